@@ -4,7 +4,7 @@ import { ERRORS, type ErrorCode, errorEnvelope, fail, GatewayError } from '../..
 const codes = Object.keys(ERRORS) as ErrorCode[];
 
 describe('the error catalogue', () => {
-  it('names every error in capitals and explains it in a sentence', () => {
+  it('names every error in capitals and describes it in a sentence', () => {
     for (const code of codes) {
       expect(code).to.match(/^[A-Z]+(_[A-Z]+)*$/);
       expect(ERRORS[code].summary, code).to.match(/^[A-Z].*\.$/);
@@ -36,10 +36,10 @@ describe('the error catalogue', () => {
     for (const code of codes) expect(ERRORS[code].type, code).to.equal(types[ERRORS[code].status]);
   });
 
-  it('lets a client repeat only what may go better next time', () => {
+  it('tells a client to retry only an error that may not occur again', () => {
     for (const code of codes) {
       const { status, retryable } = ERRORS[code];
-      // The call that it waits for will have ended then.
+      // The repeated call waits for the first one, which will have ended by then.
       const waits = code === 'IDEMPOTENCY_KEY_IN_USE';
       expect(retryable, code).to.equal(status >= 500 || status === 429 || status === 408 || waits);
     }
@@ -62,7 +62,7 @@ describe('the error catalogue', () => {
     }
   });
 
-  it('shows message, param and details where they are given, and never the cause', () => {
+  it('includes message, param and details if they are given, and never the cause', () => {
     const error = fail('INVALID_FIELD', {
       message: 'max_tokens is missing',
       param: 'max_tokens',

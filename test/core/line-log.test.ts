@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { until } from '../support/until';
 
-/** Writes lines until some are dropped, says so by its messages, and ends. */
+/** Writes lines until the log drops some, reports that by messages, and exits. */
 const PROGRAM = `
   const { LineLog } = require(${JSON.stringify(join(__dirname, '../../core/line-log.ts'))});
   const { metrics } = require(${JSON.stringify(join(__dirname, '../../core/metrics.ts'))});
@@ -17,7 +17,7 @@ const PROGRAM = `
   process.once('disconnect', () => process.exit(0));
 `;
 
-describe('lines of which there are many', function () {
+describe('log lines that are written faster than they are read', function () {
   this.timeout(60_000);
   let child: ChildProcess;
 
@@ -33,7 +33,7 @@ describe('lines of which there are many', function () {
     return dropped;
   }
 
-  it('are dropped and counted while nobody reads them, and those that were taken are whole', async () => {
+  it('are dropped and counted; every accepted line is written whole', async () => {
     const dropped = await write(20_000);
     expect(dropped).to.be.within(1, 19_999);
     let text = '';
@@ -46,7 +46,7 @@ describe('lines of which there are many', function () {
     expect(lines.every(({ level, msg }) => level === 30 && msg === 'call')).to.equal(true);
   });
 
-  it('that still wait are written when the process ends', async () => {
+  it('are written when the process exits', async () => {
     let text = '';
     child.stdout?.on('data', (chunk: Buffer) => (text += chunk.toString()));
     const ended = once(child, 'exit');

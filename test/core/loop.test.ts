@@ -6,8 +6,8 @@ import { until } from '../support/until';
 const LONG_MS = 60_000;
 const ignore = () => undefined;
 
-describe('a loop', () => {
-  it('works at once, and again after each pause', async () => {
+describe('a background loop', () => {
+  it('runs its work at once, and again after each pause', async () => {
     let times = 0;
     const loop = startLoop(
       async () => {
@@ -23,7 +23,7 @@ describe('a loop', () => {
     expect(times).to.equal(before);
   });
 
-  it('waits before its first work when told to', async () => {
+  it('waits before its first run if it is configured so', async () => {
     let times = 0;
     const loop = startLoop(
       async () => {
@@ -36,7 +36,7 @@ describe('a loop', () => {
     expect(times).to.equal(0);
   });
 
-  it('works again when it is woken in its pause', async () => {
+  it('runs again when it is woken during a pause', async () => {
     let times = 0;
     const loop = startLoop(
       async () => {
@@ -50,7 +50,7 @@ describe('a loop', () => {
     await loop.stop();
   });
 
-  it('works again when it was woken while it worked', async () => {
+  it('runs again when it was woken during a run', async () => {
     let times = 0;
     let finish = () => {};
     const work = () => {
@@ -67,7 +67,7 @@ describe('a loop', () => {
     await loop.stop();
   });
 
-  it('counts wakes that come together once', async () => {
+  it('treats several wakes within a short time as one', async () => {
     let times = 0;
     const loop = startLoop(
       async () => {
@@ -78,7 +78,7 @@ describe('a loop', () => {
     await sleep(1);
     for (let wake = 0; wake < 10; wake += 1) {
       loop.wake();
-      // Not a pause: on a busy machine ten of them may take longer than wakes are collected for.
+      // Waits for one turn, not a pause: on a busy machine ten pauses may outlast the time in which wakes are joined.
       await Promise.resolve();
     }
     await until('it has worked again', () => times === 2);
@@ -87,7 +87,7 @@ describe('a loop', () => {
     expect(times).to.equal(2);
   });
 
-  it('goes on after a failure, tells how many there were in a row, and forgets wakes that came meanwhile', async () => {
+  it('continues after a failure, reports the number of failures in a row, and forgets wakes of the meantime', async () => {
     const told: number[] = [];
     let times = 0;
     const loop = startLoop(
@@ -104,7 +104,7 @@ describe('a loop', () => {
     expect(told).to.deep.equal([1, 2, 1, 2]);
   });
 
-  it('tells the first failure of a row only', async () => {
+  it('reports only the first failure of a row', async () => {
     const told: string[] = [];
     const tell = tellFirst((error) => told.push(String(error)));
     for (const [message, times] of [
@@ -116,7 +116,7 @@ describe('a loop', () => {
     expect(told).to.deep.equal(['Error: one', 'Error: three']);
   });
 
-  it('waits for the work that is under way when it is stopped, and aborts its signal', async () => {
+  it('waits for the current run when it is stopped, and aborts its signal', async () => {
     const seen: boolean[] = [];
     const work = async (signal: AbortSignal) => {
       await sleep(LONG_MS, undefined, { signal }).catch(ignore);

@@ -2,14 +2,14 @@ import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { divideRoundingUp, E8_PER_USD, formatUsd, MAX_AMOUNT_E8, parseUsd } from '../../core/money';
 
-describe('money', () => {
-  it('reads back every amount it has written', () => {
+describe('amounts of money', () => {
+  it('are parsed to the same amount that was formatted', () => {
     void fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: MAX_AMOUNT_E8 }), (amountE8) => parseUsd(formatUsd(amountE8)) === amountE8),
     );
   });
 
-  it('writes exactly eight decimals', () => {
+  it('are formatted with exactly eight decimals', () => {
     void fc.assert(
       fc.property(fc.bigInt({ min: -MAX_AMOUNT_E8, max: MAX_AMOUNT_E8 }), (amountE8) => {
         expect(formatUsd(amountE8)).to.match(/^-?(0|[1-9]\d*)\.\d{8}$/);
@@ -21,31 +21,31 @@ describe('money', () => {
     expect(formatUsd(12n * E8_PER_USD + 50_000_000n)).to.equal('12.50000000');
   });
 
-  it('reads decimals of any length up to eight', () => {
+  it('are parsed with any number of decimals up to eight', () => {
     expect(parseUsd('0')).to.equal(0n);
     expect(parseUsd('12.5')).to.equal(1_250_000_000n);
     expect(parseUsd('0.00000001')).to.equal(1n);
     expect(parseUsd('7.10000000')).to.equal(710_000_000n);
   });
 
-  it('refuses a ninth decimal, even a zero', () => {
+  it('are refused with a ninth decimal, even if it is a zero', () => {
     expect(() => parseUsd('0.000000001')).to.throw(RangeError, 'at most 8 decimals');
     expect(() => parseUsd('1.000000000')).to.throw(RangeError, 'at most 8 decimals');
   });
 
   for (const text of ['', '-1', '+1', '1e3', '.5', '5.', '01', '1,5', ' 1', '1 ', 'NaN', 'Infinity', '0x10', '1_000']) {
-    it(`refuses ${JSON.stringify(text)}, which is no plain decimal`, () => {
+    it(`are refused as ${JSON.stringify(text)}, which is not a plain decimal`, () => {
       expect(() => parseUsd(text)).to.throw(RangeError, 'decimal amount');
     });
   }
 
-  it('takes the largest amount that Lua counts exactly, and no more', () => {
+  it('are accepted up to the largest that Lua counts exactly, and refused above', () => {
     expect(parseUsd('90071992.54740991')).to.equal(MAX_AMOUNT_E8);
     expect(() => parseUsd('90071992.54740992')).to.throw(RangeError, 'at most USD 90071992.54740991');
     expect(() => parseUsd('9'.repeat(400))).to.throw(RangeError, 'at most USD');
   });
 
-  it('rounds a quotient up and never by a whole unit', () => {
+  it('are divided by rounding up, by less than a whole unit', () => {
     void fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 10n ** 30n }), fc.bigInt({ min: 1n, max: 10n ** 12n }), (above, below) => {
         const quotient = divideRoundingUp(above, below);

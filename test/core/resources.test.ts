@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { openResources } from '../../core/resources';
 
 describe('the resources of a process', () => {
-  it('are closed in the reverse order in which they were opened', async () => {
+  it('are closed in reverse order of opening', async () => {
     const closed: string[] = [];
     const { keep, close } = openResources();
     keep({ stop: async () => void closed.push('first') });
@@ -12,7 +12,7 @@ describe('the resources of a process', () => {
     expect(closed).to.deep.equal(['third', 'second', 'first']);
   });
 
-  it('are all closed when one of them fails, and the first failure is thrown', async () => {
+  it('are all closed even if closing one fails, and the first failure is thrown', async () => {
     const closed: string[] = [];
     const { keep, close } = openResources();
     keep('first', (name) => closed.push(name));
@@ -26,7 +26,7 @@ describe('the resources of a process', () => {
     expect(closed).to.deep.equal(['first']);
   });
 
-  it('are closed once when close is called twice', async () => {
+  it('are closed once even if close is called twice', async () => {
     let times = 0;
     const { keep, close } = openResources();
     keep({

@@ -29,7 +29,7 @@ function problemsOf(value: unknown): readonly Problem[] {
 }
 
 describe('settings', () => {
-  it('fills defaults in, nested ones too, and leaves the given value alone', () => {
+  it('fill in defaults, even nested ones, and do not change the given value', () => {
     const given = { name: 'n' };
     expect(check(given)).to.deep.equal({
       value: { name: 'n', attempts: 4, wait: '10s', mode: 'fast', limits: { bytes: 9 } },
@@ -37,7 +37,7 @@ describe('settings', () => {
     expect(given).to.deep.equal({ name: 'n' });
   });
 
-  it('never turns one type into another', () => {
+  it('are never converted to another type', () => {
     expect(problemsOf({ name: 'n', attempts: '4' })[0]?.message).to.equal('expected integer, not a string');
     expect(problemsOf({ name: 5 })[0]?.message).to.equal('expected string, not number 5');
     expect(problemsOf({ name: null })[0]?.message).to.equal('expected string, not null');
@@ -45,12 +45,12 @@ describe('settings', () => {
     expect(problemsOf({ name: {} })[0]?.message).to.equal('expected string, not an object');
   });
 
-  it('never shows a text that stands where something else belongs', () => {
+  it('are never shown in an error if a secret could stand in the wrong place', () => {
     for (const { message } of problemsOf({ name: 'n', attempts: 'hush', limits: 'hush', wait: 'hush', mode: 'hush' }))
       expect(message).not.to.contain('hush');
   });
 
-  it('names an unknown setting, where it stands, and the known ones', () => {
+  it('name an unknown setting, its place and the known settings', () => {
     const [problem] = problemsOf({ name: 'n', limits: { bites: 1 } });
     expect(problem).to.deep.equal({
       path: ['limits', 'bites'],
@@ -60,7 +60,7 @@ describe('settings', () => {
     });
   });
 
-  it('finds every problem at once', () => {
+  it('report every problem at once', () => {
     const found = problemsOf({ attempts: 0, wait: 'soon', mode: 'medium', extra: 1 });
     expect(found.map(({ message }) => message)).to.have.members([
       '"name" is missing',
@@ -71,22 +71,22 @@ describe('settings', () => {
     ]);
   });
 
-  it('says the path of names with slashes and tildes, and of list items', () => {
+  it('report the path of names with slashes and tildes, and of list items', () => {
     expect(problemsOf({ name: 'n', 'a/b~c': [true, 1] })[0]?.path).to.deep.equal(['a/b~c', 1]);
   });
 
-  it('reads durations in their four units', () => {
+  it('accept durations in four units', () => {
     expect([parseDuration('250ms'), parseDuration('10s'), parseDuration('5m'), parseDuration('1h')]).to.deep.equal([
       250, 10_000, 300_000, 3_600_000,
     ]);
     expect(() => parseDuration('soon')).to.throw(RangeError);
   });
 
-  it('never reads a duration longer than a timer can wait', () => {
+  it('refuse a duration longer than a timer can wait', () => {
     expect(parseDuration('9999h')).to.equal(2 ** 31 - 1);
   });
 
-  it('reads every duration that its pattern lets pass', () => {
+  it('accept every duration that their pattern matches', () => {
     void fc.assert(
       fc.property(fc.stringMatching(/^[0-9]{1,6}(ms|s|m|h)$/), (text) => {
         expect(Number.isSafeInteger(parseDuration(text))).to.equal(true);

@@ -18,7 +18,7 @@ describe('metrics of several processes', () => {
     buckets = new Buckets([0.5, 1, 2]);
   });
 
-  /** As a process tells it. */
+  /** Returns what one process publishes after these observations. */
   async function told(...observed: readonly (readonly [number, string?])[]): Promise<MetricsAsJson> {
     buckets = new Buckets([0.5, 1, 2]);
     for (const [value, traceId] of observed) buckets.observe(value, traceId);
@@ -29,7 +29,7 @@ describe('metrics of several processes', () => {
 
   const linesOf = (text: string) => text.split('\n').filter((line) => line.startsWith(NAME));
 
-  it('are added up, a value at a bound in the bucket below', async () => {
+  it("are added up; a value at a bucket's bound counts in the lower bucket", async () => {
     const text = await writeMetrics([await told([0.5], [3]), await told([0.7])], Registry.PROMETHEUS_CONTENT_TYPE);
     const label = 'route="/v1/a\\"b"';
     expect(linesOf(text)).to.deep.equal([
@@ -43,7 +43,7 @@ describe('metrics of several processes', () => {
     expect(text).to.match(/^process_cpu_seconds_total /m);
   });
 
-  it('have the last exemplar of each bucket in OpenMetrics, and in no other text', async () => {
+  it('keep the last exemplar of each bucket in OpenMetrics format only', async () => {
     const processes = [await told([0.4, TRACE]), await told([0.3]), await told([9, TRACE])];
     const text = await writeMetrics(processes, Registry.OPENMETRICS_CONTENT_TYPE);
     const withExemplar = linesOf(text).filter((line) => line.includes(' # '));
@@ -61,14 +61,14 @@ describe('metrics of several processes', () => {
     expect(await writeMetrics(processes, Registry.PROMETHEUS_CONTENT_TYPE)).not.to.include(TRACE);
   });
 
-  it('say the same after they were read as OpenMetrics', async () => {
+  it('are the same after they were written and parsed as OpenMetrics', async () => {
     const processes = [await told([0.4])];
     const before = await writeMetrics(processes, Registry.PROMETHEUS_CONTENT_TYPE);
     await writeMetrics(processes, Registry.OPENMETRICS_CONTENT_TYPE);
     expect(await writeMetrics(processes, Registry.PROMETHEUS_CONTENT_TYPE)).to.equal(before);
   });
 
-  it('stay counted when a process has ended', async () => {
+  it('keep the counts of a process that has ended', async () => {
     const ended = await sumMetrics([countersOf(await told([0.4])), countersOf(await told([0.4]))]);
     const text = await writeMetrics([ended, await told([0.4])], Registry.PROMETHEUS_CONTENT_TYPE);
     expect(linesOf(text).at(-1)).to.match(/ 3$/);

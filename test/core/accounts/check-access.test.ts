@@ -11,14 +11,14 @@ function refused(access: KeyAccess, by: Partial<typeof shown> = {}, nowMs = AT_M
   return refusal && [refusal.status, refusal.code, refusal.message];
 }
 
-describe('a key that is shown', () => {
-  it('is refused from the millisecond on at which it expires', () => {
+describe('an API key that a client sends', () => {
+  it('is refused from the millisecond at which it expires', () => {
     assert.equal(refused({ expiresAtMs: AT_MS }, {}, AT_MS - 1), undefined);
     const expired = [401, 'API_KEY_EXPIRED', 'The API key expired at 2027-01-01T00:00:00.000Z.'];
     assert.deepEqual(refused({ expiresAtMs: AT_MS }), expired);
   });
 
-  it('is refused from an address outside of its ranges, which the answer names', () => {
+  it("is refused if the client's address is outside its ranges, and the error names the address", () => {
     const access = { addresses: ['203.0.113.0/24', '2001:db8::/32'] };
     assert.equal(refused(access, { address: '203.0.113.9' }), undefined);
     assert.equal(refused(access, { address: '::ffff:203.0.113.9' }), undefined);
@@ -26,7 +26,7 @@ describe('a key that is shown', () => {
     assert.equal(refused(access, { address: '' })?.[1], 'ADDRESS_NOT_ALLOWED');
   });
 
-  it('is taken by its secret, by the one before until that ends, and by no other', () => {
+  it('is accepted with its current secret, and with the previous one until its grace period ends', () => {
     assert.equal(refused({ secrets }), undefined);
     assert.equal(refused({ secrets }, { hash: 'previous' }, AT_MS - 1), undefined);
     const replaced = 'This secret of the key was replaced, and expired at 2027-01-01T00:00:00.000Z.';
@@ -34,7 +34,7 @@ describe('a key that is shown', () => {
     assert.equal(refused({ secrets }, { hash: 'one before that' }, AT_MS - 1)?.[1], 'INVALID_API_KEY');
   });
 
-  it('is refused by its expiry although the grace of its secret has not ended', () => {
+  it('is refused once the key has expired, even within the grace period of its previous secret', () => {
     const access = { expiresAtMs: AT_MS, secrets: { ...secrets, previousUntilMs: AT_MS + 1 } };
     assert.equal(refused(access, { hash: 'previous' })?.[1], 'API_KEY_EXPIRED');
   });

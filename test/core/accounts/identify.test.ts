@@ -19,7 +19,7 @@ function requestWith(...rawHeaders: string[]): IncomingMessage {
   return request;
 }
 
-/** Keys over a ledger that counts how often it is asked. */
+/** Makes API keys over a ledger that counts its lookups. */
 function keysOver(
   known: ReadonlyMap<string, FindKeyOutcome>,
   state?: Partial<KeyState>,
@@ -74,13 +74,13 @@ describe('API keys', () => {
     ['x-api-key', 'sk-of-another-service', 'authorization', `Bearer ${key}`],
     ['x-api-key', key, 'authorization', 'Basic abc'],
   ]) {
-    it(`are found in ${headers.filter((_, index) => index % 2 === 0).join(' and ')}`, async () => {
+    it(`are read from ${headers.filter((_, index) => index % 2 === 0).join(' and ')}`, async () => {
       const shown = { hash: hashApiKey(key), address: '' };
       assert.deepEqual(await keys.identify(requestWith(...headers)), { ...payer, settings, shown });
     });
   }
 
-  it('that were found once are not asked for again', async () => {
+  it('are looked up in the ledger once and then cached', async () => {
     await keys.identify(requestWith('x-api-key', key));
     assert.equal(asked.length, 1);
   });
@@ -109,7 +109,7 @@ describe('API keys', () => {
     });
   }
 
-  it('that are malformed are refused without asking the ledger', async () => {
+  it('are refused without a ledger lookup when they are malformed', async () => {
     const counted = keysOver(new Map());
     await rejection(counted.keys.identify(requestWith('x-api-key', `${key.slice(0, -6)}000000`)));
     assert.deepEqual(counted.asked, []);
@@ -118,7 +118,7 @@ describe('API keys', () => {
   describe('that are unknown', () => {
     const ask = (over: ReturnType<typeof keysOver>, shown = key) => over.keys.identify(requestWith('x-api-key', shown));
 
-    it('are asked for once in 5 s, and are found then when they were made elsewhere', async () => {
+    it('are looked up once in 5 s, and then found if another node has created them', async () => {
       let nowMs = 0;
       const table = new Map<string, FindKeyOutcome>();
       const over = keysOver(table, undefined, 10, new UnknownKeys(() => nowMs));
@@ -130,7 +130,7 @@ describe('API keys', () => {
       assert.equal(over.asked.length, 2);
     });
 
-    it('are found at once when they were made here', async () => {
+    it('are found at once when this node creates them', async () => {
       const table = new Map<string, FindKeyOutcome>();
       const over = keysOver(table);
       assert.equal(await code(ask(over)), 'INVALID_API_KEY');
@@ -154,12 +154,12 @@ describe('API keys', () => {
     });
   });
 
-  it('cannot be told while the index is being rebuilt: 503, not 401', async () => {
+  it('are refused with 503 instead of 401 while the index of keys is being rebuilt', async () => {
     const rebuilding = keysOver(new Map([[hashApiKey(key), { outcome: 'not_ready' }]]));
     assert.equal(await code(rebuilding.keys.identify(requestWith('x-api-key', key))), 'LEDGER_UNAVAILABLE');
   });
 
-  it('count a refused call only for a key with a limit by the minute', async () => {
+  it('count a refused call only if the key has a limit per minute', async () => {
     const plain = keysOver(new Map(), { status: 'active', settings });
     await plain.keys.countRefused({ ...payer, settings });
     assert.deepEqual(plain.asked, []);
@@ -169,7 +169,7 @@ describe('API keys', () => {
     assert.deepEqual([error.code, error.options.retryAfterSeconds], ['KEY_RATE_LIMITED', 2]);
   });
 
-  it('are refused with 503 and a time to come back when the ledger does not answer', async () => {
+  it('are refused with 503 and Retry-After when the ledger does not answer', async () => {
     const down = async () => {
       throw new LedgerUnavailable('no answer');
     };
@@ -197,7 +197,7 @@ describe('API keys', () => {
     assert.equal(await code(keysOver(new Map()).keys.confirm({ ...payer, settings })), 'INVALID_API_KEY');
   });
 
-  it('are remembered in a bounded number, the one not used for longest is forgotten', async () => {
+  it('are cached up to a bound; the least recently used one is dropped', async () => {
     const three = [makeApiKey(), makeApiKey(), makeApiKey()] as const;
     const small = keysOver(new Map(three.map((each, index) => known(each, `key-${index}`))), undefined, 2);
     const show = (index: 0 | 1 | 2) => small.keys.identify(requestWith('x-api-key', three[index]));
@@ -208,7 +208,7 @@ describe('API keys', () => {
     );
   });
 
-  it('take newer settings for the next call, and never older ones again', async () => {
+  it('use newer settings from the next call on, and never older settings again', async () => {
     const { keys: fresh } = keysOver(new Map([known(key)]));
     const first = await fresh.identify(requestWith('x-api-key', key));
     const newer = { rev: 2, name: 'app', allowedModels: ['large'] };
@@ -217,7 +217,7 @@ describe('API keys', () => {
     assert.deepEqual((await fresh.identify(requestWith('x-api-key', key))).settings, newer);
   });
 
-  describe('that may not be used any more, as this node knows them', () => {
+  describe('that this node knows to be blocked', () => {
     const access = (expiresAtMs: number) => ({
       rev: 1,
       name: 'app',
@@ -226,7 +226,7 @@ describe('API keys', () => {
     });
     const ask = (of: ReturnType<typeof keysOver>) => of.keys.identify(requestWith('x-api-key', key));
 
-    it('are refused, and the ledger is not asked with each call', async () => {
+    it('are refused without a ledger lookup for each call', async () => {
       const expired = access(Date.now() - 1);
       const over = keysOver(new Map([known(key)]), { status: 'active', settings: expired });
       const first = await ask(over);
@@ -235,7 +235,7 @@ describe('API keys', () => {
       assert.equal(over.reads(), 0);
     });
 
-    it('are asked about when what the node has read of them is old, because an operator may have allowed more', async () => {
+    it('are looked up again when the cached state is old, because an operator may have lifted the block', async () => {
       const allowed = access(Date.now() + 60_000);
       let nowMs = Date.now();
       const state = { status: 'active', settings: allowed } as const;

@@ -10,7 +10,7 @@ describe('the format of an API key', () => {
     assert.notEqual(key, makeApiKey());
   });
 
-  it('has the CRC-32 of what stands before as base62, padded with zeros', () => {
+  it('ends with the CRC-32 of everything before it, in base62 and padded with zeros', () => {
     const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
     for (let round = 0; round < 200; round += 1) {
       const key = makeApiKey();
@@ -19,11 +19,11 @@ describe('the format of an API key', () => {
     }
   });
 
-  it('is known by heart: this key stays valid for ever', () => {
+  it('never changes: a key issued once stays valid for ever', () => {
     assert.ok(isApiKey('sk-svc-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcd36XqiH'));
   });
 
-  it('is refused with one character changed, wherever it is', () => {
+  it('refuses a key in which one character is changed, at any position', () => {
     const key = makeApiKey();
     for (let place = 0; place < key.length; place += 1) {
       const other = key[place] === 'x' ? 'y' : 'x';
@@ -31,7 +31,7 @@ describe('the format of an API key', () => {
     }
   });
 
-  it('is refused with spaces, invisible characters, another length or another prefix', () => {
+  it('refuses a key with spaces, invisible characters, another length or another prefix', () => {
     const key = makeApiKey();
     const rest = key.slice(7);
     for (const wrong of [
@@ -48,7 +48,7 @@ describe('the format of an API key', () => {
     }
   });
 
-  it('takes every character equally often', () => {
+  it('draws every character equally often', () => {
     const counts = new Map<string, number>();
     const keys = 5_000;
     for (let round = 0; round < keys; round += 1) {
@@ -56,13 +56,13 @@ describe('the format of an API key', () => {
     }
     assert.equal(counts.size, 62);
     const expected = (keys * 40) / 62;
-    // Six standard deviations: bytes taken modulo 62 without refusal would be off by a quarter for eight characters.
+    // Allows six standard deviations. A draw of bytes modulo 62 without rejection would miss this by a quarter for eight characters.
     for (const [character, count] of counts) {
       assert.ok(Math.abs(count - expected) < 6 * Math.sqrt(expected), `${character}: ${count} of ${expected}`);
     }
   });
 
-  it('keeps a hash, and the first 11 and last 4 characters to recognise it by', () => {
+  it('stores a hash, and the first 11 and last 4 characters for display', () => {
     assert.equal(hashApiKey('abc'), 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
     assert.deepEqual(displayParts('sk-svc-0123456789'), { prefix: 'sk-svc-0123', suffix: '6789' });
   });

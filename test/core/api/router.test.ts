@@ -56,7 +56,7 @@ describe('the route table', () => {
     assert.deepEqual(table.methodsOf('/a/1'), ['DELETE', 'GET', 'HEAD']);
   });
 
-  it('refuses two routes for the same, also under other names', () => {
+  it('refuses two routes with the same pattern, even if their parameters have different names', () => {
     assert.throws(
       () => table.add('GET', '/a/{name}', 'twice'),
       /GET \/a\/\{name\} is there already, as GET \/a\/\{id\}/,
@@ -121,7 +121,7 @@ describe('the router', () => {
   });
   after(() => server.close());
 
-  it('answers with a request id of its own in every header that is read for it', async () => {
+  it('sends its own request id in every header that an SDK reads', async () => {
     const answer = await fetch(`${server.url}/show/1?x=2`);
     assert.deepEqual(await answer.json(), { id: '1' });
     const id = answer.headers.get('x-svc-request-id') ?? '';
@@ -130,20 +130,20 @@ describe('the router', () => {
     assert.equal(answer.headers.get('x-request-id'), id);
   });
 
-  it('serves HEAD by GET, without a body', async () => {
+  it('answers HEAD like GET, without a body', async () => {
     const answer = await fetch(`${server.url}/show/1`, { method: 'HEAD' });
     assert.equal(answer.status, 200);
     assert.equal(await answer.text(), '');
   });
 
-  it('answers 405 with Allow for another method, and leaves other paths alone', async () => {
+  it('answers 405 with Allow for another method, and 404 for unknown paths only', async () => {
     const answer = await fetch(`${server.url}/show/1`, { method: 'DELETE' });
     assert.equal(answer.status, 405);
     assert.equal(answer.headers.get('allow'), 'GET, HEAD, POST');
     assert.equal((await fetch(`${server.url}/nothing`)).headers.get('x-svc-request-id'), 'req_none');
   });
 
-  it('renders a refusal through the catalogue', async () => {
+  it('renders an error as the envelope of the error catalogue', async () => {
     const answer = await fetch(`${server.url}/refused`);
     const body = (await answer.json()) as { request_id: string; error: object };
     assert.equal(answer.status, 409);
@@ -159,11 +159,11 @@ describe('the router', () => {
     });
   });
 
-  it('refuses after the whole body was read', async () => {
+  it('sends an error only after it has read the whole body', async () => {
     assert.equal((await fetch(`${server.url}/read`, { method: 'POST', body: '{}' })).status, 409);
   });
 
-  it('tells the log, not the caller, what broke inside', async () => {
+  it('writes the cause of an internal error to the log and hides it from the client', async () => {
     const answer = await fetch(`${server.url}/broken`);
     const text = await answer.text();
     assert.equal(answer.status, 500);
@@ -172,32 +172,32 @@ describe('the router', () => {
     assert.ok(line?.includes(answer.headers.get('request-id') ?? '-'));
   });
 
-  it('keeps what a database error quotes out of the log', async () => {
+  it('keeps values that a database error quotes out of the log', async () => {
     assert.equal((await fetch(`${server.url}/database`)).status, 500);
     assert.ok(lines.some((line) => line.includes('22P02')));
     assert.ok(!lines.some((line) => line.includes('canary value')));
   });
 
-  it('answers 503 with a time to come back while the ledger cannot be asked', async () => {
+  it('answers 503 with Retry-After while the ledger is unavailable', async () => {
     const answer = await fetch(`${server.url}/ledger`);
     assert.equal(answer.status, 503);
     assert.equal(answer.headers.get('retry-after'), '1');
     assert.ok((await answer.text()).includes('LEDGER_UNAVAILABLE'));
   });
 
-  it('breaks an answer off when its handler fails halfway', async () => {
+  it('cuts the response off when its handler fails halfway', async () => {
     const answer = await fetch(`${server.url}/half`);
     await rejection(answer.text());
   });
 
-  it('runs a route that needs a key only with one', async () => {
+  it('runs a route that needs an API key only for requests with one', async () => {
     const refused = await fetch(`${server.url}/mine`);
     assert.equal(refused.status, 401);
     const served = await fetch(`${server.url}/mine`, { headers: { 'x-api-key': 'any' } });
     assert.equal(((await served.json()) as { accountId: string }).accountId, 'account');
   });
 
-  it('never serves a route that needs a key where keys cannot be identified', async () => {
+  it('never serves a route that needs an API key on a listener without key lookup', async () => {
     const blind = await serveRoutes([
       { method: 'GET', path: '/', summary: '', listener: 'public', auth: 'key', answers: {}, handle: show },
     ]);
@@ -205,12 +205,12 @@ describe('the router', () => {
     await blind.close();
   });
 
-  it('never holds routes of both listeners', () => {
+  it('never serves a route of the public listener on the admin listener, or the reverse', () => {
     const admin: Route = { method: 'GET', path: '/admin', summary: '', listener: 'admin', answers: {}, handle: show };
     assert.throws(() => compileRoutes([open('GET', '/'), admin]), /cannot share/);
   });
 
-  it('confirms a key it has identified: a revoked one in the cache is refused', async () => {
+  it('confirms a cached key with the ledger: a revoked key is refused', async () => {
     const status = { value: 'active' };
     const keys = {
       ...openApiKeys({

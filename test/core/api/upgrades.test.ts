@@ -34,7 +34,7 @@ const hosts: OwnHosts[] = [
   { owns: (host) => host.endsWith('.mine.test'), handle: async () => undefined, upgrade: echo },
 ];
 
-describe('an upgrade', () => {
+describe('an HTTP upgrade request', () => {
   let server: Server;
 
   before((done) => {
@@ -72,7 +72,7 @@ describe('an upgrade', () => {
       asked.end(body);
     });
 
-  it('that is refused leaves no connection open once its client has ended', async () => {
+  it('leaves no connection open when it is refused and its client has closed', async () => {
     const connections = () =>
       new Promise<number>((resolve, reject) => {
         server.getConnections((error, count) => (error ? reject(error) : resolve(count)));
@@ -93,22 +93,22 @@ describe('an upgrade', () => {
     return all;
   };
 
-  it('goes to the route that takes it', async () => {
+  it('goes to the route that accepts it', async () => {
     const { status, socket } = await ask('/echo/one');
     expect([status, await heard(socket)]).to.deep.equal([101, 'one: hello']);
   });
 
-  it('to a host of a plugin goes to that plugin, whatever the path', async () => {
+  it('goes to the plugin that owns its host, whatever the path', async () => {
     const { status, socket } = await ask('/any/path', { headers: { host: 'x.mine.test' } });
     expect([status, await heard(socket)]).to.deep.equal([101, '/any/path: hello']);
   });
 
-  it('that is refused is answered from the catalogue', async () => {
+  it('gets an error of the catalogue when it is refused', async () => {
     const { status, body } = await ask('/echo/closed');
     expect([status, JSON.parse(body ?? '').error.code]).to.deep.equal([403, 'FORBIDDEN']);
   });
 
-  it('that nobody takes is served as an ordinary request, with its body', async () => {
+  it('is served as an ordinary request, with its body, when no route accepts it', async () => {
     const large = 'x'.repeat(200_000);
     const { status, body } = await ask('/v1/messages?a=b', {
       method: 'POST',
@@ -118,12 +118,12 @@ describe('an upgrade', () => {
     expect([status, body]).to.deep.equal([200, `POST /v1/messages?a=b ${large}`]);
   });
 
-  it('at an address of one upstream is an ordinary request', async () => {
+  it('is an ordinary request at a path of one upstream', async () => {
     const { body } = await ask('/echo/one', { headers: { host: 'acme.p.localhost' } });
     expect(body).to.equal('GET /echo/one ');
   });
 
-  it('that nobody takes leaves no listener behind on its connection', async () => {
+  it('leaves no listener on its connection when no route accepts it', async () => {
     const { port } = server.address() as AddressInfo;
     const connected = once(server, 'connection') as Promise<[Socket]>;
     const client = connect(port, '127.0.0.1');
@@ -140,7 +140,7 @@ describe('an upgrade', () => {
     client.destroy();
   });
 
-  it('behind a request that is still answered waits for that, and ends nothing else', async () => {
+  it('waits for the earlier request on its connection, and ends nothing else', async () => {
     const { port } = server.address() as AddressInfo;
     const client = connect(port, '127.0.0.1');
     let answered = '';

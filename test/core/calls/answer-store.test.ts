@@ -4,8 +4,8 @@ import { AnswerStore } from '../../../core/calls/answer-store';
 const answer = (bytes: number) => ({ status: 200, headers: [], body: Buffer.alloc(bytes) });
 const keep = (store: AnswerStore, rid: string, bytes: number) => store.begin(rid)(answer(bytes));
 
-describe('the store of answers', () => {
-  it('drops the oldest answers when a new one needs their room', () => {
+describe('the store of responses for repeated calls', () => {
+  it('drops the oldest responses when a new one needs their room', () => {
     const store = new AnswerStore({ maxBytes: 10_000, maxAgeMs: 1_000 });
     for (const rid of ['one', 'two', 'three']) keep(store, rid, 3_000);
     assert.equal(store.find('one'), undefined);
@@ -14,7 +14,7 @@ describe('the store of answers', () => {
     assert.ok(store.bytes > 6_000 && store.bytes <= 10_000);
   });
 
-  it('keeps no answer that is larger than all it may take, and drops none for it', () => {
+  it('does not keep a response above its whole size, and drops none for it', () => {
     const store = new AnswerStore({ maxBytes: 10_000, maxAgeMs: 1_000 });
     keep(store, 'small', 100);
     keep(store, 'large', 10_001);
@@ -22,7 +22,7 @@ describe('the store of answers', () => {
     assert.equal(store.find('small')?.body.length, 100);
   });
 
-  it('counts what an answer takes beside its bytes', () => {
+  it('counts the overhead of a response beside its bytes', () => {
     const store = new AnswerStore({ maxBytes: 10_000, maxAgeMs: 1_000 });
     for (let each = 0; each < 1_000; each += 1) keep(store, `rid-${each}`, 0);
     assert.equal(store.find('rid-0'), undefined);
@@ -30,7 +30,7 @@ describe('the store of answers', () => {
     assert.ok(store.bytes <= 10_000);
   });
 
-  it('drops an answer that is too old, and gives its room back', () => {
+  it('drops a response that has expired, and frees its room', () => {
     let now = 0;
     const store = new AnswerStore({ maxBytes: 10_000, maxAgeMs: 1_000 }, () => now);
     keep(store, 'one', 100);
@@ -41,7 +41,7 @@ describe('the store of answers', () => {
     assert.equal(store.bytes, 0);
   });
 
-  it('tells when a call has ended, with its answer there already', async () => {
+  it('reports that a call has ended after it has stored the response', async () => {
     const store = new AnswerStore({ maxBytes: 10_000, maxAgeMs: 1_000 });
     assert.equal(store.whenEnded('one'), undefined);
     const end = store.begin('one');
@@ -51,7 +51,7 @@ describe('the store of answers', () => {
     assert.equal(store.whenEnded('one'), undefined);
   });
 
-  it('tells when a call has ended without an answer to keep, and takes none after that', async () => {
+  it('reports that a call has ended without a response, and accepts none afterwards', async () => {
     const store = new AnswerStore({ maxBytes: 10_000, maxAgeMs: 1_000 });
     const end = store.begin('one');
     const found = store.whenEnded('one')?.then(() => store.find('one'));

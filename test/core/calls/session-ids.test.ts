@@ -36,31 +36,31 @@ describe('the session of a call', () => {
     it(`${session === undefined ? 'is not found' : 'is found'} in a user_id of ${name}`, () =>
       expect(sessionInMetadata(JSON.stringify({ user_id: userId }))).to.equal(session));
 
-  it('survives metadata of any kind', () => {
+  it('is undefined for metadata of any other kind', () => {
     for (const metadata of [undefined, 'null', '1', '"text"', '[]', '{}'])
       expect(sessionInMetadata(metadata)).to.equal(undefined);
   });
 
-  it('has an agent where the client names one', () => {
+  it('has an agent if the client names one', () => {
     expect(agentOf({ 'x-claude-code-agent-id': 'agent-a1' })).to.equal('agent-a1');
     expect(agentOf({ 'x-claude-code-session-id': SESSION })).to.equal(undefined);
   });
 });
 
-describe('the recorded id of a session', () => {
+describe('the session id in a usage record', () => {
   const ids = new SessionIds('secret');
 
   for (const id of [SESSION, 'ses_dfbb1c0fcffewNNUEItMEgllXP', 'a', 'A.b_c:d-9', 'x'.repeat(64)])
-    it(`${id} stays as it is`, () => expect(ids.recorded(id)).to.equal(id));
+    it(`keeps ${id} unchanged`, () => expect(ids.recorded(id)).to.equal(id));
 
   for (const id of ['ana@acme.example', 'two words', '', 'é', 'x'.repeat(65), 'line\nbreak', `${SESSION}\n`])
-    it(`${JSON.stringify(id)} becomes a hash`, () => {
+    it(`replaces ${JSON.stringify(id)} by a hash`, () => {
       expect(ids.recorded(id)).to.match(/^hash:[A-Za-z0-9_-]{43}$/);
       expect(ids.recorded(id)).to.equal(new SessionIds('secret').recorded(id));
       expect(ids.recorded(id)).not.to.equal(new SessionIds('another secret').recorded(id));
     });
 
-  it('of a recorded id is that id, so that records are found by what they show', () => {
+  it('does not change when it is recorded again, so that a search by the shown id finds its records', () => {
     expect(ids.recorded(ids.recorded('two words'))).to.equal(ids.recorded('two words'));
   });
 });

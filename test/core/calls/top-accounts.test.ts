@@ -8,7 +8,7 @@ function spent(costUsd: number, calls = 1): AccountSum {
   return { calls, inputTokens: calls * 10, outputTokens: calls * 5, costUsd };
 }
 
-describe('accounts with series of their own', () => {
+describe('accounts with metrics of their own', () => {
   let nowMs = 0;
   let top: TopAccounts;
 
@@ -19,7 +19,7 @@ describe('accounts with series of their own', () => {
 
   const costs = () => Object.fromEntries([...top.counted()].map(([account, { costUsd }]) => [account, costUsd]));
 
-  it('are those that spend most; the others are added up', () => {
+  it('are those with the highest spending; all others share one series', () => {
     top.add([
       ['a', spent(1)],
       ['b', spent(3)],
@@ -29,7 +29,7 @@ describe('accounts with series of their own', () => {
     expect(costs()).to.deep.equal({ b: 3, c: 2, other: 1.5 });
   });
 
-  it('count from when they are among them: what they did before stays with the others', () => {
+  it('count from the moment they enter; their earlier calls stay in the shared series', () => {
     top.add([
       ['a', spent(1)],
       ['b', spent(3)],
@@ -39,7 +39,7 @@ describe('accounts with series of their own', () => {
     expect(costs()).to.deep.equal({ a: 9, b: 3, other: 1 });
   });
 
-  it('go on from where they were when they come back, and no counter falls', () => {
+  it('continue at their former value when they return, and no counter falls', () => {
     top.add([
       ['a', spent(5)],
       ['b', spent(4)],
@@ -56,7 +56,7 @@ describe('accounts with series of their own', () => {
     expect(costs()['a']).to.equal(7);
   });
 
-  it('are not changed for one that spends hardly more', () => {
+  it('do not change when another account spends slightly more', () => {
     top.add([
       ['a', spent(10)],
       ['b', spent(10)],
@@ -67,7 +67,7 @@ describe('accounts with series of their own', () => {
     expect(Object.keys(costs())).to.have.members(before);
   });
 
-  it('are 3 at most with 10,000 accounts in each of many hours, and all that was spent is in the sum', () => {
+  it('are 3 at most with 10,000 accounts in each of many hours, and the sum has all spending', () => {
     let sum = 0;
     const highest = new Map<string, number>();
     for (let hour = 0; hour < 30; hour += 1) {
@@ -88,7 +88,7 @@ describe('accounts with series of their own', () => {
     expect([...highest.values()].reduce((one, other) => one + other)).to.be.closeTo(sum, 1e-3);
   });
 
-  it('can be none', () => {
+  it('can be switched off', () => {
     const none = new TopAccounts(0);
     none.add([['a', spent(1)]]);
     expect([...none.counted()].map(([account]) => account)).to.deep.equal(['other']);
@@ -96,7 +96,7 @@ describe('accounts with series of their own', () => {
 });
 
 describe('the sums between two scrapes', () => {
-  it('have 10,000 accounts at most, and count the calls of further ones as those of others', () => {
+  it('have 10,000 accounts at most, and add the calls of further accounts to the shared series', () => {
     const sums = new AccountSums();
     for (let at = 0; at < 10_100; at += 1) sums.add(`account-${at}`, undefined, 0n);
     const taken = sums.take();

@@ -14,7 +14,7 @@ const COUNTS = {
   cacheWrite1hTokens: 7,
 };
 
-/** As a package of the contract before reports. */
+/** An adapter of the older contract, without reports. */
 const BEFORE: UpstreamAdapter1 = {
   ...sampleAdapter('before', ['chat']),
   contract: 'upstream/1',
@@ -40,18 +40,18 @@ describe('an adapter of the contract upstream/1', () => {
     },
   ];
 
-  it('reports its five counts as one pass; what it does not know stays unknown', () => {
+  it('has its five counts converted to one pass; unknown counts stay unknown', () => {
     const note = findAdapter('before')?.readEvent({ name: undefined, data: 'x' });
     expect(note).to.deep.equal({ content: true, contentBytes: 2, finalUsage: true, usage: { passes: PASSES } });
   });
 
-  it('keeps everything else that it says of a whole answer', () => {
+  it('keeps every other result that it reads from a whole answer', () => {
     const read = findAdapter('before')?.readBody({});
     expect(read).to.deep.equal({ contentBytes: 9, error: { body: 'told' }, usage: { passes: PASSES } });
   });
 });
 
-describe('an adapter that signs', () => {
+describe('an adapter that signs requests', () => {
   const REQUEST = { method: 'POST', url: new URL('https://acme.example/x'), headers: {}, bodySha256: '' };
   const signing = (sign: NonNullable<UpstreamAdapter['sign']>) => {
     const forget = registerAdapter({ ...sampleAdapter('signing', ['chat']), sign });
@@ -65,14 +65,14 @@ describe('an adapter that signs', () => {
       (error: unknown) => error,
     );
 
-  it('gives its headers at once or later', async () => {
+  it('may return its headers directly or as a promise', async () => {
     expect(signing((_request, credential) => ({ 'x-signature': credential }))).to.deep.equal({
       'x-signature': 'secret',
     });
     expect(await signing(async ({ method }) => ({ 'x-method': method }))).to.deep.equal({ 'x-method': 'POST' });
   });
 
-  it('fails the attempt when it throws or rejects', async () => {
+  it('fails the attempt when signing throws or rejects', async () => {
     const failing = (): never => {
       throw new Error('no key');
     };
@@ -80,7 +80,7 @@ describe('an adapter that signs', () => {
     expect(await rejected(signing(async () => failing()))).to.be.instanceOf(AdapterFault);
   });
 
-  it('is refused when sign or framing is no function', () => {
+  it('is refused when `sign` or `framing` is not a function', () => {
     const refused: readonly (readonly [object, RegExp])[] = [
       [{ sign: 'x' }, /has sign, and not as a function/],
       [{ framing: { mediaType: 'x' } }, /has a `framing` without the function `open`/],
@@ -89,7 +89,7 @@ describe('an adapter that signs', () => {
       expect(() => registerAdapter({ ...sampleAdapter('wrong', ['chat']), ...wrong })).to.throw(message);
   });
 
-  it('fails the attempt when it does not resolve within 10 s', async () => {
+  it('fails the attempt when signing does not resolve within 10 s', async () => {
     const clock = mock.timers;
     clock.enable({ apis: ['setTimeout'] });
     const late = rejected(signing(() => new Promise(() => undefined)));

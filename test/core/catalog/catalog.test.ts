@@ -13,7 +13,7 @@ import { sampleAdapter, sampleModel, sampleUpstream } from '../../support/catalo
 
 type Names = Readonly<Record<string, readonly string[]>>;
 
-/** Upstreams from `{ upstream: { model: [aliases] } }`. */
+/** Makes a catalog from `{ upstream: { model: [aliases] } }`. */
 function catalogOf(upstreams: Readonly<Record<string, Names>>): Catalog {
   return buildCatalog(
     Object.entries(upstreams).map(([name, models]) =>
@@ -25,7 +25,7 @@ function catalogOf(upstreams: Readonly<Record<string, Names>>): Catalog {
   );
 }
 
-/** The entries of what was found, as `upstream:model`. */
+/** Returns the entries of a lookup, as `upstream:model`. */
 function entriesOf(lookup: Lookup): readonly string[] {
   return 'found' in lookup ? lookup.found.entries.map(({ upstream, model }) => `${upstream.name}:${model.name}`) : [];
 }
@@ -41,24 +41,24 @@ function refusalOf(make: () => unknown): CatalogProblem {
 }
 
 describe('the catalog', () => {
-  describe('joins entries of different upstreams', () => {
-    it('that have the same name', () => {
+  describe('with entries of different upstreams', () => {
+    it('joins those that have the same name into one model', () => {
       const catalog = catalogOf({ a: { large: [] }, b: { large: [] } });
       expect(entriesOf(catalog.find('large'))).to.have.members(['a:large', 'b:large']);
       expect(catalog.models).to.have.length(1);
     });
 
-    it('when one is called by an alias of the other', () => {
+    it('joins those of which one has an alias that names the other', () => {
       const catalog = catalogOf({ a: { 'big-one': ['vendor.large'] }, b: { 'vendor.large': [] } });
       for (const name of ['big-one', 'vendor.large']) expect(entriesOf(catalog.find(name))).to.have.length(2);
     });
 
-    it('when they share an alias, and then all their names mean the same model', () => {
+    it('joins those that share an alias; all their names then mean this model', () => {
       const catalog = catalogOf({ a: { one: ['large'] }, b: { two: ['large'] }, c: { three: ['two'] } });
       for (const name of ['one', 'two', 'three', 'large']) expect(entriesOf(catalog.find(name))).to.have.length(3);
     });
 
-    it('whose names differ in spelling only', () => {
+    it('joins those whose names differ in spelling only', () => {
       const catalog = catalogOf({
         a: { 'large-4.5': [] },
         b: { 'Vendor/Large-4-5-20251101': [] },
@@ -69,7 +69,7 @@ describe('the catalog', () => {
         expect(entriesOf(catalog.find(name))).to.have.length(3);
     });
 
-    it('whatever their order in the file', () => {
+    it('joins the same entries in whatever order the file lists them', () => {
       void fc.assert(
         fc.property(fc.shuffledSubarray(['a', 'b', 'c', 'd'], { minLength: 4, maxLength: 4 }), (order) => {
           const all: Record<string, Names> = { a: { x: ['p'] }, b: { y: ['q'] }, c: { z: ['p', 'q'] }, d: { w: [] } };
@@ -81,26 +81,26 @@ describe('the catalog', () => {
     });
   });
 
-  describe('never makes one model of two at one upstream', () => {
-    it('but refuses an alias that would', () => {
+  describe('with two models of one upstream', () => {
+    it('refuses an alias that would join them', () => {
       const problem = refusalOf(() => catalogOf({ a: { one: ['same'], two: ['same'] } }));
       expect(problem.message).to.equal('"same" makes "one" and "two" of upstream "a" the same model');
       expect([problem.upstream, problem.model]).to.deep.equal(['a', 'two']);
     });
 
-    it('nor by way of another upstream', () => {
+    it('refuses an entry of another upstream that has both their names', () => {
       const problem = refusalOf(() => catalogOf({ a: { one: [], two: [] }, b: { both: ['one', 'two'] } }));
       expect(problem.message).to.equal('"two" makes "two" and "one" of upstream "a" the same model');
     });
 
-    it('nor by spelling: both keep their exact names, and the common name is ambiguous', () => {
+    it('keeps them apart if their normalised names are equal: exact names work, the normalised one is ambiguous', () => {
       const catalog = catalogOf({ a: { 'large-20250101': [], 'large-20251101': [] }, b: { 'large-20251101': [] } });
       expect(entriesOf(catalog.find('large-20250101'))).to.deep.equal(['a:large-20250101']);
       expect(entriesOf(catalog.find('large-20251101'))).to.have.members(['a:large-20251101', 'b:large-20251101']);
       expect(catalog.find('large')).to.deep.equal({ ambiguous: ['large-20250101', 'large-20251101'] });
     });
 
-    it('for any set of upstreams, models and aliases', () => {
+    it('never joins them, for any set of upstreams, models and aliases', () => {
       const word = fc.constantFrom('m', 'M', 'v/m', 'm-latest', 'n', 'N_1', 'n-1', 'n.1', 'o');
       const models = fc.dictionary(word, fc.uniqueArray(word, { maxLength: 2 }), { minKeys: 1, maxKeys: 3 });
       void fc.assert(
@@ -126,7 +126,7 @@ describe('the catalog', () => {
     });
   });
 
-  it('lists all meanings of an ambiguous name, and every meaning can be named', () => {
+  it('lists all meanings of an ambiguous name, and each meaning has a name of its own', () => {
     const spelling = fc.constantFrom('m-20250101', 'm-20251101', 'M', 'm-latest', 'v/m', 'w/m', 'n', 'n.1', 'N-1');
     const models = fc.uniqueArray(spelling, { minLength: 1, maxLength: 4 });
     void fc.assert(
@@ -147,13 +147,13 @@ describe('the catalog', () => {
     );
   });
 
-  it('prefers the exact name to a spelling of it', () => {
+  it('prefers an exact name to a normalised one', () => {
     const catalog = catalogOf({ a: { 'large-4.5': [], 'LARGE-4.5': [] } });
     expect(entriesOf(catalog.find('LARGE-4.5'))).to.deep.equal(['a:LARGE-4.5']);
     expect(catalog.find('Large-4.5')).to.have.property('ambiguous');
   });
 
-  it("finds the model of one upstream by that upstream's own name alone", () => {
+  it("accepts an upstream's own name only for the model of that upstream", () => {
     const catalog = catalogOf({ a: { 'large-4.5': ['large'] }, b: { 'vendor/large-4-5': [] } });
     const model = catalog.findExact('a', 'large-4.5');
     expect(model?.entries).to.have.length(2);
@@ -169,14 +169,14 @@ describe('the catalog', () => {
       expect(catalog.findExact(upstream, name), `${upstream} ${name}`).to.equal(undefined);
   });
 
-  it('suggests what an unknown name may have meant', () => {
+  it('suggests similar names for an unknown name', () => {
     const catalog = catalogOf({ a: { 'acme-large': ['acme-huge'] } });
     expect(catalog.find('acme-lagre')).to.deep.equal({ unknown: true, nearest: ['acme-large', 'acme-huge'] });
     expect(catalog.find('')).to.deep.equal({ unknown: true, nearest: [] });
     for (const name of ['__proto__', 'constructor', 'toString']) expect(catalog.find(name)).to.have.property('unknown');
   });
 
-  it('shows a model under the name its best tier gives it, the other names as aliases', () => {
+  it('shows a model under the name that its upstream of the best tier uses, and the other names as aliases', () => {
     const { models } = buildCatalog([
       sampleUpstream('reseller', [sampleModel('vendor.large', { aliases: ['large'] })]),
       sampleUpstream('vendor', [sampleModel('large')], { tier: 'official' }),
@@ -186,7 +186,7 @@ describe('the catalog', () => {
     ]);
   });
 
-  describe('gives as candidates', () => {
+  describe('asked for the candidates of a model', () => {
     const both = [sampleAdapter('messages', ['messages']), sampleAdapter('chat', ['chat'])];
     const upstreams: readonly Upstream[] = [
       sampleUpstream('both', [sampleModel('m')], { adapters: both }),
@@ -198,18 +198,18 @@ describe('the catalog', () => {
     const namesFor = (protocol: 'messages' | 'chat') =>
       'found' in lookup ? catalog.candidates(lookup.found, protocol).map(({ upstream }) => upstream.name) : [];
 
-    it('the enabled upstreams that speak the protocol', () => {
+    it('returns the enabled upstreams that speak the protocol', () => {
       expect(namesFor('messages')).to.have.members(['both', 'messages-only']);
       expect(namesFor('chat')).to.deep.equal(['both']);
     });
 
-    it('each with the adapter of that protocol', () => {
+    it('returns each upstream with its adapter for that protocol', () => {
       const [candidate] = 'found' in lookup ? catalog.candidates(lookup.found, 'chat') : [];
       expect(candidate?.adapter.name).to.equal('chat');
     });
   });
 
-  describe("lets a key's list allow", () => {
+  describe('with the model list of a key', () => {
     const catalog = catalogOf({
       a: { 'large-4.5': ['large'], 'small-20250101': [], 'small-20251101': [] },
       b: { 'vendor/Large-4-5': [] },
@@ -220,23 +220,23 @@ describe('the catalog', () => {
       return isAllowed(catalog, catalog.candidates(lookup.found, 'messages'), allowed);
     };
 
-    it('everything when there is none, and nothing when it is empty', () => {
+    it('allows every model if there is no list, and none if the list is empty', () => {
       expect(allows(undefined, 'large')).to.equal(true);
       expect(allows([], 'large')).to.equal(false);
     });
 
-    it('a model by any of its names and spellings', () => {
+    it('allows a model that the list names in any spelling or by an alias', () => {
       for (const name of ['large', 'large-4.5', 'LARGE_4_5', 'vendor/Large-4-5'])
         expect(allows(['other', name], 'large-4.5')).to.equal(true);
       expect(allows(['other', 'larger'], 'large-4.5')).to.equal(false);
     });
 
-    it('one snapshot without the other', () => {
+    it('allows one snapshot of a model without the other', () => {
       expect(allows(['small-20250101'], 'small-20250101')).to.equal(true);
       expect(allows(['small-20250101'], 'small-20251101')).to.equal(false);
     });
 
-    it('every snapshot by the name they have in common', () => {
+    it('allows every snapshot by the name that they share', () => {
       expect(allows(['small'], 'small-20250101')).to.equal(true);
       expect(allows(['small'], 'small-20251101')).to.equal(true);
       expect(allows(['small'], 'large')).to.equal(false);

@@ -12,7 +12,7 @@ describe('the prices of customers', () => {
     sampleModel(name, { aliases, price });
   const none = new CustomerPrices(new Map());
 
-  it('are the upstream’s own without a markup', () => {
+  it("equal the upstream's prices without a markup", () => {
     const model = priced(plainPrice({ input: 300n, output: 1_500n }));
     expect(none.priceOf(undefined)(model)).to.equal(model.price);
   });
@@ -34,7 +34,7 @@ describe('the prices of customers', () => {
     expect(price.possible).to.have.length(2);
   });
 
-  it('of a list are found by the name or an alias of the model, however it is spelt, and may be asked for what the upstream may answer with', () => {
+  it('are found in a list by the name or an alias of the model in any spelling, and include variants that the upstream may choose', () => {
     const own = plainPrice({ input: 7n, output: 8n });
     const prices = new CustomerPrices(
       new Map([['partner', { factorE8: 200_000_000n, models: new Map([['large-2-1', own]]) }]]),
@@ -47,7 +47,7 @@ describe('the prices of customers', () => {
     expect(priceOf(priced(upstreams, 'small')).rates.input).to.equal(2n);
   });
 
-  it('never charge more than a hold of the same tokens', () => {
+  it('never cost more than a hold of the same tokens', () => {
     const amount = fc.bigInt({ min: 0n, max: 10_000_000_000n });
     const factor = fc.integer({ min: 10, max: 10_000 }).map((each) => (each / 100).toFixed(2));
     const tokens = fc.integer({ min: 0, max: 1_000_000 });
@@ -60,13 +60,13 @@ describe('the prices of customers', () => {
     );
   });
 
-  it('are not there for a list that is not configured', () => {
+  it('are undefined for a price list that is not configured', () => {
     expect(none.has('gone')).to.equal(false);
     expect(() => none.priceOf('gone')).to.throw('"gone"');
     expect(() => none.check('gone')).to.throw('(there is none)');
   });
 
-  it('have a factor from 0.1 to 100 with at most 8 decimals', () => {
+  it('accept a factor from 0.1 to 100 with at most 8 decimals', () => {
     expect(parseFactor('1.25')).to.equal(125_000_000n);
     for (const text of ['0.09', '100.1', '1.123456789', 'x', '', '1e1'])
       expect(() => parseFactor(text), text).to.throw(RangeError);

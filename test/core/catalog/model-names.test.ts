@@ -16,10 +16,10 @@ describe('model names', () => {
     ['acme-4', 'acme-4'],
     ['acme-1234', 'acme-1234'],
   ] as const) {
-    it(`reads "${name}" as "${normalised}"`, () => expect(normaliseModelName(name)).to.equal(normalised));
+    it(`normalises "${name}" to "${normalised}"`, () => expect(normaliseModelName(name)).to.equal(normalised));
   }
 
-  it('takes a vendor prefix, case, dots and underscores for spelling', () => {
+  it('treats a vendor prefix, case, dots and underscores as spelling', () => {
     void fc.assert(
       fc.property(fc.stringMatching(/^[a-z0-9]{1,8}(-[a-z]{1,8}){0,3}$/), (name) => {
         const spelled = `vendor/${name.toUpperCase().replaceAll('-', '_')}`;
@@ -28,13 +28,13 @@ describe('model names', () => {
     );
   });
 
-  it('suggests the nearest names first, at most three', () => {
+  it('suggest the nearest names first, at most three', () => {
     const known = ['large', 'larger', 'largest', 'barge', 'small'];
     expect(nearestNames('larg', known)).to.deep.equal(['large', 'barge', 'larger']);
     expect(nearestNames('LARGE', known)[0]).to.equal('large');
   });
 
-  it('suggests nothing when nothing is near', () => {
+  it('suggest nothing when no name is near', () => {
     expect(nearestNames('gpt', ['acme-large-4-5'])).to.deep.equal([]);
     expect(nearestNames('x'.repeat(5_000), ['acme-large-4-5'])).to.deep.equal([]);
   });

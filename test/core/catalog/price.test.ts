@@ -23,12 +23,12 @@ const price: fc.Arbitrary<Price> = fc
   .map(([rates, above]) => plainPrice(rates, above));
 const count = fc.option(fc.integer({ min: 0, max: 2_000_000 }), { nil: undefined });
 const usage: fc.Arbitrary<Usage> = byMeter(count).map(usageOf);
-/** What a text can cause. */
+/** Usage that a text model can report. */
 const textUsage: fc.Arbitrary<Usage> = fc
   .record({ input: count, output: count, cacheRead: count, cacheWrite: count, cacheWrite1h: count })
   .map(usageOf);
 
-/** The cost as a fraction over one million, nothing rounded. */
+/** Returns the cost as a fraction over one million, without rounding. */
 function exactNumerator(used: Usage, { rates, above }: Price): bigint {
   const inForce = above !== undefined && totalInputTokens(used) > above.tokens ? above.rates : rates;
   return [...(used.passes[0]?.counts ?? [])].reduce(
@@ -37,8 +37,8 @@ function exactNumerator(used: Usage, { rates, above }: Price): bigint {
   );
 }
 
-describe('price', () => {
-  it('costs the exact sum, rounded up once', () => {
+describe('the cost of usage', () => {
+  it('is the exact sum, rounded up once', () => {
     void fc.assert(
       fc.property(usage, price, (used, charged) => {
         const exact = exactNumerator(used, charged);
@@ -50,7 +50,7 @@ describe('price', () => {
     );
   });
 
-  it('never costs more than was held while the tokens stay within the bounds', () => {
+  it('never exceeds the hold while the tokens stay within their bounds', () => {
     void fc.assert(
       fc.property(textUsage, price, fc.array(price, { maxLength: 3 }), (used, charged, others) => {
         const held = dearestCost(
@@ -64,7 +64,7 @@ describe('price', () => {
     );
   });
 
-  it('costs more, never less, with every further token', () => {
+  it('rises, and never falls, with every further token', () => {
     void fc.assert(
       fc.property(usage, price, (used, charged) => {
         const flat = { ...charged, above: undefined };
@@ -74,19 +74,19 @@ describe('price', () => {
     );
   });
 
-  it('charges three dollars for a million tokens at three dollars a million', () => {
+  it('is three dollars for a million tokens at three dollars a million', () => {
     const charged = samplePrice(300_000_000n, 1_500_000_000n);
     expect(costOf(usageOf({ input: 1_000_000 }), charged)).to.equal(300_000_000n);
     expect(costOf(usageOf({ input: 1, output: 1 }), charged)).to.equal(1_800n);
   });
 
-  it('rounds a fraction of the unit up to one unit', () => {
+  it('is one unit for any fraction of a unit', () => {
     expect(costOf(usageOf({ input: 1 }), samplePrice(1n, 0n))).to.equal(1n);
     expect(costOf(usageOf({ input: 1, output: 1 }), samplePrice(1n, 1n))).to.equal(1n);
     expect(costOf(UNKNOWN_USAGE, samplePrice(1n, 1n))).to.equal(0n);
   });
 
-  it('takes the higher price for a whole pass only once its input is above the threshold', () => {
+  it('uses the higher price for a whole pass only if its input is above the threshold', () => {
     const charged = samplePrice(1_000_000n, 0n, { above: { rates: samplePrice(2_000_000n, 0n).rates, tokens: 100 } });
     expect(costOf(usageOf({ input: 100 }), charged)).to.equal(100n);
     expect(costOf(usageOf({ input: 101 }), charged)).to.equal(202n);
@@ -99,7 +99,7 @@ describe('price', () => {
     expect(totalInputTokens(UNKNOWN_USAGE)).to.equal(0);
   });
 
-  it('holds for the dearest kind of input, the dearest tier and the dearest candidate', () => {
+  it('is held at the dearest kind of input, the dearest tier and the dearest candidate', () => {
     const charged = samplePrice(1n, 1n, { cacheWrite1h: 8_000_000n });
     expect(dearestCost(10, 0, charged.possible)).to.equal(80n);
     const tiered = samplePrice(1n, 1n, { above: { rates: samplePrice(9_000_000n, 5_000_000n).rates, tokens: 1 } });

@@ -26,7 +26,7 @@ const unused = async () => {
   throw new Error('this step is never run');
 };
 
-/** Stand-ins for the real policies: what matters here is their names, settings, needs and provisions. */
+/** Stand-ins for the real policies. Only their names, settings, needs and provisions matter here. */
 const POLICIES = [
   definePolicy({
     contract: 'policy/1',
@@ -74,7 +74,7 @@ const POLICIES = [
   }),
 ];
 
-/** A plugin's own part of the file; `check` has the last word. */
+/** A plugin's own section of the file; `check` runs after the schema. */
 const OFFERINGS: Section = {
   schema: {
     type: 'object',
@@ -137,7 +137,7 @@ function load(text: string, env: NodeJS.ProcessEnv = ENV): Configuration {
   return read(temporaryFolder({ 'gateway.config.yml': text }), env);
 }
 
-/** The sound file with one text replaced by another. */
+/** Returns the valid file with one text replaced. */
 function changed(from: string, to: string): string {
   expect(SOUND).to.contain(from);
   return SOUND.replace(from, () => to);
@@ -153,7 +153,7 @@ function problemsOf(text: string, env: NodeJS.ProcessEnv = ENV): readonly string
   throw new Error('the configuration was taken');
 }
 
-/** None when the folder's configuration is taken. */
+/** Lists the problems of a folder's configuration; empty if it is valid. */
 function problemsOfFolder(folder: string, env: NodeJS.ProcessEnv): readonly string[] {
   try {
     read(folder, env);
@@ -173,7 +173,7 @@ describe('the configuration', () => {
     for (const each of forget) each();
   });
 
-  describe('that is sound', () => {
+  describe('that is valid', () => {
     let configuration: Configuration;
     before(() => {
       configuration = load(SOUND);
@@ -207,13 +207,13 @@ describe('the configuration', () => {
       });
     });
 
-    it('holds for 4096 output tokens when nothing is said, at most maxOutput', () => {
+    it('holds for 4096 output tokens by default, at most maxOutput', () => {
       expect(configuration.catalog.models[0]?.entries[0]?.model.estimatedMaxTokens).to.equal(2_000);
       const [model] = load(changed('maxOutput: 2000', 'maxOutput: 9000')).catalog.models;
       expect(model?.entries[0]?.model.estimatedMaxTokens).to.equal(4_096);
     });
 
-    it('serves a model without output for embeddings alone, and any other in the protocols that it names', () => {
+    it('serves a model without output for embeddings only, and any other model in the protocols that it names', () => {
       const text = changed('adapter: sample-messages', 'adapter: [sample-messages, sample-chat, sample-embeddings]');
       const served = (more: string) => {
         const { catalog } = load(text.replace('maxOutput: 2000', more));
@@ -226,7 +226,7 @@ describe('the configuration', () => {
       expect(served('maxOutput: 0\n        protocols: [embeddings]')).to.deep.equal(['embeddings']);
     });
 
-    it('takes cache prices from the input price where they are not given', () => {
+    it('derives cache prices that it does not set from the input price', () => {
       const price = configuration.catalog.models[0]?.entries[0]?.model.price;
       expect(price?.rates).to.include({
         input: 300_000_000n,
@@ -238,7 +238,7 @@ describe('the configuration', () => {
       expect(price?.above).to.equal(undefined);
     });
 
-    it('reads every price exactly, down to 0.00000001 and with a tier above', () => {
+    it('reads every price exactly, down to 0.00000001 and with a threshold', () => {
       const price =
         '{ input: 0.00000001, output: 0.0000005, cacheWrite: "0.125", cacheWrite1h: 1e-7, cacheRead: 0.1, above: { tokens: 5, input: 0.3, output: 22.5 } }';
       const [model] = load(changed('{ input: 3, output: 15 }', price)).catalog.models;
@@ -266,7 +266,7 @@ describe('the configuration', () => {
     });
   });
 
-  describe("disables an upstream whose credential isn't there, and says why", () => {
+  describe('with the credential of an upstream', () => {
     const disabledOf = (text: string, env: NodeJS.ProcessEnv = {}, files: Record<string, string> = {}) => {
       const folder = temporaryFolder({ 'gateway.config.yml': text, ...files });
       const [acme] = read(folder, env).catalog.upstreams;
@@ -274,12 +274,12 @@ describe('the configuration', () => {
     };
     const fromFile = changed('{ env: ACME_KEY }', '{ file: keys/acme }');
 
-    it('when its variable is unset, empty or blank', () => {
+    it('disables the upstream if the variable is unset, empty or blank', () => {
       for (const env of [{}, { ACME_KEY: '' }, { ACME_KEY: ' \n' }])
         expect(disabledOf(SOUND, env)).to.deep.equal([undefined, 'ACME_KEY is not set']);
     });
 
-    it('when its file is missing or empty', () => {
+    it('disables the upstream if the file does not exist or is empty', () => {
       expect(disabledOf(fromFile)).to.deep.equal([undefined, 'the credential file keys/acme is missing']);
       expect(disabledOf(fromFile, {}, { 'keys/acme': '\n' })).to.deep.equal([
         undefined,
@@ -287,14 +287,14 @@ describe('the configuration', () => {
       ]);
     });
 
-    it('and takes it from the file without its line end', () => {
+    it('reads it from the file without the final line break', () => {
       expect(disabledOf(fromFile, {}, { 'keys/acme': 'hush\n' })).to.deep.equal(['hush', undefined]);
     });
   });
 
   it('refuses prices at which one call could cost more than the ledger can count', () => {
     const at = (price: number) => changed('price: { input: 3, output: 15 }', `price: { input: 3, output: ${price} }`);
-    // 202,000 tokens of output in each of 128 answers.
+    // Each of 128 answers has 202,000 output tokens.
     expect(load(at(3_000_000)).catalog.upstreams).to.have.length(1);
     expect(problemsOf(at(4_000_000)).join('\n')).to.match(
       /models\.large-4\.5\.price: one call could cost USD 103424000/,
@@ -303,9 +303,9 @@ describe('the configuration', () => {
     expect(problemsOf(huge).join('\n')).to.match(/one call could cost/);
   });
 
-  describe('reads credentials from their folder alone', () => {
+  describe('with a credential file', () => {
     const withFile = (file: string) => changed('{ env: ACME_KEY }', `{ file: ${file} }`);
-    /** A folder of secrets beside the configuration's, and one of credentials. */
+    /** Makes a folder with a secret outside the configuration's folder, and a folder of credentials. */
     const folders = (file: string) => {
       const outside = temporaryFolder({ secret: 'hush', 'keys/acme': 'the key' });
       const inside = temporaryFolder({ 'gateway.config.yml': withFile(file), '.tollgate/admin-token': 'hush' });
@@ -316,7 +316,7 @@ describe('the configuration', () => {
     const problemsIn = (folder: string, env: NodeJS.ProcessEnv = {}) => problemsOfFolder(folder, env).join('\n');
 
     for (const file of ['../secret', 'link', 'folder/acme', '/etc/hostname', '.tollgate/admin-token', 'a/../../x']) {
-      it(`${file} is refused`, () => {
+      it(`refuses ${file}, which is outside the folder of credentials`, () => {
         const { inside } = folders(file);
         expect(problemsIn(inside))
           .to.match(/credential\.file: .*CREDENTIALS_DIR/)
@@ -324,7 +324,7 @@ describe('the configuration', () => {
       });
     }
 
-    it('CREDENTIALS_DIR says which folder it is', () => {
+    it('reads it from the folder that CREDENTIALS_DIR names', () => {
       for (const file of ['keys/acme', 'folder/acme']) {
         const { inside, outside } = folders(file);
         symlinkSync(join(outside, 'keys'), join(outside, 'folder'));
@@ -336,13 +336,13 @@ describe('the configuration', () => {
       expect(read(inside, { CREDENTIALS_DIR: outside }).catalog.upstreams[0]?.disabled).to.match(/link is missing/);
     });
 
-    it('an absolute path within it is taken', () => {
+    it('accepts an absolute path within the folder of credentials', () => {
       const outside = temporaryFolder({ acme: 'the key' });
       const inside = temporaryFolder({ 'gateway.config.yml': withFile(join(outside, 'acme')) });
       expect(read(inside, { CREDENTIALS_DIR: outside }).catalog.upstreams[0]?.credential.value).to.equal('the key');
     });
 
-    it('the data folder is no part of it, wherever it is', () => {
+    it('refuses a file in the data folder, wherever that is', () => {
       const folder = temporaryFolder({
         'gateway.config.yml': withFile('data/admin-token'),
         'data/admin-token': 'hush',
@@ -351,7 +351,7 @@ describe('the configuration', () => {
     });
   });
 
-  describe('reads the settings of adapters', () => {
+  describe('with settings of adapters', () => {
     const regional: UpstreamAdapter = {
       ...sampleAdapter('regional', ['messages']),
       schema: {
@@ -371,12 +371,12 @@ describe('the configuration', () => {
     const withSettings = (settings: string, adapter = '[chat, embeddings]') =>
       changed('adapter: sample-messages', `adapter: ${adapter}\n    adapterSettings: ${settings}`);
 
-    it('a name that one of several adapters knows is taken, with the defaults of that one', () => {
+    it('accepts a setting that only one of two adapters knows, with the defaults of that adapter', () => {
       const [acme] = load(withSettings('{ auth: api-key }', '[chat, regional]')).catalog.upstreams;
       expect(acme?.adapterSettings).to.deep.equal({ auth: 'api-key', region: 'here' });
     });
 
-    it('refuses a WebSocket to an upstream whose adapter signs', () => {
+    it('refuses a WebSocket for an upstream whose adapter signs requests', () => {
       const text = changed('adapter: sample-messages', 'webSocket: true\n    adapter: signing');
       expect(problemsOf(text).join('\n')).to.match(/webSocket: does not fit an adapter that signs each request/);
     });
@@ -400,12 +400,12 @@ describe('the configuration', () => {
       });
   });
 
-  describe('reads the credentials of an upstream', () => {
+  describe('with several ways to give credentials', () => {
     const withCredentials = (text: string) => changed('credential: { env: ACME_KEY }', text);
     const upstreamOf = (text: string, env: NodeJS.ProcessEnv = ENV) =>
       load(withCredentials(text), env).catalog.upstreams[0];
 
-    it('several, with names and weights', () => {
+    it('reads a list with names and weights', () => {
       const env = { ...ENV, OTHER: 'more' };
       const { credentials = [] } =
         upstreamOf('credentials: [{ env: ACME_KEY, weight: 3 }, { env: OTHER, name: spare }]', env) ?? {};
@@ -415,7 +415,7 @@ describe('the configuration', () => {
       ]);
     });
 
-    it('and warns of one that is missing, while another is there', () => {
+    it('warns of a missing credential while another is set', () => {
       const { catalog, warnings } = load(withCredentials('credentials: [{ env: ACME_KEY }, { env: OTHER }]'));
       expect(catalog.upstreams[0]?.disabled).to.equal(undefined);
       expect(warnings.map(({ message }) => message)).to.deep.equal([
@@ -426,13 +426,13 @@ describe('the configuration', () => {
       );
     });
 
-    it('and runs no command for a look at it', () => {
+    it('runs no credential command only to check the file', () => {
       const folder = temporaryFolder({ 'gateway.config.yml': withCredentials('credential: { command: [bin/token] }') });
       const [acme] = read(folder, ENV).catalog.upstreams;
       expect([acme?.disabled, acme?.credential.missing]).to.deep.equal([undefined, 'it was not fetched yet']);
     });
 
-    it('runs no program outside the folder of credentials', () => {
+    it('refuses a program outside the folder of credentials', () => {
       for (const program of ['/bin/sh', '../token', '.tollgate/token'])
         expect(problemsOf(withCredentials(`credential: { command: [${program}, -c, id] }`)).join('\n')).to.match(
           /credential\.command: .* is not in the folder of credentials; put a program there/,
@@ -458,7 +458,7 @@ describe('the configuration', () => {
   });
 
   for (const name of ['ADMIN_TOKEN', 'DATABASE_URL', 'REDIS_URL', 'TOLLGATE_TOKEN', 'PGPASSWORD']) {
-    it(`${name} is no credential of an upstream, and no variable of the configuration`, () => {
+    it(`refuses ${name} as a credential of an upstream and as a variable of the configuration`, () => {
       const env = { [name]: 'hush', ACME_KEY: 'hush' };
       const texts = [
         changed('{ env: ACME_KEY }', `{ env: ${name} }`),
@@ -712,17 +712,17 @@ describe('the configuration', () => {
     ],
   ];
 
-  describe('has sections that plugins own', () => {
+  describe('with sections of plugins', () => {
     const withOffering = (text: string) => `${SOUND}offerings:\n  tiny: ${text}\n`;
 
-    it('which are given to them with their defaults', () => {
+    it('passes a section with its defaults to the plugin', () => {
       const { sections } = load(withOffering('{ model: large }'));
       expect(sections.get('offerings')).to.deep.equal({ tiny: { model: 'large', hourlyUsd: 1 } });
     });
 
-    it('and which need not be there', () => expect(load(SOUND).sections.has('offerings')).to.equal(false));
+    it('may omit the section of a plugin', () => expect(load(SOUND).sections.has('offerings')).to.equal(false));
 
-    it('and which are checked by their schema, then by their plugin', () => {
+    it('checks a section by its schema and then by its plugin', () => {
       expect(problemsOf(withOffering('{ model: large, hourlyUsd: -1 }'))).to.deep.equal([
         'gateway.config.yml:34:25: offerings.tiny.hourlyUsd: expected at least 0',
       ]);
@@ -732,9 +732,10 @@ describe('the configuration', () => {
     });
   });
 
-  describe('is refused, with file, line and column, for', () => {
+  describe('with one mistake', () => {
     for (const [what, from, to, problem] of WRONG) {
-      it(what, () => expect(problemsOf(changed(from, to))).to.include(problem));
+      it(`is refused with file, line and column for ${what}`, () =>
+        expect(problemsOf(changed(from, to))).to.include(problem));
     }
   });
 
@@ -748,16 +749,16 @@ describe('the configuration', () => {
     ]);
   });
 
-  it('says one problem for one mistake', () => {
+  it('reports one problem for one mistake', () => {
     const alone = WRONG.filter(([what]) => !/wrong order|misspelt section|host name|not declared/.test(what));
     for (const [what, from, to, problem] of alone) {
       const others = problemsOf(changed(from, to)).filter((each) => each !== problem);
-      // What is declared in both pipelines is wrong in both.
+      // A mistake in a shared declaration is an error in both pipelines.
       expect(others, what).to.deep.equal([]);
     }
   });
 
-  it('says all problems at once, whatever kind they are of', () => {
+  it('reports all problems at once, of whatever kind', () => {
     const text = SOUND.replace('http: { port: 8080 }', 'http:\n  port: ${NO_SUCH_PORT}')
       .replace('methods: [POST] }\n  fast', 'methods: [PUSH] }\n  fast')
       .replace('[/fast/v1/messages]', '[/fast/v1/*]')
@@ -765,7 +766,7 @@ describe('the configuration', () => {
       .replace('        context: 200000\n', '')
       .replace('- what:\n      - where: [{ action: { strategy: quality', '- where: [{ action: { stratgy: quality')
       .replace('policies: [who', 'pipelinez: 1\npolicies: [who, weather');
-    // Which adapters there are depends on what else has been loaded.
+    // The list of known adapters depends on which other test files are loaded.
     const said = problemsOf(text).map((line) =>
       line
         .replace(/^gateway\.config\.yml:\d+:\d+: /, '')
@@ -785,7 +786,7 @@ describe('the configuration', () => {
     ]);
   });
 
-  it('says in how many parts a file that is nearly empty is wanting', () => {
+  it('reports how many required parts a nearly empty file lacks', () => {
     expect(problemsOf('http: { port: 1 }\n')).to.have.members(
       ['admin', 'apiEndpoints', 'serviceEndpoints', 'policies', 'pipelines'].map(
         (key) => `gateway.config.yml:1:1: "${key}" is missing`,
@@ -794,7 +795,7 @@ describe('the configuration', () => {
     expect(problemsOf('- a list\n')).to.include('gateway.config.yml:1:1: expected object, not an array');
   });
 
-  it('says all problems of all parts at once', () => {
+  it('reports all problems of all sections at once', () => {
     const text = SOUND.replace('apiEndpoints: [main]', 'apiEndpoints: [mian]')
       .replace('adapter: sample-messages', 'adapter: sample-nothing')
       .replace('{ strategy: quality }', '{ stratgy: quality }')
@@ -804,7 +805,7 @@ describe('the configuration', () => {
     expect(lines).to.have.members([20, 9, 24, 16]);
   });
 
-  it('never shows a secret that stands at the wrong place', () => {
+  it('never shows a secret that stands in the wrong place', () => {
     const misplaced: readonly (readonly [string, string])[] = [
       ['credential: { env: ACME_KEY }', 'credential: ${ACME_KEY}'],
       ['https://api.acme.example/base', 'https://user:${ACME_KEY}@'],
@@ -819,14 +820,14 @@ describe('the configuration', () => {
     }
   });
 
-  it('that is an empty file is refused by what is missing', () => {
+  it('reports every missing section of an empty file', () => {
     expect(problemsOf('')).to.include('gateway.config.yml:1:1: "http" is missing');
   });
 
   describe('of the system', () => {
     const system = (text: string) => readSystemSettings(temporaryFolder({ 'system.config.yml': text }), {}).settings;
 
-    it('says which plugins are loaded and leaves their settings to them', () => {
+    it('lists the plugins to load and leaves their settings to them', () => {
       const settings = system('plugins:\n  usage: { package: ./usage, days: 5 }\n');
       expect(settings.plugins['usage']).to.deep.equal({ package: './usage', days: 5 });
       expect(settings.fastLane).to.equal(true);

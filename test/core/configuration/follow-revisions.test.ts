@@ -5,7 +5,7 @@ import { applyRevision } from '../../../core/configuration/revisions';
 import { DATABASES, quiet, type TestDatabase } from '../../support/databases';
 import { until } from '../../support/until';
 
-describe('a node that cannot take an applied revision', function () {
+describe('a node that cannot load an applied revision', function () {
   this.timeout(60_000);
   let opened: TestDatabase;
 
@@ -23,7 +23,7 @@ describe('a node that cannot take an applied revision', function () {
   });
   after(() => opened?.close());
 
-  it('tries it again after a while and not before, and takes it when what was missing is there', async () => {
+  it('retries it after a pause, and loads it once the missing part is there', async () => {
     const triedAtMs: number[] = [];
     let isMended = false;
     const live = {

@@ -14,7 +14,7 @@ function complete(model: object): { readonly completed: unknown; readonly proble
 
 describe('the shipped price lists', () => {
   for (const { vendor, source, hosts, models } of priceLists()) {
-    it(`${vendor}: each model has a day, limits and a price that a configuration can have`, () => {
+    it(`${vendor}: each model has a date, limits and a price that a configuration accepts`, () => {
       expect(source).to.match(/^https:\/\//);
       expect(hosts).not.to.deep.equal([]);
       for (const [name, { date, context, maxOutput, created, ...model }] of Object.entries(models)) {
@@ -28,7 +28,7 @@ describe('the shipped price lists', () => {
     });
   }
 
-  it('fill in what a model leaves out, and nothing that it says', () => {
+  it('fill in what a model of the configuration omits, and override nothing', () => {
     const { completed, problems } = complete({ from: 'anthropic', context: 7 });
     expect(problems).to.deep.equal([]);
     expect(completed).to.deep.include({ from: 'anthropic', context: 7, maxOutput: 128_000 });
@@ -36,11 +36,11 @@ describe('the shipped price lists', () => {
     expect(completed).not.to.have.property('date');
   });
 
-  it('have a model for an upstream that calls it otherwise', () => {
+  it('price a model that the upstream calls by another name', () => {
     expect(complete({ from: 'anthropic/claude-opus-5' }).completed).to.deep.include({ created: '2026-07-24' });
   });
 
-  it('say what they have instead of a list or model that is not there', () => {
+  it('name the available lists or models when the configuration names an unknown one', () => {
     expect(complete({ from: 'antropic' }).problems).to.deep.equal([
       {
         path: ['serviceEndpoints', 'acme', 'models', 'claude-opus-5-5', 'from'],

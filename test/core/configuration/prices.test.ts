@@ -37,17 +37,17 @@ describe('the price of a configuration', () => {
     expect(cost(price, { tier: 'priority', speed: 'fast', geo: 'us' })).to.equal(9_900_000n);
   });
 
-  it('takes the dearer of two variants that both have prices of their own', () => {
+  it('uses the dearer of two variants if both set their own price', () => {
     const { price } = read({
       ...PLAIN,
       tiers: { priority: { input: 50, output: 60 } },
       speeds: { fast: { input: 30, output: 150, above: { tokens: 500, input: 40, output: 200 } } },
     });
-    // Above the threshold of one of them: 1,000 × 50 + 100 × 200.
+    // The input is above one of the two thresholds: 1,000 × 50 + 100 × 200.
     expect(cost(price, { tier: 'priority', speed: 'fast' })).to.equal(7_000_000n);
   });
 
-  it('refuses a factor that makes a price longer than 8 decimals, and names the meter', () => {
+  it('refuses a factor that gives a price more than 8 decimals, and names the meter', () => {
     const { problems } = read({ input: '0.00000001', output: 10, geos: { us: { factor: 1.1 } } });
     expect(problems[0]).to.deep.equal({
       path: ['price', 'geos', 'us', 'factor'],
@@ -55,21 +55,21 @@ describe('the price of a configuration', () => {
     });
   });
 
-  it('refuses that an answer may come with what has no price', () => {
+  it('refuses a variant without a price that the upstream may answer with', () => {
     const { problems } = read(PLAIN, { ...NONE, tiers: ['priority'] });
     expect(problems).to.deep.equal([
       { path: ['mayAnswerWith', 'tiers', '0'], message: '"priority" has no price under price.tiers' },
     ]);
   });
 
-  it('has the dearest of its kind for a meter without a price, and says which those are', () => {
+  it('uses the dearest price of its kind for a meter without a price, and lists these meters', () => {
     const { price } = read({ ...PLAIN, audioInput: 40 });
     expect(price.rates).to.include({ audioCacheRead: 4_000_000_000n, imageInput: 4_000_000_000n });
     expect(price.rates).to.include({ cacheRead: 200_000_000n, imageOutput: 1_000_000_000n });
     expect([...price.unpriced].sort()).to.deep.equal(['audioOutput', 'imageInput', 'imageOutput']);
   });
 
-  it('never costs more than a hold within its bounds, whatever it may come with', () => {
+  it('never exceeds the hold within its bounds, whichever variant the upstream answers with', () => {
     const rate = fc.integer({ min: 0, max: 100_000 }).map((cents) => cents / 100);
     const card = fc.record({ input: rate, output: rate, cacheRead: rate, cacheWrite: rate, cacheWrite1h: rate });
     const above = fc.option(fc.tuple(card, fc.integer({ min: 1, max: 200_000 })), { nil: undefined });

@@ -18,12 +18,12 @@ function read(reporting: object | undefined, more: object = {}) {
 
 const own = { credential: { env: 'ADMIN_KEY' }, alarmAboveUsd: 1 };
 
-describe('the reporting of an upstream', () => {
-  it('is none where it is not configured', () => {
+describe('the usage reports of an upstream in the configuration', () => {
+  it('are undefined if they are not configured', () => {
     expect(read(undefined)).to.deep.equal({ read: undefined, problems: [] });
   });
 
-  it('has the credential, the address of the upstream, and the vendor whose dialect the adapter speaks', () => {
+  it("have the credential, the upstream's address, and the vendor whose dialect the adapter speaks", () => {
     const { read: reporting, problems } = read(own);
     expect(problems).to.deep.equal([]);
     expect(reporting).to.include({ vendor: 'anthropic', credential: 'secret', alarmAboveE8: 100_000_000n });
@@ -35,23 +35,23 @@ describe('the reporting of an upstream', () => {
     );
   });
 
-  it('is there without its credential, and says which variable is not set', () => {
+  it('are listed without their credential, with the name of the unset variable', () => {
     const { read: reporting, problems } = read({ ...own, credential: { env: 'NOT_SET' } });
     expect(problems).to.deep.equal([]);
     expect(reporting).to.include({ credential: undefined, missing: 'NOT_SET is not set' });
   });
 
-  it('is refused where its credential is a secret of the gateway itself', () => {
+  it('are refused if their credential is a secret of the gateway itself', () => {
     expect(read({ ...own, credential: { env: 'ADMIN_TOKEN' } }).problems.join()).to.match(
       /^reporting\.credential\.env: /,
     );
   });
 
-  it('is refused where the adapter does not tell whose reports they are', () => {
+  it('are refused if the adapter names no vendor of reports', () => {
     expect(read(own, { adapter: 'our-own' }).problems.join()).to.match(/^reporting: say vendor/);
   });
 
-  it('is refused for one key of an upstream with several credentials', () => {
+  it('are refused for a single key of an upstream with several credentials', () => {
     const several = { credentials: [{ env: 'ONE' }, { env: 'OTHER' }] };
     expect(read({ ...own, apiKeyId: 'key-1' }, several).problems.join()).to.match(
       /^reporting\.apiKeyId: is of one key/,
@@ -59,7 +59,7 @@ describe('the reporting of an upstream', () => {
     expect(read({ ...own, apiKeyId: 'key-1' }).problems).to.deep.equal([]);
   });
 
-  it('is refused where the bound is no amount of USD', () => {
+  it('are refused if the bound is not an amount of USD', () => {
     for (const alarmAboveUsd of ['a lot', -1, '0.000000001'])
       expect(read({ ...own, alarmAboveUsd }).problems.join(), String(alarmAboveUsd)).to.match(
         /^reporting\.alarmAboveUsd: /,

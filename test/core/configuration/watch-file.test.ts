@@ -5,12 +5,12 @@ import { watchFile } from '../../../core/configuration/watch-file';
 import { temporaryFolder } from '../../support/configuration-folder';
 import { until } from '../../support/until';
 
-describe('a watched file', () => {
+describe('the watcher of a file', () => {
   const EVERY_MS = 20;
   let stop: () => void = () => undefined;
   afterEach(() => stop());
 
-  /** Counts the changes that were told of. */
+  /** Counts the changes that the watcher reports. */
   function watched(path: string): { readonly changes: number } {
     const told = { changes: 0 };
     const count = () => {
@@ -20,10 +20,10 @@ describe('a watched file', () => {
     return told;
   }
 
-  /** Nothing is there to wait for where nothing may happen. */
+  /** Waits for a number of looks at the file, because a change that must not be reported has no event. */
   const looks = (count: number) => new Promise((wake) => setTimeout(wake, count * EVERY_MS));
 
-  it('is told of when it is written, replaced, removed and there again', async () => {
+  it('reports that the file is written, replaced, removed and created again', async () => {
     const folder = temporaryFolder({ 'a.yml': 'one' });
     const path = join(folder, 'a.yml');
     const told = watched(path);
@@ -38,7 +38,7 @@ describe('a watched file', () => {
     await until('it is told of', () => told.changes === 4);
   });
 
-  it('is told of when a folder behind it is swapped, as Kubernetes does with a ConfigMap', async () => {
+  it('reports that a folder behind the path is swapped, as Kubernetes does with a ConfigMap', async () => {
     const folder = temporaryFolder({ '..one/a.yml': 'one', '..two/a.yml': 'two' });
     symlinkSync('..one', join(folder, '..data'));
     symlinkSync('..data/a.yml', join(folder, 'a.yml'));
@@ -48,7 +48,7 @@ describe('a watched file', () => {
     await until('it is told of', () => told.changes === 1);
   });
 
-  it('is not told of while it is still being written, nor when it says the same again', async () => {
+  it('reports nothing during a write, or after a write of the same content', async () => {
     const folder = temporaryFolder({ 'a.yml': 'one' });
     const path = join(folder, 'a.yml');
     const told = watched(path);

@@ -25,14 +25,14 @@ function refusalOf(text: string, env: NodeJS.ProcessEnv = {}): string {
 
 describe('a YAML file', () => {
   describe('with variables', () => {
-    it('has their values where their names stand, also inside a text', () => {
+    it('has their values in the places of their names, even inside a text', () => {
       expect(valueRead('a: ${X}\nb: http://${HOST}:${PORT}/x', { X: 'hello', HOST: 'h', PORT: '81' })).to.deep.equal({
         a: 'hello',
         b: 'http://h:81/x',
       });
     });
 
-    it('reads a plain one as YAML would and leaves a quoted one text', () => {
+    it('parses an unquoted value as YAML and keeps a quoted one as text', () => {
       expect(valueRead('a: ${N}\nb: "${N}"\nc: \'${N}\'\nd: ${T}', { N: '8080', T: 'true' })).to.deep.equal({
         a: 8080,
         b: '8080',
@@ -41,18 +41,18 @@ describe('a YAML file', () => {
       });
     });
 
-    it('takes the default when the variable is unset or empty', () => {
+    it('uses the default if the variable is unset or empty', () => {
       const text = 'a: ${X:-5}\nb: ${X:-}\nc: ${X:-a:b}';
       expect(valueRead(text)).to.deep.equal({ a: 5, b: null, c: 'a:b' });
       expect(valueRead(text, { X: '' })).to.deep.equal({ a: 5, b: null, c: 'a:b' });
       expect(valueRead(text, { X: '7' })).to.deep.equal({ a: 7, b: 7, c: 7 });
     });
 
-    it('is empty where an empty one has no default', () => {
+    it('has an empty value for an empty variable without a default', () => {
       expect(valueRead('a: ${X}\nb: "${X}"', { X: '' })).to.deep.equal({ a: null, b: '' });
     });
 
-    it('names each one that is not set, with line and column', () => {
+    it('reports each variable that is not set, with line and column', () => {
       expect(refusalOf('a: 1\nb:\n  - ${ONE}\n  - x${TWO}${THREE}')).to.equal(
         [
           'a.yml:3:5: the environment variable ONE is not set; set it, or give a default with ${ONE:-default}',
@@ -66,7 +66,7 @@ describe('a YAML file', () => {
       expect(valueRead('a: $${X}\nb: "$${X} and ${X}"', { X: 'x' })).to.deep.equal({ a: '${X}', b: '${X} and x' });
     });
 
-    it('does not read them in comments', () => {
+    it('ignores variables in comments', () => {
       expect(valueRead('a: 1 # ${NOT_SET}')).to.deep.equal({ a: 1 });
     });
 
@@ -89,12 +89,12 @@ describe('a YAML file', () => {
       '${OTHER}',
       '$&',
     ]) {
-      it(`keeps the value ${JSON.stringify(secret)} one text`, () => {
+      it(`keeps the value ${JSON.stringify(secret)} as one text`, () => {
         expect(valueRead('a: ${X}\nz: 1', { X: secret })).to.deep.equal({ a: secret, z: 1 });
       });
     }
 
-    it('never changes its structure and never shows a value, whatever that is', () => {
+    it('never changes its structure and never shows a value, whatever the value is', () => {
       void fc.assert(
         fc.property(fc.string({ unit: 'binary', minLength: 1 }), (value) => {
           const read = valueRead('a: ${X}\nb: "${X}"\nc: [1, 2]', { X: value }) as Record<string, unknown>;
@@ -105,28 +105,28 @@ describe('a YAML file', () => {
       );
     });
 
-    it('does not show a secret when another part of the file is wrong', () => {
+    it('does not show a secret in an error of another part of the file', () => {
       expect(refusalOf('a: ${SECRET}\nb: ${NOT_SET}', { SECRET: 'hush' })).not.to.contain('hush');
       expect(refusalOf('a: ${SECRET}\nb: [1', { SECRET: 'hush' })).not.to.contain('hush');
     });
   });
 
-  it('that is not YAML is refused with line and column', () => {
+  it('is refused with line and column if it is not YAML', () => {
     expect(refusalOf('a: 1\nb: [1, 2\n')).to.match(/^a\.yml:3:1: /);
     expect(refusalOf('a:\n\t- 1\n')).to.match(/^a\.yml:2:1: .*[Tt]ab/);
   });
 
-  it('with a name twice is refused at the second', () => {
+  it('is refused if it has a name twice, at the second place', () => {
     expect(refusalOf('a: 1\nb: 2\na: 3\n')).to.equal('a.yml:3:1: Map keys must be unique');
     expect(refusalOf('x:\n  a: 1\n  a: 3\n')).to.equal('a.yml:3:3: Map keys must be unique');
   });
 
-  it('with an alias of nothing is refused where that stands', () => {
+  it('is refused if an alias has no anchor, at the place of the alias', () => {
     expect(refusalOf('a: 1\nb: *nothing\n')).to.equal('a.yml:2:4: there is no anchor &nothing before this');
     expect(valueRead('a: &x 5\nb: *x\n')).to.deep.equal({ a: 5, b: 5 });
   });
 
-  it('may use one anchor hundreds of times; aliases of aliases that grow without end are refused', () => {
+  it('may use one anchor hundreds of times, but is refused if aliases of aliases grow exponentially', () => {
     const prices = Array.from({ length: 500 }, (_, index) => `m${index}: *price\n`).join('');
     expect(valueRead(`price: &price { input: 1 }\n${prices}`))
       .to.have.property('m499')
@@ -138,19 +138,19 @@ describe('a YAML file', () => {
     expect(refusalOf(levels.join(''))).to.match(/^a\.yml: has aliases that stand for more than 10000 values/);
   });
 
-  it('that is not there is refused by name, with the variable that says where to look', () => {
+  it('is refused by its path if it does not exist, with the variable that sets the path', () => {
     expect(() => readYamlFile(join(temporaryFolder({}), 'gone.yml'), {})).to.throw(
       ConfigurationError,
       'gone.yml: cannot be read (ENOENT); TOLLGATE_CONFIG_DIR names the folder it is looked for in',
     );
   });
 
-  it('that is empty has nothing in it', () => {
+  it('has no values if it is empty', () => {
     expect(valueRead('')).to.equal(null);
     expect(valueRead('# only a comment\n')).to.equal(null);
   });
 
-  describe('says where a value stands', () => {
+  describe('finds the place of a value', () => {
     const file = read('a:\n  b:\n    - x\n    - c: 1\n8: y\n');
     for (const [path, line, column] of [
       [['a'], 1, 1],

@@ -11,7 +11,7 @@ const name = fc.stringMatching(/^[a-z]{1,8}$/);
 const json = fc.jsonValue({ maxDepth: 1 }).map((value) => JSON.stringify({ value }));
 
 describe('the dialect chat', () => {
-  it('reads the conversation that it has written', () => {
+  it('reads every conversation that it writes without a change', () => {
     void fc.assert(
       fc.property(conversations(), (conversation) => {
         const written = CHAT.writeRequest(callOf(conversation, { reasoning: 'effort' }));
@@ -21,7 +21,7 @@ describe('the dialect chat', () => {
     );
   });
 
-  it('reads the answer that it has written, streamed or whole', () => {
+  it('reads every answer that it writes, streamed or whole, without a change', () => {
     void fc.assert(
       fc.property(answers(), (events) => {
         expect(said(readStream(chunksOf(events)))).to.deep.equal(said(events));
@@ -31,7 +31,7 @@ describe('the dialect chat', () => {
     );
   });
 
-  it('never mixes parts up where chunks are lost, doubled or change places', () => {
+  it('never mixes parts up if chunks are lost, doubled or reordered', () => {
     void fc.assert(
       fc.property(answers(), fc.array(fc.nat(30), { maxLength: 40 }), (events, order) => {
         const chunks = chunksOf(events);
@@ -44,7 +44,7 @@ describe('the dialect chat', () => {
     );
   });
 
-  it('writes streams that the helper of the official SDK puts together to the whole answer', async () => {
+  it("writes streams that the official SDK's helper assembles to the whole answer", async () => {
     await fc.assert(
       fc.asyncProperty(answers({ isText: false }), async (events) => {
         const lines = chunksOf(events).filter((data) => data !== '[DONE]');
@@ -57,7 +57,7 @@ describe('the dialect chat', () => {
     );
   });
 
-  it('ends an attempt with a clear error where an upstream contradicts itself', () => {
+  it('ends an attempt with a clear error if an upstream contradicts itself', () => {
     const call = (index: number, rest: object) => chunk({ tool_calls: [{ index, ...rest }] });
     const begin = (index: number, id: string) => call(index, { id, function: { name: 'f', arguments: '{}' } });
     const more = call(0, { function: { arguments: '{"a":1}' } });
@@ -72,7 +72,7 @@ describe('the dialect chat', () => {
     expect(() => CHAT.openReader().body([])).to.throw('the answer is no JSON object');
   });
 
-  it('gives vendors’ errors the types that Chat clients know, and the vendor’s words', () => {
+  it("gives vendors' errors the types that Chat clients know and the vendor's message", () => {
     const told = (status: number) => CHAT.writeError({ message: 'No.', type: 'overloaded_error' }, status, 'req-1');
     expect(told(529)).to.deep.equal({
       error: { message: 'No.', type: 'server_error', param: null, code: 'overloaded_error' },
@@ -94,7 +94,7 @@ interface Completion {
   readonly choices: readonly { readonly message: Record<string, unknown>; readonly finish_reason: string }[];
 }
 
-/** The helper says `null` where there is no text, and adds what it has parsed. */
+/** Drops what the helper adds: `null` for a missing text, and the parsed value. */
 function comparable({ message, finish_reason }: Completion['choices'][number]): unknown {
   const calls = (message['tool_calls'] ?? []) as readonly { readonly id: string; readonly function: object }[];
   const { content, refusal } = message;
@@ -135,7 +135,7 @@ function readStream(chunks: readonly string[]): readonly AnswerEvent[] {
   return [...chunks.flatMap((data) => reader.event({ name: undefined, data })), ...reader.end()];
 }
 
-/** What was said in each choice, however it was cut into pieces. Chat has one text and one refusal. */
+/** Returns the text of each choice, however it was split. Chat has one text and one refusal. */
 function said(events: readonly AnswerEvent[]): unknown {
   const choices = new Map<
     number,
@@ -195,7 +195,7 @@ const documentPart = fc.record({
 });
 const audioPart = fc.record({ is: fc.constant('audio' as const), base64: bytes, format: fc.constant('wav') });
 
-/** Chat joins texts that follow each other: a turn has one text, or something that is none. */
+/** A user's turn. Chat joins adjacent texts, so a turn has one text or other parts. */
 const userTurn: fc.Arbitrary<Turn> = fc
   .oneof(
     textPart.map((part) => [part]),
@@ -210,7 +210,7 @@ const callPart = fc.oneof(
   fc.record({ is: fc.constant('tool_call' as const), name, input: fc.string(), isText: fc.constant(true) }),
 );
 
-/** An answer of the assistant, and the results of its calls. */
+/** An answer of the assistant, followed by the results of its tool calls. */
 const exchange: fc.Arbitrary<readonly Turn[]> = fc
   .record({
     said: fc.option(textPart),
@@ -294,7 +294,7 @@ const schemaFormat = fc.record({
   strict: fc.boolean(),
 });
 
-/** Answers of several choices whose events come at the same time, and whose parts do not overlap but for calls with JSON. */
+/** Answers of several choices whose events interleave. Parts do not overlap, except tool calls with JSON. */
 function answers({ isText = true } = {}): fc.Arbitrary<readonly AnswerEvent[]> {
   const part = fc.oneof(
     fc.record({ is: fc.constant('text' as const), pieces: fc.array(text, { minLength: 1, maxLength: 3 }) }),

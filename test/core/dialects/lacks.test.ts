@@ -28,11 +28,11 @@ const TARGETS: Readonly<Record<string, { writeRequest: Subject['writeRequest']; 
   converse: { writeRequest: writeConverse, lacks: CONVERSE_LACKS },
 };
 
-/** What is tried with a feature, and the same without it. */
+/** Two requests: one uses a feature, the other does not. */
 interface Trial {
   readonly with: Partial<Conversation>;
   readonly without?: Partial<Conversation>;
-  /** How the model is told how much to reason; absent: by a word. */
+  /** How the model is told how much to reason. Absent: by a word. */
   readonly told?: ReasoningSetting | 'not';
 }
 
@@ -44,7 +44,7 @@ const answered = (part: Part): Trial => ({
   with: { turns: [turnOf(text), answerOf(text, part), turnOf(text)] },
   without: { turns: [turnOf(text), answerOf(text), turnOf(text)] },
 });
-/** Two requests that differ in a part, so that it is seen whether the difference arrives. */
+/** Makes a trial of two requests that differ in one part, which shows whether the difference arrives. */
 const either = (one: Part, other: Part): Trial => ({ with: asked(one).with, without: asked(other).with });
 
 const TOOLS = [{ name: 'weather', input: 'json', schema: { type: 'object' } }] as const;
@@ -57,7 +57,7 @@ const WAV = { is: 'audio', base64: 'UklG', format: 'wav' } as const;
 const loop = (result: Part): Partial<Conversation> => ({ turns: [turnOf(text), answerOf(CALL), turnOf(result)] });
 const SCHEMA = { is: 'schema', schema: { type: 'object' } } as const;
 
-/** What each feature is tried with where nothing special is said of it. */
+/** The trial of each feature if `SPECIAL` has none. */
 const USUAL: Readonly<Record<Feature, Trial>> = {
   tools: { with: { tools: TOOLS } },
   toolChoice: { with: { tools: TOOLS, toolChoice: 'required' }, without: { tools: TOOLS } },
@@ -90,7 +90,7 @@ const USUAL: Readonly<Record<Feature, Trial>> = {
   system: { with: { turns: [turnOf(text), { role: 'system', parts: [text] }, turnOf(text)] } },
 };
 
-/** The requests that `when` of a lack tells of, by both. */
+/** The trials of the conditions (`when`) in the list of lacks, by feature and condition. */
 const SPECIAL: Readonly<Record<string, Trial>> = {
   'temperature above 1': { with: { temperature: 1.5 } },
   'outputFormat JSON without a schema': { with: { outputFormat: { is: 'json' } } },

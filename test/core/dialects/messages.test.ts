@@ -21,7 +21,7 @@ const TEXT = fc.string({ minLength: 1, unit: 'binary' });
 const INPUT = fc.dictionary(fc.string(), fc.jsonValue()).map((input) => JSON.stringify(input));
 
 describe('the dialect messages', () => {
-  it('refuses or drops what the rules say, and each refused member by its name', () => {
+  it('refuses or drops members as its rules say, and names each refused member', () => {
     const given = { model: 'm', messages: [] };
     for (const { member, fate } of RULES.all.filter((rule) => /^\w+$/.test(rule.member))) {
       const read = () => MESSAGES.readRequest({ ...given, [member]: { of: 'the vendor' } });
@@ -30,7 +30,7 @@ describe('the dialect messages', () => {
     }
   });
 
-  it('refuses the blocks and tools that the rules refuse, and no others', () => {
+  it('refuses the blocks and tools that its rules refuse, and no others', () => {
     const isRefused = (place: string, request: JsonObject) => {
       try {
         MESSAGES.readRequest(request);
@@ -56,7 +56,7 @@ describe('the dialect messages', () => {
     }
   });
 
-  it('reads the conversation that it wrote', () => {
+  it('reads every conversation that it writes without a change', () => {
     fc.assert(
       fc.property(CONVERSATION, (conversation) => {
         const body = JSON.parse(JSON.stringify(MESSAGES.writeRequest(callOf(conversation, {})))) as JsonObject;
@@ -65,7 +65,7 @@ describe('the dialect messages', () => {
     );
   });
 
-  it('refuses a request of any other form, and never fails', () => {
+  it('refuses a request of any other form, and never throws another error', () => {
     const names = [...RULES.all.map(({ member }) => member.split('.').at(-1) as string), 'type', 'schema', 'data'];
     const words = fc.constantFrom('user', 'assistant', 'system', 'text', 'tool_use', 'thinking', 'base64', 'auto');
     const { node } = fc.letrec((tie) => ({
@@ -89,7 +89,7 @@ describe('the dialect messages', () => {
     );
   });
 
-  it('reads the answer that it wrote, as a stream and as a body', () => {
+  it('reads every answer that it writes, streamed or whole, without a change', () => {
     fc.assert(
       fc.property(ANSWER, (events) => {
         const reader = MESSAGES.openReader();
@@ -101,7 +101,7 @@ describe('the dialect messages', () => {
     );
   });
 
-  it("gives the vendor's own client the same message as a stream and as a body", async () => {
+  it("writes a stream and a body that the vendor's own client reads as the same message", async () => {
     await fc.assert(
       fc.asyncProperty(ANSWER, async (events) => {
         const lines = written(events).map(({ data }) => `${data}\n`);
@@ -113,7 +113,7 @@ describe('the dialect messages', () => {
     );
   });
 
-  it('gives a signature back to the upstream that made it', () => {
+  it('returns a signature to the upstream that made it', () => {
     const value = JSON.stringify({ redacted_thinking: 'Emw' });
     const events: AnswerEvent[] = [
       { is: 'open', at: 0, choice: 0, part: { is: 'reasoning' } },
@@ -136,7 +136,7 @@ describe('the dialect messages', () => {
     ]);
   });
 
-  it('marks thinking that nobody signed, so that it goes nowhere', () => {
+  it('marks unsigned thinking, so that no upstream receives it', () => {
     const { content } = MESSAGES.openWriter(writtenCall({})).body([
       { is: 'open', at: 0, choice: 0, part: { is: 'reasoning' } },
       { is: 'add', at: 0, text: 'Hm.' },
@@ -146,7 +146,7 @@ describe('the dialect messages', () => {
     expect(unseal(block?.['signature'])).to.include({ upstream: 'none' });
   });
 
-  it('never mixes parts up, whatever order events come in', () => {
+  it('never mixes parts up, whatever order events arrive in', () => {
     const stream = ANSWER.map((events) => written(events).map(({ data }) => JSON.parse(data) as JsonObject));
     const junk = fc.dictionary(fc.string(), fc.jsonValue());
     const shuffled = fc.tuple(stream, fc.infiniteStream(fc.nat()), junk).map(([events, numbers, added]) => {
@@ -159,7 +159,7 @@ describe('the dialect messages', () => {
     fc.assert(fc.property(shuffled, (events) => expectBalanced(events)));
   });
 
-  it('tells an error with the type that its status has', () => {
+  it('gives an error the type that its status has', () => {
     const typed = (status: number, error = {}) =>
       (MESSAGES.writeError({ message: 'Sorry.', ...error }, status, 'req-1')['error'] as JsonObject)['type'];
     expect([400, 401, 404, 413, 418, 429, 500, 503].map((status) => typed(status))).to.deep.equal([
@@ -176,7 +176,7 @@ describe('the dialect messages', () => {
     expect(typed(200, { type: 'constructor' })).to.equal('api_error');
   });
 
-  it('does not tell a call whose input nobody can read', () => {
+  it('omits a tool call whose input is not valid JSON', () => {
     const events: AnswerEvent[] = [
       { is: 'open', at: 0, choice: 0, part: { is: 'tool_call', id: 'c', name: 'n' } },
       { is: 'add', at: 0, text: '{"a":' },
@@ -261,7 +261,7 @@ const CONVERSATION = WHOLE.map((conversation): Conversation => {
   return { ...conversation, ...(isBegun && { isBegun }) };
 });
 
-/** As JSON has it, without signatures: those of a vendor are good nowhere else. */
+/** Converts to JSON without signatures, because another vendor cannot use them. */
 function plain(conversation: Conversation): unknown {
   return JSON.parse(JSON.stringify(conversation, (key, value: unknown) => (key === 'signature' ? undefined : value)));
 }
@@ -277,7 +277,7 @@ const SPOKEN = fc.oneof(
 );
 const REASONS: FinishReason[] = ['end', 'length', 'stop', 'filter', 'pause', 'context'];
 
-/** Parts follow each other, or the second of two begins before the first is closed. */
+/** Answers whose parts follow each other, or whose second part begins before the first is closed. */
 const ANSWER = fc
   .tuple(fc.array(SPOKEN), fc.constantFrom(...REASONS), fc.boolean())
   .map(([spoken, reason, overlaps]): AnswerEvent[] => {
@@ -306,7 +306,7 @@ function written(events: readonly AnswerEvent[]): readonly ClientEvent[] {
   return events.flatMap((event) => writer.write(event));
 }
 
-/** What each part says, whether it was closed, and how the answer ended. Signatures are sealed on their way. */
+/** Returns the content of each part, whether it was closed, and how the answer ended. The dialect seals signatures. */
 function meaning(events: readonly AnswerEvent[]): unknown {
   const parts = new Map<number, { part: unknown; text: string; isSigned: boolean; isClosed: boolean }>();
   const others: unknown[] = [];

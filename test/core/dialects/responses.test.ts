@@ -92,13 +92,13 @@ const conversation = fc
     return { ...rest, ...said, ...common, turns: [first, ...exchanges.flat()] } as unknown as Conversation;
   });
 
-/** Without what is undefined. */
+/** Drops undefined members. */
 function plain(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value)) as unknown;
 }
 
 describe('the dialect responses', () => {
-  it('reads the conversation that it wrote', () => {
+  it('reads every conversation that it writes without a change', () => {
     fc.assert(
       fc.property(conversation, (given) => {
         const body = RESPONSES.writeRequest(callOf(given, { reasoning: 'effort' }));
@@ -108,7 +108,7 @@ describe('the dialect responses', () => {
     );
   });
 
-  it('reads the stream that it wrote', () => {
+  it('reads every stream that it writes without a change', () => {
     fc.assert(
       fc.property(answer, (events) => {
         const reader = RESPONSES.openReader();
@@ -120,7 +120,7 @@ describe('the dialect responses', () => {
     );
   });
 
-  it('writes the same answer in one piece', () => {
+  it('writes the same answer as a stream and in one piece', () => {
     fc.assert(
       fc.property(answer, (events) => {
         const body = RESPONSES.openWriter(writtenCall({})).body(events);
@@ -132,7 +132,7 @@ describe('the dialect responses', () => {
     );
   });
 
-  it("writes streams that the official SDK's helper puts together", async () => {
+  it("writes streams that the official SDK's helper assembles", async () => {
     await fc.assert(
       fc.asyncProperty(answer, async (events) => {
         const lines = written(events).map(({ data }) => `${data}\n`);
@@ -146,7 +146,7 @@ describe('the dialect responses', () => {
     );
   });
 
-  it('keeps parts apart in streams that were cut, repeated and put out of order', () => {
+  it('keeps parts apart in streams that are cut, repeated or reordered', () => {
     const step = fc.record({
       at: fc.nat(),
       to: fc.nat(),
@@ -162,7 +162,7 @@ describe('the dialect responses', () => {
     );
   });
 
-  it('gives a model of Messages its own words back in the next call, with their signature', () => {
+  it('returns the thinking of a Messages model in the next call, with its signature', () => {
     const content = [
       { type: 'thinking', thinking: 'Look first.', signature: 'sig-1' },
       { type: 'redacted_thinking', data: 'hidden' },
@@ -191,7 +191,7 @@ describe('the dialect responses', () => {
     expect(said('up-2')).to.deep.equal({ role: 'assistant', content: content.slice(2) });
   });
 
-  it('refuses requests whose members have another shape than they should, and never fails otherwise', () => {
+  it('refuses requests whose members have a wrong shape, and never throws another error', () => {
     const names = ['input', 'tools', 'tool_choice', 'text', 'reasoning', 'instructions', 'stream', 'max_output_tokens'];
     const item = fc.record({ type: fc.constantFrom(...Object.keys(RESPONSES_DIALECT.parts)), content: fc.jsonValue() });
     const value = fc.oneof(fc.jsonValue(), fc.array(item));
@@ -207,7 +207,7 @@ describe('the dialect responses', () => {
     );
   });
 
-  it("tells an upstream's error in the form of its clients", () => {
+  it("writes an upstream's error in the form of its clients", () => {
     const error = { message: 'Slow down.', type: 'overloaded_error', code: 'rate_limit_exceeded' };
     expect(RESPONSES.writeError(error, 429, 'req-1')).to.deep.equal({
       request_id: 'req-1',
@@ -226,7 +226,7 @@ describe('the dialect responses', () => {
   });
 });
 
-/** A part of an answer, by what it says in pieces. */
+/** A part of an answer, as pieces of its content. */
 const said = fc.record({
   part: fc.oneof(
     fc.constant({ is: 'text' } as const),
@@ -239,7 +239,7 @@ const said = fc.record({
   signature: fc.option(word, { nil: undefined }),
 });
 
-/** Whole answers. Parts may overlap: `order` says whose turn it is. */
+/** Whole answers. Parts may overlap: `order` lists which part continues. */
 const answer = fc
   .record({
     parts: fc.array(said, { maxLength: 4 }),
@@ -282,7 +282,7 @@ function written(events: readonly AnswerEvent[]) {
   return events.flatMap((event) => writer.write(event));
 }
 
-/** What is said, whatever its pieces. */
+/** Returns the content of an answer, however it was split. */
 function summaryOf(events: readonly AnswerEvent[]): unknown {
   const parts = new Map<number, { part: OpenPart; text: string; signature?: string; isOpen: boolean }>();
   const others: unknown[] = [];
@@ -303,14 +303,14 @@ function partAt<T>(parts: ReadonlyMap<number, T>, at: number): T {
   return part;
 }
 
-/** A client sends a signature back as it is; this dialect signs with all that its item has. */
+/** Signs as this dialect does: with all members of the item. A client returns the signature unchanged. */
 function signed(value: string): string {
   if (!value.startsWith('{')) return value;
   const sealed = asText((JSON.parse(value) as JsonObject)['encrypted_content']);
   return unseal(sealed)?.value ?? sealed;
 }
 
-/** The helper adds what it reads out of the arguments of calls. */
+/** Drops the members that the helper parses from the arguments of tool calls. */
 function withoutParsed(output: unknown): unknown {
   return JSON.parse(JSON.stringify(output), (name, value: unknown) =>
     name === 'parsed_arguments' || name === 'parsed' ? undefined : value,
@@ -340,7 +340,7 @@ function disturb(stream: Record<string, unknown>[], step: Disturbance): void {
   }
 }
 
-/** What is said before an error that ends the attempt. */
+/** Returns the events before an error that ends the attempt. */
 function readAll(stream: readonly JsonObject[]): readonly AnswerEvent[] {
   const reader = RESPONSES.openReader();
   const read: AnswerEvent[] = [];

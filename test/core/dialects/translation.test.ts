@@ -22,8 +22,8 @@ const ODD = defineAdapter({
   }),
 });
 
-describe('an answer in a dialect of its own', () => {
-  it('lets `judge` see all that an error event says, and the client the words that were read', () => {
+describe('a translated error event of an upstream', () => {
+  it('is passed whole to `judge`, and the client receives only the parsed message', () => {
     const forget = registerAdapter(ODD);
     const adapter = findAdapter('odd');
     forget();

@@ -6,7 +6,7 @@ import { definePolicy } from '../../../core/gateway/policy';
 import { hostOf } from '../../../core/http/request-target';
 import { SampleResponse, sampleGateway, sampleRequest } from '../../support/exchange';
 
-/** A pipeline that answers with its own name. */
+/** Makes a pipeline that answers with its own name. */
 function pipeline(name: string, endpoints: readonly Partial<EndpointSettings>[]): PipelineSettings<Policy> {
   const policy = definePolicy({
     contract: 'policy/1',
@@ -45,7 +45,7 @@ function placeOf(
   return compileCallTable(pipelines, sampleGateway()).find(request, hostOf(request));
 }
 
-/** Which pipeline serves it, or what is said instead. */
+/** Returns the name of the pipeline that serves a request, or the error. */
 async function served(pipelines: readonly PipelineSettings<Policy>[], asked: Asked): Promise<string> {
   const place = placeOf(pipelines, asked);
   if (place.is !== 'call') return place.is === 'nothing' ? 'nothing' : `only ${place.allow.join(', ')}`;
@@ -56,7 +56,7 @@ async function served(pipelines: readonly PipelineSettings<Policy>[], asked: Ask
   return response.body;
 }
 
-describe('the table of calls', () => {
+describe('the table of model calls', () => {
   const plain = [
     pipeline('one', [{ paths: ['/v1/messages', '/default/v1/messages'] }]),
     pipeline('two', [{ paths: ['/cost/v1/messages'] }]),
@@ -79,17 +79,17 @@ describe('the table of calls', () => {
     ['/', 'nothing'],
     ['/__proto__', 'nothing'],
   ] as const) {
-    it(`gives ${path} to ${expected}`, async () => expect(await served(plain, { path })).to.equal(expected));
+    it(`routes ${path} to ${expected}`, async () => expect(await served(plain, { path })).to.equal(expected));
   }
 
-  it('says which methods there are for another one', async () => {
+  it('lists the allowed methods for a request with another method', async () => {
     expect(await served(plain, { method: 'GET' })).to.equal('only POST');
     const two = [pipeline('one', [{ methods: ['POST', 'PUT'] }])];
     expect(await served(two, { method: 'DELETE' })).to.equal('only POST, PUT');
     expect(await served(two, { method: 'PUT' })).to.equal('one');
   });
 
-  it('takes any method where none is named', async () => {
+  it('accepts any method for an endpoint that names none', async () => {
     const any = [pipeline('one', [{ methods: undefined }])];
     for (const method of ['GET', 'POST', 'PATCH']) expect(await served(any, { method })).to.equal('one');
   });
@@ -118,7 +118,7 @@ describe('the table of calls', () => {
       expect(await served(hosts, { path: '/b', host })).to.equal('nothing');
   });
 
-  it('says nothing of methods to a host that is not served', async () => {
+  it('lists no methods for a host that it does not serve', async () => {
     const hosts = [pipeline('one', [{ host: 'api.example' }])];
     expect(await served(hosts, { method: 'GET', host: 'other.example' })).to.equal('nothing');
     expect(await served(hosts, { method: 'GET', host: 'api.example' })).to.equal('only POST');

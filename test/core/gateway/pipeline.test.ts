@@ -38,7 +38,7 @@ function runPipeline(
   return compilePipeline(pipeline, sampleGateway())(new Call(request, response), request, response);
 }
 
-/** Runs the steps on one request; `seen` is what they wrote down. */
+/** Runs the steps on one request. `seen` collects what the steps append. */
 async function run(...steps: readonly ((seen: string[]) => AnyStep)[]) {
   const seen: string[] = [];
   const request = sampleRequest('POST', '/v1/messages');
@@ -68,7 +68,7 @@ const throws = (error: unknown) => (): AnyStep => async () => {
   throw error;
 };
 
-/** A step that keeps the call for the test. */
+/** Makes a step that passes its call to the test. */
 const withCall =
   (use: (call: Call, seen: string[], response: SampleResponse) => Promise<void> | void) =>
   (seen: string[]): AnyStep =>
@@ -108,7 +108,7 @@ describe('a step that never resolves', () => {
     finish();
   });
 
-  it('is waited for when its policy bounds its own waiting', async () => {
+  it('is not timed out if its policy bounds its own waiting', async () => {
     const { run, response, finish } = await runFor(1, true);
     await new Promise((later) => setTimeout(later, 30));
     expect(response.headersSent).to.equal(false);
@@ -124,7 +124,7 @@ describe('a pipeline', () => {
     expect(response.body).to.equal('c');
   });
 
-  it('waits for nothing where a step waits for nothing, and answers what such a step throws', async () => {
+  it('runs a synchronous step without waiting, and answers the error that it throws', async () => {
     const key = { accountId: 'a', keyId: 'k', settings: { rev: 0, name: '', allowedModels: undefined } };
     const seen: string[] = [];
     const throwsAtOnce: AnyStep = (call) => {
@@ -140,7 +140,7 @@ describe('a pipeline', () => {
     expect(response.statusCode).to.equal(404);
   });
 
-  it('gives what a step provides to the steps after it', async () => {
+  it('passes the values that a step provides to later steps', async () => {
     const key = { accountId: 'acc', keyId: 'k', settings: { rev: 0, name: 'n', allowedModels: undefined } };
     const { seen } = await run(
       () => async () => ({ key }),
@@ -150,7 +150,7 @@ describe('a pipeline', () => {
     expect(seen[0]).to.equal('acc');
   });
 
-  it('gives every error its request id under the three names the SDKs read', async () => {
+  it('sends the request id of every error under the three names that SDKs read', async () => {
     const { response } = await run(throws(fail('INTERNAL_ERROR')));
     const id = response.getHeader('x-svc-request-id');
     expect(id).to.match(/^req_[0-9a-f]{24}$/);
@@ -158,8 +158,8 @@ describe('a pipeline', () => {
     expect(response.getHeader('x-request-id')).to.equal(id);
   });
 
-  describe('when a step throws', () => {
-    it('answers with the envelope of the error, and the steps after it do not run', async () => {
+  describe('with a step that throws', () => {
+    it('answers with the envelope of the error and runs no later step', async () => {
       const { seen, response } = await run(throws(fail('INVALID_FIELD', { param: 'model' })), goesOn('after'));
       expect(seen).to.deep.equal([]);
       expect(response.statusCode).to.equal(400);
@@ -171,21 +171,21 @@ describe('a pipeline', () => {
       expect(response.getHeader('x-routing-fallback')).to.equal('false');
     });
 
-    it('tells nothing of what is not meant for callers', async () => {
+    it('hides from the client what is not meant for it', async () => {
       const { response } = await run(throws(new Error('the password is hush')));
       expect(response.statusCode).to.equal(500);
       expect(response.body).not.to.contain('hush').and.not.to.contain('    at ');
       expect(response.json['error']).to.include({ code: 'INTERNAL_ERROR' });
     });
 
-    it('says when to come back where waiting helps', async () => {
+    it('sends Retry-After for an error that a retry may cure', async () => {
       const { response } = await run(throws(new LedgerUnavailable('slow')));
       expect(response.statusCode).to.equal(503);
       expect(response.getHeader('retry-after')).to.equal('1');
       expect(response.getHeader('x-should-retry')).to.equal('true');
     });
 
-    it('cuts an answer off that has begun, and adds nothing to it', async () => {
+    it('cuts off a response that has begun, and appends nothing', async () => {
       const { response } = await run(() => async (_call, _request, given) => {
         given.writeHead(200);
         throw new Error('too late');
@@ -194,14 +194,14 @@ describe('a pipeline', () => {
       expect(response.body).to.equal('');
     });
 
-    it('takes even what is no error', async () => {
+    it('accepts a thrown value that is not an Error', async () => {
       for (const thrown of [undefined, null, 'text', 5])
         expect((await run(throws(thrown))).response.statusCode).to.equal(500);
     });
   });
 
-  describe('asks the refusal hooks before the caller is told', () => {
-    it('the last added first, each with what the one before made of it', async () => {
+  describe('with refusal hooks', () => {
+    it('runs the last added first, before the error is sent, each with the error of the previous hook', async () => {
       const { seen, response } = await run(
         withCall((call, notes) => {
           call.onRefusal(async (error) => {
@@ -219,7 +219,7 @@ describe('a pipeline', () => {
       expect(response.statusCode).to.equal(401);
     });
 
-    it('and tells what a hook throws instead', async () => {
+    it('sends the error that a hook throws instead', async () => {
       const { response } = await run(
         withCall((call) => call.onRefusal(async () => Promise.reject(fail('INVALID_API_KEY')))),
         throws(fail('NOT_FOUND')),
@@ -227,7 +227,7 @@ describe('a pipeline', () => {
       expect(response.statusCode).to.equal(401);
     });
 
-    it('and not at all for a call that was answered', async () => {
+    it('does not run them for a call that was answered', async () => {
       const { seen } = await run(
         withCall((call, notes) =>
           call.onRefusal(async (error) => {
@@ -241,18 +241,18 @@ describe('a pipeline', () => {
     });
   });
 
-  describe('does what is to be done at the end', () => {
+  describe('with endings', () => {
     const twoEndings = withCall((call, seen) => {
       call.onEnd(async () => void seen.push('first added'));
       call.onEnd(async () => void seen.push('last added'));
     });
 
-    it('the last added first, once, after an answer', async () => {
+    it('runs the last added first, once, after the answer', async () => {
       const { seen } = await run(twoEndings, answers('answer'));
       expect(seen).to.deep.equal(['answer', 'last added', 'first added']);
     });
 
-    it('before a refusal is told', async () => {
+    it('runs them before it sends an error', async () => {
       const { seen, response } = await run(
         twoEndings,
         withCall((call, notes, given) => call.onEnd(async () => void notes.push(`sent: ${given.headersSent}`))),
@@ -262,7 +262,7 @@ describe('a pipeline', () => {
       expect(response.statusCode).to.equal(404);
     });
 
-    it('also when one of them fails, and the caller is told all the same', async () => {
+    it('runs all of them even if one fails, and the client still receives the error', async () => {
       const { seen, response } = await run(
         twoEndings,
         withCall((call) => call.onEnd(async () => Promise.reject(new Error('this ending fails on purpose')))),
@@ -272,7 +272,7 @@ describe('a pipeline', () => {
       expect(response.statusCode).to.equal(404);
     });
 
-    it('also what comes too late', async () => {
+    it('runs an ending that is added after the call has ended', async () => {
       const { seen } = await run(
         withCall(async (call, notes) => {
           await call.end();
@@ -284,8 +284,8 @@ describe('a pipeline', () => {
     });
   });
 
-  describe('whose client leaves', () => {
-    it('tells the step that is under way, runs none after it, and gives back what it took', async () => {
+  describe('whose client disconnects', () => {
+    it('aborts the running step, runs none after it, and frees what the call took', async () => {
       const { seen, response } = await run(
         withCall((call, notes, given) => {
           call.onEnd(async () => void notes.push('given back'));
@@ -299,7 +299,7 @@ describe('a pipeline', () => {
       expect(response.headersSent).to.equal(false);
     });
 
-    it('before anything was taken takes nothing afterwards', async () => {
+    it('takes nothing for a call that had not taken anything before', async () => {
       const { seen } = await run(
         withCall((_call, _notes, given) => given.clientLeaves()),
         withCall((call, notes) => {
@@ -311,7 +311,7 @@ describe('a pipeline', () => {
       expect(seen).to.deep.equal([]);
     });
 
-    it('is written down as 499 before the endings run, and hooks that fail change nothing', async () => {
+    it('records 499 before the endings run, even if hooks fail', async () => {
       let facts: Call['facts'] | undefined;
       const { seen } = await run(
         withCall((call, notes, given) => {
@@ -326,7 +326,7 @@ describe('a pipeline', () => {
       expect(facts?.status).to.equal(499);
     });
 
-    it('is not one whose answer was complete', async () => {
+    it('does not record 499 if the answer was complete', async () => {
       let left: AbortSignal | undefined;
       await run(
         withCall((call) => {
@@ -338,7 +338,7 @@ describe('a pipeline', () => {
     });
   });
 
-  it('reads the protocol off the path, without the query', async () => {
+  it('reads the protocol from the path, without the query', async () => {
     const seen: string[] = [];
     for (const path of ['/v1/messages?beta=true', '/cost/v1/chat/completions?x=1']) {
       const request = sampleRequest('POST', path);

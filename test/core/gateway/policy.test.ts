@@ -21,7 +21,7 @@ describe('definePolicy', () => {
     expect(check({ loud: true })).to.have.property('problems');
   });
 
-  it('gives the settings to prepare as they were checked', () => {
+  it('passes the checked settings to `prepare`', () => {
     let given: unknown;
     const policy = definePolicy({
       contract: 'policy/1',
@@ -40,8 +40,8 @@ describe('definePolicy', () => {
     expect(given).to.equal(7);
   });
 
-  // The compiler is the test here: each of these is an error, and one that is not makes `npm run check` fail.
-  it('is refused by the compiler when the step and its declaration differ', () => {
+  // The compiler is the test here. Each declaration below is an error, and one without an error makes `npm run check` fail.
+  it('makes the compiler refuse a step that differs from its declaration', () => {
     const key = { accountId: 'a', keyId: 'k', settings: { rev: 0, name: 'n', allowedModels: undefined } };
 
     definePolicy({
@@ -61,7 +61,7 @@ describe('definePolicy', () => {
       schema,
       needs: [],
       provides: [],
-      // @ts-expect-error `key` is not among its needs
+      // @ts-expect-error `needs` does not list `key`
       prepare: () => async (call) => void call.key.accountId.length,
     });
 
@@ -82,7 +82,7 @@ describe('definePolicy', () => {
       schema,
       needs: [],
       provides: ['key'],
-      // @ts-expect-error `key` is promised and not returned
+      // @ts-expect-error the step declares `key` and does not return it
       prepare: () => async () => ({}),
     });
 
@@ -93,7 +93,7 @@ describe('definePolicy', () => {
       schema,
       needs: [],
       provides: ['key'],
-      // @ts-expect-error a key is not a text
+      // @ts-expect-error a key is not a string
       prepare: () => async () => ({ key: 'sk-svc' }),
     });
 
@@ -127,7 +127,7 @@ describe('definePolicy', () => {
       needs: ['key'],
       provides: [],
       prepare: () => async (call) => {
-        // @ts-expect-error fields are returned, not written
+        // @ts-expect-error a step returns fields and does not write them
         call.key = key;
       },
     });

@@ -10,7 +10,7 @@ const candidate = sampleCandidate('acme', { upstream: { credential: first, crede
 const other = { ...candidate, upstream: askedWith(candidate.upstream, second) };
 const alone = sampleCandidate('alone', { upstream: { credential: first } });
 
-describe('the health of credentials', () => {
+describe("the health of an upstream's credentials", () => {
   let nowMs: number;
   let health: UpstreamHealth;
   beforeEach(() => {
@@ -35,7 +35,7 @@ describe('the health of credentials', () => {
     [30_000, 30_000],
     [86_400_000, 3_600_000],
   ] as const)
-    it(`one that is rate limited rests for ${expected} ms when Retry-After says ${retryAfterMs}`, () => {
+    it(`a rate-limited credential rests for ${expected} ms if Retry-After is ${retryAfterMs}`, () => {
       expect(chosen()).to.deep.equal(['first', 'second']);
       expect(refuse(candidate, 429, retryAfterMs)).to.deep.equal({
         credential: 'first',
@@ -48,7 +48,7 @@ describe('the health of credentials', () => {
       expect(chosen()).to.deep.equal(['first', 'second']);
     });
 
-  it('one that is refused again rests for twice as long, up to 15 minutes, and an answer ends that', () => {
+  it('a credential that is refused again rests twice as long, up to 15 minutes, until an answer resets it', () => {
     for (const expected of [60_000, 120_000, 240_000, 480_000, 900_000, 900_000]) {
       refuse(candidate, 401);
       expect(restMs('first')).to.equal(expected);
@@ -59,14 +59,14 @@ describe('the health of credentials', () => {
     expect(restMs('first')).to.equal(60_000);
   });
 
-  it('calls refused together count once', () => {
+  it('simultaneous refusals of one credential count once', () => {
     expect(refuse(candidate, 401)).to.not.equal(undefined);
     expect(refuse(candidate, 401)).to.equal(undefined);
     expect(restMs('first')).to.equal(60_000);
     expect(health.upstream('acme').credential('first').refusals.get(401)).to.equal(2);
   });
 
-  it('a refusal says nothing of the upstream while another credential can be used', () => {
+  it('a refused credential does not count against the upstream while another one is usable', () => {
     for (let call = 0; call < 10; call += 1) refuse(candidate, 429);
     expect(health.hasFailedRecently('acme')).to.equal(false);
     expect(health.upstream('acme').restsUntilMs).to.equal(0);
@@ -76,14 +76,14 @@ describe('the health of credentials', () => {
     expect(chosen(), 'the one that is free first').to.deep.equal(['second']);
   });
 
-  it('a refusal by another status, or of the call itself, says nothing of the credential', () => {
+  it('a refusal with another status, or of the call itself, does not count against the credential', () => {
     refuse(candidate, 503);
     health.failed(candidate, { outcome: 'status', status: 403, verdict: 'relay', retryAfterMs: undefined });
     health.failed(candidate, { outcome: 'error_event', status: 200, verdict: 'next', retryAfterMs: undefined });
     expect(chosen()).to.deep.equal(['first', 'second']);
   });
 
-  it('a single one is used all the same, and the operator is told', () => {
+  it("an upstream's only credential is still used after a refusal, and a warning is logged", () => {
     expect(refuse(alone, 401)).to.deep.equal({ credential: 'first', status: 401, restsForMs: undefined });
     expect(chooseCredential(alone.upstream, health, { session: undefined })).to.equal(alone.upstream.credential);
     expect(health.upstream('alone').restsUntilMs).to.equal(0);
@@ -91,7 +91,7 @@ describe('the health of credentials', () => {
     expect(health.upstream('alone').restsUntilMs - nowMs).to.equal(7_000);
   });
 
-  it('a new secret under the same name is tried at once after a refusal', () => {
+  it('a new secret under the same name is used at once after a refusal', () => {
     refuse(candidate, 401);
     const renewed = sampleCredential('new-secret', { name: 'first' });
     const upstream = { ...candidate.upstream, credential: renewed, credentials: [renewed, second] };
@@ -99,7 +99,7 @@ describe('the health of credentials', () => {
     expect(names).to.include('first');
   });
 
-  it('another node lets it rest too, also one that begins later', () => {
+  it('a refused credential rests on other nodes too, even on one that starts later', () => {
     const news: HealthEvent[] = [];
     health.onEvent((each) => news.push(each));
     refuse(candidate, 429, 30_000);
@@ -111,13 +111,13 @@ describe('the health of credentials', () => {
     }
   });
 
-  it('what failed a call already is not chosen for it again', () => {
+  it('a credential that failed a call is not chosen again for the same call', () => {
     const tried = new Set(['first']);
     for (let draw = 0; draw < 20; draw += 1)
       expect(chooseCredential(candidate.upstream, health, { session: draw, tried }).name).to.equal('second');
   });
 
-  it('one without a value is not chosen', () => {
+  it('a credential without a value is not chosen', () => {
     const absent = { name: 'first', weight: 1_000, value: undefined, missing: 'it was not fetched yet' };
     const upstream = { ...candidate.upstream, credential: absent, credentials: [absent, second] };
     expect(chooseCredential(upstream, health, { session: undefined })).to.equal(second);

@@ -3,7 +3,7 @@ import { EJECTION_RULES, Ejection } from '../../../core/health/ejection';
 
 const SECOND = 1_000;
 
-/** An upstream that fails from `fromMs` on, one attempt every `everyMs`, until it is out; answers when that was. */
+/** Fails every attempt from `fromMs` on, one each `everyMs`, until the upstream is ejected. Returns the time of the ejection. */
 function failUntilOut(ejection: Ejection, fromMs: number, everyMs = SECOND): { atMs: number; outMs: number } {
   for (let atMs = fromMs; atMs < fromMs + 1_000 * everyMs; atMs += everyMs) {
     const outMs = ejection.failed(atMs);
@@ -12,7 +12,7 @@ function failUntilOut(ejection: Ejection, fromMs: number, everyMs = SECOND): { a
   throw new Error('never ejected');
 }
 
-describe('an ejection', () => {
+describe('the ejection of an upstream', () => {
   let ejection: Ejection;
   beforeEach(() => {
     ejection = new Ejection(EJECTION_RULES);
@@ -33,7 +33,7 @@ describe('an ejection', () => {
     for (let attempt = 6; attempt <= 9; attempt += 1) expect(ejection.failed(attempt)).to.equal(undefined);
   });
 
-  it('begins with the sixth suspect answer within ten minutes, and remembers none while it lasts', () => {
+  it('begins with the sixth suspect answer within ten minutes, and then forgets them', () => {
     for (let answer = 1; answer <= 5; answer += 1) expect(ejection.suspected(answer)).to.equal(undefined);
     for (let answer = 5; answer <= 9; answer += 1) expect(ejection.suspected(600_000 + answer)).to.equal(undefined);
     expect(ejection.suspected(600_010)).to.equal(30_000);
@@ -49,14 +49,14 @@ describe('an ejection', () => {
     expect(ejection.failed(20 * SECOND)).to.equal(30_000);
   });
 
-  it('does not begin so when the twenty took more than half a minute', () => {
+  it('does not begin at that share when the twenty attempts took more than half a minute', () => {
     for (let attempt = 1; attempt <= 40; attempt += 1) {
       if (attempt % 4 === 0) expect(ejection.failed(attempt * 2 * SECOND)).to.equal(undefined);
       else ejection.succeeded(attempt * 2 * SECOND, attempt * 2 * SECOND);
     }
   });
 
-  it('lets one call at a time try when its time is over', () => {
+  it('allows one probe at a time after its end', () => {
     const { atMs, outMs } = failUntilOut(ejection, 0);
     ejection.probe(atMs + outMs);
     expect(ejection.state(atMs + outMs)).to.equal('probing');
@@ -64,7 +64,7 @@ describe('an ejection', () => {
     expect(ejection.state(atMs + outMs + 30 * SECOND)).to.equal('due');
   });
 
-  it('ends with the answer to that call', () => {
+  it('ends with the answer to the probe', () => {
     const { atMs, outMs } = failUntilOut(ejection, 0);
     const probedMs = atMs + outMs;
     ejection.probe(probedMs);
@@ -73,13 +73,13 @@ describe('an ejection', () => {
     for (let attempt = 2; attempt < 6; attempt += 1) expect(ejection.failed(probedMs + attempt)).to.equal(undefined);
   });
 
-  it('goes on when that call fails, half a minute again as long as the outage is short', () => {
+  it('continues for another half minute when the probe fails, as long as the outage is short', () => {
     const { atMs, outMs } = failUntilOut(ejection, 0);
     expect(ejection.failed(atMs + outMs)).to.equal(30_000);
     expect(ejection.state(atMs + outMs + 1)).to.equal('out');
   });
 
-  it('is not ended by the answer to a call that was sent before it', () => {
+  it('does not end with the answer to a call that was sent before it', () => {
     const { atMs } = failUntilOut(ejection, 0);
     expect(ejection.succeeded(atMs - 1, atMs + SECOND)).to.equal(false);
     expect(ejection.state(atMs + SECOND)).to.equal('out');
@@ -91,7 +91,7 @@ describe('an ejection', () => {
     expect(ejection.outUntilMs).to.equal(atMs + outMs);
   });
 
-  it('is neither prolonged nor begun again by calls that were sent before it and have waited until now', () => {
+  it('is neither prolonged nor restarted by calls that were sent before it and have waited since', () => {
     const { atMs, outMs } = failUntilOut(ejection, 0);
     const dueMs = atMs + outMs;
     expect(ejection.failed(dueMs, atMs - 1)).to.equal(undefined);
@@ -101,7 +101,7 @@ describe('an ejection', () => {
     expect(ejection.state(dueMs + 9)).to.equal('in');
   });
 
-  it('is longer each time it follows soon upon another', () => {
+  it('lasts longer each time it soon follows another', () => {
     const lengths: number[] = [];
     let nowMs = 0;
     for (let time = 0; time < 3; time += 1) {
@@ -113,7 +113,7 @@ describe('an ejection', () => {
     expect(lengths).to.deep.equal([30_000, 60_000, 90_000]);
   });
 
-  it('is probed less and less during a long outage, at last every five minutes', () => {
+  it('allows fewer probes during a long outage, down to one in five minutes', () => {
     let { atMs, outMs } = failUntilOut(ejection, 0);
     const lengths = [outMs];
     for (let probe = 0; probe < 20; probe += 1) {

@@ -20,40 +20,40 @@ describe('the health of upstreams', () => {
   const answer = (ms: number, stream = true) => health.answered(candidate, { ms, stream });
   const fail = (more: object = {}) => health.failed(candidate, { ...BROKEN, ...more });
 
-  it('knows nothing at first', () => {
+  it('is unknown at first', () => {
     expect(health.facts('acme')).to.deep.equal({ firstTokenMs: undefined, successRate: 1 });
     expect(gauge()).to.include({ isUntried: true, latencyMs: undefined, failureRate: 0 });
     expect(health.hasFailedRecently('acme')).to.equal(false);
   });
 
-  it('follows the times it sees', () => {
+  it('follows the response times that it observes', () => {
     for (let call = 0; call < 30; call += 1) answer(100);
     expect(gauge().latencyMs).to.be.closeTo(100, 1);
     for (let call = 0; call < 15; call += 1) answer(400);
     expect(gauge().latencyMs).to.be.within(360, 400);
   });
 
-  it('believes the newest more after a silence', () => {
+  it('gives the newest time more weight after a pause', () => {
     for (let call = 0; call < 30; call += 1) answer(100);
     nowMs += 60_000;
     answer(500);
     expect(gauge().latencyMs).to.be.closeTo(300, 1);
   });
 
-  it('never compares the first token of a stream with a whole answer', () => {
+  it('never compares the first token of a stream with the time of a whole answer', () => {
     answer(9_000, false);
     expect(gauge(true)).to.include({ isUntried: true, latencyMs: undefined });
     expect(gauge(false).latencyMs).to.equal(9_000);
   });
 
-  it('takes for a model it has not seen what it has seen of the upstream', () => {
+  it('uses the times of the upstream for a model without its own', () => {
     answer(250);
     const other = health.gauge(sampleCandidate('acme', { model: { name: 'other' } }));
     other.look('stream', nowMs);
     expect(other.latencyMs).to.equal(250);
   });
 
-  it('forgives failures while nothing is seen', () => {
+  it('forgets failures while there are no calls', () => {
     fail();
     expect(gauge().failureRate).to.be.closeTo(0.1, 1e-9);
     nowMs += 15_000;
@@ -73,7 +73,7 @@ describe('the health of upstreams', () => {
     });
   }
 
-  it('says for half a minute that an upstream has failed, unless it has answered since', () => {
+  it('shows for half a minute that an upstream has failed, unless it has answered since', () => {
     fail();
     expect(health.hasFailedRecently('acme')).to.equal(true);
     answer(1);
@@ -83,21 +83,21 @@ describe('the health of upstreams', () => {
     expect(health.hasFailedRecently('acme')).to.equal(false);
   });
 
-  it('keeps an upstream that asked for time out of first place until then', () => {
+  it('does not rank an upstream first until its Retry-After has passed', () => {
     fail({ outcome: 'status', status: 429, retryAfterMs: 7_000 });
     expect(gauge().isResting).to.equal(true);
     nowMs += 7_000;
     expect(gauge().isResting).to.equal(false);
   });
 
-  it('has one call find out about an upstream, and forgets it when that call is not heard of', () => {
+  it('lets one call probe an upstream, and lets another if the first never reports', () => {
     health.asked(gauge());
     expect(gauge()).to.include({ isUntried: false, isBeingTried: true });
     nowMs += 10_000;
     expect(gauge()).to.include({ isUntried: true, isBeingTried: false });
   });
 
-  describe('of one that is ejected', () => {
+  describe('of an ejected upstream', () => {
     const news: HealthEvent[] = [];
     beforeEach(() => {
       news.length = 0;
@@ -106,12 +106,12 @@ describe('the health of upstreams', () => {
       for (let call = 0; call < 5; call += 1) fail();
     });
 
-    it('tells the other nodes at once', () => {
+    it('is sent to the other nodes at once', () => {
       expect(news).to.deep.equal([{ upstream: 'acme', is: 'out', forMs: 30_000 }]);
       expect(health.standing()).to.deep.equal(news);
     });
 
-    it('knows nothing any more when a call may try it, and has one call do so', () => {
+    it('is unknown once a call may probe the upstream, and only one call does', () => {
       expect(gauge().mayBeAsked).to.equal(false);
       nowMs += 30_000;
       expect(gauge()).to.include({ mayBeAsked: true, isUntried: true, failureRate: 0 });
@@ -120,7 +120,7 @@ describe('the health of upstreams', () => {
       expect(news.at(-1)).to.deep.equal({ upstream: 'acme', is: 'probing' });
     });
 
-    it('begins anew when that call is answered', () => {
+    it('starts anew when the probe is answered', () => {
       nowMs += 30_000;
       health.asked(gauge());
       nowMs += 250;
@@ -129,21 +129,21 @@ describe('the health of upstreams', () => {
       expect(news.at(-1)).to.deep.equal({ upstream: 'acme', is: 'back' });
     });
 
-    it('asks it again when that call is wrong in itself: whoever says so lives', () => {
+    it('is good again when the upstream rejects the probe as a bad request, because it is alive', () => {
       nowMs += 30_000;
       health.asked(gauge());
       fail({ outcome: 'status', status: 400, verdict: 'relay' });
       expect(gauge()).to.include({ state: 'in', mayBeAsked: true });
     });
 
-    it('lets another call try when the client of the first has left', () => {
+    it('allows another probe when the client of the first has disconnected', () => {
       nowMs += 30_000;
       health.asked(gauge());
       fail({ outcome: 'cancelled' });
       expect(gauge()).to.include({ state: 'due', mayBeAsked: true });
     });
 
-    it('lets another call try when the first was refused before it asked, on every node', () => {
+    it('allows another probe when the first was refused before it was sent, on every node', () => {
       const other = new UpstreamHealth({ now: () => nowMs });
       health.onEvent((each) => other.apply(each));
       other.apply({ upstream: 'acme', is: 'out', forMs: 30_000 });
@@ -155,7 +155,7 @@ describe('the health of upstreams', () => {
       expect(other.upstream('acme').ejection.state(nowMs)).to.equal('due');
     });
 
-    it('a probe goes on, and its answer counts, while other nodes tell a new one that it is out', () => {
+    it('counts the answer to a running probe, even if other nodes report the ejection to a new node meanwhile', () => {
       nowMs += 30_000;
       const standing = health.standing();
       health.asked(gauge());
@@ -166,7 +166,7 @@ describe('the health of upstreams', () => {
       expect(gauge().state).to.equal('in');
     });
 
-    it('another node leaves it out too, and asks it again when it is back', () => {
+    it('is shared: another node ejects it too, and uses it again after it has recovered', () => {
       const other = new UpstreamHealth({ now: () => nowMs });
       for (const each of news) other.apply(each);
       const there = other.gauge(candidate);
@@ -178,7 +178,7 @@ describe('the health of upstreams', () => {
     });
   });
 
-  it('another node learns what was observed, each observation once', () => {
+  it('is shared: another node applies each observation once', () => {
     const other = new UpstreamHealth({ now: () => nowMs });
     answer(100);
     answer(300);
@@ -193,7 +193,7 @@ describe('the health of upstreams', () => {
     expect(other.takeObserved(), 'what was heard is not told again').to.deep.equal([]);
   });
 
-  it('an operator takes an upstream out and brings it back as if nothing had been', () => {
+  it('is reset when an operator disables and enables it', () => {
     for (let call = 0; call < 5; call += 1) fail();
     health.disable('acme');
     expect(gauge().upstream.isDisabledByOperator).to.equal(true);

@@ -16,19 +16,19 @@ describe('address ranges', () => {
     ['2001:db8::/32', '2001:db8:ffff::1', '2001:db9::1'],
     ['2001:db8::7', '2001:DB8:0:0::7', '2001:db8::8'],
     ['::/0', '2001:db8::1', '192.0.2.1'],
-    // An IPv4 client of a listener that takes both.
+    // An IPv4 client of a listener that accepts IPv4 and IPv6.
     ['192.0.2.0/24', '::ffff:192.0.2.1', '::ffff:192.0.3.1'],
     ['192.0.2.0/24', '::ffff:c000:201', '::ffff:c000:301'],
     ['::ffff:192.0.2.0/120', '192.0.2.1', '192.0.3.1'],
     ['::ffff:192.0.2.7', '192.0.2.7', '192.0.2.8'],
   ] as const) {
-    it(`hold ${inside} in ${range}, and not ${outside}`, () => {
+    it(`include ${inside} in ${range}, and not ${outside}`, () => {
       assert.ok(holds(range, inside));
       assert.ok(!holds(range, outside));
     });
   }
 
-  it('hold nothing that is no address', () => {
+  it('include nothing that is not an address', () => {
     for (const text of ['', 'localhost', '192.0.2.1:80', '192.0.2']) assert.ok(!holds('192.0.2.0/24', text), text);
   });
 
@@ -46,5 +46,5 @@ describe('address ranges', () => {
     '0x0a.0.0.1',
     ' 10.0.0.1',
   ])
-    it(`are not read from "${text}"`, () => assert.equal(readAddressRange(text), undefined));
+    it(`reject "${text}"`, () => assert.equal(readAddressRange(text), undefined));
 });

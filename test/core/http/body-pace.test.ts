@@ -8,8 +8,8 @@ import { readBody } from '../../../core/http/read-body';
 const QUICK = { totalMs: 400, slowMs: 100, minBytesPerSecond: 100, maxBytes: 1_000 };
 const UNCOUNTED = { add: () => undefined };
 
-describe('a body of our own API', () => {
-  it('that comes too slowly is refused, and is whole otherwise', async () => {
+describe("a request body at a route of Tollgate's own API", () => {
+  it('is refused when it arrives too slowly, and is read whole otherwise', async () => {
     const server = createServer((request, response) => {
       readBody(request, { limits: QUICK, room: UNCOUNTED }).then(
         (pieces) => response.end(String(Buffer.concat([...pieces]).length)),
@@ -29,7 +29,7 @@ describe('a body of our own API', () => {
       let answer = '';
       for await (const piece of socket) {
         answer += String(piece);
-        // What is left of a refused body is read for a while: nobody has to wait for that.
+        // Stop after the answer: the gateway reads the rest of a refused body for a while.
         if (answer.includes('}')) break;
       }
       return answer;

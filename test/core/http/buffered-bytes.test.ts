@@ -3,7 +3,7 @@ import { type BodyRoom, BufferedBytes } from '../../../core/http/buffered-bytes'
 
 const MB = 1_048_576;
 
-/** Bodies of one account that arrive side by side, piece by piece, until each is whole or refused. */
+/** Sends bodies of one account at the same time, piece by piece, until each is whole or refused. */
 function arriveTogether(budget: BufferedBytes, count: number, bytes: number): number {
   const owner = { accountId: 'account', onEnd: () => undefined };
   let arriving: BodyRoom[] = Array.from({ length: count }, () => budget.open(owner));
@@ -20,12 +20,12 @@ function arriveTogether(budget: BufferedBytes, count: number, bytes: number): nu
 }
 
 describe('The memory for large bodies', () => {
-  it('takes as many bodies of unknown length as fit, although all of them arrive at once', () => {
+  it('accepts as many bodies of unknown length as fit, even if all arrive at once', () => {
     const budget = new BufferedBytes({ mostBytes: 256 * MB, mostBytesOfAccount: 64 * MB });
     expect(arriveTogether(budget, 30, 20 * MB)).to.equal(3);
   });
 
-  it('is whole again once its bodies have ended', () => {
+  it('is free again once its bodies have ended', () => {
     const budget = new BufferedBytes({ mostBytes: 20 * MB, mostBytesOfAccount: 20 * MB });
     const endings: (() => void)[] = [];
     const owner = { accountId: 'account', onEnd: (work: () => void) => endings.push(work) };

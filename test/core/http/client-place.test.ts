@@ -10,15 +10,15 @@ const placeOf = (remoteAddress: string, count = 0, forwarded?: string) => {
   return placeOfAddress(clientAddress(request, { count, isProxy: (address) => address.startsWith('10.') }));
 };
 
-describe('the place a guess comes from', () => {
-  it('is an IPv4 address, and the half of an IPv6 one that is given to one customer', () => {
+describe('the place to which wrong sign-ins are counted', () => {
+  it('is the whole IPv4 address, or the first half of an IPv6 address', () => {
     assert.equal(placeOf('192.0.2.1'), '192.0.2.1');
     assert.equal(placeOf('::ffff:192.0.2.1'), '192.0.2.1');
     assert.equal(placeOf('2001:db8:1:2::1'), placeOf('2001:db8:1:2:ffff:ffff:ffff:ffff'));
     assert.notEqual(placeOf('2001:db8:1:2::1'), placeOf('2001:db8:1:3::1'));
   });
 
-  it('is what our own proxies say, and nothing that somebody else can write before it', () => {
+  it('is the client address that our proxies report, and not a header that a client writes', () => {
     assert.equal(placeOf('10.0.0.1', 0, '192.0.2.7'), '10.0.0.1');
     assert.equal(placeOf('10.0.0.1', 1, '203.0.113.9, 192.0.2.7'), '192.0.2.7');
     assert.equal(placeOf('10.0.0.1', 2, '203.0.113.9, 192.0.2.7, 10.0.0.2'), '192.0.2.7');
@@ -27,7 +27,7 @@ describe('the place a guess comes from', () => {
     assert.equal(placeOf('10.0.0.1', 1), '10.0.0.1');
   });
 
-  it('is the address that connects where that is no proxy of ours, whatever it says', () => {
+  it('is the connecting address if that is not a trusted proxy, whatever its headers say', () => {
     assert.equal(placeOf('192.0.2.1', 1, '192.0.2.7'), '192.0.2.1');
   });
 });

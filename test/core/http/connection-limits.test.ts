@@ -23,7 +23,7 @@ describe('connections to the public listener', () => {
     server.close();
   });
 
-  /** Opens a connection from an address of this machine; answers whether it was served. */
+  /** Opens a connection from a local address and returns whether the server answered it. */
   const isServed = (from = '127.0.0.1') =>
     new Promise<boolean>((resolve) => {
       const { port } = server.address() as AddressInfo;
@@ -35,18 +35,18 @@ describe('connections to the public listener', () => {
       socket.write(HEALTH);
     });
 
-  it('are closed at once above the limit of all', async () => {
+  it('are closed at once above the total limit', async () => {
     await listen({ most: 2 });
     assert.deepEqual([await isServed(), await isServed(), await isServed()], [true, true, false]);
   });
 
-  it('are closed at once above the limit of their address, and others are served', async () => {
+  it('are closed at once above the limit of their address, while other addresses are served', async () => {
     await listen({ mostOfAddress: 2 });
     assert.deepEqual([await isServed(), await isServed(), await isServed()], [true, true, false]);
     assert.equal(await isServed('127.0.0.2'), true);
   });
 
-  it('count no more when they are closed', async () => {
+  it('stop counting when they close', async () => {
     await listen({ mostOfAddress: 1 });
     for (let turn = 0; turn < 3; turn += 1) {
       const closed = new Promise((done) => server.once('connection', (socket: Socket) => socket.once('close', done)));
@@ -56,13 +56,13 @@ describe('connections to the public listener', () => {
     }
   });
 
-  it('of a proxy are bound by the limit of all alone', async () => {
+  it('from a trusted proxy count towards the total limit only', async () => {
     await listen({ mostOfAddress: 1 }, (address) => address === '127.0.0.1');
     assert.deepEqual([await isServed(), await isServed(), await isServed()], [true, true, true]);
     assert.deepEqual([await isServed('127.0.0.2'), await isServed('127.0.0.2')], [true, false]);
   });
 
-  it('that are given to the server a second time count once', async () => {
+  it('count once even if the server receives them a second time', async () => {
     await listen({ mostOfAddress: 1 });
     server.once('connection', (socket: Socket) => server.emit('connection', socket));
     assert.equal(await isServed(), true);

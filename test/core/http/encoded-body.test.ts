@@ -14,7 +14,7 @@ const ENCODE: Readonly<Record<BodyEncoding, (content: Buffer) => Buffer>> = {
   zstd: zstdOf,
 };
 const LIMITS: BodyLimits = { maxBytes: 20_971_520, totalMs: 30_000, slowMs: 10_000, minBytesPerSecond: 100 };
-/** Bytes that do not become fewer. */
+/** Bytes that do not compress. */
 const NOISE = Buffer.from(Array.from({ length: 300_000 }, (_, index) => (index * index * 2_654_435_761) >>> 24));
 
 interface Read {
@@ -51,13 +51,13 @@ describe('an encoded body', function () {
     describe(`in ${encoding}`, () => {
       const encode = ENCODE[encoding];
 
-      it('is decoded, however small the pieces it comes in', async () => {
+      it('is decoded, however small the pieces are in which it arrives', async () => {
         const content = Buffer.from('{"x":"Grüße"}');
         assert.equal((await read(encode(content), { encoding, pieceBytes: 1 }).result).toString(), content.toString());
         assert((await read(encode(NOISE), { encoding, pieceBytes: 1_000 }).result).equals(NOISE));
       });
 
-      it('is INVALID_FIELD when it is cut anywhere', async () => {
+      it('gets INVALID_FIELD when it is truncated anywhere', async () => {
         const whole = encode(Buffer.from('{"x":"a body that is long enough to be cut"}'));
         for (const length of [1, 5, Math.floor(whole.length / 2), whole.length - 1])
           assert.equal(
@@ -67,7 +67,7 @@ describe('an encoded body', function () {
           );
       });
 
-      it('is INVALID_FIELD when it is something else, and the next one is decoded', async () => {
+      it('gets INVALID_FIELD when it is not in this encoding, and the next body is decoded', async () => {
         for (const other of ['{"model":"acme-large","max_tokens":200}', '\u0000'.repeat(100), 'x'.repeat(200_000)])
           assert.equal(
             await refusal(read(Buffer.from(other), { encoding }).result),
@@ -77,21 +77,21 @@ describe('an encoded body', function () {
         assert((await read(encode(NOISE), { encoding }).result).equals(NOISE));
       });
 
-      it('is refused when more than the limit comes out of it, or arrives', async () => {
+      it('is refused when its encoded or its decoded form exceeds the limit', async () => {
         const limits = { ...LIMITS, maxBytes: NOISE.length };
         assert.equal(await refusal(read(encode(NOISE.subarray(0, 1_000)), { encoding, limits }).result), 'accepted');
         const small = { ...LIMITS, maxBytes: NOISE.length - 1 };
         assert.equal(await refusal(read(encode(NOISE), { encoding, limits: small }).result), 'BODY_TOO_LARGE');
       });
 
-      it('counts in the memory of the process as it was sent and as it was decoded', async () => {
+      it('counts towards the memory of the process in both forms', async () => {
         const sent = encode(NOISE);
         const reading = read(sent, { encoding });
         await reading.result;
         assert.equal(reading.counted(), NOISE.length + sent.length);
       });
 
-      it('is asked for money before more than 64 KB of it are kept', async () => {
+      it('needs money before more than 64 KB of it are kept', async () => {
         const { result } = read(encode(Buffer.alloc(200_000, 'x')), {
           encoding,
           beforeLarge: () => Promise.reject(new Error('no money')),
@@ -99,7 +99,7 @@ describe('an encoded body', function () {
         await assert.rejects(result, /no money/);
       });
 
-      it('ends with its client', async () => {
+      it('ends when its client disconnects', async () => {
         const { request, result } = begin({ encoding });
         request.write(encode(NOISE).subarray(0, 1_000));
         await sleep(20);
@@ -107,7 +107,7 @@ describe('an encoded body', function () {
         await assert.rejects(result, ClientLeft);
       });
 
-      it('is refused when it comes too slowly', async () => {
+      it('is refused when it arrives too slowly', async () => {
         const limits = { ...LIMITS, slowMs: 100, totalMs: 60_000 };
         const { request, result } = begin({ encoding, limits });
         request.write(encode(NOISE).subarray(0, 5));
@@ -123,14 +123,14 @@ describe('an encoded body', function () {
     zstd: zstdBomb(16_000),
   };
   for (const encoding of BODY_ENCODINGS)
-    it(`in ${encoding} that becomes far more than it was is refused early, and little is kept`, async () => {
+    it(`in ${encoding} that expands far too much is refused early, and little of it is kept`, async () => {
       const { result, counted } = read(BOMBS[encoding], { encoding });
       assert.equal(await refusal(result), 'BODY_TOO_LARGE');
       const allowed = Math.max(FREE_DECODED_BYTES, 100 * BOMBS[encoding].length);
       assert(counted() <= allowed + BOMBS[encoding].length, `${counted()} bytes`);
     });
 
-  it('may become a megabyte from next to nothing', async () => {
+  it('may expand from almost nothing to a megabyte', async () => {
     const content = Buffer.alloc(FREE_DECODED_BYTES, ' ');
     for (const encoding of ['gzip', 'deflate', 'br'] as const)
       assert.equal((await read(ENCODE[encoding](content), { encoding }).result).length, content.length, encoding);
@@ -138,7 +138,7 @@ describe('an encoded body', function () {
     assert.equal(await refusal(read(zstdBomb(9), { encoding: 'zstd' }).result), 'BODY_TOO_LARGE');
   });
 
-  it('of zstd is decoded whole, whatever is left of it when its last byte comes', async () => {
+  it('in zstd is decoded whole, even if the decoder still holds output at the last byte', async () => {
     for (const firstBlock of [1, 1_000, 100_000]) {
       const content = NOISE.subarray(0, firstBlock + 131_072);
       const got = await read(zstdOf(content, firstBlock), { encoding: 'zstd' }).result;
@@ -146,7 +146,7 @@ describe('an encoded body', function () {
     }
   });
 
-  it('with anything behind its end is INVALID_FIELD, also when it comes later', async () => {
+  it('gets INVALID_FIELD for bytes after its end, even if they arrive later', async () => {
     for (const encoding of BODY_ENCODINGS) {
       for (const [pieceBytes, times] of [
         [1, 1],
@@ -166,7 +166,7 @@ describe('an encoded body', function () {
     assert.equal(await refusal(read(twice, { encoding: 'zstd' }).result), 'INVALID_FIELD content-encoding');
   });
 
-  it('of zstd that a compressor made is decoded, and is INVALID_FIELD with one bit changed', async () => {
+  it('in zstd from a real compressor is decoded, and gets INVALID_FIELD if one bit is changed', async () => {
     const body = JSON.parse((await read(COMPRESSED_CALL, { encoding: 'zstd' }).result).toString());
     assert.equal(body.max_tokens, 200);
     const changed = Buffer.from(COMPRESSED_CALL);
@@ -174,7 +174,7 @@ describe('an encoded body', function () {
     assert.equal(await refusal(read(changed, { encoding: 'zstd' }).result), 'INVALID_FIELD content-encoding');
   });
 
-  it('is decoded beside others that come at the same time', async () => {
+  it('is decoded at the same time as others', async () => {
     const all = Array.from({ length: 40 }, (_, index) => {
       const encoding = BODY_ENCODINGS[index % 4] as BodyEncoding;
       const content = NOISE.subarray(0, 1_000 + index * 5_000);

@@ -9,7 +9,7 @@ import {
 } from '../../../core/http/json-scanner';
 import { findMembers, sliceChunks, TopLevelMembers } from '../../../core/wire/json-members';
 
-/** Builds the value again from what the scanner tells, so that it can be compared with JSON.parse. */
+/** Rebuilds the value from the scanner's events, to compare it with JSON.parse. */
 class Rebuilder implements JsonObserver {
   value: unknown;
   readonly #stack: { container: Record<string, unknown> | unknown[]; key: string }[] = [];
@@ -101,7 +101,7 @@ const REFUSED = [
 ];
 
 describe('the JSON scanner', () => {
-  it('reads what JSON.parse reads, split at any byte', () => {
+  it('reads the same as JSON.parse, split at any byte', () => {
     fc.assert(
       fc.property(fc.json({ maxDepth: 6 }), fc.integer({ min: 1, max: 7 }), (text, pieceBytes) => {
         assert.deepEqual(scan(text, pieceBytes), JSON.parse(text));
@@ -110,7 +110,7 @@ describe('the JSON scanner', () => {
     );
   });
 
-  it('reads escapes, white space, big numbers and surrogates as they are', () => {
+  it('keeps escapes, white space, big numbers and surrogates', () => {
     const text =
       ' { "mod\\u0065l\\n\\/" : [ -0 , 1.5E+10 , 12e-3 ,\t"\\ud83d\\ude00 é" , true,false,null , {} , [] ] }\r\n';
     assert.deepEqual(scan(text, 1), JSON.parse(text));
@@ -149,13 +149,13 @@ describe('the JSON scanner', () => {
     );
   });
 
-  it('refuses the 257th level at its very byte, however much follows', () => {
+  it('refuses the 257th level at its exact byte, however much follows', () => {
     scan('['.repeat(MAX_JSON_DEPTH) + ']'.repeat(MAX_JSON_DEPTH));
     const scanner = new JsonScanner(new TopLevelMembers());
     assert.throws(() => scanner.feed(Buffer.alloc(1_000_000, '[')), { name: 'JsonError', offset: MAX_JSON_DEPTH });
   });
 
-  it('gives no text for a token beyond 4 KiB, but its head', () => {
+  it('returns only the first bytes of a token longer than 4 KiB', () => {
     const heads: (string | undefined)[] = [];
     const observer: JsonObserver = {
       open: () => undefined,
@@ -173,8 +173,8 @@ describe('the JSON scanner', () => {
   });
 });
 
-describe('the places of top-level members', () => {
-  it('cut out each value as it was written', () => {
+describe('the positions of top-level members', () => {
+  it('cut out each value exactly as it was written', () => {
     fc.assert(
       fc.property(
         fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 3 })),
@@ -197,7 +197,7 @@ describe('the places of top-level members', () => {
     );
   });
 
-  it('compare keys without their escapes, and see a repeated one', () => {
+  it('compare keys with their escapes decoded, and report a repeated key', () => {
     const members = new TopLevelMembers(new Set(['model']));
     const scanner = new JsonScanner(members);
     scanner.feed(Buffer.from('{"model":1,"x":{"model":2},"x":3,"mod\\u0065l":4}'));
@@ -206,7 +206,7 @@ describe('the places of top-level members', () => {
     assert.deepEqual([...members.places.keys()], ['model', 'x']);
   });
 
-  it('are none when the text is no object', () => {
+  it('are empty if the text is not an object', () => {
     for (const text of ['[]', '[{"a":1}]', '1', '"a"', '{"a":1', ''])
       assert.equal(findMembers([Buffer.from(text)]), undefined);
   });

@@ -15,8 +15,8 @@ function read({ system = {}, connections = {}, plugins = {} }: Record<string, ob
   return { ...proxies, problems };
 }
 
-describe('proxies of system.config.yml', () => {
-  it('are none in front, and may connect from loopback and private ranges, unless given', () => {
+describe('the trusted proxies of system.config.yml', () => {
+  it('default to none in front, with connections allowed from loopback and private ranges', () => {
     const { count, isProxy, problems } = read({});
     assert.deepEqual([count, problems], [0, []]);
     for (const address of ['127.0.0.1', '::1', '10.1.2.3', '::ffff:192.168.1.1', 'fd00::1'])
@@ -24,7 +24,7 @@ describe('proxies of system.config.yml', () => {
     for (const address of ['192.0.2.1', '2001:db8::1', '', 'nonsense']) assert.ok(!isProxy(address));
   });
 
-  it('are known by their old names too', () => {
+  it('may stand under their old names', () => {
     const { count, isProxy, problems } = read({
       plugins: { console: { proxies: 2 } },
       connections: { proxies: ['192.0.2.0/24'] },
@@ -32,12 +32,12 @@ describe('proxies of system.config.yml', () => {
     assert.deepEqual([count, isProxy('192.0.2.7'), isProxy('10.0.0.1'), problems], [2, true, false, []]);
   });
 
-  it('may stand under both names where these say the same', () => {
+  it('may stand under both names if both have the same value', () => {
     const { count, problems } = read({ system: { count: 2 }, plugins: { console: { proxies: 2 } } });
     assert.deepEqual([count, problems], [2, []]);
   });
 
-  it('are refused at the old name where the names say different things', () => {
+  it('are refused at the old name if the two values differ', () => {
     const { problems } = read({
       system: { count: 1, addresses: ['192.0.2.1'] },
       plugins: { console: { proxies: 0 } },
@@ -50,7 +50,7 @@ describe('proxies of system.config.yml', () => {
     assert.match(problems[0]?.message ?? '', /old name of proxies\.count/);
   });
 
-  it('are refused where they are no addresses', () => {
+  it('are refused if they are not addresses', () => {
     const { problems } = read({ system: { addresses: ['10.0.0.0/8', '10.0.0.0/40', '999.1.1.1', '1:2'] } });
     assert.deepEqual(
       problems.map(({ path }) => path.join('.')),
@@ -58,12 +58,12 @@ describe('proxies of system.config.yml', () => {
     );
   });
 
-  it('are not what another plugin calls proxies', () => {
+  it('are not confused with a setting of another plugin that is called proxies', () => {
     assert.equal(read({ plugins: { other: { proxies: 3 } } }).count, 0);
   });
 });
 
-describe('a warning of proxies that are not named', () => {
+describe('the warning of a proxy that is not configured', () => {
   let nowMs: number;
   let lines: { peer: string; msg: string }[];
   let server: EventEmitter;
@@ -93,14 +93,14 @@ describe('a warning of proxies that are not named', () => {
     assert.equal(lines.length, 2);
   });
 
-  it('is not given of clients that write the header themselves, or do not have it', () => {
+  it('is not logged for clients that send the header themselves, or do not send it', () => {
     watch();
     ask('192.0.2.1');
     ask('10.0.0.1', {});
     assert.deepEqual(lines, []);
   });
 
-  it('is not given where proxies are named', () => {
+  it('is not logged if proxies are configured', () => {
     watch(1);
     ask('10.0.0.1');
     assert.deepEqual(lines, []);

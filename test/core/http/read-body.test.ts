@@ -22,8 +22,8 @@ function read(request: ReturnType<typeof openRequest>, limits = QUICK): Promise<
   return readBody(request, { limits, room: UNCOUNTED, look: new JsonScanner(observer) });
 }
 
-describe('a body that arrives', () => {
-  it('is refused at the first byte over 20 MB, while more is on its way', async () => {
+describe('a request body', () => {
+  it('is refused at the first byte over 20 MB, before the rest arrives', async () => {
     const request = openRequest();
     const { result } = runPolicy(request);
     request.write(`{"x":"${'y'.repeat(65_536)}`);
@@ -33,12 +33,12 @@ describe('a body that arrives', () => {
     assert.equal(request.writableEnded, false);
   });
 
-  it('is refused before it arrives when it says that it is too large', async () => {
+  it('is refused before it arrives when its Content-Length is too large', async () => {
     const { result } = runPolicy(openRequest({ headers: { 'content-length': '20971521' } }));
     assert.equal(await refusal(result), 'BODY_TOO_LARGE');
   });
 
-  it('is refused at the first wrong byte, and what follows is left in the request', async () => {
+  it('is refused at the first wrong byte, and the rest stays unread', async () => {
     const request = openRequest();
     const { result } = runPolicy(request);
     request.write('{"model":]');
@@ -50,7 +50,7 @@ describe('a body that arrives', () => {
     assert.equal(Buffer.concat(rest).toString(), 'later');
   });
 
-  it('is refused when it comes too slowly', async () => {
+  it('is refused when it arrives too slowly', async () => {
     const request = openRequest();
     const drip = setInterval(() => request.write(' '), 20);
     try {
@@ -60,7 +60,7 @@ describe('a body that arrives', () => {
     }
   });
 
-  it('is refused when it comes steadily but does not end', async () => {
+  it('is refused when it arrives steadily but never ends', async () => {
     const request = openRequest();
     const startedMs = performance.now();
     const drip = setInterval(() => request.write('     '), 10);
@@ -72,12 +72,12 @@ describe('a body that arrives', () => {
     }
   });
 
-  it('is not waited for when it has come with its head, and leaves its connection as it was', async () => {
+  it("is read without waiting when it arrived with the request's head, and leaves no listener on its connection", async () => {
     const waited: boolean[] = [];
     const closed: Promise<unknown>[] = [];
     const server = createServer(async (request, response) => {
       closed.push(once(request, 'close'));
-      await undefined; // As the steps before this one.
+      await undefined; // Waits one turn, like the steps before this one.
       const reading = read(request as Parameters<typeof read>[0]);
       waited.push(request.listenerCount('data') > 0);
       response.end(Buffer.concat([...(await reading)]));
@@ -103,7 +103,7 @@ describe('a body that arrives', () => {
     }
   });
 
-  it('ends with its client, whether it resets or goes', async () => {
+  it('ends when its client resets or closes the connection', async () => {
     for (const error of [undefined, new Error('aborted')]) {
       const request = openRequest();
       const { result } = runPolicy(request);
@@ -117,8 +117,8 @@ describe('a body that arrives', () => {
   });
 });
 
-describe('the bodies in memory', () => {
-  it('are few pieces, however small the pieces they came in', () => {
+describe('the request bodies in memory', () => {
+  it('have few buffers, however small the pieces are in which they arrived', () => {
     const chunks = new BodyChunks();
     const sent: Buffer[] = [];
     for (let index = 0; index < 30_000; index += 1)
@@ -142,7 +142,7 @@ describe('the bodies in memory', () => {
   };
   const overloaded = { code: 'OVERLOADED' };
 
-  it('have a bound together, and give back when their calls end', () => {
+  it('share one limit, and free their part when their calls end', () => {
     const { open, endAll } = budgetOf(300_000, 300_000);
     open('one').add(100_000);
     open('two').add(60_000);
@@ -153,13 +153,13 @@ describe('the bodies in memory', () => {
     open('four').add(290_000);
   });
 
-  it('count for the process when they arrive, not when they are announced', () => {
+  it('count towards the process when they arrive, not when they are announced', () => {
     const { open } = budgetOf(300_000, 200_000);
     for (const account of ['one', 'two', 'three', 'four']) open(account, 200_000).add(10);
     open('five').add(150_000);
   });
 
-  it('of one account take no more than its share, announced ones at once', () => {
+  it('of one account take at most its share; announced bytes count at once', () => {
     const { open, endAll } = budgetOf(1_000_000, 200_000);
     const first = open('one', 150_000);
     assert.throws(() => open('one', 100_000), overloaded);
@@ -170,7 +170,7 @@ describe('the bodies in memory', () => {
     open('one', 200_000).add(200_000);
   });
 
-  it('give back what they took when they are refused halfway', () => {
+  it('free what they took when they are refused halfway', () => {
     const { open, endAll } = budgetOf(250_000, 200_000);
     const refused = open('one', 150_000);
     refused.add(150_000);

@@ -7,13 +7,13 @@ import { joinedPairs } from '../../support/joined-pairs-table';
 import { seeded } from '../../support/random';
 import { textOf } from '../../support/sources';
 
-/** More than these and the bound would make small accounts wait for calls that cost little. */
+/** The largest factor for prose. A larger bound would make small accounts wait for calls that cost little. */
 const MOST_PROSE_EXCESS = 4;
 const MOST_JSON_EXCESS = 2.5;
 
 const CASES = Number(process.env['FUZZ_TEXTS'] ?? 20_000);
 
-/** The bound of a text as a body has it: in a JSON string that arrives in pieces. */
+/** Returns the bound of a text as a body has it: a JSON string that arrives in pieces. */
 function boundOf(text: string, { json = JSON.stringify(text), pieceBytes = 1_000_000 } = {}): number {
   let tokens = -1;
   const scanner = new JsonScanner(
@@ -35,7 +35,7 @@ function escaped(text: string): string {
   return `"${[...Array(text.length).keys()].map((at) => `\\u${text.charCodeAt(at).toString(16).padStart(4, '0')}`).join('')}"`;
 }
 
-/** What the tokenizers count; special tokens are text here, as vendors read them. */
+/** Counts the tokens of every tokenizer. Special tokens count as text, as vendors count them. */
 function tokensOf(text: string): { readonly least: number; readonly most: number } {
   const counts = [
     countCl100k(text, { disallowedSpecial: new Set() }),
@@ -91,8 +91,8 @@ const POOLS: readonly string[] = [
   `abé中😀\n${SIGNS}`,
 ];
 
-describe('the bound of tokens', () => {
-  it('has the pairs that both vocabularies join', async () => {
+describe("the upper bound of a text's tokens", () => {
+  it('knows the pairs that both vocabularies join', async () => {
     const { printed, high } = joinedPairs();
     const written = textOf('core/http/joined-pairs.ts').replaceAll(/' \+\n\s+'/g, '');
     expect(written).to.contain(`'${printed}'`).and.contain(`'${high}'`);
@@ -108,7 +108,7 @@ describe('the bound of tokens', () => {
       excess: boundOf(text) / tokensOf(text).least,
     }));
     const told = excesses.map(({ name, excess }) => `${name} ${excess.toFixed(2)}`).join(', ');
-    it(`holds for ${kind}${mostExcess === undefined ? '' : `, below ${mostExcess} times what it is`} (${told})`, () => {
+    it(`holds for ${kind}${mostExcess === undefined ? '' : `, and is below ${mostExcess} times the tokens`} (${told})`, () => {
       for (const [name, text] of Object.entries(texts)) expect(boundOf(text), name).to.be.at.least(tokensOf(text).most);
       if (mostExcess !== undefined)
         for (const { name, excess } of excesses) expect(excess, name).to.be.below(mostExcess);
@@ -127,7 +127,7 @@ describe('the bound of tokens', () => {
     }
   });
 
-  it('holds for texts that a search made as dear as it could', function () {
+  it('holds for texts that a search has optimised to have many tokens', function () {
     this.timeout(60_000);
     const random = seeded(17);
     for (const pool of POOLS.slice(0, 10).map((each) => [...each])) {
@@ -142,13 +142,13 @@ describe('the bound of tokens', () => {
     }
   });
 
-  it('is the same in pieces of any size', () => {
+  it('does not depend on the size of the pieces', () => {
     const text = `${PROSE['README.md']?.slice(0, 3_000)} it's 12345 \\ "中文"\t  end`;
     const whole = boundOf(text);
     for (const pieceBytes of [1, 2, 3, 7, 64]) expect(boundOf(text, { pieceBytes })).to.equal(whole);
   });
 
-  it('is three tokens for an escape of four digits, which has three bytes at most', () => {
+  it('is three tokens for a \\u escape, because its character has at most three bytes', () => {
     expect(boundOf('', { json: '"\\u9f98\\ud83d\\ude00"' })).to.equal(9);
   });
 });

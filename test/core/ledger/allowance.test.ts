@@ -3,7 +3,7 @@ import { Allowance, type OpenCall } from '../../../core/ledger/allowances/allowa
 import type { ReportRequest } from '../../../core/ledger/allowances/allowance-store';
 import { rightNow } from '../../../core/ledger/allowances/lease';
 
-describe('an allowance at its node', () => {
+describe("an account's allowance on one node", () => {
   const payer = { accountId: 'account', keyId: 'key' };
   const allowanceOf = (freeE8: bigint) =>
     new Allowance(payer, { generation: 'generation', keyRev: 0, freeE8, askedAt: rightNow() });
@@ -16,7 +16,7 @@ describe('an allowance at its node', () => {
 
   const wants = ({ wantE8 }: ReportRequest) => wantE8;
 
-  it('admits no call from what comes back while a hold that grew is not covered', () => {
+  it('admits no call from returned money while a hold that grew is not covered', () => {
     const allowance = allowanceOf(50n);
     const [grows, ends] = [hold(allowance, 'grows', 20n), hold(allowance, 'ends', 20n)];
     allowance.enlarge(grows, 40n);
@@ -24,36 +24,36 @@ describe('an allowance at its node', () => {
     assert.equal(allowance.covers(15n, 0), false);
     const { openE8, costE8, giveE8 } = allowance.report(20n, true);
     assert.deepEqual([openE8, costE8, giveE8], [60n, 5n, 0n]);
-    // The ledger covers it all, and gives 30 more.
+    // The ledger covers the whole hold and gives 30 more.
     allowance.answered({ outcome: 'reported', freeE8: 30n, mayAdmit: true, uncoveredE8: 0n }, rightNow());
     assert.equal(allowance.freeE8, 30n);
   });
 
-  it('has no more of what it gives back, before the ledger is told', () => {
+  it('loses the money that it returns before the ledger receives the report', () => {
     const allowance = allowanceOf(1_000n);
     assert.equal(allowance.report(10n, true).giveE8, 900n);
     assert.equal(allowance.freeE8, 100n);
   });
 
-  it('counts a hold that grew after a recall, though the answer to an earlier report comes later', () => {
+  it('counts a hold that grew after a recall, even if the answer to an earlier report arrives later', () => {
     const allowance = allowanceOf(50n);
     const grows = hold(allowance, 'grows', 20n);
     allowance.report(0n, true);
-    allowance.admits = false; // A recall is heard.
+    allowance.admits = false; // The recall arrives.
     allowance.enlarge(grows, 20n);
     allowance.answered({ outcome: 'reported', freeE8: 30n, mayAdmit: true, uncoveredE8: 0n }, rightNow());
     assert.equal(allowance.freeE8, 10n);
   });
 
-  it('wants enough free for as many calls as there were at once, though none is open now', () => {
+  it('asks for enough money for the highest number of simultaneous calls, even if no call is open now', () => {
     const allowance = allowanceOf(2_000n);
     const calls = Array.from({ length: 100 }, (_, at) => hold(allowance, `call-${at}`, 20n));
     for (const call of calls) end(allowance, call, 1n);
-    // Half more than the 2,000 that were held, and what two such reports cost.
+    // One and a half times the 2,000 that were held, plus the cost between two reports.
     assert.deepEqual(wants(allowance.report(20n, true)), 3_200n - 1_900n);
   });
 
-  it('wants less from report to report, down to ten holds', () => {
+  it('asks for less from report to report, down to ten holds', () => {
     const allowance = allowanceOf(2_000n);
     const calls = Array.from({ length: 100 }, (_, at) => hold(allowance, `call-${at}`, 20n));
     for (const call of calls) end(allowance, call, 1n);
@@ -67,7 +67,7 @@ describe('an allowance at its node', () => {
       free,
       free.toSorted((one, other) => Number(other - one)),
     );
-    // It keeps up to twice what it wants.
+    // The allowance keeps up to twice what it asks for.
     assert.ok((free.at(-1) ?? 0n) <= 400n, String(free.at(-1)));
   });
 });

@@ -5,8 +5,8 @@ import { MemoryLedger } from '../../../core/ledger/memory-ledger';
 import { instead } from '../../store/ledger/ledger-fixture';
 import { until } from '../../support/until';
 
-describe('the guardian of a ledger that cannot be looked after', () => {
-  it('says each reason once, also one that comes behind another', async () => {
+describe('the log of a ledger that cannot be maintained', () => {
+  it('has each reason once, even if another reason came between', async () => {
     const reasons = ['the connection is closed', 'the connection is closed', 'the move of slot 93 was broken off'];
     let looks = 0;
     const ledger = instead(new MemoryLedger(), {

@@ -25,7 +25,7 @@ async function read(name: string): Promise<number> {
   return (await metrics.getSingleMetric(name)?.get())?.values[0]?.value ?? 0;
 }
 
-describe('leases', () => {
+describe('the leases of holds', () => {
   const open = async (lifetimeMs: number) => {
     const ledger = new CountingLedger();
     await ledger.open();
@@ -36,7 +36,7 @@ describe('leases', () => {
   };
   const heldOf = async (ledger: MemoryLedger, accountId: string) => (await ledger.readAccount(accountId))?.heldE8;
 
-  it('renew the hold of an open call again and again, until it is untracked', async () => {
+  it('are renewed for an open call until it is untracked', async () => {
     const { ledger, payer, rid } = await open(60_000);
     const leases = startLeases({ ledger, log: quiet, times: { renewEveryMs: 20, sweepEveryMs: NEVER_MS } });
     leases.track(payer, rid);
@@ -49,7 +49,7 @@ describe('leases', () => {
     assert.equal(ledger.renewed.length, length);
   });
 
-  it('go by a clock that nobody sets: the hold is renewed though the time of day is set back', async () => {
+  it('use the monotonic clock: a hold is renewed even if the time of day is set back', async () => {
     const { ledger, payer, rid } = await open(60_000);
     const leases = startLeases({ ledger, log: quiet, times: { renewEveryMs: 20, sweepEveryMs: NEVER_MS } });
     leases.track(payer, rid);
@@ -63,7 +63,7 @@ describe('leases', () => {
     }
   });
 
-  it('renew a call no more once it is closed', async () => {
+  it('are not renewed once the call is closed', async () => {
     const { ledger, payer, rid } = await open(60_000);
     await ledger.release({ ...payer, rid, record: '' });
     const leases = startLeases({ ledger, log: quiet, times: { renewEveryMs: 20, sweepEveryMs: NEVER_MS } });
@@ -74,7 +74,7 @@ describe('leases', () => {
     assert.equal(ledger.renewed.length, 1);
   });
 
-  it('try again when the ledger was not available', async () => {
+  it('are renewed again after the ledger was unavailable', async () => {
     const { ledger, payer, rid } = await open(3_600);
     ledger.isDown = true;
     const leases = startLeases({ ledger, log: quiet, times: { renewEveryMs: 20, sweepEveryMs: NEVER_MS } });
@@ -85,7 +85,7 @@ describe('leases', () => {
     await leases.stop();
   });
 
-  it('give back the hold of a call whose process is gone, and no other, and count it', async () => {
+  it('return the hold of a call whose process has crashed, and no other, and count it', async () => {
     const before = await read('tollgate_ledger_expired_total');
     const { ledger, payer, rid } = await open(0);
     await ledger.reserve(reserveRequest(payer, 100n));
@@ -96,7 +96,7 @@ describe('leases', () => {
     assert.equal((await ledger.settle({ ...payer, rid, costE8: 1n, record: '' })).outcome, 'expired');
   });
 
-  it('give back after a step of the clock too, ahead or back, though the ledger then seems to be opened in the future', async () => {
+  it('return holds after a clock step forward or back, even if the ledger seems to be opened in the future', async () => {
     for (const step of [3_600_000, -3_600_000]) {
       let ahead = 0;
       const ledger = new MemoryLedger({ now: () => Date.now() + ahead });
@@ -110,7 +110,7 @@ describe('leases', () => {
     }
   });
 
-  it('ended before a settle came: nothing is charged, and it is counted as late', async () => {
+  it('that end before the settle charge nothing, and the settle counts as late', async () => {
     const { ledger, payer, rid } = await open(0);
     await ledger.expire(payer, rid);
     const before = await read('tollgate_ledger_late_settles_total');

@@ -7,7 +7,7 @@ import { fundedPayer, reserveRequest } from '../../store/ledger/ledger-fixture';
 import { quiet } from '../../support/databases';
 import { settlesWithin, until } from '../../support/until';
 
-/** A ledger that can be made late or absent. */
+/** A ledger that can be slow or unavailable. */
 class FaultyLedger extends MemoryLedger {
   fault: 'none' | 'unavailable' | 'hanging' = 'none';
   asked = 0;
@@ -41,7 +41,7 @@ describe('the settler', () => {
     return { ledger, payer, nudged, settler, open };
   };
 
-  it('answers what was charged, and has the shard drained', async () => {
+  it('returns what it charged, and has the shard shipped', async () => {
     const { payer, nudged, settler, open } = await start();
     const request = await open();
     assert.deepEqual(await settler.settle({ ...request, costE8: 1_200n }), { chargedE8: 1_000n, inTime: true });
@@ -49,7 +49,7 @@ describe('the settler', () => {
     assert.equal(settler.pending(), 0);
   });
 
-  it('answers that nothing was charged when the reservation is closed or unknown', async () => {
+  it('reports that nothing was charged if the reservation is closed or unknown', async () => {
     const { payer, settler, open } = await start();
     const released = await open();
     assert.deepEqual(await settler.release(released), { inTime: true });
@@ -59,7 +59,7 @@ describe('the settler', () => {
   });
 
   for (const fault of ['unavailable', 'hanging'] as const) {
-    it(`answers within 250 ms while the ledger is ${fault}, and settles once it is back`, async () => {
+    it(`returns within 250 ms while the ledger is ${fault}, and settles once the ledger answers again`, async () => {
       const { ledger, payer, settler, open } = await start();
       const request = await open();
       ledger.fault = fault;
@@ -73,7 +73,7 @@ describe('the settler', () => {
     });
   }
 
-  it('goes on with a release in the same way', async () => {
+  it('retries a release in the same way', async () => {
     const { ledger, payer, settler, open } = await start();
     const request = await open();
     ledger.fault = 'unavailable';
@@ -93,7 +93,7 @@ describe('the settler', () => {
     await until('it has an outcome', () => settler.pending() === 0);
   });
 
-  it('repeats a bounded number and gives the others up at once', async () => {
+  it('retries a limited number of settles and drops further ones at once', async () => {
     const { ledger, settler, open } = await start(2);
     const request = await open();
     ledger.fault = 'unavailable';
@@ -103,7 +103,7 @@ describe('the settler', () => {
     await settler.stop();
   });
 
-  it('stops after one more try of each', async () => {
+  it('tries each settle once more before it stops', async () => {
     const { ledger, settler, open } = await start();
     const request = await open();
     ledger.fault = 'unavailable';

@@ -47,7 +47,7 @@ for (const { name, open } of DATABASES) {
       return createOperatorToken(opened.database, { name: `page-${count}`, role, expiresAt }, 'admin');
     }
 
-    it('are found by their token, and the database has nothing that opens one', async () => {
+    it('are found by their token, and the database stores nothing that opens one', async () => {
       const { secret, token } = await newToken('write');
       const session = await begin(secret);
       const first = await begin(ADMIN_TOKEN);
@@ -62,27 +62,27 @@ for (const { name, open } of DATABASES) {
       assert.ok(!sealed.has(again.operatorToken), 'ADMIN_TOKEN is not the same in two rows');
     });
 
-    it('have the role of their token', async () => {
+    it('have the role of the token that started them', async () => {
       const session = await begin((await newToken('read')).secret);
       assert.equal((await admit(session.token)).role, 'read');
       assert.equal(await codeOf(admit(session.token, 'write')), 'OPERATOR_ROLE_NEEDED');
     });
 
-    it('are not begun with a token that may read the metrics only', async () => {
+    it('cannot start with a token that may only read metrics', async () => {
       assert.equal(await codeOf(begin((await newToken('metrics')).secret)), 'OPERATOR_ROLE_NEEDED');
     });
 
-    it('end when they are not used for the idle time', async () => {
+    it('end after the idle time without a request', async () => {
       const { token } = await begin(ADMIN_TOKEN);
       await age('used_at', 3_590);
       await admit(token);
-      // The last admission was a use.
+      // The last admission counts as a request.
       await admit(token);
       await age('used_at', 3_601);
       assert.equal(await codeOf(admit(token)), 'NOT_SIGNED_IN');
     });
 
-    it('end at the end of their lifetime, however much they are used', async () => {
+    it('end after their lifetime, however often they are used', async () => {
       const { token } = await begin(ADMIN_TOKEN);
       await age('expires_at', 1);
       assert.equal(await codeOf(admit(token)), 'NOT_SIGNED_IN');
@@ -91,7 +91,7 @@ for (const { name, open } of DATABASES) {
       assert.equal(ended.length, 0, 'ended ones are swept');
     });
 
-    it('end at once when their token is revoked, and when it expires', async () => {
+    it('end at once when their token is revoked or expires', async () => {
       const { secret, token } = await newToken('write');
       const session = await begin(secret);
       await admit(session.token);
@@ -109,13 +109,13 @@ for (const { name, open } of DATABASES) {
       assert.equal(await codeOf(admit(token, 'read', process('another token'))), 'NOT_SIGNED_IN');
     });
 
-    it('are not looked at where a request shows a token', async () => {
+    it('are ignored for a request that has a token of its own', async () => {
       const { token } = await begin(ADMIN_TOKEN);
       const both = requestWith({ cookie: `tollgate-operator=${token}`, authorization: 'Bearer wrong' });
       assert.equal(await codeOf(process().admit(both, 'read')), 'INVALID_API_KEY');
     });
 
-    it('stand in the audit log when they begin', async () => {
+    it('are recorded in the audit log when they start', async () => {
       const { secret, token } = await newToken('read');
       await begin(secret);
       const [row] = await opened.database('audit_log').orderBy('id', 'desc').limit(1);

@@ -15,7 +15,7 @@ const EXPIRES_AT = new Date('2027-01-01T00:00:00.000Z');
 const BEFORE_MS = EXPIRES_AT.getTime() - 1;
 
 for (const { name, open } of DATABASES) {
-  describe(`operators, on ${name}`, function () {
+  describe(`operator tokens, on ${name}`, function () {
     this.timeout(60_000);
     let opened: TestDatabase;
     let operators: Operators;
@@ -55,7 +55,7 @@ for (const { name, open } of DATABASES) {
       return error;
     }
 
-    it('take ADMIN_TOKEN as an owner’s', async () => {
+    it('include ADMIN_TOKEN, with the role of an owner', async () => {
       assert.deepEqual(await operators.admit(showing(ADMIN_TOKEN), 'owner'), {
         name: 'admin',
         role: 'owner',
@@ -67,7 +67,7 @@ for (const { name, open } of DATABASES) {
     });
 
     for (const role of ROLE_NAMES) {
-      it(`let a token of the role ${role} do what its role may, and say which role is needed for more`, async () => {
+      it(`of the role ${role} allow what the role may do, and the error names the role that more needs`, async () => {
         const { secret, token } = await newToken(role);
         for (const needed of ROLE_NAMES) {
           if (mayDo(role, needed)) {
@@ -83,7 +83,7 @@ for (const { name, open } of DATABASES) {
       });
     }
 
-    it('refuse a token from the millisecond on at which it expires', async () => {
+    it('are refused from the millisecond at which they expire', async () => {
       const { secret, token } = await newToken('read');
       await operators.admit(showing(secret), 'read');
       nowMs = EXPIRES_AT.getTime();
@@ -92,7 +92,7 @@ for (const { name, open } of DATABASES) {
       assert.match(message, new RegExp(`"${token.name}" has expired at 2027-01-01T00:00:00.000Z`));
     });
 
-    it('take a token without an expiry at any time', async () => {
+    it('are accepted at any time if they have no expiry', async () => {
       const { secret } = await createOperatorToken(
         opened.database,
         { name: 'for-ever', role: 'read', expiresAt: undefined },
@@ -102,7 +102,7 @@ for (const { name, open } of DATABASES) {
       await operators.admit(showing(secret), 'read');
     });
 
-    it('refuse a revoked token in every process once its revocation was answered, and not as a guess', async () => {
+    it('are refused in every process once the revocation was answered, and do not count as guesses', async () => {
       const other = anotherProcess();
       const { secret, token } = await newToken('owner');
       for (const each of [operators, other]) await each.admit(showing(secret), 'owner');
@@ -115,7 +115,7 @@ for (const { name, open } of DATABASES) {
         }
     });
 
-    it('keep no secret, and nothing that tells one', async () => {
+    it('are stored without the secret or anything that reveals it', async () => {
       const { secret } = await newToken('owner');
       const rows = await opened.database('operator_tokens');
       const audit = await opened.database('audit_log');
@@ -123,7 +123,7 @@ for (const { name, open } of DATABASES) {
       assert.match(secret, /^op-svc-[0-9A-Za-z]{46}$/);
     });
 
-    it('ask the database for nothing that is malformed', async () => {
+    it('are not looked up in the database if they are malformed', async () => {
       const { secret } = await newToken('read');
       const statements: string[] = [];
       const note = ({ sql }: { sql: string }) => statements.push(sql);
@@ -135,7 +135,7 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual(statements, []);
     });
 
-    it('take a right token while its address guesses, and say to a guesser when to come back', async () => {
+    it('are accepted from an address that also guesses, and a guess gets Retry-After', async () => {
       const { secret } = await newToken('read');
       let last = await refusal('guess');
       for (let guess = 0; guess < 25; guess += 1) last = await refusal('guess');
@@ -147,7 +147,7 @@ for (const { name, open } of DATABASES) {
       assert.match(elsewhere.message, /role "read"/);
     });
 
-    it('note when a token was last used, to the minute', async () => {
+    it('record when they were last used, to the minute', async () => {
       const { secret, token } = await newToken('read');
       const read = async () =>
         (await listOperatorTokens(opened.database, { limit: 100, cursor: undefined })).items.find(
@@ -158,7 +158,7 @@ for (const { name, open } of DATABASES) {
       assert.equal((await until('the use is noted', read))?.getTime(), BEFORE_MS);
     });
 
-    it('give a name to one token for good', async () => {
+    it('never share a name, even after revocation', async () => {
       const { token } = await newToken('read');
       await revokeOperatorToken(opened.database, token.id, 'admin');
       const again = createOperatorToken(
@@ -172,10 +172,10 @@ for (const { name, open } of DATABASES) {
   });
 }
 
-describe('operators whose database is away', function () {
+describe('operator tokens while the database is unavailable', function () {
   this.timeout(60_000);
 
-  it('may read for an hour with a token that this process has seen, and nothing else', async () => {
+  it('allow reading for an hour if this process has seen them before, and nothing else', async () => {
     const opened = await (DATABASES[0] as (typeof DATABASES)[number]).open();
     const { database } = opened;
     await migrate(database);

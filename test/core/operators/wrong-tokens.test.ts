@@ -22,7 +22,7 @@ describe('wrong tokens of operators', () => {
   const showMany = (count: number, address?: string) => Array.from({ length: count }, () => show(address));
   const statusesOf = (errors: readonly GatewayError[]) => errors.map(({ status }) => status);
 
-  it('get 401 twenty times and then 429 with the seconds to wait', () => {
+  it('get 401 twenty times and then 429 with Retry-After', () => {
     assert.deepEqual(new Set(statusesOf(showMany(20))), new Set([401]));
     const { status, code, retryable, options } = show();
     assert.deepEqual([status, code, retryable], [429, 'ADMIN_TOKEN_SLOWED', true]);
@@ -30,7 +30,7 @@ describe('wrong tokens of operators', () => {
     assert.deepEqual(options.headers, { connection: 'close' });
   });
 
-  it('wait twice as long after each further one, up to five minutes', () => {
+  it('double the waiting time with each further one, up to five minutes', () => {
     showMany(20);
     const waits: number[] = [];
     for (let round = 0; round < 10; round += 1) {
@@ -42,7 +42,7 @@ describe('wrong tokens of operators', () => {
     assert.deepEqual(waits, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300]);
   });
 
-  it('are forgotten after a quarter of an hour without one', () => {
+  it('are forgotten after a quarter of an hour without another', () => {
     showMany(25);
     nowMs += 15 * 60_000;
     assert.deepEqual(new Set(statusesOf(showMany(20))), new Set([401]));
@@ -56,7 +56,7 @@ describe('wrong tokens of operators', () => {
     assert.equal(show('2001:db8:0:1::1').status, 401);
   });
 
-  it('are counted for the address that a proxy of ours adds, and for no other that a client writes', () => {
+  it('are counted for the address that a trusted proxy adds, and for no other that a client writes', () => {
     for (let guess = 0; guess < 20; guess += 1) show('192.0.2.1', 'Bearer wrong', `198.51.100.${guess}`);
     assert.equal(show('192.0.2.1', 'Bearer wrong', '198.51.100.99').status, 429);
     for (let guess = 0; guess < 20; guess += 1) show('10.9.9.9', 'Bearer wrong', `198.51.100.${guess}, 192.0.2.7`);
@@ -64,13 +64,13 @@ describe('wrong tokens of operators', () => {
     assert.equal(show('10.9.9.9', 'Bearer wrong', '192.0.2.7, 192.0.2.8').status, 401);
   });
 
-  it('are counted only where a token was shown', () => {
+  it('are counted only if the request has a token', () => {
     for (let request = 0; request < 100; request += 1) assert.equal(show('192.0.2.1', '').status, 401);
     showMany(21);
     assert.equal(show('192.0.2.1', '').status, 401);
   });
 
-  it('are forgotten of the address that was quiet longest when 10,000 others show some', () => {
+  it('are forgotten for the address with the oldest attempt when 10,000 other addresses try', () => {
     showMany(21, '192.0.2.1');
     for (let address = 0; address < 9_999; address += 1) show(`10.0.${address >> 8}.${address & 255}`);
     assert.equal(show('192.0.2.1').status, 429);
@@ -78,7 +78,7 @@ describe('wrong tokens of operators', () => {
     assert.equal(show('192.0.2.1').status, 401);
   });
 
-  it('keep an address that goes on in memory while others come', () => {
+  it('are remembered for an address that continues to try while others arrive', () => {
     showMany(21, '192.0.2.1');
     for (let address = 0; address < 20_000; address += 1) {
       show(`10.0.${address >> 8}.${address & 255}`);
@@ -86,7 +86,7 @@ describe('wrong tokens of operators', () => {
     }
   });
 
-  it('are logged once a minute, with the address and how many were slowed since', () => {
+  it('are logged once a minute, with the address and the number of delayed requests', () => {
     showMany(30);
     assert.deepEqual(
       lines.map(({ place, slowed }) => [place, slowed]),

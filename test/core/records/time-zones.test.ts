@@ -14,14 +14,14 @@ describe('days, hours and months of a time zone', () => {
     ['month', '2026-11-21T12:00:00Z', 'Pacific/Auckland', '2026-10-31T11:00:00.000Z'],
     ['hour', '2026-11-21T12:34:56Z', 'Asia/Kathmandu', '2026-11-21T12:15:00.000Z'],
     ['minute', '2026-11-21T12:34:56Z', 'Asia/Kathmandu', '2026-11-21T12:34:00.000Z'],
-    // Clocks were put forward at midnight there: the day began at one.
+    // Santiago put its clocks forward at midnight on this day: the day began at one o'clock.
     ['day', '2026-09-06T12:00:00Z', 'America/Santiago', '2026-09-06T04:00:00.000Z'],
   ] as readonly (readonly [Interval, string, string, string])[]) {
     it(`the ${interval} of ${moment} in ${timeZone} began at ${start}`, () =>
       assert.equal(iso(startOf(interval, at(moment), timeZone)), start));
   }
 
-  it('are as long as they are when clocks change', () => {
+  it('have their real length when clocks change', () => {
     for (const [day, hours] of [
       ['2026-03-29', 23],
       ['2026-10-25', 25],
@@ -35,7 +35,7 @@ describe('days, hours and months of a time zone', () => {
     }
   });
 
-  it('follow each other without a gap, all year, everywhere', () => {
+  it('follow each other without a gap, all year, in every zone', () => {
     for (const timeZone of [
       'UTC',
       'Europe/Berlin',
@@ -55,7 +55,7 @@ describe('days, hours and months of a time zone', () => {
     }
   });
 
-  it('are counted up to a bound', () => {
+  it('are listed up to a maximum number', () => {
     const range = { fromMs: 0, toMs: at('2026-11-21T00:00:00Z'), timeZone: 'UTC', most: 750 };
     assert.equal(startsWithin('minute', range).length, 751);
   });

@@ -4,7 +4,7 @@ import { groupOf, SLOTS } from '../../../core/rollouts/rollout';
 
 const CALLS = 100_000;
 
-/** Six standard deviations: a right share is outside of them once in 500 million times. */
+/** Returns six standard deviations around a share: a correct draw is outside once in 500 million times. */
 function bounds(share: number): [number, number] {
   const deviation = 6 * Math.sqrt(CALLS * share * (1 - share));
   return [CALLS * share - deviation, CALLS * share + deviation];
@@ -13,23 +13,23 @@ function bounds(share: number): [number, number] {
 const rollout = { name: 'next', stickyBy: 'account', include: new Set<string>(), exclude: new Set<string>() } as const;
 const caller = (accountId: string, keyId = 'k') => ({ accountId, keyId });
 
-describe('who is in a rollout', () => {
+describe('the treatment group of a rollout', () => {
   const accounts = Array.from({ length: CALLS }, newId);
 
   for (const share of [0.001, 0.01, 0.05, 0.25, 0.5, 0.99]) {
-    it(`is ${share * 100} % of the callers, within chance`, () => {
+    it(`has ${share * 100} % of the callers, within chance`, () => {
       const drawn = accounts.filter((id) => groupOf(rollout, share, caller(id), 'c').group === 'candidate').length;
       expect(drawn).to.be.within(...bounds(share));
     });
   }
 
-  it('is nobody at 0 % and everybody at 100 %', () => {
+  it('is empty at 0 % and has every caller at 100 %', () => {
     const groupsAt = (share: number) => new Set(accounts.map((id) => groupOf(rollout, share, caller(id), 'c').group));
     expect([...groupsAt(0)]).to.deep.equal(['control']);
     expect([...groupsAt(1)]).to.deep.equal(['candidate']);
   });
 
-  it('stays in when the share grows', () => {
+  it('keeps its callers when the share grows', () => {
     for (const [small, large] of [
       [0.01, 0.05],
       [0.05, 0.5],
@@ -41,7 +41,7 @@ describe('who is in a rollout', () => {
     }
   });
 
-  it('is drawn by what the rollout is sticky by, and by nothing else', () => {
+  it('is drawn by the property that the rollout is sticky by, and by nothing else', () => {
     const groups = (stickyBy: 'account' | 'key' | 'request', of: (index: number) => [string, string, string]) =>
       new Set(
         accounts.slice(0, 200).map((_, index) => {
@@ -55,14 +55,14 @@ describe('who is in a rollout', () => {
     expect(groups('request', (index) => ['a', 'k', `c${index}`])).to.equal(2);
   });
 
-  it('is drawn anew for every rollout', () => {
+  it('is drawn independently for each rollout', () => {
     const isIn = (name: string, id: string) =>
       groupOf({ ...rollout, name }, 0.1, caller(id), 'c').group === 'candidate';
     const both = accounts.filter((id) => isIn('one', id) && isIn('other', id)).length;
     expect(both).to.be.within(...bounds(0.01));
   });
 
-  it('stands in a slot that knows nothing of who is in', () => {
+  it('is independent of the slot that a caller is counted in', () => {
     const places = accounts.map((id) => groupOf(rollout, 0.25, caller(id), 'c'));
     for (let slot = 0; slot < SLOTS; slot += 1) {
       const own = places.filter((each) => each.slot === slot);
@@ -71,7 +71,7 @@ describe('who is in a rollout', () => {
     }
   });
 
-  it('is always who is included, by account or key, and never who is excluded', () => {
+  it('always has the included accounts and keys, and never the excluded ones', () => {
     const lists = { ...rollout, include: new Set(['friend', 'friendly-key']), exclude: new Set(['shy', 'friend-too']) };
     const group = (account: string, key?: string) => groupOf(lists, 0, caller(account, key), 'c');
     expect(group('friend')).to.include({ group: 'candidate', isDrawn: false });

@@ -16,7 +16,7 @@ const GATEWAY = {
 
 const route = (method: string, path: string, listener = 'public') => ({ listener, method, path });
 
-/** A plugin with only what a test says of it. */
+/** Makes a plugin with only the parts that a test needs. */
 function plugin(name: string, own: object): LoadedPlugin {
   return {
     package: `./${name}`,
@@ -36,7 +36,7 @@ function refusal(...plugins: LoadedPlugin[]): string {
 }
 
 describe('The routes of plugins', () => {
-  it('are refused with the plugin when it throws', () => {
+  it('fail with the name of the plugin that throws', () => {
     const broken = plugin('broken', {
       routes: () => {
         throw new Error('no such setting');
@@ -47,7 +47,7 @@ describe('The routes of plugins', () => {
       .and.include('no such setting');
   });
 
-  it('are refused with both plugins when two answer the same, whatever they call their parameters', () => {
+  it('fail with the names of both plugins if they serve the same path, whatever their parameters are called', () => {
     const one = plugin('one', { routes: () => [route('GET', '/v1/things/{id}')] });
     const other = plugin('other', { routes: () => [route('GET', '/v1/things/{thingId}')] });
     expect(refusal(one, other))
@@ -60,7 +60,7 @@ describe('The routes of plugins', () => {
     ['GET', '/v1/{kind}/{id}'],
     ['*', '/v1/things/{id}'],
   ] as const) {
-    it(`are refused with both plugins when one takes a path of the other: ${method} ${path}`, () => {
+    it(`fail with the names of both plugins if one serves a path of the other: ${method} ${path}`, () => {
       const one = plugin('one', { routes: () => [route('GET', '/v1/things/{id}')] });
       const thief = plugin('thief', { routes: () => [route(method, path)] });
       for (const plugins of [
@@ -73,7 +73,7 @@ describe('The routes of plugins', () => {
     });
   }
 
-  it('are accepted with a word in the place of a name within one plugin, and with what is left for another', () => {
+  it('may have a fixed word instead of a parameter within one plugin, and a rest pattern in another', () => {
     const routes = [route('GET', '/v1/things/{id}'), route('GET', '/v1/things/latest')];
     const rest = [route('GET', '/v1/{rest...}')];
     const plugins = [plugin('one', { routes: () => routes }), plugin('other', { routes: () => rest })];
@@ -86,13 +86,13 @@ describe('The routes of plugins', () => {
     ['POST', '/{strategy}/v1/messages'],
     ['POST', '/v1/{rest...}'],
   ] as const) {
-    it(`are refused at the address of a model call: ${method} ${path}`, () => {
+    it(`fail at the path of a model call: ${method} ${path}`, () => {
       const thief = plugin('thief', { routes: () => [route(method, path)] });
       expect(refusal(thief)).to.include('"thief"').and.include('the endpoint "default"');
     });
   }
 
-  it('are accepted beside model calls: other methods, other hosts, the admin listener', () => {
+  it('may stand beside model calls with other methods, on other hosts and on the admin listener', () => {
     const routes = [route('GET', '/v1/messages'), route('POST', '/v1/direct'), route('POST', '/v1/messages', 'admin')];
     expect(routesOf([plugin('good', { routes: () => routes })], GATEWAY)).to.deep.equal(routes);
   });
@@ -113,7 +113,7 @@ describe('The start of plugins', () => {
     );
   });
 
-  it('is taken back in reverse order', async () => {
+  it('is undone in reverse order', async () => {
     const order: string[] = [];
     const named = (name: string) => plugin(name, { start: async () => async () => void order.push(name) });
     const stop = await startPlugins([named('first'), plugin('idle', {}), named('last')], GATEWAY);

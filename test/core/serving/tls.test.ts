@@ -10,7 +10,7 @@ import { temporaryFolder } from '../../support/configuration-folder';
 import { quiet } from '../../support/databases';
 
 describe('A server with TLS', () => {
-  it('counts a connection that has not begun its handshake, until it is closed', async () => {
+  it('counts a connection before its handshake, until it is closed', async () => {
     const folder = temporaryFolder({});
     const own = await (await newAuthority(folder)).issue('own', ['127.0.0.1']);
     const server = createServer((_, response) => response.end());

@@ -4,8 +4,8 @@ import { rejection } from '../../support/rejection';
 
 const textOf = async (frame: string) => Buffer.concat([...(await bodyOf(Buffer.from(frame))).chunks]).toString();
 
-describe('A frame of a client', () => {
-  it('becomes a body by two edits, and keeps every other byte', async () => {
+describe('a WebSocket frame from a client', () => {
+  it('becomes a request body by two edits, and keeps every other byte', async () => {
     expect(await textOf('{"type":"response.create","model":"a","input":" b "}')).to.equal(
       '{"model":"a","input":" b ","stream":true}',
     );
@@ -15,7 +15,7 @@ describe('A frame of a client', () => {
     expect(await textOf('{"type":"response\\u002ecreate"}')).to.equal('{"stream":true}');
   });
 
-  it('is refused when it is no `response.create`', async () => {
+  it('is refused when it is not a `response.create`', async () => {
     for (const [frame, code] of [
       ['{"type":"response.create"', 'INVALID_JSON'],
       ['"response.create"', 'INVALID_FIELD'],
@@ -26,7 +26,7 @@ describe('A frame of a client', () => {
       expect(await rejection(bodyOf(Buffer.from(frame)))).to.include({ code });
   });
 
-  it('that comes meanwhile is refused by what it asks for', () => {
+  it('is refused by its type when it arrives during another call', () => {
     expect(meanwhile(Buffer.from('{"type":"response.create"}')).code).to.equal('CONFLICT');
     expect(meanwhile(Buffer.from('nothing')).code).to.equal('CONFLICT');
     expect(meanwhile(Buffer.from(' { "type" : "response.cancel"}')).options.param).to.equal('type');

@@ -5,12 +5,12 @@ import { parseRedisUrl } from '../../../core/storage/redis-address';
 describe('REDIS_URL', () => {
   const none = { tls: false, username: undefined, password: undefined };
 
-  it('names a single Redis, as ever', () => {
+  it('can name a single Redis', () => {
     for (const url of ['redis://127.0.0.1:6379/2', 'rediss://user:word@redis.example'])
       assert.deepEqual(parseRedisUrl(url), { kind: 'single', url });
   });
 
-  it('names some nodes of a Cluster, of which the others are learned', () => {
+  it('can name some nodes of a Cluster, from which the client learns the others', () => {
     assert.deepEqual(parseRedisUrl('redis+cluster://one:7000,two,[::1]:7002'), {
       kind: 'cluster',
       ...none,
@@ -22,7 +22,7 @@ describe('REDIS_URL', () => {
     });
   });
 
-  it('names the sentinels of a master', () => {
+  it('can name the sentinels of a master', () => {
     assert.deepEqual(parseRedisUrl('rediss+sentinel://gate:a%3Ab@one,two:26380/mymaster?sentinelPassword=s'), {
       kind: 'sentinel',
       tls: true,
@@ -47,7 +47,7 @@ describe('REDIS_URL', () => {
     ['redis+sentinel://one/main?role=slave', /"role" is not known here/],
     ['redis://:bad port', /is not a URL/],
   ] as const) {
-    it(`"${url}" is refused in words`, () => {
+    it(`is refused as "${url}" with an explanation`, () => {
       assert.throws(
         () => parseRedisUrl(url),
         (error) => error instanceof StartFailure && expected.test(error.message),
@@ -55,7 +55,7 @@ describe('REDIS_URL', () => {
     });
   }
 
-  it('never shows a password', () => {
+  it('is never shown with its password', () => {
     for (const url of ['redis+cluster://user:secret-word@one:x', 'tcp://user:secret-word@one'])
       assert.throws(
         () => parseRedisUrl(url),

@@ -5,7 +5,7 @@ import { filesUnder, importsOf, textOf } from '../../support/sources';
 
 const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' };
 
-describe('opening traces', () => {
+describe('the start of tracing', () => {
   let lines: string[];
   const opened = (env: NodeJS.ProcessEnv) => openTracing(env, pino({}, { write: (line) => lines.push(line) }));
 
@@ -19,7 +19,7 @@ describe('opening traces', () => {
     ['the SDK is disabled', { ...ENDPOINT, OTEL_SDK_DISABLED: 'TRUE' }],
     ['the exporter is none', { ...ENDPOINT, OTEL_TRACES_EXPORTER: 'none' }],
   ] as const)
-    it(`opens nothing where ${title}`, () => {
+    it(`opens no exporter if ${title}`, () => {
       expect(opened(env)).to.equal(undefined);
       expect(lines).to.deep.equal([]);
     });
@@ -30,23 +30,23 @@ describe('opening traces', () => {
     ['the exporter is otlp, to the usual address', { OTEL_TRACES_EXPORTER: 'otlp' }],
     ['the exporter is an empty text', { ...ENDPOINT, OTEL_TRACES_EXPORTER: '' }],
   ] as const)
-    it(`opens them where ${title}`, async () => {
+    it(`opens an exporter if ${title}`, async () => {
       const tracing = opened(env);
       expect(tracing).to.not.equal(undefined);
       await tracing?.stop();
     });
 
-  it('says that it knows no other exporter, and opens nothing', () => {
+  it('warns of an unknown exporter and opens none', () => {
     expect(opened({ ...ENDPOINT, OTEL_TRACES_EXPORTER: 'zipkin' })).to.equal(undefined);
     expect(lines.join()).to.include('OTEL_TRACES_EXPORTER: expected otlp or none');
   });
 
-  it('says that spans go over HTTP where gRPC is asked for', async () => {
+  it('warns that spans are sent over HTTP if gRPC is configured', async () => {
     await opened({ ...ENDPOINT, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' })?.stop();
     expect(lines.join()).to.include('OTEL_EXPORTER_OTLP_PROTOCOL=grpc is not supported');
   });
 
-  it('is the only way to OpenTelemetry: nothing else imports it, or the file that does', () => {
+  it('is the only importer of OpenTelemetry, through a file that nothing else imports', () => {
     const ours = ['core', 'policies', 'plugins', 'cli'].flatMap((room) => filesUnder(room)).concat('server.ts');
     const importing = (isMeant: (from: string) => boolean) =>
       ours.filter((path) => path.endsWith('.ts') && importsOf(path, textOf(path)).some(({ from }) => isMeant(from)));

@@ -29,7 +29,7 @@ const TABLE: readonly [string, string, string][] = [
   ],
 ];
 
-describe('the cost of a streamed call', () => {
+describe('annotating a stream with its cost', () => {
   for (const [name, before, after] of TABLE) {
     it(name, () => assert.equal(annotate(before), after));
   }
@@ -41,10 +41,10 @@ describe('the cost of a streamed call', () => {
     ': x\n\n',
     'data: {}\n\n',
   ]) {
-    it(`leaves ${JSON.stringify(text)} as it is`, () => assert.equal(annotate(text), text));
+    it(`does not change ${JSON.stringify(text)}`, () => assert.equal(annotate(text), text));
   }
 
-  it('is written with 8 decimals, however small or large', () => {
+  it('writes the cost with 8 decimals, however small or large', () => {
     assert.match(annotate('data: {"usage":{}}\n\n', 0n), /"cost":0\.00000000\}/);
     assert.match(annotate('data: {"usage":{}}\n\n', 1_234_567_890_123n), /"cost":12345\.67890123\}/);
   });

@@ -5,7 +5,7 @@ import { applyBodyEdits } from '../../../core/wire/body-edits';
 import { findMembers } from '../../../core/wire/json-members';
 
 function bodyOf(text: string, pieceBytes = 1_000_000) {
-  // Not from the pool, so that the memory tells where bytes come from.
+  // Does not use Buffer's pool, so that the memory shows where bytes come from.
   const bytes = Buffer.alloc(Buffer.byteLength(text));
   bytes.write(text);
   const chunks: Buffer[] = [];
@@ -89,7 +89,7 @@ describe('body edits', () => {
     });
   }
 
-  it('parse equal to the edited object, whatever the object, the edits and the pieces', () => {
+  it('parse equal to the edited object, for any object, edits and pieces', () => {
     const keys = fc.constantFrom('a', 'b', 'c', 'd', 'é"', '__proto__');
     const edits = fc.array(
       fc.oneof(
@@ -117,7 +117,7 @@ describe('body edits', () => {
             if ('set' in one) expected.set(one.member, one.set);
             else expected.delete(one.member);
           }
-          // Of two edits of one member only the last counts: a dropped and then set one stays in its place.
+          // Only the last of two edits of one member counts: a member that is dropped and then set keeps its position.
           const after = edit(text, asked, size);
           const found = JSON.parse(after) as Record<string, unknown>;
           assert.deepEqual(Object.keys(found).sort(), [...expected.keys()].sort());
@@ -130,7 +130,7 @@ describe('body edits', () => {
     );
   });
 
-  it('leave untouched bytes in the memory where they came', () => {
+  it('leave untouched bytes in the memory in which they arrived', () => {
     const body = bodyOf(`{"model":"x","messages":["${'y'.repeat(500)}"]}`);
     const edited = applyBodyEdits(body, [{ member: 'model', set: '"z"' }]);
     const [source] = body.chunks;

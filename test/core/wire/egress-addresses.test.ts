@@ -79,10 +79,10 @@ const PRIVATE = [
 
 const PUBLIC = ['8.8.8.8', '1.1.1.1', '172.32.0.1', '2606:4700::1111', '::ffff:8.8.8.8', '64:ff9b::808:808'];
 
-/** Global unicast by its number, and never assigned to anybody: no packet arrives anywhere. */
+/** A global unicast address that was never assigned: no packet arrives anywhere. */
 const UNREACHABLE = '2000::1';
 
-describe('the addresses egress dials', () => {
+describe('the addresses that egress connects to', () => {
   let server: Server;
   let port: number;
   let connections: number;
@@ -93,7 +93,7 @@ describe('the addresses egress dials', () => {
       socket.resume();
       socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok');
     });
-    // Every family and address of this machine, so that a connection to any spelling would be seen.
+    // Listens on every family and address of this machine, so that a connection to any spelling would be counted.
     server.listen(0, '::', () => {
       const address = server.address();
       port = typeof address === 'object' && address !== null ? address.port : 0;
@@ -122,14 +122,14 @@ describe('the addresses egress dials', () => {
     });
   }
 
-  it('a trailing dot does not help a name past the check', async () => {
-    // Systems differ in whether they know `localhost.`; none may dial it.
+  it('a trailing dot does not bypass the check of a name', async () => {
+    // Systems differ in whether they resolve `localhost.`; egress must connect on none of them.
     const error = await failureOf(`http://localhost.:${port}`);
     assert.equal(classifyDialFailure(error), 'connect_failed');
     assert.equal(connections, 0);
   });
 
-  it('a refusal names the host and the address, can be retried elsewhere, and shows no credential', async () => {
+  it('a refusal names host and address, allows another upstream, and shows no credential', async () => {
     const error = await failureOf(`http://someone:secret@127.1:${port}`);
     assert.ok(error instanceof AddressRefused);
     const { code, host, address, range } = error;
@@ -139,7 +139,7 @@ describe('the addresses egress dials', () => {
     assert.equal(nothingWasSent(error), true);
   });
 
-  it('an upstream that may be private is dialled at a literal address and by name', async () => {
+  it('an upstream with allowPrivate is reached at a literal address and by name', async () => {
     const egress = openEgress();
     for (const host of ['127.0.0.1', '127.1', '[::1]', 'localhost']) {
       const there = destination(`http://${host}:${port}`, { allowPrivate: true });
@@ -150,7 +150,7 @@ describe('the addresses egress dials', () => {
     await egress.close();
   });
 
-  it('a name that has a public and a private address is refused', async () => {
+  it('a name with a public and a private address is refused', async () => {
     const asked: string[] = [];
     const resolve = answering(asked, [['8.8.8.8', '127.0.0.1']]);
     const error = await failureOf(`http://both.example:${port}`, resolve);
@@ -159,9 +159,9 @@ describe('the addresses egress dials', () => {
     assert.deepEqual(asked, ['both.example']);
   });
 
-  it('a name is resolved once for a connection, so a second answer is never dialled', async () => {
+  it('a name is resolved once for a connection, and no second answer is used', async () => {
     const asked: string[] = [];
-    // Public first, loopback for whoever asks again.
+    // The resolver answers with the public address first and loopback from then on.
     const resolve = answering(asked, [[UNREACHABLE], ['127.0.0.1']]);
     const error = await failureOf(`http://rebinding.example:${port}`, resolve, 200);
     assert.ok(!(error instanceof AddressRefused));
@@ -169,7 +169,7 @@ describe('the addresses egress dials', () => {
     assert.equal(connections, 0);
   });
 
-  it('every new connection asks again and is checked again', async () => {
+  it('every new connection resolves the name again and checks it again', async () => {
     const asked: string[] = [];
     const resolve = answering(asked, [[UNREACHABLE], ['127.0.0.1']]);
     const egress = openEgress({ resolve });
@@ -182,7 +182,7 @@ describe('the addresses egress dials', () => {
     await egress.close();
   });
 
-  it('the address that was checked is the one that is dialled', async () => {
+  it('the connection goes to the address that was checked', async () => {
     const asked: string[] = [];
     const egress = openEgress({ resolve: answering(asked, [['127.0.0.1']]) });
     const there = destination(`http://named.example:${port}`, { allowPrivate: true });
@@ -199,7 +199,7 @@ describe('the addresses egress dials', () => {
   });
 });
 
-/** A resolver that gives these answers one after the other, the last one for ever. */
+/** Makes a resolver that returns these answers one after the other and then repeats the last. */
 function answering(asked: string[], answers: readonly (readonly string[])[]): Resolve {
   return (host, done) => {
     const addresses = answers[Math.min(asked.length, answers.length - 1)] ?? [];

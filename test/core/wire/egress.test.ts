@@ -17,7 +17,7 @@ import { until } from '../../support/until';
 const GET = { method: 'GET', path: '/' } as const;
 const POST = { method: 'POST', path: '/', body: '{}' } as const;
 
-describe('egress', () => {
+describe('egress to upstreams', () => {
   let egress: Egress;
   const servers: (Server | TcpServer)[] = [];
   const sockets = new Set<Socket>();
@@ -44,7 +44,7 @@ describe('egress', () => {
   const local = (url: string, settings: Parameters<typeof destination>[1] = {}) =>
     destination(url, { allowPrivate: true, ...settings });
 
-  it('a redirect to a private address is passed through and never followed', async () => {
+  it('passes a redirect to a private address through and never follows it', async () => {
     const seen: string[] = [];
     const trap = await serve((request, response) => {
       seen.push(`trap ${request.headers.authorization}`);
@@ -61,7 +61,7 @@ describe('egress', () => {
     assert.deepEqual(seen, ['upstream']);
   });
 
-  it('a proxy named in the environment has no effect', async () => {
+  it('ignores a proxy in the environment', async () => {
     let proxied = 0;
     const proxy = await serve((_request, response) => {
       proxied += 1;
@@ -85,7 +85,7 @@ describe('egress', () => {
     assert.equal(proxied, 0);
   });
 
-  it('requests one after the other share a connection; at the same time they do not', async () => {
+  it('uses one connection for successive requests and several for simultaneous ones', async () => {
     let open = 0;
     const answers: (() => void)[] = [];
     const server = createServer((request, response) => {
@@ -105,7 +105,7 @@ describe('egress', () => {
     assert.equal(open, 2);
   });
 
-  it('the TLS server name is the host of the URL, whatever address it is dialled at', async () => {
+  it('sends the host of the URL as the TLS server name, whatever the address', async () => {
     const names: string[] = [];
     const server = createTcpServer((socket) => {
       const secure = new TLSSocket(socket, {
@@ -126,15 +126,15 @@ describe('egress', () => {
     await named.close();
   });
 
-  describe('keeps the pool of an upstream', () => {
-    it('while its URL and settings stay the same, also from a new configuration', async () => {
+  describe('with its pools of connections', () => {
+    it('keeps the pool while URL and settings stay the same, even with a new configuration', async () => {
       const url = await serve((_request, response) => response.end());
       const pool = egress.pool(local(url));
       assert.equal(egress.pool(local(url)), pool);
       assert.equal(egress.pool(local(`${url}/other/path`)), pool);
     });
 
-    it('and opens another when its address, its timeouts or allowPrivate change', async () => {
+    it('opens another pool when the address, the timeouts or allowPrivate change', async () => {
       const url = await serve((_request, response) => response.end());
       const pool = egress.pool(local(url));
       const others = [
@@ -147,7 +147,7 @@ describe('egress', () => {
       assert.equal(new Set([pool, ...others]).size, 6);
     });
 
-    it('and lets a running stream of the old configuration end', async () => {
+    it('lets a running stream of the old configuration end', async () => {
       let finish = (): void => undefined;
       const url = await serve((_request, response) => {
         response.write('first ');
@@ -161,7 +161,7 @@ describe('egress', () => {
       await until('its connection is closed', () => sockets.size === 0);
     });
 
-    it('and serves a call that still holds the old configuration, without a gap for the new one', async () => {
+    it('serves a call that still has the old configuration, and the new pool without a gap', async () => {
       const url = await serve((_request, response) => response.end('ok'));
       const before = local(url);
       const now = local(url, { idleMs: 60_000 });
@@ -172,7 +172,7 @@ describe('egress', () => {
     });
   });
 
-  it('closing waits for the running stream, and takes nothing new', async () => {
+  it('waits for running streams when it closes, and accepts no new requests', async () => {
     let finish = (): void => undefined;
     const url = await serve((_request, response) => {
       response.write('first ');
@@ -187,7 +187,7 @@ describe('egress', () => {
     await closed;
   });
 
-  describe('tells what a failure was', () => {
+  describe('when a request fails', () => {
     const failure = async (there: ReturnType<typeof destination>, signal?: AbortSignal): Promise<unknown> =>
       rejection(
         (async () => {
@@ -196,13 +196,13 @@ describe('egress', () => {
         })(),
       );
 
-    it('a closed port: connect_failed, nothing sent', async () => {
+    it('reports connect_failed, nothing sent, for a closed port', async () => {
       const error = await failure(local(`http://127.0.0.1:${await freePort()}`));
       assert.equal(classifyDialFailure(error), 'connect_failed');
       assert.equal(nothingWasSent(error), true);
     });
 
-    it('a host that does not exist: connect_failed, nothing sent', async () => {
+    it('reports connect_failed, nothing sent, for a host that does not exist', async () => {
       const unknown = openEgress({
         resolve: (_host, done) => done(Object.assign(new Error('getaddrinfo'), { code: 'ENOTFOUND' }), []),
       });
@@ -212,21 +212,21 @@ describe('egress', () => {
       await unknown.close();
     });
 
-    it('a server that does not speak TLS: connect_failed, nothing sent', async () => {
+    it('reports connect_failed, nothing sent, for a server without TLS', async () => {
       const url = await listen(createTcpServer((socket) => socket.end('this is no TLS\r\n')));
       const error = await failure(local(url.replace('http:', 'https:')));
       assert.equal(classifyDialFailure(error), 'connect_failed');
       assert.equal(nothingWasSent(error), true);
     });
 
-    it('a connection reset while TLS is agreed on: connect_failed, nothing sent', async () => {
+    it('reports connect_failed, nothing sent, for a connection reset during the TLS handshake', async () => {
       const url = await listen(createTcpServer((socket) => socket.once('data', () => socket.resetAndDestroy())));
       const error = await failure(local(url.replace('http:', 'https:')));
       assert.equal(classifyDialFailure(error), 'connect_failed');
       assert.equal(nothingWasSent(error), true);
     });
 
-    it('a name that is never resolved: timeout, nothing sent', async () => {
+    it('reports timeout, nothing sent, for a name that never resolves', async () => {
       const silent = openEgress({ resolve: () => undefined });
       const error = await rejection(silent.pool(local('http://slow.example', { connectMs: 50 })).request(POST));
       assert.equal(classifyDialFailure(error), 'timeout');
@@ -234,21 +234,21 @@ describe('egress', () => {
       await silent.close();
     });
 
-    it('no head of an answer: timeout, and the request was sent', async () => {
+    it('reports timeout, request sent, for a missing response head', async () => {
       const url = await serve(() => undefined);
       const error = await failure(local(url, { headersMs: 50 }));
       assert.equal(classifyDialFailure(error), 'timeout');
       assert.equal(nothingWasSent(error), false);
     });
 
-    it('silence inside the body: timeout', async () => {
+    it('reports timeout for silence within the body', async () => {
       const url = await serve((_request, response) => response.write('first'));
       const error = await failure(local(url, { idleMs: 50 }));
       assert.equal(classifyDialFailure(error), 'timeout');
       assert.equal(nothingWasSent(error), false);
     });
 
-    it('a reset before the head, and one inside the body: reset', async () => {
+    it('reports reset for a reset before the head and for one within the body', async () => {
       const early = await serve((request) => request.socket.resetAndDestroy());
       const late = await serve((request, response) => {
         response.write('first', () => request.socket.resetAndDestroy());
@@ -261,7 +261,7 @@ describe('egress', () => {
       }
     });
 
-    it('an end before the head, and one inside a chunk: reset', async () => {
+    it('reports reset for an end before the head and for one within a chunk', async () => {
       const early = await serve((request) => request.socket.end());
       const late = await serve((request, response) => {
         response.write('first', () => request.socket.end('40\r\nhalf of'));
@@ -269,12 +269,12 @@ describe('egress', () => {
       for (const url of [early, late]) assert.equal(classifyDialFailure(await failure(local(url))), 'reset');
     });
 
-    it('an answer that is not HTTP: reset', async () => {
+    it('reports reset for an answer that is not HTTP', async () => {
       const url = await listen(createTcpServer((socket) => socket.once('data', () => socket.end('SSH-2.0\r\n'))));
       assert.equal(classifyDialFailure(await failure(local(url))), 'reset');
     });
 
-    it('our own cancelling, before and after the head: cancelled', async () => {
+    it('reports cancelled when the gateway cancels, before and after the head', async () => {
       const url = await serve((request, response) => {
         if (request.headers['x-begin'] !== undefined) response.write('first');
       });
@@ -286,13 +286,13 @@ describe('egress', () => {
       assert.equal(classifyDialFailure(await rejection(answer.body.text())), 'cancelled');
     });
 
-    it("an AbortSignal's own time limit: timeout", async () => {
+    it('reports timeout when the time limit of an AbortSignal passes', async () => {
       const url = await serve(() => undefined);
       assert.equal(classifyDialFailure(await failure(local(url), AbortSignal.timeout(20))), 'timeout');
     });
 
     for (const how of ['reset', 'end'] as const) {
-      it(`a connection that had answered before and is gone when asked again (${how}): a reset of a reused one`, async () => {
+      it(`reports reset of a reused connection if the connection closed after an earlier answer (${how})`, async () => {
         const asked = new Map<Socket, number>();
         const url = await serve((request: IncomingMessage, response) => {
           const { socket } = request;
@@ -310,13 +310,13 @@ describe('egress', () => {
       });
     }
 
-    it('what is no error at all: reset', () => {
+    it('reports reset for a thrown value that is not an error', () => {
       for (const thrown of [undefined, null, 'text', 0]) assert.equal(classifyDialFailure(thrown), 'reset');
     });
   });
 });
 
-/** Asks, reads all of the answer, and waits for the turn in which the connection is given back. */
+/** Sends a request, reads the whole answer, and waits for the turn in which the pool takes the connection back. */
 async function askWhole(egress: Egress, there: Destination): Promise<void> {
   await (await egress.pool(there).request(POST)).body.dump();
   await new Promise((done) => setImmediate(done));

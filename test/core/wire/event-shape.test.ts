@@ -12,7 +12,7 @@ const FIXTURES = join(__dirname, '../../fixtures');
 
 type Protocol = keyof typeof ADAPTERS;
 
-/** One event of each protocol that says `text`, as JSON has it between its quotes. */
+/** One event of each protocol whose content is `text`, as JSON has it between its quotes. */
 const SAYS: Readonly<Record<Protocol, (text: string, number: number) => string>> = {
   chat: (text, number) =>
     `data: {"id":"c","created":${1_790_000_000 + number},"choices":[{"index":0,"delta":{"content":"${text}"},"logprobs":null,"finish_reason":null}],"usage":null,"obfuscation":"${'x'.repeat(number % 5)}"}\n\n`,
@@ -22,7 +22,7 @@ const SAYS: Readonly<Record<Protocol, (text: string, number: number) => string>>
     `event: response.output_text.delta\r\ndata: {"type":"response.output_text.delta","sequence_number":${number},"item_id":"msg","delta":"${text}","logprobs":[]}\r\n\r\n`,
 };
 
-/** What adapters might read in another way than by its bytes. */
+/** Texts that an adapter might not read byte by byte. */
 const TEXTS = [
   'Hello',
   ' wörld',
@@ -39,7 +39,7 @@ const TEXTS = [
   '\ud800',
 ];
 
-/** Events that look like those before them and mean something else. */
+/** Events that look like the previous ones and have another meaning. */
 const ODD: Readonly<Record<Protocol, readonly string[]>> = {
   chat: [
     'data: {"id":"c","created":01,"choices":[{"index":0,"delta":{"content":"a"},"logprobs":null,"finish_reason":null}],"usage":null,"obfuscation":""}\n\n',
@@ -74,7 +74,7 @@ const ODD: Readonly<Record<Protocol, readonly string[]>> = {
   ],
 };
 
-/** The notes of a stream in these pieces, and how many of its events the adapter read. */
+/** Returns the notes of a stream in these pieces, and how many of its events the adapter parsed. */
 function read(adapter: UpstreamAdapter, pieces: readonly Buffer[]): { notes: EventNote[]; asked: number; raw: string } {
   let asked = 0;
   const readEvent = (event: SseEvent) => {
@@ -89,23 +89,23 @@ function read(adapter: UpstreamAdapter, pieces: readonly Buffer[]): { notes: Eve
   return { notes: events.map(({ note }) => note), asked, raw: Buffer.concat(raws).toString('latin1') };
 }
 
-/** The same of an adapter that does not say what its texts mean. */
+/** Returns the notes of an adapter without the short cut, which parses every event. */
 function readAll(adapter: UpstreamAdapter, pieces: readonly Buffer[]) {
   return read({ ...adapter, readEvent: (event) => adapter.readEvent(event) }, pieces);
 }
 
-describe('An event that only says more', () => {
+describe('a stream event that only adds text', () => {
   for (const [protocol, adapter] of Object.entries(ADAPTERS)) {
     const says = SAYS[protocol as Protocol];
 
-    it(`is not read again in ${protocol}`, () => {
+    it(`is not parsed again in ${protocol}`, () => {
       const pieces = ['one', 'two', ' and three', 'vier größer'].map((text, at) => Buffer.from(says(text, at)));
       const { notes, asked } = read(adapter, pieces);
       assert.equal(asked, 1);
       assert.deepEqual(notes, readAll(adapter, pieces).notes);
     });
 
-    it(`means in ${protocol} what the adapter reads in it, whatever came before it and however it is cut`, () => {
+    it(`has the notes that the adapter would read in ${protocol}, after any events and in any pieces`, () => {
       const events = [...TEXTS.map((text, at) => says(text, at)), ...ODD[protocol as Protocol]].map((text) =>
         Buffer.from(text),
       );
@@ -126,7 +126,7 @@ describe('An event that only says more', () => {
       }
     });
 
-    it(`means the same in the recordings of ${protocol}`, () => {
+    it(`has the same notes in the recordings of ${protocol}`, () => {
       for (const file of readdirSync(join(FIXTURES, protocol)).filter((name) => name.endsWith('.sse'))) {
         const bytes = readFileSync(join(FIXTURES, protocol, file));
         const twice = [bytes, bytes];
@@ -135,12 +135,12 @@ describe('An event that only says more', () => {
     });
   }
 
-  it('is read where the adapter, or one made from it with its own readEvent, does not say what its text means', () => {
+  it('is parsed if the adapter does not declare where its text stands, or has its own readEvent', () => {
     const pieces = ['one', 'two', 'three'].map((text) => Buffer.from(SAYS.chat(text, 0)));
     assert.equal(readAll(chat, pieces).asked, 3);
   });
 
-  it('is read where it is very long', () => {
+  it('is parsed if it is very long', () => {
     const pieces = ['one', 'x'.repeat(20_000), 'two'].map((text) => Buffer.from(SAYS.chat(text, 0)));
     assert.equal(read(chat, pieces).asked, 2);
   });

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { applyBodyEdits, type ItemPlace, planItemCuts } from '../../../core/wire/body-edits';
 
-describe('cutting items out of arrays', () => {
-  it('leaves the JSON without them, whatever stands between and however it is cut into chunks', () => {
+describe('removing items from JSON arrays', () => {
+  it('leaves valid JSON without these items, for any text between them and any chunks', () => {
     const space = fc.constantFrom('', ' ', '\n', '\t ');
     const item = fc.record({ value: fc.constantFrom('1', '"a"', '{"b":[1,2]}', '[]'), isCut: fc.boolean(), space });
     fc.assert(

@@ -4,7 +4,7 @@ import { moveUsage } from '../../../core/wire/move-usage';
 const USAGE = 'data: {"choices":[],"usage":{"a": 1.0,"b":12345678901234567890}}\n\n';
 const TEXT = '{"a": 1.0,"b":12345678901234567890}';
 
-/** What is moved, into which event, and what comes of it. */
+/** The event with the usage, the event that receives it, and both results. */
 const TABLE: readonly [string, string, string, string][] = [
   [
     'adds the usage as the last member, and changes no other byte',
@@ -39,7 +39,7 @@ const TABLE: readonly [string, string, string, string][] = [
   ],
 ];
 
-describe('usage that moves from one event into another', () => {
+describe('moving usage from one event into another', () => {
   for (const [name, from, into, wanted] of TABLE) {
     it(name, () => assert.equal(moveUsage(Buffer.from(from), Buffer.from(into))?.toString(), wanted));
   }
@@ -51,7 +51,7 @@ describe('usage that moves from one event into another', () => {
     [USAGE, 'data: {"half":\n\n'],
     [USAGE, ': comment\n\n'],
   ] as const) {
-    it(`stays where it is between ${JSON.stringify(from)} and ${JSON.stringify(into)}`, () =>
+    it(`changes nothing between ${JSON.stringify(from)} and ${JSON.stringify(into)}`, () =>
       assert.equal(moveUsage(Buffer.from(from), Buffer.from(into)), undefined));
   }
 });

@@ -4,7 +4,7 @@ import { parseSlowly } from '../../../core/wire/parse-slowly';
 import { writeSlowly } from '../../../core/wire/write-slowly';
 
 describe('parsing and writing a large body piece by piece', () => {
-  it('gives what JSON.parse gives', async () => {
+  it('gives the same result as JSON.parse', async () => {
     await fc.assert(
       fc.asyncProperty(fc.jsonValue({ maxDepth: 5 }), fc.string({ unit: 'grapheme' }), async (value, text) => {
         const filler = `${'ä"\\\n x😀'.repeat(100_000)}${'b'.repeat(300_000)}${'\\u00e9é'.repeat(60_000)}`;
@@ -27,7 +27,7 @@ describe('parsing and writing a large body piece by piece', () => {
     );
   });
 
-  it('serves others in between', async () => {
+  it('lets other work run between the pieces', async () => {
     const json = Buffer.from(
       JSON.stringify({ list: Array.from({ length: 200_000 }, (_, at) => ({ at, text: 'text' })) }),
     );

@@ -4,10 +4,10 @@ import { BufferedBytes, ReadAhead } from '../../../core/http/buffered-bytes';
 import { Exchange } from '../../../core/wire/exchange';
 
 const CHUNK = Buffer.alloc(16_384);
-/** Half of it is 1 MB and a quarter. */
+/** Limits of which half is 1.25 MB. */
 const LIMITS = { mostBytes: 2_621_440, mostBytesOfAccount: 2_621_440 };
 
-/** An exchange whose upstream sends whenever the test says, as long as it is not told to wait. */
+/** An exchange whose upstream sends when the test says, until it is told to wait. */
 class Sending {
   readonly exchange: Exchange;
   isPaused = false;
@@ -21,14 +21,14 @@ class Sending {
     this.exchange.onResponseStart(this.#controller, 200, {});
   }
 
-  /** Sends chunks until it is told to wait, at most so many. Returns their number. */
+  /** Sends chunks until it must wait, at most this many. Returns their number. */
   send(atMost = 1_000): number {
     let sent = 0;
     for (; sent < atMost && !this.isPaused; sent += 1) this.exchange.onResponseData(this.#controller, CHUNK);
     return sent;
   }
 
-  /** The client takes everything that waits. */
+  /** Lets the client take everything that waits. */
   takeAll(): void {
     while (this.exchange.isReady) this.exchange.take();
   }
@@ -46,19 +46,19 @@ class Sending {
   }
 }
 
-describe('Reading ahead of a client', () => {
-  it('takes up to 1 MB of a stream whose client does not read', () => {
+describe('reading ahead of a slow client', () => {
+  it('buffers up to 1 MB of a stream whose client does not read', () => {
     const sending = new Sending(new ReadAhead('account', new BufferedBytes(LIMITS)));
     expect(sending.send() * CHUNK.length).to.be.within(1_048_576, 1_048_576 + CHUNK.length);
     sending.takeAll();
     expect(sending.isPaused).to.equal(false);
   });
 
-  it('takes one large read where nothing may be read ahead', () => {
+  it('buffers one large read if no budget is left for reading ahead', () => {
     expect(new Sending().send()).to.equal(1);
   });
 
-  it('stops where the budget is used up, and goes on when another stream has given its room back', () => {
+  it('stops when the budget is used up, and continues when another stream has freed its part', () => {
     const budget = new BufferedBytes(LIMITS);
     const [one, two] = [new Sending(new ReadAhead('one', budget)), new Sending(new ReadAhead('two', budget))];
     one.send();
@@ -68,13 +68,13 @@ describe('Reading ahead of a client', () => {
     expect(two.send() * CHUNK.length).to.be.at.least(1_048_576);
   });
 
-  it('leaves half of the budget to bodies', () => {
+  it('leaves half of the budget to request bodies', () => {
     const budget = new BufferedBytes(LIMITS);
     for (let stream = 0; stream < 4; stream += 1) new Sending(new ReadAhead('account', budget)).send();
     expect(() => budget.take(LIMITS.mostBytes / 2)).not.to.throw();
   });
 
-  it('gives all room back once its client has taken everything', () => {
+  it('frees everything once its client has taken everything', () => {
     const budget = new BufferedBytes(LIMITS);
     for (let round = 0; round < 5; round += 1) {
       const sending = new Sending(new ReadAhead('account', budget));
@@ -85,8 +85,8 @@ describe('Reading ahead of a client', () => {
   });
 });
 
-describe('The end of an exchange', () => {
-  it('is dated when it happens, not when the client takes it', () => {
+describe('the end of an exchange', () => {
+  it('has the time when it occurs, not the time when the client takes it', () => {
     const sending = new Sending(new ReadAhead('account'));
     sending.send(4);
     sending.exchange.onResponseEnd();

@@ -11,7 +11,7 @@ function split(bytes: Buffer, pieceBytes: number): SseFrame[] {
   return rest === undefined ? frames : [...frames, rest];
 }
 
-/** Name and data, without the frames that hold nothing but the LF of a CRLF that came late. */
+/** Returns name and data of each frame, without frames that hold only the late LF of a CRLF. */
 function events(frames: readonly SseFrame[]): (string | undefined)[][] {
   return frames
     .filter((frame) => frame.name !== undefined || frame.data !== undefined)
@@ -68,7 +68,7 @@ describe('the event splitter', () => {
     }
   }
 
-  it('loses and adds no byte, whatever the bytes', () => {
+  it('neither loses nor adds a byte, whatever the bytes', () => {
     const bytes = fc.array(fc.constantFrom('\n', '\r', 'd', 'data:', ':', ' ', '\ufeff', 'é'), { maxLength: 40 });
     fc.assert(
       fc.property(bytes, fc.integer({ min: 1, max: 5 }), (parts, pieceBytes) => {
@@ -81,7 +81,7 @@ describe('the event splitter', () => {
     );
   });
 
-  it('gives an event out with its blank line, not with the next event', () => {
+  it('emits an event with its blank line, not with the next event', () => {
     const splitter = new SseSplitter();
     assert.equal(splitter.push(Buffer.from('data: 1\r')).length, 0);
     assert.equal(splitter.push(Buffer.from('\n\r')).length, 1);
@@ -89,7 +89,7 @@ describe('the event splitter', () => {
     assert.equal(splitter.push(Buffer.from('\n'))[0]?.data, '2');
   });
 
-  it('shows what was broken off at the end', () => {
+  it('shows an incomplete event at the end', () => {
     const splitter = new SseSplitter();
     splitter.push(Buffer.from('data: 1\n\nevent: x\ndata: {"half'));
     const rest = splitter.end();
@@ -97,14 +97,14 @@ describe('the event splitter', () => {
     assert.equal(splitter.end(), undefined);
   });
 
-  it('does not copy an event that came in one piece', () => {
+  it('does not copy an event that arrived in one piece', () => {
     const chunk = Buffer.from('data: 1\n\ndata: 2\n\n');
     const [first, second] = new SseSplitter().push(chunk);
     assert.equal(first?.raw.buffer, chunk.buffer);
     assert.equal(second?.raw.byteOffset, chunk.byteOffset + 9);
   });
 
-  it('refuses an event beyond the bound, in one piece or in many', () => {
+  it('refuses an event larger than its limit, in one piece or in many', () => {
     for (const pieceBytes of [7, 5_000]) {
       const splitter = new SseSplitter(1_000);
       const bytes = Buffer.from(`data: ${'x'.repeat(1_200)}\n\n`);

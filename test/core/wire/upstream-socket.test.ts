@@ -20,12 +20,12 @@ import { closedPort } from '../../support/upstream';
 const DONE = '{"type":"response.completed","response":{"id":"resp_1","usage":{"input_tokens":7,"output_tokens":2}}}';
 const MOST_BYTES = 1_000_000;
 
-describe("The socket at an upstream that belongs to a client's WebSocket", () => {
+describe("the upstream WebSocket of a client's WebSocket", () => {
   let server: Server;
   let url: string;
   let egress: Egress;
   let socket: UpstreamSocket;
-  /** What the upstream does with a handshake, and with a frame. */
+  /** The upstream's reactions to a handshake and to a frame. */
   let onHandshake: ((request: IncomingMessage, raw: Duplex) => void) | undefined;
   let onFrame: (from: WebSocket, frame: string) => void;
   const open = new Set<WebSocket>();
@@ -71,7 +71,7 @@ describe("The socket at an upstream that belongs to a client's WebSocket", () =>
 
   const textOf = async (exchange: UpstreamExchange) => String(await readAll(exchange, MOST_BYTES));
 
-  it('is dialled with the credential, and sends a call as one frame', async () => {
+  it('connects with the credential, and sends a call as one frame', async () => {
     const seen: string[] = [];
     onFrame = (from, frame) => {
       seen.push(frame);
@@ -84,7 +84,7 @@ describe("The socket at an upstream that belongs to a client's WebSocket", () =>
     expect(seen).to.deep.equal(['{"model":"m","type":"response.create"}']);
   });
 
-  it('is used again, remembers its answers, and is dialled anew for another credential', async () => {
+  it('is reused, remembers its answers, and reconnects for another credential', async () => {
     await textOf(ask());
     expect(socket.find('resp_1')).to.include({ upstream: 'acme', inputTokens: 7, outputTokens: 2 });
     const [first] = open;
@@ -94,7 +94,7 @@ describe("The socket at an upstream that belongs to a client's WebSocket", () =>
     await until('the first is closed', () => open.size === 1 && !open.has(first as WebSocket));
   });
 
-  it('gives line ends inside a frame as lines of one event', async () => {
+  it('splits line breaks within a frame into lines of one event', async () => {
     onFrame = (from) => from.send('{\n "type": "response.completed",\r\n "response": {}\r}');
     expect(await textOf(ask())).to.equal(
       'event: response.completed\ndata: {\ndata:  "type": "response.completed",\ndata:  "response": {}\ndata: }\n\n',
@@ -113,7 +113,7 @@ describe("The socket at an upstream that belongs to a client's WebSocket", () =>
     expect(socket.isAt(sampleCandidate('acme').upstream)).to.equal(false);
   });
 
-  it('answers as the upstream does that refuses the handshake', async () => {
+  it('answers with the response of an upstream that refuses the handshake', async () => {
     onHandshake = (_, raw) => raw.end('HTTP/1.1 401 No\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}');
     const exchange = ask();
     expect((await exchange.head).status).to.equal(401);
@@ -121,19 +121,19 @@ describe("The socket at an upstream that belongs to a client's WebSocket", () =>
     expect(exchange.isRequestSent).to.equal(false);
   });
 
-  it('fails where the upstream answers the handshake as an ordinary request', async () => {
+  it('fails if the upstream answers the handshake as an ordinary request', async () => {
     onHandshake = (_, raw) => raw.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}');
     expect(classifyDialFailure(await rejection(ask().head))).to.equal('reset');
   });
 
-  it('fails as any dialling where nobody listens, and where the address is private', async () => {
+  it('fails like any connection if no server listens or the address is private', async () => {
     const refused = ask({ url: new URL(await closedPort()) });
     expect(classifyDialFailure(await rejection(refused.head))).to.equal('connect_failed');
     const hidden = await rejection(ask({ allowPrivate: false }).head);
     expect(hidden.name).to.equal('AddressRefused');
   });
 
-  it('fails when it breaks before an answer, which is known of a socket that had answered before', async () => {
+  it('fails if it closes before an answer, and reports whether it had answered before', async () => {
     onFrame = (from) => from.terminate();
     expect(wasReusedConnection(await rejection(ask().head))).to.equal(false);
     onFrame = (from) => from.send(DONE);
@@ -147,7 +147,7 @@ describe("The socket at an upstream that belongs to a client's WebSocket", () =>
     ['sends a binary frame', (from: WebSocket) => from.send(Buffer.from('{}')), 'reset'],
     ['sends a frame of more than 8 MB', (from: WebSocket) => from.send('x'.repeat(9_000_000)), 'reset'],
   ] as const)
-    it(`breaks off an answer whose upstream ${what}`, async () => {
+    it(`cuts off an answer whose upstream ${what}`, async () => {
       onFrame = (from) => {
         from.send('{"type":"response.created"}');
         send(from);
@@ -158,7 +158,7 @@ describe("The socket at an upstream that belongs to a client's WebSocket", () =>
       await until('it is closed', () => open.size === 0);
     });
 
-  it('is read no further while nobody takes what came', async () => {
+  it('is not read further while the client takes nothing', async () => {
     let sent = 0;
     onFrame = (from) => {
       const delta = `{"type":"response.output_text.delta","delta":"${'x'.repeat(50_000)}"}`;
@@ -175,7 +175,7 @@ describe("The socket at an upstream that belongs to a client's WebSocket", () =>
     await until('the upstream has to wait', async () => {
       if (sent === before) return true;
       before = sent;
-      // What the system takes of a socket is known one turn of the event loop later.
+      // The number of bytes that the system accepts is known one turn of the event loop later.
       for (let turn = 0; turn < 100; turn += 1) await new Promise(setImmediate);
       return false;
     });
@@ -199,7 +199,7 @@ describe("The socket at an upstream that belongs to a client's WebSocket", () =>
     expect(socket.find('resp_1')).to.equal(undefined);
   });
 
-  it('outlives its client until the answer has come to its end', async () => {
+  it('outlives its client until the answer is complete', async () => {
     let finish = (): void => undefined;
     onFrame = (from) => {
       from.send('{"type":"response.created"}');
