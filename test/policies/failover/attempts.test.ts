@@ -11,14 +11,14 @@ import { sampleCandidate } from '../../support/catalog-samples';
 import { sampleModelRequest } from '../../support/request-sample';
 import { messagesAnswer, startUpstream, type TestUpstream } from '../../support/upstream';
 
-/** Whether an upstream answers the call of this number; one that does not refuses the connection. */
+/** Returns whether an upstream answers the call of this number. Otherwise it refuses the connection. */
 type Answers = (call: number) => boolean;
 
 interface Story {
   readonly upstreams: Readonly<Record<string, { readonly tier: Tier; readonly answers: Answers }>>;
   readonly calls: number;
   readonly callsPerSecond: number;
-  /** Other calls of the process use up the whole budget for further attempts. */
+  /** Whether other calls of the process have used up the budget for further attempts. */
   readonly isBudgetSpent?: boolean;
 }
 
@@ -31,7 +31,7 @@ interface Told {
 const SETTINGS = { maxAttempts: 4, sameUpstreamRetries: 0, preambleHoldMs: 15_000 };
 const REFUSED = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
 
-describe('The attempts of calls', () => {
+describe('the attempts of calls', () => {
   let upstream: TestUpstream;
   let pool: Pool;
   before(async () => {
@@ -44,7 +44,7 @@ describe('The attempts of calls', () => {
     await upstream.stop();
   });
 
-  /** Routes the calls of a story one after the other, on a clock of the story's own. */
+  /** Routes the calls one after the other, on a simulated clock. */
   async function tell({ upstreams, calls, callsPerSecond, isBudgetSpent = false }: Story): Promise<Told> {
     let nowMs = 1_000_000;
     let attempts = 0;
@@ -131,7 +131,7 @@ describe('The attempts of calls', () => {
   });
 });
 
-/** The candidates as `strategy-routing` orders them. */
+/** Returns the candidates in the order of `strategy-routing`. */
 function ordered(set: CandidateSet, health: UpstreamHealth): readonly Candidate[] {
   const { order, asks } = choose(set, {
     strategy: byQuality,

@@ -31,109 +31,129 @@ const noAttempts = giveUp('no further attempts are allowed');
 const sameAnswer = giveUp('the same upstream would give the same answer');
 
 const TABLE: readonly (readonly [what: string, Failure, Situation, Decision])[] = [
-  ['relays what is the fault of the request', failed({ status: 400, verdict: 'relay' }), at(), requestsFault],
+  ['relays a failure that the request caused', failed({ status: 400, verdict: 'relay' }), at(), requestsFault],
   [
-    'relays it also with no attempt left',
+    'relays a failure that the request caused even with no attempt left',
     failed({ status: 400, verdict: 'relay' }),
     at({ attemptsLeft: 0 }),
     requestsFault,
   ],
-  ['gives up when the client has left', failed({ outcome: 'cancelled' }), at(), giveUp('the client has left')],
+  ['gives up when the client has disconnected', failed({ outcome: 'cancelled' }), at(), giveUp('the client has left')],
   ['gives up after the last attempt', failed(), at({ attemptsLeft: 0 }), noAttempts],
   [
-    'gives up after the last attempt, also with a retry left',
+    'gives up after the last attempt, even with a retry left',
     failed(),
     at({ attemptsLeft: 0, candidatesLeft: 0 }),
     noAttempts,
   ],
-  ['asks the next after a 500', failed(), at(), next],
-  ['asks the next after a 401: the credential is ours', failed({ status: 401 }), at(), next],
-  ['asks the next after a 429, without waiting', failed({ status: 429, retryAfterMs: 60_000 }), at(), next],
-  ['asks the next after a refused connection', failed({ outcome: 'connect_failed', status: undefined }), at(), next],
-  ['asks the next after a reset', failed({ outcome: 'reset', status: undefined }), at(), next],
-  ['asks the next after silence', failed({ outcome: 'timeout', status: undefined }), at(), next],
-  ['asks the next after an error as the first event', failed({ outcome: 'error_event', status: 200 }), at(), next],
-  ['asks the next even without retries', failed(), at({ retriesLeft: 0 }), next],
-  ['asks a larger one when the context was too small', failed({ status: 400, verdict: 'larger-context' }), at(), next],
+  ['tries the next candidate after a 500', failed(), at(), next],
+  ['tries the next candidate after a 401, because the credential is our own', failed({ status: 401 }), at(), next],
+  ['tries the next candidate after a 429, without waiting', failed({ status: 429, retryAfterMs: 60_000 }), at(), next],
   [
-    'relays a context that is too large for everybody',
+    'tries the next candidate after a refused connection',
+    failed({ outcome: 'connect_failed', status: undefined }),
+    at(),
+    next,
+  ],
+  ['tries the next candidate after a reset', failed({ outcome: 'reset', status: undefined }), at(), next],
+  ['tries the next candidate after a timeout', failed({ outcome: 'timeout', status: undefined }), at(), next],
+  [
+    'tries the next candidate after an error as the first event',
+    failed({ outcome: 'error_event', status: 200 }),
+    at(),
+    next,
+  ],
+  ['tries the next candidate even if no retries are left', failed(), at({ retriesLeft: 0 }), next],
+  [
+    'tries a candidate with a larger context when the context was too small',
+    failed({ status: 400, verdict: 'larger-context' }),
+    at(),
+    next,
+  ],
+  [
+    'relays the error when no candidate has a context large enough',
     failed({ status: 400, verdict: 'larger-context' }),
     alone,
     relay('no candidate has a larger context'),
   ],
   [
-    'relays a context that is too large after the last attempt',
+    'relays the error about the context after the last attempt',
     failed({ status: 400, verdict: 'larger-context' }),
     at({ attemptsLeft: 0 }),
     relay('the call is too long, and no further attempts are allowed'),
   ],
   [
-    'does not ask a silent one again',
+    'does not retry a candidate that timed out',
     failed({ outcome: 'timeout', status: undefined }),
     alone,
     giveUp('who stayed silent is not asked again'),
   ],
   [
-    'repeats a refused connection when nobody else is left',
+    'retries a refused connection when no other candidate is left',
     failed({ outcome: 'connect_failed', status: undefined }),
     alone,
     retry(),
   ],
-  ['repeats a reset when nobody else is left', failed({ outcome: 'reset', status: undefined }), alone, retry()],
-  ['repeats an error event when nobody else is left', failed({ outcome: 'error_event', status: 200 }), alone, retry()],
+  ['retries a reset when no other candidate is left', failed({ outcome: 'reset', status: undefined }), alone, retry()],
   [
-    'stops when the retries are used up',
+    'retries an error event when no other candidate is left',
+    failed({ outcome: 'error_event', status: 200 }),
+    alone,
+    retry(),
+  ],
+  [
+    'gives up when the retries are used up',
     failed(),
     { ...alone, retriesLeft: 0 },
     giveUp('the last candidate has had its retries'),
   ],
   ...[408, 425, 429, 500, 502, 503, 504, 529].map(
-    (status) => [`repeats a ${status} when nobody else is left`, failed({ status }), alone, retry()] as const,
+    (status) => [`retries a ${status} when no other candidate is left`, failed({ status }), alone, retry()] as const,
   ),
   ...[401, 402, 403, 404, 409].map(
-    (status) => [`does not repeat a ${status} at the same upstream`, failed({ status }), alone, sameAnswer] as const,
+    (status) => [`does not retry a ${status} at the same upstream`, failed({ status }), alone, sameAnswer] as const,
   ),
   [
-    'spends of the budget when the next one has failed lately',
+    'uses the budget when the next candidate has failed lately',
     failed(),
     outage,
     { do: 'next', why: 'another candidate may have recovered', spends: true },
   ],
   [
-    'does not multiply an outage',
+    'gives up during an outage when the budget is used up',
     failed(),
     { ...outage, budgetLeft: false },
     giveUp('all that are left have failed lately, and the budget for trying them is used up'),
   ],
   [
-    'asks a candidate that answers most calls, though the budget is used up',
+    'tries a candidate that answers most calls even if the budget is used up',
     failed(),
     at({ isNextHealthy: false, budgetLeft: false }),
     { do: 'next', why: 'another candidate answers most calls', spends: false },
   ],
-  ['goes to a healthy candidate whatever the budget', failed(), at({ budgetLeft: false }), next],
+  ['tries a healthy candidate whatever the budget', failed(), at({ budgetLeft: false }), next],
   [
-    'does not repeat what the budget does not allow',
+    'does not retry without budget',
     failed(),
     { ...alone, budgetLeft: false },
     giveUp('the budget for further attempts is used up'),
   ],
-  ['waits as long as it is asked to', failed({ status: 429, retryAfterMs: 1_500 }), alone, retry(1_500)],
+  ['waits as long as Retry-After says', failed({ status: 429, retryAfterMs: 1_500 }), alone, retry(1_500)],
   ['waits two seconds at most', failed({ status: 429, retryAfterMs: 2_000 }), alone, retry(2_000)],
-  ['does not wait at all when told so', failed({ status: 429, retryAfterMs: 0 }), alone, retry(0)],
+  ['does not wait when Retry-After is 0', failed({ status: 429, retryAfterMs: 0 }), alone, retry(0)],
   [
-    'gives up when it is asked to wait longer',
+    'gives up when Retry-After is longer',
     failed({ status: 429, retryAfterMs: 2_001 }),
     alone,
     giveUp('the upstream asks for a longer wait than a caller should have'),
   ],
 ];
 
-describe('failover', () => {
+describe('the decision after a failed attempt', () => {
   for (const [what, failure, situation, decision] of TABLE)
     it(what, () => expect(decide(failure, situation)).to.deep.equal(decision));
 
-  it('never asks anybody when no attempt is left, waits two seconds at most, and spends only of what is left', () => {
+  it('never tries again without an attempt left, never waits more than two seconds, and never exceeds the budget', () => {
     const failure = fc.record<Failure>({
       outcome: fc.constantFrom('connect_failed', 'timeout', 'reset', 'status', 'error_event', 'cancelled'),
       status: fc.option(fc.integer({ min: 200, max: 599 }), { nil: undefined }),

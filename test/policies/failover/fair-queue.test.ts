@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { FairQueue } from '../../../policies/failover/fair-queue';
 
-/** Calls as they come, `account` and number; in which order they are served. */
+/** Calls in the order of arrival (`account` and number), and in the order in which the queue serves them. */
 const TABLE: readonly (readonly [what: string, pushed: string, served: string])[] = [
   ['serves one account in the order its calls came', 'a1 a2 a3', 'a1 a2 a3'],
   ['serves accounts in turn', 'a1 a2 a3 b1 c1 b2', 'a1 b1 c1 a2 b2 a3'],
@@ -9,7 +9,7 @@ const TABLE: readonly (readonly [what: string, pushed: string, served: string])[
   ['serves nothing when nothing waits', '', ''],
 ];
 
-describe('The queue of a busy upstream', () => {
+describe('the queue of a busy upstream', () => {
   for (const [what, pushed, served] of TABLE)
     it(what, () => {
       const queue = new FairQueue<string>(10);
@@ -19,7 +19,7 @@ describe('The queue of a busy upstream', () => {
       expect(order.join(' ')).to.equal(served);
     });
 
-  it('takes no more calls than its length, and forgets those that do not wait any longer', () => {
+  it('accepts no more calls than its length, and drops those that stop waiting', () => {
     const queue = new FairQueue<string>(2);
     expect(['a1', 'a2', 'b1'].map((call) => queue.push(call.charAt(0), call))).to.deep.equal([true, true, false]);
     queue.remove('a', 'a1');

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { RetryBudget } from '../../../policies/failover/retry-budget';
 
-/** A budget whose clock the test moves. */
+/** Makes a budget whose clock the test sets. */
 function budgetAt(clock: { nowMs: number }): RetryBudget {
   return new RetryBudget(() => clock.nowMs);
 }
@@ -13,7 +13,7 @@ function spendAll(budget: RetryBudget): number {
   return spent;
 }
 
-describe('The budget for further attempts', () => {
+describe('the budget for further attempts', () => {
   it('is three a second while there are few calls', () => {
     const budget = budgetAt({ nowMs: 0 });
     for (let call = 0; call < 10; call += 1) budget.noteCall();
@@ -29,7 +29,7 @@ describe('The budget for further attempts', () => {
     expect(spendAll(budget)).to.equal(200);
   });
 
-  it('comes back when what was spent is ten seconds old, and goes with the calls that are', () => {
+  it('is refilled when used attempts are ten seconds old, and shrinks when calls are', () => {
     const clock = { nowMs: 500 };
     const budget = budgetAt(clock);
     for (let call = 0; call < 1_000; call += 1) budget.noteCall();
@@ -42,7 +42,7 @@ describe('The budget for further attempts', () => {
     expect(spendAll(budget)).to.equal(30);
   });
 
-  it('never allows more than a fifth of the calls of ten seconds, or thirty where that is more', () => {
+  it('never allows more than a fifth of the calls of ten seconds, or thirty if that is more', () => {
     const steps = fc.array(fc.record({ waitMs: fc.nat(700), calls: fc.nat(40) }), { maxLength: 60 });
     void fc.assert(
       fc.property(steps, (taken) => {
@@ -61,7 +61,7 @@ describe('The budget for further attempts', () => {
           }
           const since = (Math.floor(clock.nowMs / 1_000) - 9) * 1_000;
           const lately = (times: readonly number[]) => times.filter((at) => at >= since).length;
-          // What was spent earlier in the window was measured by calls that have left it since.
+          // Attempts earlier in the window were allowed for calls that have left it since.
           if (lately(calls) === calls.length) expect(lately(spent)).to.be.at.most(Math.max(30, lately(calls) * 0.2));
         }
       }),

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { ConcurrentCalls } from '../../../policies/key-auth/concurrent-calls';
 
-describe('Concurrent calls', () => {
+describe('concurrent calls', () => {
   const limits = { perKey: 2, perAccount: 3 };
 
   it('are limited for each key, and for all keys of an account together', () => {
@@ -13,7 +13,7 @@ describe('Concurrent calls', () => {
     expect(calls.enter('c', 'another account', limits).outcome).to.equal('entered');
   });
 
-  it('leave room once when they end, however often that is said, and no memory', () => {
+  it('free their place once when they end, even if they report it twice, and keep no memory', () => {
     const calls = new ConcurrentCalls();
     const [first, second] = [calls.enter('a', 'account', limits), calls.enter('a', 'account', limits)];
     for (const each of [first, first, second]) if (each.outcome === 'entered') each.leave();

@@ -7,11 +7,11 @@ const PATH = { url: '/speed/v1/embeddings' };
 const embed = (input: unknown, more: object = {}) => ({ model: 'small', input, ...more });
 
 const TEXT = textOf('docs/routing.md');
-/** Tokens of a real text, as clients that count tokens send them. */
+/** The tokens of a real text, as clients send them that tokenise it themselves. */
 const TOKENS = encode(TEXT);
 
-describe('what is asked by an embeddings call', () => {
-  it('is read as it arrives, in pieces of any size, its body kept as it came', async () => {
+describe('the request of an embeddings call', () => {
+  it('is read while it arrives, in pieces of any size, and its body is not changed', async () => {
     const text =
       '{"input" : [ "caf\\u00e9", "é\\"" ],"model":"small", "encoding_format":"base64","big":12345678901234567890}';
     for (const pieceBytes of [1, 7, 1_000]) {
@@ -76,19 +76,19 @@ describe('what is asked by an embeddings call', () => {
     ['no model', { input: 'a' }, 'model'],
   ];
   for (const [name, body, param] of WRONG) {
-    it(`is refused with ${name}`, async () => {
+    it(`is refused with ${name} as its input`, async () => {
       for (const pieceBytes of [3, 100_000])
         expect(await refusal(ask(body, { ...PATH, pieceBytes }))).to.equal(`INVALID_FIELD ${param}`);
     });
   }
 
-  it('has no messages, tools and limits that are looked into', async () => {
+  it('is accepted with members that would matter in a chat, such as messages, tools and limits', async () => {
     const request = await ask(embed('Hello', { messages: [{ role: 'nobody' }], tools: 7, max_tokens: 9 }), PATH);
     expect(request.maxOutputTokens).to.equal(0);
     expect(request.reading.heldMembers).to.have.members(['messages', 'tools', 'max_tokens']);
   });
 
-  it('forwards short words and switches of other vendors, and holds the context window for the rest', async () => {
+  it('is forwarded with unknown short words and switches; other unknown members are held at the context window', async () => {
     const more = { input_type: 'search_document', truncate: true, corpus: { id: 'c' } };
     const { reading } = await ask(embed('Hello', more), PATH);
     expect(reading.unknownMembers).to.have.members(['input_type', 'truncate', 'corpus']);
@@ -102,7 +102,7 @@ describe('what is asked by an embeddings call', () => {
 describe('the bound of an embeddings input', () => {
   const bound = async (input: unknown) => (await ask(embed(input), PATH)).reading.textTokens;
 
-  it('covers tokens that are named by number, and little more', async () => {
+  it('covers an input of token numbers, and little more', async () => {
     expect(TOKENS).to.have.length.above(1_000);
     for (const input of [TOKENS, [TOKENS, TOKENS]]) {
       const count = input.flat().length;
@@ -114,7 +114,7 @@ describe('the bound of an embeddings input', () => {
     expect(await bound(long), 'numbers of ten digits').to.be.within(1_000, 1_030);
   });
 
-  it('covers a batch of texts as it covers one, and a sign for each', async () => {
+  it('covers a batch of texts like a single text, and counts a separator for each', async () => {
     const lines = TEXT.split('\n').filter((line) => line !== '');
     const one = await bound(lines.join(''));
     const counted = lines.reduce((sum, line) => sum + encode(line).length, 0);
@@ -123,13 +123,13 @@ describe('the bound of an embeddings input', () => {
       .and.at.most(one + lines.length * 4);
   });
 
-  it('does not grow by white space between tokens', async () => {
+  it('does not grow with white space between tokens', async () => {
     const body = `{"model":"small","input":[ ${TOKENS.join(' ,\n    ')} ]}`;
     const { textTokens } = (await ask(body, PATH)).reading;
     expect(textTokens).to.be.within(TOKENS.length, TOKENS.length + 30);
   });
 
-  it('has an estimate of a token for each number, for answers without usage', async () => {
+  it('estimates one token for each number, for answers without usage', async () => {
     const { inputTokensEstimate } = await ask(embed(TOKENS), PATH);
     expect(inputTokensEstimate).to.be.within(TOKENS.length, TOKENS.length + 15);
   });

@@ -9,8 +9,8 @@ const CHAT_PATH: Sent = { url: '/cost/v1/chat/completions' };
 const messages = (more: object): Promise<string> => refusal(ask({ ...MESSAGES, ...more }));
 const chat = (more: object): Promise<string> => refusal(ask({ ...CHAT, ...more }, CHAT_PATH));
 
-describe('what is asked', () => {
-  it('is read from a Messages call, its body kept as it came', async () => {
+describe('a model request', () => {
+  it('is read from a Messages call, and its body is not changed', async () => {
     const text =
       '{"model":"large" , "max_tokens":1e2,"stream":true,"messages":[{"role":"user","content":"é"}],"seed":12345678901234567890}';
     for (const pieceBytes of [1, 7, 1_000]) {
@@ -28,7 +28,7 @@ describe('what is asked', () => {
     }
   });
 
-  it('is read from a Chat call, where null is as good as absent', async () => {
+  it('is read from a Chat call, in which null is the same as a missing member', async () => {
     const request = await ask(
       { ...CHAT, max_tokens: 5, max_completion_tokens: 7, n: 3, temperature: 2, stream: null, tools: null },
       CHAT_PATH,
@@ -41,7 +41,7 @@ describe('what is asked', () => {
     assert.deepEqual([bare.maxOutputTokens, bare.choices], [undefined, 1]);
   });
 
-  it('may come with anything unknown, and as JSON with parameters', async () => {
+  it('may have any unknown members, and a JSON content type with parameters', async () => {
     const request = await ask(
       { ...MESSAGES, unknown: { deep: [1] } },
       { headers: { 'content-type': 'Application/JSON; charset=utf-8' } },
@@ -49,7 +49,7 @@ describe('what is asked', () => {
     assert.equal(request.members.get('unknown'), '{"deep":[1]}');
   });
 
-  it('lets only vendor headers, content-type and accept through', async () => {
+  it('forwards only vendor headers, content-type and accept', async () => {
     const headers = {
       accept: 'text/event-stream',
       'anthropic-beta': 'a,b',
@@ -73,10 +73,10 @@ describe('what is asked', () => {
   });
 });
 
-describe('a body that is refused', () => {
+describe('a refused body', () => {
   const BROKEN = ['', '{', '[]', '"x"', '{"model":"a",}', '{"model":"a"}}', '\ufeff{}', '[[[['];
   for (const text of BROKEN) {
-    it(`is no JSON object: ${JSON.stringify(text)}`, async () =>
+    it(`is ${JSON.stringify(text)}, because it is not a JSON object`, async () =>
       assert.equal(await refusal(ask(text)), 'INVALID_JSON'));
   }
 
@@ -96,13 +96,13 @@ describe('a body that is refused', () => {
     'messages',
     'tools',
   ]) {
-    it(`says "${name}" twice, once with an escape`, async () => {
+    it(`has "${name}" twice, once with an escape`, async () => {
       const escaped = `\\u${name.charCodeAt(0).toString(16).padStart(4, '0')}${name.slice(1)}`;
       assert.equal(await refusal(ask(`{"${name}":1,"x":1,"x":2,"${escaped}":1}`)), `INVALID_FIELD ${name}`);
     });
   }
 
-  it('spells a limit so that only some upstreams would see it', async () => {
+  it('has a limit in a spelling that only some upstreams accept', async () => {
     assert.equal(await messages({ Max_Tokens: 9_999 }), 'INVALID_FIELD Max_Tokens');
     assert.equal(await messages({ meſſages: 1 }), 'INVALID_FIELD meſſages');
   });
@@ -182,10 +182,10 @@ describe('a field of a Chat call', () => {
   }
 });
 
-describe('what has no price', () => {
+describe('a member that has no price', () => {
   const REFUSED = 'MODEL_NOT_PRICED';
   const IN_MESSAGES: readonly [object, string][] = [
-    // Models may have a price for such names: whether they do is seen where candidates are known.
+    // A model may have a price for these values, which routing checks when it knows the candidates.
     [{ service_tier: 'priority' }, 'accepted'],
     [{ service_tier: 7 }, `${REFUSED} service_tier`],
     [{ service_tier: 'auto' }, 'accepted'],
@@ -255,7 +255,7 @@ describe('the estimate of the input', () => {
     ['text that looks like one', JSON.stringify(image), 0, 0],
   ];
   for (const [name, content, images, withBytes, sent] of COUNTED) {
-    it(`counts ${name} as ${images} with ${withBytes} × base64 left out`, async () => {
+    it(`counts ${name} as ${images} images, and leaves its bytes out ${withBytes} times`, async () => {
       for (const pieceBytes of [1, 4_096, 1_000_000]) {
         const { inputTokensEstimate, body } = await ask(
           { ...MESSAGES, messages: [{ role: 'user', content }] },
@@ -268,7 +268,7 @@ describe('the estimate of the input', () => {
   }
 });
 
-describe('what the vendor reads beside the body', () => {
+describe('the content that the vendor reads beside the body', () => {
   const byUrl = { type: 'url', url: 'https://x.example/a' };
   const text = { type: 'text', text: 'x' };
   const plain = { images: 0, imagesByUrl: 0, documents: 0, isUnbounded: false };
@@ -332,7 +332,7 @@ describe('what the vendor reads beside the body', () => {
     ],
   ];
   for (const [name, content, expected, sent] of PARTS) {
-    it(`is told for ${name}`, async () => {
+    it(`is counted for ${name}`, async () => {
       for (const pieceBytes of [1, 1_000]) {
         const body = { ...MESSAGES, messages: [{ role: 'user', content }, ...HELLO] };
         const { reading } = await ask(body, { ...sent, pieceBytes });
@@ -350,16 +350,16 @@ describe('what the vendor reads beside the body', () => {
     '{"type":["document"],"source":{"type":"url"}}',
     '{"type":null,"source":{"type":"url"}}',
   ]) {
-    it(`is all of the context where readers differ: ${part}`, async () =>
+    it(`is a whole context window if parsers may differ: ${part}`, async () =>
       assert.equal((await ask(raw(part))).reading.isUnbounded, true));
   }
 
-  it('is a document whose key and type are escaped', async () => {
+  it('is a document even if its key and type are escaped', async () => {
     const part = '{"\\u0074ype":"docu\\u006dent","s\\u006furce":{"type":"\\u0075rl","url":"https://x"}}';
     assert.equal((await ask(raw(part.replaceAll('\\\\', '\\')))).reading.documents, 1);
   });
 
-  /** A tool that a message adds to those of the request. */
+  /** Makes messages that add a tool to those of the request. */
   const adding = (definition: object) => [
     { role: 'system', content: [{ type: 'tool_addition', tool: { type: 'tool_definition', definition } }] },
   ];
@@ -418,7 +418,7 @@ describe('what the vendor reads beside the body', () => {
       assert.equal(await refusal(ask({ ...MESSAGES, ...more }, sent)), expected));
   }
 
-  it('has further runs of the model for compaction, MCP servers and tools that search', async () => {
+  it('includes further runs of the model for compaction, MCP servers and tools that search', async () => {
     const passes = async (more: object) => (await ask({ ...MESSAGES, ...more })).reading;
     const clearing = { context_management: { edits: [{ type: 'clear_thinking_20251015', keep: 'all' }] } };
     assert.deepEqual(await passes(clearing), {
@@ -435,7 +435,7 @@ describe('what the vendor reads beside the body', () => {
     assert.deepEqual([added.isUnbounded, added.furtherPasses], [true, 9]);
   });
 
-  it('says for how long the vendor may keep what it reads in its cache', async () => {
+  it('has the time for which the vendor may cache it', async () => {
     const writes = async (more: object, url = '/v1/messages', escaped = (text: string) => text) => {
       const body = { model: 'm', max_tokens: 1, messages: [{ role: 'user', content: 'x' }], ...more };
       return (await ask(escaped(JSON.stringify(body)), { url })).reading.cacheWrites;
@@ -464,7 +464,7 @@ describe('tools that run at the vendor', () => {
     assert.equal(await toolUses([{ name: 'a' }, { type: 'bash_20250124' }]), undefined);
   });
 
-  it('are noted with their limit, wherever it stands', async () => {
+  it('are listed with their limit, wherever it stands', async () => {
     for (const tool of [
       { type: 'web_search_20250305', max_uses: 3 },
       { max_uses: 3, type: 'web_search_20250305' },
@@ -480,7 +480,7 @@ describe('tools that run at the vendor', () => {
       ]);
   });
 
-  it('are noted with the place of the limit that they lack', async () => {
+  it('are listed with the place of a missing limit', async () => {
     const body =
       '{"model":"m","max_tokens":1,"messages":[],"tools":[{"type":"web_fetch_20250910"}, {"max_uses":null,"type":"web_fetch_20260318"}]}';
     const [first, second] = (await ask(body)).reading.toolUses ?? [];
@@ -495,7 +495,7 @@ describe('tools that run at the vendor', () => {
     assert.deepEqual((await ask(body, { pieceBytes: 3 })).reading.toolUses, [first, second]);
   });
 
-  it('make containers where they run code', async () => {
+  it('are marked if they run code in a container', async () => {
     const makes = async (type: string) => (await ask({ ...MESSAGES, tools: [{ type }] })).makes;
     assert.deepEqual(await makes('code_execution_20260521'), ['container']);
     assert.deepEqual(await makes('web_search_20260318'), ['container']);
@@ -503,7 +503,7 @@ describe('tools that run at the vendor', () => {
   });
 });
 
-describe('members that no table has', () => {
+describe('members of a request that the gateway does not know', () => {
   const SMALL: readonly unknown[] = [true, null, 0, 1, -2, 0.5, 'a_short-word', ''];
   const LARGE: readonly unknown[] = [
     2,
@@ -519,23 +519,23 @@ describe('members that no table has', () => {
   const held = async (value: unknown, settings = {}) =>
     (await ask({ ...MESSAGES, brand_new: value }, { settings })).reading.heldMembers.length === 1;
 
-  it('cost nothing where the value is small, and all of the context where it is not', async () => {
+  it('cost nothing if the value is small, and a whole context window otherwise', async () => {
     for (const value of SMALL) assert.equal(await held(value), false, JSON.stringify(value));
     for (const value of LARGE) assert.equal(await held(value), true, JSON.stringify(value));
   });
 
-  it('are named for the first ten content parts of unknown types', async () => {
+  it('are listed for the first ten content parts of unknown types', async () => {
     const content = Array.from({ length: 50 }, (_, at) => ({ type: `new_${at}` }));
     const { reading } = await ask({ ...MESSAGES, messages: [{ role: 'user', content }] });
     assert.deepEqual([reading.unknownMembers.length, reading.unknownMembers[0]], [10, 'content.new_0']);
   });
 
-  it('are held for where they stand twice', async () => {
+  it('are held for at the place where they stand twice', async () => {
     const body = '{"model":"large","max_tokens":1,"messages":[],"x":{"id":1},"x":true}';
     assert.deepEqual((await ask(body)).reading.heldMembers, ['x']);
   });
 
-  it('are forwarded, held for or refused as the operator says', async () => {
+  it('are forwarded, held for or refused, as the operator configures', async () => {
     assert.equal(await held({ id: 1 }, { unknownMembers: 'forward' }), false);
     assert.equal(await held(true, { unknownMembers: 'hold' }), true);
     const refused = ask({ ...MESSAGES, brand_new: true }, { settings: { unknownMembers: 'refuse' } });

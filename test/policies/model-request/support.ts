@@ -31,7 +31,7 @@ const RICH = {
   readKey: async () => ({ status: 'active' }),
 };
 
-/** A request as Node would hand it over, its body not yet sent. */
+/** Makes a request as Node hands it over, before its body has arrived. */
 export function openRequest(sent: Sent = {}): PassThrough & IncomingMessage {
   const stream = new PassThrough({ highWaterMark: 1_000_000_000 });
   return Object.assign(stream, {
@@ -59,7 +59,7 @@ export function runPolicy(
   return { call, result };
 }
 
-/** What the policy makes of a body. */
+/** Returns what the policy reads from a body. */
 export async function ask(body: unknown, sent: Sent = {}): Promise<ModelRequest> {
   const request = openRequest(sent);
   const { result } = runPolicy(request, sent.settings);
@@ -70,7 +70,7 @@ export async function ask(body: unknown, sent: Sent = {}): Promise<ModelRequest>
   return result;
 }
 
-/** The refusal, as `CODE param`. */
+/** Returns the refusal as `CODE param`. */
 export async function refusal(asked: Promise<unknown>): Promise<string> {
   try {
     await asked;

@@ -8,7 +8,7 @@ import { holdFor as holdOf } from '../../../policies/reserve-settle/hold';
 import { sampleCandidate, samplePrice } from '../../support/catalog-samples';
 import { sampleModelRequest } from '../../support/request-sample';
 
-/** One unit per input token, of which a call has 1,000, and ten per output token. */
+/** Costs one unit per input token, of which a call has 1,000, and ten per output token. */
 const simple = { price: samplePrice(1_000_000n, 10_000_000n), context: 5_000, maxOutput: 400, estimatedMaxTokens: 100 };
 const candidate = sampleCandidate('a', { model: simple });
 
@@ -23,8 +23,8 @@ const named = (limits: Record<string, unknown>, rest: Partial<ModelRequest> = {}
     ...rest,
   });
 
-describe('a call whose money does not suffice', () => {
-  it('is given the most output tokens that are affordable, under the name the caller used', () => {
+describe('a call with too little money', () => {
+  it('gets the highest number of output tokens that it can pay, in the member that the client used', () => {
     for (const [protocol, name] of [
       ['messages', 'max_tokens'],
       ['chat', 'max_tokens'],
@@ -47,7 +47,7 @@ describe('a call whose money does not suffice', () => {
     ]);
   });
 
-  it('is given a limit when it names none', () => {
+  it('gets a limit if it has none', () => {
     for (const request of [named({}), named({ max_tokens: null })]) {
       expect(clampTo(1_070n, request, [candidate])?.edits).to.deep.equal([{ member: 'max_tokens', set: '7' }]);
     }
@@ -55,7 +55,7 @@ describe('a call whose money does not suffice', () => {
     expect(responses?.edits).to.deep.equal([{ member: 'max_output_tokens', set: '7' }]);
   });
 
-  it('is refused when not even one output token is affordable', () => {
+  it('is refused if it cannot pay a single output token', () => {
     expect(clampTo(1_009n, named({}), [candidate])).to.equal(undefined);
     expect(clampTo(1_010n, named({}), [candidate])?.maxOutputTokens).to.equal(1);
   });
@@ -66,7 +66,7 @@ describe('a call whose money does not suffice', () => {
     expect(clampTo(999n, request, [candidate])).to.equal(undefined);
   });
 
-  it('is given more than half of what is held for two answers, where one of them can have it all', () => {
+  it('gets more than half of the hold of two answers if one of them could use all of it', () => {
     const spender = sampleCandidate('b', { model: { ...simple, maxOutput: 150 } });
     const both = [{ ...spender, adapter: chat, upstream: { ...spender.upstream, prefill: true } }];
     const request = named({}, { stream: true });
@@ -75,14 +75,14 @@ describe('a call whose money does not suffice', () => {
     expect(clampTo(2_900n, request, both)?.maxOutputTokens).to.equal(150);
   });
 
-  it('has the limit that is held written into its body on request, the lowest that every candidate takes', () => {
+  it('has the held limit written into its body if configured, the lowest that every candidate accepts', () => {
     const smaller = sampleCandidate('b', { model: { ...simple, maxOutput: 150 } });
     expect(withLimit(named({}), [candidate, smaller]).edits).to.deep.equal([{ member: 'max_tokens', set: '150' }]);
     const limited = named({ max_tokens: 7 }, { maxOutputTokens: 7 });
     expect(withLimit(limited, [candidate])).to.equal(limited);
   });
 
-  it('is held for within the money, and with one token more would not be', () => {
+  it('has a hold within its money, and one more token would exceed it', () => {
     const limit = fc.integer({ min: 1, max: 1_000 });
     const e8 = fc.bigInt({ min: 1n, max: 100_000_000n });
     void fc.assert(

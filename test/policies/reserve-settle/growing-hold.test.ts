@@ -8,12 +8,12 @@ import { quiet } from '../../support/databases';
 import { sampleModelRequest } from '../../support/request-sample';
 import { until } from '../../support/until';
 
-/** One unit per token. */
+/** Costs one unit per token. */
 const model = { price: samplePrice(0n, 1_000_000n), maxOutput: 100_000, maxTokensPerSecond: 1_000 };
 const candidate = sampleCandidate('a', { model, upstream: { stopsOnCancel: true } });
 const request = sampleModelRequest({ stream: true });
 
-describe('A hold that grows', () => {
+describe('a hold that grows', () => {
   let asked: bigint[];
   let cutOffBy: string[];
   let hold: GrowingHold;
@@ -47,17 +47,17 @@ describe('A hold that grows', () => {
 
   afterEach(() => hold.stop());
 
-  it('is asked for again while the ledger cannot be asked, and what is asked for then covers the time that has gone by', async () => {
+  it('is extended again after the ledger was unavailable, and then covers the time that has passed', async () => {
     const answers: RenewOutcome['outcome'][] = ['not_ready', 'not_ready'];
     grow(async () => ({ outcome: answers.shift() ?? 'renewed' }) as RenewOutcome);
     await until('it has grown twice', () => asked.length > 4);
     expect(cutOffBy).to.deep.equal([]);
     expect([...asked].sort((a, b) => Number(a - b))).to.deep.equal(asked);
-    // 5 s ahead of what has gone by: two rounds and two retries, 50 ms at least.
+    // The hold must be 5 s ahead of the time that has passed: two rounds and two retries, at least 50 ms.
     expect(hold.heldE8 >= 5_050n, String(hold.heldE8)).to.equal(true);
   });
 
-  it('ends its call when the ledger could not be asked for long, whether it fails or has lost the hold', async () => {
+  it('ends its call when the ledger is unavailable for long or has lost the hold', async () => {
     for (const answer of [
       () => Promise.reject(new LedgerUnavailable('away')),
       () => Promise.resolve<RenewOutcome>({ outcome: 'not_open' }),
@@ -70,13 +70,13 @@ describe('A hold that grows', () => {
     }
   });
 
-  it('ends its call at once when more is refused, and asks no more', async () => {
+  it('ends its call at once when the ledger refuses more, and sends no further requests', async () => {
     grow(async () => ({ outcome: 'key_limit_exceeded', availableE8: 1n }));
     await until('the call is cut off', () => cutOffBy.length > 0);
     expect([cutOffBy, asked.length]).to.deep.equal([['KEY_LIMIT_EXCEEDED'], 1]);
   });
 
-  it('asks no more once its call is settled, also where an answer is on its way', async () => {
+  it('is not extended once its call is settled, even if an answer is on its way', async () => {
     let answer = (_: RenewOutcome): void => undefined;
     grow(() => new Promise((resolve) => (answer = resolve)));
     await until('it asks', () => asked.length === 1);
@@ -86,11 +86,11 @@ describe('A hold that grows', () => {
     expect([cutOffBy, asked.length]).to.deep.equal([[], 1]);
   });
 
-  it('grows twice at least before the seconds ahead are over', () => {
+  it('is extended at least twice before the money for the next seconds is used up', () => {
     expect(2 * GROWTH_TIMES.everyMs).to.be.below(AHEAD_SECONDS * 1_000);
   });
 
-  it('needs a stream, and the promise of every candidate', () => {
+  it('needs a stream, and the declaration of every candidate', () => {
     const { upstream } = candidate;
     const without = (more: object) => ({ ...candidate, ...more });
     expect(mayGrow(request, [candidate])).to.equal(true);

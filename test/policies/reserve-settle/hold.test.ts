@@ -11,23 +11,23 @@ import { holdFor as holdOf } from '../../../policies/reserve-settle/hold';
 import { sampleCandidate, samplePrice } from '../../support/catalog-samples';
 import { sampleModelRequest } from '../../support/request-sample';
 
-/** One unit per input token and ten per output token. */
+/** Costs one unit per input token and ten per output token. */
 const simple = { price: samplePrice(1_000_000n, 10_000_000n), context: 5_000, maxOutput: 400, estimatedMaxTokens: 100 };
 const candidate = sampleCandidate('a', { model: simple });
 
 const holdFor = (request: ModelRequest, candidates: readonly Candidate[], mayBeContinued = true): bigint =>
   holdOf(request, candidates, { mayBeContinued });
 
-describe('the hold', () => {
-  it('covers the input and the output the caller allows', () => {
+describe('the hold of a call', () => {
+  it('covers the input and the output that the client allows', () => {
     expect(holdFor(sampleModelRequest({ maxOutputTokens: 7 }), [candidate])).to.equal(1_000n + 70n);
   });
 
-  it('covers all that the model can say when the caller names no limit', () => {
+  it('covers the longest answer of the model if the client sets no limit', () => {
     expect(holdFor(sampleModelRequest(), [candidate])).to.equal(1_000n + 4_000n);
   });
 
-  describe('of tools that run at the vendor', () => {
+  describe('with tools that run at the vendor', () => {
     const tool = { meter: 'webSearch', pieces: undefined, isReported: true, param: 'tools[0].type' } as const;
     const limit = { otherwise: 5, runsModel: true, insert: undefined };
     const price = { ...simple.price, pieces: new Map([['webSearch', 30n]]) };
@@ -38,39 +38,39 @@ describe('the hold', () => {
         false,
       );
 
-    it("has a context window and a piece for each use, by the model's own number", () => {
+    it("covers a context window and a piece for each use, by the model's own limit", () => {
       expect(holding([{ ...tool, limit }], {})).to.equal(1_000n + 5n * 5_000n + 10n + 150n);
       const few = { toolUses: new Map([['webSearch', 2]]) };
       expect(holding([{ ...tool, limit }], few)).to.equal(1_000n + 2n * 5_000n + 10n + 60n);
       expect(holding([{ ...tool, limit }], few, {}), 'the dearest candidate').to.equal(1_000n + 25_000n + 160n);
     });
 
-    it('has nine further runs at most, and every piece', () => {
+    it('covers at most nine further runs, and every piece', () => {
       const many = { ...tool, pieces: 400, limit };
       expect(holding([many, many], {})).to.equal(1_000n + 45_000n + 10n + 24_000n);
     });
 
-    it('is never more than the ledger counts', () => {
+    it('never exceeds the largest amount of the ledger', () => {
       const dear = { price: { ...price, pieces: new Map([['webSearch', MAX_AMOUNT_E8]]) } };
       expect(holding([{ ...tool, pieces: 1_000, limit }], dear)).to.equal(MAX_AMOUNT_E8);
     });
   });
 
-  describe('of what is not in the body', () => {
+  describe('with content that is not in the body', () => {
     const holding = (reading: Partial<Reading>, model: Partial<ModelEntry> = {}, freeMembers: readonly string[] = []) =>
       holdFor(sampleModelRequest({ maxOutputTokens: 1, reading: { ...textReading(1_000), ...reading } }), [
         sampleCandidate('a', { model: { ...simple, ...model }, upstream: { freeMembers: new Set(freeMembers) } }),
       ]);
     const bounds = { imageByUrl: 200, documentByUrl: 600 };
 
-    it('covers the context window, at the dearest price of input', () => {
+    it('covers the context window at the dearest price of input', () => {
       for (const reading of [{ isUnbounded: true }, { imagesByUrl: 1 }, { documents: 1 }, { heldMembers: ['x'] }])
         expect(holding(reading)).to.equal(5_010n);
       const price = samplePrice(1_000_000n, 0n, { cacheWrite1h: 2_000_000n });
       expect(holding({ documents: 1 }, { price })).to.equal(10_000n);
     });
 
-    it("covers the operator's bounds instead, and never more than the context window", () => {
+    it("covers the operator's bounds instead, at most the context window", () => {
       expect(holding({ imagesByUrl: 2, documents: 1 }, { bounds })).to.equal(2_010n);
       expect(holding({ documents: 100 }, { bounds })).to.equal(5_010n);
       expect(holding({ documents: 1, isUnbounded: true }, { bounds })).to.equal(5_010n);
@@ -79,28 +79,28 @@ describe('the hold', () => {
       );
     });
 
-    it('covers one more context window for each further run of the model, and its answer', () => {
+    it('covers one more context window and answer for each further run of the model', () => {
       expect(holding({ furtherPasses: 2 })).to.equal(11_010n);
       expect(holding({ isUnbounded: true, furtherPasses: 1, furtherAnswers: 1 })).to.equal(10_000n + 4_010n);
     });
 
-    it('covers what tools, images and predicted output add', () => {
+    it('covers the extra tokens of tools, images and predicted output', () => {
       expect(holding({ toolOverheads: 2, images: 1 }, { toolOverheadTokens: 300, imageTokens: 400 })).to.equal(2_010n);
       expect(holding({ predictedTokens: 5 })).to.equal(1_060n);
       expect(holding({ predictedTokens: 5 }, { tokenizerFactor: 2 })).to.equal(2_110n);
     });
 
-    it('covers nothing for a member that the upstream calls free', () => {
+    it('adds nothing for a member that the upstream declares free', () => {
       expect(holding({ heldMembers: ['x'] }, {}, ['x'])).to.equal(1_010n);
       expect(holding({ heldMembers: ['x', 'y'] }, {}, ['x'])).to.equal(5_010n);
     });
   });
 
-  it('covers no more output than the model can give', () => {
+  it('covers no more output than the model can produce', () => {
     expect(holdFor(sampleModelRequest({ maxOutputTokens: 1_000_000 }), [candidate])).to.equal(1_000n + 4_000n);
   });
 
-  it('covers no more input than fits the model', () => {
+  it('covers no more input than the model accepts', () => {
     expect(holdFor(sampleModelRequest({ inputTokensEstimate: 9_999, maxOutputTokens: 1 }), [candidate])).to.equal(
       5_010n,
     );
@@ -116,17 +116,17 @@ describe('the hold', () => {
     expect(embedded(3, { isUnbounded: true })).to.equal(15_000n);
   });
 
-  it('covers every answer that is asked for', () => {
+  it('covers every answer that the call requests', () => {
     expect(holdFor(sampleModelRequest({ maxOutputTokens: 7, choices: 3 }), [candidate])).to.equal(1_000n + 210n);
   });
 
-  it('covers input at the price of cache writes, where those are dearest', () => {
+  it('covers input at the price of cache writes if that is the dearest', () => {
     const price = samplePrice(1_000_000n, 0n, { cacheWrite1h: 2_000_000n });
     const dear = sampleCandidate('a', { model: { ...simple, price } });
     expect(holdFor(sampleModelRequest(), [dear])).to.equal(2_000n);
   });
 
-  it('covers the dearest candidate, wherever it stands', () => {
+  it('covers the dearest candidate, wherever it is in the order', () => {
     const dear = sampleCandidate('b', { model: { ...simple, price: samplePrice(3_000_000n, 10_000_000n) } });
     for (const candidates of [
       [candidate, dear],
@@ -135,17 +135,17 @@ describe('the hold', () => {
       expect(holdFor(sampleModelRequest({ maxOutputTokens: 1 }), candidates)).to.equal(3_010n);
   });
 
-  describe('of a stream that somebody may go on with', () => {
+  describe('for a stream that another upstream may continue', () => {
     const begins = sampleCandidate('a', { model: { ...simple, price: samplePrice(3_000_000n, 1_000_000n) } });
     const goesOn = { ...candidate, adapter: chat, upstream: { ...candidate.upstream, prefill: true } };
     const both = [begins, goesOn];
 
-    it('covers the input where it is dearest, and the output where that is', () => {
+    it('covers the input at the dearest candidate, and the output at the dearest', () => {
       const request = sampleModelRequest({ stream: true, maxOutputTokens: 7 });
       expect(holdFor(request, both)).to.equal(3_000n + 70n);
     });
 
-    it('covers what a vendor writes to its cache by itself, for a call that is translated', () => {
+    it('covers the cache writes that a vendor makes by itself, if the call is translated', () => {
       const price = samplePrice(3_000_000n, 1_000_000n, { cacheWrite: 4_000_000n });
       const model = { ...simple, price, toolOverheadTokens: 0 };
       const translated = { ...sampleCandidate('a', { model }), dialect: 'chat' as const };
@@ -155,7 +155,7 @@ describe('the hold', () => {
       expect(holdFor(request, [goesOn, { ...translated, dialect: 'messages' }])).to.equal(3_000n + 70n);
     });
 
-    it("covers the vendor's own words about tools for a call that is translated, where it has tools", () => {
+    it("covers the vendor's own instructions for tools, if the call is translated and has tools", () => {
       const model = { ...simple, toolOverheadTokens: 300 };
       const translated = { ...sampleCandidate('a', { model }), dialect: 'messages' as const };
       const held = (hasTools: boolean) => {
@@ -166,11 +166,11 @@ describe('the hold', () => {
       expect(held(false)).to.equal(1_000n + 70n);
     });
 
-    it('covers two answers when the caller names no limit that they could share', () => {
+    it('covers two answers if the client sets no limit that they could share', () => {
       expect(holdFor(sampleModelRequest({ stream: true }), both)).to.equal(3_000n + 8_000n);
     });
 
-    it('is that of one answer for a call that cannot be gone on with', () => {
+    it('covers one answer if the call cannot be continued', () => {
       const dearer = 1_000n + 4_000n;
       expect(holdFor(sampleModelRequest(), both)).to.equal(dearer);
       expect(holdFor(sampleModelRequest({ stream: true }), [begins, candidate])).to.equal(dearer);
@@ -178,7 +178,7 @@ describe('the hold', () => {
       expect(holdFor(many, both)).to.equal(3_000n + 14n);
     });
 
-    it('is that of one answer where nobody is let to go on, or speaks a dialect that cannot', () => {
+    it('covers one answer if no candidate may continue, or all speak a dialect that cannot', () => {
       const request = sampleModelRequest({ stream: true });
       expect(holdFor(request, both, false)).to.equal(5_000n);
       const mute = { ...goesOn, adapter: { ...chat, continuation: undefined } as unknown as typeof chat };
@@ -186,7 +186,7 @@ describe('the hold', () => {
     });
   });
 
-  it('is never below the cost at any candidate while the tokens stay within the bounds', () => {
+  it('never is below the cost at any candidate while the tokens stay within the bounds', () => {
     const e8 = fc.bigInt({ min: 0n, max: 10_000_000_000n });
     const model = fc.record({
       price: fc.tuple(e8, e8, e8).map(([input, output, cache]) => samplePrice(input, output, { cacheWrite: cache })),

@@ -7,7 +7,7 @@ import { sampleCandidate, samplePrice } from '../../support/catalog-samples';
 import { ask } from '../model-request/support';
 
 const CONTEXT = 20_000;
-/** The vendor pauses an answer after ten runs of the model. */
+/** The number of runs of the model after which the vendor pauses an answer. */
 const FURTHER_RUNS = 9;
 const PIECES = new Map([
   ['webSearch', 1_000_000n],
@@ -15,7 +15,7 @@ const PIECES = new Map([
   ['codeExecution', 500_000n],
 ]);
 
-/** How a vendor counts a tool, written without our tables. */
+/** How the vendor counts each tool, written independently of our tables. */
 const TOOLS = {
   web_search_20250305: { meter: 'webSearch', runsCode: false, isLimited: true },
   web_search_20260318: { meter: 'webSearch', runsCode: true, isLimited: true },
@@ -29,8 +29,8 @@ const tool = fc.record({
   max_uses: fc.option(fc.integer({ min: 0, max: 12 }), { nil: undefined }),
 });
 
-describe('the hold of calls with tools of the vendor', () => {
-  it('covers the most that the vendor may charge', async () => {
+describe('the hold of a call with tools of the vendor', () => {
+  it('covers the highest charge that the vendor may make', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(tool, { minLength: 1, maxLength: 4 }),

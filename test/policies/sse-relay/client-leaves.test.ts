@@ -6,13 +6,13 @@ import { KeepAlive } from '../../../policies/sse-relay/keep-alive';
 import type { SampleResponse } from '../../support/exchange';
 import { FINISH, relayStream, Sent, said, USAGE } from '../../support/relayed-stream';
 
-describe('A client that leaves a stream', () => {
+describe('a client that disconnects during a stream', () => {
   let sent: Sent;
   let response: SampleResponse;
   let endings: readonly Ending[];
   let call: Call;
 
-  /** Relays a stream that begins with `head`; resolves when it has ended. */
+  /** Relays a stream that begins with `head` and resolves at its end. */
   function relay(head: string, onClientAbort: 'settle' | 'drain', silentMs = 0, keepAlive?: KeepAlive): Promise<void> {
     const relayed = relayStream(sent, head, { onClientAbort, silentMs, keepAlive });
     ({ response, call, endings } = relayed);
@@ -23,7 +23,7 @@ describe('A client that leaves a stream', () => {
     sent = new Sent();
   });
 
-  it('pays for what came after it left, up to the reported usage', async () => {
+  it('pays for the output after it disconnected, up to the reported usage', async () => {
     const done = relay(said('1234'), 'settle');
     response.clientLeaves();
     sent.add(said('five tokens and more'), FINISH, USAGE);
@@ -33,7 +33,7 @@ describe('A client that leaves a stream', () => {
     expect(outputTokens((endings[0] as Counted).usage)).to.equal(7);
   });
 
-  it('pays for what was counted when the upstream sends 64 KB behind the stop reason and no usage', async () => {
+  it('pays for the counted output if the upstream sends 64 KB after the stop reason without usage', async () => {
     const done = relay(said('1234') + FINISH, 'settle');
     response.clientLeaves();
     sent.add(...Array.from({ length: 66 }, () => `: ${'x'.repeat(1_000)}\n\n`));
@@ -43,17 +43,17 @@ describe('A client that leaves a stream', () => {
     expect(sent.isCancelled).to.equal(true);
   });
 
-  it('pays for silence as for output that is not shown, at most up to the limit of the call', async () => {
+  it('pays for silence like hidden output, at most up to the limit of the call', async () => {
     const done = relay(said('1234'), 'settle', 60_000);
     response.clientLeaves();
     sent.cancel();
     await done;
     expect(endings[0]).to.include({ billing: 'partial' });
-    // One token is shown. A minute at 50 tokens per second would be 3,000 tokens, but the limit is 100.
+    // The stream shows one token. A minute at 50 tokens per second would be 3,000 tokens, but the limit is 100.
     expect(outputTokens((endings[0] as Counted).usage)).to.equal(101);
   });
 
-  it('pays nothing for a silence in which the process did not run', async () => {
+  it('pays nothing for silence while the process was suspended', async () => {
     const done = relay(said('1234'), 'settle');
     await sleep(0);
     response.clientLeaves();
@@ -66,7 +66,7 @@ describe('A client that leaves a stream', () => {
     expect(outputTokens((endings[0] as Counted).usage)).to.equal(2);
   });
 
-  it('pays nothing when the process ends before the upstream has', async () => {
+  it('pays nothing if the process ends before the upstream does', async () => {
     const done = relay(said('1234'), 'drain');
     response.clientLeaves();
     call.cutOff();
@@ -74,10 +74,10 @@ describe('A client that leaves a stream', () => {
     expect(endings[0]).to.deep.equal({ billing: 'released' });
   });
 
-  it('after its end leaves nothing running', async () => {
+  it('leaves nothing running when it disconnects after the end', async () => {
     const timers = () => process.getActiveResourcesInfo().filter((each) => each === 'Timeout').length;
     const done = relay(said('1234'), 'drain');
-    // What was given to the connection is not taken any more.
+    // The connection accepts no more data.
     response.end = () => response;
     sent.end();
     await done;
@@ -86,7 +86,7 @@ describe('A client that leaves a stream', () => {
     expect(timers()).to.equal(before);
   });
 
-  it('after its stop reason, where streams are drained, pays what the upstream says it was', async () => {
+  it('pays the reported usage if it disconnects after the stop reason of a stream that is read to its end', async () => {
     const done = relay(said('1234') + FINISH, 'drain');
     response.clientLeaves();
     expect(sent.isCancelled, 'the upstream is read on').to.equal(false);
@@ -102,7 +102,7 @@ describe('A client that leaves a stream', () => {
     ['that has left', () => response.clientLeaves()],
     ['that takes nothing', () => Object.defineProperty(response, 'writableNeedDrain', { value: true })],
   ] as const) {
-    it(`gets ${who === 'that is there' ? 'a' : 'no'} sign of life from a silent stream, for a client ${who}`, async () => {
+    it(`gets ${who === 'that is there' ? 'a' : 'no'} keep-alive comment during a silent stream, for a client ${who}`, async () => {
       const done = relay(said('1234'), 'drain', 0, new KeepAlive(20));
       await sleep(0);
       becomes();

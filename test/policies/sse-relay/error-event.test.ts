@@ -18,7 +18,7 @@ function dataOf(event: Buffer): { error: Record<string, unknown>; request_id?: s
   return JSON.parse(/^data: (.*)$/m.exec(event.toString())?.[1] ?? '');
 }
 
-describe('The error event of a stream', () => {
+describe('the error event of a stream', () => {
   for (const [code, type] of Object.entries(VENDOR_TYPES) as [ErrorCode, string][]) {
     it(`${code} has the type ${type} in a Messages stream, and its code beside it`, () => {
       const event = errorEvent('messages', fail(code), 'req_1');
@@ -34,12 +34,12 @@ describe('The error event of a stream', () => {
     });
   }
 
-  it('is never of the type server_error in a Messages stream, whatever the error', () => {
+  it('never has the type server_error in a Messages stream, whatever the error', () => {
     for (const code of Object.keys(ERRORS) as ErrorCode[])
       expect(dataOf(errorEvent('messages', fail(code), 'req_1')).error['type'], code).not.to.equal('server_error');
   });
 
-  it('asks to retry a broken answer in the words of vendors, by which agents continue by themselves', () => {
+  it("suggests a retry of a broken answer in the vendors' words, after which agents retry by themselves", () => {
     for (const protocol of ['messages', 'chat'] as const) {
       const event = brokenOff({ protocol, id: 'req_1' } as AnsweredCall, undefined, {
         first: undefined,

@@ -42,7 +42,7 @@ const TABLE: readonly Row[] = [
     given: [said(0), finish(0), DONE, usage(5)],
   },
   {
-    title: 'is not missed where there is none',
+    title: 'changes nothing if the upstream sends none',
     sent: [said(0), finish(0), DONE],
     given: [said(0), finish(0), DONE],
   },
@@ -52,7 +52,7 @@ const TABLE: readonly Row[] = [
     given: [said(0), finish(0, usageOf(4)), DONE],
   },
   {
-    title: 'is not repeated behind its own chunk either',
+    title: 'is not repeated after its own chunk',
     sent: [finish(0), said(0), usage(5), usage(5), DONE],
     given: [finish(0), said(0), usage(5), DONE],
   },
@@ -86,7 +86,7 @@ const TABLE: readonly Row[] = [
   },
 ];
 
-/** What is given of the pieces as they come, as the relay does it. */
+/** Writes the pieces as the relay writes them. */
 function given(pieces: readonly Buffer[], choices = 1): string {
   const events = new EventReader(chat, choices);
   const held = new HeldFinish(60_000, () => expect.fail('nothing is late'));
@@ -100,7 +100,7 @@ function given(pieces: readonly Buffer[], choices = 1): string {
 
 const dataOf = (text: string) => new SseSplitter().push(Buffer.from(text)).flatMap(({ data }) => data ?? []);
 
-describe('Usage that a Chat client did not ask for', () => {
+describe('usage that a Chat client did not request', () => {
   for (const { title, sent, given: wanted, choices } of TABLE) {
     it(title, () => expect(given([Buffer.from(sent.join(''))], choices)).to.equal(wanted.join('')));
 
@@ -116,14 +116,14 @@ describe('Usage that a Chat client did not ask for', () => {
     });
   }
 
-  it('keeps lines that end with CR LF, though the LF comes late', () => {
+  it('keeps lines that end with CR LF, even if the LF arrives late', () => {
     const text = [said(0), finish(0), usage(5), DONE].join('').replaceAll('\n', '\r\n');
     const byteByByte = [...Buffer.from(text)].map((byte) => Buffer.from([byte]));
     const wanted = [said(0), finish(0, usageOf(5)), DONE].map((event) => event.replaceAll('\n', '\r\n'));
     expect(given(byteByByte)).to.equal([...wanted.slice(0, 2), '\n', wanted[2]].join(''));
   });
 
-  it('is waited for at most as long as is said; then the chunk is given as it came', async () => {
+  it('delays the finish chunk for a limited time; after that the chunk is sent unchanged', async () => {
     const [noted] = new EventReader(chat, 1).read(Buffer.from(finish(0)));
     const released = new Promise<Buffer>((resolve) => {
       const held = new HeldFinish(5, resolve);
@@ -133,7 +133,7 @@ describe('Usage that a Chat client did not ask for', () => {
     expect(String(await released)).to.equal(finish(0));
   });
 
-  it('ends the waiting when it comes, though it is not settled yet', () => {
+  it('ends the wait of the finish chunk when it arrives, even before the settlement', () => {
     const timers = () => process.getActiveResourcesInfo().filter((each) => each === 'Timeout').length;
     const before = timers();
     const [finished, told] = new EventReader(chat, 1).read(Buffer.from(finish(0) + usage(5)));
@@ -155,7 +155,7 @@ describe('Usage that a Chat client did not ask for', () => {
     ['{"include_usage":"true"}', false],
     ['{"include_usage":true,"x":1}', true],
   ] as const) {
-    it(`is ${isAsked ? '' : 'not '}asked for by stream_options ${options}`, () =>
+    it(`is ${isAsked ? '' : 'not '}requested by stream_options ${options}`, () =>
       expect(asksForUsage(new Map(options === undefined ? [] : [['stream_options', options]]))).to.equal(isAsked));
   }
 });

@@ -19,8 +19,8 @@ function timers(): number {
   return process.getActiveResourcesInfo().filter((each) => each === 'Timeout').length;
 }
 
-describe('Keeping streams alive', () => {
-  it('gives signs to silent streams alone, again and again', async () => {
+describe('the keep-alive comments of streams', () => {
+  it('are sent to silent streams only, again and again', async () => {
     const keepAlive = new KeepAlive(AFTER_MS);
     const [silent, speaking] = [new Quiet(performance.now()), new Quiet(undefined)];
     keepAlive.watch(silent);
@@ -32,13 +32,13 @@ describe('Keeping streams alive', () => {
     expect(speaking.signs).to.equal(0);
   });
 
-  it('has one timer for any number of streams, which holds no process and ends with the last of them', () => {
+  it('need one timer for any number of streams, which stops with the last one and does not keep the process running', () => {
     const before = timers();
     const keepAlive = new KeepAlive(AFTER_MS);
     const streams = Array.from({ length: 100 }, () => new Quiet(undefined));
     for (const each of streams) keepAlive.watch(each);
     expect(keepAlive.hasTimer).to.equal(true);
-    // Timers that hold no process are not counted among the active resources.
+    // An unreferenced timer is not counted among the active resources.
     expect(timers()).to.equal(before);
     for (const each of streams) keepAlive.forget(each);
     expect(keepAlive.hasTimer).to.equal(false);

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { FINISH, FINISH_WITH_USAGE, relayStream, Sent, said, USAGE } from '../../support/relayed-stream';
 
-describe('A Chat stream whose client did not ask for the usage', () => {
-  it('has it in the finish chunk however long the settlement takes', async () => {
+describe('a Chat stream whose client did not request usage', () => {
+  it('has the usage in the finish chunk, however long the settlement takes', async () => {
     const timers = () => process.getActiveResourcesInfo().filter((each) => each === 'Timeout').length;
-    // Only then mocha's own timer runs.
+    // Mocha's own timer starts only after this turn.
     await new Promise(setImmediate);
     const before = timers();
     const sent = new Sent();
@@ -29,8 +29,8 @@ describe('A Chat stream whose client did not ask for the usage', () => {
   });
 });
 
-describe('What one read of the upstream brings', () => {
-  /** What the client is written of these pieces, which are there at once, behind the event that the stream began with. */
+describe('one read from the upstream', () => {
+  /** Returns what the client receives for these pieces, which arrive together after the stream's first event. */
   async function written(pieces: readonly string[]): Promise<readonly string[]> {
     const sent = new Sent();
     const { response, done } = relayStream(sent, said('first'), { onClientAbort: 'settle' });
@@ -44,19 +44,19 @@ describe('What one read of the upstream brings', () => {
     return rest;
   }
 
-  it('is one write to the client', async () => {
+  it('becomes one write to the client', async () => {
     const pieces = ['one', 'two', 'three'].map(said);
     expect(await written(pieces)).to.deep.equal([pieces.join('')]);
   });
 
-  it('is written up to the event that cannot be understood', async () => {
+  it('is written up to the malformed event', async () => {
     const broken = `data: {"choices":[\n\n`;
     expect(await written([said('one'), said('two') + broken + said('three')])).to.deep.equal([
       said('one') + said('two'),
     ]);
   });
 
-  it('is several writes where it is much, so that a client that does not read is noticed', async () => {
+  it('becomes several writes if it is large, so that the relay notices a client that does not read', async () => {
     const piece = said('x'.repeat(10_000));
     expect(await written([piece, piece, piece])).to.deep.equal([piece + piece, piece]);
   });

@@ -25,7 +25,7 @@ function open(samples: Readonly<Record<string, Sample>>, health = new UpstreamHe
   return { set: openCandidateSet(candidates, health), health, candidates };
 }
 
-/** The names of the candidates for a session, first the one that has it. */
+/** Returns the names of the candidates for a session, the one that serves it first. */
 function orderOf(
   set: CandidateSet,
   session: string,
@@ -45,7 +45,7 @@ function orderOf(
 const homesOf = (set: CandidateSet) => SESSIONS.map((session) => orderOf(set, session)[0] as string);
 
 describe('the hash of a session', () => {
-  it('is the same for the same caller, and another one for another account, key or session', () => {
+  it('is the same for one caller, and different for another account, key or session', () => {
     const hashes = [
       sessionHash(CALLER, 's'),
       sessionHash(CALLER, 't'),
@@ -57,7 +57,7 @@ describe('the hash of a session', () => {
     expect(hashes[4]).to.equal(hashes[0]);
   });
 
-  it('draws evenly, for two upstreams independently', () => {
+  it('is evenly distributed, and independent for two upstreams', () => {
     const [one, two] = [textHash('acme'), textHash('acmf')];
     const counts = [0, 0, 0, 0];
     for (const session of SESSIONS) {
@@ -65,14 +65,14 @@ describe('the hash of a session', () => {
       const quadrant = (drawFor(hash, one) < 0.5 ? 0 : 1) + (drawFor(hash, two) < 0.5 ? 0 : 2);
       counts[quadrant] = (counts[quadrant] ?? 0) + 1;
     }
-    // Five standard deviations.
+    // Allows five standard deviations.
     for (const count of counts) expect(count / SESSIONS.length).to.be.closeTo(1 / 4, 0.0154);
   });
 });
 
-describe('affinity', () => {
+describe('session affinity', () => {
   for (const weights of [[1, 1], [3, 1], [1, 2, 5], [100, 100], Array.from({ length: 12 }, () => 1)]) {
-    it(`spreads sessions over upstreams of weights ${weights.join(', ')}`, () => {
+    it(`distributes sessions over upstreams of weights ${weights.join(', ')}`, () => {
       const { set } = open(Object.fromEntries(weights.map((weight, index) => [`u${index}`, { weight }])));
       const homes = homesOf(set);
       const sum = weights.reduce((total, weight) => total + weight, 0);
@@ -86,7 +86,7 @@ describe('affinity', () => {
 
   const four = { a: {}, b: { weight: 2 }, c: {}, d: { weight: 3 } };
 
-  it('moves only the sessions of an upstream that is ejected, each to its next, and all of them back', () => {
+  it('moves only the sessions of an ejected upstream, each to its next, and all of them back', () => {
     const { set, health, candidates } = open(four, new UpstreamHealth({ now: () => 0 }));
     const before = SESSIONS.map((session) => orderOf(set, session));
     const [, ejected] = candidates;
@@ -98,7 +98,7 @@ describe('affinity', () => {
     expect(SESSIONS.map((session) => orderOf(set, session))).to.deep.equal(before);
   });
 
-  it('moves sessions to an upstream that is added or weighs more, and no others', () => {
+  it('moves sessions only to an upstream that is added or gains weight', () => {
     const before = homesOf(open(four).set);
     for (const changed of [
       { ...four, e: {} },
@@ -115,13 +115,13 @@ describe('affinity', () => {
     expect(homesOf(open(four).set)).to.deep.equal(homesOf(open(reversed).set));
   });
 
-  it('chooses among the best tier alone, and then by tier', () => {
+  it('chooses within the best tier first, and then by tier', () => {
     const { set } = open({ a: {}, b: { tier: 'official' }, c: { tier: 'official' }, d: { tier: 'high-sla' } });
     const orders = SESSIONS.slice(0, 500).map((session) => orderOf(set, session));
     expect(new Set(orders.map((order) => order.join('')))).to.deep.equal(new Set(['bcda', 'cbda']));
   });
 
-  it('keeps a session where it is when that upstream fails once or is slow, and moves it when it fails often', () => {
+  it('keeps a session on an upstream that fails once or is slow, and moves it when it fails often', () => {
     const { set, health, candidates } = open({ a: {}, b: {} }, new UpstreamHealth({ now: () => 0 }));
     const [a, b] = candidates;
     if (a === undefined || b === undefined) throw new Error('there are two candidates');
@@ -135,7 +135,7 @@ describe('affinity', () => {
     expect(orderOf(set, session)).to.deep.equal(['b', 'a']);
   });
 
-  it('under speed decides between times that differ by less than a fifth, and not between others', () => {
+  it('decides under speed between times that differ by less than a fifth, and not between others', () => {
     const { set, health, candidates } = open({ a: {}, b: {}, slow: {} }, new UpstreamHealth({ now: () => 0 }));
     for (const [index, ms] of [100, 119, 200].entries()) {
       const candidate = candidates[index];
@@ -146,7 +146,7 @@ describe('affinity', () => {
     expect(new Set(firsts)).to.deep.equal(new Set(['a', 'b']));
   });
 
-  it('under cost leaves a cheaper upstream whose cache answers no session, once another one was seen to read', () => {
+  it('leaves, under cost, a cheaper upstream without cached sessions once another one has read from its cache', () => {
     const health = new UpstreamHealth({ now: () => 0 });
     const [cheap, dear] = [
       ['cheap', 900n],
@@ -176,7 +176,7 @@ describe('affinity', () => {
     expect(first(), 'its cache answers again').to.equal(cheap);
   });
 
-  it('under cost decides between equal prices', () => {
+  it('decides under cost between equal prices', () => {
     const { set } = open(four);
     const byCost = SESSIONS.map((session) => orderOf(set, session, { strategy: bySessionCost })[0]);
     expect(byCost).to.deep.equal(homesOf(set));

@@ -18,7 +18,7 @@ import { sampleModelRequest } from '../../support/request-sample';
 
 const BROKEN = { outcome: 'reset', status: undefined, verdict: 'next', retryAfterMs: undefined } as const;
 
-describe('a choice', () => {
+describe('the choice of candidates', () => {
   let nowMs: number;
   let health: UpstreamHealth;
   let candidates: readonly Candidate[];
@@ -47,25 +47,25 @@ describe('a choice', () => {
   };
   const answerAll = () => [answer('a', 100), answer('b', 200), answer('c', 300)];
 
-  it('leaves out who is ejected', () => {
+  it('excludes an ejected upstream', () => {
     answerAll();
     eject('a');
     expect(namesOf(choose(set, input()))).to.deep.equal(['b', 'c']);
   });
 
-  it('never leaves out the last candidate: when all are ejected the most reliable is asked first', () => {
+  it('never excludes the last candidate: when all are ejected the most reliable comes first', () => {
     for (const name of ['a', 'b', 'c']) eject(name);
     health.failed(at('a'), BROKEN);
     expect(namesOf(choose(set, input())).at(-1)).to.equal('a');
     expect(namesOf(choose(set, input()))).to.have.length(3);
   });
 
-  it('leaves out who was taken out by an operator, even the last one', () => {
+  it('excludes an upstream that an operator disabled, even the last one', () => {
     for (const name of ['a', 'b', 'c']) health.disable(name);
     expect(namesOf(choose(set, input()))).to.deep.equal([]);
   });
 
-  it('asks an ejected one with one call when its time is over, and only with one', () => {
+  it('sends one probe to an ejected upstream when its time is over, and no more than one', () => {
     answerAll();
     eject('c');
     nowMs += 30_000;
@@ -75,7 +75,7 @@ describe('a choice', () => {
     expect(namesOf(choose(set, input()))).to.deep.equal(['a', 'b']);
   });
 
-  it('lets the call that probes go on to the others when all of them are ejected', () => {
+  it('lets the probe fail over to the other upstreams when all are ejected', () => {
     answerAll();
     eject('a');
     nowMs += 20_000;
@@ -86,13 +86,13 @@ describe('a choice', () => {
     expect(choice.asks).to.equal(set.gauges[0]);
   });
 
-  it('puts who asked for time behind all others', () => {
+  it('ranks an upstream with a Retry-After last', () => {
     answerAll();
     health.failed(at('a'), { ...BROKEN, outcome: 'status', status: 429, retryAfterMs: 5_000 });
     expect(namesOf(choose(set, input()))).to.deep.equal(['b', 'c', 'a']);
   });
 
-  it('puts what a rollout adds first, unless it is ejected or rests, for sessions too', () => {
+  it('ranks the candidate of a rollout first, even for sessions, unless it is ejected or rate limited', () => {
     answerAll();
     const first = openCandidateSet(candidates, health, ['c']);
     for (const session of [undefined, 1, 2, 3]) expect(namesOf(choose(first, input({ session })))[0]).to.equal('c');
@@ -100,7 +100,7 @@ describe('a choice', () => {
     expect(namesOf(choose(first, input()))).to.deep.equal(['a', 'b', 'c']);
   });
 
-  it('draws between equals', () => {
+  it('draws between equal candidates', () => {
     for (const name of ['a', 'b', 'c']) answer(name, 100);
     const draws = [0.1, 0.9, 0.5];
     const random = () => draws.shift() ?? 0;
@@ -111,7 +111,7 @@ describe('a choice', () => {
     { weights: [1, 1, 1, 1], last: 1 / 4 },
     { weights: [3, 1, 1, 1], last: (3 / 6) * (2 / 5) * (1 / 4) },
   ]) {
-    it(`gives equals of weights ${weights} their share when chance decides`, () => {
+    it(`gives equal candidates of weights ${weights} their share of the draws`, () => {
       const equals = weights.map((weight, index) => sampleCandidate(`u${index}`, { upstream: { weight } }));
       for (const each of equals) health.answered(each, { ms: 100, stream: true });
       const all = openCandidateSet(equals, health);
@@ -119,7 +119,7 @@ describe('a choice', () => {
       expect(orders.every((order) => new Set(order).size === 4)).to.equal(true);
       const share = (index: number, place: number) => orders.filter((order) => order[place] === index).length / 6_000;
       const sum = weights.reduce((total, weight) => total + weight, 0);
-      // Five standard deviations at least.
+      // Allows at least five standard deviations.
       for (const [index, weight] of weights.entries()) expect(share(index, 0)).to.be.closeTo(weight / sum, 0.033);
       expect(share(0, 3)).to.be.closeTo(last, 0.029);
     });
@@ -135,8 +135,8 @@ describe('a choice', () => {
     expect(new Set(namesOf(choice, all)).size).to.equal(60);
   });
 
-  describe('explores', () => {
-    it('who was slow, when nobody has measured it for a while', () => {
+  describe('when it explores', () => {
+    it('chooses a slow upstream that was not measured for a while', () => {
       answerAll();
       const exploration = new Exploration();
       expect(namesOf(exploration.explore(choose(set, input()), set, input()))[0]).to.equal('a');
@@ -145,7 +145,7 @@ describe('a choice', () => {
       expect(namesOf(exploration.explore(choose(set, input()), set, input()))).to.deep.equal(['b', 'a', 'c']);
     });
 
-    it('and looks for somebody ten times a second at most, streams and whole answers apart', () => {
+    it('does so at most ten times a second, separately for streams and whole answers', () => {
       answerAll();
       for (const name of ['a', 'b', 'c']) health.answered(at(name), { ms: 100, stream: false });
       const exploration = new Exploration();
@@ -168,7 +168,7 @@ describe('a choice', () => {
       expect([look('stream'), look('stream')]).to.deep.equal([true, false]);
     });
 
-    it('with one call in twenty', () => {
+    it('uses one call in twenty', () => {
       const exploration = new Exploration();
       answerAll();
       let explored = 0;
@@ -180,7 +180,7 @@ describe('a choice', () => {
       expect(explored).to.be.within(9, 11);
     });
 
-    it('nobody of a lower tier under quality', () => {
+    it('uses no upstream of a lower tier under quality', () => {
       const official = sampleCandidate('official', { upstream: { tier: 'official' } });
       const both = [official, at('b')];
       const two = openCandidateSet(both, health);

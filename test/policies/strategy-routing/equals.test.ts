@@ -14,18 +14,18 @@ interface Sharing {
   readonly strategy: Strategy;
   readonly seed: number;
   readonly weights: readonly number[];
-  /** What an answer takes at most and at least, of every upstream. */
+  /** The longest and the shortest time of an answer, for every upstream. */
   readonly ms: number;
   readonly scatter: number;
-  /** Of each upstream, as a multiple of `ms`. */
+  /** The factor of each upstream on `ms`. */
   readonly slower?: readonly number[];
-  /** How many times as long one answer in a hundred takes. */
+  /** How many times longer one answer in a hundred takes. */
   readonly stall?: number;
 }
 
 const CALLS = 500;
 
-/** The share of the calls that each upstream was the first choice of. */
+/** Returns the share of the calls for which each upstream was the first choice. */
 function sharesOf({ strategy, seed, weights, ms, scatter, slower = [], stall = 1 }: Sharing): number[] {
   const { below } = seeded(seed);
   const random = () => below(2 ** 30) / 2 ** 30;
@@ -47,7 +47,7 @@ function sharesOf({ strategy, seed, weights, ms, scatter, slower = [], stall = 1
     if (asks !== undefined) health.asked(asks);
     const first = order[0] ?? 0;
     counts[first] = (counts[first] ?? 0) + 1;
-    // Mostly near the middle, now and then three times as long.
+    // Times are mostly near the middle; one in a hundred stalls.
     const stalled = random() < 0.01 ? stall : 1;
     const took = stalled * ms * (slower[first] ?? 1) * (1 + scatter * (random() - 0.5) + (random() < 0.03 ? 2 : 0));
     health.answered(candidates[first] ?? sampleCandidate('none'), { ms: took, stream: true });
@@ -55,9 +55,9 @@ function sharesOf({ strategy, seed, weights, ms, scatter, slower = [], stall = 1
   return counts.map((count) => count / CALLS);
 }
 
-describe('Upstreams that are equally good', () => {
+describe('upstreams that are equally good', () => {
   for (const [name, strategy] of Object.entries({ quality: byQuality, speed: bySpeed })) {
-    it(`share the calls by half under ${name}, however long answers take and scatter`, () => {
+    it(`share the calls equally under ${name}, however long answers take and vary`, () => {
       void fc.assert(
         fc.property(
           fc.nat(1e9),
@@ -72,7 +72,7 @@ describe('Upstreams that are equally good', () => {
       );
     });
 
-    it(`share the calls under ${name} although an answer of either stalls now and then`, () => {
+    it(`share the calls under ${name} even if an answer of either stalls now and then`, () => {
       void fc.assert(
         fc.property(fc.nat(1e9), fc.constantFrom(10, 100), (seed, stall) => {
           const [first] = sharesOf({ strategy, seed, weights: [1, 1], ms: 5, scatter: 0.4, stall });
@@ -92,7 +92,7 @@ describe('Upstreams that are equally good', () => {
       );
     });
 
-    it(`are no equals under ${name} when one takes twice as long`, () => {
+    it(`are not equal under ${name} if one takes twice as long`, () => {
       void fc.assert(
         fc.property(fc.nat(1e9), (seed) => {
           const [quick] = sharesOf({ strategy, seed, weights: [1, 1], ms: 300, scatter: 0.4, slower: [1, 2] });

@@ -11,7 +11,7 @@ import type { Strategy } from '../../../policies/strategy-routing/strategies/str
 import { sampleCandidate, samplePrice } from '../../support/catalog-samples';
 import { sampleModelRequest } from '../../support/request-sample';
 
-/** How an upstream of the simulation is at a moment. */
+/** The simulated state of an upstream at a moment. */
 interface Truth {
   readonly firstTokenMs: number;
   readonly failureRate: number;
@@ -21,20 +21,20 @@ interface Truth {
 interface Simulation {
   readonly strategy: Strategy;
   readonly candidates: readonly Candidate[];
-  /** The truth at a second of the simulation. */
+  /** Returns the state at a second of the simulation. */
   truth(upstream: string, second: number): Truth;
-  /** What a call is worth there, in the strategy's own unit: the lower the better. */
+  /** Returns the cost of a call in the strategy's own unit: the lower the better. */
   loss(candidate: Candidate, truth: Truth): number;
   readonly callsPerSecond: number;
   readonly seconds: number;
-  /** Seconds at which the truth changes; the half minute after each is for finding out. */
+  /** The seconds at which the state changes. The half minute after each is for adapting. */
   readonly changes: readonly number[];
 }
 
 const STEADY: Truth = { firstTokenMs: 300, failureRate: 0, outputTokens: 200 };
 const INPUT_TOKENS = 4_000;
 
-/** A sequence that looks random and is the same every time. */
+/** Makes a pseudorandom sequence that is the same every time. */
 function seeded(seed: number): () => number {
   let state = seed;
   return () => {
@@ -43,7 +43,7 @@ function seeded(seed: number): () => number {
   };
 }
 
-/** Regret: how much worse than with the best choice of every moment, as a share; in all, and once there was time to find out. */
+/** Returns the regret: how much worse than the best choice of every moment, as a share; in total, and without the time for adapting. */
 function simulate(simulation: Simulation): { regret: number; settledRegret: number } {
   const { strategy, candidates, callsPerSecond, seconds, changes } = simulation;
   const random = seeded(7);
@@ -86,7 +86,7 @@ function simulate(simulation: Simulation): { regret: number; settledRegret: numb
       health.failed(chosen, { outcome: 'reset', status: undefined, verdict: 'next', retryAfterMs: undefined });
       return;
     }
-    // Times scatter: mostly near the middle, now and then twice as long.
+    // Times vary: mostly near the middle, now and then twice as long.
     const scatter = 0.7 + random() * 0.5 + (random() < 0.05 ? 1 : 0);
     health.answered(chosen, { ms: truth.firstTokenMs * scatter, stream: true });
     const usage = usageOf({ input: INPUT_TOKENS, output: truth.outputTokens });
@@ -102,16 +102,16 @@ function pick(health: UpstreamHealth): Omit<RankingInput['asked'], 'request'> {
 const report = (name: string, { regret, settledRegret }: { regret: number; settledRegret: number }) =>
   console.log(`      ${name}: regret ${(regret * 100).toFixed(1)} %, settled ${(settledRegret * 100).toFixed(1)} %`);
 
-describe('on upstreams that drift', () => {
+describe('strategies on upstreams that change', () => {
   const five = ['a', 'b', 'c', 'd', 'e'];
   const changes = [0, 120, 240, 360, 480];
   const phase = (second: number) => changes.findLastIndex((change) => second >= change);
 
-  it('speed follows the one that is quickest now', () => {
+  it('`speed` follows the upstream that is quickest now', () => {
     const outcome = simulate({
       strategy: bySpeed,
       candidates: five.map((name) => sampleCandidate(name)),
-      // Another one is the quickest in each phase; the others are 1.5 to 3 times as slow.
+      // Another upstream is the quickest in each phase; the others are 1.5 to 3 times as slow.
       truth: (name, second) => ({
         ...STEADY,
         firstTokenMs: [200, 300, 400, 500, 600][(five.indexOf(name) + phase(second) * 2) % 5] ?? 0,
@@ -126,11 +126,11 @@ describe('on upstreams that drift', () => {
     expect(outcome.regret).to.be.lessThan(0.2);
   });
 
-  it('quality leaves the one that begins to fail, and comes back when it has recovered', () => {
+  it('`quality` leaves an upstream that begins to fail, and returns when it has recovered', () => {
     const outcome = simulate({
       strategy: byQuality,
       candidates: five.map((name) => sampleCandidate(name)),
-      // Two of five fail half of their calls in each phase.
+      // Two of five upstreams fail half of their calls in each phase.
       truth: (name, second) => ({
         ...STEADY,
         failureRate: (five.indexOf(name) + phase(second)) % 5 < 2 ? 0.5 : 0.001,
@@ -145,7 +145,7 @@ describe('on upstreams that drift', () => {
     expect(outcome.regret).to.be.lessThan(0.05);
   });
 
-  it('cost learns from the answers which prices matter', () => {
+  it('`cost` learns from the answers which prices matter', () => {
     const prices = { a: [300, 1_500], b: [260, 1_900], c: [400, 1_400] } as const;
     const priceOf = (name: string) => prices[name as keyof typeof prices];
     const outcome = simulate({
@@ -154,7 +154,7 @@ describe('on upstreams that drift', () => {
         const [input, output] = priceOf(name);
         return sampleCandidate(name, { model: { price: samplePrice(BigInt(input), BigInt(output)) } });
       }),
-      // b is the cheapest for short answers, a for long ones; calls allow 4,000 tokens all the time.
+      // b is the cheapest for short answers, a for long ones. Calls allow 4,000 tokens throughout.
       truth: (_name, second) => ({ ...STEADY, outputTokens: second < 240 ? 200 : 3_000 }),
       loss: ({ upstream: { name } }, { outputTokens }) => {
         const [input, output] = priceOf(name);

@@ -26,7 +26,7 @@ const facts = (known: Partial<CandidateFacts>): CandidateFacts => ({
 
 const NOTHING_SEEN = { outputTokens: undefined, inputShare: 1, sessionReadShare: 0 };
 
-/** The names of the samples, best first. */
+/** Returns the names of the samples, best first. */
 function ranked(
   strategy: Strategy,
   samples: Readonly<Record<string, Sample>>,
@@ -52,7 +52,7 @@ const priced = (inputE8: bigint, outputE8: bigint, rest: Partial<ModelEntry> = {
 const ASKED: Asked = { request: sampleModelRequest(), ...NOTHING_SEEN };
 
 describe('the strategy quality', () => {
-  it('asks official sources first, then those of a high SLA, then the others', () => {
+  it('ranks official sources first, then those with a high SLA, then the others', () => {
     expect(ranked(byQuality, { c: {}, b: { tier: 'high-sla' }, a: { tier: 'official' } })).to.deep.equal([
       'a',
       'b',
@@ -60,13 +60,13 @@ describe('the strategy quality', () => {
     ]);
   });
 
-  it('asks a better tier first even when it is slower and less reliable', () => {
+  it('ranks a better tier first even if it is slower and less reliable', () => {
     expect(
       ranked(byQuality, { b: { latencyMs: 1 }, a: { tier: 'official', latencyMs: 900, failureRate: 0.9 } }),
     ).to.deep.equal(['a', 'b']);
   });
 
-  it('asks the more reliable of one tier first, then the quicker', () => {
+  it('ranks the more reliable candidate of a tier first, then the quicker one', () => {
     const samples = {
       c: { failureRate: 0.1, latencyMs: 1 },
       b: { latencyMs: 200 },
@@ -75,7 +75,7 @@ describe('the strategy quality', () => {
     expect(ranked(byQuality, samples)).to.deep.equal(['a', 'b', 'c']);
   });
 
-  it('has as much noise as lies between times of which one is half as long again', () => {
+  it('has enough noise to draw between times that differ by half', () => {
     const [quick, slow] = [facts({ latencyMs: 100, failureRate: 0.04 }), facts({ latencyMs: 149 })];
     const apart =
       byQuality.score(sampleCandidate('a'), slow, ASKED) - byQuality.score(sampleCandidate('b'), quick, ASKED);
@@ -87,29 +87,29 @@ describe('the strategy quality', () => {
     expect(noise(80)).to.be.above(noise(10));
   });
 
-  it('asks who is untried before the others of the same class, but not while somebody finds out', () => {
+  it('ranks an untried candidate first in its class, unless another call is already trying it', () => {
     expect(ranked(byQuality, { b: { latencyMs: 1 }, a: {} })).to.deep.equal(['a', 'b']);
     expect(ranked(byQuality, { b: { isBeingTried: true }, a: { latencyMs: 9_000 } })).to.deep.equal(['a', 'b']);
   });
 });
 
 describe('the strategy speed', () => {
-  it('asks the quickest first, whatever its tier', () => {
+  it('ranks the quickest candidate first, whatever its tier', () => {
     expect(ranked(bySpeed, { b: { tier: 'official', latencyMs: 300 }, a: { latencyMs: 200 } })).to.deep.equal([
       'a',
       'b',
     ]);
   });
 
-  it('tries those first of whom nothing is known', () => {
+  it('ranks candidates without any measurement first', () => {
     expect(ranked(bySpeed, { b: { latencyMs: 1 }, a: {} })).to.deep.equal(['a', 'b']);
   });
 
-  it('tries nobody twice at the same time', () => {
+  it('never tries an unmeasured candidate with two calls at once', () => {
     expect(ranked(bySpeed, { b: { isBeingTried: true }, a: { latencyMs: 60_000 } })).to.deep.equal(['a', 'b']);
   });
 
-  it('counts that an attempt that fails was for nothing', () => {
+  it('counts the time that a failed attempt wastes', () => {
     expect(ranked(bySpeed, { b: { latencyMs: 100, failureRate: 0.5 }, a: { latencyMs: 150 } })).to.deep.equal([
       'a',
       'b',
@@ -117,14 +117,14 @@ describe('the strategy speed', () => {
   });
 });
 
-describe('the strategies', () => {
-  it('have no noise while nothing was measured: an untried candidate equals no other', () => {
+describe('every strategy', () => {
+  it('has no noise before the first measurement: an untried candidate equals no other', () => {
     for (const strategy of [byQuality, bySpeed, byCost]) expect(strategy.noise(facts({}))).to.equal(0);
   });
 });
 
 describe('the strategy cost', () => {
-  it('asks the cheapest for this very call first', () => {
+  it('ranks the cheapest candidate for the call first', () => {
     const samples = { 'cheap-input': priced(1n, 900_000_000n), 'cheap-output': priced(100_000_000n, 1n) };
     const long = sampleModelRequest({ inputTokensEstimate: 100_000, maxOutputTokens: 1 });
     const talkative = sampleModelRequest({ inputTokensEstimate: 1, maxOutputTokens: 8_000 });
@@ -132,7 +132,7 @@ describe('the strategy cost', () => {
     expect(ranked(byCost, samples, { request: talkative })[0]).to.equal('cheap-output');
   });
 
-  it("counts with the model's own estimate when the call names no limit", () => {
+  it("uses the model's own estimate if the call sets no limit", () => {
     const samples = {
       b: priced(1n, 100_000_000n, { estimatedMaxTokens: 4_000 }),
       a: priced(1n, 200_000_000n, { estimatedMaxTokens: 100 }),
@@ -140,14 +140,14 @@ describe('the strategy cost', () => {
     expect(ranked(byCost, samples)).to.deep.equal(['a', 'b']);
   });
 
-  it('counts with the dearer tier when the input is above its threshold', () => {
+  it('uses the dearer price if the input is above its threshold', () => {
     const above = { ...samplePrice(900_000_000n, 1n), tokens: 500 };
     const samples = { b: { model: { price: samplePrice(1n, 1n, { above }) } }, a: priced(100_000_000n, 1n) };
     expect(ranked(byCost, samples, { request: sampleModelRequest({ inputTokensEstimate: 501 }) })[0]).to.equal('a');
     expect(ranked(byCost, samples, { request: sampleModelRequest({ inputTokensEstimate: 500 }) })[0]).to.equal('b');
   });
 
-  it('counts with as many output tokens as answers have lately, not with all that are allowed', () => {
+  it('expects the output tokens of recent answers, not all that the call allows', () => {
     const samples = { 'cheap-input': priced(100n, 900_000n), 'cheap-output': priced(1_000_000n, 100n) };
     const request = sampleModelRequest({ inputTokensEstimate: 1_000, maxOutputTokens: 8_000 });
     expect(ranked(byCost, samples, { request })[0]).to.equal('cheap-output');
@@ -155,18 +155,18 @@ describe('the strategy cost', () => {
     expect(ranked(byCost, samples, { request, outputTokens: 9_999_999 })[0]).to.equal('cheap-output');
   });
 
-  it('counts the share of the input that comes from a cache at its own price', () => {
+  it('prices the cached share of the input at the cache price', () => {
     const cached = { model: { price: samplePrice(1_000n, 0n, { cacheRead: 100n }) }, cacheReadShare: 0.9 };
     expect(ranked(byCost, { b: priced(500n, 0n), a: cached })).to.deep.equal(['a', 'b']);
     expect(ranked(byCost, { b: priced(500n, 0n), a: { ...cached, cacheReadShare: 0.1 } })).to.deep.equal(['b', 'a']);
   });
 
-  it('holds equal prices for a tie', () => {
+  it('treats equal prices as a tie', () => {
     expect(ranked(byCost, { a: {}, b: {} })).to.deep.equal(['a', 'b']);
     expect(ranked(byCost, { b: {}, a: {} })).to.deep.equal(['b', 'a']);
   });
 
-  it('prices a session at each candidate as if it stayed there, whatever each one read lately', () => {
+  it('prices a session at each candidate as if it stayed there, whatever each has cached lately', () => {
     const price = (input: bigint) => ({ price: samplePrice(input, 0n, { cacheRead: input / 10n }) });
     for (const [dear, cheap] of [
       [0.9, 0.5],
@@ -181,7 +181,7 @@ describe('the strategy cost', () => {
     }
   });
 
-  it('counts what sessions read from caches at its own price', () => {
+  it('prices the tokens that sessions read from a cache at the cache price', () => {
     const samples = {
       'cheap-input': { model: { price: samplePrice(500n, 0n, { cacheRead: 400n }) } },
       'cheap-cache': { model: { price: samplePrice(1_000n, 0n, { cacheRead: 100n }) } },
@@ -190,7 +190,7 @@ describe('the strategy cost', () => {
     expect(ranked(bySessionCost, samples, { sessionReadShare: 0.1 })[0]).to.equal('cheap-input');
   });
 
-  it('expects nothing of the cache of an upstream where sessions never read from it', () => {
+  it('expects no cache reads at an upstream that sessions never read from', () => {
     const price = (input: bigint) => ({ price: samplePrice(input, 0n, { cacheRead: input / 10n }) });
     const samples = {
       cheap: { model: price(900n), sessionReadShare: 0 },

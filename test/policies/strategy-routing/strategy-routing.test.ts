@@ -13,7 +13,7 @@ interface Asked {
   readonly model: string;
   readonly protocol?: 'messages' | 'chat';
   readonly allowedModels?: readonly string[];
-  /** The key's list as the ledger has it, where the node's copy is older. */
+  /** The key's list in the ledger, if the node's copy is older. */
   readonly allowedNow?: readonly string[];
   readonly settings?: { strategy?: 'quality' | 'speed' | 'cost'; upstreams?: readonly string[]; affinity?: boolean };
   readonly health?: UpstreamHealth;
@@ -64,13 +64,13 @@ const off = { disabled: 'KEY is not set' };
 describe('strategy-routing', () => {
   const two = [sampleUpstream('b', [sampleModel('m')]), sampleUpstream('a', [sampleModel('m')], { tier: 'official' })];
 
-  it('gives all candidates, best first, and writes the facts down', async () => {
+  it('returns all candidates, best first, and records the ranking inputs', async () => {
     const { names, call } = await route(two, { model: 'M' });
     expect(names).to.deep.equal(['a', 'b']);
     expect(call.facts).to.include({ strategy: 'quality', model: 'm' });
   });
 
-  it('asks only the upstreams its setting names', async () => {
+  it('considers only the upstreams in its settings', async () => {
     expect((await route(two, { model: 'm', settings: { upstreams: ['b'] } })).names).to.deep.equal(['b']);
   });
 
@@ -85,7 +85,7 @@ describe('strategy-routing', () => {
     expect(heavyFirst).to.be.within(400, 490);
   });
 
-  it('asks one upstream for all calls of a session, and shares out calls without a session', async () => {
+  it('sends all calls of a session to one upstream, and distributes calls without a session', async () => {
     const names = ['a', 'b', 'c', 'd', 'e'];
     const upstreams = names.map((name) => sampleUpstream(name, [sampleModel('m')]));
     const health = new UpstreamHealth();
@@ -106,7 +106,7 @@ describe('strategy-routing', () => {
     expect((await firstsOf(60, without)).size).to.be.greaterThan(1);
   });
 
-  it('lets the next call find out about an upstream when this one is refused before it has asked', async () => {
+  it('lets the next call probe an upstream when this one is refused before it was sent', async () => {
     let nowMs = 0;
     const health = new UpstreamHealth({ now: () => nowMs });
     health.upstream('a').ejection.putOut(1_000, nowMs);
@@ -128,18 +128,18 @@ describe('strategy-routing', () => {
     expect(error.options.param).to.equal('model');
   });
 
-  it('shows no more than the beginning of a very long name', async () => {
+  it('shows only the beginning of a very long name', async () => {
     expect((await refusal(two, { model: 'x'.repeat(9_999) })).message.length).to.be.lessThan(200);
   });
 
-  it('refuses an ambiguous name and lists what it can mean', async () => {
+  it('refuses an ambiguous name and lists its meanings', async () => {
     const snapshots = [sampleUpstream('a', [sampleModel('m-20250101'), sampleModel('m-20251101')])];
     const error = await refusal(snapshots, { model: 'm' });
     expect(error.code).to.equal('MODEL_AMBIGUOUS');
     expect(error.options.details).to.deep.equal({ models: ['m-20250101', 'm-20251101'] });
   });
 
-  it('says where a model is served that does not speak the protocol', async () => {
+  it('names the protocols of a model that is not served in this one', async () => {
     const error = await refusal([sampleUpstream('a', [sampleModel('m')], chatOnly)], { model: 'm' });
     expect(error.code).to.equal('MODEL_NOT_SUPPORTED');
     expect(error.message).to.contain('/v1/chat/completions');
@@ -147,7 +147,7 @@ describe('strategy-routing', () => {
     expect((await refusal(untranslated, { model: 'm', protocol: 'chat' })).message).to.contain('/v1/messages');
   });
 
-  it('says why, when every upstream of the model is disabled', async () => {
+  it('explains why every upstream of the model is disabled', async () => {
     const error = await refusal([sampleUpstream('a', [sampleModel('m')], off)], { model: 'm' });
     expect(error.code).to.equal('ALL_PROVIDERS_FAILED');
     expect(error.options.details).to.deep.equal({
@@ -155,16 +155,16 @@ describe('strategy-routing', () => {
     });
   });
 
-  it('refuses a model that is not on the list of the key', async () => {
+  it("refuses a model that is not on the key's list", async () => {
     expect((await refusal(two, { model: 'm', allowedModels: ['n'] })).code).to.equal('MODEL_NOT_ALLOWED');
     expect((await route(two, { model: 'm', allowedModels: ['v/M'] })).names).to.have.length(2);
   });
 
-  it("takes a model that was added to the key's list a moment ago", async () => {
+  it("accepts a model that was added to the key's list a moment ago", async () => {
     expect((await route(two, { model: 'm', allowedModels: ['n'], allowedNow: ['n', 'm'] })).names).to.have.length(2);
   });
 
-  it('refuses one snapshot to a key that may call the other', async () => {
+  it('refuses one snapshot to a key that may use the other', async () => {
     const snapshots = [sampleUpstream('a', [sampleModel('m-20250101'), sampleModel('m-20251101')])];
     const error = await refusal(snapshots, { model: 'm-20251101', allowedModels: ['m-20250101'] });
     expect(error.code).to.equal('MODEL_NOT_ALLOWED');

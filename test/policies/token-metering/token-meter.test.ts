@@ -18,13 +18,13 @@ function usage(inputTokens: number | undefined, outputTokens: number | undefined
   return usageOf({ input: inputTokens, output: outputTokens, ...more });
 }
 
-/** Input and output of all passes. */
+/** Returns input and output of all passes. */
 function totals(used: Usage): readonly (number | undefined)[] {
   return [totalInputTokens(used), outputTokens(used)];
 }
 
-describe('the meter', () => {
-  it('charges what was reported, the first event and the last put together', () => {
+describe('the token meter', () => {
+  it('charges the reported usage, from the first and the last event together', () => {
     const made = meter();
     made.note({ usage: usage(10, undefined, { cacheRead: 3, cacheWrite: 0, cacheWrite1h: 7 }) });
     made.note({ content: true, contentBytes: 400 });
@@ -47,7 +47,7 @@ describe('the meter', () => {
     ['true', true],
   ];
   for (const [name, value] of UNUSABLE) {
-    it(`counts instead when the output count is ${name}, in either protocol, streamed or not`, () => {
+    it(`counts the output itself if the reported count is ${name}, in either protocol, streamed or not`, () => {
       const inMessages = { input_tokens: 10, output_tokens: value };
       const inChat = { prompt_tokens: 10, completion_tokens: value };
       const readings = [inMessages, inChat].flatMap((reported, index) => {
@@ -70,14 +70,14 @@ describe('the meter', () => {
       }
     });
 
-    it(`takes the estimate, within the context, when the input count is ${name}`, () => {
+    it(`uses the estimate, within the context, if the reported input count is ${name}`, () => {
       const made = meter();
       made.noteBody(messages.readBody({ usage: { input_tokens: value, output_tokens: 20 } }).usage, 8);
       assert.deepEqual(made.read(), { billing: 'estimated', isEstimate: true, usage: usage(1_000, 2) });
     });
   }
 
-  it('counts instead when an adapter of another maker passes nonsense on', () => {
+  it('counts itself if an adapter of a plugin returns invalid numbers', () => {
     for (const count of [Number.NaN, -5, 0.5, Number.POSITIVE_INFINITY]) {
       for (const nonsense of [usage(10, count), usage(count, 10), usage(10, 10, { cacheRead: count })]) {
         const made = meter();
@@ -90,13 +90,13 @@ describe('the meter', () => {
     }
   });
 
-  it('takes every count as it is reported, also one above what the model can do: the hold bounds the charge', () => {
+  it("accepts every valid count, even above the model's limits, because the hold bounds the charge", () => {
     const made = meter();
     made.noteBody(usage(1_101, 1_000_000), 4);
     assert.deepEqual(made.read(), { isEstimate: false, billing: 'actual', usage: usage(1_101, 1_000_000) });
   });
 
-  it('charges the output relayed so far when an answer is broken off', () => {
+  it('charges the output relayed so far when an answer is cut off', () => {
     const made = meter();
     made.note({ usage: usage(10, undefined) });
     for (let index = 0; index < 3; index += 1) made.note({ content: true, contentBytes: 3 });
@@ -109,7 +109,7 @@ describe('the meter', () => {
     assert.equal(outputTokens(made.readPartial().usage), 1e9);
   });
 
-  it('adds hidden tokens to the output that was relayed, not to the output that was reported', () => {
+  it('adds hidden tokens to relayed output, but not to reported output', () => {
     const made = meter();
     made.note({ usage: usage(10, undefined), contentBytes: 8 });
     assert.equal(outputTokens(made.readPartial(500).usage), 502);
@@ -118,17 +118,17 @@ describe('the meter', () => {
     assert.equal(outputTokens(made.readPartial(700).usage), 702);
   });
 
-  it('forgets an attempt when the next begins', () => {
+  it('discards an attempt when the next begins', () => {
     const made = meter();
     made.note({ usage: usage(10, 20), contentBytes: 100 });
     made.begin(CANDIDATE);
     assert.deepEqual(made.read(), { billing: 'estimated', isEstimate: true, usage: usage(1_000, 0) });
   });
 
-  describe('of an answer that another candidate goes on with', () => {
+  describe('of an answer that another candidate continues', () => {
     const OTHER = { model: { context: 1_000, maxOutput: 100 } } as Candidate;
 
-    it('has the input as the first reported it, what was relayed of both, and what the second reports', () => {
+    it('charges the input that the first reported, the relayed output of the first, and the reported output of the second', () => {
       const made = meter();
       made.note({ usage: usage(10, undefined, { cacheRead: 4 }) });
       made.note({ content: true, contentBytes: 14 });
@@ -145,7 +145,7 @@ describe('the meter', () => {
       });
     });
 
-    it('has the input as the second reports it, less what had been said, where the first did not come to it', () => {
+    it('charges the input that the second reports, less the prefilled text, if the first reported none', () => {
       const made = meter();
       made.note({ content: true, contentBytes: 14 });
       made.goOn(OTHER);
@@ -158,7 +158,7 @@ describe('the meter', () => {
       assert.equal(tokensOf(made.readPartial().usage, ['input']), 10);
     });
 
-    it('has no input below zero, when more had been said than the second counts', () => {
+    it('charges no negative input if the prefilled text is longer than the second counts', () => {
       const made = meter();
       made.note({ content: true, contentBytes: 100 });
       made.goOn(OTHER);
@@ -166,7 +166,7 @@ describe('the meter', () => {
       assert.equal(tokensOf(made.read().usage, ['input']), 0);
     });
 
-    it('has an estimate where nobody reports anything, and all of it when the client leaves', () => {
+    it('charges an estimate if neither reports usage, and all of it if the client disconnects', () => {
       const made = meter();
       made.note({ content: true, contentBytes: 14 });
       made.goOn(OTHER);
@@ -176,7 +176,7 @@ describe('the meter', () => {
       assert.deepEqual(totals(made.readPartial().usage), [1_000, 6]);
     });
 
-    it('counts three as it counts two', () => {
+    it('counts three candidates like two', () => {
       const made = meter();
       made.note({ usage: usage(10, undefined) });
       for (const next of [OTHER, CANDIDATE]) {

@@ -13,7 +13,7 @@ import { rejection } from '../../support/rejection';
 import { until } from '../../support/until';
 import { assertIncludes, instead } from '../ledger/ledger-fixture';
 
-describe('a change whose process ended between the two stores', () => {
+describe('a change whose process ended between Postgres and the ledger', () => {
   let test: TestDatabase;
   let database: Knex;
   let ledger: MemoryLedger;
@@ -31,7 +31,7 @@ describe('a change whose process ended between the two stores', () => {
   });
 
   const away = () => Promise.reject(new LedgerUnavailable('its process ended'));
-  /** Writes its rows, and never tells the ledger. */
+  /** Writes rows to the database but never calls the ledger. */
   const ending = () => ({ database, ledger: instead(ledger, { credit: away, setKey: away, setAccount: away }) });
   const whole = () => ({ database, ledger });
   const sweepUntil = async (what: string, condition: () => Promise<boolean>) => {
@@ -39,7 +39,7 @@ describe('a change whose process ended between the two stores', () => {
     await until(what, condition).finally(() => sweeper.stop());
   };
 
-  it('of a key or an account is brought to the ledger by another', async () => {
+  it('of a key or an account is sent to the ledger by another process', async () => {
     const account = await createAccount(whole(), { name: 'an account' }, 'test');
     const { key } = await createKey(whole(), account.id, { name: 'a key', allowedModels: undefined }, 'test');
     const payer = { accountId: account.id, keyId: key.id };
@@ -54,7 +54,7 @@ describe('a change whose process ended between the two stores', () => {
     await sweepUntil('it is revoked', async () => (await ledger.readKey(payer))?.status === 'revoked');
   });
 
-  it('of a credit is brought to the ledger once, also when it is repeated long after', async () => {
+  it('of a credit is sent to the ledger once, even if it is repeated long after', async () => {
     let now = Date.now();
     ledger = new MemoryLedger({ now: () => now });
     await ledger.open();

@@ -6,7 +6,7 @@ import { DATABASES, quiet, type TestDatabase } from '../../support/databases';
 import { until } from '../../support/until';
 
 for (const { name, open } of DATABASES) {
-  describe(`objects that vendors keep, in ${name}`, function () {
+  describe(`the register of objects that vendors keep, in ${name}`, function () {
     this.timeout(60_000);
     let test: TestDatabase;
     let database: Knex;
@@ -43,7 +43,7 @@ for (const { name, open } of DATABASES) {
     });
     const count = async () => Number((await database('kept_objects').count<{ count: bigint }[]>())[0]?.count);
 
-    it('are found by their account, by another process too, and by no other account or kind', async () => {
+    it('finds an object for its account, on every process, and for no other account or kind', async () => {
       const [owner, other] = [randomUUID(), randomUUID()];
       await start().add([object(owner, 'c1'), object(owner, 'c2', { inputTokens: undefined })]);
       const elsewhere = start();
@@ -59,7 +59,7 @@ for (const { name, open } of DATABASES) {
       assert.equal(await elsewhere.find(owner, 'thread', 'c1'), undefined);
     });
 
-    it('are stored by SHA-256, without their id', async () => {
+    it('stores an object by the SHA-256 of its id, without the id', async () => {
       await start().add([object(randomUUID(), 'a-secret-id')]);
       const [row] = await database('kept_objects').select<{ hash: Uint8Array }[]>('*');
       assert.equal(
@@ -72,7 +72,7 @@ for (const { name, open } of DATABASES) {
       );
     });
 
-    it('stay with their account when an answer to another one names them', async () => {
+    it('leaves an object with its account when an answer to another account names it', async () => {
       const [owner, other] = [randomUUID(), randomUUID()];
       const objects = start();
       await objects.add([object(owner, 'c1')]);
@@ -85,7 +85,7 @@ for (const { name, open } of DATABASES) {
       assert.notEqual(await objects.find(other, 'container', 'c1'), undefined, 'it may have a new owner then');
     });
 
-    it('have the numbers that were reported last', async () => {
+    it('has the numbers that were reported last', async () => {
       const owner = randomUUID();
       const objects = start();
       await objects.add([object(owner, 'c1')]);
@@ -94,14 +94,14 @@ for (const { name, open } of DATABASES) {
       assert.equal(await count(), 1);
     });
 
-    it('are kept for the days of the vendor and one more', async () => {
+    it("keeps an object for the vendor's days and one more", async () => {
       await start().add([object(randomUUID(), 'c1', { days: 30 })]);
       const [row] = await database('kept_objects').select<{ expires_at: Date }[]>('expires_at');
       const days = ((row?.expires_at.getTime() ?? 0) - Date.now()) / 86_400_000;
       assert.ok(days > 30.9 && days < 31.1, String(days));
     });
 
-    it('have items, which are found by their account, by another process too, and by no other account', async () => {
+    it('finds an item for its account, on every process, and for no other account', async () => {
       const [owner, other] = [randomUUID(), randomUUID()];
       const objects = start();
       await objects.add([
@@ -125,7 +125,7 @@ for (const { name, open } of DATABASES) {
       assert.equal(await count(), 3, 'an answer has one row, however many items it has');
     });
 
-    it('have items that stay with the first account, and end with their object', async () => {
+    it('leaves an item with its first account, and drops it with its object', async () => {
       const [owner, other] = [randomUUID(), randomUUID()];
       const objects = start();
       await objects.add([object(owner, 'r1', { items: ['m1'] })]);
@@ -139,7 +139,7 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual([...(await objects.findItems(other, ['m1'])).keys()], ['m1']);
     });
 
-    it('have items of which the same id at two upstreams is the newer one', async () => {
+    it('has the newer of two items with the same id at two upstreams', async () => {
       const owner = randomUUID();
       const objects = start();
       for (const [id, upstream] of [
@@ -150,7 +150,7 @@ for (const { name, open } of DATABASES) {
       assert.equal((await objects.findItems(owner, ['m1'])).get('m1')?.upstream, 'backing');
     });
 
-    it('give way to newer ones of the same account, the one that was reported longest ago first', async () => {
+    it('drops the object of an account that was reported longest ago when there are too many', async () => {
       const [owner, other] = [randomUUID(), randomUUID()];
       const objects = start({ mostOfAccount: 3 });
       await objects.add([object(other, 'theirs')]);
@@ -162,7 +162,7 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual(there, [true, false, true, true]);
     });
 
-    it('of one account that two nodes write at once are all there', async () => {
+    it('has every object of one account that two nodes write at once', async () => {
       const owner = randomUUID();
       const nodes = [start(), start(), start()];
       await Promise.all(
@@ -171,7 +171,7 @@ for (const { name, open } of DATABASES) {
       await until('all are written', async () => (await count()) === 60);
     });
 
-    it('wait while the database is away, are found meanwhile, and are bounded', async () => {
+    it('queues a limited number of objects while the database is away, and finds them meanwhile', async () => {
       const owner = randomUUID();
       let isAway = true;
       const shaky = new Proxy(database, {

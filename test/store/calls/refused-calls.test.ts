@@ -24,7 +24,7 @@ for (const { name, open } of DATABASES) {
     const countOf = async (accountId: string) =>
       (await test.database('usage_records').where({ account_id: accountId, rid: null, cost_e8: 0 })).length;
 
-    it('are written by themselves, cost nothing and have no reservation', async () => {
+    it('are written without money: they cost nothing and have no reservation', async () => {
       const payer = newPayer();
       const refused = startRefusedCalls({ database: test.database, log: quiet, writeEveryMs: 20 });
       refused.add(usageRecord(payer, { billing: 'released', status: 402, errorCode: 'INSUFFICIENT_BALANCE' }));
@@ -32,7 +32,7 @@ for (const { name, open } of DATABASES) {
       await refused.close();
     });
 
-    it('that wait at the end are written at the end', async () => {
+    it('are written at the end if they still wait', async () => {
       const payer = newPayer();
       const refused = startRefusedCalls({ database: test.database, log: quiet });
       refused.add(usageRecord(payer));
@@ -41,7 +41,7 @@ for (const { name, open } of DATABASES) {
       assert.equal(await countOf(payer.accountId), 2);
     });
 
-    it('learn their reservation when the reserve that was not answered was taken after all', async () => {
+    it('get their reservation if a reserve without an answer was accepted after all', async () => {
       const payer = newPayer();
       const ledger = new MemoryLedger();
       await ledger.open();
@@ -62,7 +62,7 @@ for (const { name, open } of DATABASES) {
       );
     });
 
-    it('are one each for the first five of a key, code and second, and one that counts the others', async () => {
+    it('are one each for the first five of a key, code and second, and one with a count for the rest', async () => {
       const [payer, other] = [newPayer(), newPayer()];
       const refused = startRefusedCalls({ database: test.database, log: quiet, nowMs: () => 0 });
       for (let call = 0; call < 1_000; call += 1) {
@@ -87,7 +87,7 @@ for (const { name, open } of DATABASES) {
       assert.equal((await sumOf())?.calls, 2_000n);
     });
 
-    it('above the bound are dropped and counted, once', async () => {
+    it('are dropped and counted, once, above their bound', async () => {
       const payer = newPayer();
       const lines: string[] = [];
       const log = pino({}, { write: (line: string) => void lines.push(line) });

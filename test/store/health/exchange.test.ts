@@ -10,7 +10,7 @@ import { until } from '../../support/until';
 const candidate = sampleCandidate('acme');
 const BROKEN = { outcome: 'reset', status: undefined, verdict: 'next', retryAfterMs: undefined } as const;
 
-describe('nodes', function () {
+describe('nodes that exchange the health of upstreams', function () {
   this.timeout(30_000);
   let redis: TestRedis;
   const stops: (() => Promise<void>)[] = [];
@@ -46,7 +46,7 @@ describe('nodes', function () {
     for (let call = 0; call < 5; call += 1) health.failed(candidate, BROKEN);
   };
 
-  it('learn of an ejection and of its end from each other, within a second', async () => {
+  it('apply an ejection and its end of each other within a second', async () => {
     const [one, two] = [await node(), await node()];
     await allListen(2);
     eject(one);
@@ -55,7 +55,7 @@ describe('nodes', function () {
     await until('the other asks it again', () => !isOut(two), 1_000);
   });
 
-  it('learn what was observed elsewhere', async () => {
+  it('apply what other nodes observed', async () => {
     const [one, two] = [await node(), await node()];
     await allListen(2);
     one.answered(candidate, { ms: 321, stream: true });
@@ -63,7 +63,7 @@ describe('nodes', function () {
     expect(one.facts('acme').firstTokenMs, 'nobody hears itself').to.equal(321);
   });
 
-  it('that begin later ask who is out', async () => {
+  it('ask for the ejected upstreams when they start', async () => {
     const one = await node();
     await allListen(1);
     eject(one);
@@ -71,7 +71,7 @@ describe('nodes', function () {
     await until('the new one leaves it out', () => isOut(two));
   });
 
-  it('learn it again after Redis was away', async () => {
+  it('apply events again after Redis was away', async () => {
     const [one, two] = [await node(), await node()];
     await allListen(2);
     const client = new Redis(redis.url);
@@ -81,7 +81,7 @@ describe('nodes', function () {
     await until('the other leaves it out', () => isOut(two));
   });
 
-  it('survive what they do not understand', async () => {
+  it('ignore malformed events', async () => {
     const [one, two] = [await node(), await node()];
     await allListen(2);
     const client = new Redis(redis.url);

@@ -26,7 +26,7 @@ import { fundedPayer, instead, keyRequest, reserveRequest, usageRecord } from '.
 import { insertCredit, insertPayer, readChain } from './ledger-rows';
 import { ledgerSuite } from './ledger-suite';
 
-/** What a test has open, closed also when it fails. */
+/** What a test has opened. The hook closes it even if the test fails. */
 const closings: (() => unknown)[] = [];
 const closeAll = async () => {
   for (const close of closings.splice(0).reverse()) await close();
@@ -36,7 +36,7 @@ const openStore = async (url: string): Promise<RedisLedger> => {
   const redis = connectRedis(url, quiet);
   closings.push(() => redis.disconnect());
   await checkRedis(redis);
-  // What is answered counts here, however busy the machine is.
+  // Waits long for answers, because a busy machine must not fail the test.
   if ('commandTimeout' in redis.options) redis.options.commandTimeout = 30_000;
   return new RedisLedger({ redis });
 };
@@ -51,7 +51,7 @@ const openNode = async (url: string) => {
 
 ledgerSuite('with allowances', async () => openNode(await emptyRedis()));
 
-describe('allowances', () => {
+describe('allowances that nodes hold for accounts', () => {
   let url: string;
   let store: RedisLedger;
 
@@ -72,13 +72,13 @@ describe('allowances', () => {
     return outcome;
   };
   const inspect = async ({ accountId, keyId }: Payer) => store.inspect(shardOf(accountId), [accountId], [keyId]);
-  /** What the node has of this key's money, as Redis sees it. */
+  /** Returns the money of this key that the node holds, as Redis has it. */
   const allowanceOf = async (payer: Payer) => (await inspect(payer)).holds.map(({ amountE8 }) => amountE8);
   const warm = async (node: AllowanceLedger, payer: Payer) => {
     const before = (await allowanceOf(payer)).length;
     await call(node, payer);
     await until('the node has an allowance', async () => (await allowanceOf(payer)).length > before);
-    // The answer that Redis has given has also come.
+    // Waits until the node has received the answer of Redis.
     await until('calls are served from it', async () => {
       const request = reserveRequest(payer, 100n);
       await node.reserve(request);
@@ -91,7 +91,7 @@ describe('allowances', () => {
     assert.deepEqual(judgeAccount(payer.accountId, await inspect(payer)), []);
   };
 
-  it('serve a hot key without asking Redis for a call', async () => {
+  it('serve a hot key without asking Redis for each call', async () => {
     const node = await openNode(url);
     const payer = await fundedPayer(store, 1_000_000n);
     await warm(node, payer);
@@ -106,13 +106,13 @@ describe('allowances', () => {
     await intact(payer);
   });
 
-  it('give back at once what a hold was to grow by, if that is refused', async () => {
+  it("return at once the money for a hold's growth that was refused", async () => {
     const [node, other] = [await openNode(url), await openNode(url)];
     const payer = await fundedPayer(store, 10_000n);
     await warm(node, payer);
     const { rid, ...request } = reserveRequest(payer, 100n);
     await node.reserve({ rid, ...request });
-    // The allowance is recalled: each of its changes counts before anybody hears of it.
+    // A recalled allowance must report every change before it is answered.
     assert.equal((await store.reserve(reserveRequest(payer, 20_000n))).outcome, 'insufficient_balance');
     const { outcome } = await node.renew({ ...payer, rid, lifetimeMs: 120_000, amountE8: 20_000n });
     assert.equal(outcome, 'insufficient_balance');
@@ -120,7 +120,7 @@ describe('allowances', () => {
     await intact(payer);
   });
 
-  it('show only what open calls hold as held', async () => {
+  it('report only the holds of open calls as held', async () => {
     const node = await openNode(url);
     const payer = await fundedPayer(store, 1_000_000n);
     await warm(node, payer);
@@ -132,7 +132,7 @@ describe('allowances', () => {
     assert.ok((await allowanceOf(payer)).some((amountE8) => amountE8 > 100n));
   });
 
-  it('are called back before a call is refused: of 200 calls at once on money for 10, over three nodes, 10 are admitted', async () => {
+  it('are recalled before a call is refused: of 200 simultaneous calls with money for 10, on three nodes, 10 are admitted', async () => {
     const nodes = [await openNode(url), await openNode(url), await openNode(url)];
     const payer = await fundedPayer(store, 1_000_000n);
     for (const node of nodes) await warm(node, payer);
@@ -151,7 +151,7 @@ describe('allowances', () => {
     await intact(payer);
   });
 
-  it('admit no call after a revocation is answered, on any node', async () => {
+  it('admit no call on any node after a revocation is answered', async () => {
     const nodes = [await openNode(url), await openNode(url), await openNode(url)];
     const payer = await fundedPayer(store, 1_000_000n);
     for (const node of nodes) await warm(node, payer);
@@ -176,7 +176,7 @@ describe('allowances', () => {
     await intact(payer);
   });
 
-  it('are back within a lease though the clock of Redis was set back since, and their node is gone', async () => {
+  it('return within a lease even if the clock of Redis was set back and their node is gone', async () => {
     const payer = await fundedPayer(store, 1_000_000n);
     const redis = new Redis(url);
     closings.push(() => redis.disconnect());
@@ -189,7 +189,7 @@ describe('allowances', () => {
     await intact(payer);
   });
 
-  it('let a hold grow, and a cost be above it, as far as there is money', async () => {
+  it('let a hold grow, and a cost exceed it, up to the available money', async () => {
     const node = await openNode(url);
     const payer = await fundedPayer(store, 1_000_000n);
     await warm(node, payer);
@@ -213,17 +213,17 @@ describe('allowances', () => {
     await intact(payer);
   });
 
-  it('stop where the limit of a key is', async () => {
+  it('stop at the limit of a key', async () => {
     const node = await openNode(url);
     const payer = await fundedPayer(store, 1_000_000n, 10_000n);
     await warm(node, payer);
     let admitted = 0;
     while ((await node.reserve(reserveRequest(payer, 100n))).outcome === 'reserved') admitted += 1;
-    assert.equal(admitted, 99); // `warm` has spent 10.
+    assert.equal(admitted, 99); // The key `warm` has spent 10.
     await intact(payer);
   });
 
-  it('report a call once, though answers are lost', async () => {
+  it('report a call once, even if answers are lost', async () => {
     let losing = 0;
     const inner = await openStore(url);
     const losesAnswers = instead(inner, {
@@ -246,7 +246,7 @@ describe('allowances', () => {
     await intact(payer);
   });
 
-  it('come back when their node is silent for longer than their lease', async () => {
+  it('return if their node is silent for longer than their lease', async () => {
     const inner = await openStore(url);
     let isSilent = false;
     const silent = instead(inner, {
@@ -262,7 +262,7 @@ describe('allowances', () => {
     isSilent = true;
     const rest = (await store.readAccount(payer.accountId))?.availableE8 ?? 0n;
     assert.equal((await store.reserve(reserveRequest(payer, rest))).outcome, 'reserved');
-    // Its lease ended: what the open call holds stays held.
+    // After the lease, the money of the open call stays held.
     assert.equal((await node.reserve(reserveRequest(payer, 100n))).outcome, 'insufficient_balance');
     isSilent = false;
     await settle(node, payer, open.rid, 100n);
@@ -271,7 +271,7 @@ describe('allowances', () => {
   });
 });
 
-describe('allowances on disk', () => {
+describe('allowances that are kept on disk', () => {
   let test: TestDatabase;
   let database: Knex;
   let store: RedisLedger;
@@ -296,7 +296,7 @@ describe('allowances on disk', () => {
   });
   afterEach(closeAll);
 
-  /** A process: what it has on disk and the ledger it calls. It ends when its locks name a process that is not there. */
+  /** Starts a process: its folder on disk and its ledger. It ends when its locks name a process that does not exist. */
   const start = async (inner: RedisLedger) => {
     let node: AllowanceLedger | undefined;
     const spool = openSpool({
@@ -322,7 +322,7 @@ describe('allowances on disk', () => {
   };
   const ship = () => shipShards({ ledger: store, database, log: quiet }, ALL_SHARDS);
 
-  it('are told by the process that takes over: what ended is charged once, what was open costs nothing', async () => {
+  it('are reported by the process that takes over: ended calls are charged once, open calls cost nothing', async () => {
     let isDead = false;
     const inner = await openStore(url);
     closings.push(() => inner.close());

@@ -5,7 +5,7 @@ import { newId } from '../../../core/ids';
 import type { KeySettings, Ledger, ReserveRequest, SetKeyRequest } from '../../../core/ledger/ledger';
 import type { Payer } from '../../../core/ledger/payer';
 
-/** A usage record as a call of this payer leaves it. */
+/** Makes the usage record that a call of this payer leaves. */
 export function usageRecord(payer: Payer, changes: Partial<UsageRecord> = {}): UsageRecord {
   return {
     requestId: `req_${newId()}`,
@@ -55,7 +55,7 @@ export function reserveRequest(payer: Payer, amountE8: bigint, changes: Partial<
   return { ...payer, rid: newId(), keyRev: 0, amountE8, lifetimeMs: 120_000, record, ...changes };
 }
 
-/** An open ledger's new account with this much money, and one key. */
+/** Makes an account with this much money and one key, in an open ledger. */
 export async function fundedPayer(ledger: Ledger, amountE8: bigint, limitE8?: bigint): Promise<Payer> {
   const payer = newPayer();
   await ledger.setAccount(payer.accountId, 'active');
@@ -64,13 +64,13 @@ export async function fundedPayer(ledger: Ledger, amountE8: bigint, limitE8?: bi
   return payer;
 }
 
-/** The value has these members, whatever else it has. */
+/** Asserts that the value has these members, among any others. */
 export function assertIncludes(value: object | undefined, expected: object): void {
   const there = value as Record<string, unknown> | undefined;
   assert.deepEqual(Object.fromEntries(Object.keys(expected).map((name) => [name, there?.[name]])), expected);
 }
 
-/** The same, but for some of its operations. */
+/** Returns the object with some of its operations replaced. */
 export function instead<T extends object>(original: T, changes: Partial<T>): T {
   return new Proxy(original, {
     get: (target, name) => {

@@ -16,7 +16,7 @@ import { emptyRedis } from '../../support/shared';
 import { hashOf, settingsOf } from './ledger-fixture';
 import { dumpMemory, dumpRedis } from './redis-dump';
 
-/** Few names, so that commands meet, and one shard, for there an id that is used twice is noticed. */
+/** Few names, so that commands collide, and one shard, because only there a reused id is noticed. */
 const FIRST = newId();
 const ACCOUNTS = [FIRST, newIdInShardOf(FIRST)] as const;
 const PAYERS: readonly Payer[] = [
@@ -28,23 +28,23 @@ const RIDS = Array.from({ length: 6 }, newId);
 const CREDIT_IDS = Array.from({ length: 10 }, newId);
 const FUNDS = 1_000n;
 
-/** Of the first two payers two each, as of two nodes. */
+/** Two allowances for each of the first two payers, as of two nodes. */
 const GENERATIONS = PAYERS.slice(0, 2).flatMap(() => [newId(), newId()]);
 
 type Store = Ledger & AllowanceStore & { age(ms: number): Promise<void> | void };
 type Command = { readonly name: string; run(ledger: Store): Promise<unknown> };
 
-/** Few keys and bodies, so that repetitions meet; hashes in production. */
+/** Few keys and bodies, so that repetitions occur. In production both are hashes. */
 const anyIntent = fc.option(
   fc.record({ key: fc.constantFrom('key-1', 'key-2'), body: fc.constantFrom('body-1', 'body-1', 'body-2') }),
   { nil: undefined },
 );
 const requestOf = (id: string) => `req_${id}`;
-/** The record of a call with this key, as a late settle and a recovery read it. */
+/** Makes the record of a call with this key, as a late settle and a recovery read it. */
 const recordOf = (id: string, intent: Intent | undefined) =>
   JSON.stringify({ requestId: requestOf(id), ...(intent === undefined ? {} : { routing: { intent } }) });
 
-/** At the edges of the hold, the limit, the funds and the range, one below and one above. */
+/** Amounts at the bounds of the hold, the limit, the balance and the range, and one below and above. */
 const amount = fc.constantFrom(
   0n,
   1n,
@@ -66,7 +66,7 @@ const amount = fc.constantFrom(
 );
 const payer = fc.constantFrom(...PAYERS);
 const rid = fc.constantFrom(...RIDS);
-/** An id and who shows it: nearly always the one it belongs to. */
+/** An id and the payer that uses it: nearly always the one it belongs to. */
 const holder = fc.tuple(fc.nat(RIDS.length - 1), fc.nat(15), payer).map(([index, chance, stray]) => ({
   rid: RIDS[index] ?? '',
   payer: chance === 0 ? stray : (PAYERS[index % PAYERS.length] ?? stray),
@@ -75,7 +75,7 @@ const held = <T extends object>(parts: { [K in keyof T]: fc.Arbitrary<T[K]> }) =
   fc.tuple(holder, fc.record(parts) as fc.Arbitrary<T>).map(([who, rest]) => ({ ...who, ...rest }));
 const anyRev = fc.constantFrom(0, 1, 2);
 
-/** As a report of a failure can hold it: amounts are texts. */
+/** Converts to the form in which a failure is printed: amounts are texts. */
 const plain = (value: unknown): unknown => JSON.parse(show(value ?? null));
 const show = (value: unknown) => JSON.stringify(value, (_, each) => (typeof each === 'bigint' ? `${each}` : each));
 const command = <T extends object>(
@@ -121,7 +121,7 @@ const renew = command(
   held({ lifetimeMs: fc.constantFrom(undefined, 0, 3_600_000), amountE8: amount }),
   (ledger, { payer: who, ...request }) => ledger.renew({ ...who, ...request }),
 );
-/** The next hold's id belongs to the same payer: ids and payers repeat every three. */
+/** Rolls to a hold that belongs to the same payer: ids and payers repeat every three. */
 const roll = command(
   'roll',
   held({ costE8: amount, amountE8: amount }),
@@ -145,7 +145,7 @@ const setAccount = command(
   (ledger, { accountId, status }) => ledger.setAccount(accountId, status as 'active' | 'frozen'),
 );
 const limit = fc.constantFrom(undefined, undefined, 0n, 100n, 250n, 500n, FUNDS);
-/** So few in a minute that what comes back meanwhile, and the rounding of it, make no difference. */
+/** So few calls in a minute that refills of the meantime, and their rounding, make no difference. */
 const anyLimits = fc.record({
   limitE8: limit,
   dailyLimitE8: limit,
@@ -210,7 +210,7 @@ const restore = command(
         open: [{ ...who, rid: RIDS[PAYERS.indexOf(who)] ?? '', amountE8: heldE8 }],
       },
     ]);
-    // So much later does what was lost end that no machine is too slow.
+    // Restored holds end so much later that no machine is too slow.
     return restored.then(() => ledger.age(-60_000));
   },
 );
@@ -220,13 +220,13 @@ const trim = command('trim', fc.record({ payer, count: fc.nat(3) }), async (ledg
   await ledger.trimOutbox(shard, head.slice(0, count));
 });
 
-/** A generation, and who shows it: nearly always the payer it belongs to. */
+/** An allowance and the payer that uses it: nearly always the one it belongs to. */
 const anyGeneration = fc.tuple(fc.nat(GENERATIONS.length - 1), fc.nat(31), payer).map(([index, chance, stray]) => ({
   generation: GENERATIONS[index] ?? '',
   payer: chance === 0 ? stray : (PAYERS[index >> 1] ?? stray),
 }));
 const small = fc.constantFrom(0n, 1n, 10n, 20n, 40n, 50n, 51n, 100n);
-/** One that ends at once, or not while the test runs. */
+/** A lease that ends at once, or not during the test. */
 const anyLease = fc.constantFrom(0, 900_000, 900_000, 900_000);
 
 const grant = command(
@@ -241,7 +241,7 @@ const grant = command(
   }),
   (ledger, { of: { generation, payer: who }, ...request }) => ledger.grant({ ...who, generation, ...request }),
 );
-/** The calls of a report are as many as it costs; mostly it is the next one, now and then one before or after it. */
+/** A report has as many calls as its cost. Mostly it has the next number, sometimes an earlier or later one. */
 const report = command(
   'report',
   fc.record({
@@ -281,7 +281,7 @@ const report = command(
 const sweep = command('sweep', fc.record({ accountId: fc.constantFrom(...ACCOUNTS) }), (ledger, { accountId }) =>
   ledger.expire({ accountId, keyId: '' }, `a ${accountId}`),
 );
-/** Longer than a recall, than open calls are covered without a report, than what is closed is known, and than a lease. */
+/** Ages everything by more than each of these times: a recall, the cover of open calls, the memory of closed calls, a lease. */
 const age = command(
   'age',
   fc.record({ ms: fc.constantFrom(11_000, 11_000, 11_000, 121_000, 901_000, 3_600_001) }),
@@ -299,7 +299,7 @@ const mixed = fc.array(
   ),
   { minLength: 10, maxLength: 40, size: 'max' },
 );
-/** Some are granted first. */
+/** Commands that grant some allowances first. */
 const ofAllowances = fc
   .tuple(
     fc.array(grant, { minLength: 3, maxLength: 6, size: 'max' }),
@@ -317,7 +317,7 @@ const ofAllowances = fc
   .map((parts) => parts.flat());
 const commands = fc.oneof(mixed, ofAllowances, ofAllowances);
 
-/** How long to wait depends on the clock: to the second both say the same, or nearly so. */
+/** Removes the waiting time, because two clocks may differ by a second. */
 function withoutTime(value: unknown): unknown {
   const answer = value as { outcome?: string } | undefined;
   return answer?.outcome === 'rate_limited' ? { outcome: 'rate_limited' } : value;
@@ -336,7 +336,7 @@ function newIdInShardOf(accountId: string): string {
 
 const NOW = 1_700_000_000_000;
 
-/** Lets time pass for the allowances of a Redis: all of their times are so much earlier. */
+/** Lets time pass for the allowances in Redis, by moving all of their times back. */
 const AGE = `
   for _, account in ipairs(redis.call('KEYS', '{s*}:a:*')) do
     local fields = redis.call('HGETALL', account)
@@ -363,14 +363,14 @@ async function ageIn(redis: Redis, ms: number): Promise<void> {
 }
 
 describe('the ledger in Redis and the reference model', () => {
-  it('answer the same and know the same after every one of some thousand random commands', async function () {
+  it('return the same answers and hold the same state after each of several thousand random commands', async function () {
     this.timeout(120_000);
     const redis = connectRedis(await emptyRedis(), quiet);
     await checkRedis(redis);
-    // What is compared is what it answers, however busy the machine is.
+    // Waits long for answers, because a busy machine must not fail the test.
     assert.ok(redis instanceof Redis);
     redis.options.commandTimeout = 30_000;
-    // What is recalled is not waited for: both say at once that it is with nodes.
+    // Recalls do not wait: both ledgers answer at once that the money is with nodes.
     const ledger = Object.assign(new RedisLedger({ redis, recallWaitMs: 0 }), {
       age: (ms: number) => ageIn(redis, ms),
     });

@@ -3,7 +3,7 @@ import type { Knex } from 'knex';
 import type { Payer } from '../../../core/ledger/payer';
 import { hashOf } from './ledger-fixture';
 
-/** Account and key as the operator interface writes them in Postgres. */
+/** Writes account and key to Postgres as the operator interface does. */
 export async function insertPayer(database: Knex, payer: Payer, limitE8?: bigint): Promise<void> {
   await database('accounts').insert({ id: payer.accountId, name: 'an account' });
   await database('api_keys').insert({
@@ -34,7 +34,7 @@ export interface EntryRow {
   readonly posted: bigint;
 }
 
-/** An account's entries in order; each continues the one before. */
+/** Returns an account's entries in order and asserts that each continues the previous one. */
 export async function readChain(database: Knex, accountId: string): Promise<readonly EntryRow[]> {
   const rows = await database('ledger_entries').where({ account_id: accountId }).orderBy('seq');
   const entries = rows.map((row) => ({

@@ -25,7 +25,7 @@ import {
   usageRecord,
 } from './ledger-fixture';
 
-/** What both ledgers must do. `make` gives an empty ledger that has not been opened. */
+/** Defines the tests that both ledgers must pass. `make` returns an empty ledger that was not opened. */
 export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
   describe(`the ledger's contract: ${name}`, () => {
     let ledger: Ledger;
@@ -51,17 +51,17 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         keyHeld: key?.heldE8,
       };
     };
-    /** Of all at once: who is awaited later is not alone until then. */
+    /** Collects all rejections at once, so that none is unhandled while an earlier one is awaited. */
     const rejections = (promises: readonly Promise<unknown>[]) => Promise.all(promises.map((each) => rejection(each)));
     const closing = (payer: Payer, rid: string) => ({ ...payer, rid, record: JSON.stringify(usageRecord(payer)) });
 
-    describe('reserve', () => {
+    describe('a reserve', () => {
       for (const [what, amountE8, outcome] of [
         ['nothing', 0n, 'reserved'],
         ['all there is', 1_000n, 'reserved'],
         ['one more than there is', 1_001n, 'insufficient_balance'],
       ] as const) {
-        it(`of ${what} answers ${outcome}`, async () => {
+        it(`of ${what} returns ${outcome}`, async () => {
           const payer = await fundedPayer(ledger, 1_000n);
           const answer = await ledger.reserve(reserveRequest(payer, amountE8));
           assert.equal(answer.outcome, outcome);
@@ -76,7 +76,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         });
       }
 
-      it('refused for lack of money says how much there is', async () => {
+      it('reports the available money if there is too little', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         await ledger.reserve(reserveRequest(payer, 400n));
         assert.deepEqual(await ledger.reserve(reserveRequest(payer, 601n)), {
@@ -85,7 +85,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         });
       });
 
-      it('twice with one id holds once', async () => {
+      it('holds once if it is repeated with the same id', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const request = reserveRequest(payer, 300n);
         await ledger.reserve(request);
@@ -93,7 +93,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.equal((await moneyOf(payer)).held, 300n);
       });
 
-      it('with an id that is open with another amount is refused', async () => {
+      it('is refused if its id is open with another amount', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const request = reserveRequest(payer, 300n);
         await ledger.reserve(request);
@@ -102,7 +102,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.equal((await moneyOf(payer)).held, 300n);
       });
 
-      it('again after its settlement, or after its expiry, says it is closed', async () => {
+      it('reports a closed reservation if it is repeated after settlement or expiry', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const settled = reserveRequest(payer, 300n);
         await ledger.reserve(settled);
@@ -115,7 +115,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.equal((await moneyOf(payer)).held, 0n);
       });
 
-      it('again after its release is refused, and so is one that comes after the release of its unknown id', async () => {
+      it('is refused after its release, even if the release of the unknown id came first', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const released = reserveRequest(payer, 300n);
         await ledger.reserve(released);
@@ -127,7 +127,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.equal((await moneyOf(payer)).available, 1_000n);
       });
 
-      it('names what is wrong with account and key, in this order', async () => {
+      it('reports what is wrong with account and key, in a fixed order', async () => {
         const payer = newPayer();
         const ask = async () => (await ledger.reserve(reserveRequest(payer, 5n))).outcome;
         assert.equal(await ask(), 'unknown_account');
@@ -144,14 +144,14 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.equal((await ledger.reserve(reserveRequest(payer, 5n, { keyRev: 2 }))).outcome, 'key_limit_exceeded');
       });
 
-      it('does not take the key of another account', async () => {
+      it('does not accept the key of another account', async () => {
         const rich = await fundedPayer(ledger, 1_000n);
         const other = await fundedPayer(ledger, 1_000n);
         const answer = await ledger.reserve(reserveRequest({ ...rich, keyId: other.keyId }, 1n));
         assert.deepEqual(answer, { outcome: 'unknown_key' });
       });
 
-      it('gives a node with older settings the newer ones', async () => {
+      it('returns the newer settings to a node with older ones', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const settings = settingsOf({ rev: 3, name: 'renamed', allowedModels: ['model-a'], markup: '1.25' });
         await ledger.setKey(keyRequest(payer, { settings }));
@@ -160,7 +160,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.deepEqual(await ledger.reserve({ ...request, keyRev: 3 }), { outcome: 'reserved' });
       });
 
-      it('keeps spent and held together within the limit of the key', async () => {
+      it('keeps spent and held money together within the limit of the key', async () => {
         const payer = await fundedPayer(ledger, 1_000n, 100n);
         const first = reserveRequest(payer, 40n);
         await ledger.reserve(first);
@@ -171,7 +171,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.deepEqual(await ledger.reserve(reserveRequest(payer, 50n)), { outcome: 'reserved' });
       });
 
-      it('says 0 is left when the limit was lowered below what is spent', async () => {
+      it('reports 0 as left if the limit was lowered below the spent money', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const first = reserveRequest(payer, 40n);
         await ledger.reserve(first);
@@ -184,7 +184,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         });
       });
 
-      it('200 times at once on money for 10 admits 10', async () => {
+      it('admits 10 of 200 simultaneous calls on money for 10', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const answers = await Promise.all(
           Array.from({ length: 200 }, () => ledger.reserve(reserveRequest(payer, 100n))),
@@ -194,14 +194,14 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assertIncludes(await moneyOf(payer), { available: 0n, held: 1_000n });
       });
 
-      it('of an amount that is not exact is a defect', async () => {
+      it('throws for an amount that is not exact', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         assert.ok((await rejection(ledger.reserve(reserveRequest(payer, MAX_AMOUNT_E8 + 1n)))) instanceof RangeError);
         assert.ok((await rejection(ledger.reserve(reserveRequest(payer, -1n)))) instanceof RangeError);
       });
     });
 
-    describe('settle', () => {
+    describe('a settle', () => {
       const opened = async (available: bigint, amountE8: bigint, limitE8?: bigint) => {
         const payer = await fundedPayer(ledger, available, limitE8);
         const request = reserveRequest(payer, amountE8);
@@ -233,14 +233,14 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         });
       }
 
-      it('above the hold takes no more than the limit of the key leaves', async () => {
+      it('above the hold charges no more than the limit of the key allows', async () => {
         const { payer, request } = await opened(1_000n, 400n, 450n);
         const answer = await ledger.settle({ ...request, costE8: 500n });
         assert.deepEqual(answer, { outcome: 'settled', chargedE8: 450n, shortfallE8: 50n });
         assert.equal((await moneyOf(payer)).available, 550n);
       });
 
-      it('above the hold never touches the hold of another call', async () => {
+      it('above the hold never takes money that another call holds', async () => {
         const { payer, request } = await opened(1_000n, 400n);
         await ledger.reserve(reserveRequest(payer, 500n));
         const answer = await ledger.settle({ ...request, costE8: 700n });
@@ -248,7 +248,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assertIncludes(await moneyOf(payer), { available: 0n, held: 500n });
       });
 
-      it('100 times at once charges once, and each gets the same answer', async () => {
+      it('charges once if it is sent 100 times at once, and each gets the same answer', async () => {
         const { payer, request } = await opened(1_000n, 400n);
         const answers = await Promise.all(
           Array.from({ length: 100 }, () => ledger.settle({ ...request, costE8: 1_100n })),
@@ -258,14 +258,14 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.equal((await outboxOf(payer)).filter(({ kind }) => kind === 'charge').length, 1);
       });
 
-      it('of an id nobody knows charges nothing', async () => {
+      it('of an unknown id charges nothing', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const answer = await ledger.settle({ ...closing(payer, newId()), costE8: 1n });
         assert.deepEqual(answer, { outcome: 'unknown_reservation' });
         assertIncludes(await moneyOf(payer), { posted: 1_000n, keySpent: 0n });
       });
 
-      it('after a release, or its tombstone, charges nothing', async () => {
+      it('after a release charges nothing, even if the release came before the reserve', async () => {
         const { payer, request } = await opened(1_000n, 400n);
         await ledger.release(request);
         assert.deepEqual(await ledger.settle({ ...request, costE8: 1n }), { outcome: 'released' });
@@ -275,7 +275,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assertIncludes(await moneyOf(payer), { posted: 1_000n, keySpent: 0n });
       });
 
-      it('after the deadline but before the expiry is taken; after the expiry it is not', async () => {
+      it('is accepted after the deadline until the reservation expires', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const [first, second] = [0, 1].map(() => reserveRequest(payer, 400n, { lifetimeMs: 0 }));
         if (first === undefined || second === undefined) throw new Error('two requests were made');
@@ -288,7 +288,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assertIncludes(await moneyOf(payer), { posted: 993n, held: 0n, keySpent: 7n });
       });
 
-      it('against expire, 1,000 pairs: each reservation is closed once', async () => {
+      it('against an expiry closes each of 1,000 reservations once', async () => {
         const payer = await fundedPayer(ledger, 1_000_000n);
         const requests = Array.from({ length: 1_000 }, () => reserveRequest(payer, 10n, { lifetimeMs: 0 }));
         const race = ({ rid }: { rid: string }, index: number) => {
@@ -320,9 +320,9 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
       });
     });
 
-    describe('release', () => {
+    describe('a release', () => {
       for (const amountE8 of [0n, 400n, 1_000n]) {
-        it(`gives a hold of ${amountE8} back and leaves one entry`, async () => {
+        it(`returns a hold of ${amountE8} and leaves one entry`, async () => {
           const payer = await fundedPayer(ledger, 1_000n);
           const { rid } = reserveRequest(payer, amountE8);
           await ledger.reserve(reserveRequest(payer, amountE8, { rid }));
@@ -341,7 +341,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         });
       }
 
-      it('of an unknown id leaves a tombstone and no entry, however often', async () => {
+      it('of an unknown id leaves a tombstone and no entry, however often it is sent', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const request = closing(payer, newId());
         assert.deepEqual(await ledger.release(request), { outcome: 'tombstoned' });
@@ -349,7 +349,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.equal((await outboxOf(payer)).length, 1);
       });
 
-      it('of what is settled or expired says so and changes nothing', async () => {
+      it('of a settled or expired reservation reports this and changes nothing', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const settled = reserveRequest(payer, 400n);
         await ledger.reserve(settled);
@@ -363,7 +363,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.equal((await outboxOf(payer)).length, 3);
       });
 
-      it('without a record, as sandboxes do, leaves an entry without one', async () => {
+      it('without a record, as sandboxes send it, leaves an entry without one', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const request = reserveRequest(payer, 1n, { record: '', lifetimeMs: undefined });
         await ledger.reserve(request);
@@ -372,8 +372,8 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
       });
     });
 
-    describe('renew and expire', () => {
-      it('expire gives back only what is due, once, with the record of the reserve', async () => {
+    describe('a renewal or an expiry', () => {
+      it('returns overdue holds only, once, with the record of the reserve', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const due = reserveRequest(payer, 400n, { lifetimeMs: 0 });
         const open = reserveRequest(payer, 100n);
@@ -391,14 +391,14 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.deepEqual(others, []);
       });
 
-      it('of many that are due as many are named as are asked for', async () => {
+      it('lists as many overdue holds as are requested', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         for (let each = 0; each < 15; each += 1) await ledger.reserve(reserveRequest(payer, 1n, { lifetimeMs: 0 }));
         for (const limit of [1, 10, 20])
           assert.equal((await ledger.due(shardOf(payer.accountId), limit)).length, Math.min(limit, 15));
       });
 
-      it('an open reservation is renewed, also after its deadline; a closed one is not', async () => {
+      it('renews an open reservation even after its deadline, and never a closed one', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const request = reserveRequest(payer, 400n, { lifetimeMs: 0 });
         await ledger.reserve(request);
@@ -410,7 +410,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.deepEqual(await ledger.renew({ ...renewal, rid: newId() }), { outcome: 'not_open' });
       });
 
-      it('a hold without a deadline is never due, also after a renewal', async () => {
+      it('never makes a hold overdue that has no deadline, even after a renewal', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const request = reserveRequest(payer, 400n, { lifetimeMs: undefined });
         await ledger.reserve(request);
@@ -420,7 +420,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
       });
     });
 
-    describe('renew with an amount', () => {
+    describe('a renewal with an amount', () => {
       const opened = async (limitE8?: bigint) => {
         const payer = await fundedPayer(ledger, 1_000n, limitE8);
         const request = reserveRequest(payer, 400n, { lifetimeMs: undefined });
@@ -434,7 +434,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         [401n, 401n],
         [1_000n, 1_000n],
       ] as const) {
-        it(`of ${amountE8} makes a hold of 400 one of ${heldE8}, however often`, async () => {
+        it(`of ${amountE8} changes a hold of 400 to ${heldE8}, however often it is sent`, async () => {
           const { payer, renewal } = await opened();
           assert.deepEqual(await ledger.renew({ ...renewal, amountE8 }), { outcome: 'renewed' });
           assert.deepEqual(await ledger.renew({ ...renewal, amountE8 }), { outcome: 'renewed' });
@@ -444,7 +444,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         });
       }
 
-      it('above what there is changes nothing and says how much there is', async () => {
+      it('above the available money changes nothing and reports the available money', async () => {
         const { payer, renewal } = await opened();
         assert.deepEqual(await ledger.renew({ ...renewal, amountE8: 1_001n }), {
           outcome: 'insufficient_balance',
@@ -453,7 +453,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assertIncludes(await moneyOf(payer), { available: 600n, held: 400n });
       });
 
-      it('keeps within the limit of the key, and is refused on a frozen account; a revoked key goes on', async () => {
+      it('respects the limit of the key, fails on a frozen account, and succeeds for a revoked key', async () => {
         const { payer, renewal } = await opened(500n);
         assert.deepEqual(await ledger.renew({ ...renewal, amountE8: 501n }), {
           outcome: 'key_limit_exceeded',
@@ -467,7 +467,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assertIncludes(await moneyOf(payer), { available: 500n, held: 500n, keyHeld: 500n });
       });
 
-      it('of a closed or unknown hold is not_open', async () => {
+      it('of a closed or unknown hold returns not_open', async () => {
         const { payer, renewal } = await opened();
         await ledger.release(closing(payer, renewal.rid));
         assert.deepEqual(await ledger.renew({ ...renewal, amountE8: 500n }), { outcome: 'not_open' });
@@ -475,7 +475,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
       });
     });
 
-    describe('roll', () => {
+    describe('a roll, which settles one hold and opens the next', () => {
       const opened = async (limitE8?: bigint) => {
         const payer = await fundedPayer(ledger, 1_000n, limitE8);
         const first = reserveRequest(payer, 400n, { lifetimeMs: undefined, record: '' });
@@ -497,7 +497,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         [401n, 599n],
         [1_000n, 0n],
       ] as const) {
-        it(`charges ${costE8} and holds ${amountE8}, once, however often`, async () => {
+        it(`charges ${costE8} and holds ${amountE8}, once, however often it is sent`, async () => {
           const { payer, roll, rid, nextRid } = await opened();
           const rolled = { outcome: 'rolled', chargedE8: costE8, shortfallE8: 0n };
           const answers = await Promise.all(Array.from({ length: 20 }, () => ledger.roll(roll(costE8, amountE8))));
@@ -526,7 +526,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         });
       }
 
-      it('that cannot have the next hold changes nothing and says what there would be', async () => {
+      it('changes nothing if the money for the next hold is missing, and reports the money that there would be', async () => {
         const { payer, roll } = await opened();
         const before = await moneyOf(payer);
         assert.deepEqual(await ledger.roll(roll(100n, 901n)), { outcome: 'insufficient_balance', availableE8: 900n });
@@ -536,7 +536,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.deepEqual(await moneyOf(payer), before);
       });
 
-      it('keeps within the limit of the key; a revoked key goes on', async () => {
+      it('respects the limit of the key, and succeeds for a revoked key', async () => {
         const { payer, roll } = await opened(500n);
         assert.deepEqual(await ledger.roll(roll(100n, 401n)), { outcome: 'key_limit_exceeded', availableE8: 400n });
         await ledger.setKey(keyRequest(payer, { status: 'revoked', limitE8: 500n }));
@@ -544,7 +544,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assertIncludes(await moneyOf(payer), { held: 400n, keySpent: 100n, keyHeld: 400n });
       });
 
-      it('after the first hold was closed otherwise takes nothing', async () => {
+      it('charges nothing after the first hold was closed in another way', async () => {
         const settled = await opened();
         await ledger.settle({ ...closing(settled.payer, settled.rid), costE8: 30n });
         const answer = await ledger.roll(settled.roll(100n, 400n));
@@ -561,7 +561,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.deepEqual(await ledger.roll(unknown), { outcome: 'unknown_reservation' });
       });
 
-      it('whose next id was released before is refused, and so is one that is open with another amount', async () => {
+      it('is refused if its next id was released before, or is open with another amount', async () => {
         const { payer, roll, nextRid } = await opened();
         await ledger.release(closing(payer, nextRid));
         assert.deepEqual(await ledger.roll(roll(1n, 1n)), { outcome: 'released_before' });
@@ -573,7 +573,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
       });
     });
 
-    describe('limits by the minute', () => {
+    describe('the limits by the minute', () => {
       const limited = async (limits: Partial<SetKeyRequest>) => {
         const payer = await fundedPayer(ledger, 1_000n);
         await ledger.setKey(keyRequest(payer, limits));
@@ -583,7 +583,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
       };
       const words = (answers: readonly { outcome: string }[]) => answers.map(({ outcome }) => outcome).sort();
 
-      it('so many calls at once are admitted, and the next one is told when it may come', async () => {
+      it('admit as many calls at once as they allow, and tell the next when to retry', async () => {
         const { payer, reserve } = await limited({ callsPerMinute: 3 });
         const answers = await Promise.all([1, 1, 1, 1, 1].map(reserve));
         assert.deepEqual(words(answers), ['rate_limited', 'rate_limited', 'reserved', 'reserved', 'reserved']);
@@ -593,7 +593,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assertIncludes(await moneyOf(payer), { held: 3n });
       });
 
-      it('tokens count as expected; what was not used, or released, is there again', async () => {
+      it('count the expected tokens, and return the unused ones after a settle or release', async () => {
         const { payer, reserve } = await limited({ tokensPerMinute: 100 });
         const [first, second] = [reserveRequest(payer, 1n, { tokens: 60 }), reserveRequest(payer, 1n, { tokens: 40 })];
         await ledger.reserve(first);
@@ -606,7 +606,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.equal((await reserve(30)).outcome, 'reserved');
       });
 
-      it('a call that was admitted under a limit is settled when the limit is gone', async () => {
+      it('do not stop the settle of a call that was admitted before the limit was removed', async () => {
         const { payer } = await limited({ tokensPerMinute: 100 });
         const request = reserveRequest(payer, 1n, { tokens: 60 });
         await ledger.reserve(request);
@@ -615,7 +615,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.deepEqual(settled, { outcome: 'settled', chargedE8: 1n, shortfallE8: 0n });
       });
 
-      it('a released call gives back every token it was expected to use', async () => {
+      it('get back every expected token of a released call', async () => {
         const { payer, reserve } = await limited({ tokensPerMinute: 1 });
         const request = reserveRequest(payer, 1n, { tokens: 1 });
         await ledger.reserve(request);
@@ -623,14 +623,14 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.equal((await reserve(1)).outcome, 'reserved');
       });
 
-      it('a call larger than the limit is admitted when nothing else was asked', async () => {
+      it('admit a call larger than the limit if no other call came before', async () => {
         const { reserve } = await limited({ tokensPerMinute: 100 });
         assert.equal((await reserve(5_000)).outcome, 'reserved');
         const refused = await reserve(1);
         assert.ok(refused.outcome === 'rate_limited' && refused.retryAfterMs <= 600);
       });
 
-      it('a repetition, a refused call and what is no call count nothing', async () => {
+      it('do not count a repetition, a refused call or a hold that is not a call', async () => {
         const { payer, reserve } = await limited({ callsPerMinute: 2 });
         const request = reserveRequest(payer, 1n, { tokens: 1 });
         await ledger.reserve(request);
@@ -650,7 +650,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         return payer;
       };
 
-      it('counts for the limit of calls by the minute, until it comes too early', async () => {
+      it('counts towards the limit of calls by the minute, until it comes too early', async () => {
         const payer = await limited({ callsPerMinute: 2 });
         assert.deepEqual(await ledger.countRefused(payer), { outcome: 'counted' });
         assert.deepEqual(await ledger.countRefused(payer), { outcome: 'counted' });
@@ -667,14 +667,14 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.equal((await ledger.reserve(reserveRequest(payer, 1n, { tokens: 1 }))).outcome, 'reserved');
       });
 
-      it('of an unknown key is answered with that', async () => {
+      it('reports that the key is unknown', async () => {
         assert.deepEqual(await ledger.countRefused(newPayer()), { outcome: 'unknown_key' });
       });
     });
 
-    describe('limits of a day and a month', () => {
+    describe('a limit of a day or a month', () => {
       for (const name of ['dailyLimitE8', 'monthlyLimitE8'] as const) {
-        it(`${name} holds spent and held together, beside the limit in all, and is shown and taken away`, async () => {
+        it(`${name} bounds spent and held money together, beside the total limit, and can be shown and removed`, async () => {
           const payer = await fundedPayer(ledger, 1_000n);
           await ledger.setKey(keyRequest(payer, { limitE8: 500n, [name]: 100n }));
           assertIncludes(await ledger.readKey(payer), { limitE8: 500n, [name]: 100n });
@@ -694,7 +694,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         });
       }
 
-      it('are restored with what was spent in them', async () => {
+      it('is restored with the money that was spent in its period', async () => {
         const payer = newPayer();
         const limits = { dailyLimitE8: 100n, monthlyLimitE8: 300n };
         const now = Date.now();
@@ -722,7 +722,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
       const late = (payer: Payer, rid: string, costE8: bigint) =>
         ledger.settle({ ...closing(payer, rid), costE8, isLate: true });
 
-      it('of an id that is unknown charges what is available, once, and leaves its entry', async () => {
+      it('of an unknown id charges the available money, once, and leaves its entry', async () => {
         const payer = await fundedPayer(ledger, 1_000n, 700n);
         const rid = newId();
         const settled = { outcome: 'settled', chargedE8: 700n, shortfallE8: 100n };
@@ -734,7 +734,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.deepEqual(others, []);
       });
 
-      it('of what is open, closed or has no account is an ordinary one', async () => {
+      it('acts as an ordinary settle for an open or closed reservation, or a missing account', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const [open, expired] = [reserveRequest(payer, 100n), reserveRequest(payer, 100n, { lifetimeMs: 0 })];
         await ledger.reserve(open);
@@ -748,8 +748,8 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
       });
     });
 
-    describe('credit', () => {
-      it('adds once, whatever is repeated', async () => {
+    describe('a credit', () => {
+      it('is added once, however often it is repeated', async () => {
         const payer = await fundedPayer(ledger, 0n);
         const request = { accountId: payer.accountId, rid: newId(), amountE8: 70n };
         const answers = await Promise.all(Array.from({ length: 20 }, () => ledger.credit(request)));
@@ -758,12 +758,12 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assertIncludes((await outboxOf(payer))[0], { kind: 'credit', keyId: undefined, seq: 1, amountE8: 70n });
       });
 
-      it('of an unknown account is refused', async () => {
+      it('is refused for an unknown account', async () => {
         const answer = await ledger.credit({ accountId: newId(), rid: newId(), amountE8: 1n });
         assert.deepEqual(answer, { outcome: 'unknown_account' });
       });
 
-      it('reaches the largest exact balance and not one more', async () => {
+      it('may reach the largest exact balance and not one more', async () => {
         const payer = await fundedPayer(ledger, MAX_AMOUNT_E8 - 1n);
         const credit = (amountE8: bigint) => ledger.credit({ accountId: payer.accountId, rid: newId(), amountE8 });
         assert.equal((await credit(2n)).outcome, 'above_maximum');
@@ -773,7 +773,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assertIncludes(await moneyOf(payer), { available: 0n, held: MAX_AMOUNT_E8 });
       });
 
-      it('as an adjustment takes at most what is available', async () => {
+      it('as a negative adjustment takes at most the available money', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         await ledger.reserve(reserveRequest(payer, 400n));
         const adjust = (amountE8: bigint) => ledger.credit({ accountId: payer.accountId, rid: newId(), amountE8 });
@@ -783,7 +783,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
       });
     });
 
-    describe('idempotency keys', () => {
+    describe('Idempotency-Keys', () => {
       const intentOf = (changes: Partial<PaidIntent> = {}) => ({
         key: 'key-1',
         body: 'body-1',
@@ -806,7 +806,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.equal((await moneyOf(payer)).held, 100n);
       });
 
-      it('of another body are a conflict, however the first call ended', async () => {
+      it('with another body are a conflict, however the first call ended', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const first = keyed(payer);
         await ledger.reserve(first);
@@ -816,7 +816,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.deepEqual(await ledger.reserve(keyed(payer, { body: 'body-2' })), conflict);
       });
 
-      it('say what the first call was charged, with no hold for the second', async () => {
+      it('report the charge of the first call, with no hold for the second', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const first = keyed(payer);
         await ledger.reserve(first);
@@ -841,7 +841,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         ['settled with cost 0', (payer: Payer, rid: string) => ledger.settle({ ...closing(payer, rid), costE8: 0n })],
         ['expired', (payer: Payer, rid: string) => ledger.expire(payer, rid)],
       ] as const) {
-        it(`are free for a new call once the first call is ${ending}`, async () => {
+        it(`are free for a new call after the first call is ${ending}`, async () => {
           const payer = await fundedPayer(ledger, 1_000n);
           const first = { ...keyed(payer), lifetimeMs: 0 };
           await ledger.reserve(first);
@@ -856,7 +856,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         });
       }
 
-      it('answer a reserve that is repeated under its own id as one without a key', async () => {
+      it('of a reserve that is repeated with its own id get the same answer as without a key', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const request = keyed(payer);
         await ledger.reserve(request);
@@ -865,14 +865,14 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.deepEqual(await ledger.reserve(request), { outcome: 'closed_before' });
       });
 
-      it('are taken by no reserve that is refused', async () => {
+      it('stay free after a refused reserve', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const refused = await ledger.reserve({ ...keyed(payer), amountE8: 1_001n });
         assert.equal(refused.outcome, 'insufficient_balance');
         assert.deepEqual(await ledger.reserve(keyed(payer, { body: 'body-2' })), { outcome: 'reserved' });
       });
 
-      it('are known to the account they belong to, with all its API keys, and to no other', async () => {
+      it('belong to one account with all its API keys, and to no other', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const colleague = { ...payer, keyId: newId() };
         await ledger.setKey(keyRequest(colleague));
@@ -882,7 +882,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.equal((await ledger.reserve(keyed(stranger))).outcome, 'reserved');
       });
 
-      it('of an API key that is revoked, or an account that is frozen, tell nothing', async () => {
+      it('of a revoked API key or a frozen account reveal nothing', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         await ledger.reserve(keyed(payer));
         await ledger.setAccount(payer.accountId, 'frozen');
@@ -891,7 +891,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.deepEqual(await ledger.reserve(keyed(payer)), { outcome: 'revoked' });
       });
 
-      it('above the most of an account take the place of the oldest whose call has ended', async () => {
+      it("above an account's maximum replace the oldest whose call has ended", async () => {
         const payer = await fundedPayer(ledger, 1_000_000n);
         const take = async (index: number) => {
           const request = { ...keyed(payer, { key: `key-${index}` }), amountE8: 1n };
@@ -911,7 +911,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.equal(await outcomeOf(2), 'reserved');
       }).timeout(60_000);
 
-      it('above the most of an account are refused while the oldest are all open, but not to a late settle', async () => {
+      it("above an account's maximum are refused while the oldest are all open, except for a late settle", async () => {
         const payer = await fundedPayer(ledger, 1_000_000n);
         for (let index = 0; index < INTENTS_AT_MOST; index += 1)
           await ledger.reserve({ ...keyed(payer, { key: `key-${index}` }), amountE8: 1n });
@@ -923,7 +923,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.equal((await ledger.reserve(keyed(payer, { key: 'late' }))).outcome, 'intent_charged');
       }).timeout(60_000);
 
-      it('come back with the charged calls that a recovery restores', async () => {
+      it('are restored with the charged calls of a recovery', async () => {
         const payer = await fundedPayer(ledger, 0n);
         const closed = { rid: newId(), kind: 'charge', keyId: payer.keyId, amountE8: -30n, shortfallE8: 0n } as const;
         await ledger.restore([
@@ -945,7 +945,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         });
       });
 
-      it('of a late settle are taken, so that a repetition is not charged again', async () => {
+      it('of a late settle are recorded, so that a repetition is not charged again', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const rid = newId();
         const record = recordOf(intentOf());
@@ -959,7 +959,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         ['was charged', (request: ReserveRequest) => ({ ...request, costE8: 20n }), 30n],
         ['ended with charge 0', (request: ReserveRequest) => ({ ...request, costE8: 0n }), 0n],
       ] as const) {
-        it(`make a late settle charge ${shortfallE8 > 0n ? 'nothing' : 'its cost'} where a second call ${how}`, async () => {
+        it(`make a late settle charge ${shortfallE8 > 0n ? 'nothing' : 'its cost'} if a second call ${how}`, async () => {
           const payer = await fundedPayer(ledger, 1_000n);
           const second = keyed(payer, { requestId: 'req_2' });
           await ledger.reserve(second);
@@ -972,14 +972,14 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
       }
     });
 
-    describe('keys', () => {
-      it('are found by their hash; an unknown one is surely unknown', async () => {
+    describe('API keys in the ledger', () => {
+      it('are found by their hash, and an unknown hash is reported as unknown', async () => {
         const payer = await fundedPayer(ledger, 0n);
         assert.deepEqual(await ledger.findKey(hashOf(payer)), { outcome: 'found', ...payer });
         assert.deepEqual(await ledger.findKey('0'.repeat(64)), { outcome: 'unknown' });
       });
 
-      it('a late repetition of an older change undoes nothing', async () => {
+      it('are not changed back when an older change is repeated late', async () => {
         const payer = await fundedPayer(ledger, 0n);
         await ledger.setKey(keyRequest(payer, { status: 'revoked', settings: settingsOf({ rev: 2 }) }));
         await ledger.setKey(keyRequest(payer, { status: 'active', settings: settingsOf({ rev: 1 }), limitE8: 5n }));
@@ -987,7 +987,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.deepEqual(await ledger.findKey(hashOf(payer)), { outcome: 'found', ...payer });
       });
 
-      it('a change keeps what is spent and held, and takes a limit away', async () => {
+      it('keep their spent and held money when they change, and may lose their limit', async () => {
         const payer = await fundedPayer(ledger, 1_000n, 500n);
         const request = reserveRequest(payer, 100n);
         await ledger.reserve(request);
@@ -1003,14 +1003,14 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         });
       });
 
-      it('of another account are not shown and not changed', async () => {
+      it('of another account are neither shown nor changed', async () => {
         const payer = await fundedPayer(ledger, 0n);
         const stranger = { accountId: newId(), keyId: payer.keyId };
         assert.equal(await ledger.readKey(stranger), undefined);
       });
     });
 
-    it('an id that is used for two keys is a defect and moves nothing', async () => {
+    it('with the id of another key throw and move no money', async () => {
       const payer = await fundedPayer(ledger, 1_000n);
       const other = { ...payer, keyId: newId() };
       await ledger.setKey(keyRequest(other));
@@ -1031,7 +1031,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
       assertIncludes(await moneyOf(payer), { available: 600n, held: 400n, keyHeld: 400n });
     });
 
-    it('before it is opened every operation says it is not ready', async () => {
+    it('refuses every operation as not ready before it is opened', async () => {
       const closed = await make();
       const payer = newPayer();
       assert.equal(await closed.isReady(), false);
@@ -1060,7 +1060,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
       await closed.close();
     });
 
-    it('inspect shows accounts, keys and the holds of these accounts, and no others of their shard', async () => {
+    it('inspects accounts, keys and the holds of these accounts, and no others of their shard', async () => {
       const payer = await fundedPayer(ledger, 1_000n);
       const shard = shardOf(payer.accountId);
       let other = newPayer();
@@ -1082,12 +1082,12 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
       assert.ok(left > 60_000 && left <= 120_000, String(left));
     });
 
-    it('an account nobody made is undefined', async () => {
+    it('returns undefined for an account that does not exist', async () => {
       assert.equal(await ledger.readAccount(newId()), undefined);
       assert.equal(await ledger.readKey(newPayer()), undefined);
     });
 
-    it('the outbox is read from its head, in order, and forgets only what is trimmed', async () => {
+    it('reads its outbox from the head, and forgets only trimmed entries', async () => {
       const payer = await fundedPayer(ledger, 1n);
       for (let each = 0; each < 139; each++) {
         await ledger.credit({ accountId: payer.accountId, rid: newId(), amountE8: 1n });
@@ -1112,8 +1112,8 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
       assert.equal((await ledger.readOutbox([shard], 3)).size, 0);
     });
 
-    describe('restore', () => {
-      it('writes an account that is absent, with keys, index and what was closed lately', async () => {
+    describe('a restore', () => {
+      it('writes a missing account with keys, index and recently closed calls', async () => {
         const recovered = await make();
         const payer = newPayer();
         const [charged, released, expired, credited] = [newId(), newId(), newId(), newId()] as const;
@@ -1163,7 +1163,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         await recovered.close();
       });
 
-      it('leaves the money of an account alone whose seq is not lower; status and settings are those of the snapshot', async () => {
+      it('keeps the money of an account whose seq is not lower, and writes status and settings of the snapshot', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const [revoked, newer, missing] = [1, 2, 3].map(() => ({ ...payer, keyId: newId() })) as [Payer, Payer, Payer];
         const limits = { limitE8: 600n, dailyLimitE8: 500n, callsPerMinute: 9 };
@@ -1209,7 +1209,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assertIncludes(await ledger.readKey(missing), { spentE8: 7n, heldE8: 0n });
       });
 
-      it('of an account that is behind keeps the holds it is told of, as far as the balance covers them', async () => {
+      it('keeps the listed holds of an account that is behind, as far as its balance covers them', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const other = { ...payer, keyId: newId() };
         const [first, second] = [reserveRequest(payer, 500n, { lifetimeMs: undefined }), newId()];
@@ -1236,7 +1236,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assertIncludes(await moneyOf(payer), { available: 799n, held: 0n });
       });
 
-      it('of an account that is behind again drops the holds it was told of, and none that was dropped is due', async () => {
+      it('drops the holds of an account that is behind a second time, and none of these is overdue', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const [dropped, due] = [1, 2].map(() => reserveRequest(payer, 10n, { lifetimeMs: 0 })) as [
           ReserveRequest,
@@ -1261,7 +1261,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.deepEqual(await holds(), []);
       });
 
-      it('of an account that is behind begins the minute of its keys anew', async () => {
+      it('restarts the limits by the minute of an account that is behind', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const key = keyRequest(payer, { callsPerMinute: 1, settings: settingsOf({ rev: 1 }) });
         const ask = async () => (await ledger.reserve(reserveRequest(payer, 1n, { keyRev: 1, tokens: 1 }))).outcome;
@@ -1272,7 +1272,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.equal(await ask(), 'reserved');
       });
 
-      it('of an account that is behind drops its other open holds, and those of no other account', async () => {
+      it('drops the other open holds of an account that is behind, and those of no other account', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const request = reserveRequest(payer, 100n, { lifetimeMs: 0 });
         const lasting = reserveRequest(payer, 100n, { lifetimeMs: undefined });

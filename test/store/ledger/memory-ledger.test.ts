@@ -8,8 +8,8 @@ import { ledgerSuite } from './ledger-suite';
 
 ledgerSuite('in the process', async () => new MemoryLedger());
 
-describe('the ledger in the process', () => {
-  it('expires at the deadline and not a millisecond before', async () => {
+describe('the ledger in memory', () => {
+  it('expires a hold at its deadline and not a millisecond before', async () => {
     let now = 1_000;
     const ledger = new MemoryLedger({ now: () => now });
     await ledger.open();
@@ -22,7 +22,7 @@ describe('the ledger in the process', () => {
     assert.deepEqual(await ledger.expire(payer, request.rid), { outcome: 'expired' });
   });
 
-  it('counts a day and a month anew when they begin, and fills what may be asked in a minute evenly', async () => {
+  it('restarts the sums of a day and a month when they begin, and refills limits by the minute evenly', async () => {
     let now = Date.parse('2027-01-30T23:59:59.999Z');
     const ledger = new MemoryLedger({ now: () => now });
     await ledger.open();
@@ -74,7 +74,7 @@ describe('the ledger in the process', () => {
     assert.equal(ledger.snapshot().reservations.size, 2, 'only the open ones');
   });
 
-  it('knows an Idempotency-Key while its call is open, and for ten minutes after the entry of its end is committed', async () => {
+  it('keeps an Idempotency-Key while its call is open, and for ten minutes after its last entry is committed', async () => {
     let now = 0;
     const ledger = new MemoryLedger({ now: () => now });
     await ledger.open();
@@ -94,7 +94,7 @@ describe('the ledger in the process', () => {
     assert.equal(await outcome(), 'reserved');
   });
 
-  it('forgets the Idempotency-Keys of an account that has sent none for a day', async () => {
+  it('forgets the Idempotency-Keys of an account without new ones for a day', async () => {
     let now = 0;
     const ledger = new MemoryLedger({ now: () => now });
     await ledger.open();

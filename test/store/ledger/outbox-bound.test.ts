@@ -10,8 +10,8 @@ import { emptyRedis } from '../../support/shared';
 import { until } from '../../support/until';
 import { fundedPayer } from './ledger-fixture';
 
-describe('the bound of the outbox', () => {
-  it('is a share of the memory of Redis; the outbox is full at 0.7 and not when it was drained', async () => {
+describe('the size limit of the outbox', () => {
+  it('is a share of the memory of Redis: the outbox is full at 0.7, and not full once it is shipped', async () => {
     const url = await emptyRedis();
     const redis = connectRedis(url, quiet);
     await checkRedis(redis);
@@ -44,7 +44,7 @@ describe('the bound of the outbox', () => {
     }
   });
 
-  it('is measured only while something waits', async () => {
+  it('is checked only while entries wait', async () => {
     let measured = 0;
     let looks = 0;
     let ageMs = 0;

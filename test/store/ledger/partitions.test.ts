@@ -14,7 +14,7 @@ import { DATABASES, quiet, type TestDatabase } from '../../support/databases';
 import { newPayer, usageRecord } from './ledger-fixture';
 import { readChain } from './ledger-rows';
 
-/** An entry of a call that began then. */
+/** Makes the entry of a call that began at this time. */
 function entryAt(payer: Payer, time: string, seq: number, amountE8: bigint, postedE8: bigint): OutboxEntry {
   const msecs = Date.parse(time);
   const kind = amountE8 > 0n ? 'credit' : 'charge';
@@ -52,7 +52,7 @@ for (const { name, open } of DATABASES) {
     const keep = (now: string, options: { usageMonths?: number; entryMonths?: number } = {}) =>
       keepPartitions({ database, log: quiet, ...options }, new Date(now));
 
-    it('rows go to their month, made ahead, whatever order they come in', async () => {
+    it('hold rows in the partition of their month, made in advance, in any order of arrival', async () => {
       const payer = newPayer();
       await keep('2027-01-15T00:00:00Z');
       const credit = entryAt(payer, '2026-01-02T00:00:00Z', 1, 100n, 100n);
@@ -67,7 +67,7 @@ for (const { name, open } of DATABASES) {
       assert.equal((await readChain(database, payer.accountId)).length, 4);
     });
 
-    it('a month that nobody made in time takes its rows from the partition that holds the rest', async () => {
+    it('move rows from the default partition to a month that was not made in time', async () => {
       const payer = newPayer();
       const early = entryAt(payer, '2028-05-05T00:00:00Z', 1, -10n, 90n);
       await write(early);
@@ -78,7 +78,7 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual(await keep('2028-04-01T00:00:00Z'), [], 'nothing is left to do');
     });
 
-    it('old usage records are dropped by the month, entries of the ledger are not', async () => {
+    it('lose old usage records by the month, but keep entries of the ledger', async () => {
       const payer = newPayer();
       for (const month of ['2027-01', '2027-02', '2027-03', '2027-04']) await keep(`${month}-01T00:00:00Z`);
       const times = ['2027-01-31T23:00:00Z', '2027-02-01T00:00:00Z', '2027-03-01T00:00:00Z'];
@@ -94,7 +94,7 @@ for (const { name, open } of DATABASES) {
       assert.equal((await database('ledger_entries').where({ account_id: payer.accountId })).length, 3);
     });
 
-    it('entries that are dropped leave where each chain goes on', async () => {
+    it('record where each chain continues when entries are dropped', async () => {
       const payer = newPayer();
       for (const month of ['2027-01', '2027-04']) await keep(`${month}-01T00:00:00Z`);
       await write(
@@ -115,7 +115,7 @@ for (const { name, open } of DATABASES) {
       );
     });
 
-    it('a credit whose entry is dropped is not sent again', async () => {
+    it('do not send a credit again whose entry is dropped', async () => {
       const payer = newPayer();
       for (const month of ['2027-01', '2027-04']) await keep(`${month}-01T00:00:00Z`);
       const credit = entryAt(payer, '2027-01-01T00:00:00Z', 1, 100n, 100n);
@@ -136,7 +136,7 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual(repeated, { outcome: 'credited', postedE8: 100n });
     });
 
-    it('what was dropped of one table is not missed in the other; what is left is', async () => {
+    it('report missing rows, but not rows whose counterpart was dropped', async () => {
       const payer = newPayer();
       for (const month of ['2029-01', '2029-04']) await keep(`${month}-01T00:00:00Z`);
       const times = ['2029-01-15T00:00:00Z', '2029-02-01T00:30:00Z', '2029-02-15T00:00:00Z', '2029-03-15T00:00:00Z'];
@@ -154,7 +154,7 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual(await compare(), ['record_missing 4']);
     });
 
-    it('attempts at upstreams are kept as long as usage records are, and written once', async () => {
+    it('keep attempts at upstreams as long as usage records, and write them once', async () => {
       const payer = newPayer();
       await keep('2030-01-01T00:00:00Z');
       const startedAtMs = Date.parse('2030-01-05T00:00:00Z');
@@ -182,7 +182,7 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual(await attempts(), []);
     });
 
-    it('an entry is written once, and counted once in the sums beside it', async () => {
+    it('write an entry once, and count it once in the sums beside it', async () => {
       const payer = newPayer();
       const entries = [
         entryAt(payer, '2027-01-01T10:00:00Z', 1, 100n, 100n),
@@ -200,7 +200,7 @@ for (const { name, open } of DATABASES) {
       );
     });
 
-    it('an entry whose number the chain is past is noticed', async () => {
+    it('report an entry whose number the chain has passed', async () => {
       const payer = newPayer();
       await write(
         entryAt(payer, '2027-01-01T10:00:00Z', 1, 100n, 100n),
@@ -209,7 +209,7 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual(await write(entryAt(payer, '2027-01-01T12:00:00Z', 2, -40n, 60n)), [payer.accountId]);
     });
 
-    it("the year's last moment and the next one's first have their months, made in either", async () => {
+    it('put the last moment of a year and the first of the next into their own months, whichever was made first', async () => {
       const payer = newPayer();
       await keep('2031-12-31T23:59:59.999Z');
       const [last, first] = ['2031-12-31T23:59:59.999Z', '2032-01-01T00:00:00Z'].map((time, index) =>

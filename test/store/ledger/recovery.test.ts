@@ -33,7 +33,7 @@ const openRedis = async () => {
   await checkRedis(redis);
   return openRedisLedger({ redis, log: quiet });
 };
-/** A ledger that has been used, then what is left of it after everything in it was lost. */
+/** The kinds of ledgers, and how each loses everything in it. */
 const LEDGERS: readonly { name: string; open(): Promise<Ledger>; lose(ledger: Ledger): Promise<Ledger> }[] = [
   {
     name: 'in Redis',
@@ -90,7 +90,7 @@ for (const database of DATABASES) {
       const ship = () => shipShards({ ledger, database: knex, log: quiet }, ALL_SHARDS);
       const stateOf = async (payer: Payer) => [await ledger.readAccount(payer.accountId), await ledger.readKey(payer)];
 
-      it('after everything was lost brings back the same accounts, keys and answers', async () => {
+      it('brings back the same accounts, keys and answers after everything was lost', async () => {
         const payers = await Promise.all([fund(1_000n), fund(500n, 450n), fund(0n)]);
         const rid = await spend(payers[0], 300n);
         await spend(payers[1], 400n);
@@ -110,7 +110,7 @@ for (const database of DATABASES) {
         assert.equal((await readChain(knex, payers[0].accountId)).length, 3);
       });
 
-      it('knows the Idempotency-Keys of calls that were charged, and of no others', async () => {
+      it('restores the Idempotency-Keys of charged calls, and no others', async () => {
         const payer = await fund(1_000n);
         const begin = async (key: string) => {
           const intent = { key, body: 'body', requestId: `req_${newId()}` };
@@ -141,7 +141,7 @@ for (const database of DATABASES) {
         assert.deepEqual(await repeat('open'), { outcome: 'reserved' });
       });
 
-      it('gives back the holds of calls that were open', async () => {
+      it('returns the holds of calls that were open', async () => {
         const payer = await fund(1_000n);
         await ledger.reserve(reserveRequest(payer, 600n));
         await ship();
@@ -150,7 +150,7 @@ for (const database of DATABASES) {
         assert.equal((await ledger.readAccount(payer.accountId))?.availableE8, 1_000n);
       });
 
-      it('takes the holds without a deadline from whoever knows them, but for those that have an entry', async () => {
+      it('restores the holds without a deadline that other parts report, except those with an entry', async () => {
         const payer = await fund(1_000n);
         const [open, closed] = [newId(), newId()];
         await ledger.reserve(reserveRequest(payer, 300n, { rid: open, lifetimeMs: undefined, record: '' }));
@@ -187,7 +187,7 @@ for (const database of DATABASES) {
         );
       });
 
-      it('sends credits again that Postgres has and the ledger never had, once', async () => {
+      it('sends credits that Postgres has and the ledger never received, once', async () => {
         const payer = await fund(10n);
         await insertCredit(knex, payer.accountId, newId(), 90n);
         const sent = await resendCredits({ ledger, database: knex, log: quiet });
@@ -212,7 +212,7 @@ for (const database of DATABASES) {
         assert.equal(audit.filter(({ before }) => before.creditId === debit).length, 1);
       });
 
-      it('is done once when two start at the same time', async () => {
+      it('runs once if two processes start at the same time', async () => {
         const payer = await fund(1_000n);
         await ship();
         ledger = await lose(ledger);
@@ -230,7 +230,7 @@ for (const database of DATABASES) {
         assert.equal((await readChain(knex, payer.accountId)).length, 2);
       });
 
-      it('does nothing when the ledger is ready', async () => {
+      it('does nothing if the ledger is ready', async () => {
         const payer = await fund(1_000n);
         await ledger.reserve(reserveRequest(payer, 600n));
         await ensureReady({ ledger, database: knex, log: quiet });
@@ -240,8 +240,8 @@ for (const database of DATABASES) {
   }
 }
 
-describe('recovery of a ledger that is lost meanwhile', () => {
-  it('begins again: it is not opened while it lacks accounts', async function () {
+describe('recovery of a ledger that is lost during the recovery', () => {
+  it('starts again, and does not open the ledger while accounts are missing', async function () {
     this.timeout(60_000);
     const test = await DATABASES[0]?.open();
     assert.ok(test !== undefined);
@@ -270,8 +270,8 @@ describe('recovery of a ledger that is lost meanwhile', () => {
   });
 });
 
-describe('recovery beside one that stands still', () => {
-  it('takes its place once that has been idle for too long', async function () {
+describe('recovery beside a suspended recovery', () => {
+  it('replaces it once it has been idle for too long', async function () {
     this.timeout(60_000);
     const [postgres] = DATABASES;
     assert.ok(postgres !== undefined);
@@ -327,7 +327,7 @@ describe('recovery of a ledger with a credit in its outbox', () => {
     await test.close();
   });
 
-  it('waits for what a drain had read before it was lost', async function () {
+  it('waits for entries that a shipper had read before the loss', async function () {
     this.timeout(60_000);
     let recovered: Promise<void> | undefined;
     const losing = instead(ledger, {
@@ -345,7 +345,7 @@ describe('recovery of a ledger with a credit in its outbox', () => {
     assert.deepEqual((await ledger.readOutbox(ALL_SHARDS, 1)).size, 0, 'the credit is not given a second time');
   });
 
-  it('drains it before it reads Postgres', async function () {
+  it('ships the outbox before it reads Postgres', async function () {
     this.timeout(60_000);
     const lost = (await other.keys('{s*')).filter((key) => !key.endsWith(':ob'));
     await other.del('keyindex', ...lost);

@@ -36,10 +36,10 @@ import { insertCredit, insertPayer, readChain } from './ledger-rows';
 
 const OPERATING = join(__dirname, '../../../docs/operating.md');
 
-/** What of an account has left when a move ends in its middle: outbox, account, key, reservations, deadlines, epoch. */
+/** The parts of an account that have left when a move stops halfway: outbox, account, key, reservations, deadlines, epoch. */
 const HALVES = [['ob'], ['a'], ['k'], ['r'], ['exp'], ['meta'], ['a', 'k', 'r'], ['ob', 'r'], ['a', 'ob', 'exp']];
 
-/** Finds its own way to the Cluster. */
+/** The worker script, which connects to the Cluster by itself. */
 const SHIPPER = join(__dirname, '../../support/scripts/shipper-worker.cjs');
 
 describe('the ledger in a Redis Cluster of three primaries', () => {
@@ -49,7 +49,7 @@ describe('the ledger in a Redis Cluster of three primaries', () => {
   let ledger: Ledger;
   let guardian: Loop | undefined;
   const payers: Payer[] = [];
-  /** Whether keys get money in advance. */
+  /** Whether nodes hold allowances for keys. */
   let isUsedMuch = false;
 
   before(async function () {
@@ -72,7 +72,7 @@ describe('the ledger in a Redis Cluster of three primaries', () => {
     await cluster?.stop();
   });
 
-  /** Answers why it could not look after the ledger. */
+  /** Starts a guardian and returns the reasons that it logs. */
   function guard(): readonly string[] {
     const reasons: string[] = [];
     const log = pino({ level: 'error' }, { write: (line: string) => reasons.push(line) });
@@ -85,7 +85,7 @@ describe('the ledger in a Redis Cluster of three primaries', () => {
 
   const taken = new Set<number>();
 
-  /** In a slot of its own. */
+  /** Makes an account in a slot of its own on this primary. */
   async function payerOn(primary: number): Promise<Payer> {
     for (;;) {
       const payer = newPayer();
@@ -108,12 +108,12 @@ describe('the ledger in a Redis Cluster of three primaries', () => {
     return payer;
   }
 
-  /** What a busy machine, or a Cluster that sorts itself out, is late with is asked for again. */
+  /** Retries, because a busy machine or a reorganising Cluster may be late. */
   const atLast = (what: string, work: () => Promise<void>) => until(what, () => work().then(() => true), 40_000);
 
   const recordNow = (payer: Payer) => JSON.stringify(usageRecord(payer, { createdAt: new Date().toISOString() }));
 
-  /** A settlement is repeated until it is answered, as the settler does. */
+  /** Repeats a settlement until it is answered, as the settler does. */
   async function settleAtLast(request: SettleRequest): Promise<string> {
     return until(
       'the settlement is answered',
@@ -130,7 +130,7 @@ describe('the ledger in a Redis Cluster of three primaries', () => {
     );
   }
 
-  /** Calls of all customers while something happens to the Cluster; answers what was settled, by account. */
+  /** Makes calls for all customers during an event in the Cluster; returns the settled amounts by account. */
   async function callWhile(happens: () => Promise<void>) {
     const settled = new Map(payers.map(({ accountId }) => [accountId, 0]));
     const shipper = startShipperThread({ redisUrl: cluster.url, databaseUrl, log: quiet, program: SHIPPER });
@@ -138,7 +138,7 @@ describe('the ledger in a Redis Cluster of three primaries', () => {
     const outcomes = new Set<string>();
     isUsedMuch = true;
     const customer = async (payer: Payer, index: number) => {
-      // Calls with an Idempotency-Key ask Redis each; those of every other customer are served from money in advance.
+      // Calls with an Idempotency-Key each need Redis. Allowances serve those of every other customer.
       const intents =
         index % 2 === 0 ? () => ({ intent: { key: newId(), body: 'body', requestId: 'req_1' } }) : () => ({});
       while (!stopped) {
@@ -168,7 +168,7 @@ describe('the ledger in a Redis Cluster of three primaries', () => {
     return { settled, outcomes };
   }
 
-  /** Of each customer; a ledger that is late is asked again. */
+  /** Reads the spent money of each customer, with retries for a late ledger. */
   const spent = () =>
     until(
       'the ledger says what was spent',
@@ -178,7 +178,7 @@ describe('the ledger in a Redis Cluster of three primaries', () => {
   const progress = (what: string, from: readonly bigint[]) =>
     until(what, async () => (await spent()).every((each, index) => each > (from[index] ?? 0n)), 40_000);
 
-  /** An account of the first primary with entries that wait and an open call, and its slot half-way to the second primary. */
+  /** Makes an account on the first primary with waiting entries and an open call, and moves half its slot to the second primary. */
   async function leaveInTheMiddle(kinds: readonly string[]) {
     const payer = await fund(await payerOn(0));
     const [prefix, requests] = [
@@ -197,7 +197,7 @@ describe('the ledger in a Redis Cluster of three primaries', () => {
     return { payer, slot, told, open: requests[2] as ReserveRequest, moved, stayed };
   }
 
-  /** By the commands that operators are told. */
+  /** Completes the moves with the commands of the operator's guide. */
   async function bringToTheirEnd(slots: readonly number[]) {
     const [node, importing] = [`127.0.0.1:${cluster.replica.port}`, String(cluster.primaries[1]?.port)];
     const owner = execFileSync(findProgram('redis-cli'), ['-p', String(cluster.replica.port), 'cluster', 'myid']);
@@ -209,7 +209,7 @@ describe('the ledger in a Redis Cluster of three primaries', () => {
     const [check = '', setSlot = '', fix = ''] = told;
     assert.throws(() => run(check), 'it names what is wrong');
     for (const slot of slots) run(setSlot, { SLOT: String(slot) });
-    // The nodes tell each other within some seconds.
+    // Nodes publish the new owner to each other within some seconds.
     await until(
       'the moves are brought to their end',
       () => {
@@ -224,12 +224,12 @@ describe('the ledger in a Redis Cluster of three primaries', () => {
   const heldBy = async (server: TestRedis | undefined, slot: number) =>
     [...(await cluster.keysOf(server as TestRedis, slot))].sort();
 
-  it('spreads accounts over all of them and finds keys', async () => {
+  it('spreads accounts over all primaries and finds their keys', async () => {
     assert.deepEqual(new Set(await Promise.all(payers.map(thirdOf))), new Set([0, 1, 2]));
     for (const payer of payers) assert.deepEqual(await ledger.findKey(hashOf(payer)), { outcome: 'found', ...payer });
   });
 
-  it('goes on while a slot is moved under load: every settlement is there once', async function () {
+  it('continues while a slot is moved under load, and has every settlement once', async function () {
     this.timeout(180_000);
     const [payer] = payers;
     assert.ok(payer !== undefined);
@@ -246,7 +246,7 @@ describe('the ledger in a Redis Cluster of three primaries', () => {
     await assertWhole();
   });
 
-  it('settles and releases whole while a slot is on its way and its keys are still there', async () => {
+  it('settles and releases completely while a slot moves and its keys are still at the old node', async () => {
     const payer = await fund(await payerOn(0));
     const requests = [1, 2, 3].map(() => reserveRequest(payer, 10n, { record: recordNow(payer) }));
     for (const request of requests) await atLast('it is held', async () => void (await ledger.reserve(request)));
@@ -266,7 +266,7 @@ describe('the ledger in a Redis Cluster of three primaries', () => {
     assertIncludes(await ledger.readAccount(payer.accountId), { postedE8: 999_994n, heldE8: 0n, seq: 4 });
   });
 
-  it('loses nothing when a replica takes over in the middle of moves: it is asked nothing until they are brought to their end', async function () {
+  it('loses nothing when a replica takes over in the middle of moves, and rejects calls until the moves are complete', async function () {
     this.timeout(120_000);
     const halves = [];
     for (const kinds of HALVES) halves.push(await leaveInTheMiddle(kinds));
@@ -299,7 +299,7 @@ describe('the ledger in a Redis Cluster of three primaries', () => {
     await cluster.giveBack();
   });
 
-  it('goes on when a primary is killed and its replica takes its place: no settlement twice, all sums equal', async function () {
+  it('continues when a primary is killed and its replica takes over: no settlement twice, all sums equal', async function () {
     this.timeout(180_000);
     const before = await spent();
     await callWhile(async () => {
@@ -311,7 +311,7 @@ describe('the ledger in a Redis Cluster of three primaries', () => {
     await assertWhole();
   });
 
-  /** Calls that were open when the primary died may still hold money; everything else is compared. */
+  /** Asserts that everything agrees, except that calls which were open when the primary died may still hold money. */
   async function assertWhole() {
     const { violations } = await until('all can be looked at', () =>
       verify({ ledger, database }, { limit: 1_000, days: 1 }),

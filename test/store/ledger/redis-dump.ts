@@ -4,15 +4,15 @@ import { readEntry, type StreamEntry } from '../../../core/ledger/redis/entry';
 import { LIMIT_FIELDS, limitTexts } from '../../../core/ledger/redis/key-fields';
 import type { ModelAllowance, ModelLedger } from '../../support/model-ledger';
 
-/** All a ledger knows, in the words of Redis; what differs by nature (entry ids, clocks) is left out. */
+/** Everything that a ledger stores, in the terms of Redis, without values that always differ: entry ids and clocks. */
 export interface LedgerDump {
   readonly hashes: Readonly<Record<string, Readonly<Record<string, string>>>>;
-  /** Ids with a deadline, and whether it has passed. */
+  /** The ids with a deadline, and whether it has passed. */
   readonly deadlines: Readonly<Record<string, boolean>>;
   readonly outbox: readonly object[];
 }
 
-/** All keys of a ledger with what is in them, as one moment sees them. */
+/** Reads all keys of a ledger with their values, in one moment. */
 const READ_ALL = `
   local all = {}
   for _, key in ipairs(redis.call('KEYS', '{s*')) do
@@ -111,12 +111,12 @@ export function dumpMemory(model: ModelLedger, now: number): LedgerDump {
   };
 }
 
-/** Idempotency-Keys, oldest first: Redis' scores are times. */
+/** Lists Idempotency-Keys, oldest first. The scores in Redis are times. */
 function inOrder(keys: readonly unknown[]): Record<string, string> {
   return { order: keys.join(' ') };
 }
 
-/** Two clocks: days and months are told by their distance from now, buckets by how many of their units are taken. */
+/** Makes clocks comparable: days and months become distances from now, buckets become the number of used units. */
 function relative(hash: Readonly<Record<string, string>>, nowMs: number): Record<string, string> {
   const change: Readonly<Record<string, (value: string) => string>> = {
     day: (value) => String(Number(value) - dayOf(nowMs)),
@@ -135,19 +135,19 @@ function allowanceText({ keyId, state, sequence, digest, totalE8, openE8, untilM
   return [keyId, state, sequence, digest, totalE8, openE8, untilMs, entry ?? '-'].join(' ');
 }
 
-/** An allowance's words, with how far its end is away, and whether it has an entry. */
+/** Returns an allowance's words, with the distance of its end, and whether it has an entry. */
 function allowanceSeen(text: string, nowMs: number): string {
   const words = text.split(' ');
   const [, , , , , , untilMs, entry] = words;
   return [...words.slice(0, 6), timeSeen(Number(untilMs), nowMs), entry === '-' ? 'new' : 'told'].join(' ');
 }
 
-/** To a minute: two clocks are never the same. */
+/** Rounds to a minute, because two clocks always differ. */
 function timeSeen(atMs: number, nowMs: number): string {
   return atMs === 0 ? 'none' : atMs <= nowMs ? 'past' : `in ${Math.ceil((atMs - nowMs) / 60_000)} min`;
 }
 
-/** Sums of allowances are made with the first. */
+/** Drops zero sums of allowances, because Redis writes a sum only with the first allowance. */
 function withoutZeros({ al_live: live, free, ...others }: Record<string, string>): Record<string, string> {
   return { ...others, ...(live === '0' ? {} : texts({ al_live: live })), ...(free === '0' ? {} : texts({ free })) };
 }

@@ -17,7 +17,7 @@ import { settlesWithin, until } from '../../support/until';
 import { fundedPayer, keyRequest, reserveRequest } from './ledger-fixture';
 import { ledgerSuite } from './ledger-suite';
 
-/** What a test has open, closed also when it fails. */
+/** What a test has opened. The hook closes it even if the test fails. */
 const closings: (() => unknown)[] = [];
 
 const openLedger = async (url: string, commandTimeout?: number) => {
@@ -44,7 +44,7 @@ const closeAll = async () => {
   for (const close of closings.splice(0).reverse()) await close();
 };
 
-// What is answered counts here, however busy the machine is.
+// Waits long for answers, because a busy machine must not fail the test.
 ledgerSuite('in Redis', async () => openLedger(await emptyRedis(), 30_000));
 
 describe('the ledger in Redis', () => {
@@ -56,7 +56,7 @@ describe('the ledger in Redis', () => {
     return seconds < 0 ? 'for ever' : Math.round(seconds / 60);
   };
 
-  it('knows an Idempotency-Key for ten of the fifteen minutes that its closed reservation is kept', async () => {
+  it('keeps an Idempotency-Key for ten of the fifteen minutes in which it keeps the closed reservation', async () => {
     const url = await emptyRedis();
     const ledger = await openLedger(url);
     await ledger.open();
@@ -75,7 +75,7 @@ describe('the ledger in Redis', () => {
     assert.equal(await outcomeWith(leftMs), 'reserved');
   });
 
-  it('has no more Idempotency-Keys of an account than INTENTS_AT_MOST, and the order of those alone', async () => {
+  it('keeps at most INTENTS_AT_MOST Idempotency-Keys of an account, and an order of these only', async () => {
     const url = await emptyRedis();
     const ledger = await openLedger(url, 30_000);
     await ledger.open();
@@ -97,7 +97,7 @@ describe('the ledger in Redis', () => {
     assert.deepEqual(counts, [INTENTS_AT_MOST, INTENTS_AT_MOST]);
   }).timeout(60_000);
 
-  it('forgets the Idempotency-Keys of an account that sends none for a day', async () => {
+  it('forgets the Idempotency-Keys of an account without new ones for a day', async () => {
     const url = await emptyRedis();
     const ledger = await openLedger(url);
     await ledger.open();
@@ -111,7 +111,7 @@ describe('the ledger in Redis', () => {
     }
   });
 
-  it('keeps closed reservations until their rows are committed, and a quarter of an hour more', async () => {
+  it('keeps closed reservations for a quarter of an hour after their rows are committed', async () => {
     const url = await emptyRedis();
     const ledger = await openLedger(url);
     await ledger.open();
@@ -130,7 +130,7 @@ describe('the ledger in Redis', () => {
     ]);
     const shard = shardOf(payer.accountId);
     const entries = (await ledger.readOutbox([shard], 10)).get(shard) ?? [];
-    // The first of them too, whatever it had.
+    // Removes the time limit that the first one had.
     await other.persist(`${accountPrefix(payer.accountId)}r:${entries[0]?.rid}`);
     await ledger.trimOutbox(shard, entries);
     assert.deepEqual(new Set(await Promise.all(entries.map(({ rid }) => minutesLeft(rid)))), new Set([15]));
@@ -138,7 +138,7 @@ describe('the ledger in Redis', () => {
     assert.ok((await other.ttl(`${accountPrefix(payer.accountId)}ob`)) < 0, 'the outbox itself stays');
   });
 
-  it('keeps what is written back as long: closed ones a quarter of an hour, open ones, whatever they were, while they are open', async () => {
+  it('keeps restored reservations as long: closed ones for a quarter of an hour, open ones while they are open', async () => {
     const url = await emptyRedis();
     const ledger = await openLedger(url);
     await ledger.open();
@@ -162,10 +162,10 @@ describe('the ledger in Redis', () => {
   });
 });
 
-describe('the ledger in Redis: the outbox', () => {
+describe('the outbox of the ledger in Redis', () => {
   afterEach(closeAll);
 
-  it('is read and forgotten in pieces, between which calls are served', async () => {
+  it('is read and trimmed in pieces, and serves calls between them', async () => {
     const url = await emptyRedis();
     const ledger = await openLedger(url);
     await ledger.open();
@@ -190,7 +190,7 @@ describe('the ledger in Redis: the outbox', () => {
     assert.ok(Math.max(...seen) <= 64, String(seen));
   });
 
-  it('forgets nothing for who comes late, when the ledger was lost and its clock was set back meanwhile', async () => {
+  it('is not trimmed by a late shipper after the ledger was lost and its clock set back', async () => {
     const url = await emptyRedis();
     const ledger = await openLedger(url);
     await ledger.open();
@@ -213,12 +213,12 @@ describe('the ledger in Redis: the outbox', () => {
   });
 });
 
-describe('the ledger in Redis: the calendar', () => {
+describe('the calendar in the scripts of Redis', () => {
   afterEach(closeAll);
 
-  it('of its scripts is that of everybody, for every day of 430 years', async () => {
+  it("agrees with JavaScript's for every day of 430 years", async () => {
     const { source } = LEDGER_SCRIPTS.find(({ name }) => name === 'reserve') ?? { source: '' };
-    // What the scripts share of it stands before their first check.
+    // The scripts share the text before their first check.
     const shared = source.slice(0, source.indexOf("\nif redis.call('HEXISTS'"));
     const months = `${shared}
       local months = {}
@@ -240,7 +240,7 @@ describe('the ledger in Redis: the calendar', () => {
 describe('deadlines in Redis', () => {
   afterEach(closeAll);
 
-  it('are by its own clock, to the millisecond', async () => {
+  it('follow the clock of Redis, to the millisecond', async () => {
     const url = await emptyRedis();
     const ledger = await openLedger(url);
     await ledger.open();
@@ -256,7 +256,7 @@ describe('deadlines in Redis', () => {
       () => ledger.renew({ ...payer, rid: request.rid, lifetimeMs: 50_000 }),
     ];
     for (const each of set) {
-      // Early in a second, milliseconds that are taken off in place of added could pass unseen.
+      // Waits for the second half of a second, because early in it a wrong sign of the milliseconds would not show.
       await until('it is late in a second', async () => (await nowMs()) % 1_000 > 500);
       const before = await nowMs();
       await each();
@@ -276,14 +276,14 @@ describe('the ledger when Redis fails', () => {
     return inTime;
   };
 
-  it('stalled: every operation is refused within 300 ms, however many come, and works again afterwards', async () => {
+  it('refuses every operation within 300 ms while Redis stalls, however many come, and works again afterwards', async () => {
     const server = await startServer();
     const ledger = await openLedger(server.url);
     try {
       await ledger.open();
       const payer = await fundedPayer(ledger, 1_000n);
       process.kill(server.pid, 'SIGSTOP');
-      // Longer than it takes to give the connection up, so that both the silent and the new connection are seen.
+      // Waits longer than the ledger needs to drop the connection, so that the silent and the new connection are tested.
       for (let second = 0; second < 3; second++) {
         const inTime = await Promise.all(
           Array.from({ length: 50 }, () => isRefusedInTime(() => ledger.reserve(reserveRequest(payer, 1n)))),
@@ -300,7 +300,7 @@ describe('the ledger when Redis fails', () => {
     }
   });
 
-  it('not at all, when it is this process that stands still: what was answered meanwhile counts', async () => {
+  it('accepts answers that arrived while its own process stood still', async () => {
     const redis = connectRedis(await emptyRedis(), quiet);
     closings.push(() => redis.disconnect());
     await checkRedis(redis);
@@ -308,14 +308,14 @@ describe('the ledger when Redis fails', () => {
     redis.on('close', () => closes++);
     const answer = redis.time();
     await new Promise((sent) => setImmediate(sent));
-    // Longer than a command may take, and longer than a connection may be silent.
+    // Stands still longer than a command may take and a connection may be silent.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_200);
     assert.equal((await answer).length, 2);
     await redis.ping();
     assert.equal(closes, 0);
   });
 
-  it('stopped and started anew, empty: refused at once, and until it is filled', async () => {
+  it('refuses at once after Redis restarts empty, until it is filled', async () => {
     const server = await startServer();
     const ledger = await openLedger(server.url);
     await ledger.open();
@@ -330,7 +330,7 @@ describe('the ledger when Redis fails', () => {
     assert.deepEqual(await ledger.reserve(reserveRequest(payer, 1n)), { outcome: 'unknown_key' });
   });
 
-  it('without its scripts loads them again', async () => {
+  it('loads its scripts again when Redis has lost them', async () => {
     const url = await emptyRedis();
     const ledger = await openLedger(url);
     await ledger.open();
@@ -343,7 +343,7 @@ describe('the ledger when Redis fails', () => {
     assert.deepEqual(await ledger.reserve(reserveRequest(payer, 1n)), { outcome: 'not_ready' });
   });
 
-  it('full: holds are refused, but what closes them, and a revocation, is taken', async () => {
+  it('refuses holds while Redis is full, but accepts settles, releases and a revocation', async () => {
     const url = await emptyRedis();
     const ledger = await openLedger(url);
     await ledger.open();
@@ -366,7 +366,7 @@ describe('the ledger when Redis fails', () => {
     }
   });
 
-  it('unreachable at start: the error names the address and never the password', async () => {
+  it('reports the address and never the password if Redis is unreachable at start', async () => {
     const port = await freePort();
     const redis = connectRedis(`redis://user:secret-word@127.0.0.1:${port}`, quiet);
     const error = await rejection(checkRedis(redis, 300));
@@ -375,7 +375,7 @@ describe('the ledger when Redis fails', () => {
     assert.doesNotMatch(error.message, /secret-word/);
   });
 
-  it('that may evict balances is refused at start', async () => {
+  it('refuses to start with a Redis that may evict balances', async () => {
     const server = await startServer(['--maxmemory-policy', 'allkeys-lru']);
     const redis = connectRedis(server.url, quiet);
     assert.match((await rejection(checkRedis(redis))).message, /noeviction/);

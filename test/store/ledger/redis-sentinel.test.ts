@@ -49,7 +49,7 @@ describe('the ledger behind sentinels', () => {
     for (const close of closings.splice(0).reverse()) await close();
   });
 
-  it('follows the master to its replica when it is killed under load; what was told while waiting for the replica is all there', async function () {
+  it('follows the master to its replica when it is killed under load, and keeps every acknowledged call', async function () {
     this.timeout(60_000);
     const master = await startRedis();
     closings.push(() => master.stop());
@@ -104,7 +104,7 @@ describe('the ledger behind sentinels', () => {
           await waiting.settle({ ...request, costE8: 1n });
           told.push(request.rid);
         } catch (error) {
-          // On a busy machine the replica may need longer than it is waited for.
+          // The replica may be late on a busy machine.
           if (isKilled) throw error;
         }
       }
@@ -133,7 +133,7 @@ describe('the ledger behind sentinels', () => {
       'the replica answers in its place',
       async () => {
         try {
-          // Recovery compares it with Postgres first, which has a test of its own.
+          // Opens the ledger directly. In production the recovery compares it with Postgres first, which has its own test.
           if (!(await ledger.isReady())) await ledger.open();
           return await ledger.reserve(reserveRequest(payer, 10n));
         } catch (error) {
@@ -150,7 +150,7 @@ describe('the ledger behind sentinels', () => {
     const prefix = accountPrefix(payer.accountId);
     const states = await Promise.all(told.map((rid) => there.hget(`${prefix}r:${rid}`, 'state')));
     assert.deepEqual(new Set(states), new Set(['settled']));
-    // A report counts as taken only when a replica has it.
+    // The ledger acknowledges a report only when a replica has it.
     const another = await startRedis(['--replicaof', '127.0.0.1', String(replica.port)]);
     closings.push(() => another.stop());
     const spent = await until('all that was told is charged', async () => {

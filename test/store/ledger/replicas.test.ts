@@ -13,7 +13,7 @@ import { startRedis, type TestRedis } from '../../support/redis';
 import { settlesWithin, until } from '../../support/until';
 import { fundedPayer, reserveRequest } from './ledger-fixture';
 
-/** A replica on a busy machine may be late; a story that wants a refusal waits less. */
+/** Waits long for a late replica on a busy machine; a test that expects a refusal waits less. */
 const POLICY: ReplicaPolicy = { waitReplicas: 1, waitTimeoutMs: 5_000, onTooFew: 'refuse' };
 
 describe('a ledger that waits for a replica', function () {
@@ -47,7 +47,7 @@ describe('a ledger that waits for a replica', function () {
     for (const close of closings.reverse()) await close();
   });
 
-  /** WAIT is about what its own connection wrote. */
+  /** Returns whether the replica has the writes of this connection, because WAIT counts no others. */
   const isInStep = async () => {
     await watching.incr('step');
     await until('the replica is in step', async () => (await watching.call('WAIT', 1, 100)) === 1, 20_000);
@@ -67,7 +67,7 @@ describe('a ledger that waits for a replica', function () {
     (await metrics.getSingleMetric('tollgate_ledger_too_few_replicas_total')?.get())?.values[0]?.value ?? 0;
   const waits = async () => Number(/cmdstat_wait:calls=(\d+)/.exec(await watching.info('commandstats'))?.[1] ?? 0);
 
-  it('acknowledges what the replica has; many calls share one wait', async () => {
+  it('acknowledges a write once the replica has it, and many calls share one wait', async () => {
     const ledger = await open();
     const payer = await fundedPayer(ledger, 100_000n);
     const before = await waits();
@@ -82,12 +82,12 @@ describe('a ledger that waits for a replica', function () {
     };
     await Promise.all(Array.from({ length: 40 }, caller));
     const waited = (await waits()) - before;
-    // Some versions of Redis would wait without it, too; others only for what was written.
+    // Some versions of Redis wait even without a write, others only after one.
     assert.ok(Number(await copy.get('replicated')) > 0);
     assert.ok(waited > 0 && waited < 400, `${waited} waits for 800 operations`);
   });
 
-  it('refuses within 300 ms while the replica is out of reach; of what was told nothing is missing there', async () => {
+  it('refuses within 300 ms while the replica is unreachable, and the replica lacks nothing that was acknowledged', async () => {
     const payer = await fundedPayer(await open(), 100_000n);
     const ledger = await open({ waitTimeoutMs: 100 });
     const told = await callUntilCut(ledger, payer);
@@ -104,7 +104,7 @@ describe('a ledger that waits for a replica', function () {
     assert.equal(await stateOn(copy, payer, late.rid), 'open');
   });
 
-  it('goes on where the policy is to warn, and counts it; a replica that takes over then lacks what was told', async () => {
+  it('continues if the policy is to warn, and counts it; a promoted replica then lacks acknowledged writes', async () => {
     const payer = await fundedPayer(await open(), 100_000n);
     const ledger = await open({ onTooFew: 'warn', waitTimeoutMs: 20 });
     const before = await tooFew();
@@ -115,7 +115,7 @@ describe('a ledger that waits for a replica', function () {
     assert.equal(await tooFew(), before + 1);
   });
 
-  it('refuses what moves nothing without waiting for anybody', async () => {
+  it('refuses calls that change nothing without waiting for a replica', async () => {
     const ledger = await open();
     const payer = await fundedPayer(ledger, 5n);
     link.cut();
@@ -125,7 +125,7 @@ describe('a ledger that waits for a replica', function () {
     });
   });
 
-  it('waits when Redis is full too: what closes calls is taken', async () => {
+  it('waits even if Redis is full, and accepts settles and releases', async () => {
     const ledger = await open();
     const payer = await fundedPayer(ledger, 100n);
     const request = reserveRequest(payer, 10n);
@@ -143,7 +143,7 @@ describe('a ledger that waits for a replica', function () {
     }
   });
 
-  it('asks no master that was replaced: a connection that is still open to it is made anew', async () => {
+  it('sends nothing to a replaced master, and reconnects a connection that is still open to it', async () => {
     const way = await linkTo(master.port);
     closings.push(() => way.stop());
     const redis = connectRedis(`redis://127.0.0.1:${way.port}`, quiet);
@@ -156,7 +156,7 @@ describe('a ledger that waits for a replica', function () {
     await copy.call('REPLICAOF', 'NO', 'ONE');
     way.turnTo(replica.port);
     const list = String(await watching.call('CLIENT', 'LIST', 'TYPE', 'normal'));
-    const [, background = ''] = /.*\bid=(\d+) /s.exec(list) ?? []; // The last one that was made.
+    const [, background = ''] = /.*\bid=(\d+) /s.exec(list) ?? []; // The newest connection.
     await watching.call('CLIENT', 'KILL', 'ID', background);
     await until('it is seen that there is another', async () => !(await ledger.isReady().catch(() => true)));
     await ledger.open();
@@ -168,8 +168,7 @@ describe('a ledger that waits for a replica', function () {
   });
 
   /**
-   * Calls until the link is cut in the midst of them; answers the reservations whose settlement was told. A replica that is late before
-   * that is no cut: the caller goes on.
+   * Makes calls until the link is cut; returns the reservations with an acknowledged settlement. A replica that is late before the cut is ignored.
    */
   async function callUntilCut(ledger: Ledger, payer: Payer): Promise<readonly string[]> {
     const told: string[] = [];

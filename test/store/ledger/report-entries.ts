@@ -9,7 +9,7 @@ import { usageRecord } from './ledger-fixture';
 
 let made = 0;
 
-/** A call of this payer that a report charges for. */
+/** Makes a call of this payer that a report charges for. */
 export function reportedCall(
   payer: Payer,
   costE8: bigint,
@@ -23,7 +23,7 @@ export function reportedCall(
   return { rid, ending: 'settled', costE8, shortfallE8: 0n, ...changes, record: text };
 }
 
-/** The entry of a report that charges for these calls, after one with this number and balance. */
+/** Makes the entry of a report that charges for these calls, with the next number and balance. */
 export function reportEntry(
   { accountId, keyId }: Payer,
   calls: readonly ReportedCall[],

@@ -28,7 +28,7 @@ const MADE = {
 };
 
 for (const { name, open } of DATABASES) {
-  describe(`reports on ${name}`, function () {
+  describe(`an allowance's report on ${name}`, function () {
     this.timeout(60_000);
     let test: TestDatabase;
     let database: Knex;
@@ -70,7 +70,7 @@ for (const { name, open } of DATABASES) {
     const found = async ({ accountId }: Payer) =>
       (await compareRecords(database, [accountId], 1)).map(({ invariant, rid }) => [invariant, rid]);
 
-    it('become one entry, and a record for each of their calls', async () => {
+    it('becomes one entry, and a record for each of its calls', async () => {
       const payer = await fund();
       const calls = [
         reportedCall(payer, 100n, { record: { made: [MADE, { ...MADE, costE14: '12345678901234567890' }] } }),
@@ -104,7 +104,7 @@ for (const { name, open } of DATABASES) {
       assert.equal(spent.spent_e8, 123n);
     });
 
-    it('are written when their calls cost nothing', async () => {
+    it('is written even if its calls cost nothing', async () => {
       const payer = await fund();
       await report(payer, [reportedCall(payer, 0n)]);
       const [, entry] = await entriesOf(payer);
@@ -112,7 +112,7 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual(await found(payer), []);
     });
 
-    it('are written once however often they are shipped, beside new ones', async () => {
+    it('is written once however often it is shipped, together with new ones', async () => {
       const payer = await fund();
       const first = await report(payer, [reportedCall(payer, 10n), reportedCall(payer, 20n)]);
       const second = reportEntry(payer, [reportedCall(payer, 30n)], first);
@@ -123,7 +123,7 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual(await found(payer), []);
     });
 
-    it('name their calls and themselves once Postgres has them', async () => {
+    it('lists its calls and itself once Postgres has them', async () => {
       const payer = await fund();
       const calls = [reportedCall(payer, 1n), reportedCall(payer, 2n)];
       const told: string[] = [];
@@ -133,7 +133,7 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual(told, [entry.rid, ...calls.map(({ rid }) => rid)]);
     });
 
-    it('lose no record but the one that cannot be written, which verification names', async () => {
+    it('loses only the record that cannot be written, which verification names', async () => {
       const payer = await fund();
       const calls = [
         ...[reportedCall(payer, 1n), reportedCall(payer, 0n, { record: { path: '\u0000' } }), reportedCall(payer, 2n)],
@@ -148,7 +148,7 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual(await found(payer), [['record_missing', rid]]);
     });
 
-    it('give a record its reservation that a refused call left without one', async () => {
+    it('adds the reservation to the record of a refused call that had none', async () => {
       const payer = await fund();
       const call = reportedCall(payer, 7n);
       await insertUsage(database, [{ record: call.record, rid: null, costE8: 0n }]);
@@ -159,7 +159,7 @@ for (const { name, open } of DATABASES) {
       );
     });
 
-    it('write every field of a record as an insert does', async () => {
+    it('writes every field of a record as an insert does', async () => {
       const [one, other] = [await fund(), await fund()];
       const record = (payer: Payer) =>
         usageRecord(payer, {
@@ -190,7 +190,7 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual(excess, [9_007_199_254_740_991n, 9_007_199_254_740_991n]);
     });
 
-    it('add to no excess what their requests did not cause', async () => {
+    it('adds nothing to the excess without a cause in its requests', async () => {
       const payer = await fund();
       const excess = (excessE8: string, flags: readonly string[]) =>
         reportedCall(payer, 1n, { record: { excessE8, flags } });
@@ -199,7 +199,7 @@ for (const { name, open } of DATABASES) {
       assert.equal(account.excess_e8, 7n);
     });
 
-    it('are in the sums of usage when they come after these', async () => {
+    it('is in the sums of usage if its calls come after these', async () => {
       const payer = await fund();
       while (await sumSomeUntil(database, new Date(Date.now() + 60_000)));
       await report(payer, [reportedCall(payer, 10n), reportedCall(payer, 20n, { record: { status: 429 } })]);
@@ -216,7 +216,7 @@ for (const { name, open } of DATABASES) {
       await assertSumsAreExact(database);
     });
 
-    it('take what a balance of the past does not cover from their last calls', async () => {
+    it('takes a shortfall of an old balance from its last calls', async () => {
       const payer = await fund();
       const first = await report(payer, [reportedCall(payer, 900n)]);
       const calls = [reportedCall(payer, 60n), reportedCall(payer, 70n), reportedCall(payer, 30n)];
@@ -233,7 +233,7 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual(await found(payer), []);
     });
 
-    it('leave no room for a second record of a reservation', async () => {
+    it('leaves no room for a second record of a reservation', async () => {
       const payer = await fund();
       const call = reportedCall(payer, 1n);
       await report(payer, [call]);
@@ -242,7 +242,7 @@ for (const { name, open } of DATABASES) {
       assert.equal((error as { code?: string }).code, '23505');
     });
 
-    it('and entries tell which reservations are closed', async () => {
+    it('shows, like entries, which reservations are closed', async () => {
       const payer = await fund();
       const own = reserveRequest(payer, 1n, { record: '' });
       await ledger.reserve(own);
@@ -257,7 +257,7 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual(await writtenCalls(database, [{ rid: reportId, accountId }]), new Set([reportId]));
     });
 
-    describe('in verification', () => {
+    describe('under verification', () => {
       const broken = async (by: (payer: Payer, reportId: string, rids: readonly string[]) => Promise<unknown>) => {
         const payer = await fund();
         const calls = [reportedCall(payer, 10n), reportedCall(payer, 0n)];
@@ -271,14 +271,14 @@ for (const { name, open } of DATABASES) {
         return { found: await found(payer), rid, rids: calls.map((call) => call.rid), payer };
       };
 
-      it('lack a record that cost nothing', async () => {
+      it('is found if it lacks a record that cost nothing', async () => {
         const { found: named, rid } = await broken((_payer, _id, [, free = '']) =>
           database('usage_records').where({ rid: free }).delete(),
         );
         assert.deepEqual(named, [['record_missing', rid]]);
       });
 
-      it('have a record more than calls', async () => {
+      it('is found if it has one record more than calls', async () => {
         const { found: named, rid } = await broken(async (payer) => {
           const [row] = await recordsOf(payer);
           await database('usage_records').insert({ ...row, rid: newId(), request_id: newId(), cost_e8: 0 });
@@ -286,21 +286,21 @@ for (const { name, open } of DATABASES) {
         assert.deepEqual(named, [['record_twice', rid]]);
       });
 
-      it('do not cost what their records do', async () => {
+      it('is found if its cost differs from the sum of its records', async () => {
         const { found: named, rid } = await broken((_payer, _id, [paid = '']) =>
           database('usage_records').where({ rid: paid }).update({ cost_e8: 11 }),
         );
         assert.deepEqual(named, [['record_differs', rid]]);
       });
 
-      it('are named by a record and missing', async () => {
+      it('is found if a record names it and it is missing', async () => {
         const { found: named, rid } = await broken((_payer, id) =>
           database('ledger_entries').where({ rid: id }).delete(),
         );
         assert.deepEqual(named, [['record_without_entry', rid]]);
       });
 
-      it('charge for a reservation that has an entry of its own', async () => {
+      it('is found if it charges for a reservation that has its own entry', async () => {
         const {
           found: named,
           rids,
@@ -316,7 +316,7 @@ for (const { name, open } of DATABASES) {
         assert.deepEqual(await found(payer), []);
       });
 
-      it('may have calls that came on the day before', async () => {
+      it('is valid if its calls came on the previous day', async () => {
         const payer = await fund();
         const createdAt = new Date(Date.now() - 23 * 3_600_000).toISOString();
         const entry = reportEntry(payer, [reportedCall(payer, 10n, { record: { createdAt } })], FUNDED);
@@ -328,7 +328,7 @@ for (const { name, open } of DATABASES) {
       });
     });
 
-    it('come back from a recovery with the Idempotency-Keys of their calls, and not as reservations', async () => {
+    it('returns from a recovery with the Idempotency-Keys of its calls, and not as a reservation', async () => {
       const payer = await fund();
       const intent = { key: 'key', body: 'body' };
       const routing = { candidates: [], of: 1, attempts: [], clientRetry: undefined, intent };

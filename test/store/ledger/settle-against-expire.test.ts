@@ -16,10 +16,10 @@ const PAIRS = 10_000;
 const PAYERS = 40;
 const FUNDS_E8 = 1_000_000n;
 const COST_E8 = 3n;
-/** Pairs that race at the same time. */
+/** The number of pairs that race at the same time. */
 const AT_ONCE = 500;
 
-/** Two processes have a connection each: neither knows what the other sends. */
+/** Uses one connection for each of two processes, which do not know what the other sends. */
 describe(`${PAIRS} settlements against the expiry of their reservations, from two connections`, function () {
   this.timeout(120_000);
   let database: Knex;
@@ -31,7 +31,7 @@ describe(`${PAIRS} settlements against the expiry of their reservations, from tw
     const url = await emptyRedis();
     for (let each = 0; each < 2; each += 1) {
       const redis = connectRedis(url, quiet);
-      // What is answered counts here, however busy the machine is.
+      // Waits long for answers, because a busy machine must not fail the test.
       if (redis instanceof Redis) redis.options.commandTimeout = 30_000;
       const ledger = await openRedisLedger({ redis, log: quiet });
       if (each === 0) await ledger.open();
@@ -47,7 +47,7 @@ describe(`${PAIRS} settlements against the expiry of their reservations, from tw
     await database?.destroy();
   });
 
-  it('close each reservation once, charge only those that were settled, and leave one row each', async () => {
+  it('close each reservation once, charge only settled ones, and leave one row each', async () => {
     const [one, other] = ledgers as [Ledger, Ledger];
     const payers: Payer[] = [];
     for (let each = 0; each < PAYERS; each += 1) payers.push(await fundedPayer(one, FUNDS_E8));
@@ -55,8 +55,8 @@ describe(`${PAIRS} settlements against the expiry of their reservations, from tw
       reserveRequest(payers[index % PAYERS] as Payer, 10n, { lifetimeMs: 0 }),
     );
     const race = async ({ accountId, keyId, rid, record }: ReserveRequest, index: number) => {
-      // A connection sends all commands of a turn in one write, and Redis reads one write after the other. Each connection has
-      // the settlements of one half and the expiries of the other, so whichever Redis reads first, both endings happen.
+      // A connection sends all commands of a turn in one write, and Redis reads one write after the other. Each connection has the settlements of one
+      // half and the expiries of the other. Both endings therefore occur, whichever write Redis reads first.
       const [settling, expiring] = index % 2 === 0 ? [one, other] : [other, one];
       const [settled, expired] = await Promise.all([
         settling.settle({ accountId, keyId, rid, record, costE8: COST_E8 }),

@@ -23,7 +23,7 @@ import { insertCredit, insertPayer, readChain } from './ledger-rows';
 
 const program = (name: string) => join(__dirname, `../../support/scripts/${name}.cjs`);
 
-describe("the shipper's thread", () => {
+describe('the thread of the outbox shipper', () => {
   let redisUrl: string;
   let databaseUrl: string;
   let redis: RedisClient;
@@ -63,7 +63,7 @@ describe("the shipper's thread", () => {
   const waiting = async () => (await ledger.readOutbox(ALL_SHARDS, 1)).size;
   const isShipped = async () => (await waiting()) === 0;
 
-  it('drains what it finds by itself, what it is nudged for, and what is left at the end', async () => {
+  it('ships entries that it finds, that it is woken for, and that are left when it stops', async () => {
     const payer = await fund();
     const written: string[] = [];
     const shipper = start({ onWritten: (rids) => void written.push(...rids) });
@@ -82,7 +82,7 @@ describe("the shipper's thread", () => {
     );
   });
 
-  it('two of them on one outbox write every entry once', async () => {
+  it('writes every entry once, even if two threads share an outbox', async () => {
     const payers = await Promise.all(Array.from({ length: 8 }, fund));
     const shippers = [start(), start()];
     try {
@@ -97,7 +97,7 @@ describe("the shipper's thread", () => {
     for (const { accountId } of payers) assert.equal((await readChain(database, accountId)).length, 21);
   });
 
-  it('that breaks is started again, says so, and writes every entry once', async () => {
+  it('is restarted when it crashes, logs this, and writes every entry once', async () => {
     const lines: string[] = [];
     const log: Logger = pino({ level: 'error' }, { write: (line) => void lines.push(line) });
     const payer = await fund();
@@ -118,7 +118,7 @@ describe("the shipper's thread", () => {
     assert.equal((await readChain(database, payer.accountId)).length, 4);
   });
 
-  it('with the database away says how old the oldest entry is', async () => {
+  it('reports the age of the oldest entry while the database is away', async () => {
     const payer = await fund();
     const shipper = start({ databaseUrl: `postgres://postgres@127.0.0.1:${await freePort()}/none` });
     try {
@@ -129,7 +129,7 @@ describe("the shipper's thread", () => {
     }
   });
 
-  it('finds that the ledger went back in time and shuts it, and goes on when it was compared or filled again', async () => {
+  it('shuts a ledger that went back in time, and continues once it was recovered', async () => {
     const payer = await fund();
     const shipper = start();
     const guardian = startGuardian({ ledger, database, log: quiet, everyMs: 50 });
@@ -137,7 +137,7 @@ describe("the shipper's thread", () => {
     const isAnswering = async () => (await ledger.readAccount(payer.accountId)) !== undefined;
     try {
       await until('all is shipped', isShipped);
-      // As when Redis has lost its last second: it will number an entry as Postgres has numbered another.
+      // Simulates a Redis that lost its last second: it will give an entry the number that Postgres has for another.
       await database('ledger_accounts').where({ account_id: payer.accountId }).increment('seq', 1);
       await spend(payer);
       shipper.nudge(payer.accountId);

@@ -15,7 +15,7 @@ import { fundedPayer, instead, reserveRequest, usageRecord } from './ledger-fixt
 import { readChain } from './ledger-rows';
 
 for (const { name, open } of DATABASES) {
-  describe(`the shipper on ${name}`, () => {
+  describe(`the outbox shipper on ${name}`, () => {
     let test: TestDatabase;
     let database: Knex;
     let ledger: MemoryLedger;
@@ -41,7 +41,7 @@ for (const { name, open } of DATABASES) {
     const shipAll = (from: Ledger = ledger) => shipShards({ ledger: from, database, log: quiet }, ALL_SHARDS);
     const waiting = async () => (await ledger.readOutbox(ALL_SHARDS, 1)).size;
 
-    it('writes what a call was charged, with its record, times from the call and not from the drain', async () => {
+    it('writes the charge of a call with its record, at the time of the call', async () => {
       const payer = await fundedPayer(ledger, 1_000n);
       const { rid, record } = await spend(payer, 300n, { outputTokens: 2 ** 40 });
       await shipAll();
@@ -61,7 +61,7 @@ for (const { name, open } of DATABASES) {
       assert.equal(await waiting(), 0);
     });
 
-    it('writes credits, releases and expiries; an expiry with the record kept at reserve, billed as expired', async () => {
+    it('writes credits, releases and expiries; an expiry has the record of its reserve, billed as expired', async () => {
       const payer = await fundedPayer(ledger, 1_000n);
       const expiring = reserveRequest(payer, 10n, { lifetimeMs: 0 });
       await ledger.reserve(expiring);
@@ -82,7 +82,7 @@ for (const { name, open } of DATABASES) {
       );
     });
 
-    it('tells what Postgres has, and nothing of what it may have had before', async () => {
+    it('reports what Postgres has now, and not what it had before', async () => {
       const payer = await fundedPayer(ledger, 1_000n);
       await spend(payer, 10n);
       const told: (readonly string[])[] = [];
@@ -97,7 +97,7 @@ for (const { name, open } of DATABASES) {
       assert.equal(told.length, 1);
     });
 
-    it('crashed between COMMIT and trim, writes nothing twice and forgets nothing', async () => {
+    it('writes nothing twice and loses nothing after a crash between COMMIT and trim', async () => {
       const payer = await fundedPayer(ledger, 1_000n);
       for (let each = 0; each < 5; each++) await spend(payer, 10n);
       let crashes = 0;
@@ -117,7 +117,7 @@ for (const { name, open } of DATABASES) {
       assert.equal(await waiting(), 0);
     });
 
-    it('never forgets what is not committed', async () => {
+    it('never trims an entry that is not committed', async () => {
       const payer = await fundedPayer(ledger, 1_000n);
       await spend(payer, 10n);
       let trimmed = false;
@@ -140,7 +140,7 @@ for (const { name, open } of DATABASES) {
       assert.equal((await readChain(database, payer.accountId)).length, 2);
     });
 
-    it('two at once on one outbox write every entry once', async () => {
+    it('writes every entry once, even if two of them ship the same outbox', async () => {
       const payers = await Promise.all(Array.from({ length: 8 }, () => fundedPayer(ledger, 1_000n)));
       const shippers = [1, 2].map(() => startShipper({ ledger, database, log: quiet }));
       for (let round = 0; round < 20; round++) {
@@ -158,7 +158,7 @@ for (const { name, open } of DATABASES) {
       assert.equal(usage.length, 8 * 20);
     });
 
-    it('takes as many batches as there are', async () => {
+    it('ships as many batches as there are', async () => {
       const payer = await fundedPayer(ledger, 1_000n);
       for (let each = 0; each < 150; each++) await spend(payer, 1n);
       assert.deepEqual(await shipAll(), []);
@@ -166,7 +166,7 @@ for (const { name, open } of DATABASES) {
       assert.equal((await readChain(database, payer.accountId)).length, 151);
     });
 
-    it('drains what it is nudged for, what it finds by itself, and what is left at the end', async () => {
+    it('ships entries that it is woken for, that it finds, and that are left when it stops', async () => {
       const payer = await fundedPayer(ledger, 1_000n);
       await spend(payer, 1n);
       const shipper = startShipper({ ledger, database, log: quiet });
@@ -180,7 +180,7 @@ for (const { name, open } of DATABASES) {
       assert.equal((await readChain(database, payer.accountId)).length, 4);
     });
 
-    it('with the database down keeps everything, says how old it is, and goes on by itself', async () => {
+    it('keeps every entry while the database is down, reports their age, and continues by itself', async () => {
       const payer = await fundedPayer(ledger, 1_000n);
       let isDown = true;
       const flaky = instead(database, {
@@ -196,14 +196,14 @@ for (const { name, open } of DATABASES) {
       assert.equal((await readChain(database, payer.accountId)).length, 1);
     });
 
-    it('writes money though a usage record cannot be written, and the other records of the batch', async () => {
+    it('writes money even if a usage record cannot be written, with the other records of the batch', async () => {
       const payer = await fundedPayer(ledger, 1_000n);
       await spend(payer, 10n);
       for (const record of [
         '{"not": "a record"}',
         'not JSON',
         JSON.stringify(usageRecord(payer, { path: '\u0000' })),
-        // Too large for an index, for it cannot be made smaller.
+        // Makes a record too large for an index: random text does not compress.
         JSON.stringify(usageRecord(payer, { model: undefined, modelRequested: randomBytes(4_000).toString('base64') })),
       ]) {
         const request = reserveRequest(payer, 10n);
@@ -218,8 +218,8 @@ for (const { name, open } of DATABASES) {
   });
 }
 
-describe('the shipper beside another one', () => {
-  it('leaves the shards alone that the other is at', async () => {
+describe('the outbox shipper beside another one', () => {
+  it('skips the shards that the other is shipping', async () => {
     const [postgres] = DATABASES;
     assert.ok(postgres !== undefined);
     const { database, close } = await postgres.open();

@@ -20,7 +20,7 @@ import { until } from '../../support/until';
 import { keyRequest, newPayer, reserveRequest, usageRecord } from './ledger-fixture';
 import { insertCredit, insertPayer, readChain } from './ledger-rows';
 
-describe('the spool', () => {
+describe('the spool of settles on disk', () => {
   let test: TestDatabase;
   let database: Knex;
   let ledger: MemoryLedger;
@@ -67,7 +67,7 @@ describe('the spool', () => {
     closings.push(() => spool.stop());
     return spool;
   };
-  /** The process is gone: its lock names one that is not there. */
+  /** Simulates the end of the process: its lock names a process that does not exist. */
   const kill = async () => {
     const dead = JSON.stringify({ token: 'gone', pid: 2 ** 22 + 1, host: hostname() });
     for (const home of await readdir(folder)) await writeFile(join(folder, home, 'lock'), dead);
@@ -105,7 +105,7 @@ describe('the spool', () => {
     assert.deepEqual(await readdir(folder), []);
   });
 
-  it('does not ask Postgres for what it is told that Postgres has', async () => {
+  it('does not look in Postgres for settles that the shipper reports as written', async () => {
     const noDatabase = { raw: async () => Promise.reject(new Error('asked')) } as unknown as Knex;
     const times = { spoolEveryMs: 20, resendAfterMs: 60_000 };
     const shipper = { nudge: () => undefined };
@@ -123,14 +123,14 @@ describe('the spool', () => {
     spool.written([newId(), first.rid]);
     await until('it is forgotten', async () => (await files()) === 0);
     await spool.keep({ ...second, kind: 'settle', costE8: 30n });
-    await sleep(100); // Its file is an old one then.
+    await sleep(100); // Makes its file an old one.
     assert.equal(await files(), 1);
     spool.written([second.rid]);
     await until('this one is, too', async () => (await files()) === 0);
     await spool.stop();
   });
 
-  it('sends again what was kept by a process that was killed before it could send it, once', async () => {
+  it('sends, once, what a killed process had kept and not sent', async () => {
     const dying = await open({ spoolEveryMs: 3_600_000 });
     const payer = await fund();
     const closing = await reserve(payer);
@@ -144,7 +144,7 @@ describe('the spool', () => {
     assert.deepEqual(await amounts(payer), [1_000n, -30n]);
   });
 
-  it('leaves alone what belongs to a process that is alive', async () => {
+  it('does not touch the files of a process that is alive', async () => {
     const other = await openUntilEnd({ spoolEveryMs: 3_600_000 });
     const payer = await fund();
     const closing = await reserve(payer);
@@ -173,7 +173,7 @@ describe('the spool', () => {
     assert.equal((await database('usage_records').where({ account_id: payer.accountId })).length, 2);
   });
 
-  it('charges no more than was told, when it is charged again and there is money by now', async () => {
+  it('charges no more than was acknowledged when it charges again, even if more money is available by then', async () => {
     const payer = await fund();
     const closing = await reserve(payer);
     const rest = reserveRequest(payer, 600n);
@@ -214,7 +214,7 @@ describe('the spool', () => {
     );
   });
 
-  it('a line that a full disk has cut off spoils no other one', async () => {
+  it('reads every complete line beside one that a full disk has cut off', async () => {
     const file = FileOnDisk.create(join(folder, 'cut.spool'));
     const closing = (record: string) => ({ ...newPayer(), rid: newId(), kind: 'settle' as const, costE8: 1n, record });
     const [first, cut, last] = [closing('{"of":1}'), closing('{"of":2}'), closing('{"of":3}')] as const;
@@ -235,7 +235,7 @@ describe('the spool', () => {
     file.close();
   });
 
-  it('has a bound, above which what is sent is no longer kept', async () => {
+  it('has a size limit, above which it keeps no more settles', async () => {
     const spool = await openUntilEnd({ maxBytes: 500, spoolEveryMs: 3_600_000 });
     const payer = await fund();
     for (let each = 0; each < 10; each++) {

@@ -49,14 +49,14 @@ describe('a ledger that has gone back in time', () => {
     assert.equal((await ledger.reserve(request)).outcome, 'reserved');
     await ledger.settle({ ...payer, rid: request.rid, costE8, record: JSON.stringify(usageRecord(payer)) });
   };
-  /** A recovery holds the shards a moment longer than the ledger is shut. */
+  /** Ships, with retries while a recovery holds the shards slightly longer than the ledger is shut. */
   const ship = (ledger: Ledger) =>
     until('no other shipper holds a shard', async () => {
       const taken = await shipShards({ ledger, database, log: quiet }, ALL_SHARDS);
       return taken.length === 0;
     });
 
-  it('because Redis began again from an old copy, is asked nothing before it is right; healthy accounts stay', async function () {
+  it('because Redis restarted from an old copy accepts no calls until it is corrected, and healthy accounts stay', async function () {
     this.timeout(60_000);
     const folder = await temporaryFolder();
     closings.push(folder.remove);
@@ -100,7 +100,7 @@ describe('a ledger that has gone back in time', () => {
     assert.equal((await readChain(database, healthy.accountId)).length, 2);
   });
 
-  it('unnoticed, is shut by its shipper; what it decided meanwhile continues the chain and is never charged twice', async () => {
+  it('without a restart is shut by its shipper; its later decisions continue the chain and are never charged twice', async () => {
     const first = new MemoryLedger();
     await first.open();
     const payer = await fund(first, 100n);

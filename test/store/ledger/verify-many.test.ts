@@ -23,7 +23,7 @@ const RECORDS = `
 describe('verification of many records', function () {
   this.timeout(60_000);
 
-  it('ends although Postgres last looked at the tables when each account had one entry', async () => {
+  it('ends even if Postgres has statistics from when each account had one entry', async () => {
     const postgres = DATABASES.find(({ name }) => name === 'Postgres');
     assert.ok(postgres !== undefined);
     const { database, close } = await postgres.open();

@@ -19,7 +19,7 @@ import { emptyRedis } from '../../support/shared';
 import { fundedPayer, instead, keyRequest, newPayer, reserveRequest, usageRecord } from './ledger-fixture';
 import { insertCredit, insertPayer } from './ledger-rows';
 
-/** An account with a credit of 1,000 (entry 1), calls of 100 and 200 (2 and 3) and an open hold of 50. */
+/** An account with a credit of 1,000 (entry 1), calls of 100 and 200 (entries 2 and 3) and an open hold of 50. */
 interface Customer {
   readonly payer: Payer;
   readonly open: string;
@@ -90,7 +90,7 @@ describe('verification of the ledger', () => {
     await database('usage_records').insert({ ...record, request_id: newId(), ...changes });
   };
 
-  /** How each invariant is broken by hand, and the entry it is found at. */
+  /** How to break each invariant, and the entry at which verification finds it. */
   const BREAKS: Readonly<
     Record<Exclude<Invariant, 'outbox_old'>, { seq?: number; by(customer: Customer): Promise<unknown> }>
   > = {
@@ -153,7 +153,7 @@ describe('verification of the ledger', () => {
     },
   };
 
-  it('finds nothing where everything holds', async () => {
+  it('finds nothing if every invariant holds', async () => {
     const { payer } = await newCustomer(ledger, database);
     assert.deepEqual(await look(ledger, database, payer.accountId), []);
   });
@@ -169,7 +169,7 @@ describe('verification of the ledger', () => {
     });
   }
 
-  it('names outbox_old: an entry leaves the outbox within 60 s', async () => {
+  it('names outbox_old if an entry stays in the outbox for more than 60 s', async () => {
     const payer = await fundedPayer(ledger, 10n);
     const shard = shardOf(payer.accountId);
     const [entry] = (await ledger.readOutbox([shard], 1)).get(shard) ?? [];
@@ -182,7 +182,7 @@ describe('verification of the ledger', () => {
     assert.deepEqual([found?.invariant, found?.accountId], ['outbox_old', payer.accountId]);
   });
 
-  it('lets a key be above a limit that was lowered', async () => {
+  it('accepts a key above a limit that was lowered', async () => {
     const customer = await newCustomer(ledger, database);
     await BREAKS.limit_exceeded.by(customer);
     await database('audit_log').insert({
@@ -196,7 +196,7 @@ describe('verification of the ledger', () => {
     assert.deepEqual(await look(ledger, database, customer.payer.accountId), []);
   });
 
-  it('finds entries in the outbox that are not rows yet, and follows them', async () => {
+  it('follows entries that are in the outbox and not yet rows', async () => {
     const { payer } = await newCustomer(ledger, database);
     await spend(ledger, payer, 7n);
     assert.deepEqual(await look(ledger, database, payer.accountId), []);
@@ -206,7 +206,7 @@ describe('verification of the ledger', () => {
     assert.deepEqual([lost?.invariant, lost?.seq], ['entry_lost', 4]);
   });
 
-  it('finds nothing while calls, credits and expiries go on', async function () {
+  it('finds nothing while calls, credits and expiries run', async function () {
     this.timeout(60_000);
     const customers = await Promise.all(Array.from({ length: 4 }, () => newCustomer(ledger, database)));
     const shipper = startShipper({ ledger, database, log: quiet });
@@ -214,7 +214,7 @@ describe('verification of the ledger', () => {
     const work = async ({ payer }: Customer, round: number) => {
       while (!stopped) {
         await new Promise((wake) => setTimeout(wake, 10));
-        // Redis may be too slow for a call on a busy machine; the call is then one that was not made, or not settled.
+        // A busy machine may be too slow for Redis: such a call does not happen or stays open.
         await once(payer, round).catch((error) => assert.ok(error instanceof LedgerUnavailable, String(error)));
       }
     };
@@ -255,7 +255,7 @@ describe('verification of the ledger', () => {
     assert.ok(Math.max(...entries) > 20, `too little went on: ${entries}`);
   });
 
-  it('begins at the checkpoint where older entries were dropped', async () => {
+  it('starts at the checkpoint if older entries were dropped', async () => {
     const customer = await newCustomer(ledger, database);
     const { accountId } = customer.payer;
     await database('ledger_checkpoints').insert({ account_id: accountId, seq: 2, posted_e8: 900 });
@@ -270,7 +270,7 @@ describe('verification of the ledger', () => {
     );
   });
 
-  it('goes over accounts page by page', async () => {
+  it('reads accounts page by page', async () => {
     const seen: number[] = [];
     let after: string | undefined;
     do {
@@ -286,7 +286,7 @@ describe('verification of the ledger', () => {
     assert.ok(seen.slice(0, -1).every((each) => each === 4));
   });
 
-  describe('and repair', () => {
+  describe('with repair', () => {
     const mend = async (customer: Customer) => {
       const { accountId } = customer.payer;
       const repairs = [];
@@ -297,7 +297,7 @@ describe('verification of the ledger', () => {
       return { repairs, left: await look(ledger, database, accountId), audits: audits.length };
     };
 
-    it('gives an overdue hold back', async () => {
+    it('returns an overdue hold', async () => {
       const customer = await newCustomer(ledger, database);
       await BREAKS.hold_overdue.by(customer);
       assert.deepEqual(await mend(customer), { repairs: ['expired'], left: [], audits: 1 });
@@ -311,7 +311,7 @@ describe('verification of the ledger', () => {
       assert.equal((await ledger.readAccount(customer.payer.accountId))?.postedE8, 705n);
     });
 
-    it('gives a charge back that came after another closing entry, once', async () => {
+    it('returns, once, a charge that came after another closing entry', async () => {
       const customer = await newCustomer(ledger, database);
       const { accountId } = customer.payer;
       const [charge] = await entriesOf(customer, 3);
@@ -340,7 +340,7 @@ describe('verification of the ledger', () => {
       assert.equal((await ledger.readAccount(accountId))?.postedE8, 1_000n);
     });
 
-    it('moves no money that nobody can explain', async () => {
+    it('moves no money without a known cause', async () => {
       for (const invariant of ['posted_differs', 'entry_lost', 'chain_broken', 'balance_differs'] as const) {
         const customer = await newCustomer(ledger, database);
         await BREAKS[invariant].by(customer);
@@ -353,8 +353,8 @@ describe('verification of the ledger', () => {
   });
 });
 
-describe('verification of the ledger in the process', () => {
-  it('finds nothing where everything holds, and names what was broken in PGlite', async function () {
+describe('verification of the ledger in memory', () => {
+  it('finds nothing if every invariant holds, and names a broken one in PGlite', async function () {
     this.timeout(60_000);
     const test = await DATABASES.find(({ name }) => name === 'PGlite')?.open();
     assert.ok(test !== undefined);

@@ -4,7 +4,7 @@ import { FIRST_TOKEN_BOUNDS_MS } from '../../../core/records/usage-sums';
 
 const MEASURES = ['calls', 'failed', 'cost_e8', 'input_tokens', 'output_tokens', 'total_tokens'];
 
-/** What the records that are summed come to, asked of them in another way than the sums are kept. */
+/** Asserts that the sums equal the records, by a query that does not use the sums. */
 export async function assertSumsAreExact(database: Knex): Promise<void> {
   const { rows: expected } = await database.raw(`
     SELECT account_id, 'none' AS grouped_by, date_trunc('hour', created_at) AS hour, '' AS name, status, sum(calls)::bigint AS calls,

@@ -21,10 +21,10 @@ import { assertSumsAreExact, FIRST_TOKENS } from './exact-sums';
 const HOUR_MS = 3_600_000;
 const START_MS = Date.parse('2026-11-03T00:00:00Z');
 
-/** Postgres' code for a lock that was waited for too long. */
+/** Postgres' code for a lock timeout. */
 const LOCK_NOT_AVAILABLE = '55P03';
 
-/** Later than all records here. */
+/** A time after all records of this file. */
 const LATER = new Date('2028-01-01');
 
 function rowOf(record: UsageRecord, costE8: bigint, rid: string | null = newId()) {
@@ -40,12 +40,12 @@ for (const { name, open } of DATABASES) {
       this.timeout(60_000);
       test = await open();
       database = test.database;
-      // What is written here is written late: triggers add it.
+      // Sums everything so far, so that triggers must add the records that follow.
       await sumSomeUntil(database, LATER);
     });
     after(() => test.close());
 
-    it('are what the records come to, under two shippers and whoever writes refused calls', async () => {
+    it('equal the records while two shippers and writers of refused calls work', async () => {
       const ledger = new MemoryLedger();
       await ledger.open();
       const payers = await Promise.all(Array.from({ length: 6 }, () => fundedPayer(ledger, 100_000n)));
@@ -70,7 +70,7 @@ for (const { name, open } of DATABASES) {
       await assertSumsAreExact(database);
     });
 
-    it('count a record once that is written again, and the cost of one that comes later with its reservation', async () => {
+    it('count a rewritten record once, and add the cost that a record gets with its later reservation', async () => {
       const payer = newPayer();
       const record = usageRecord(payer, { status: 503, errorCode: 'LEDGER_UNAVAILABLE' });
       const other = rowOf(usageRecord(payer), 70n);
@@ -87,7 +87,7 @@ for (const { name, open } of DATABASES) {
       await assertSumsAreExact(database);
     });
 
-    it('are not written when the records are not', async () => {
+    it('are rolled back together with their records', async () => {
       const payer = newPayer();
       await assert.rejects(
         database.transaction(async (trx) => {
@@ -98,7 +98,7 @@ for (const { name, open } of DATABASES) {
       assert.equal((await database('usage_sums').where({ account_id: payer.accountId })).length, 0);
     });
 
-    it('answer for any range and filter as the records would', async () => {
+    it('give the same answer as the records for any range and filter', async () => {
       const { below: pick } = seeded(7);
       const payer = newPayer();
       const keys = [payer.keyId, newId()];
@@ -184,7 +184,7 @@ for (const { name, open } of DATABASES) {
       }
     });
 
-    it('go with the months that are dropped, and with no others', async () => {
+    it('are dropped with the months of their records, and no others are', async () => {
       const payer = newPayer();
       for (const month of ['2027-01', '2027-04'])
         await keepPartitions({ database, log: quiet }, new Date(`${month}-01`));
@@ -211,11 +211,11 @@ function costOf(found: readonly { readonly costE8: bigint }[]): bigint {
   return found.reduce((sum, { costE8 }) => sum + costE8, 0n);
 }
 
-describe('usage that is summed while it is written', () => {
+describe('a query of usage during the roll-up', () => {
   let database: Knex;
   const { below: pick } = seeded(23);
   const payers = [newPayer(), newPayer()];
-  /** The roll-up is here; records are written from two hours before it to one after. */
+  /** The time of the roll-up. Records are written from two hours before it to one hour after. */
   let nowMs = START_MS;
   const timeNearby = () => new Date(nowMs - 2 * HOUR_MS + pick(3 * HOUR_MS)).toISOString();
 
@@ -273,12 +273,12 @@ describe('usage that is summed while it is written', () => {
     }
   }
 
-  /** Whoever writes takes long on a busy machine: the roll-up goes on another time. */
+  /** Ignores a lock timeout of a busy machine: the roll-up retries later. */
   function unlessBusy(error: Error & { code?: string }): void {
     if (error.code !== LOCK_NOT_AVAILABLE) throw error;
   }
 
-  /** Both in one snapshot: the sums as they are read, and the records. */
+  /** Asserts in one snapshot that the sums equal the records. */
   async function assertReadExactly(): Promise<void> {
     const payer = payers[pick(payers.length)] ?? newPayer();
     const fromMs = nowMs - pick(10) * HOUR_MS;
@@ -299,7 +299,7 @@ describe('usage that is summed while it is written', () => {
     );
   }
 
-  it('is read as what the records come to, at every moment', async function () {
+  it('equals the records at every moment', async function () {
     this.timeout(60_000);
     let isOver = false;
     const over = () => isOver;
@@ -318,7 +318,7 @@ describe('usage that is summed while it is written', () => {
     assert.equal(String(calls), String(records));
   });
 
-  it('goes on past more records of one moment than are added at once', async () => {
+  it('equals the records even if more records have one time than a roll-up adds at once', async () => {
     await startOver();
     const [payer = newPayer()] = payers;
     const createdAt = new Date(START_MS + 5).toISOString();
@@ -330,7 +330,7 @@ describe('usage that is summed while it is written', () => {
     await assertSumsAreExact(database);
   });
 
-  it('is added by whichever process comes first, and by all that are there exactly once', async () => {
+  it('equals the records if several processes roll up at once: each record counts once', async () => {
     await startOver();
     const [payer = newPayer()] = payers;
     const createdAt = new Date(Date.now() - 120_000).toISOString();

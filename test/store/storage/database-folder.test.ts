@@ -43,7 +43,7 @@ describe('the lock of a data folder', () => {
     const ended = once(holder, 'exit');
     holder.kill('SIGKILL');
     await ended;
-    // As one that is killed just when it has the lock leaves it.
+    // Leaves the lock as a process does that is killed right after it took the lock.
     await link(lock, `${lock}.${token}`).catch((error: NodeJS.ErrnoException) => assert.equal(error.code, 'EEXIST'));
     const taken = await lockDataFolder(folder.path);
     assert.equal(JSON.parse(await readFile(lock, 'utf8')).pid, process.pid);
@@ -51,13 +51,13 @@ describe('the lock of a data folder', () => {
     assert.deepEqual(await readdir(folder.path), []);
   });
 
-  it('of an earlier process that had the same id is taken over', async () => {
+  it('is taken over from an earlier process that had the same id', async () => {
     const before = { token: 'x', pid: process.pid, host: hostname(), startedAt: 'long ago' };
     await writeFile(join(folder.path, 'lock'), JSON.stringify(before));
     await (await lockDataFolder(folder.path)).release();
   });
 
-  it('held on another host is respected while it is touched, and taken over when it is silent', async () => {
+  it('is respected if another host keeps touching it, and taken over when that host is silent', async () => {
     const path = join(folder.path, 'lock');
     await writeFile(path, JSON.stringify({ token: 'x', pid: 1, host: 'another-host', startedAt: '1' }));
     assert.match((await rejection(lockDataFolder(folder.path))).message, /on host another-host/);
@@ -66,7 +66,7 @@ describe('the lock of a data folder', () => {
     await (await lockDataFolder(folder.path)).release();
   });
 
-  it('is given to one of many that find the same dead one, every time', async () => {
+  it('goes to one of many processes that find the same dead owner, every time', async () => {
     for (let round = 0; round < 30; round += 1) {
       await writeFile(join(folder.path, 'lock'), 'not a lock');
       const results = await Promise.allSettled(Array.from({ length: 20 }, () => lockDataFolder(folder.path)));
@@ -77,7 +77,7 @@ describe('the lock of a data folder', () => {
     }
   });
 
-  it('is taken over from one that died while it was taking over', async () => {
+  it('is taken over from a process that died during a takeover', async () => {
     const dead = (token: string) =>
       JSON.stringify({ token, pid: process.pid, host: hostname(), startedAt: 'long ago' });
     await writeFile(join(folder.path, 'lock'), dead('first'));

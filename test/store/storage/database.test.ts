@@ -12,11 +12,11 @@ import { bareDatabase, newDatabase } from '../../support/shared';
 
 const dataFolder = '';
 
-/** A new PGlite is seconds of work for one core, and the tests may share it. */
+/** The time to create PGlite databases, which each take seconds of one core that tests may share. */
 const MAKING_PGLITE_MS = 120_000;
 
 describe('the embedded database', () => {
-  it('lets the event loop run while a statement takes long', async function () {
+  it('lets the event loop run during a long statement', async function () {
     this.timeout(MAKING_PGLITE_MS);
     const database = await openDatabase({ dataFolder: await newEmbeddedFolder(), log: quiet });
     try {
@@ -32,7 +32,7 @@ describe('the embedded database', () => {
     }
   });
 
-  it('tells the code, the table and the constraint of an error', async function () {
+  it('reports the code, the table and the constraint of an error', async function () {
     this.timeout(MAKING_PGLITE_MS);
     const database = await openDatabase({ dataFolder: await newEmbeddedFolder(), log: quiet });
     try {
@@ -62,7 +62,7 @@ for (const { name, open } of DATABASES) {
     });
     after(() => opened.close());
 
-    it('reads BIGINT columns and counts as bigint, sums as strings, times as Date', async () => {
+    it('returns BIGINT columns and counts as bigint, sums as strings, times as Date', async () => {
       const { database } = opened;
       const account = newId();
       await database('accounts').insert({ id: account, name: 'one' });
@@ -79,7 +79,7 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual(sums, { sum: (largest + 1n).toString(), count: 2n });
     });
 
-    it('answers how many rows an update and a delete changed, inside a transaction and outside', async () => {
+    it('returns the number of rows that an update and a delete changed, inside and outside a transaction', async () => {
       await opened.database.transaction(changesAreCounted);
       await changesAreCounted(opened.database);
     });
@@ -99,7 +99,7 @@ for (const { name, open } of DATABASES) {
       assert.doesNotMatch(error.message, /canary/);
     });
 
-    it('undoes a whole transaction that fails', async () => {
+    it('rolls back a whole transaction that fails', async () => {
       const id = newId();
       await rejection(
         opened.database.transaction(async (transaction) => {
@@ -110,7 +110,7 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual(await opened.database('accounts').where({ id }), []);
     });
 
-    it('refuses to start when the database is newer than the program, and names both versions', async () => {
+    it('refuses to start if the database is newer than the program, and names both versions', async () => {
       const { database } = opened;
       await database('knex_migrations').insert({ name: '2999-01-01-later', batch: 9, migration_time: new Date() });
       const error = await rejection(migrate(database));
@@ -144,7 +144,7 @@ async function changesAreCounted(database: Knex): Promise<void> {
   assert.equal(await accounts().delete(), 0);
 }
 
-describe('Postgres', () => {
+describe('Postgres as the database', () => {
   it('is migrated by several nodes that start at once', async () => {
     const databaseUrl = await bareDatabase();
     const nodes = await Promise.all(
@@ -157,7 +157,7 @@ describe('Postgres', () => {
     await Promise.all(nodes.map((node) => node.destroy()));
   });
 
-  it('that cannot be reached is named by host, port and database, never with the password', async () => {
+  it('is named by host, port and database if it is unreachable, never with the password', async () => {
     const port = await freePort();
     const databaseUrl = `postgres://me:canary-password@127.0.0.1:${port}/ledger`;
     const database = await openDatabase({ databaseUrl, dataFolder, log: quiet });
@@ -170,7 +170,7 @@ describe('Postgres', () => {
     await database.destroy();
   });
 
-  it('without the database asked for says to create it', async () => {
+  it('is reported with the advice to create the database if that is missing', async () => {
     const databaseUrl = (await newDatabase()).replace(/[^/]*$/, 'absent');
     const database = await openDatabase({ databaseUrl, dataFolder, log: quiet });
     const error = await rejection(checkDatabase(database));
@@ -197,10 +197,10 @@ describe('Postgres', () => {
   });
 });
 
-describe('PGlite', function () {
+describe('PGlite as the database', function () {
   this.timeout(MAKING_PGLITE_MS);
 
-  it('has everything back when it is opened again', async () => {
+  it('has all data when it is opened again', async () => {
     const embedded = await newEmbeddedFolder();
     const first = await openDatabase({ dataFolder: embedded, log: quiet });
     const id = newId();
@@ -212,7 +212,7 @@ describe('PGlite', function () {
     await second.destroy();
   });
 
-  it('lets a second opener know who has the folder', async () => {
+  it('tells a second process which one has the folder open', async () => {
     const embedded = await newEmbeddedFolder();
     const first = await openDatabase({ dataFolder: embedded, log: quiet });
     const error = await rejection(openDatabase({ dataFolder: embedded, log: quiet }));

@@ -25,13 +25,13 @@ import { newDatabase } from '../../support/shared';
 import { reserveRequest, usageRecord } from '../ledger/ledger-fixture';
 import { assertSumsAreExact } from '../records/exact-sums';
 
-/** A PGlite is seconds of work for one core, and the tests may share it. */
+/** The time to create a PGlite database, which takes seconds of one core that tests may share. */
 const MAKING_PGLITE_MS = 120_000;
 
-/** The dumps' records are younger than this many days. */
+/** More days than the age of every record in the dumps. */
 const DAYS = Math.ceil((Date.now() - Date.parse('2026-11-22')) / 86_400_000);
 
-/** Some time after everything in the dumps. */
+/** A time after everything in the dumps. */
 const LATER = new Date('2028-01-01');
 
 const KINDS: readonly { readonly name: string; open(older: OlderDatabase): Promise<Knex> }[] = [
@@ -44,7 +44,7 @@ const KINDS: readonly { readonly name: string; open(older: OlderDatabase): Promi
 
 const namesIn = async (database: Knex): Promise<string[]> => database('knex_migrations').orderBy('id').pluck('name');
 
-/** Returns how many rows each table has, but for the library's own. */
+/** Returns the number of rows of each table, without those of the migration library. */
 async function countRows(database: Knex): Promise<Record<string, number>> {
   const { rows } = await database.raw<{ rows: { name: string }[] }>(
     `SELECT relname AS name FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')
@@ -68,7 +68,7 @@ async function readBalances(database: Knex, ledger: Ledger): Promise<Record<stri
   return balances;
 }
 
-/** Charges 0.000001 USD for a call, with a key that is active. */
+/** Charges 0.000001 USD for a call, with an active key. */
 async function spend(database: Knex, ledger: Ledger): Promise<string> {
   const [row] = await database('api_keys')
     .join('accounts', 'accounts.id', 'account_id')
@@ -106,7 +106,7 @@ for (const { name, open } of KINDS) {
       const violations = async () =>
         (await verify({ ledger, database, patienceMs: 100 }, { limit: 1_000, days: DAYS })).violations;
 
-      it('gets the schema of a new database', async () => {
+      it('gets the same schema as a new database', async () => {
         const fresh = openPostgres(await newDatabase(), { log: quiet });
         assert.equal(await schemaText(database), await schemaText(fresh));
         assert.deepEqual(await functionBodies(database), await functionBodies(fresh));
@@ -114,7 +114,7 @@ for (const { name, open } of KINDS) {
         await fresh.destroy();
       });
 
-      it('keeps every row, but for ports whose tokens name no key', async () => {
+      it('keeps every row, except ports whose tokens name no key', async () => {
         assert.ok((rowsBefore['usage_records'] ?? 0) > 10);
         const lost = older === OF_302D198 ? { sandbox_ports: 0, sandbox_places: 0 } : {};
         const rows = await countRows(database);
@@ -124,7 +124,7 @@ for (const { name, open } of KINDS) {
         assert.deepEqual(rows, { ...rowsBefore, ...empty, ...made, ...lost });
       });
 
-      it('keeps the balances that its version showed, and every invariant of the ledger', async () => {
+      it('keeps the balances of its version, and every invariant of the ledger', async () => {
         assert.deepEqual(await readBalances(database, ledger), older.balancesUsd);
         assert.deepEqual(await violations(), []);
       });
@@ -158,7 +158,7 @@ describe('a database from before the migrations were squashed', () => {
 
   const record = (name: string) => database('knex_migrations').insert({ name, batch: 1, migration_time: new Date() });
 
-  it('of a commit between the two is taken over', async () => {
+  it('is adopted if its commit is between the two squashed versions', async () => {
     await database.transaction(sumRefusedCalls);
     await record('2026-11-22-sum-refused-calls');
     await migrate(database);
@@ -166,7 +166,7 @@ describe('a database from before the migrations were squashed', () => {
     assert.equal(await database.schema.hasTable('sandbox_places'), true);
   });
 
-  it('is taken over once by several nodes that start at once', async () => {
+  it('is adopted once by several nodes that start at once', async () => {
     const others = [1, 2, 3].map(() => openPostgres(databaseUrl, { log: quiet }));
     await Promise.all([database, ...others].map((node) => migrate(node)));
     const names = await namesIn(database);
@@ -174,7 +174,7 @@ describe('a database from before the migrations were squashed', () => {
     await Promise.all(others.map((node) => node.destroy()));
   });
 
-  it('is as it was after a failure in the middle, and the next start takes it over', async () => {
+  it('is unchanged after a failure in the middle, and the next start adopts it', async () => {
     const names = await namesIn(database);
     await database.raw('CREATE TABLE sandbox_places ()');
     await rejection(migrate(database));
@@ -203,7 +203,7 @@ describe('a database from before the migrations were squashed', () => {
     },
   ];
   for (const { title, change, named } of refused) {
-    it(`${title} is refused by the names of what it has, and not changed`, async () => {
+    it(`${title} is refused with the names of its migrations, and not changed`, async () => {
       await change();
       const names = await namesIn(database);
       const error = await rejection(migrate(database));
