@@ -7,7 +7,7 @@ import { applyConfigRoute } from '../../plugins/operator/routes/apply-config';
 import { DATABASES, type TestDatabase } from '../support/databases';
 import { serveRoutes, type TestServer } from '../support/serve';
 
-/** What is checked before a change is a plugin's word; here it is the test's. */
+/** Makes a configuration whose plugins' checks the test supplies. */
 function configurationOf(text: string, number?: number): Configuration {
   const sections = new Map([['share', text]]);
   return {
@@ -24,7 +24,7 @@ function configurationOf(text: string, number?: number): Configuration {
   } as unknown as Configuration;
 }
 
-describe('a change of the configuration that something speaks against', function () {
+describe('a change of the configuration with problems', function () {
   this.timeout(60_000);
   let opened: TestDatabase;
   let server: TestServer;
@@ -61,7 +61,7 @@ describe('a change of the configuration that something speaks against', function
     return { status: response.status, json: (await response.json()) as any };
   }
 
-  it('is told before, refused, and done only when it is forced, which the audit log says', async () => {
+  it('is reported with its problems, refused, and applied only with force, which the audit log records', async () => {
     const objections = ['from 10 % to 50 % leaves a stage out'];
     const plan = await apply({ text: '50', dryRun: true });
     assert.deepEqual([plan.status, plan.json.objections], [200, objections]);
@@ -75,7 +75,7 @@ describe('a change of the configuration that something speaks against', function
     assert.deepEqual(row.after, { number: 1, revision: 'r-50', forced: objections });
   });
 
-  it('is not when nothing does', async () => {
+  it('is applied without force if there are no problems', async () => {
     const fine = await apply({ text: '20', force: true });
     assert.equal(fine.status, 201);
     const row = await opened.database('audit_log').orderBy('id', 'desc').first();

@@ -143,17 +143,17 @@ function bodyOf(more: Partial<Conversation> = {}, call: Record<string, unknown> 
   return JSON.parse(JSON.stringify(body)) as Record<string, unknown>;
 }
 
-describe('The adapter gemini', () => {
+describe('the adapter gemini', () => {
   for (const { name, run } of dialectConformance(SUBJECT)) it(name, run);
 
-  it('asks at the paths of the two ways', () => {
+  it('calls the paths for streamed and for whole answers', () => {
     const path = (stream: boolean) =>
       gemini.request(callOf({ ...TALK, stream }, { model: 'gemini-9' }), { version: 'v1' }).path;
     expect(path(true)).to.equal('/v1/models/gemini-9:streamGenerateContent?alt=sse');
     expect(path(false)).to.equal('/v1/models/gemini-9:generateContent');
   });
 
-  it('writes all that the dialect has a place for', () => {
+  it('writes everything that the dialect has a member for', () => {
     expect(
       bodyOf(
         {
@@ -190,14 +190,14 @@ describe('The adapter gemini', () => {
     });
   });
 
-  it('gives up an answer that goes on behind its stop reason', () => {
+  it('aborts an answer that continues after its stop reason', () => {
     const reader = new GeminiReader();
     reader.event({ name: undefined, data: JSON.stringify(chunk([{ text: 'Hi' }], {}, 'STOP')) });
     const more = { name: undefined, data: JSON.stringify(chunk([{ text: 'there' }])) };
     expect(() => reader.event(more)).to.throw('a choice goes on behind its stop reason');
   });
 
-  it('waits for all answers, although counts come with each event', () => {
+  it('waits for all answers, even though counts arrive with each event', () => {
     const reader = new GeminiReader(2);
     const of = (index: number) => {
       const data = JSON.stringify(chunk([{ text: 'Hi' }], LAST, 'STOP')).replace('"index":0', `"index":${index}`);
@@ -207,7 +207,7 @@ describe('The adapter gemini', () => {
     expect(reader.event(of(1)).at(-1)?.is).to.equal('end');
   });
 
-  it('sends a signature back in the part that follows it, and only where it was made', () => {
+  it('returns a signature in the part that follows it, and only to the upstream that made it', () => {
     const said = [...new GeminiReader().body(chunk([CALL], LAST, 'STOP'))];
     const signed = said.flatMap((event) => (event.is === 'sign' ? [event.value] : []));
     expect(signed).to.deep.equal(['c2ln']);
@@ -246,7 +246,7 @@ describe('The adapter gemini', () => {
     ['tool_result', { turns: [{ role: 'user', parts: [{ is: 'tool_result', id: 'unknown', parts: [] }] }] }],
   ];
   for (const [what, more] of REFUSED)
-    it(`refuses what it cannot carry: ${what}`, () => {
+    it(`refuses a request with ${what}, which it cannot express`, () => {
       expect(() => bodyOf(more))
         .to.throw()
         .with.property('what', what);

@@ -86,7 +86,7 @@ for (const { name } of DATABASES) {
     const write = (...made: Parameters<typeof insertAttempts>[1][number]['made']) =>
       insertAttempts(desk.database, [{ requestId: `req_${Math.random()}`, accountId: null, made }]);
 
-    describe('fetch', () => {
+    describe('fetching reports', () => {
       it("reads all pages of Anthropic's reports, by day, key, model and workspace", async () => {
         anthropic.pageSize = 1;
         const counts = { input: 10, cacheRead: 20, cacheWrite: 30, cacheWrite1h: 40, output: 50, webSearch: 6 };
@@ -154,21 +154,21 @@ for (const { name } of DATABASES) {
         );
       });
 
-      it('waits as long as a vendor says, and asks again', async () => {
+      it("waits as long as a vendor's Retry-After, and retries", async () => {
         anthropic.mishaps.push({ status: 429, headers: { 'retry-after': '1' }, body: '{}' }, { status: 503, body: '' });
         const { status } = await fetch();
         assert.equal(status, 200);
         assert.equal(anthropic.asked.length, 4, 'two tries more than the two reports');
       });
 
-      it('does not wait for longer than half a minute, and says when to ask again', async () => {
+      it('does not wait longer than half a minute, and says when to retry', async () => {
         anthropic.mishaps.push({ status: 429, headers: { 'retry-after': '3600' }, body: '{}' });
         const { status, body } = await fetch();
         assert.deepEqual([status, body.error.code], [502, 'REPORT_UNAVAILABLE']);
         assert.match(body.error.message, /429.*ask again in 3600 s/);
       });
 
-      it('names what the vendor refused, without the credential', async () => {
+      it('reports what the vendor refused, without the credential', async () => {
         anthropic.mishaps.push({ status: 401, body: `{"error":"${ADMIN_KEY} is not known"}` });
         const { status, body } = await fetch();
         assert.deepEqual([status, body.error.code], [502, 'REPORT_UNAVAILABLE']);
@@ -200,13 +200,13 @@ for (const { name } of DATABASES) {
         });
       }
 
-      it('refuses a report whose pages go round', async () => {
+      it('refuses a report whose pages repeat', async () => {
         const page = '{"data": [], "has_more": true, "next_page": "page_same"}';
         anthropic.mishaps.push({ status: 200, body: page }, { status: 200, body: page });
         assert.equal((await fetch()).status, 502);
       });
 
-      it('refuses an amount that is no decimal, and another currency', async () => {
+      it('refuses an amount that is not a decimal, and another currency', async () => {
         for (const cost of ['"amount": "12,5"', '"amount": "NaN"', '"amount": "1", "currency": "EUR"']) {
           const bucket = `{"starting_at": "${DAY}T00:00:00Z", "results": [{${cost}}]}`;
           anthropic.mishaps.push(
@@ -217,7 +217,7 @@ for (const { name } of DATABASES) {
         }
       });
 
-      it('says what is missing: the upstream, its reporting, or the key for it', async () => {
+      it('reports what is missing: the upstream, its reporting, or the key for it', async () => {
         assert.equal((await fetch('nobody')).status, 404);
         assert.match((await fetch('silent')).body.error.message, /has no `reporting`/);
         const unset = await fetch('unset');
@@ -225,7 +225,7 @@ for (const { name } of DATABASES) {
         assert.match(unset.body.error.message, /ADMIN_KEY is not set/);
       });
 
-      it('refuses days that are none, and more than a month of them', async () => {
+      it('refuses invalid days, and more than a month of them', async () => {
         for (const days of [
           'from=2026-02-30',
           'from=yesterday',
@@ -235,7 +235,7 @@ for (const { name } of DATABASES) {
           assert.equal((await fetch('acme', days)).body.error.code, 'INVALID_FIELD', days);
       });
 
-      it('shows both tables by the command line, of yesterday by default', async () => {
+      it('prints both tables on the command line, for yesterday by default', async () => {
         const yesterday = dayOf(Date.now() - 86_400_000);
         anthropic.books.usage.push({ day: yesterday, apiKeyId: 'apikey_acme', model: 'large', input: 12 });
         anthropic.books.costs.push({ day: yesterday, workspaceId: null, item: 'Claude Usage', amount: '3.6' });
@@ -246,8 +246,8 @@ for (const { name } of DATABASES) {
       });
     });
 
-    describe('compare', () => {
-      it('finds nothing on a day that the vendor counts as the records do', async () => {
+    describe('comparing reports with records', () => {
+      it('finds nothing on a day for which vendor and records agree', async () => {
         const { usage, costE14 } = await writeDay(desk.database, DAY, 500);
         anthropic.books.usage.push(...usage);
         anthropic.books.costs.push({ day: DAY, workspaceId: null, item: 'all', amount: centsOf(costE14) });
@@ -257,9 +257,9 @@ for (const { name } of DATABASES) {
         assert.equal(isAlarm, false);
       });
 
-      it('names exactly three planted differences, with their causes', async () => {
+      it('names exactly three planted differences with their causes', async () => {
         const { usage, costE14 } = await writeDay(desk.database, DAY, 500);
-        // A client left, and the vendor made 300 tokens more than was estimated.
+        // A client disconnected, and the vendor produced 300 tokens more than the estimate.
         await write(countedAttempt(DAY, 600, { input: 50, output: 20 }, { cause: 'left', isReported: false }));
         // An attempt timed out, and the vendor charges its input.
         await write(
@@ -269,7 +269,7 @@ for (const { name } of DATABASES) {
         anthropic.books.usage.push(
           { ...large, input: (large.input ?? 0) + 50, output: (large.output ?? 0) + 320 },
           { ...small, input: (small.input ?? 0) + 7_000 },
-          // Somebody used the key elsewhere.
+          // Another program used the key.
           { day: DAY, apiKeyId: 'apikey_acme', model: 'never-asked', cacheRead: 9 },
         );
         const more = (50n + 7_000n) * INPUT_RATE + 320n * OUTPUT_RATE;
@@ -291,7 +291,7 @@ for (const { name } of DATABASES) {
         assert.deepEqual([of('mirror').attempts, of('test').attempts], [1, 1]);
       });
 
-      it('tells prices from counts: the same tokens at another price', async () => {
+      it('distinguishes prices from counts: the same tokens at another price', async () => {
         await write(countedAttempt(DAY, 1, { input: 1_000_000, output: 0 }));
         anthropic.books.usage.push({ day: DAY, apiKeyId: 'apikey_acme', model: 'large', input: 1_000_100 });
         anthropic.books.costs.push({ day: DAY, workspaceId: null, item: 'all', amount: '310.03' });
@@ -302,7 +302,7 @@ for (const { name } of DATABASES) {
         );
       });
 
-      it('blames nothing that cannot be the cause: a failed attempt without counts makes no vendor count less', async () => {
+      it("never names a cause that cannot explain the difference: a failed attempt without counts cannot lower the vendor's count", async () => {
         await write(countedAttempt(DAY, 1, { input: 1_000, output: 10 }));
         await write(sampleAttempt(DAY, 2, { cause: 'failed', outcome: 'reset', isReported: false }));
         await write(countedAttempt(DAY, 3, { input: 0, output: 500 }, { cause: 'estimated', isReported: false }));
@@ -337,7 +337,7 @@ for (const { name } of DATABASES) {
         assert.deepEqual([difference.causes, more], [[{ cause: 'expired', attempts: 1 }], []]);
       });
 
-      it('names every cause where it cannot be told which', async () => {
+      it('names every possible cause if several fit', async () => {
         await write(sampleAttempt(DAY, 1, { cause: 'failed', outcome: 'reset', isReported: false }));
         await write(countedAttempt(DAY, 2, { input: 10, output: 1 }, { cause: 'unknown' }));
         anthropic.books.usage.push({ day: DAY, apiKeyId: 'apikey_acme', model: 'large', input: 15, output: 1 });
@@ -345,7 +345,7 @@ for (const { name } of DATABASES) {
         assert.deepEqual(difference.causes.map((each: { cause: string }) => each.cause).sort(), ['failed', 'unknown']);
       });
 
-      it('sees a continuation, a mirror and a test as the vendor does, when they were reported', async () => {
+      it('counts a continuation, a mirrored call and a test like the vendor does, if their usage was reported', async () => {
         for (const cause of ['continuation', 'mirror', 'test'] as const)
           await write(countedAttempt(DAY, 1, { input: 100, output: 10 }, { cause }));
         anthropic.books.usage.push({ day: DAY, apiKeyId: 'apikey_acme', model: 'large', input: 300, output: 30 });
@@ -356,7 +356,7 @@ for (const { name } of DATABASES) {
         assert.equal(costs[0].chargedUsd, '0.00000000', 'nobody paid for them');
       });
 
-      it('compares the costs of one workspace alone, where one is named', async () => {
+      it('compares only the costs of one workspace if the configuration names one', async () => {
         await write(countedAttempt(DAY, 1, { input: 100, output: 0 }, { upstream: 'other' }));
         anthropic.books.usage.push({ day: DAY, apiKeyId: 'any', model: 'large', input: 100 });
         anthropic.books.costs.push(
@@ -367,7 +367,7 @@ for (const { name } of DATABASES) {
         assert.deepEqual([cost.reportedUsd, cost.differenceUsd], ['0.00030000', '0.00000000']);
       });
 
-      it('takes the day of UTC of each attempt', async () => {
+      it('assigns each attempt to its day in UTC', async () => {
         const at = (startedAt: string) => ({
           ...countedAttempt(DAY, 1, { input: 10, output: 0 }),
           startedAtMs: Date.parse(startedAt),
@@ -380,7 +380,7 @@ for (const { name } of DATABASES) {
         assert.deepEqual((await compare('acme', `from=${DAY}&to=${NEXT}`)).counts, []);
       });
 
-      it('shows the tables by the command line, and fails where a difference is above the bound', async () => {
+      it('prints the tables on the command line, and fails if a difference exceeds the bound', async () => {
         await write(countedAttempt(DAY, 1, { input: 1_000_000, output: 0 }));
         anthropic.books.usage.push({ day: DAY, apiKeyId: 'apikey_acme', model: 'large', input: 1_500_000 });
         anthropic.books.costs.push({ day: DAY, workspaceId: null, item: 'all', amount: '450' });
@@ -398,7 +398,7 @@ for (const { name } of DATABASES) {
       });
     });
 
-    describe('the watch', () => {
+    describe('the daily watch', () => {
       const at = (time: string) => Date.parse(`${NEXT}T${time}Z`);
       const lines: { level: number; msg: string; counts?: string[]; differenceUsd?: string }[] = [];
       const ofAcme = () => ({ ...catalog, upstreams: catalog.upstreams.filter((each) => each.name === 'acme') });
@@ -418,7 +418,7 @@ for (const { name } of DATABASES) {
         anthropic.books.costs.push({ day: DAY, workspaceId: null, item: 'all', amount: '600' });
       });
 
-      it('raises an alarm for a difference above the bound, once for a day', async () => {
+      it('raises an alarm for a difference above the bound, once a day', async () => {
         const before = await metricOf('tollgate_invoice_alarms_total');
         await look('12:00:00');
         await look('13:00:00');
@@ -441,7 +441,7 @@ for (const { name } of DATABASES) {
         );
       });
 
-      it('raises none for a difference up to the bound', async () => {
+      it('raises no alarm for a difference up to the bound', async () => {
         anthropic.books.usage.splice(0, 1, { day: DAY, apiKeyId: 'apikey_acme', model: 'large', input: 1_300_000 });
         anthropic.books.costs.splice(0, 1, { day: DAY, workspaceId: null, item: 'all', amount: '400' });
         await look('12:00:00');
@@ -451,7 +451,7 @@ for (const { name } of DATABASES) {
         );
       });
 
-      it('tries again where a report could not be read, and says so', async () => {
+      it('retries after a report could not be read, and logs it', async () => {
         const before = await metricOf('tollgate_invoice_failures_total');
         anthropic.mishaps.push({ status: 401, body: '{}' });
         await look('12:00:00');
@@ -461,7 +461,7 @@ for (const { name } of DATABASES) {
         assert.equal(lines.filter(({ level }) => level === 50).length, 1);
       });
 
-      it('leaves a day alone that another process has claimed, until that has been dead for half an hour', async () => {
+      it('skips a day that another process has claimed, until that process has been dead for half an hour', async () => {
         await desk.database.raw(`INSERT INTO invoice_days (upstream, day) VALUES ('acme', '${DAY}')`);
         await look('12:00:00');
         assert.deepEqual(

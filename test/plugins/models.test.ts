@@ -82,7 +82,7 @@ describe('the list of models', () => {
   });
   after(() => desk.close());
 
-  it('has the fields both SDKs read, with prices and the number of upstreams', async () => {
+  it('has the fields that both SDKs read, with prices and the number of upstreams', async () => {
     const { body } = await desk.get('/v1/models', apiKey);
     assert.equal(body.data.length, 1);
     const [model] = body.data;
@@ -99,7 +99,7 @@ describe('the list of models', () => {
     assert.equal(model.price_per_million.output, '15.00000000');
   });
 
-  describe('in pages', () => {
+  describe('split into pages', () => {
     let paged: TestDesk;
     let key: string;
     const ids = ['m-1', 'm-2', 'm-3', 'm-4', 'm-5'];
@@ -120,11 +120,11 @@ describe('the list of models', () => {
       return { status, body, listed, ends: [body.first_id, body.last_id, body.has_more] };
     }
 
-    it('has all of them where the client names no limit', async () => {
+    it('has all models if the client sets no limit', async () => {
       assert.deepEqual((await list('')).listed, ids);
     });
 
-    it('has `limit` models from the beginning, behind `after_id`, or before `before_id`', async () => {
+    it('has `limit` models from the beginning, after `after_id`, or before `before_id`', async () => {
       const first = await list('limit=2');
       assert.deepEqual(first.listed, ['m-1', 'm-2']);
       assert.deepEqual(first.ends, ['m-1', 'm-2', true]);
@@ -156,12 +156,12 @@ describe('the list of models', () => {
       );
     });
 
-    it('ends with a page that is empty, and with one that is exactly full', async () => {
+    it('ends with an empty page or an exactly full one', async () => {
       assert.deepEqual((await list('after_id=m-5')).ends, [null, null, false]);
       assert.deepEqual((await list('limit=5')).ends, ['m-1', 'm-5', false]);
     });
 
-    it('continues from an alias, and from a model that is not listed any more', async () => {
+    it('continues after an alias, and after a model that is no longer listed', async () => {
       assert.deepEqual((await list('after_id=m-4-alias')).listed, ['m-5']);
       assert.equal((await list('after_id=gone')).status, 200);
     });
@@ -178,25 +178,25 @@ describe('the list of models', () => {
       ['after_id=m-1&before_id=m-3', 'before_id'],
       ['client_version=', 'client_version'],
     ] as const) {
-      it(`refuses ${query} by naming ${param}`, async () => {
+      it(`refuses ${query} and names ${param}`, async () => {
         const { status, body } = await list(query);
         assert.deepEqual([status, body.error.code, body.error.param], [400, 'INVALID_FIELD', param]);
         assert.match(body.error.message, new RegExp(`^${param}: `));
       });
     }
 
-    it('takes a limit of 1000, and leaves parameters alone that it does not know', async () => {
+    it('accepts a limit of 1000, and ignores unknown parameters', async () => {
       assert.deepEqual((await list('limit=1000&beta=true')).listed, ids);
     });
 
-    it('has an empty `models` for Codex beside what the SDKs read, and for nobody else', async () => {
+    it('has an empty `models` for Codex beside what the SDKs read, and for no other client', async () => {
       const { body, listed } = await list('client_version=0.169.0');
       assert.deepEqual([body.models, listed], [[], ids]);
       assert.equal('models' in (await list('')).body, false);
     });
   });
 
-  it('has of each model what the pipeline of the address asks, and is gone where it asks nobody', async () => {
+  it('has the models that the pipeline of the address serves, and is 404 if that serves none', async () => {
     const { body } = await desk.get('/cost/v1/models', apiKey);
     assert.equal(body.data[0].upstreams, 1);
     assert.equal((await desk.get('/cost/v1/models/large', apiKey)).body.upstreams, 1);
@@ -207,7 +207,7 @@ describe('the list of models', () => {
     await desk.admin('POST', '/upstreams/two/restore', {});
   });
 
-  it('is that of the host where one has a pipeline of its own', async () => {
+  it('belongs to the host if that has its own pipeline', async () => {
     const upstreamsAt = async (host: string) => {
       const headers = { host, 'x-api-key': apiKey };
       const { body } = await request(`${desk.publicUrl}/v1/models/large`, { headers });
@@ -217,7 +217,7 @@ describe('the list of models', () => {
     assert.equal(await upstreamsAt('another.example'), 2);
   });
 
-  it('is the same under every strategy that asks the same, and nothing is under another word', async () => {
+  it('is the same under every strategy with the same models, and 404 under an unknown word', async () => {
     const { body } = await desk.get('/v1/models', apiKey);
     for (const strategy of ['default', 'quality', 'speed']) {
       assert.deepEqual((await desk.get(`/${strategy}/v1/models`, apiKey)).body, body);
@@ -226,7 +226,7 @@ describe('the list of models', () => {
   });
 
   for (const id of ['acme/large-4.5', 'acme%2Flarge-4.5', 'large', 'Large-4-5']) {
-    it(`shows one model by ${id}`, async () => {
+    it(`returns one model by ${id}`, async () => {
       const { status, body } = await desk.get(`/v1/models/${id}`, apiKey);
       assert.equal(status, 200);
       assert.equal(body.upstreams, 2);
@@ -239,7 +239,7 @@ describe('the list of models', () => {
     });
   }
 
-  it('shows a key with a list only what is on it, by any of its names', async () => {
+  it('has, for a key with a model list, only those models, by any of their names', async () => {
     const { accountId } = await desk.customer();
     const keyFor = async (allowedModels: string[]): Promise<string> =>
       (await desk.admin('POST', `/accounts/${accountId}/keys`, { name: 'narrow', allowedModels })).body.key;
@@ -251,7 +251,7 @@ describe('the list of models', () => {
     assert.equal((await desk.get('/v1/models/large', other)).status, 404);
   });
 
-  it('counts the upstreams that would be asked now, and has no model that nobody may be asked for', async () => {
+  it('counts the upstreams that are available now, and omits models that no caller may use', async () => {
     await desk.admin('POST', '/upstreams/one/eject', {});
     const { body } = await desk.get('/v1/models/large', apiKey);
     assert.equal(body.upstreams, 1);
@@ -262,7 +262,7 @@ describe('the list of models', () => {
     assert.equal((await desk.get('/v1/models/large', apiKey)).body.upstreams, 2);
   });
 
-  it('needs a key', async () => {
+  it('requires an API key', async () => {
     assert.equal((await desk.get('/v1/models', 'none')).status, 401);
   });
 });

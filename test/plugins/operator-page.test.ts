@@ -5,7 +5,7 @@ import { openDesk, type TestDesk } from '../support/desk';
 const MINUTE_MS = 60_000;
 
 for (const name of ['Postgres', 'PGlite'] as const) {
-  describe(`what the operator's page shows, on ${name}`, function () {
+  describe(`the operator's page, on ${name}`, function () {
     this.timeout(120_000);
     let desk: TestDesk;
     before(async () => {
@@ -13,7 +13,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
     });
     after(() => desk.close());
 
-    it('the last sixty seconds and each minute before are the sums of the records', async () => {
+    it('shows the last sixty seconds and each earlier minute as the sums of the records', async () => {
       const { accountId, keyId } = await desk.customer('10');
       const startMs = Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS;
       const record = (ageMs: number, more: object = {}) => ({
@@ -35,13 +35,13 @@ for (const name of ['Postgres', 'PGlite'] as const) {
         ...more,
       });
       await desk.database('usage_records').insert([
-        // Ten minutes ago: a hundred calls, of which one was slow, and five failed that were counted together.
+        // Ten minutes ago: a hundred calls, of which one was slow, and five failures in one record.
         ...Array.from({ length: 99 }, () => record(10 * MINUTE_MS - 1)),
         record(10 * MINUTE_MS - 1, { response_time_ms: 9_000 }),
         record(10 * MINUTE_MS - 1, { status: 429, calls: 5, cost_e8: 0n }),
         record(9 * MINUTE_MS - 1, { error_code: 'STREAM_BROKEN', cost_e8: 7n }),
         record(29 * MINUTE_MS),
-        // Before the half hour, and before the last sixty seconds.
+        // Just before the half hour, and just before the last sixty seconds.
         record(29 * MINUTE_MS + 1),
       ]);
       const { status, body } = await desk.admin('GET', '/now');
@@ -61,10 +61,10 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       assert.deepEqual(Object.keys(body.outbox), ['oldestSeconds', 'memoryShare']);
     });
 
-    it('charges that took less than was due are listed newest first, each once, and of one account', async () => {
+    it('lists charges below their cost newest first, each once, and by account', async () => {
       const one = await desk.customer();
       const other = await desk.customer();
-      // Of one millisecond they have no order.
+      // Records of the same millisecond are in the order of their ids.
       const rids = [newId(), newId(), newId()].sort();
       const entry = (accountId: string, seq: number, shortfallE8: bigint) => ({
         account_id: accountId,
@@ -97,7 +97,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       assert.deepEqual(own.body.items, [oldest]);
     });
 
-    it('accounts are found by name, id, user and key, and signs of patterns are only themselves', async () => {
+    it('finds accounts by name, id, user and key, and treats pattern characters as plain text', async () => {
       const { body: account } = await desk.admin('POST', '/accounts', { name: 'Büro 100%_x' });
       const { body: key } = await desk.admin('POST', `/accounts/${account.id}/keys`, { name: 'nightly' });
       const { email } = await desk.person(account.id);

@@ -12,7 +12,7 @@ function refusedWith(answer: TestAnswer, status: number, code: string, param?: s
 }
 
 for (const name of ['Postgres', 'PGlite'] as const) {
-  describe(`the operator's desk on ${name}`, () => {
+  describe(`the operator's API on ${name}`, () => {
     let desk: TestDesk;
     before(async function () {
       this.timeout(120_000);
@@ -20,7 +20,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
     });
     after(() => desk.close());
 
-    it('makes an account that can be shown, and has nothing', async () => {
+    it('creates an account, which can be read and has no money', async () => {
       const made = await desk.admin('POST', '/accounts', { name: 'Acme' });
       assert.equal(made.status, 201);
       assert.match(made.body.createdAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
@@ -34,7 +34,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       });
     });
 
-    it('pages through accounts, newest first, each once', async () => {
+    it('lists accounts in pages, newest first, each once', async () => {
       const ids: string[] = [];
       for (let index = 0; index < 5; index += 1) {
         ids.push((await desk.admin('POST', '/accounts', { name: `page ${index}` })).body.id);
@@ -50,7 +50,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       assert.deepEqual(seen.slice(0, 5), ids.reverse());
     });
 
-    it('adds a credit once per idempotency key, and takes a debit of what is available', async () => {
+    it('adds a credit once per idempotency key, and debits available money', async () => {
       const { accountId } = await desk.customer();
       const credit = { amountUsd: '12.5', idempotencyKey: 'one', note: 'invoice 7' };
       const first = await desk.admin('POST', `/accounts/${accountId}/credits`, credit);
@@ -74,7 +74,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       assert.equal((await desk.ledger.readAccount(accountId))?.postedE8, 1_000_000_000n);
     });
 
-    it('adds one credit when the same one arrives twenty times at once', async () => {
+    it('adds one credit if the same request arrives twenty times at once', async () => {
       const { accountId } = await desk.customer();
       const credit = { amountUsd: '1', idempotencyKey: 'race' };
       const answers = await Promise.all(
@@ -85,7 +85,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       assert.equal((await desk.ledger.readAccount(accountId))?.postedE8, 100_000_000n);
     });
 
-    it('refuses a debit above what is available and forgets it, so that it is not taken later', async () => {
+    it('refuses a debit above the available money for good, so that it is not taken later', async () => {
       const { accountId } = await desk.customer('1');
       const debit = { amountUsd: '1.00000001', idempotencyKey: 'too much' };
       const refused = await desk.admin('POST', `/accounts/${accountId}/debits`, debit);
@@ -128,7 +128,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       });
     }
 
-    it('shows a key once, and keeps only its hash', async () => {
+    it("shows a key's secret once, and stores only its hash", async () => {
       const { accountId } = await desk.customer();
       const wanted = { name: 'app', balanceLimit: '3', allowedModels: ['large'] };
       const { status, body } = await desk.admin('POST', `/accounts/${accountId}/keys`, wanted);
@@ -149,7 +149,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       assert.equal((await desk.get('/v1/balance', apiKey)).status, 200);
     });
 
-    it('knows which keys may debug, and asks the database once for many calls', async () => {
+    it('knows which keys may debug, with one database query for many calls', async () => {
       const { accountId } = await desk.customer();
       const make = async (debug: boolean): Promise<string> =>
         (await desk.admin('POST', `/accounts/${accountId}/keys`, { name: 'app', debug })).body.id;
@@ -166,7 +166,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       assert.equal(asked, 2);
     });
 
-    it('changes a key: the ledger has the new limit and a newer revision', async () => {
+    it('sends a changed key to the ledger, with the new limit and a newer revision', async () => {
       const { accountId, keyId } = await desk.customer();
       const changed = await desk.admin('PATCH', `/keys/${keyId}`, {
         name: 'renamed',
@@ -185,7 +185,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       assert.deepEqual(after?.settings, { rev: 2, name: 'renamed', allowedModels: undefined, markup: undefined });
     });
 
-    it('revokes a key for the next call on every endpoint, again without harm', async () => {
+    it('revokes a key for the next call on every endpoint, and may repeat it', async () => {
       const { keyId, apiKey } = await desk.customer();
       assert.equal((await desk.get('/v1/balance', apiKey)).status, 200);
       const revoked = await desk.admin('DELETE', `/keys/${keyId}`);
@@ -213,7 +213,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       assert.equal((await desk.ledger.readAccount(accountId))?.status, 'active');
     });
 
-    it('leaves an audit row for every change, with before and after', async () => {
+    it('writes an audit row for every change, with the values before and after', async () => {
       const { accountId, keyId } = await desk.customer('1');
       await desk.admin('PATCH', `/keys/${keyId}`, { balanceLimit: '2' });
       await desk.admin('DELETE', `/keys/${keyId}`);
@@ -259,7 +259,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
     }
 
     for (const field of ['balance', 'accountId', 'role', 'status', '__proto__']) {
-      it(`refuses the unknown field ${field} in every body`, async () => {
+      it(`refuses the unknown member ${field} in every body`, async () => {
         const { accountId, keyId } = await desk.customer();
         const money = { amountUsd: '1', idempotencyKey: 'x' };
         for (const [method, path, body] of [
@@ -302,7 +302,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
   });
 }
 
-describe('the desk while the ledger cannot be asked', () => {
+describe("the operator's API while the ledger is unavailable", () => {
   let desk: TestDesk;
   let down = false;
   before(async () => {
@@ -340,7 +340,7 @@ describe('the desk while the ledger cannot be asked', () => {
     assert.equal((await desk.database('credits').where({ account_id: accountId })).length, 1);
   });
 
-  it('names an account the ledger was not told of; its first credit tells it', async () => {
+  it('lists an account that the ledger does not know yet; its first credit creates it there', async () => {
     down = true;
     const answer = await desk.admin('POST', '/accounts', { name: 'half made' });
     refusedWith(answer, 503, 'LEDGER_UNAVAILABLE');
@@ -352,7 +352,7 @@ describe('the desk while the ledger cannot be asked', () => {
     assert.equal(credit.body.balanceUsd, '1.00000000');
   });
 
-  it('leaves no active key behind that nobody has seen', async () => {
+  it('leaves no active key behind whose secret was never shown', async () => {
     const { accountId } = await desk.customer();
     down = true;
     refusedWith(await desk.admin('POST', `/accounts/${accountId}/keys`, { name: 'unseen' }), 503, 'LEDGER_UNAVAILABLE');
@@ -360,7 +360,7 @@ describe('the desk while the ledger cannot be asked', () => {
     assert.deepEqual(rows, ['revoked']);
   });
 
-  it('puts the secret of a key back when a rotation cannot be told, and tells of that', async () => {
+  it('restores the old secret of a key if the ledger did not receive a rotation, and reports that', async () => {
     const { keyId } = await desk.customer();
     const read = () => desk.database('api_keys').where({ id: keyId }).first('hash', 'suffix', 'previous_hash');
     const before = await read();
@@ -373,7 +373,7 @@ describe('the desk while the ledger cannot be asked', () => {
     assert.equal((await desk.admin('POST', `/keys/${keyId}/rotate`, { graceSeconds: 0 })).status, 201);
   });
 
-  it('does not answer a revocation before the ledger holds it', async () => {
+  it('answers a revocation only after the ledger has it', async () => {
     const { keyId } = await desk.customer();
     down = true;
     refusedWith(await desk.admin('DELETE', `/keys/${keyId}`), 503, 'LEDGER_UNAVAILABLE');

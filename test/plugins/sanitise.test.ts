@@ -1,15 +1,15 @@
 import { expect } from 'chai';
 import { sanitise } from '../../plugins/operator/sanitise';
 
-describe('sanitised recordings', () => {
-  it('have invented ids and names of the account, the same for the same', () => {
+describe('sanitised recordings of vendors', () => {
+  it('have invented ids and account names, the same for the same original', () => {
     const body = '{"id":"msg_01ABCDEFGH","organization_id" : "org-12345678","user":"u","tool_use_id":"msg_01ABCDEFGH"}';
     expect(sanitise([body])).to.deep.equal([
       '{"id":"recorded-1","organization_id" : "recorded-2","user":"recorded-3","tool_use_id":"recorded-1"}',
     ]);
   });
 
-  it('have them in every text, and where an id stands in other words', () => {
+  it('have invented values in every text, even if an id is part of another word', () => {
     const stream = 'data: {"response":{"id":"resp_0123456789"}}\n\ndata: {"item_id":"resp_0123456789"}\n\n';
     expect(sanitise(['{"previous":"of resp_0123456789"}', stream])).to.deep.equal([
       '{"previous":"of recorded-1"}',

@@ -5,7 +5,7 @@ import { remembered } from '../../core/remembered';
 import service from '../../plugins/service';
 import { SampleResponse, sampleRequest } from '../support/exchange';
 
-/** `/readyz` over stores that count how often they are asked. */
+/** Makes `/readyz` over stores that count how often they are queried. */
 function readyz() {
   const asked = { ledger: 0, database: 0 };
   const state = { isStopping: false, isOutboxFull: false };
@@ -36,16 +36,16 @@ function readyz() {
 }
 
 describe('/readyz', () => {
-  it('asks the stores once for many questions of one moment', async () => {
+  it('queries the stores once for many requests at one moment', async () => {
     const { asked, statusNow } = readyz();
     const statuses = await Promise.all(Array.from({ length: 500 }, statusNow));
     assert.deepEqual([...new Set(statuses)], [200]);
     assert.equal(await statusNow(), 200);
-    // The moment may end while a busy machine answers.
+    // The moment may end before a busy machine has answered.
     assert(asked.ledger <= 5 && asked.database <= 5, JSON.stringify(asked));
   });
 
-  it('tells at once that the process stops, or that too much waits for Postgres', async () => {
+  it('reports at once that the process is stopping, or that the outbox is full', async () => {
     const { state, statusNow } = readyz();
     assert.equal(await statusNow(), 200);
     state.isStopping = true;
@@ -56,8 +56,8 @@ describe('/readyz', () => {
   });
 });
 
-describe('what is remembered', () => {
-  it('is the same for its time, also while it is under way, and is made anew afterwards', async () => {
+describe('a cached value', () => {
+  it('is shared until it expires, even while it is computed, and computed again afterwards', async () => {
     let nowMs = 0;
     let made = 0;
     const read = remembered(

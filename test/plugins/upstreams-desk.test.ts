@@ -38,7 +38,7 @@ describe("the operator's upstreams", function () {
   });
   beforeEach(() => real.reset());
 
-  it('are listed with state, prices and what is known', async () => {
+  it('are listed with their state, prices and metrics', async () => {
     const { body } = await desk.admin('GET', '/upstreams');
     assert.deepEqual(
       body.items.map(({ name, state }: { name: string; state: string }) => [name, state]),
@@ -59,7 +59,7 @@ describe("the operator's upstreams", function () {
     assert.equal((await desk.admin('GET', '/upstreams/acme')).body.name, 'acme');
   });
 
-  it('are tested with one small call, as calls are made', async () => {
+  it('are tested with one small call, in the same way as client calls', async () => {
     real.next(messagesAnswer());
     const { status, body } = await desk.admin('POST', '/upstreams/acme/test', { model: 'small' });
     assert.equal(status, 200);
@@ -73,7 +73,7 @@ describe("the operator's upstreams", function () {
     assert.equal((call?.json as { model: string } | undefined)?.model, 'small');
   });
 
-  it('say what is wrong when they do not answer', async () => {
+  it('report what is wrong if a test fails', async () => {
     real.next(respond({ status: 401, body: { error: { message: 'no such key' } } }));
     const refused = (await desk.admin('POST', '/upstreams/acme/test', {})).body;
     assert.deepEqual([refused.ok, refused.status], [false, 401]);
@@ -95,7 +95,7 @@ describe("the operator's upstreams", function () {
     ['a word that is not known', '/upstreams/acme/eject', { until: 'never' }, 400, 'until'],
     ['a disabled one', '/upstreams/off/test', {}, 409, null],
   ] as const) {
-    it(`refuse ${what} (${path})`, async () => {
+    it(`refuse a request that names ${what} (${path})`, async () => {
       const answer = await desk.admin('POST', path, sent);
       assert.equal(answer.status, status);
       assert.equal(answer.body.error.param, param);
@@ -103,7 +103,7 @@ describe("the operator's upstreams", function () {
     });
   }
 
-  it('are taken out with a reason and brought back, with an audit row each', async () => {
+  it('are disabled with a reason and enabled again, with an audit row each', async () => {
     const out = (await desk.admin('POST', '/upstreams/acme/eject', { reason: 'maintenance' })).body;
     assert.equal(out.state, 'taken-out');
     assert.equal(out.takenOut.reason, 'maintenance');

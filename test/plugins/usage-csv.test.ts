@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { csvLine } from '../../plugins/usage/csv';
 
 describe('a line of CSV', () => {
-  it('ends with CRLF and quotes what RFC 4180 asks for', () => {
+  it('ends with CRLF and quotes what RFC 4180 requires', () => {
     assert.equal(csvLine(['a', 'b,c', 'd"e', 'f\ng', 'h i']), 'a,"b,c","d""e","f\ng",h i\r\n');
   });
 
-  it('leaves numbers, amounts and truth values as they are, and nothing for null', () => {
+  it('does not change numbers, amounts and booleans, and is empty for null', () => {
     assert.equal(
       csvLine([1, -2, 0.5, '0.00000012', '-1.5', true, false, null]),
       '1,-2,0.5,0.00000012,-1.5,true,false,\r\n',
@@ -14,7 +14,7 @@ describe('a line of CSV', () => {
   });
 
   for (const text of ['=HYPERLINK("http://x")', '+1+1', '-1+1', '@SUM(A1)', '\tx', '\rx', '\n=1', '-']) {
-    it(`shows ${JSON.stringify(text)} as text`, () => {
+    it(`writes ${JSON.stringify(text)} as text, because a spreadsheet would run it as a formula`, () => {
       const cell = csvLine([text]).slice(0, -2);
       assert.match(cell, /^"?'/);
     });

@@ -75,7 +75,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
           input_tokens: null,
         }),
         row(one, 2, { upstream: 'other', fallback: true, attempts: 2, session_id: 's', agent_id: 'a' }),
-        // Of the same millisecond: their order is by request id.
+        // Records of the same millisecond are ordered by request id.
         row(one, 3, { session_id: 's' }),
         row(one, 4, { created_at: new Date(START + 3_000) }),
         row(two, 9, { session_id: 's' }),
@@ -121,7 +121,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       assert.equal(body.totalTokens, 120);
     });
 
-    it("answers 404 for another account's record, and for one that is not there", async () => {
+    it("answers 404 for another account's record, and for one that does not exist", async () => {
       const foreign = `/v1/usage/req_${two.accountId.slice(-6)}000009`;
       assert.equal((await desk.get(foreign, two.apiKey)).status, 200);
       assert.equal((await desk.get(foreign, one.apiKey)).status, 404);
@@ -135,7 +135,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       assert.deepEqual(ids((await desk.get(`/v1/usage?key=${two.keyId}`, one.apiKey)).body), []);
     });
 
-    it('pages through them without losing or repeating any', async () => {
+    it('lists records in pages without losing or repeating any', async () => {
       const seen: number[] = [];
       let path = '/v1/usage?limit=2';
       for (let pages = 0; pages < 3; pages += 1) {
@@ -147,7 +147,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       assert.deepEqual(seen, [4, 3, 2, 1, 0]);
     });
 
-    it('goes on where a page ended, whatever has come since', async () => {
+    it('continues after a page, whatever was added since', async () => {
       const other = await desk.customer();
       const made = [0, 1, 2, 3].map((index) => row(other, index * 10));
       await desk.database('usage_records').insert(made);
@@ -182,7 +182,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       });
     }
 
-    it('keeps one id as one hash on all nodes of a database', async () => {
+    it('keeps one session id as one hash on all nodes of a database', async () => {
       const [node, other] = [await openSessionIds(desk.database), await openSessionIds(desk.database)];
       assert.equal(node.recorded('task 7'), other.recorded('task 7'));
     });
@@ -218,7 +218,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       });
     }
 
-    it('exports the same records, whose costs are still numbers', async () => {
+    it('exports the same records, with costs as numbers', async () => {
       const evil = await desk.admin('POST', `/accounts/${one.accountId}/keys`, {
         name: '=HYPERLINK("http://evil","x")',
       });
@@ -234,7 +234,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       assert.ok(lines[1].includes(',0.00012345,actual,900,300,r1'));
     });
 
-    it('exports more records than one batch holds, each once', async () => {
+    it('exports more records than one batch, each once', async () => {
       const many = await desk.customer();
       const rows = Array.from({ length: 2_500 }, (_, index) => row(many, index, { created_at: new Date(START) }));
       for (let at = 0; at < rows.length; at += 500)
@@ -249,7 +249,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       assert.equal(new Set(seen).size, 2_500);
     });
 
-    it('lets operators see every account, or one', async () => {
+    it('shows operators every account, or one', async () => {
       const all = await desk.admin(
         'GET',
         '/usage?upstream=acme-official&to=2026-11-20T08:00:10Z&from=2026-11-20T08:00:08Z',
@@ -288,7 +288,7 @@ describe('usage records of several months', () => {
   });
   after(() => desk.close());
 
-  it('stand in partitions of their own, and a list goes through them as if they were one', async () => {
+  it('are stored in one partition a month, and listed as if in one table', async () => {
     const { rows } = await desk.database.raw('SELECT DISTINCT tableoid FROM usage_records');
     assert.equal(rows.length, 3);
     const seen: number[] = [];
@@ -303,7 +303,7 @@ describe('usage records of several months', () => {
     assert.deepEqual(ids((await desk.get(`/v1/usage?from=${from}&to=${to}`, customer.apiKey)).body), [6, 5, 4, 3]);
   });
 
-  /** The plan of the page's query when reading whole tables costs too much, as it does once they are large. */
+  /** Returns the plan of the page's query if scans are expensive, as they are for large tables. */
   async function planOf(ask: () => Promise<unknown>): Promise<string> {
     let asked = { sql: '', bindings: [] as unknown[] };
     const keep = (query: typeof asked) => {
@@ -342,8 +342,8 @@ describe('usage records of several months', () => {
   }
 });
 
-describe('an export whose client leaves', () => {
-  it('stops reading, and the next one is served', async () => {
+describe('an export whose client disconnects', () => {
+  it('stops reading, and the next export is served', async () => {
     const desk = await openDesk('Postgres');
     const customer = await desk.customer();
     const rows = Array.from({ length: 5_000 }, (_, index) => row(customer, index, { path: 'x'.repeat(500) }));

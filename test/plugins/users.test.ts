@@ -5,7 +5,7 @@ import { openDesk, type TestDesk } from '../support/desk';
 
 const PASSWORD = 'correct horse battery';
 
-describe('people who sign in', () => {
+describe('users of the console', () => {
   let desk: TestDesk;
   let people = 0;
   const newUser = async () => {
@@ -20,7 +20,7 @@ describe('people who sign in', () => {
   });
   after(() => desk.close());
 
-  it('are made with an address and a password, and listed without it', async () => {
+  it('are created with an address and a password, and listed without the password', async () => {
     const { accountId, email, userId, body } = await newUser();
     const fields = ['id', 'accountId', 'email', 'status', 'createdAt', 'passwordChangedAt', 'identity'];
     assert.deepEqual(Object.keys(body), fields);
@@ -33,7 +33,7 @@ describe('people who sign in', () => {
     assert.equal(await findBySignIn(desk.database, 'nobody@example.com', PASSWORD), undefined);
   });
 
-  it('have an address of their own, however it is written', async () => {
+  it('have a unique address in any spelling', async () => {
     const { email } = await newUser();
     const { accountId } = await desk.customer();
     const wanted = { email: email.replace('person', 'PERSON'), password: PASSWORD };
@@ -60,7 +60,7 @@ describe('people who sign in', () => {
     assert.equal(await findBySignIn(desk.database, email, PASSWORD), undefined);
   });
 
-  it('leave audit rows that tell of a new password and not which', async () => {
+  it('leave audit rows that record a new password without its value', async () => {
     const { userId } = await newUser();
     await desk.admin('PATCH', `/users/${userId}`, { password: 'another long password', status: 'disabled' });
     const { body } = await desk.admin('GET', `/audit?subject=user:${userId}`);
@@ -72,7 +72,7 @@ describe('people who sign in', () => {
     for (const secret of [PASSWORD, 'another long password', '$scrypt$']) assert.ok(!stored.includes(secret));
   });
 
-  it('are not there under another id', async () => {
+  it('are 404 under an unknown id', async () => {
     for (const id of [newId(), '1', "'"]) {
       const answer = await desk.admin('PATCH', `/users/${encodeURIComponent(id)}`, { status: 'disabled' });
       assert.equal(answer.status, 404);

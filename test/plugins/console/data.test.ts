@@ -20,7 +20,7 @@ interface Call {
 }
 
 for (const name of ['Postgres', 'PGlite'] as const) {
-  describe(`what the console shows (${name})`, function () {
+  describe(`the data of the console (${name})`, function () {
     this.timeout(60_000);
     let desk: TestDesk;
     let customer: { accountId: string; keyId: string; apiKey: string };
@@ -79,7 +79,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
     });
     after(() => desk.close());
 
-    it('are keys: made once, changed, listed, revoked, and of nobody else', async () => {
+    it('includes the keys of its own account: created once, changed, listed and revoked', async () => {
       const wanted = {
         name: '<img onerror=alert(1)>',
         balanceLimit: '1.5',
@@ -137,14 +137,14 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       for (const { actor } of audit.items) assert.match(actor, /^user:/);
     });
 
-    it('takes no field that is not a key’s', async () => {
+    it('refuses members that a key does not have', async () => {
       for (const more of [{ debug: true }, { accountId: newId() }, { balance: '5' }, { role: 'admin' }]) {
         assert.equal((await browser.send('POST', '/keys', { name: 'x', ...more })).status, 400);
         assert.equal((await browser.send('PATCH', `/keys/${customer.keyId}`, more)).status, 400);
       }
     });
 
-    it('are usage records as the filters find them, in the table, the totals, the chart and the CSV', async () => {
+    it('includes usage records by filter, in the table, the totals, the chart and the CSV', async () => {
       const { accountId } = await desk.customer();
       const own = await signIn(accountId);
       const keys = [newId(), newId()] as const;
@@ -252,7 +252,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       assert.match(String(csv), /,\d+\.\d{8},/);
     });
 
-    it('is asked again with its tag, and new only when something is', async () => {
+    it('is revalidated by its ETag, and sent again only after a change', async () => {
       const { accountId, keyId } = await desk.customer();
       const own = await signIn(accountId);
       const first = await own.get('/usage');
@@ -264,7 +264,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       assert.deepEqual([changed.status, changed.body.items.length], [200, 1]);
     });
 
-    it('is one record with its route and its price, and nobody else’s', async () => {
+    it('includes a single record with its route and price, and no record of another account', async () => {
       const [requestId = ''] = await write(customer.accountId, [{ atMs: NOW, keyId: customer.keyId, upstream: 'two' }]);
       const routing = {
         of: 2,
@@ -288,7 +288,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       assert.equal((await browser.get(`/usage/${unknown}`)).body.price, null);
     });
 
-    it('refuses a chart that nobody could read, and time zones there are not', async () => {
+    it('refuses a chart with too many points, and unknown time zones', async () => {
       const range = 'from=2026-01-01T00:00:00Z&to=2026-03-01T00:00:00Z';
       const { status, body } = await browser.get(`/usage/series?${range}&interval=minute`);
       assert.deepEqual([status, body.error.param], [400, 'interval']);
@@ -301,7 +301,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       );
     });
 
-    it('is an overview: what is left, what was spent on which day there, what can be called', async () => {
+    it('includes an overview: the balance, the spending by day in the time zone, the available models', async () => {
       const { accountId, keyId } = await desk.customer('2.5');
       const own = await signIn(accountId);
       await write(accountId, [

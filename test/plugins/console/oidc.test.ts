@@ -35,7 +35,7 @@ describe('signing in to the console with an identity provider', function () {
     await egress.close();
   });
 
-  /** The whole journey; `change` may tamper with the way back. */
+  /** Runs the whole sign-in; `change` may modify the return address. */
   async function travel(browser: TestBrowser, change: (back: URL) => void = () => {}): Promise<TestAnswer> {
     const start = await browser.get(START);
     assert.equal(start.status, 302);
@@ -45,7 +45,7 @@ describe('signing in to the console with an identity provider', function () {
     return browser.get(back.pathname.replace('/console/api', '') + back.search);
   }
 
-  it('is offered, and goes there with PKCE, state and nonce', async () => {
+  it('is offered, and redirects there with PKCE, state and nonce', async () => {
     const browser = new TestBrowser(desk.publicUrl);
     const { body } = await browser.get('/sign-in');
     assert.deepEqual(body, { password: true, oidc: { name: 'Acme', startUrl: '/console/api/oidc/start' } });
@@ -64,7 +64,7 @@ describe('signing in to the console with an identity provider', function () {
     ['the ID token', false],
     ['the userinfo endpoint', true],
   ] as const) {
-    it(`signs in whoever has the verified address of ${where}`, async () => {
+    it(`signs in the user with the verified address of ${where}`, async () => {
       provider.person = { claims: { email: email.toUpperCase(), email_verified: true }, onlyUserInfo };
       const browser = new TestBrowser(desk.publicUrl);
       const answer = await travel(browser);
@@ -74,7 +74,7 @@ describe('signing in to the console with an identity provider', function () {
     });
   }
 
-  it('tells the page why nobody is signed in', async () => {
+  it('tells the page why a sign-in failed', async () => {
     const verified = { email, email_verified: true };
     for (const [word, person, change] of [
       ['denied', { claims: verified, refuses: true }],
@@ -99,7 +99,7 @@ describe('signing in to the console with an identity provider', function () {
     }
   });
 
-  it('takes the way back from the browser that set out only, and once', async () => {
+  it('accepts a return only from the browser that started, and only once', async () => {
     provider.person = { claims: { email, email_verified: true } };
     const [browser, other] = [new TestBrowser(desk.publicUrl), new TestBrowser(desk.publicUrl)];
     const start = await browser.get(START);
@@ -111,7 +111,7 @@ describe('signing in to the console with an identity provider', function () {
     assert.equal((await other.get(path, { cookie })).headers.get('location'), '/console/sign-in#error=failed');
   });
 
-  it('does not sign in who is disabled', async () => {
+  it('does not sign in a disabled user', async () => {
     const person = await desk.person((await desk.customer()).accountId);
     await desk.admin('PATCH', `/users/${person.userId}`, { status: 'disabled' });
     provider.person = { claims: { sub: 'disabled', email: person.email, email_verified: true } };
@@ -121,10 +121,10 @@ describe('signing in to the console with an identity provider', function () {
     assert.equal(body.identity, null);
   });
 
-  describe('binds a user to one subject of the provider', () => {
+  describe('and binding users to subjects', () => {
     const newPerson = async () => desk.person((await desk.customer()).accountId);
 
-    /** Sends a browser with this subject and address there and back: the id of the user it is signed in as, or the word of the refusal. */
+    /** Runs a sign-in with this subject and address. Returns the id of the signed-in user, or the reason for the refusal. */
     async function signIn(sub: string, address?: string, isVerified = true): Promise<string> {
       provider.person = {
         claims: { sub, ...(address !== undefined && { email: address, email_verified: isVerified }) },
@@ -142,7 +142,7 @@ describe('signing in to the console with an identity provider', function () {
       assert.equal(await signIn('ada', ada.email), ada.userId);
     });
 
-    it('signs a bound subject in as its own user whatever address it shows', async () => {
+    it('signs a bound subject in as its own user, whatever address it has', async () => {
       const [bob, carol] = [await newPerson(), await newPerson()];
       assert.equal(await signIn('bob', bob.email), bob.userId);
       assert.equal(await signIn('bob', carol.email), bob.userId);
@@ -152,7 +152,7 @@ describe('signing in to the console with an identity provider', function () {
       assert.equal(await signIn('carol', carol.email), carol.userId);
     });
 
-    it('binds one of two subjects that show the address at the same moment', async () => {
+    it('binds one of two subjects that arrive with the address at the same moment', async () => {
       const { userId, email: address } = await newPerson();
       const backs: [TestBrowser, string][] = [];
       for (const sub of ['first', 'second', 'first', 'second']) {
@@ -170,7 +170,7 @@ describe('signing in to the console with an identity provider', function () {
       assert.equal(body.items.length, 1);
     });
 
-    it('writes down who was bound to what, and shows it to operators', async () => {
+    it('records in the audit log which subject was bound, and shows it to operators', async () => {
       const { userId, email: address } = await newPerson();
       await signIn('dora', address);
       const identity = { issuer: provider.url, subject: 'dora' };
@@ -182,7 +182,7 @@ describe('signing in to the console with an identity provider', function () {
       assert.ok(Date.now() - Date.parse(boundAt) < 60_000);
     });
 
-    it('lets an operator unbind a user: its sessions end, and the next subject is bound', async () => {
+    it('ends the sessions of a user that an operator unbinds, and binds the next subject', async () => {
       const { userId, email: address } = await newPerson();
       assert.equal(await signIn('erin', address), userId);
       const { status, body } = await desk.admin('DELETE', `/users/${userId}/identity`);
@@ -195,7 +195,7 @@ describe('signing in to the console with an identity provider', function () {
       assert.deepEqual([actor, before, after], ['admin', { issuer: provider.url, subject: 'erin' }, null]);
     });
 
-    it('changes nothing when a user that is not bound is unbound', async () => {
+    it('changes nothing if an operator unbinds a user that is not bound', async () => {
       const { userId, email: address } = await newPerson();
       await new TestBrowser(desk.publicUrl).signIn(address, PASSWORD);
       const { status, body } = await desk.admin('DELETE', `/users/${userId}/identity`);
@@ -206,7 +206,7 @@ describe('signing in to the console with an identity provider', function () {
       assert.equal((await desk.admin('DELETE', `/users/${newId()}/identity`)).status, 404);
     });
 
-    it('begins no session for a subject that was unbound after it was recognised', async () => {
+    it('starts no session for a subject that was unbound after it was recognised', async () => {
       const { userId, email: address } = await newPerson();
       await signIn('frank', address);
       const user = await findUser(desk.database, userId);
@@ -217,7 +217,7 @@ describe('signing in to the console with an identity provider', function () {
     });
   });
 
-  it('goes on to no other place than the console', async () => {
+  it('redirects to no other place than the console', async () => {
     for (const returnTo of [
       'https://evil.example',
       '//evil.example',
@@ -234,7 +234,7 @@ describe('signing in to the console with an identity provider', function () {
       );
   });
 
-  it('is not there where none is configured, and says so where it cannot be asked', async () => {
+  it('is not offered without configuration, and reports an error if the provider is unreachable', async () => {
     const oidc = { name: 'Away', issuer: 'http://127.0.0.1:9', clientId: 'x' };
     const away = await openDesk('Postgres', { egress, settings: { oidc } });
     const { status, headers } = await new TestBrowser(away.publicUrl).get('/oidc/start');
@@ -247,19 +247,19 @@ describe('signing in to the console with an identity provider', function () {
     await none.close();
   });
 
-  describe('instead of passwords', () => {
+  describe('without passwords', () => {
     let only: TestDesk;
     before(async () => {
       only = await openDesk('Postgres', { egress, settings: { oidc, passwordSignIn: false } });
     });
     after(() => only.close());
 
-    it('is the only way that the page offers', async () => {
+    it('is the only method that the page offers', async () => {
       const { body } = await new TestBrowser(only.publicUrl).get('/sign-in');
       assert.deepEqual(body, { password: false, oidc: { name: 'Acme', startUrl: '/console/api/oidc/start' } });
     });
 
-    it('refuses the right password, says where to sign in, and counts no attempt', async () => {
+    it('refuses the right password, names the provider, and counts no attempt', async () => {
       const person = await only.person((await only.customer()).accountId);
       for (const password of [PASSWORD, 'a wrong password']) {
         const { status, body, headers } = await new TestBrowser(only.publicUrl).signIn(person.email, password);
@@ -269,7 +269,7 @@ describe('signing in to the console with an identity provider', function () {
       assert.deepEqual(await only.database('sign_in_attempts'), []);
     });
 
-    it('lets nobody change a password, and tells the page so', async () => {
+    it('refuses to change a password, and hides this on the page', async () => {
       const { accountId } = await only.customer();
       const { email } = await only.person(accountId);
       const browser = await signedInBrowser(only.publicUrl, only.database, accountId);
@@ -279,7 +279,7 @@ describe('signing in to the console with an identity provider', function () {
       assert.ok(await findBySignIn(only.database, email, PASSWORD));
     });
 
-    it('leaves the operator’s one-time links as the way in when the provider is away', async () => {
+    it("leaves the operator's one-time links as the way in if the provider is unavailable", async () => {
       const { userId } = await only.person((await only.customer()).accountId);
       const { body: link } = await only.admin('POST', `/users/${userId}/sign-in-link`, {});
       const token = link.path.replace('/console/sign-in#token=', '');

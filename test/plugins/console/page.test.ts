@@ -27,7 +27,7 @@ describe('the page of the console', () => {
 
   const ask = (path: string, headers: Record<string, string> = {}) => fetch(server.url + path, { headers });
 
-  it('says what to do where it was not built, and is there once it is', async () => {
+  it('explains what to do if it was not built, and is served once it is built', async () => {
     const answer = await ask('/console');
     assert.equal(answer.status, 503);
     assert.match(await answer.text(), /npm run build/);
@@ -38,7 +38,7 @@ describe('the page of the console', () => {
     assert.equal((await ask('/console')).status, 200);
   });
 
-  it('is one page at every path, kept by nobody, with nothing inline and nothing from elsewhere', async () => {
+  it('is one page at every path, never cached, with no inline scripts and no resources from elsewhere', async () => {
     for (const path of ['/console', '/console/', '/console/usage', '/console/keys/1?x=y', '/console/index.html']) {
       const answer = await ask(path);
       assert.equal(await answer.text(), INDEX, path);
@@ -52,7 +52,7 @@ describe('the page of the console', () => {
     }
   });
 
-  it('has files that are kept as long as their names last, small for who takes them small', async () => {
+  it('has files that are cached for as long as their names last, compressed for clients that accept it', async () => {
     const path = '/console/assets/index-4f2a.js';
     for (const encoding of ['br', 'gzip'] as const) {
       const answer = await ask(path, { 'accept-encoding': encoding });
@@ -75,13 +75,13 @@ describe('the page of the console', () => {
     assert.equal((await ask('/console/favicon.svg', { 'if-none-match': etag })).status, 304);
   });
 
-  it('is nothing else: no other file, no address of the interface that is not there', async () => {
+  it('hides every other file, and does not answer for unknown API paths', async () => {
     for (const path of ['/console/assets/gone.js', '/console/api/nothing', '/console/api']) {
       const answer = await ask(path);
       assert.equal(answer.status, 404, path);
       assert.equal(((await answer.json()) as { error: { code: string } }).error.code, 'NOT_FOUND');
     }
-    // As they are written: clients would resolve them.
+    // Sends these paths unchanged, because a client library would resolve them.
     for (const path of [
       '/console/../secret',
       '/console/%2e%2e/secret',

@@ -16,13 +16,13 @@ for (const name of ['Postgres', 'PGlite'] as const) {
     });
     after(() => desk.close());
 
-    /** What differs between the stores is shown on both; passwords take long to check. */
+    /** Defines a test that runs on Postgres only, because checking a password is slow and does not depend on the store. */
     const onPostgres = (title: string, test: () => Promise<void>) =>
       name === 'Postgres' ? it(title, test) : undefined;
     const newBrowser = () => new TestBrowser(desk.publicUrl);
     const signedIn = () => signedInBrowser(desk.publicUrl, desk.database, accountId);
 
-    it('gives a cookie that no script reads and of which the database has a hash', async () => {
+    it('sets a cookie that scripts cannot read and of which the database stores a hash', async () => {
       const browser = newBrowser();
       const { status, headers, body } = await browser.signIn(person.email.toUpperCase(), PASSWORD);
       assert.equal(status, 201);
@@ -130,7 +130,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       assert.equal((await third.get('/session')).status, 401);
     });
 
-    it('ends some time after its last use, and in any case some time after it began', async () => {
+    it('ends some time after its last use, and at the latest some time after its start', async () => {
       for (const [column, change] of [
         ['used_at', "used_at - interval '12 hours 1 second'"],
         ['expires_at', "now() - interval '1 second'"],
@@ -152,7 +152,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       assert.ok(Date.now() - row.used_at.getTime() < 30_000);
     });
 
-    it('by a link works once, and not when it is old or replaced by a new password', async () => {
+    it('by a link works once, and fails if the link expired or a new password replaced it', async () => {
       const { userId, email } = await desk.person(accountId);
       const link = async () => {
         const { status, body } = await desk.admin('POST', `/users/${userId}/sign-in-link`, {});

@@ -6,7 +6,7 @@ import { failsMore, isBeyondMore, isHigher } from '../../../plugins/rollouts/sig
 import { seeded } from '../../support/random';
 import { type Behaviour, simulate, USUAL } from './simulated-rollout';
 
-/** Of several hours each. */
+/** The number of simulated rollouts; more of them take several hours. */
 const LONG_ROLLOUTS = Number(process.env['LONG_ROLLOUTS'] ?? 14);
 
 const GUARDS = [
@@ -45,26 +45,26 @@ const ROLLOUT: Rollout = {
 };
 
 describe('the tests of significance', () => {
-  it('give the values of the tables', () => {
-    // Fisher's tea: 3 of 4 against 1 of 4.
+  it('return the values of published tables', () => {
+    // Fisher's lady tasting tea: 3 of 4 against 1 of 4.
     expect(failsMore({ of: 4, failed: 3 }, { of: 4, failed: 1 })).to.be.closeTo(17 / 70, 1e-12);
     expect(failsMore({ of: 50, failed: 3 }, { of: 950, failed: 0 })).to.be.closeTo(1.1796e-4, 1e-7);
-    // Of one control value and one of the candidate's, either is the larger with the same chance.
+    // With one control value and one of the candidate, each is the larger with equal chance.
     expect(isBeyondMore({ of: 1, failed: 1 }, { of: 1, failed: 0 })).to.be.closeTo(1 / 2, 1e-12);
-    // None of 19 is beyond; that both of 2 others are: 1/20 × 2/21.
+    // No value of 19 is beyond the limit; the chance that 2 others both are is 1/20 × 2/21.
     expect(isBeyondMore({ of: 2, failed: 2 }, { of: 19, failed: 0 })).to.be.closeTo(2 / 420, 1e-12);
     // Means 0 and 2, both with variance 1 and 5 values: t = 3.162 with 8 degrees of freedom.
     expect(isHigher({ of: 5, sum: 10, squares: 24 }, { of: 5, sum: 0, squares: 4 }, 0)).to.be.closeTo(0.00667, 1e-5);
     expect(isHigher({ of: 5, sum: 10, squares: 24 }, { of: 5, sum: 0, squares: 4 }, 2)).to.be.closeTo(0.5, 1e-9);
   });
 
-  it('are sure where nothing varies', () => {
+  it('are certain if nothing varies', () => {
     expect(isHigher({ of: 9, sum: 9, squares: 9 }, { of: 9, sum: 0, squares: 0 }, 0)).to.equal(0);
     expect(isHigher({ of: 9, sum: 9, squares: 9 }, { of: 9, sum: 9, squares: 9 }, 0)).to.equal(1);
     expect(failsMore({ of: 9, failed: 0 }, { of: 9, failed: 0 })).to.be.closeTo(1, 1e-9);
   });
 
-  it('are not lost in large numbers', () => {
+  it('stay exact with large numbers', () => {
     const p = failsMore({ of: 1_000_000, failed: 10_500 }, { of: 1_000_000, failed: 10_000 });
     expect(p).to.be.within(1e-4, 1e-3);
   });
@@ -94,26 +94,26 @@ describe('a decision about a rollout', () => {
     );
   const bothEqual = { '1 candidate': equal(30), '1 control': equal(3_000, 30) };
 
-  it('waits until the stage is over, then goes on', () => {
+  it('waits until the stage is over, then continues', () => {
     expect(decided(bothEqual).do).to.equal('wait');
     expect(decided(bothEqual, {}, 60_000)).to.include({ do: 'advance' });
     const last = { '4 candidate': equal(300), '3 control': equal(300) };
     expect(decided(last, { stage: 4 }, 60_000)).to.include({ do: 'complete' });
   });
 
-  it('waits for as many calls as each guard wants, and says how many there are', () => {
+  it('waits for as many calls as each guard requires, and reports how many there are', () => {
     const { do: what, why } = decided({ '1 candidate': equal(7), '1 control': equal(900) }, {}, 1e9);
     expect(what).to.equal('wait');
     expect(why).to.contain('errorRate has seen 7 calls of the treatment group and 900 of the control group, of 20');
   });
 
-  it('does not ask guards about a stage in which only those on the list are in', () => {
+  it('ignores guards in a stage with only the included accounts', () => {
     const none: Rollout = { ...ROLLOUT, stages: [{ share: 0, holdMs: 10 }, ...ROLLOUT.stages] };
     const progress = { status: 'running', stage: 1, stageSinceMs: 0, looks: {} } as const;
     expect(decide(none, progress, () => undefined, 10).do).to.equal('advance');
   });
 
-  it('ends a rollout that fails, is slower or dearer, and says why in numbers', () => {
+  it('aborts a rollout that fails more, is slower or costs more, and gives the reason in numbers', () => {
     const failing = decided({ '1 candidate': equal(40, 9), '1 control': equal(3_000, 3) });
     expect(failing.do).to.equal('abort');
     expect(failing.why).to.contain('errorRate: 9 of 40 calls failed (22.5 %), of the control group 3 of 3000 (0.1 %)');
@@ -134,7 +134,7 @@ describe('a decision about a rollout', () => {
       return { ...equal(streams[1] + wholes[1]), firstTokens, wholeAnswers } as GroupCounts;
     };
     const control = times([300, 3_000], [4_000, 500]);
-    // Other callers have drawn other lots: more of them stream, or none.
+    // Other callers are in this group: more of them stream, or none.
     expect(decided({ '1 candidate': times([300, 5], [4_000, 40]), '1 control': control }).do).to.equal('wait');
     const slow = decided({ '1 candidate': times([300, 40], [9_000, 40]), '1 control': control });
     expect(slow.why).to.match(/^p95FirstTokenMs: 40 of 40 unstreamed calls took longer than \d+ ms to their answer/);
@@ -142,14 +142,14 @@ describe('a decision about a rollout', () => {
     expect(few.why).to.contain('p95FirstTokenMs has seen 19 calls of the treatment group and 3000 of the control group');
   });
 
-  it('finds a candidate that fails, although a caller of the control group does nothing but wrong', () => {
+  it('detects a failing candidate even if one caller of the control group only sends bad requests', () => {
     const slot = (calls: number, errors: number) => ({ ...NO_SLOT, calls, errors, charged: calls });
     const right = Array.from({ length: 31 }, (_, index) => [index, slot(300, 3)] as const);
     const control = { ...equal(9_800, 593), slots: new Map([...right, [31, slot(500, 500)] as const]) };
     expect(decided({ '1 candidate': equal(40, 40), '1 control': control }).why).to.match(/^errorRate: 40 of 40/);
   });
 
-  it('tolerates what it is told to', () => {
+  it('tolerates differences up to the configured ones', () => {
     const tolerant: Rollout = { ...ROLLOUT, guards: [{ name: 'costRatio', tolerance: 1.3, minCalls: 20 }] };
     const dear = { ...equal(40), logCost: 40 * 1.2, logCostSquares: 40 * 1.44 };
     const progress = { status: 'running', stage: 1, stageSinceMs: 0, looks: {} } as const;
@@ -157,7 +157,7 @@ describe('a decision about a rollout', () => {
     expect(decide(tolerant, progress, seen, 0).do).to.equal('wait');
   });
 
-  it('looks once for the same calls, and again when there are a quarter more', () => {
+  it('evaluates the same calls once, and again after a quarter more', () => {
     const first = decided(bothEqual);
     const once = { times: 1, seen: 30 };
     expect(first.looks).to.deep.equal({ errorRate: once, p95FirstTokenMs: once, costRatio: once });
@@ -166,7 +166,7 @@ describe('a decision about a rollout', () => {
     expect(decided({ ...worse, '1 candidate': equal(38, 9) }, { looks: first.looks }).do).to.equal('abort');
   });
 
-  it('looks as soon as there are as many more as a guard wants, however many it has seen', () => {
+  it("evaluates after a guard's number of new calls, however many it has evaluated", () => {
     const looks = { errorRate: { times: 300, seen: 100_000 } };
     const late = (more: number) => ({
       '3 candidate': equal(100_000 + more, 1_000 + more),
@@ -176,7 +176,7 @@ describe('a decision about a rollout', () => {
     expect(decided(late(400), { stage: 3, looks }).do).to.equal('abort');
   });
 
-  it('looks anew when a guard wants more calls than before', () => {
+  it('evaluates again if a guard requires more calls than before', () => {
     const looks = { errorRate: { times: 30, seen: 1_000 } };
     const demanding: Rollout = { ...ROLLOUT, guards: [{ name: 'errorRate', tolerance: 0, minCalls: 2_000 }] };
     const progress = { status: 'running', stage: 1, stageSinceMs: 0, looks } as const;
@@ -184,12 +184,12 @@ describe('a decision about a rollout', () => {
     expect(decide(demanding, progress, seen, 0).do).to.equal('abort');
   });
 
-  it('of everybody being in compares with the control group of the stages before', () => {
+  it('compares a stage of 100 % with the control group of earlier stages', () => {
     const seen = { '4 candidate': equal(40, 9), '4 control': equal(1), '3 control': equal(3_000, 3) };
     expect(decided(seen, { stage: 4 }).do).to.equal('abort');
   });
 
-  it('stops the clock of a paused rollout, not its guards', () => {
+  it('stops the clock of a paused rollout, but not its guards', () => {
     expect(decided(bothEqual, { status: 'paused' }, 60_000).do).to.equal('wait');
     const worse = { '1 candidate': equal(40, 9), '1 control': equal(3_000) };
     expect(decided(worse, { status: 'paused' }).do).to.equal('abort');
@@ -212,7 +212,7 @@ describe('simulated rollouts', function () {
     { ...USUAL, errorRate: 0, timeSpread: 0.1, costSpread: 0.1 },
   ];
 
-  it(`with an equal candidate are hardly ever aborted: at most ${FALSE_ABORTS * 100} % of 1,000`, () => {
+  it(`with an equal candidate are rarely aborted: at most ${FALSE_ABORTS * 100} % of 1,000`, () => {
     const aborted = Array.from({ length: 1_000 }, (_, index) =>
       runEqual(CONTROLS[index % CONTROLS.length] ?? USUAL),
     ).filter(({ end }) => end === 'abort');
@@ -220,7 +220,7 @@ describe('simulated rollouts', function () {
     expect(aborted.length, aborted.map(({ why }) => why).join('\n')).to.be.at.most(10);
   });
 
-  it('are as seldom aborted when callers differ and only a few of them are in; one that fails is all the same', () => {
+  it('are as rarely aborted if callers differ and few are included, but still detect a failing candidate', () => {
     const callers = { count: 300, activity: 1, errors: 1, times: 0.3, costs: 1 };
     const long: Rollout = {
       ...ROLLOUT,
@@ -255,7 +255,7 @@ describe('simulated rollouts', function () {
     { what: 'that is half as dear again', candidate: { ...USUAL, cost: 1.5e5 }, hurtAtMost: 15 },
   ];
   for (const { what, candidate, control = USUAL, hurtAtMost } of worse) {
-    it(`with a candidate ${what} are aborted before they are through, with few callers hurt`, () => {
+    it(`with a candidate ${what} are aborted before the end, with few callers affected`, () => {
       const ends = Array.from({ length: 100 }, () => run(candidate, control));
       expect(ends.filter(({ end }) => end === 'abort').length).to.equal(100);
       const mean = (read: (end: (typeof ends)[number]) => number) =>

@@ -39,7 +39,7 @@ const AWAY = Object.assign(
   { transaction: () => Promise.reject(new Error('away')) },
 ) as unknown as Knex;
 
-/** An engine with its own configuration, as a process has it. */
+/** A node: an engine with its own configuration. */
 class Node {
   readonly rollouts = new LiveRollouts();
   readonly engine: Engine;
@@ -138,7 +138,7 @@ describe('the engine of rollouts', function () {
   const pause = (ms: number) => new Promise((done) => setTimeout(done, ms));
   const LOOK_MS = 1_000;
 
-  it('knows where a rollout is before it says that it has started', async () => {
+  it('knows the state of a rollout before it logs that it has started', async () => {
     const rollout = rolloutOf([0.1, 1]);
     await start(with_(rollout));
     await order(rollout, 'promote');
@@ -146,7 +146,7 @@ describe('the engine of rollouts', function () {
     expect(second.share(rollout)).to.equal(1);
   });
 
-  it('begins its configuration before it serves, also while another node decides', async () => {
+  it('applies its configuration before it serves, even while another node decides', async () => {
     const rollout = rolloutOf([0.1, 1]);
     await start(with_(rollout));
     const other = await database.transaction();
@@ -159,7 +159,7 @@ describe('the engine of rollouts', function () {
     expect((await starting).share(rollout)).to.equal(0.1);
   });
 
-  it('takes a reloaded configuration over with its rollouts where they are', async () => {
+  it('keeps the state of rollouts when the configuration is reloaded', async () => {
     const rollout = rolloutOf([0.1, 1]);
     const node = await start(with_(rollout));
     await order(rollout, 'promote');
@@ -169,8 +169,8 @@ describe('the engine of rollouts', function () {
     expect(node.share(rollout)).to.equal(1);
   });
 
-  describe('when stages are changed under a rollout', () => {
-    it('goes on in its stage when only others are changed, with what was seen and the time it has held', async () => {
+  describe('when the stages of a rollout change', () => {
+    it('keeps the stage, its observations and its time if only other stages change', async () => {
       const [before, after] = [rolloutOf([0.1, 0.5, 1]), rolloutOf([0.1, 0.5, 0.8, 1])];
       const node = await start(with_(before));
       await order(before, 'promote');
@@ -186,7 +186,7 @@ describe('the engine of rollouts', function () {
       expect(await actions()).to.deep.equal(['rollout.begin', 'rollout.promote', 'rollout.restage']);
     });
 
-    it('goes on at the same share elsewhere, with the control group seen before', async () => {
+    it('continues at the same share in another stage, with the earlier control group', async () => {
       const guards = [GUARD];
       const [before, after] = [rolloutOf([0.1, 1], { guards }), rolloutOf([0.1, 0.5, 1], { guards })];
       const node = await start(with_(before));
@@ -211,7 +211,7 @@ describe('the engine of rollouts', function () {
       expect((await row()).reason).to.contain('of the control group 0 of 500');
     });
 
-    it('begins a smaller share anew in time, and never gives it to more than have it', async () => {
+    it('restarts the time of a smaller share, and never gives it to more callers than have it', async () => {
       const [before, after] = [rolloutOf([0.1, 0.5, 1]), rolloutOf([0.1, 0.3, 1])];
       const node = await start(with_(before));
       await order(before, 'promote');
@@ -222,7 +222,7 @@ describe('the engine of rollouts', function () {
       expect((await row()).stage_since.getTime()).to.be.above(ago(60).getTime());
     });
 
-    it('leaves one that came back where it is', async () => {
+    it('leaves an aborted rollout aborted', async () => {
       const [before, after] = [rolloutOf([0.1, 1]), rolloutOf([0.05, 1])];
       const node = await start(with_(before));
       await order(before, 'rollback');
@@ -234,7 +234,7 @@ describe('the engine of rollouts', function () {
       await until('it begins anew', () => node.share(after) === 0.05);
     });
 
-    it('goes on with one that was completed when there are more', async () => {
+    it('continues a completed rollout if there are further stages', async () => {
       const [before, after] = [rolloutOf([0.1, 0.5]), rolloutOf([0.1, 0.5, 1])];
       const node = await start(with_(before));
       await order(before, 'promote');
@@ -245,7 +245,7 @@ describe('the engine of rollouts', function () {
       expect(node.share(after)).to.equal(0.5);
     });
 
-    it('does not count twice the time it stood still', async () => {
+    it('does not count time twice in which it was stopped', async () => {
       const [before, after] = [rolloutOf([0.1, 1]), rolloutOf([0.1, 0.5, 1])];
       const node = await start(with_(before));
       await order(before, 'pause');
@@ -257,7 +257,7 @@ describe('the engine of rollouts', function () {
       expect(heldMs).to.be.within(95_000, 110_000);
     });
 
-    it('has one share on all nodes, also on one that has the file from before', async () => {
+    it('has one share on all nodes, even on one with the older file', async () => {
       const [before, after] = [rolloutOf([0.1, 0.5, 1]), rolloutOf([0.2, 0.4, 1])];
       const [one, other] = [await start(with_(before)), await start(with_(before))];
       await order(before, 'promote');
@@ -270,7 +270,7 @@ describe('the engine of rollouts', function () {
     });
   });
 
-  it('goes on with one that was taken out and is back, and time without it is no time it has held', async () => {
+  it('continues a rollout that was removed and added again, without counting the time between', async () => {
     const rollout = rolloutOf([0.1, 1]);
     const node = await start(with_(rollout));
     await node.reload(with_());
@@ -282,7 +282,7 @@ describe('the engine of rollouts', function () {
     expect(Date.now() - (await row()).stage_since.getTime()).to.be.within(95_000, 110_000);
   });
 
-  it('begins another change under the same name anew', async () => {
+  it('starts a different change under the same name from the beginning', async () => {
     const [before, after] = [rolloutOf([0.1, 1]), rolloutOf([0.2, 1], { change: { ...BETA, model: 'gamma' } })];
     const node = await start(with_(before));
     await order(before, 'promote');
@@ -291,7 +291,7 @@ describe('the engine of rollouts', function () {
     await until('it begins', () => node.share(after) === 0.2);
   });
 
-  it('is promoted once by two who do it at once', async () => {
+  it('promotes once if two operators promote at once', async () => {
     const rollout = rolloutOf([0.1, 0.5, 1]);
     await start(with_(rollout));
     const [one, other] = await Promise.all([1, 2].map(() => refusal(order(rollout, 'promote', 1))));
@@ -299,7 +299,7 @@ describe('the engine of rollouts', function () {
     expect((await row()).stage).to.equal(2);
   });
 
-  it('follows although it cannot write down what it has seen', async () => {
+  it('follows other nodes even if it cannot save its observations', async () => {
     const rollout = rolloutOf([0.1, 1]);
     const node = await start(with_(rollout));
     node.see(rollout, 'shadow', 1, false, { costE8: 10n ** 19n });
@@ -307,7 +307,7 @@ describe('the engine of rollouts', function () {
     await until('it follows', () => node.share(rollout) === 1);
   });
 
-  it('stays where it is while the database is away, can be reloaded, and forgets nothing it has seen', async () => {
+  it('keeps its state while the database is away, can be reloaded, and forgets no observation', async () => {
     const rollout = rolloutOf([0.1, 1]);
     const [node, other] = [await start(with_(rollout)), await start(with_(rollout))];
     node.isDatabaseAway = true;
@@ -325,7 +325,7 @@ describe('the engine of rollouts', function () {
     expect((await seen())(1, 'candidate')?.calls).to.equal(7);
   });
 
-  it('begins a rollout although its first try to write that down failed', async () => {
+  it('starts a rollout even if its first attempt to save that failed', async () => {
     const rollout = rolloutOf([0.1, 1]);
     await database.raw(
       `CREATE FUNCTION refuse() RETURNS trigger AS 'BEGIN RAISE EXCEPTION ''away''; END' LANGUAGE plpgsql`,

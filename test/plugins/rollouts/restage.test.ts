@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { watchedAt } from '../../../plugins/rollouts/hold-time';
 import { restage } from '../../../plugins/rollouts/restage';
 
-describe('other stages for a rollout that is under way', () => {
+describe('new stages for a running rollout', () => {
   const stagesOf = (shares: readonly number[]) =>
     shares.map((share) => ({ share, holdMs: 1 })) as unknown as Parameters<typeof restage>[1]['stages'];
   const table: readonly [what: string, shares: number[], stage: number, next: number[], then: number, same: boolean][] =
@@ -25,23 +25,23 @@ describe('other stages for a rollout that is under way', () => {
   }
 });
 
-describe('the time a stage has held', () => {
+describe('the time that a stage has lasted', () => {
   const at = (seconds: number) => new Date(1_700_000_000_000 + seconds * 1_000);
   const row = { stage_since: at(0), followed_at: at(100) };
   const watched = (status: 'running' | 'paused', seconds: number) => watchedAt({ ...row, status }, at(seconds));
 
-  it('goes on while it is watched, which is written down now and then', () => {
+  it('grows while a node watches, which saves it now and then', () => {
     expect(watched('running', 104)).to.equal(undefined);
     expect(watched('running', 106)).to.deep.equal({ stage_since: at(0), followed_at: at(106) });
   });
-  it('stands still while no node watches', () => {
+  it('does not grow while no node watches', () => {
     expect(watched('running', 3_700)).to.deep.equal({ stage_since: at(3_600), followed_at: at(3_700) });
   });
-  it('is the same when the clock is set, forwards or back', () => {
+  it('does not change when the clock is set, forwards or back', () => {
     expect(watched('running', -900)).to.deep.equal({ stage_since: at(-1_000), followed_at: at(-900) });
     expect(watched('running', 86_500)).to.deep.equal({ stage_since: at(86_400), followed_at: at(86_500) });
   });
-  it('is left to whoever resumes it while it is paused', () => {
+  it('waits for the resume while the rollout is paused', () => {
     expect(watched('paused', 3_700)).to.deep.equal({ stage_since: at(0), followed_at: at(3_700) });
   });
 });

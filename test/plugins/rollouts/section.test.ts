@@ -58,8 +58,8 @@ const ADD = { upstreams: { model: 'acme-large', add: ['beta'] } };
 const NEXT = { version: { alias: 'acme-newest', model: 'acme-next' } };
 const SETTINGS = { pipeline: { name: 'quality', settings: { failover: { maxAttempts: 2 } } } };
 
-describe('rollouts: of gateway.config.yml', () => {
-  it('are read, with their defaults', () => {
+describe('the section `rollouts` of gateway.config.yml', () => {
+  it('is read with its defaults', () => {
     const { rollouts } = configured({ next: { change: ADD, stages: STAGES, guards: { errorRate: { minCalls: 50 } } } });
     expect(rollouts).to.have.length(1);
     expect(rollouts[0]).to.deep.include({
@@ -76,7 +76,7 @@ describe('rollouts: of gateway.config.yml', () => {
     });
   });
 
-  it('have another definition when what goes out or who is served alike does, and no other for stages and guards', () => {
+  it('gives a rollout another definition if its change or its callers differ, but not for other stages and guards', () => {
     const definition = (more: object) =>
       configured({ next: { change: ADD, stages: STAGES, ...more } }).rollouts[0]?.definition;
     const first = definition({});
@@ -192,14 +192,14 @@ describe('rollouts: of gateway.config.yml', () => {
     },
   ];
   for (const { what, rollouts, says } of refused) {
-    it(`refuse ${what}, each with its line and reason`, () => {
+    it(`refuses ${what}, with line and reason`, () => {
       const problems = problemsOf(rollouts);
       expect(problems, problems.join('\n')).to.have.length(says.length);
       for (const [index, pattern] of says.entries()) expect(problems[index]).to.match(pattern);
     });
   }
 
-  it('are looked at as far as they can be while something is wrong with the upstreams', () => {
+  it('is checked as far as possible while the upstreams have errors', () => {
     const rollouts = {
       next: { change: { upstreams: { model: 'acme-large', add: ['other'] } }, stages: STAGES.toReversed() },
     };
@@ -212,7 +212,7 @@ describe('rollouts: of gateway.config.yml', () => {
     ]);
   });
 
-  it('go beside each other where no call could be in both', () => {
+  it('accepts two rollouts if no call can be in both', () => {
     const other = { ...NEXT, version: { alias: 'lone', model: 'acme-next' } };
     expect(problemsOf({ one: { change: ADD, stages: STAGES }, two: { change: other, stages: STAGES } })).to.deep.equal(
       [],
@@ -223,7 +223,7 @@ describe('rollouts: of gateway.config.yml', () => {
     );
   });
 
-  describe('taken out of a file', () => {
+  describe('when a rollout is removed from the file', () => {
     const objections = (row: Partial<RolloutRow> | undefined, before: object, next: object | undefined) => {
       const old = configured(before);
       const [rollout] = old.rollouts;
@@ -233,7 +233,7 @@ describe('rollouts: of gateway.config.yml', () => {
     };
     const next = { next: { change: ADD, stages: STAGES } };
 
-    it('would be everybody at once: that is said', () => {
+    it('warns that the change would reach all callers at once', () => {
       expect(objections({}, next, undefined)).to.deep.equal([
         'rollout "next" is at stage 1 of 2, with 1 % in it: this gives its change to 100 % at once',
       ]);
@@ -241,13 +241,13 @@ describe('rollouts: of gateway.config.yml', () => {
       expect(objections(undefined, next, undefined)).to.have.length(1);
     });
 
-    it('may be when they are completed, or when what they change goes with them', () => {
+    it('accepts the removal of a completed rollout, or of a rollout together with its change', () => {
       expect(objections({ status: 'completed', stage: 2 }, next, undefined)).to.deep.equal([]);
       expect(objections({}, { next: { change: NEXT, stages: STAGES } }, undefined)).to.deep.equal([]);
       expect(objections({}, { next: { change: SETTINGS, stages: STAGES } }, undefined)).to.deep.equal([]);
     });
 
-    it('may have other stages, but not go further than they have come', () => {
+    it('accepts other stages, but none beyond the current share', () => {
       const staged = (...shares: number[]) => {
         const stages = shares.map((share) => ({ share, hold: '1m' }));
         return { next: { change: ADD, stages } };
@@ -259,7 +259,7 @@ describe('rollouts: of gateway.config.yml', () => {
       expect(objections({ status: 'rolled-back' }, next, staged(50))).to.deep.equal([]);
     });
 
-    it('may have another name, or change more, if as few have it then', () => {
+    it('accepts another name or a larger change, if as few callers have it then', () => {
       const named = (share: number, change: object = ADD) => ({
         other: { change, stages: [{ share, hold: '1m' }] },
       });
@@ -269,7 +269,7 @@ describe('rollouts: of gateway.config.yml', () => {
       expect(objections({}, next, named(1, another))[0]).to.contain('to 100 % at once');
     });
 
-    it('go on where they were when they are back, which is said', () => {
+    it('continues a rollout that returns where it was, and reports this', () => {
       const back = (row: Partial<RolloutRow>) => {
         const configuration = configured(next);
         const { definition } = configuration.rollouts[0] ?? {};
@@ -284,7 +284,7 @@ describe('rollouts: of gateway.config.yml', () => {
     });
   });
 
-  it('are shown as the plan they make: who will see what, and when', () => {
+  it('is printed as its plan: which callers get the change, and when', () => {
     const guards = { errorRate: { above: 0.01, minCalls: 50 } };
     const next = { change: ADD, stages: STAGES, guards, shadow: 10, stickyBy: 'key' };
     const changes = changesBetween(meaningOf(configured(undefined)), meaningOf(configured({ next })));

@@ -2,13 +2,13 @@ import { type Rollout, type RolloutGroup, SLOTS } from '../../../core/rollouts/r
 import { bucketOf, type GroupCounts, type SlotCounts, upToMs } from '../../../plugins/rollouts/counts';
 import { type Decision, decide, type Looks } from '../../../plugins/rollouts/decide';
 
-/** What calls of a group are like. */
+/** How calls of a group behave. */
 export interface Behaviour {
   readonly errorRate: number;
-  /** Median, and how much it scatters, as logarithms do. */
+  /** The median, with a logarithmic spread. */
   readonly firstTokenMs: number;
   readonly timeSpread: number;
-  /** Of the calls, 0 to 1, that are not streamed. */
+  /** The share of the calls that are not streamed, from 0 to 1. */
   readonly wholeShare?: number;
   readonly cost: number;
   readonly costSpread: number;
@@ -16,7 +16,7 @@ export interface Behaviour {
 
 export const USUAL: Behaviour = { errorRate: 0.01, firstTokenMs: 400, timeSpread: 0.5, cost: 1e5, costSpread: 1 };
 
-/** How much callers differ from each other: spreads of logarithms. */
+/** How much callers differ from each other, as logarithmic spreads. */
 export interface Callers {
   readonly count: number;
   readonly activity: number;
@@ -26,14 +26,14 @@ export interface Callers {
 }
 
 export interface SimulationOptions {
-  /** Without them every call is of a caller of its own. */
+  /** The callers. Without them every call has a caller of its own. */
   readonly callers?: Callers;
 
   readonly rollout: Rollout;
   readonly control: Behaviour;
   readonly candidate: Behaviour;
   readonly callsPerSecond: number;
-  /** From 0 to below 1. */
+  /** Returns a number from 0 to below 1. */
   readonly random: () => number;
 }
 
@@ -41,14 +41,14 @@ export interface Simulated {
   readonly end: Decision['do'];
   readonly why: string;
   readonly stage: number;
-  /** Calls that the candidate failed. */
+  /** The number of calls that the candidate failed. */
   readonly hurt: number;
   readonly seconds: number;
 }
 
 const DECIDES_EVERY_S = 4;
 
-/** A rollout from its beginning to its end. */
+/** Simulates a rollout from its beginning to its end. */
 export function simulate({
   rollout,
   control,
@@ -98,7 +98,7 @@ interface Caller {
   readonly logCost: number;
 }
 
-/** Who calls once and differs from nobody; one object for all of them, for there are millions. */
+/** Makes callers without differences that call once. All share one object, because there are millions. */
 function anybody(random: () => number): () => Caller {
   const caller = { lot: 0, slot: 0, errors: 1, buckets: 0, logCost: 0 };
   return () => {
@@ -108,7 +108,7 @@ function anybody(random: () => number): () => Caller {
   };
 }
 
-/** Answers who calls next: some call often, some hardly ever. */
+/** Returns a function that draws the next caller: some call often, some hardly ever. */
 function drawCallers({ count, activity, errors, times, costs }: Callers, random: () => number): () => Caller {
   const drawn = Array.from({ length: count }, (): Caller => {
     const [wrong, slow] = twoNormals(random);
@@ -211,7 +211,7 @@ interface Drawn {
 const DRAWN_AHEAD = 50_000;
 const drawnAhead = new Map<Behaviour, readonly Drawn[]>();
 
-/** Logarithms take long: calls are drawn from so many that were drawn before. */
+/** Draws calls from a prepared set, because logarithms are slow. */
 function drawnOf(behaviour: Behaviour, random: () => number): readonly Drawn[] {
   const { cost, costSpread, firstTokenMs, timeSpread } = behaviour;
   const known = drawnAhead.get(behaviour);

@@ -3,7 +3,7 @@ import type { SeenCall } from '../../../core/rollouts/live-rollouts';
 import { bucketOf } from '../../../plugins/rollouts/counts';
 import { Tally } from '../../../plugins/rollouts/tally';
 
-describe('what a process has seen of rollouts', () => {
+describe('the observations of rollouts in a process', () => {
   const seen = (more: Partial<SeenCall> = {}): SeenCall => ({
     name: 'next',
     run: 'r',
@@ -19,7 +19,7 @@ describe('what a process has seen of rollouts', () => {
     ...more,
   });
 
-  it('is counted by group, and is whole again when it could not be written down', () => {
+  it('are counted by group, and kept if they could not be saved', () => {
     const tally = new Tally();
     tally.note(seen());
     tally.note(seen({ isError: true, costE8: 0n, wholeMs: undefined }));

@@ -51,22 +51,22 @@ function billedMs({ books }: Outcome): number {
   return [...books.lines.values()].reduce((total, { startsAtMs, endsAtMs }) => total + endsAtMs - startsAtMs, 0);
 }
 
-/** The time that has a price. */
+/** Returns the time that has a price. */
 function livedMs({ supplier, books }: Outcome): number {
   const { PROVISIONING } = books.aggregate.sandbox.offering.billing.estimatedHourlyUsdByState;
   const priced = supplier.lived.filter(({ state }) => state !== 'starting' || PROVISIONING !== '0.00000000');
   return priced.reduce((total, { fromMs, untilMs }) => total + untilMs - fromMs, 0);
 }
 
-/** A change is billed when it is confirmed: what its call took may be billed too, never more. */
+/** Returns the tolerance: billing starts and ends at confirmations, so the latency of a call may be billed, and no more. */
 function toleranceMs({ slackMs }: Outcome): number {
   return slackMs + 1_000;
 }
 
-describe('a sandbox in a world where everything goes wrong', function () {
+describe('a simulated sandbox with every kind of fault', function () {
   this.timeout(120_000 + SEEDS * 50);
 
-  it(`ends as one instance less, with books that agree (${SEEDS} worlds)`, async () => {
+  it(`ends without an instance and with consistent records (${SEEDS} simulations)`, async () => {
     let crashes = 0;
     let orphans = 0;
     for (let seed = 1; seed <= SEEDS; seed += 1) {
@@ -96,10 +96,10 @@ describe('a sandbox in a world where everything goes wrong', function () {
   });
 });
 
-describe('a sandbox in a world where nothing goes wrong', () => {
+describe('a simulated sandbox without faults', () => {
   const calm = { seed: 1, trouble: 0, usd: 100n * USD };
 
-  it('is billed for the time it ran, and no more', async () => {
+  it('is billed for its running time, and no more', async () => {
     const simulation = { ...calm, endAfterMs: 150 * MINUTE_MS };
     const outcome = await simulate(simulation);
     check(simulation, outcome);
@@ -109,7 +109,7 @@ describe('a sandbox in a world where nothing goes wrong', () => {
     for (const { startedAtMs, endedAtMs } of periods) assert.ok((endedAtMs ?? 0) - startedAtMs <= 60 * MINUTE_MS);
   });
 
-  it('with money for ten minutes only is ended before the money is, and owes nothing', async () => {
+  it('with money for ten minutes ends before its money does, and owes nothing', async () => {
     const simulation = { ...calm, usd: 61_200_000n, endAfterMs: 600 * MINUTE_MS };
     const outcome = await simulate(simulation);
     check(simulation, outcome);
@@ -119,7 +119,7 @@ describe('a sandbox in a world where nothing goes wrong', () => {
     assert.ok(livedMs(outcome) <= 10 * MINUTE_MS && livedMs(outcome) > 8 * MINUTE_MS);
   });
 
-  it('is suspended first when the policy says so', async () => {
+  it('is suspended first if its policy says so', async () => {
     const simulation: Simulation = {
       ...calm,
       usd: 61_200_000n,
@@ -153,7 +153,7 @@ describe('a sandbox in a world where nothing goes wrong', () => {
     });
   }
 
-  it('whose supplier is silent for five minutes is UNKNOWN, then what it is, and is billed by evidence', async () => {
+  it("is UNKNOWN while its supplier is silent for five minutes, then recovers, and is billed by the supplier's report", async () => {
     const simulation: Simulation = {
       ...calm,
       endAfterMs: 40 * MINUTE_MS,
@@ -162,11 +162,11 @@ describe('a sandbox in a world where nothing goes wrong', () => {
     const outcome = await simulate(simulation);
     check(simulation, outcome);
     assert.deepEqual(states(outcome), ['RUNNING', 'UNKNOWN', 'RUNNING', 'TERMINATED']);
-    // It has run on all the time, as the supplier says afterwards.
+    // The supplier reports afterwards that the instance kept running.
     assert.ok(Math.abs(billedMs(outcome) - livedMs(outcome)) < 1_500);
   });
 
-  it('that is gone when its silent supplier is back is billed to the last confirmation', async () => {
+  it('is billed to the last confirmation if it is gone when its silent supplier returns', async () => {
     const simulation: Simulation = {
       ...calm,
       endAfterMs: 60 * MINUTE_MS,
@@ -180,7 +180,7 @@ describe('a sandbox in a world where nothing goes wrong', () => {
     assert.ok(billedMs(outcome) <= 10 * MINUTE_MS && billedMs(outcome) > 8 * MINUTE_MS);
   });
 
-  it('that stops by itself is billed to the time the supplier says', async () => {
+  it('is billed to the time that the supplier reports if it stops by itself', async () => {
     const simulation: Simulation = { ...calm, endAfterMs: 60 * MINUTE_MS, stopsAfterMs: 20 * MINUTE_MS };
     const outcome = await simulate(simulation);
     check(simulation, outcome);
@@ -188,8 +188,8 @@ describe('a sandbox in a world where nothing goes wrong', () => {
     assert.ok(Math.abs(billedMs(outcome) - livedMs(outcome)) < 1_500);
   });
 
-  it('costs the same when no worker ran for an hour', async () => {
-    // An amount that divides evenly, so that the number of periods rounds nothing.
+  it('costs the same if no worker ran for an hour', async () => {
+    // Uses an amount that divides evenly, so that the number of periods causes no rounding.
     const even = { ...calm, hourlyUsd: { RUNNING: 3.6 }, endAfterMs: 130 * MINUTE_MS };
     const watched = await simulate(even);
     const simulation: Simulation = { ...even, workerlessMs: [20 * MINUTE_MS, 80 * MINUTE_MS] };

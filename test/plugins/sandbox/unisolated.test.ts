@@ -23,7 +23,7 @@ const OFFERING = {
   hourlyUsd: { PROVISIONING: 0, RUNNING: 1, SUSPENDED: 0 },
 };
 
-describe('offerings without isolation', () => {
+describe('sandbox offerings without isolation', () => {
   const drivers = new Map([['local', { capabilities: { isolation: 'none' } } as unknown as SupplierDriver]]);
   let prepare: Prepare | undefined;
 
@@ -48,13 +48,13 @@ describe('offerings without isolation', () => {
       sections: new Map([['offerings', { one: { ...OFFERING, enabled: isEnabled } }]]),
     } as unknown as Configuration);
 
-  it('are refused at the start where others reach the gateway', () => {
+  it('are refused at the start if clients on other machines reach the gateway', () => {
     assert.throws(() => start('0.0.0.0', true), StartFailure);
     start('127.0.0.1', true);
     start('0.0.0.0', true, true);
   });
 
-  it('are refused on loopback when a proxy in front lets others in', () => {
+  it('are refused on loopback if a proxy forwards other clients', () => {
     assert.throws(() => start('127.0.0.1', true, false, 1), /1 proxies in front \(proxies\.count/);
     start('127.0.0.1', true, true, 1);
     process.env['PUBLIC_URL'] = 'https://gateway.example/';
@@ -67,7 +67,7 @@ describe('offerings without isolation', () => {
     }
   });
 
-  it('are refused at a reload there, too', () => {
+  it('are refused at a reload under the same conditions', () => {
     start('0.0.0.0', false);
     assert.throws(() => reload(true), ConfigurationError);
     assert.ok(reload(false) !== undefined);
@@ -76,8 +76,8 @@ describe('offerings without isolation', () => {
   });
 });
 
-describe('a supplier', () => {
-  it('whose driver cannot name its instances uniquely stops the start, and is told why', async () => {
+describe('a supplier of sandboxes', () => {
+  it('stops the start, with the reason, if its driver cannot name its instances uniquely', async () => {
     let isClosed = false;
     registerSupplier(
       defineSupplier({
@@ -101,7 +101,7 @@ describe('a supplier', () => {
     assert.ok(isClosed);
   });
 
-  it('is given a folder of its own in the data folder of the server, wherever the process was started', async () => {
+  it("gets a folder of its own in the server's data folder, wherever the process was started", async () => {
     let given = '';
     registerSupplier(
       defineSupplier({

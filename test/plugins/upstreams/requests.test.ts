@@ -25,7 +25,7 @@ function streamOptions(asked: ModelCall): unknown {
 }
 
 describe('a request to an upstream', () => {
-  it('asks a Chat stream for its usage, and keeps the other stream options', () => {
+  it('requests usage from a Chat stream, and keeps the other stream options', () => {
     assert.deepEqual(streamOptions(call({})), { include_usage: true });
     assert.deepEqual(streamOptions(call({ stream_options: 'null' })), { include_usage: true });
     assert.deepEqual(streamOptions(call({ stream_options: '{"include_usage":false,"x":[1]}' })), {
@@ -34,12 +34,12 @@ describe('a request to an upstream', () => {
     });
   });
 
-  it('does not ask for usage where there is no stream or the upstream does not understand', () => {
+  it('does not request usage without a stream, or if the upstream does not support it', () => {
     assert.equal(streamOptions(call({}, { stream: false })), undefined);
     assert.equal(streamOptions(call({}, { streamUsage: false })), undefined);
   });
 
-  it('leaves a model alone that has the right name already, and drops a null stream', () => {
+  it('does not change a model that has the right name, and drops a null stream', () => {
     const { edits } = messages.request(call({ model: '"native"', stream: 'null' }, { stream: false }), {});
     assert.deepEqual(edits, [
       { member: 'priority', drop: true },
@@ -47,14 +47,14 @@ describe('a request to an upstream', () => {
     ]);
   });
 
-  it('names a version of the Messages protocol only when the client did not', () => {
+  it('adds a version of the Messages protocol only if the client sent none', () => {
     const headers = (sent: Record<string, string>) => messages.request(call({}, { headers: sent }), {}).headers;
     assert.deepEqual(headers({ accept: 'x', 'content-type': 'y' }), { accept: 'x', 'anthropic-version': '2023-06-01' });
     assert.deepEqual(headers({ 'anthropic-version': '1' }), { 'anthropic-version': '1' });
     assert.deepEqual(headers({ 'protoa-version': '1' }), { 'protoa-version': '1' });
   });
 
-  it('has the path, the query and the headers that the operator says', () => {
+  it('has the path, the query and the headers that the operator configures', () => {
     const settings = { path: { chat: '/v2/{model}/chat?version=1' }, headers: { 'x-title': 'Example', accept: 'all' } };
     const asked = call({}, { model: 'a/b c', query: '?beta=true' });
     const { path, headers } = chat.request(asked, settings);
@@ -67,17 +67,17 @@ describe('a request to an upstream', () => {
     assert.equal(at, '/responses/compact?version=1');
   });
 
-  it('shows the credential in the header that the operator says', () => {
+  it('has the credential in the header that the operator configures', () => {
     assert.deepEqual(chat.authorize('secret', { auth: 'api-key' }), { 'api-key': 'secret' });
     assert.deepEqual(messages.authorize('secret', { auth: 'bearer' }), { authorization: 'Bearer secret' });
   });
 
-  it('shows the credential as its protocol wants it', () => {
+  it('has the credential in the form of its protocol', () => {
     assert.deepEqual(messages.authorize('secret', {}), { 'x-api-key': 'secret' });
     assert.deepEqual(chat.authorize('secret', {}), { authorization: 'Bearer secret' });
   });
 
-  it('is made by the adapter whose name the configuration says', () => {
+  it('is made by the adapter that the configuration names', () => {
     upstreams.register?.();
     upstreams.register?.();
     for (const name of ['chat', 'messages']) assert.ok(adapterNames().includes(name));
@@ -85,8 +85,8 @@ describe('a request to an upstream', () => {
   });
 });
 
-describe('an event too large to be parsed in one go', () => {
-  it('is content, counted by its length', () => {
+describe('an event of a stream too large to be parsed at once', () => {
+  it('counts as content, by its length', () => {
     const data = JSON.stringify({
       type: 'content_block_delta',
       delta: { type: 'text_delta', text: 'x'.repeat(1_100_000) },

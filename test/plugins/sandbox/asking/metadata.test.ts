@@ -12,7 +12,7 @@ function refusalOf(metadata: unknown): string {
   return 'accepted';
 }
 
-/** The fastest of some runs, so that another process that runs meanwhile does not count. */
+/** Returns the shortest time of several runs, so that other processes do not matter. */
 function fastestMs(work: () => void): number {
   const runs = Array.from({ length: 7 }, () => {
     const startedMs = performance.now();
@@ -22,13 +22,13 @@ function fastestMs(work: () => void): number {
   return Math.min(...runs);
 }
 
-/** As much text as metadata may hold, in texts of the greatest length. */
+/** Makes as much text as metadata may hold, in texts of the maximum length. */
 function full(pattern: string): object {
   const text = pattern.repeat(2_048).slice(0, 2_048);
   return Object.fromEntries(Array.from({ length: 7 }, (_, index) => [`text${index}`, text]));
 }
 
-describe('metadata', () => {
+describe('the metadata of a sandbox', () => {
   for (const [what, text] of [
     ['a password in an address', 'see https://me:hush@db.example/x'],
     ['one in an address of another scheme', 'redis+tls://:hush@cache'],
@@ -37,14 +37,15 @@ describe('metadata', () => {
     ['an API key', 'sk-abcdefghijklmnop1234'],
     ['a bearer', 'Authorization: Bearer abcdefghijklmnopqrst'],
   ] as const) {
-    it(`with ${what} looks like a secret`, () => assert.match(refusalOf({ note: text }), /looks like a secret/));
+    it(`is refused as a secret if it has ${what}`, () =>
+      assert.match(refusalOf({ note: text }), /looks like a secret/));
   }
 
   for (const text of ['https://db.example:5432/x', 'mail me@example.com', 'a.b.c://x', 'eyJ.eyJ.eyJ', '12:30://@']) {
-    it(`with "${text}" is taken`, () => assert.equal(refusalOf({ note: text }), 'accepted'));
+    it(`is accepted if it has "${text}"`, () => assert.equal(refusalOf({ note: text }), 'accepted'));
   }
 
-  it('is bounded in the length of a text, of a name, and in the number of values', () => {
+  it('has limits for the length of a text, the length of a name, and the number of values', () => {
     assert.equal(refusalOf({ note: 'x'.repeat(2_048) }), 'accepted');
     assert.match(refusalOf({ note: 'x'.repeat(2_049) }), /metadata\.note: has more than 2048 characters/);
     assert.equal(refusalOf({ ['n'.repeat(128)]: 1 }), 'accepted');

@@ -26,13 +26,13 @@ import { accepted } from '../simulation/simulate';
 const NOW_MS = Date.UTC(2026, 10, 21, 8);
 const OLD = new Date(NOW_MS - 600_000);
 
-/** The time in a UUIDv7. */
+/** Returns the time in a UUIDv7. */
 function at(id: string): Date {
   return new Date(Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16));
 }
 
 for (const { name, open } of DATABASES) {
-  describe(`the books of sandboxes on ${name}`, function () {
+  describe(`the database records of sandboxes on ${name}`, function () {
     this.timeout(60_000);
     let database: Knex;
     let close: () => Promise<void>;
@@ -68,7 +68,7 @@ for (const { name, open } of DATABASES) {
       return id;
     }
 
-    it('read what was written, to the millisecond and the unit', async () => {
+    it('return what was written, to the millisecond and the unit', async () => {
       const { id, period } = await insertSandbox();
       const read = await books().load(id);
       assert.deepEqual(read?.period, period);
@@ -76,7 +76,7 @@ for (const { name, open } of DATABASES) {
       assert.equal(read?.operation?.type, 'CREATE');
     });
 
-    it('take a change once: whoever read before it has to read again', async () => {
+    it('accept a change once: a writer with an older state must read again', async () => {
       const { id } = await insertSandbox();
       const read = await books().load(id);
       assert.ok(read !== undefined);
@@ -91,7 +91,7 @@ for (const { name, open } of DATABASES) {
       assert.equal((await books().load(id))?.sandbox.stateVersion, 2);
     });
 
-    it('have nothing left that is being done in a sandbox when it has ended', async () => {
+    it('have no pending work for a sandbox after its end', async () => {
       const { id } = await insertSandbox();
       const operationId = await beginOperation({ database, now: () => NOW_MS }, id, { type: 'FILE_WRITE' });
       const read = await books().load(id);
@@ -102,7 +102,7 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual([operation?.status, operation?.endedAtMs], ['CANCELLED', NOW_MS]);
     });
 
-    it('give a sandbox that only some nodes reach to those, and to others only when those are away', async () => {
+    it('give a sandbox to the nodes that reach it, and to others only if those are away', async () => {
       const { id } = await insertSandbox();
       await database('sandboxes').where({ id }).update({ place: 'near' });
       const claim = async (places: Places) => {
@@ -121,7 +121,7 @@ for (const { name, open } of DATABASES) {
       assert.equal(await placesOf('far').reachOf({ supplier: 'far', place: 'near', createSentAtMs: null }), 'here');
     });
 
-    it('leave commands whose process went away to nodes that reach their sandbox', async () => {
+    it('leave commands of a dead process to nodes that reach their sandbox', async () => {
       const { id } = await insertSandbox();
       const command = await insertCommand(id);
       await database('sandboxes').where({ id }).update({ place: 'near' });
@@ -132,7 +132,7 @@ for (const { name, open } of DATABASES) {
       assert.equal(await finds('far'), true);
     });
 
-    it('give a sandbox to one worker, and to the next when its lease has ended; the first then writes nothing', async () => {
+    it('give a sandbox to one worker until its claim expires; after that the first worker cannot write', async () => {
       const { id } = await insertSandbox();
       const claims = await Promise.all(Array.from({ length: 8 }, () => books().claim(NOW_MS, 60_000, 100)));
       const [lease, ...more] = claims.flat().filter((each) => each.id === id);
@@ -153,7 +153,7 @@ for (const { name, open } of DATABASES) {
       );
     });
 
-    it('cost a handful of queries a round, however many are at rest', async () => {
+    it('need a few queries per round, however many sandboxes are idle', async () => {
       const COUNT = 30;
       const supplier = newId();
       const instance = (id: string) => ({ id, name: instanceName(id) });
@@ -202,12 +202,12 @@ for (const { name, open } of DATABASES) {
         await reconciler.stop();
         database.removeListener('query', count);
       }
-      // Ours are among them: those that asked whether all were seen.
+      // Counts the queries of this test too, which ask whether all sandboxes were visited.
       assert.ok(queries < COUNT, `${queries} queries`);
       for (const row of await seen()) assert.deepEqual(row.next_at, new Date(nowMs + 60_000));
     });
 
-    it('say which holds are open, for a ledger that was lost', async () => {
+    it('list the open holds, for a ledger that was lost', async () => {
       const { payer, period } = await insertSandbox();
       assert.ok(period !== undefined);
       const holds = await readSandboxHolds(database, [payer.accountId, newId()]);
@@ -218,7 +218,7 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual(await readSandboxHolds(database, [payer.accountId]), []);
     });
 
-    it('are forgotten a while after the end, with all that hangs on them, and not before', async () => {
+    it('are deleted some time after the end, with all dependent rows, and not before', async () => {
       const [kept, ended] = [await insertSandbox(), await insertSandbox()];
       const commandId = randomUUID();
       const end = new Date(NOW_MS);
@@ -234,7 +234,7 @@ for (const { name, open } of DATABASES) {
       assert.ok((await books().load(kept.id)) !== undefined);
     });
 
-    it('say how many instances of a supplier are gone', async () => {
+    it('report how many instances of a supplier have disappeared', async () => {
       const supplier = newId();
       for (const gone_since of [null, OLD, OLD]) {
         const { id } = await insertSandbox();
@@ -243,7 +243,7 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual(await books().countGone(supplier), { gone: 2, all: 3 });
     });
 
-    it('say what the ledger has charged, once its entry is written', async () => {
+    it("report the ledger's charges once their entries are written", async () => {
       const { period } = await insertSandbox();
       assert.ok(period !== undefined);
       assert.equal(await books().chargeOf(period), undefined);
@@ -253,7 +253,7 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual(await books().chargeOf(period), { chargedE8: 7n, shortfallE8: 2n });
     });
 
-    it('raise an alarm for what contradicts itself', async () => {
+    it('raise an alarm for contradictions between them', async () => {
       const { id, period } = await insertSandbox();
       const before = await checkInvariants(database, NOW_MS);
       await database('sandboxes').where({ id }).update({ observed_state: 'TERMINATED', total_cost_e8: 7 });
@@ -270,7 +270,7 @@ for (const { name, open } of DATABASES) {
       );
     });
 
-    it('raise an alarm for money that is held for no sandbox, when it is still so at the next look', async () => {
+    it('raise an alarm for money held for no sandbox, if two successive checks find it', async () => {
       const ledger = new MemoryLedger();
       await ledger.open();
       const { payer, period } = await insertSandbox();
@@ -305,7 +305,7 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual((await holds.look()).includes(period.holdId), true);
     });
 
-    describe('and the sweep for orphans', () => {
+    describe('during the sweep for orphans', () => {
       const instance = (sandboxId: string, id: string, environment = 'ours'): InstanceSummary => ({
         reference: { id, name: instanceName(sandboxId) },
         state: 'running',
@@ -313,7 +313,7 @@ for (const { name, open } of DATABASES) {
         createdAt: OLD,
       });
 
-      /** Lists what carries all tags, as every driver must. */
+      /** Makes a supplier that lists the instances with all tags, as every driver must. */
       function supplier(instances: InstanceSummary[], terminated: string[] = []): SupplierDriver {
         return {
           async *list(tags: Record<string, string>) {
@@ -327,7 +327,7 @@ for (const { name, open } of DATABASES) {
       const sweeper = () =>
         new OrphanSweep({ database, log: quiet, environment: 'ours', timings: { orphanAfterMs: 120_000 } });
 
-      it('removes what two sweeps have seen, and never what is young, known, or of somebody else', async () => {
+      it('allow removing instances that two sweeps found, but none that is new, known or foreign', async () => {
         const { id: known } = await insertSandbox();
         const { id: over } = await insertSandbox();
         await database('sandboxes').where({ id: over }).update({ observed_state: 'TERMINATED' });
@@ -352,7 +352,7 @@ for (const { name, open } of DATABASES) {
         assert.deepEqual(rows.map(({ reason }) => reason).sort(), ['NO_SANDBOX', 'SANDBOX_ENDED']);
       });
 
-      it('tries again later what could not be removed, and is done only when it is gone', async () => {
+      it('keep an instance that could not be removed until a retry succeeds', async () => {
         const driver = supplier([]);
         const reference = { id: 'stubborn', name: instanceName(newId()) };
         const found = { supplier: 'three', place: null, ref: reference, sandboxId: null, reason: 'NO_SANDBOX' };
@@ -376,7 +376,7 @@ for (const { name, open } of DATABASES) {
         assert.notEqual((await row()).done_at, null);
       });
 
-      it('leaves what lives where another node reaches it to that node', async () => {
+      it('leave an instance to another node if only that node reaches it', async () => {
         const terminated: string[] = [];
         const reference = { id: 'elsewhere', name: instanceName(newId()) };
         const found = { supplier: 'four', place: 'near', ref: reference, sandboxId: null, reason: 'NO_SANDBOX' };
@@ -387,7 +387,7 @@ for (const { name, open } of DATABASES) {
         assert.deepEqual(terminated, ['elsewhere']);
       });
 
-      it('stops when there are too many at once, and believes no list that breaks off', async () => {
+      it('stop the sweep if it finds too many orphans at once, and ignore an incomplete list', async () => {
         const many = Array.from({ length: 6 }, (_, index) => instance(newId(), `many ${index}`));
         const sweep = sweeper();
         for (let times = 0; times < 3; times += 1) {

@@ -5,7 +5,7 @@ import { filesUnder, textOf } from '../../../support/sources';
 
 const NOW_MS = Date.UTC(2026, 10, 21, 8);
 
-/** A database whose clock says `NOW_MS` when the count is at 1,000, and whose answers take their time. */
+/** Simulates a database whose clock is `NOW_MS` at count 1,000, and whose answers take time. */
 function world() {
   let countedMs = 1_000;
   const takes = { thereMs: 0, backMs: 0 };
@@ -19,8 +19,8 @@ function world() {
   return { clock, takes, pass: (ms: number) => (countedMs += ms), trueMs: () => NOW_MS + countedMs - 1_000 };
 }
 
-describe("the database's clock", () => {
-  it('is known as well as its answers are fast, and what is known is not unlearned', async () => {
+describe('the clock of the database', () => {
+  it('is known as precisely as the database answers fast, and a slow answer does not make it worse', async () => {
     const { clock, takes, pass, trueMs } = world();
     takes.backMs = 300;
     await clock.read();
@@ -39,8 +39,8 @@ describe("the database's clock", () => {
     }
   });
 
-  it('is the only one that the plugin reads: what one process writes, another compares', () => {
-    // Drivers tell of their own machines, and what is unpacked there has a time.
+  it("is the only clock of the plugin, because processes compare each other's times", () => {
+    // Excludes drivers, which report the times of their machines, and unpacked files, which have times of their own.
     const own = filesUnder('plugins/sandbox').filter((path) => !path.includes('/suppliers/'));
     assert.deepEqual(
       own.filter((path) => /Date\.now\b|new Date\(\)/.test(textOf(path))),

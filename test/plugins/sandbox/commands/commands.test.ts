@@ -14,7 +14,7 @@ import { accepted } from '../simulation/simulate';
 
 const REQUEST = { command: ':', timeoutSeconds: 60, cwd: undefined, env: {}, stdin: undefined, background: false };
 
-describe('commands whose start or process was lost', function () {
+describe('sandbox commands whose start or process was lost', function () {
   this.timeout(60_000);
   let database: Knex;
   let close: () => Promise<void>;
@@ -35,7 +35,7 @@ describe('commands whose start or process was lost', function () {
     return { sandbox: running, driver: driver as SupplierDriver, reference };
   }
 
-  it('are killed when nobody knows whether they began, whatever becomes of others', async () => {
+  it('are killed if it is unknown whether they started, whatever happens to other commands', async () => {
     const killed: string[] = [];
     const unsure = await runningSandbox({
       exec: async () => {

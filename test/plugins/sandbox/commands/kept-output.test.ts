@@ -4,8 +4,8 @@ import { KeptOutput, MOST_KEPT, textOf } from '../../../../plugins/sandbox/comma
 const out = (text: string | Buffer) => ({ stream: 'stdout' as const, bytes: Buffer.from(text) });
 const err = (text: string) => ({ stream: 'stderr' as const, bytes: Buffer.from(text) });
 
-describe('the output that is kept', () => {
-  it('is numbered in the order it came, streams apart', () => {
+describe('the stored output of a sandbox command', () => {
+  it('is numbered in order of arrival, for each stream', () => {
     const kept = new KeptOutput();
     for (const frame of [out('a'), out('b'), err('c'), out('d')]) kept.add(frame);
     const { added } = kept.take();
@@ -17,7 +17,7 @@ describe('the output that is kept', () => {
     expect([kept.text('stdout'), kept.text('stderr')]).to.deep.equal(['abd', 'c']);
   });
 
-  it('never changes a piece that was taken', () => {
+  it('never changes a piece that was read', () => {
     const kept = new KeptOutput();
     kept.add(out('a'));
     const first = kept.take().added;
@@ -27,7 +27,7 @@ describe('the output that is kept', () => {
     expect(kept.take().added).to.deep.equal([]);
   });
 
-  it('is cut at the head above a mebibyte of one stream, and says of which', () => {
+  it('drops the beginning above a mebibyte of one stream, and marks that stream', () => {
     const kept = new KeptOutput();
     kept.add(err('kept'));
     for (let index = 0; index < 200; index += 1) kept.add(out(String(index % 10).repeat(10_000)));
@@ -40,20 +40,20 @@ describe('the output that is kept', () => {
     expect(oldest.stderr).to.equal(1);
   });
 
-  it('is not cut at exactly a mebibyte', () => {
+  it('drops nothing at exactly a mebibyte', () => {
     const kept = new KeptOutput();
     kept.add(out('x'.repeat(MOST_KEPT)));
     expect([kept.text('stdout').length, kept.truncated.stdout]).to.deep.equal([MOST_KEPT, false]);
   });
 
-  it('holds a bounded amount of what comes without end', () => {
+  it('is bounded for endless output', () => {
     const kept = new KeptOutput();
     for (let index = 0; index < 2_000; index += 1) kept.add(out(Buffer.alloc(65_536, 'y')));
     const bytes = kept.take().added.reduce((sum, piece) => sum + piece.bytes.length, 0);
     expect(bytes).to.be.lessThan(MOST_KEPT + 20_000);
   });
 
-  it('reuses the memory of pieces nobody took, and never of those somebody did', () => {
+  it('reuses the memory of pieces that were not read, and never of others', () => {
     const kept = new KeptOutput();
     const taken: { readonly bytes: Buffer; readonly was: string }[] = [];
     for (let index = 0; index < 1_000; index += 1) {
@@ -72,7 +72,7 @@ describe('the output that is kept', () => {
     expect(blocks.size).to.equal(64);
   });
 
-  it('is cut when it comes a little at a time for ever', () => {
+  it('is bounded if output arrives slowly for ever', () => {
     const kept = new KeptOutput();
     const pieces = [];
     for (let time = 0; time < 20_000; time += 1) {
@@ -85,7 +85,7 @@ describe('the output that is kept', () => {
     expect(pieces.at(-1)?.sequence).to.equal(20_000);
   }).timeout(20_000);
 
-  it('cuts no character in two, however its bytes come', () => {
+  it('never splits a character, however its bytes arrive', () => {
     const text = 'aä€😀z';
     const bytes = Buffer.from(text.repeat(5_000));
     for (const size of [1, 2, 3, 5, 7, 16_383]) {
@@ -102,7 +102,7 @@ describe('the output that is kept', () => {
     }
   });
 
-  it('keeps what is no text as it is', () => {
+  it('keeps bytes that are not text unchanged', () => {
     const kept = new KeptOutput();
     kept.add(out(Buffer.from([0xff, 0xfe, 0x80, 0xe2])));
     kept.end();

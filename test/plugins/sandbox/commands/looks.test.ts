@@ -4,8 +4,8 @@ import { Looks } from '../../../../plugins/sandbox/commands/looks';
 import { DATABASES } from '../../../support/databases';
 import { rejection } from '../../../support/rejection';
 
-describe('looks at a command', () => {
-  it('are shared by all who have read equally far, until something is new', async function () {
+describe('database reads for the followers of a command', () => {
+  it('are shared by all followers at the same position, until there is new output', async function () {
     this.timeout(60_000);
     const opened = await DATABASES.find(({ name }) => name === 'Postgres')?.open();
     if (opened === undefined) throw new Error('there is no Postgres');
@@ -24,7 +24,7 @@ describe('looks at a command', () => {
     await close();
   });
 
-  it('begin again for all who wait when something is new', async () => {
+  it('start again for all waiting followers when there is new output', async () => {
     const looks = new Looks(undefined as never, () => 60_000);
     const waiting = Array.from({ length: 1_000 }, () => looks.news('one'));
     expect(new Set(waiting).size).to.equal(1);

@@ -71,11 +71,11 @@ const WITHOUT_MEMORY = {
   lifecycle: { ...provisioning.sandbox.offering.lifecycle, suspension: { supported: true, preserves: 'filesystem' } },
 } as const;
 
-/** What is done next, and of the sandbox what it changes. */
+/** The next action, and the members of the sandbox that it changes. */
 const CASES: readonly [string, Aggregate, Seen, number, Action['kind'] | 'nothing', Partial<Sandbox>?][] = [
-  ['a new one is made', provisioning, {}, 0, 'create'],
+  ['creates the instance of a new sandbox', provisioning, {}, 0, 'create'],
   [
-    'one that is ended before it was made needs no supplier',
+    'ends a sandbox without an instance and without the supplier',
     withSet(provisioning, ending),
     {},
     0,
@@ -83,14 +83,14 @@ const CASES: readonly [string, Aggregate, Seen, number, Action['kind'] | 'nothin
     { finalState: 'TERMINATED' },
   ],
   [
-    'a create without an answer is sent again, also to end it',
+    'repeats a create without an answer, even to end the sandbox',
     withSet(provisioning, { ...ending, createSentAtMs: NOW_MS }),
     {},
     1_000,
     'create',
   ],
   [
-    'what the supplier refuses has failed',
+    'records a failure if the supplier refuses the create',
     withSet(provisioning, { createSentAtMs: NOW_MS }),
     refusal('create', false),
     0,
@@ -98,38 +98,38 @@ const CASES: readonly [string, Aggregate, Seen, number, Action['kind'] | 'nothin
     { finalState: 'FAILED' },
   ],
   [
-    'what it refuses for now is tried again',
+    'retries a create that the supplier refuses temporarily',
     withSet(provisioning, { createSentAtMs: NOW_MS }),
     refusal('create', true),
     0,
     'record',
     { attempts: 1 },
   ],
-  ['what does not run in time is given up', provisioning, {}, 121_000, 'record', { finalState: 'FAILED' }],
+  ['gives up an instance that does not run in time', provisioning, {}, 121_000, 'record', { finalState: 'FAILED' }],
   [
-    'what is confirmed runs',
+    'records that a confirmed instance runs',
     withSet(provisioning, { supplierRef: REFERENCE }),
     instance('running'),
     900,
     'record',
     { observedState: 'RUNNING', desiredState: null },
   ],
-  ['what runs is left alone', running(), {}, 59_000, 'nothing'],
-  ['what runs is looked at every minute', running(), {}, 60_000, 'inspect'],
-  ['what was asked to be suspended is', running({ desiredState: 'SUSPENDED' }), {}, 0, 'suspend'],
-  ['what was asked to be resumed is', withSet(running(), { ...suspendedAt, desiredState: 'RUNNING' }), {}, 0, 'resume'],
+  ['does nothing for a running instance within a minute', running(), {}, 59_000, 'nothing'],
+  ['inspects a running instance every minute', running(), {}, 60_000, 'inspect'],
+  ['suspends an instance on request', running({ desiredState: 'SUSPENDED' }), {}, 0, 'suspend'],
+  ['resumes an instance on request', withSet(running(), { ...suspendedAt, desiredState: 'RUNNING' }), {}, 0, 'resume'],
   [
-    'what the supplier will not suspend runs on',
+    'keeps an instance running that the supplier will not suspend',
     running({ desiredState: 'SUSPENDED' }),
     refusal('suspend', false),
     0,
     'record',
     { desiredState: null },
   ],
-  ['what was asked to end is ended', running(ending), {}, 1_000, 'terminate'],
-  ['what was not seen for long is looked at once more first', running(ending), {}, 30_000, 'inspect'],
+  ['terminates an instance on request', running(ending), {}, 1_000, 'terminate'],
+  ['inspects an instance before its end if the last inspection is old', running(ending), {}, 30_000, 'inspect'],
   [
-    'what is gone as asked ends now',
+    'ends a sandbox now if its instance is gone on request',
     running(ending),
     gone(true),
     5_000,
@@ -137,7 +137,7 @@ const CASES: readonly [string, Aggregate, Seen, number, Action['kind'] | 'nothin
     { finalState: 'TERMINATED', endedAtMs: NOW_MS + 5_000 },
   ],
   [
-    'what is gone after an unanswered termination ended at the last confirmation',
+    'ends a sandbox at the last confirmation if its termination had no answer',
     running({ ...ending, actionSentAtMs: NOW_MS + 2_000 }),
     gone(false),
     5_000,
@@ -145,7 +145,7 @@ const CASES: readonly [string, Aggregate, Seen, number, Action['kind'] | 'nothin
     { endedAtMs: NOW_MS },
   ],
   [
-    'what is gone unasked is looked at again',
+    'inspects an instance again that has disappeared',
     running(),
     gone(false),
     60_000,
@@ -153,7 +153,7 @@ const CASES: readonly [string, Aggregate, Seen, number, Action['kind'] | 'nothin
     { goneSinceMs: NOW_MS + 60_000, nextAtMs: NOW_MS + 90_000 },
   ],
   [
-    'what is gone twice is lost, at the last confirmation',
+    'records a loss at the last confirmation after an instance was missing twice',
     running({ goneSinceMs: NOW_MS + 60_000 }),
     gone(false),
     90_000,
@@ -161,17 +161,31 @@ const CASES: readonly [string, Aggregate, Seen, number, Action['kind'] | 'nothin
     { finalState: 'FAILED', endedAtMs: NOW_MS },
   ],
   [
-    'what stopped by itself is lost',
+    'records a loss if the instance stopped by itself',
     running(),
     instance('ended'),
     1_000,
     'record',
     { finalState: 'FAILED', stoppedAtMs: NOW_MS },
   ],
-  ['two silences are not enough', running({ silentTries: 1 }), silent, 100_000, 'record', { silentTries: 2 }],
-  ['three within 90 s are not either', running({ silentTries: 2 }), silent, 80_000, 'record', { silentTries: 3 }],
   [
-    'three over 90 s make it unknown',
+    'does not record UNKNOWN after two unanswered inspections',
+    running({ silentTries: 1 }),
+    silent,
+    100_000,
+    'record',
+    { silentTries: 2 },
+  ],
+  [
+    'does not record UNKNOWN after three unanswered inspections within 90 s',
+    running({ silentTries: 2 }),
+    silent,
+    80_000,
+    'record',
+    { silentTries: 3 },
+  ],
+  [
+    'records UNKNOWN after three unanswered inspections over 90 s',
     running({ silentTries: 2 }),
     silent,
     91_000,
@@ -179,7 +193,7 @@ const CASES: readonly [string, Aggregate, Seen, number, Action['kind'] | 'nothin
     { observedState: 'UNKNOWN' },
   ],
   [
-    'what is unknown is what the supplier says',
+    'replaces UNKNOWN by the state that the supplier reports',
     running({ observedState: 'UNKNOWN' }),
     instance('suspended'),
     300_000,
@@ -187,21 +201,21 @@ const CASES: readonly [string, Aggregate, Seen, number, Action['kind'] | 'nothin
     { observedState: 'SUSPENDED' },
   ],
   [
-    'three minutes before its end the hold is renewed',
+    'renews the hold three minutes before its end',
     running({ confirmedAtMs: NOW_MS + 7 * MINUTE_MS }),
     {},
     7 * MINUTE_MS,
     'renew',
   ],
   [
-    'while a hold is refused, what was asked for is done',
+    'still suspends on request while a hold is refused',
     running({ confirmedAtMs: NOW_MS + 7 * MINUTE_MS, desiredState: 'SUSPENDED' }),
     { refused: true },
     7 * MINUTE_MS,
     'suspend',
   ],
   [
-    'a minute before the money ends the sandbox does',
+    'ends a sandbox a minute before its money is used up',
     running({ confirmedAtMs: NOW_MS + 9 * MINUTE_MS }),
     { refused: true },
     9 * MINUTE_MS,
@@ -209,7 +223,7 @@ const CASES: readonly [string, Aggregate, Seen, number, Action['kind'] | 'nothin
     { desiredState: 'TERMINATED' },
   ],
   [
-    'or it is suspended',
+    'suspends a sandbox before its money is used up, if its policy says so',
     running({
       confirmedAtMs: NOW_MS + 9 * MINUTE_MS,
       policy: { ...provisioning.sandbox.policy, onFundsExhausted: 'suspend' },
@@ -220,14 +234,14 @@ const CASES: readonly [string, Aggregate, Seen, number, Action['kind'] | 'nothin
     { desiredState: 'SUSPENDED' },
   ],
   [
-    'nothing is settled while it is unknown',
+    'settles nothing while the state is UNKNOWN',
     running({ observedState: 'UNKNOWN' }, { coversUntilMs: NOW_MS + 60 * MINUTE_MS }),
     {},
     58 * MINUTE_MS,
     'inspect',
   ],
   [
-    'before the hour is full its period is settled',
+    'settles a period before its hour is full',
     running({ confirmedAtMs: NOW_MS + 57 * MINUTE_MS }, { coversUntilMs: NOW_MS + 60 * MINUTE_MS }),
     {},
     57 * MINUTE_MS,
@@ -235,14 +249,14 @@ const CASES: readonly [string, Aggregate, Seen, number, Action['kind'] | 'nothin
     { reservedUntilMs: NOW_MS + 67 * MINUTE_MS },
   ],
   [
-    'money waits for the ledger, the supplier does not',
+    'terminates an instance even if the ledger is unavailable',
     running({ ...ending, confirmedAtMs: NOW_MS + 9 * MINUTE_MS }),
     { moneyWaits: 'ledger' },
     9 * MINUTE_MS,
     'terminate',
   ],
   [
-    'what is being ended and cannot be made, for now, is not there',
+    'ends a sandbox whose create is refused temporarily',
     withSet(provisioning, { ...ending, createSentAtMs: NOW_MS }),
     refusal('create', true),
     1_000,
@@ -250,7 +264,7 @@ const CASES: readonly [string, Aggregate, Seen, number, Action['kind'] | 'nothin
     { finalState: 'TERMINATED', endedAtMs: NOW_MS + 1_000 },
   ],
   [
-    'its lifetime ends what cannot be suspended, too',
+    'ends a sandbox at its lifetime even if it cannot be suspended',
     running({ desiredState: 'SUSPENDED', policy: { ...provisioning.sandbox.policy, maxLifetimeSeconds: 60 } }),
     {},
     61_000,
@@ -258,7 +272,7 @@ const CASES: readonly [string, Aggregate, Seen, number, Action['kind'] | 'nothin
     { desiredState: 'TERMINATED' },
   ],
   [
-    'what was started anew is lost, at the last confirmation',
+    'records a loss at the last confirmation if the instance was restarted',
     running({ incarnation: 'one' }),
     instance('running', false, 'two'),
     60_000,
@@ -266,7 +280,7 @@ const CASES: readonly [string, Aggregate, Seen, number, Action['kind'] | 'nothin
     { finalState: 'FAILED', stoppedAtMs: NOW_MS },
   ],
   [
-    'so is what is being started anew',
+    'records a loss at the last confirmation if the instance is being restarted',
     running({ incarnation: 'one' }),
     instance('starting'),
     60_000,
@@ -274,7 +288,7 @@ const CASES: readonly [string, Aggregate, Seen, number, Action['kind'] | 'nothin
     { finalState: 'FAILED', stoppedAtMs: NOW_MS },
   ],
   [
-    'what has another id is another instance',
+    'treats an instance with another id as another instance',
     running({ incarnation: 'one', supplierRef: { id: 'i0', name: REFERENCE.name } }),
     instance('running', false, 'one'),
     60_000,
@@ -282,7 +296,7 @@ const CASES: readonly [string, Aggregate, Seen, number, Action['kind'] | 'nothin
     { finalState: 'FAILED', supplierRef: { id: 'i0', name: REFERENCE.name } },
   ],
   [
-    'what was started anew while it is ended costs nothing from the last confirmation on',
+    'charges nothing after the last confirmation if the instance was restarted during its end',
     running({ ...ending, incarnation: 'one' }),
     instance('running', false, 'two'),
     60_000,
@@ -290,7 +304,7 @@ const CASES: readonly [string, Aggregate, Seen, number, Action['kind'] | 'nothin
     { stoppedAtMs: NOW_MS, confirmedAtMs: NOW_MS },
   ],
   [
-    'what keeps no memory is started anew to be resumed',
+    'accepts a restart as a resume if the supplier keeps no memory',
     {
       ...withSet(running(), { ...suspendedAt, desiredState: 'RUNNING', incarnation: 'one', offering: WITHOUT_MEMORY }),
       segment: undefined,
@@ -300,9 +314,9 @@ const CASES: readonly [string, Aggregate, Seen, number, Action['kind'] | 'nothin
     'record',
     { observedState: 'RUNNING', incarnation: 'two' },
   ],
-  ['what is used is not idle', { ...idle(), isBusy: true }, {}, 31_000, 'nothing'],
-  ['what is not used is', idle(), {}, 31_000, 'record', { desiredState: 'SUSPENDED' }],
-  ['what has ended is left alone', running({ observedState: 'TERMINATED' }), {}, 0, 'nothing'],
+  ['does not suspend a sandbox in use as idle', { ...idle(), isBusy: true }, {}, 31_000, 'nothing'],
+  ['suspends an idle sandbox', idle(), {}, 31_000, 'record', { desiredState: 'SUSPENDED' }],
+  ['does nothing for a sandbox that has ended', running({ observedState: 'TERMINATED' }), {}, 0, 'nothing'],
 ];
 
 function idle(): Aggregate {
@@ -313,7 +327,7 @@ function withSet(aggregate: Aggregate, set: Partial<Sandbox>): Aggregate {
   return { ...aggregate, sandbox: { ...aggregate.sandbox, ...set } };
 }
 
-describe('the plan of a sandbox', () => {
+describe("the plan of a sandbox's worker", () => {
   for (const [what, aggregate, seen, afterMs, kind, set = {}] of CASES) {
     it(what, () => {
       const [action] = plan(aggregate, seen, NOW_MS + afterMs, DEFAULT_TIMINGS);
@@ -325,10 +339,10 @@ describe('the plan of a sandbox', () => {
     });
   }
 
-  it('comes again when the next thing is due', () => {
+  it('schedules the next visit for the next thing that is due', () => {
     assert.equal(nextVisit(running(), NOW_MS + 1_000, DEFAULT_TIMINGS), NOW_MS + 60_000);
     assert.equal(nextVisit(idle(), NOW_MS + 1_000, DEFAULT_TIMINGS), NOW_MS + 30_000);
-    // A hold that was refused is asked for again.
+    // A refused hold is requested again.
     const unpaid = running({ confirmedAtMs: NOW_MS + 7 * MINUTE_MS });
     assert.equal(nextVisit(unpaid, NOW_MS + 7 * MINUTE_MS, DEFAULT_TIMINGS), NOW_MS + 7 * MINUTE_MS + 10_000);
     const moving = running({ desiredState: 'SUSPENDED' });

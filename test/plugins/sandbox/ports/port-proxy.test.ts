@@ -73,7 +73,7 @@ describe('a port proxy', function () {
     ['header value', (byte: string) => `HTTP/1.1 200 OK\r\nx-a: b${byte}c\r\ncontent-length: 0\r\n\r\n`],
     ['location', (byte: string) => `HTTP/1.1 200 OK\r\nlocation: /b${byte}c\r\ncontent-length: 0\r\n\r\n`],
   ] as const) {
-    it(`relays or refuses an answer whatever byte its ${where} has`, async () => {
+    it(`relays or refuses an answer, whatever byte its ${where} has`, async () => {
       const all = Array.from({ length: 256 }, (_, byte) => sayWith(String.fromCharCode(byte)));
       expect(new Set(await answersTo(all))).to.deep.equal(new Set(['200', REFUSED]));
     });

@@ -5,14 +5,14 @@ import { type Aggregate, applyChange, type Change } from '../../../../plugins/sa
 import type { Line, Operation, Period, SandboxEvent, Segment } from '../../../../plugins/sandbox/life/sandbox';
 import { isFinal } from '../../../../plugins/sandbox/life/states';
 
-/** One sandbox's books in memory, with all rows that were ever written; the same rules as the tables'. */
+/** Keeps one sandbox's records in memory, with all rows that were ever written and the rules of the tables. */
 export class MemoryBooks implements Books {
   readonly operations = new Map<string, Operation>();
   readonly segments = new Map<string, Segment>();
   readonly periods = new Map<string, Period>();
   readonly lines = new Map<string, Line>();
   readonly events: SandboxEvent[] = [];
-  /** Entries of the ledger that are written. */
+  /** The entries of the ledger that are written to the database. */
   readonly shipped: ClosedEntry[] = [];
   #leaseUntilMs = 0;
 

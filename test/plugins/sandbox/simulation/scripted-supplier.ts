@@ -21,7 +21,7 @@ interface Instance {
   stoppedAtMs: number | undefined;
 }
 
-/** What is decided about one call: how long it takes and what goes wrong. */
+/** What happens to one call: its duration and its fault. */
 export interface Fate {
   readonly latencyMs: number;
   readonly fault: 'none' | 'not-sent' | 'lost-answer' | 'late-effect' | 'rejected';
@@ -29,16 +29,16 @@ export interface Fate {
 
 export interface SupplierScript {
   now(): number;
-  /** Time goes on while a call is under way; the world may change meanwhile. */
+  /** Advances the time during a call; the world may change meanwhile. */
   pass(ms: number): Promise<void>;
   fate(verb: string): Fate;
   readyAfterMs(): number;
 }
 
-/** A supplier with its own truth: what ran when, whatever anybody was told. */
+/** A supplier that knows when each instance really ran, whatever it reported. */
 export class ScriptedSupplier {
   readonly instances = new Map<string, Instance>();
-  /** Time in which an instance was there, in which state, as it truly was. */
+  /** The periods in which an instance existed, with their real states. */
   readonly lived: { state: 'starting' | 'running' | 'suspended'; fromMs: number; untilMs: number }[] = [];
   readonly #late: { atMs: number; effect: () => void }[] = [];
   #made = 0;
@@ -57,7 +57,7 @@ export class ScriptedSupplier {
     } as unknown as SupplierDriver;
   }
 
-  /** Effects that were on their way arrive; instances become ready. */
+  /** Applies delayed effects and makes instances ready. */
   settle(): void {
     const nowMs = this.script.now();
     for (const late of this.#late.splice(0)) {
@@ -86,7 +86,7 @@ export class ScriptedSupplier {
     }
   }
 
-  /** What the sweep for orphans does once everything has ended. */
+  /** Removes all instances, as the sweep for orphans does after the end. */
   removeAll(): number {
     const { size } = this.instances;
     for (const id of [...this.instances.keys()]) this.#remove(id);
@@ -117,7 +117,7 @@ export class ScriptedSupplier {
     try {
       effect();
     } catch {
-      // Nobody is there to be told.
+      // The caller has gone, so that there is nothing to report.
     }
   }
 

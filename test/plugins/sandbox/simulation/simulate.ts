@@ -15,24 +15,24 @@ import type { World } from '../../../../plugins/sandbox/worker/world';
 import { MemoryBooks } from './memory-books';
 import { type Fate, ScriptedSupplier } from './scripted-supplier';
 
-/** A process that ended in the middle of something: nothing after it runs. */
+/** The crash of a process: nothing after it runs. */
 class Crash extends Error {}
 
 export interface Simulation {
   readonly seed: number;
-  /** From 0, where nothing goes wrong, to 1. */
+  /** The probability of faults, from 0 (none) to 1. */
   readonly trouble: number;
   readonly usd: bigint;
   readonly policy?: Partial<SandboxPolicy>;
-  /** When the caller ends it, if ever. */
+  /** When the caller ends the sandbox, if ever. */
   readonly endAfterMs: number;
-  /** The supplier does not answer from … until …, after the start. */
+  /** The period after the start in which the supplier does not answer. */
   readonly silentMs?: readonly [number, number];
-  /** No worker runs from … until …. */
+  /** The period in which no worker runs. */
   readonly workerlessMs?: readonly [number, number];
-  /** The instance stops by itself then. */
+  /** When the instance stops by itself. */
   readonly stopsAfterMs?: number;
-  /** The instance is gone then, without a trace. */
+  /** When the instance disappears without a trace. */
   readonly vanishesAfterMs?: number;
   readonly hourlyUsd?: { RUNNING: number; SUSPENDED?: number; PROVISIONING?: number };
 }
@@ -45,14 +45,14 @@ export interface Outcome {
   readonly heldE8: bigint;
   readonly visits: number;
   readonly crashes: number;
-  /** The longest that anything was silent, and all latencies together. */
+  /** The longest silence plus all latencies. */
   readonly slackMs: number;
 }
 
 const START_MS = Date.UTC(2026, 10, 21);
 const LAST_MS = START_MS + 12 * 3_600_000;
 
-/** Small, fast and the same everywhere: mulberry32. */
+/** Makes random numbers by mulberry32, which is small, fast and the same everywhere. */
 export function randomOf(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -63,10 +63,10 @@ export function randomOf(seed: number): () => number {
   };
 }
 
-/** Every node reaches every instance. */
+/** Places in which every node reaches every instance. */
 export const EVERYWHERE: World['places'] = { homeOf: () => null, reachOf: async () => 'here' };
 
-/** One sandbox from its acceptance to its end, in virtual time. */
+/** Simulates one sandbox from its acceptance to its end, in virtual time. */
 export async function simulate(simulation: Simulation): Promise<Outcome> {
   const random = randomOf(simulation.seed);
   const chance = (probability: number) => random() < probability * simulation.trouble;
@@ -126,7 +126,7 @@ export async function simulate(simulation: Simulation): Promise<Outcome> {
       nowMs += ms;
       slackMs += ms;
       if (chance(0.05)) await callerAsks();
-      // So slow that the lease ends meanwhile, and another worker goes on.
+      // The step is so slow that the claim expires and another worker continues.
       if (depth < 2 && chance(0.02)) {
         nowMs += DEFAULT_TIMINGS.leaseMs + 1;
         slackMs += DEFAULT_TIMINGS.leaseMs + 1;
@@ -135,7 +135,7 @@ export async function simulate(simulation: Simulation): Promise<Outcome> {
     },
   });
 
-  /** Every answer from outside may be the last this process hears. */
+  /** Lets the process crash after any answer from outside. */
   const fragile = <T extends object>(target: T): T =>
     new Proxy(target, {
       get: (object, name) => {
@@ -159,7 +159,7 @@ export async function simulate(simulation: Simulation): Promise<Outcome> {
     tagsOf: () => ({}),
   };
 
-  /** So long that the ledger has forgotten what it was told before, and only its entries say it. */
+  /** Stops every worker for so long that the ledger forgets its reservations, and only its entries remain. */
   async function allAreDown(): Promise<void> {
     const shard = shardOf(payer.accountId);
     for (const [, entries] of await ledger.readOutbox([shard], 1_000)) {
@@ -250,7 +250,7 @@ export async function simulate(simulation: Simulation): Promise<Outcome> {
   };
 }
 
-/** As the admission leaves it. */
+/** Returns a sandbox as the admission leaves it. */
 export function accepted(
   simulation: Simulation,
   payer: { accountId: string; keyId: string },

@@ -11,7 +11,7 @@ import { accepted, EVERYWHERE } from '../simulation/simulate';
 
 const NOW_MS = Date.UTC(2026, 10, 21);
 
-describe('an instance that its supplier does not have', () => {
+describe('an instance that its supplier does not list', () => {
   const payer = { accountId: newId(), keyId: newId() };
   const { sandbox } = accepted({ seed: 1, trouble: 0, usd: 0n, endAfterMs: 0 }, payer, NOW_MS);
   const look = (set: Partial<Sandbox>, tooMany: boolean) => {
@@ -26,13 +26,13 @@ describe('an instance that its supplier does not have', () => {
     return askSupplier(world, { ...sandbox, supplierRef: { id: 'i1', name: 'tg-1' }, ...set }, 'inspect');
   };
 
-  it('is gone, unless too many are at once: then it is as if nobody had answered', async () => {
+  it('is gone, unless too many are missing at once: then the answer is ignored', async () => {
     assert.equal((await look({}, true)).seen, 'instance');
     assert.equal((await look({ goneSinceMs: NOW_MS }, false)).seen, 'instance');
     assert.equal((await look({ goneSinceMs: NOW_MS }, true)).seen, 'silence');
   });
 
-  it('is what was asked for, however many they are, when it is being ended', async () => {
+  it('is accepted as gone if it is being ended, however many are', async () => {
     assert.equal((await look({ goneSinceMs: NOW_MS, desiredState: 'TERMINATED' }, true)).seen, 'instance');
     assert.equal((await look({ goneSinceMs: NOW_MS, finalState: 'FAILED' }, true)).seen, 'instance');
   });
@@ -57,14 +57,14 @@ describe('an instance that only some nodes reach', () => {
     return { observation: await askSupplier(world, { ...made.sandbox, ...running }, verb), sent };
   };
 
-  it('is silent while its node is away, and nothing is sent', async () => {
+  it('is unreachable while its node is away, and receives no requests', async () => {
     for (const verb of ['create', 'inspect', 'suspend', 'resume', 'terminate'] as const) {
       const { observation, sent } = await ask('silent', verb);
       assert.deepEqual([observation.seen, sent], ['silence', []], verb);
     }
   });
 
-  it('is gone, and is billed to its last confirmation, when its place is lost', async () => {
+  it('is gone, and billed to its last confirmation, if its place is lost', async () => {
     const { observation, sent } = await ask('lost', 'terminate');
     assert.deepEqual(sent, []);
     const ending = { ...made, sandbox: { ...made.sandbox, ...running, desiredState: 'TERMINATED' as const } };
@@ -73,12 +73,12 @@ describe('an instance that only some nodes reach', () => {
     assert.deepEqual([action.change.set.finalState, action.change.set.endedAtMs], ['TERMINATED', NOW_MS - 60_000]);
   });
 
-  it('was not made when its place was lost before anybody saw it', async () => {
+  it('was never created if its place was lost before the first confirmation', async () => {
     const { observation } = await ask('lost', 'create');
     assert.ok(observation.seen === 'refusal' && observation.isRejected && !observation.isTemporary);
   });
 
-  it('lives from then on where it was found, when its sandbox is of a time before places', async () => {
+  it('gets the place where it was found if its sandbox is older than places', async () => {
     const { observation } = await ask('here', 'inspect');
     const [action] = plan(made, { observation }, NOW_MS, DEFAULT_TIMINGS);
     assert.ok(action?.kind === 'record');

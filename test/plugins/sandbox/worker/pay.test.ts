@@ -31,7 +31,7 @@ describe('paying for a sandbox', () => {
   const commit: World['commit'] = async (before, change) => applyChange(before, change, nowMs).after;
   const balance = async () => (await ledger.readAccount(period.accountId))?.postedE8;
 
-  /** Its entries are brought to the database, and after a while it forgets what they say. */
+  /** Writes the ledger's entries to the database and lets the ledger forget the reservations. */
   const shipAndForget = async () => {
     const shard = shardOf(period.accountId);
     for (const [, entries] of await ledger.readOutbox([shard], 100)) {
@@ -101,7 +101,7 @@ describe('paying for a sandbox', () => {
     return (await settle(world, of, first, {}))?.aggregate;
   };
 
-  it('a charge whose answer was lost is not made again, not even when the ledger has forgotten it', async () => {
+  it('does not repeat a charge whose answer was lost, even if the ledger has forgotten it', async () => {
     const settling = ended(START_MS + 100_000);
     await settleFirst(settling);
     assert.equal(await balance(), 10n * USD - 10_000_000n);
@@ -111,7 +111,7 @@ describe('paying for a sandbox', () => {
     assert.equal(await balance(), 10n * USD - 10_000_000n);
   });
 
-  it('nor is the one that goes with the next hold', async () => {
+  it('does not repeat the charge of a roll whose answer was lost', async () => {
     nowMs = START_MS + 100_000;
     const confirmed = { ...aggregate, sandbox: { ...aggregate.sandbox, confirmedAtMs: nowMs } };
     const rolled = applyChange(confirmed, rollPeriod(confirmed, nowMs, DEFAULT_TIMINGS), nowMs).after;
@@ -122,7 +122,7 @@ describe('paying for a sandbox', () => {
     assert.equal(await balance(), 10n * USD - 10_000_000n);
   });
 
-  it('what was never charged is, though its hold was lost, as far as there is money', async () => {
+  it('makes a missing charge after its hold was lost, up to the available money', async () => {
     const settling = ended(START_MS + 100_000);
     const [first] = settling.settling as [Period];
     const { accountId, keyId } = first;
@@ -135,7 +135,7 @@ describe('paying for a sandbox', () => {
   const renewed = (coversUntilMs: number) =>
     renew(world, aggregate, { kind: 'renew', period, reservedE8: period.reservedE8 + 1n, coversUntilMs }, {});
 
-  it('time ahead counts as paid when the supplier, too, lets it live as long', async () => {
+  it('counts time ahead as paid only if the supplier has extended the instance too', async () => {
     const untilMs = START_MS + HOUR_MS;
     prolongs = false;
     const short = await renewed(untilMs);
@@ -148,7 +148,7 @@ describe('paying for a sandbox', () => {
     assert.deepEqual(deadlines, [new Date(untilMs + DEFAULT_TIMINGS.endingReserveMs)]);
   });
 
-  it('the next period prolongs the life at the supplier too', async () => {
+  it('extends the instance at the supplier with the next period', async () => {
     nowMs = START_MS + 100_000;
     const confirmed = { ...aggregate, sandbox: { ...aggregate.sandbox, confirmedAtMs: nowMs } };
     const rolled = applyChange(confirmed, rollPeriod(confirmed, nowMs, DEFAULT_TIMINGS), nowMs).after;

@@ -19,7 +19,7 @@ import { sharedDocker } from '../../../../support/shared';
 const MIB = 2 ** 20;
 const SPEC = { cpu: 0.5, memoryGiB: 0.125, volumeGiB: 0, gpu: [], ports: false };
 
-describe('an instance of the driver "docker"', function () {
+describe('an instance of the Docker driver', function () {
   this.timeout(60_000);
   let engine: DockerEngine;
 
@@ -33,7 +33,7 @@ describe('an instance of the driver "docker"', function () {
     return docker.open(checked.value, { log, dataFolder: tmpdir() });
   };
 
-  /** A log and what was written to it. */
+  /** Makes a log and the list of its lines. */
   const listen = () => {
     const lines: string[] = [];
     return { lines, log: pino({ level: 'info' }, { write: (line: string) => void lines.push(line) }) };
@@ -41,7 +41,7 @@ describe('an instance of the driver "docker"', function () {
 
   type Shell = (command: string) => Promise<string>;
 
-  /** An instance with these settings of its offering, until the test has ended. */
+  /** Makes an instance with these settings of its offering, for the time of the test. */
   const within = async (
     offering: object,
     test: (shell: Shell, driver: SupplierDriver, instance: InstanceReference) => Promise<void>,
@@ -76,7 +76,7 @@ describe('an instance of the driver "docker"', function () {
       assert.equal(await shell('ulimit -H -c'), '0');
     }));
 
-  it('has 4096 open files for each process, or what its offering says, and cannot raise that', async () => {
+  it('has 4096 open files for each process, or the number of its offering, and cannot raise it', async () => {
     await within({}, async (shell) => assert.equal(await shell('ulimit -H -n'), '4096'));
     await within({ ulimits: { nofile: 100, fsize: MIB } }, async (shell) => {
       assert.equal(await shell('ulimit -H -n; ulimit -n 200 2>/dev/null || echo refused'), '100\nrefused');
@@ -85,7 +85,7 @@ describe('an instance of the driver "docker"', function () {
     });
   });
 
-  it('with a read-only root writes to /workspace and /tmp alone, and no more there than they hold', async () => {
+  it('with a read-only root can write to /workspace and /tmp only, up to their sizes', async () => {
     const before = (await volumes()).length;
     await within(
       { readOnlyRoot: true },
@@ -113,7 +113,7 @@ describe('an instance of the driver "docker"', function () {
     assert.equal((await volumes()).length, before);
   });
 
-  it('is made without a bound of its disk where the engine cannot hold one, which the log says at the start', async () => {
+  it('has no disk limit if the engine cannot set one, which the log reports at the start', async () => {
     const { lines, log } = listen();
     const driver = await open({}, log);
     assert.ok(
@@ -126,12 +126,12 @@ describe('an instance of the driver "docker"', function () {
     });
   });
 
-  it('is refused where the engine cannot hold the bound of a disk that its offering asks for', async () => {
+  it('is refused if the engine cannot set the disk limit of its offering', async () => {
     const error = await rejection(within({ limitVolume: true }, async () => {}, { spec: { volumeGiB: 1 } }));
     assert.ok(error instanceof Rejected, String(error));
   });
 
-  it('runs with the runtime of the settings, and a start with one that the engine does not know is refused', async () => {
+  it('runs with the configured runtime, and fails to start with one that the engine does not know', async () => {
     await within({}, async (shell) => assert.equal(await shell('echo runs'), 'runs'), {
       driver: await open({ runtime: 'runc' }),
     });
@@ -140,7 +140,7 @@ describe('an instance of the driver "docker"', function () {
     assert.match(error.message, /runtime "runsc".* knows .*runc/);
   });
 
-  it('is offered by no gateway whose settings name a runtime that the engine does not know', async () => {
+  it('is not offered if the settings name a runtime that the engine does not know', async () => {
     const suppliers = { local: { driver: 'docker', socket: engine.socket, runtime: 'runsc' } };
     const upstreams = { none: { url: 'http://127.0.0.1:9' } };
     const { code, output } = await failToStart({ upstreams, plugins: { sandbox: { suppliers } } });

@@ -19,7 +19,7 @@ import { rejection } from '../../../../support/rejection';
 
 const RUNTIME = 'OCI runtime exec failed: exec failed: unable to start container process:';
 
-/** What Docker 20.10 says when an instance cannot hold the threads of the runtime itself. */
+/** The error of Docker 20.10 if an instance has no room for the threads of the runtime itself. */
 const FULL = [
   `${RUNTIME} read init-p: connection reset by peer: unknown`,
   `${RUNTIME} fork/exec /proc/self/exe: resource temporarily unavailable: unknown`,
@@ -35,7 +35,7 @@ const LACKING = [
 
 const INSTANCE: InstanceReference = { id: 'one', name: 'tg-one-1' };
 
-/** As much of an engine as runs programs: each start is told of by the next word, and succeeds when there is none. */
+/** A fake engine that runs programs: each start gets the next scripted outcome, or succeeds. */
 class FakeEngine {
   starts = 0;
   failures: string[] = [];
@@ -79,7 +79,7 @@ function frameOf(text: string): Buffer {
   return Buffer.concat([header, Buffer.from(text)]);
 }
 
-describe('the docker driver, when the engine cannot start a program in an instance', () => {
+describe('the Docker driver, if the engine cannot start a program in an instance', () => {
   let folder: string;
   let engine: FakeEngine;
   let driver: SupplierDriver;
@@ -102,7 +102,7 @@ describe('the docker driver, when the engine cannot start a program in an instan
 
   const command = () => ({ id: randomUUID(), command: 'true', env: {} });
 
-  it('delivers a signal and looks for a command although the instance is full', async () => {
+  it('delivers a signal and finds a command even if the instance has no free processes', async () => {
     engine.failures = [...FULL];
     await driver.signal(INSTANCE, randomUUID(), 'SIGKILL');
     assert.equal(engine.starts, FULL.length + 1);
@@ -110,7 +110,7 @@ describe('the docker driver, when the engine cannot start a program in an instan
     assert.deepEqual(await driver.inspectCommand(INSTANCE, randomUUID()), { is: 'running' });
   });
 
-  it('does not know what a signal did that could not be delivered in many attempts', async () => {
+  it('reports an unknown outcome for a signal that it could not deliver in many attempts', async () => {
     engine.failures = Array.from({ length: 1_000 }, () => FULL[0] ?? '');
     const error = await rejection(driver.signal(INSTANCE, randomUUID(), 'SIGKILL'));
     assert.ok(error instanceof Ambiguous, String(error));
@@ -118,7 +118,7 @@ describe('the docker driver, when the engine cannot start a program in an instan
     assert.ok(engine.starts < 100, `${engine.starts} attempts`);
   });
 
-  it("starts a customer's command once, and calls it ambiguous when the runtime failed", async () => {
+  it("starts a customer's command once, and calls its outcome ambiguous if the runtime failed", async () => {
     for (const failure of FULL) {
       engine.starts = 0;
       engine.failures = [failure];
@@ -128,7 +128,7 @@ describe('the docker driver, when the engine cannot start a program in an instan
     }
   });
 
-  it('says that a command is not supported when the image lacks the program, and asks once', async () => {
+  it('reports that commands are not supported if the image lacks the program, and tries once', async () => {
     for (const failure of LACKING) {
       engine.starts = 0;
       engine.failures = [failure];
@@ -140,7 +140,7 @@ describe('the docker driver, when the engine cannot start a program in an instan
     }
   });
 
-  it('says that the instance does not run when it is paused', async () => {
+  it('reports that a paused instance is not running', async () => {
     engine.failures = ['Container one is paused, unpause the container before exec'];
     assert.ok((await rejection(driver.exec(INSTANCE, command()))) instanceof NotRunning);
   });

@@ -18,7 +18,7 @@ import { rejection } from '../../../../support/rejection';
 import { sharedDocker } from '../../../../support/shared';
 import { until } from '../../../../support/until';
 
-describe('the network of an instance of the driver "docker"', function () {
+describe('the network of an instance of the Docker driver', function () {
   this.timeout(60_000);
   let engine: DockerEngine;
   let driver: SupplierDriver;
@@ -64,7 +64,7 @@ describe('the network of an instance of the driver "docker"', function () {
       .filter(({ family }) => family === 'IPv4')
       .map(({ address }) => address);
 
-  /** The addresses that instances have in each network of the engine, and those of the machine there. */
+  /** Lists the addresses of instances in each network of the engine, and those of the machine there. */
   const addressesOfNetworks = async (): Promise<readonly string[]> => {
     const networks = (await engine.ask('GET', '/networks')).body as { Id: string }[];
     const shown = await Promise.all(networks.map(({ Id }) => engine.ask('GET', `/networks/${Id}`)));
@@ -73,7 +73,7 @@ describe('the network of an instance of the driver "docker"', function () {
     );
   };
 
-  it('leads to nothing that listens on an address of the machine', async () => {
+  it('reaches no server that listens on an address of the machine', async () => {
     const instance = await create();
     const server: Server = createServer((socket) => socket.end('of the machine\n')).listen(0, '0.0.0.0');
     await once(server, 'listening');
@@ -90,7 +90,7 @@ describe('the network of an instance of the driver "docker"', function () {
     }
   });
 
-  it('leads to no other instance', async () => {
+  it('reaches no other instance', async () => {
     const [one, other] = [await create(), await create()];
     await start(other, 'echo of the other > index.html; exec httpd -f -p 8000');
     await until('the server is up', async () => (await get(other, 8_000)).includes('of the other'));
@@ -115,7 +115,7 @@ describe('the network of an instance of the driver "docker"', function () {
     }
   };
 
-  it('is reached by the gateway, also where a server listens on its loopback address alone', async () => {
+  it("lets the gateway reach even a server that listens only on the instance's loopback address", async () => {
     const instance = await create();
     await start(instance, 'echo here > index.html; exec httpd -f -p 127.0.0.1:8001');
     await until('the server is up', async () => (await get(instance, 8_001)).includes('here'));
@@ -123,7 +123,7 @@ describe('the network of an instance of the driver "docker"', function () {
     assert.ok((await rejection(openPortRoute(closed, '/'))) instanceof PortClosed);
   });
 
-  it('is the one that the settings name, after a warning that it leads to the machine', async () => {
+  it('is the configured one, after a warning that it reaches the machine', async () => {
     const other = await open({ network: 'tollgate-test' });
     const instance = await create(other);
     assert.ok(lines.some((line) => line.includes('instances reach what listens on this machine')));

@@ -21,7 +21,7 @@ import { rejection } from '../../../../support/rejection';
 const MIB = 2 ** 20;
 const SPEC = { cpu: 1, memoryGiB: 0.125, volumeGiB: 1 / 64, gpu: [], ports: false, settings: {} };
 
-describe('the files of an instance of the driver "process" with bubblewrap', function () {
+describe('the files of an instance of the process driver with bubblewrap', function () {
   this.timeout(60_000);
   let dataFolder: string;
   let driver: SupplierDriver;
@@ -58,25 +58,25 @@ describe('the files of an instance of the driver "process" with bubblewrap', fun
     return printed.trim();
   };
 
-  /** What all instances have written to the disk of the machine. */
+  /** Returns the number of bytes that all instances have written to the machine's disk. */
   const onDisk = async (): Promise<number> =>
     Number((await promisify(execFile)('du', ['-sB1', join(dataFolder, 'instances')])).stdout.split('\t')[0]);
 
   for (const folder of ['/workspace', '/tmp', '/data', '/dev/shm']) {
-    it(`take no more of ${folder} than the offering says, and nothing of the machine's disk`, async () => {
+    it(`use no more of ${folder} than the offering allows, and nothing of the machine's disk`, async () => {
       await shell(`mkdir -p ${folder}; head -c 60000000 /dev/zero > ${folder}/large`);
       assert.equal(await shell(`stat -c %s ${folder}/large; rm ${folder}/large`), String(16 * MIB));
       assert.ok((await onDisk()) < MIB, `${await onDisk()} bytes`);
     });
   }
 
-  it('are counted also when they were removed while they are open', async () => {
+  it('are counted even if they were removed while they are open', async () => {
     const fill = ['exec 4>a; rm a; head -c 10000000 /dev/zero >&4', 'exec 5>b; rm b; head -c 10000000 /dev/zero >&5'];
     assert.match(await shell(`${fill.join('; ')} || echo full`), /full/);
     assert.ok((await onDisk()) < MIB, `${await onDisk()} bytes`);
   });
 
-  it('that find no room are refused by the files API', async () => {
+  it('are refused by the files API if there is no room', async () => {
     const error = await rejection(driver.files.write(instance, 'large', Buffer.alloc(17 * MIB)));
     assert.ok(error instanceof FileFailure && error.reason === 'no-space', String(error));
     await driver.files.remove(instance, 'large');
@@ -84,16 +84,16 @@ describe('the files of an instance of the driver "process" with bubblewrap', fun
     assert.equal(await shell('cat small'), 'fits');
   });
 
-  it('cannot be made among the devices', async () => {
+  it('cannot be created in the folder of devices', async () => {
     assert.equal(await shell('touch /dev/file 2>/dev/null || echo refused; echo kept > /dev/null'), 'refused');
   });
 
-  it('cannot be kept in more memory by a namespace of their own', async () => {
+  it('cannot use more memory through a namespace of their own', async () => {
     const mount = 'mkdir -p /data && unshare --user --map-root-user --mount mount -t tmpfs none /data';
     assert.equal(await shell(`(${mount}) 2>/dev/null && echo mounted || echo refused`), 'refused');
   });
 
-  it('have half of the memory where the offering names no volume, and never more than the memory', async () => {
+  it('may use half of the memory if the offering names no volume, and never more than the memory', async () => {
     const error = await rejection(create({ volumeGiB: 1 }));
     assert.ok(error instanceof Rejected, String(error));
     assert.match(error.message, /in memory.*volumeGiB/);
@@ -105,7 +105,7 @@ describe('the files of an instance of the driver "process" with bubblewrap', fun
     instance = given;
   });
 
-  it('are on the disk where the settings say so, after a warning', async () => {
+  it('are on disk if the settings say so, after a warning', async () => {
     const before = await onDisk();
     const onDisks = await open({ files: 'disk' });
     assert.ok(lines.some((line) => line.includes('the disk of instances is not bounded')));

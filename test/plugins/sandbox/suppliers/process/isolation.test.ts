@@ -21,7 +21,7 @@ import { until } from '../../../../support/until';
 const log = pino({ level: 'silent' });
 const SPEC = { cpu: 1, memoryGiB: 0.125, volumeGiB: 0, gpu: [], ports: true, settings: {} };
 
-describe('an instance of the driver "process" with bubblewrap', function () {
+describe('an instance of the process driver with bubblewrap', function () {
   this.timeout(120_000);
   let dataFolder: string;
   let driver: SupplierDriver;
@@ -52,7 +52,7 @@ describe('an instance of the driver "process" with bubblewrap', function () {
     return { printed, ...(await exit) };
   };
 
-  it('reaches no port of the machine, though it has ports of its own', async () => {
+  it('reaches no port of the machine, and has its own ports', async () => {
     const server: Server = createServer((_, answer) => answer.end('of the machine')).listen(0, '127.0.0.1');
     await once(server, 'listening');
     try {
@@ -67,7 +67,7 @@ describe('an instance of the driver "process" with bubblewrap', function () {
   it("sees none of the machine's sockets and processes in /proc", async () => {
     const { printed } = await shell('cat /proc/net/tcp /proc/net/tcp6 | grep -c : ; ls /proc | grep -c "^[0-9]"');
     const [lines = '', pids = ''] = printed.split('\n');
-    // The heading of each table.
+    // Only the heading of each table is left.
     assert.equal(lines, '0');
     assert(Number(pids) < 10, `${pids} processes`);
     assert.equal((await shell(`cat /proc/${process.pid}/environ`)).exitCode, 1);
@@ -82,7 +82,7 @@ describe('an instance of the driver "process" with bubblewrap', function () {
     assert.equal((await shell(`"${NODE_INSIDE}" -e "${ask}"`)).printed, 'here\n');
   });
 
-  it('lets a command signal a process that another command has started', async () => {
+  it('lets a command signal a process of another command', async () => {
     const id = randomUUID();
     const { output, exit } = await driver.exec(instance, { id, command: 'echo $$; exec sleep 1009', env: {} });
     const { value } = await output[Symbol.asyncIterator]().next();
@@ -90,18 +90,18 @@ describe('an instance of the driver "process" with bubblewrap', function () {
     assert.equal((await exit).exitCode, 143);
   });
 
-  it('goes on when a command kills all processes that it can', async () => {
+  it('continues when a command kills all processes that it can', async () => {
     await shell('kill -9 -1');
     assert.equal((await shell('echo again')).printed, 'again\n');
   });
 
-  it('is not given more memory than its offering says', async () => {
+  it('gets no more memory than its offering allows', async () => {
     const { printed, exitCode } = await shell('head -c 400000000 /dev/zero | tail -c 400000000 | wc -c');
     assert.notEqual(printed.trim().split('\n').at(-1), '400000000');
     assert.equal((await shell('echo again')).printed, 'again\n', `after ${exitCode}`);
   });
 
-  it('is not given more than 256 processes, and can be used again when they were killed', async () => {
+  it('gets no more than 256 processes, and is usable again after they were killed', async () => {
     const id = randomUUID();
     const { printed } = await shell('n=0; while [ $n -lt 400 ]; do sleep 1010 & n=$((n + 1)); done; echo all', id);
     assert(!printed.includes('all'));
@@ -110,21 +110,21 @@ describe('an instance of the driver "process" with bubblewrap', function () {
     assert.equal((await shell('echo again')).printed, 'again\n');
   });
 
-  it('ends with all of its processes when its holder is killed, and says so', async () => {
+  it('ends with all of its processes when its holder process is killed, and reports that', async () => {
     const text = await readFile(join(dataFolder, 'instances', instance.name, 'instance.json'), 'utf8');
     const { holder } = JSON.parse(text) as { holder: { pid: number } };
     const { output, exit } = await driver.exec(instance, { id: randomUUID(), command: 'echo up; sleep 1011', env: {} });
     await output[Symbol.asyncIterator]().next();
     process.kill(holder.pid, 'SIGKILL');
     assert.equal((await exit).exitCode, 137);
-    // The kernel ends the holder only after all processes of its namespace have been waited for.
+    // The kernel ends the holder only after it has reaped all processes of its namespace.
     await until('the instance has ended', async () => {
       const found = await driver.inspect(instance);
       return found.kind === 'found' && found.state === 'ended';
     });
   });
 
-  it('does not run without its holder, as one of an earlier version', async () => {
+  it('is not running without its holder process, like one of an older version', async () => {
     const file = join(dataFolder, 'instances', instance.name, 'instance.json');
     const text = await readFile(file, 'utf8');
     const { holder: _, ...rest } = JSON.parse(text) as Record<string, unknown>;
@@ -137,8 +137,8 @@ describe('an instance of the driver "process" with bubblewrap', function () {
     }
   });
 
-  it('gives a command no descriptor of what starts it, and no look at that of its holder', async () => {
-    // Descriptor 3 is the folder that is listed.
+  it("gives a command no descriptor of its launcher, and no view of its holder's", async () => {
+    // Descriptor 3 is the folder that `ls` reads.
     assert.equal((await shell('ls /proc/self/fd | grep -c "^[4-9]$"')).printed, '0\n');
     assert.match((await shell('cat /proc/1/environ 2>&1; ls -l /proc/1/fd 2>&1')).printed, /Permission denied/);
   });

@@ -30,13 +30,13 @@ describe('the launcher of the process driver', function () {
     return { ...printed, ...(await exit) };
   };
 
-  it('starts no program as a child of this process', async () => {
+  it('starts programs that are not children of its own process', async () => {
     const { pid, exit } = await shell('sleep 0.3');
     assert.notEqual(await parentOf(pid), process.pid);
     assert.equal((await exit).exitCode, 0);
   });
 
-  it('gives a program its input, folder and variables, and nothing of this process', async () => {
+  it('gives a program its input, folder and variables, and nothing else of its own process', async () => {
     const command = await shell('cat; pwd; env | grep -v ^PWD= | sort; echo bad >&2; exit 3', {
       env: { A: 'b' },
       stdin: Buffer.from('in\n'),
@@ -44,14 +44,14 @@ describe('the launcher of the process driver', function () {
     assert.deepEqual(await printedBy(command), { stdout: `in\n/\nA=b\nPATH=${PATH}\n`, stderr: 'bad\n', exitCode: 3 });
   });
 
-  it('hands words of any length over on the next descriptor', async () => {
+  it('passes words of any length on the next descriptor', async () => {
     const words = ['a b', 'é', 'x'.repeat(2_000_000)];
     const argv = ['/bin/sh', '-c', 'wc -c <&3'];
     const command = await startProcess(launcher, { argv, cwd: '/', env: { PATH }, words, stdin: undefined });
     assert.equal((await printedBy(command)).stdout.trim(), String(4 + 3 + 2_000_001));
   });
 
-  it('mixes up nothing of a hundred programs at once', async () => {
+  it('keeps the outputs of a hundred simultaneous programs apart', async () => {
     const commands = await Promise.all(
       Array.from({ length: 100 }, (_, n) => shell(`echo ${n}; echo ${-n} >&2; exit ${n}`)),
     );
@@ -59,23 +59,23 @@ describe('the launcher of the process driver', function () {
       assert.deepEqual(printed, { stdout: `${n}\n`, stderr: `${-n}\n`, exitCode: n });
   });
 
-  it('relays all of a large output', async () => {
+  it('relays the whole of a large output', async () => {
     const { stdout } = await printedBy(await shell('head -c 20000000 /dev/zero'));
     assert.equal(stdout.length, 20_000_000);
   });
 
-  it('says which signal ended a program', async () => {
+  it('reports the signal that ended a program', async () => {
     const commands = await Promise.all(Array.from({ length: 20 }, () => shell('kill -TERM $$')));
     for (const { exitCode } of await Promise.all(commands.map(printedBy))) assert.equal(exitCode, 143);
   });
 
-  it('rejects a program that cannot be started with the code of the system, and goes on', async () => {
+  it("rejects a program that cannot be started with the system's error code, and continues", async () => {
     const missing = { argv: ['/no/such/program'], cwd: '/', env: { PATH }, stdin: undefined };
     await assert.rejects(startProcess(launcher, missing), { code: 'ENOENT' });
     assert.equal((await printedBy(await shell('echo on'))).stdout, 'on\n');
   });
 
-  it('says that nobody knows how a program ends when its process is killed, and starts the next by another', async () => {
+  it('reports an unknown end if its helper process is killed, and starts the next program by a new one', async () => {
     const running = await shell('echo up; sleep 1013');
     const helper = await parentOf(running.pid);
     process.kill(helper, 'SIGKILL');
@@ -104,7 +104,7 @@ describe('the launcher of the process driver', function () {
     }
   });
 
-  it('lets programs run on when it is closed', async () => {
+  it('lets programs continue when it is closed', async () => {
     const { pid, output } = await shell('sleep 0.5; echo still');
     await launcher.close();
     assert.notEqual(await parentOf(pid), 0);
@@ -117,7 +117,7 @@ describe('the launcher of the process driver', function () {
   });
 });
 
-/** Returns the number of the process that started another; 0 when it has ended. */
+/** Returns the id of the process that started another, or 0 if it has ended. */
 async function parentOf(pid: number): Promise<number> {
   const stat = await readFile(`/proc/${pid}/stat`, 'latin1').catch(() => '');
   const [state, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
