@@ -9,7 +9,7 @@ import { asObject, type JsonObject } from '../core/json-values';
 import type { Schema, Settings } from '../core/settings';
 import { SseSplitter } from '../core/wire/sse';
 
-/** A recorded answer of the upstream and what the adapter has to make of it. */
+/** A recorded answer of the upstream, and what the adapter must read in it. */
 export interface RecordedAnswer {
   readonly name: string;
   /** A stream of server-sent events, or one JSON body. */
@@ -18,14 +18,14 @@ export interface RecordedAnswer {
   readonly text: string;
   /** The tool calls of the first choice: name and parsed input. */
   readonly calls?: readonly (readonly [name: string, input: unknown])[];
-  /** The counts of all passes by meter; what is left out must stay unknown. */
+  /** The counts of all passes by meter. A count that is missing here must stay unknown. */
   readonly usage: Readonly<Partial<Record<Meter, number>>>;
   readonly ends: 'end' | 'length' | 'tool_calls' | 'stop' | 'filter' | 'pause' | 'context' | 'error';
 }
 
 export interface DialectSubject<S extends Schema = Schema> {
   readonly adapter: TranslatingAdapter<S>;
-  /** Its own settings, as its schema lets them pass. */
+  /** The adapter's own settings, after validation by its schema. */
   readonly settings: Settings<S>;
   readonly streams: readonly RecordedAnswer[];
   readonly bodies: readonly RecordedAnswer[];
@@ -44,8 +44,8 @@ export interface DialectCheck {
 }
 
 /**
- * Everything that an adapter with a dialect of its own has to hold, as named checks for any test runner:
- * `for (const { name, run } of dialectConformance(subject)) it(name, run);`
+ * Returns everything that an adapter with its own dialect must do, as named checks for any test runner: `for (const { name, run } of
+ * dialectConformance(subject)) it(name, run);`
  */
 export function dialectConformance<S extends Schema>(subject: DialectSubject<S>): DialectCheck[] {
   return [
@@ -103,7 +103,7 @@ function requestChecks<S extends Schema>({ adapter, settings }: DialectSubject<S
   const request = (conversation: Conversation) => adapter.request(callOf(conversation), settings);
   return [
     {
-      name: 'request: a tool loop, streamed and not, as JSON below the base address',
+      name: 'request: a tool loop becomes JSON, streamed and unstreamed, at a path below the base address',
       run: () => {
         for (const stream of [true, false]) {
           const { path, body, headers = {} } = request({ ...TALK, stream });
@@ -116,7 +116,7 @@ function requestChecks<S extends Schema>({ adapter, settings }: DialectSubject<S
       },
     },
     {
-      name: 'request: leaves the conversation as it is, and is the same again',
+      name: 'request: writing it does not change the conversation, and gives the same result twice',
       run: () => {
         const before = structuredClone(TALK);
         assert.deepEqual(request(TALK), request(TALK));
@@ -124,7 +124,7 @@ function requestChecks<S extends Schema>({ adapter, settings }: DialectSubject<S
       },
     },
     {
-      name: 'request: tells the beginning of an answer from a whole one, or refuses them with reasons of their own',
+      name: 'request: a prefilled answer differs from a complete one, or each is refused with its own reason',
       run: () => {
         const answered: Conversation = { ...TALK, turns: TALK.turns.slice(0, 1).concat(SAID) };
         const [begun, whole] = [{ ...answered, isBegun: true }, answered].map((each) => orRefusal(() => request(each)));
@@ -132,7 +132,7 @@ function requestChecks<S extends Schema>({ adapter, settings }: DialectSubject<S
       },
     },
     {
-      name: 'authorize: the credential stands in headers alone',
+      name: 'authorize: the credential is in headers only',
       run: () => {
         const given = adapter.authorize('the-credential', settings);
         assert(JSON.stringify(given).includes('the-credential'));
@@ -147,15 +147,15 @@ function streamChecks<S extends Schema>({ adapter }: DialectSubject<S>, stream: 
   const open = () => adapter.answer(callOf(TALK));
   const whole = read(open(), [stream.bytes]);
   return [
-    check('says what was recorded', () => says(whole, stream)),
-    check('keeps to the order of events', () => isInOrder(whole)),
-    check('is the same at every byte split', () => {
+    check('the adapter reads the recorded text, tool calls and usage', () => says(whole, stream)),
+    check('the events are in a valid order', () => isInOrder(whole)),
+    check('the result is the same at every byte split', () => {
       for (let at = 1; at < stream.bytes.length; at += 1) {
         const pieces = [stream.bytes.subarray(0, at), stream.bytes.subarray(at)];
         assert.deepEqual(withoutIds(read(open(), pieces)), withoutIds(whole), `cut at byte ${at}`);
       }
     }),
-    check('closes what is open wherever it is cut off', () => {
+    check('every open part is closed wherever the stream is cut off', () => {
       const frames = framesOf([stream.bytes]);
       for (let count = 0; count <= frames.length; count += 1) {
         const reader = open();
@@ -163,7 +163,7 @@ function streamChecks<S extends Schema>({ adapter }: DialectSubject<S>, stream: 
         isInOrder([...said, ...reader.end()]);
       }
     }),
-    check('ignores what it does not know, and does not hang at nonsense', () => {
+    check('unknown events are ignored, and malformed ones do not hang', () => {
       for (const data of ['{"something":"new"}', '{"half', '[]', '7', '']) {
         const reader = open();
         try {
@@ -176,7 +176,7 @@ function streamChecks<S extends Schema>({ adapter }: DialectSubject<S>, stream: 
   ];
 }
 
-/** The members in which each protocol of clients tells an error in the middle of a stream. */
+/** The members in which each client protocol reports an error in the middle of a stream. */
 const ERRORS = {
   messages: (event: JsonObject) => event['error'],
   chat: (event: JsonObject) => event['error'],
@@ -187,7 +187,7 @@ const PROTOCOLS = ['messages', 'chat', 'responses'] as const;
 
 type Frame = ReturnType<typeof framesOf>[number];
 
-/** Checks each whole stream with each recorded error behind its first content, for the clients of each protocol. */
+/** Checks each whole stream with each recorded error after its first content, for the clients of each protocol. */
 function errorChecks<S extends Schema>({ adapter, streams }: DialectSubject<S>): DialectCheck[] {
   const errors = streams.flatMap(({ ends, bytes }) => {
     const reader = adapter.answer(callOf(TALK));
@@ -198,7 +198,7 @@ function errorChecks<S extends Schema>({ adapter, streams }: DialectSubject<S>):
     const before = ends === 'error' ? [] : untilContent(adapter.answer(callOf(TALK)), framesOf([bytes]));
     if (before.length === 0 || errors.length === 0) return [];
     return PROTOCOLS.map((protocol) => ({
-      name: `stream ${name}: an error behind content is told to clients of ${protocol}`,
+      name: `stream ${name}: an error after content reaches clients of ${protocol}`,
       run: () => {
         for (const error of errors) tellsError(adapter, protocol, before, error);
       },
@@ -211,7 +211,7 @@ function errorIn(reader: AnswerReader, frame: Frame): AnswerError | undefined {
   return undefined;
 }
 
-/** The frames up to the first that says something; none where that ends the answer, too. */
+/** Returns the frames up to the first content; none if that frame ends the answer too. */
 function untilContent(reader: AnswerReader, frames: readonly Frame[]): readonly Frame[] {
   for (const [at, frame] of frames.entries()) {
     const said = reader.event(frame);
@@ -247,7 +247,7 @@ function tellsError<S extends Schema>(
 
 function bodyCheck<S extends Schema>({ adapter }: DialectSubject<S>, body: RecordedAnswer): DialectCheck {
   return {
-    name: `body ${body.name}: says what was recorded, in order`,
+    name: `body ${body.name}: the adapter reads the recorded text, tool calls and usage, in order`,
     run: () => {
       const said = [...adapter.answer(callOf({ ...TALK, stream: false })).body(JSON.parse(body.bytes.toString()))];
       says(said, body);
@@ -262,7 +262,7 @@ function failureCheck<S extends Schema>(
   { status, body, verdict, message }: DialectSubject['failures'][number],
 ): DialectCheck {
   return {
-    name: `failure ${status}: ${verdict}`,
+    name: `failure ${status}: the verdict is ${verdict}`,
     run: () => {
       assert.equal(adapter.judge({ protocol: 'chat', status, headers: {}, body }), verdict);
       if (adapter.readError !== undefined) assert.equal(adapter.readError(body).message, message);
@@ -282,7 +282,7 @@ function read(reader: AnswerReader, pieces: readonly Buffer[]): AnswerEvent[] {
   return [...said, ...reader.end()];
 }
 
-/** An adapter may make the ids that its upstream does not give. */
+/** Removes ids, because an adapter may invent those that its upstream does not send. */
 function withoutIds(events: readonly AnswerEvent[]): unknown {
   return events.map((event) => (event.is === 'open' ? { ...event, part: { ...event.part, id: undefined } } : event));
 }
@@ -316,7 +316,10 @@ function countsOf({ passes }: Usage): Partial<Record<Meter, number>> {
   return sums;
 }
 
-/** Parts are numbered from 0, open once, say something only while they are open, and are closed; a choice ends once, and nothing follows the end. */
+/**
+ * Asserts that parts are numbered from 0, open once, have content only while they are open, and are closed; that a choice ends once; and that nothing
+ * follows the end.
+ */
 function isInOrder(said: readonly AnswerEvent[]): void {
   const open = new Set<number>();
   const finished = new Set<number>();

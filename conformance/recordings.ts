@@ -4,43 +4,43 @@ import type { Protocol } from '../core/catalog/protocols';
 import type { Verdict } from '../core/catalog/upstream';
 import type { Meter } from '../core/catalog/usage';
 
-/** The known counts of all passes, by meter; what is left out must stay unknown. */
+/** The known counts of all passes, by meter. A count that is missing here must stay unknown. */
 export type ExpectedCounts = Readonly<Partial<Record<Meter, number>>>;
 
-/** A recorded stream and what the adapter has to make of it. */
+/** A recorded stream, and what the adapter must read in it. */
 export interface RecordedStream {
   readonly name: string;
   readonly bytes: Buffer;
-  /** The same stream as the vendor frames it, for an adapter with `framing`; `bytes` are what becomes of it. */
+  /** The same stream in the vendor's framing, for an adapter with `framing`, which decodes it to `bytes`. */
   readonly framed?: Buffer;
   readonly usage: ExpectedCounts;
   /** UTF-8 bytes of text, reasoning and tool arguments. */
   readonly contentBytes: number;
   readonly ends: 'done' | 'error';
-  /** What is to be done about the error it ends with, had nothing been said before. */
+  /** The verdict on the error that ends the stream, if there was no content before it. */
   readonly verdict?: Verdict;
-  /** How many answers it has, where there are several. */
+  /** The number of answers, if there are several. */
   readonly choices?: number;
 }
 
-/** A recorded answer in one piece and what the adapter has to make of it. */
+/** A recorded answer in one piece, and what the adapter must read in it. */
 export interface RecordedBody {
   readonly name: string;
   readonly bytes: Buffer;
   readonly usage: ExpectedCounts;
   readonly contentBytes: number;
-  /** It is an error although its status is a success, and this is to be done about it. */
+  /** The verdict, if the answer is an error with a success status. */
   readonly verdict?: Verdict;
 }
 
-/** An answer that is no success, and what is to be done about it. */
+/** An answer without a success status, and the verdict on it. */
 export interface RecordedFailure {
   readonly status: number;
   readonly body: unknown;
   readonly verdict: Verdict;
 }
 
-/** Everything that was recorded of one upstream. */
+/** All recordings of one upstream. */
 export interface Recordings {
   readonly streams: readonly RecordedStream[];
   readonly bodies: readonly RecordedBody[];
@@ -53,8 +53,8 @@ interface Expectations {
 }
 
 /**
- * Reads a folder of recordings, as `tollgate upstreams record` makes one: `expected.json` says what the adapter has to make of each
- * `<name>.sse` (a stream) and `<name>.json` (an answer in one piece), and of failures.
+ * Reads a folder of recordings from `tollgate upstreams record`. `expected.json` says what the adapter must read in each `<name>.sse` (a stream), in
+ * each `<name>.json` (an answer in one piece), and in failures.
  */
 export function readRecordings(folder: string): Recordings {
   const { answers, failures = [] } = JSON.parse(readFileSync(join(folder, 'expected.json'), 'utf8')) as Expectations;
@@ -70,10 +70,10 @@ export function readRecordings(folder: string): Recordings {
   };
 }
 
-/** The build puts a copy beside this file. */
+/** The folder of recordings, which the build copies beside this file. */
 const SAMPLES = join(__dirname, __filename.endsWith('.ts') ? '../test/fixtures' : 'recordings');
 
-/** What the shipped adapter of a protocol is held to: a dialect like it has to read the same. */
+/** Returns the recordings that the shipped adapter of a protocol must read. An adapter of the same dialect must read the same. */
 export function sampleRecordings(protocol: Protocol): Recordings {
   return readRecordings(join(SAMPLES, protocol));
 }

@@ -23,13 +23,13 @@ import {
 } from '../plugins/sandbox/suppliers/supplier';
 
 export interface SupplierSubject {
-  /** Opens the driver; more than once, as several processes would. */
+  /** Opens the driver. The suite calls it more than once, as several processes would. */
   readonly open: () => Promise<SupplierDriver>;
   /** Small instances, with ports. */
   readonly spec: InstanceSpec;
-  /** A shell command that goes on answering HTTP on this port, with the file `index.html` of its folder at `/`. */
+  /** Returns a shell command that serves its folder over HTTP on this port, with `index.html` at `/`, and does not end. */
   readonly webServer: (port: number) => string;
-  /** The driver with a supplier that nothing reaches; left out where there is nothing to reach. */
+  /** Opens the driver with a supplier that is unreachable. Absent if there is no connection. */
   readonly openUnreachable?: () => Promise<SupplierDriver>;
 }
 
@@ -40,8 +40,7 @@ export interface SupplierCheck {
 }
 
 /**
- * Everything a driver has to hold, as named checks for any test runner. They share one instance and run in this order; the
- * last one ends it.
+ * Returns everything that a driver must do, as named checks for any test runner. They share one instance and run in this order; the last one ends it.
  */
 export function supplierConformance(subject: SupplierSubject): SupplierCheck[] {
   const run = new Run(subject);
@@ -65,7 +64,7 @@ export function supplierConformance(subject: SupplierSubject): SupplierCheck[] {
   ];
 }
 
-/** What the checks share. */
+/** The state that the checks share. */
 class Run {
   readonly tags = { 'tollgate.environment': `conformance-${randomUUID()}` };
   readonly name = `tg-${randomUUID()}-1`;
@@ -159,7 +158,7 @@ function creationChecks(run: Run): SupplierCheck[] {
       },
     },
     {
-      name: 'the same create again is told of the first, and makes nothing',
+      name: 'a repeated create returns the first instance, and creates none',
       run: async () => {
         const [driver, instance] = await run.both();
         if (!driver.capabilities.uniqueName) return;
@@ -179,7 +178,7 @@ function creationChecks(run: Run): SupplierCheck[] {
       },
     },
     {
-      name: 'of five creates at once under one name, one makes it',
+      name: 'five simultaneous creates under one name make one instance',
       run: async () => {
         const driver = await run.driver();
         if (!driver.capabilities.uniqueName) return;
@@ -194,7 +193,7 @@ function creationChecks(run: Run): SupplierCheck[] {
       },
     },
     {
-      name: 'a list has what carries the tags, and nothing else',
+      name: 'a list has the instances with the tags, and no others',
       run: async () => {
         const [driver, instance] = await run.both();
         assert.deepEqual(await run.listed(), [instance.id]);
@@ -204,7 +203,7 @@ function creationChecks(run: Run): SupplierCheck[] {
       },
     },
     {
-      name: 'what reaches nobody is known not to have been sent',
+      name: 'a request to an unreachable supplier is reported as not sent',
       run: async () => {
         const driver = await run.subject.openUnreachable?.();
         if (driver === undefined) return;
@@ -221,14 +220,14 @@ function creationChecks(run: Run): SupplierCheck[] {
 function commandChecks(run: Run): SupplierCheck[] {
   return [
     {
-      name: 'a command tells its output, its errors and its exit code apart',
+      name: 'a command has separate output, errors and exit code',
       run: async () => {
         const ended = await run.shell('echo out; echo err >&2; exit 7');
         assert.deepEqual(ended, { stdout: 'out\n', stderr: 'err\n', exitCode: 7 });
       },
     },
     {
-      name: 'a command is given its input, its variables and its folder',
+      name: 'a command receives its input, its variables and its folder',
       run: async () => {
         const ended = await run.shell('mkdir -p sub/deep && cd sub && cat && echo "$COLOUR $HOME"', {
           stdin: Buffer.from('a\0b\n'),
@@ -240,7 +239,7 @@ function commandChecks(run: Run): SupplierCheck[] {
       },
     },
     {
-      name: 'input that is not read, and none at all, hang nothing',
+      name: 'a command does not hang on unread or missing input',
       run: async () => {
         assert.equal((await run.shell('exit 3', { stdin: Buffer.alloc(1_000_000) })).exitCode, 3);
         assert.deepEqual(await run.shell('cat'), { stdout: '', stderr: '', exitCode: 0 });
@@ -265,7 +264,7 @@ function commandChecks(run: Run): SupplierCheck[] {
       },
     },
     {
-      name: 'output comes while the command runs',
+      name: 'output arrives while the command runs',
       run: async () => {
         const { output, exit } = await run.start(
           'rm -f go; echo first; while [ ! -e go ]; do sleep 0.05; done; echo second',
@@ -279,7 +278,7 @@ function commandChecks(run: Run): SupplierCheck[] {
       },
     },
     {
-      name: 'megabytes of output come whole',
+      name: 'megabytes of output arrive complete',
       run: async () => {
         const { stdout } = await run.shell('yes 0123456 | head -c 8000000');
         assert.equal(stdout.length, 8_000_000);
@@ -287,7 +286,7 @@ function commandChecks(run: Run): SupplierCheck[] {
       },
     },
     {
-      name: 'a command ends with its shell, though something it started holds on to the output',
+      name: 'a command ends with its shell, even if a process it started keeps the output open',
       run: async () => {
         const id = randomUUID();
         const ended = await run.shell('sleep 1000 & echo started', { id });
@@ -311,13 +310,13 @@ function signalChecks(run: Run): SupplierCheck[] {
         assert.equal((await frames.next()).value?.bytes.toString(), 'ready\n');
         const [driver, instance] = await run.both();
         await driver.signal(instance, id, 'SIGTERM');
-        // The shell may also tell of its killed child, on the other stream.
+        // The shell may report its killed child on the other stream.
         assert.equal((await collect({ [Symbol.asyncIterator]: () => frames })).stdout, 'caught\n');
         assert.equal((await exit).exitCode, 4);
       },
     },
     {
-      name: 'SIGKILL ends all a command has started, and only that',
+      name: 'SIGKILL ends every process that a command has started, and no other',
       run: async () => {
         const [driver, instance] = await run.both();
         const [doomed, other] = [randomUUID(), randomUUID()];
@@ -336,7 +335,7 @@ function signalChecks(run: Run): SupplierCheck[] {
       },
     },
     {
-      name: 'a signal to a command that has ended is no failure',
+      name: 'a signal to a command that has ended does not fail',
       run: async () => {
         const id = randomUUID();
         await run.shell(':', { id });
@@ -367,7 +366,7 @@ function signalChecks(run: Run): SupplierCheck[] {
 function fileChecks(run: Run): SupplierCheck[] {
   return [
     {
-      name: 'a file is read as it was written, folders made on the way',
+      name: 'a written file is read unchanged, and its missing folders are created',
       run: async () => {
         const [driver, instance] = await run.both();
         const bytes = Buffer.from(Array.from({ length: 512 }, (_, index) => index % 256));
@@ -380,7 +379,7 @@ function fileChecks(run: Run): SupplierCheck[] {
       },
     },
     {
-      name: 'a command reads and changes what was written',
+      name: 'a command reads and changes a written file',
       run: async () => {
         const [driver, instance] = await run.both();
         if (!driver.capabilities.exec) return;
@@ -390,7 +389,7 @@ function fileChecks(run: Run): SupplierCheck[] {
       },
     },
     {
-      name: 'a file of 8 MB, and an empty one, come back whole',
+      name: 'a file of 8 MB and an empty file are read completely',
       run: async () => {
         const [driver, instance] = await run.both();
         const large = Buffer.alloc(8_000_000, 'tollgate');
@@ -417,7 +416,7 @@ function fileChecks(run: Run): SupplierCheck[] {
       },
     },
     {
-      name: 'what is removed is gone, a folder with all in it',
+      name: 'a removed file is gone, and a removed folder with its contents',
       run: async () => {
         const [driver, instance] = await run.both();
         await driver.files.write(instance, 'doomed/a/b', Buffer.from('x'));
@@ -428,7 +427,7 @@ function fileChecks(run: Run): SupplierCheck[] {
       },
     },
     {
-      name: 'what is not there, and folders in the place of files, are told apart',
+      name: 'a missing file and a folder instead of a file are different errors',
       run: async () => {
         const [driver, instance] = await run.both();
         await driver.files.write(instance, 'kinds/file', Buffer.from('x'));
@@ -537,7 +536,7 @@ function confinementChecks(run: Run): SupplierCheck[] {
           assert.equal((await run.shell(`mkdir outside && cd outside && ${links}`)).exitCode, 0);
           const paths = ['outside/whole', 'outside/up', 'outside/folder/secret', `outside/top${secret}`];
           for (const path of paths) await failsFor(driver.files.read(instance, path), 'not-found');
-          // By a link a file may be made in the instance, at the path that the link says.
+          // A link may let a file be created within the instance, at the path of the link's target.
           for (const path of paths) await driver.files.write(instance, path, Buffer.from('of the instance'));
           assert.equal(await readFile(secret, 'utf8'), 'of the machine');
           assert.equal(await text((await driver.files.read(instance, secret)).content), 'of the instance');
@@ -549,7 +548,7 @@ function confinementChecks(run: Run): SupplierCheck[] {
       },
     },
     {
-      name: 'a link to what the kernel shows, or to itself, is refused, and one to a file of the instance is followed',
+      name: 'a link to a file of the kernel or to itself is refused, and a link to a file of the instance is followed',
       run: async () => {
         const [driver, instance] = await run.both();
         if (!driver.capabilities.exec) return;
@@ -581,7 +580,7 @@ const PORT = 18_733;
 function portChecks(run: Run): SupplierCheck[] {
   return [
     {
-      name: 'what listens inside is reached at the address of its port',
+      name: 'a server inside is reached at the address of its port',
       run: async () => {
         const [driver, instance] = await run.both();
         if (!driver.capabilities.exec || !driver.capabilities.files) return;
@@ -625,7 +624,7 @@ async function fetchText({ url, connect }: PortAddress): Promise<string> {
 function suspensionChecks(run: Run): SupplierCheck[] {
   return [
     {
-      name: 'a suspended instance stands still, and goes on where it was',
+      name: 'a suspended instance stops, and continues where it was',
       run: async () => {
         const [driver, instance] = await run.both();
         if (driver.capabilities.suspend === 'none') return;
@@ -654,7 +653,7 @@ function suspensionChecks(run: Run): SupplierCheck[] {
   ];
 }
 
-/** Every number follows the one before it, a few more than can have been printed before the look. */
+/** Waits until more numbers have been printed than existed at the first look, each one higher than the previous. */
 async function mustGoOn(output: AsyncIterable<OutputFrame>): Promise<void> {
   const frames = output[Symbol.asyncIterator]();
   let printed = '';
@@ -673,7 +672,7 @@ async function mustGoOn(output: AsyncIterable<OutputFrame>): Promise<void> {
 function endChecks(run: Run): SupplierCheck[] {
   return [
     {
-      name: 'an ended instance is gone, with its commands; ending it again is no failure',
+      name: 'an ended instance is gone with its commands, and ending it again does not fail',
       run: async () => {
         const [driver, instance] = await run.both();
         const running = driver.capabilities.exec ? await run.start('echo ready; sleep 1008') : undefined;

@@ -28,24 +28,24 @@ export {
   sampleRecordings,
 } from './recordings';
 
-/** An adapter, and what was recorded of the upstream that it is for. */
+/** An adapter, and the recordings of its upstream. */
 export interface ConformanceSubject extends Recordings {
   readonly adapter: UpstreamAdapter | UpstreamAdapter1;
-  /** Its own settings, as its schema lets them pass. */
+  /** The adapter's own settings, after validation by its schema. */
   readonly settings: unknown;
-  /** The protocol the recordings were made in. */
+  /** The protocol of the recordings. */
   readonly protocol: Protocol;
-  /** The members of an answer that lead to what it reports of usage; `['usage']` unless it says otherwise. */
+  /** The path of the usage within an answer. Default: `['usage']`. */
   readonly usageAt?: readonly string[];
-  /** Where an upstream is told of the model: in a member of the body, in the path, or not at all. */
+  /** Where the request names the model: in a member of the body, in the path, or nowhere. */
   readonly modelIn?: { readonly member: string } | 'path' | 'nowhere';
 }
 
-/** With an adapter of the current contract. */
+/** A subject whose adapter has the current contract. */
 type Subject = ConformanceSubject &
   Required<Pick<ConformanceSubject, 'usageAt' | 'modelIn'>> & { readonly adapter: UpstreamAdapter };
 
-/** One thing that an adapter has to hold. */
+/** One property that an adapter must have. */
 export interface ConformanceCheck {
   readonly name: string;
   /** @throws AssertionError */
@@ -53,8 +53,8 @@ export interface ConformanceCheck {
 }
 
 /**
- * Everything an adapter has to hold, as named checks for any test runner:
- * `for (const { name, run } of upstreamConformance(subject)) it(name, run);`
+ * Returns everything that an adapter must do, as named checks for any test runner: `for (const { name, run } of upstreamConformance(subject))
+ * it(name, run);`
  */
 export function upstreamConformance(given: ConformanceSubject): ConformanceCheck[] {
   const subject = { usageAt: ['usage'], modelIn: { member: 'model' }, ...given, adapter: toCurrent(given.adapter) };
@@ -73,7 +73,7 @@ function streamChecks(subject: Subject, stream: RecordedStream): ConformanceChec
     const notes = frames.map((frame) => subject.adapter.readEvent(frame));
     return readStreamChecks(subject, stream, frames, notes);
   } catch (error) {
-    return [{ name: `stream ${stream.name}: is read`, run: () => assert.ifError(error) }];
+    return [{ name: `stream ${stream.name}: the adapter reads it without an error`, run: () => assert.ifError(error) }];
   }
 }
 
@@ -85,7 +85,7 @@ function readStreamChecks(
 ): ConformanceCheck[] {
   const check = (name: string, run: () => void): ConformanceCheck => ({ name: `stream ${stream.name}: ${name}`, run });
   const checks = [
-    check('the same notes at every byte split', () => {
+    check('the notes are the same at every byte split', () => {
       for (let at = 1; at < stream.bytes.length; at += 1) {
         const pieces = [stream.bytes.subarray(0, at), stream.bytes.subarray(at)];
         assert.deepEqual(notesOf(adapter, split(stream.bytes, pieces)), notes.filter(isTelling), `cut at byte ${at}`);
@@ -93,7 +93,7 @@ function readStreamChecks(
       const single = [...stream.bytes].map((byte) => Buffer.from([byte]));
       assert.deepEqual(notesOf(adapter, split(stream.bytes, single)), notes.filter(isTelling), 'byte by byte');
     }),
-    check('usage, content and price as expected', () => {
+    check('usage, content and price are as expected', () => {
       const usage = usageTold(notes);
       assert.deepEqual(countsIn(usage), stream.usage);
       assert.equal(bytesOf(notes), stream.contentBytes);
@@ -104,7 +104,7 @@ function readStreamChecks(
         'bytes without content',
       );
     }),
-    check('a malformed event is told, not thrown', () => {
+    check('a malformed event is reported and does not throw', () => {
       for (const data of ['{"half', 'null', '[]', '"x"', '7', '<html>', '{"a":1}}']) {
         for (const frame of frames) {
           const note = adapter.readEvent({ name: frame.name, data });
@@ -129,7 +129,7 @@ function framingCheck(check: NamedCheck, framing: Framing, { bytes, framed }: Re
       data,
     }));
   };
-  return check('its framing is decoded at every byte split', () => {
+  return check('the framing is decoded at every byte split', () => {
     assert(framed, 'a stream of an adapter with framing needs `framed`');
     const expected = split(bytes, [bytes]).map(({ name, data }) => ({ name, data }));
     for (let at = 0; at < framed.length; at += 1)
@@ -147,13 +147,13 @@ function wholeStreamChecks(
   notes: readonly EventNote[],
 ): ConformanceCheck[] {
   return [
-    check('the end is the last thing told', () => {
+    check('the end is the last note', () => {
       assert.deepEqual(
         notes.filter((note) => note.done === true),
         [notes.at(-1)],
       );
     }),
-    check('it is whole at its stop reason, which may be its end', () => {
+    check('the stream is complete at its stop reason, which may be its end', () => {
       const tracker = new FinishTracker(stream.choices ?? 1);
       const wholeAt = notes.findIndex((note) => tracker.note(note));
       assert(wholeAt >= 0, 'no end');
@@ -161,7 +161,7 @@ function wholeStreamChecks(
       assert(!notes.slice(wholeAt + 1).some((note) => note.content === true), 'content after the stop reason');
       assert.deepEqual(usageTold(notes.slice(0, wholeAt === notes.length - 1 ? undefined : -1)), usageTold(notes));
     }),
-    check('the final usage comes last, where the note says, and takes the cost', () => {
+    check('the final usage comes last, at the noted place, and the cost can be added to it', () => {
       const finals = notes.flatMap((note, at) => (note.finalUsage === true ? [at] : []));
       const isReported = stream.usage.output !== undefined;
       assert.equal(finals.length > 0, isReported);
@@ -186,7 +186,7 @@ function errorCheck(
   stream: RecordedStream,
   notes: readonly EventNote[],
 ): ConformanceCheck {
-  return check('the error is told, and judged', () => {
+  return check('the error is reported with its verdict', () => {
     const { error } = notes.at(-1) ?? {};
     assert(error, 'the last event is no error');
     assert.equal(adapter.judge({ protocol, status: 200, headers: {}, body: error.body }), stream.verdict);
@@ -201,7 +201,7 @@ function bodyChecks({ adapter, protocol, usageAt }: Subject, recorded: RecordedB
   const body: unknown = JSON.parse(bytes.toString());
   const checks: ConformanceCheck[] = [
     {
-      name: `answer ${name}: usage, content and price as expected`,
+      name: `answer ${name}: usage, content and price are as expected`,
       run: () => {
         const read = adapter.readBody(body);
         assert.deepEqual(countsIn(read.usage), usage);
@@ -210,7 +210,7 @@ function bodyChecks({ adapter, protocol, usageAt }: Subject, recorded: RecordedB
       },
     },
     {
-      name: `answer ${name}: counts that are no counts are unknown, never 0`,
+      name: `answer ${name}: invalid counts are unknown, never 0`,
       run: () => {
         assert.deepEqual(countsIn(adapter.readBody(changedAt(body, usageAt, () => undefined)).usage), {});
         for (const nonsense of [-1, 1.5, 1e308, '7', null, {}, []]) {
@@ -224,7 +224,7 @@ function bodyChecks({ adapter, protocol, usageAt }: Subject, recorded: RecordedB
   return [
     ...checks,
     {
-      name: `answer ${name}: the error is told, and judged`,
+      name: `answer ${name}: the error is reported with its verdict`,
       run: () => {
         const { error } = adapter.readBody(body);
         assert(error, 'readBody tells of no error');
@@ -237,7 +237,7 @@ function bodyChecks({ adapter, protocol, usageAt }: Subject, recorded: RecordedB
 function failureCheck({ adapter, protocol }: Subject, { status, body, verdict }: RecordedFailure): ConformanceCheck {
   const shown = JSON.stringify(body)?.slice(0, 80) ?? '';
   return {
-    name: `failure ${status} ${shown}: ${verdict}`,
+    name: `failure ${status} ${shown}: the verdict is ${verdict}`,
     run: () => {
       const failure: UpstreamFailure = { protocol, status, headers: {}, body };
       assert.equal(adapter.judge(failure), verdict);
@@ -248,14 +248,14 @@ function failureCheck({ adapter, protocol }: Subject, { status, body, verdict }:
 function eventChecks({ adapter, protocol }: Subject): ConformanceCheck[] {
   return [
     {
-      name: 'comments and unknown events are nothing',
+      name: 'comments and unknown events give an empty note',
       run: () => {
         assert.deepEqual(adapter.readEvent({ name: undefined, data: undefined }), {});
         assert.deepEqual(adapter.readEvent({ name: 'later', data: '{"type":"later"}' }), {});
       },
     },
     {
-      name: 'answers and failures of any shape are read without a throw',
+      name: 'reading never throws, whatever the shape of an answer or failure',
       run: () => {
         for (const body of [
           undefined,
@@ -275,11 +275,11 @@ function eventChecks({ adapter, protocol }: Subject): ConformanceCheck[] {
       },
     },
     ...[401, 402, 403, 404, 408, 409, 425, 429, 500, 502, 503, 504, 529].map((status) => ({
-      name: `failure ${status} without a word: next`,
+      name: `failure ${status} without a body: the verdict is next`,
       run: () => assert.equal(adapter.judge({ protocol, status, headers: {}, body: undefined }), 'next'),
     })),
     ...[400, 405, 410, 413, 415, 422, 451].map((status) => ({
-      name: `failure ${status} without a word: relay`,
+      name: `failure ${status} without a body: the verdict is relay`,
       run: () => assert.equal(adapter.judge({ protocol, status, headers: {}, body: undefined }), 'relay'),
     })),
   ];
@@ -304,7 +304,7 @@ function requestChecks({ adapter, protocol, settings, modelIn }: Subject): Confo
   };
   return [
     {
-      name: 'request: the model is named in body or path, priority stays here, every other byte is kept',
+      name: 'request: the model is in the body or the path, priority is removed, every other byte is kept',
       run: () => {
         const before = { chunks: [Buffer.from(SAMPLE)], byteLength: Buffer.byteLength(SAMPLE), members };
         const { edits, path } = adapter.request(call, settings);
@@ -322,7 +322,7 @@ function requestChecks({ adapter, protocol, settings, modelIn }: Subject): Confo
       },
     },
     {
-      name: 'request: path and query below the base, the credential only where it is asked for',
+      name: 'request: path and query are below the base, and the credential is only where the protocol expects it',
       run: () => {
         const { path, headers } = adapter.request(call, settings);
         assert(path.startsWith('/') && !path.startsWith('//'));
@@ -337,7 +337,7 @@ function requestChecks({ adapter, protocol, settings, modelIn }: Subject): Confo
   ];
 }
 
-/** Distinct prices, so that a count in the wrong place shows in the cost. */
+/** Prices that all differ, so that a count in the wrong place changes the cost. */
 const PRICE = plainPrice({
   input: 300_000_000n,
   output: 1_500_000_000n,
@@ -376,7 +376,7 @@ function bytesOf(notes: readonly EventNote[]): number {
   return notes.reduce((sum, note) => sum + (note.contentBytes ?? 0), 0);
 }
 
-/** The same value with what is at a path changed; as it is where nothing is there. */
+/** Returns the value with the part at a path changed, or unchanged if the path does not exist. */
 function changedAt(value: unknown, path: readonly string[], change: (old: unknown) => unknown): unknown {
   const [name, ...rest] = path;
   if (name === undefined) return change(value);
@@ -385,7 +385,7 @@ function changedAt(value: unknown, path: readonly string[], change: (old: unknow
   return { ...members, [name]: changedAt(members[name], rest, change) };
 }
 
-/** The same value with every number in it replaced. */
+/** Returns the value with every number replaced. */
 function spoilNumbers(value: unknown, by: unknown): unknown {
   if (typeof value === 'number') return by;
   if (Array.isArray(value)) return value.map((each) => spoilNumbers(each, by));

@@ -53,14 +53,14 @@ describe('the conformance suite for adapters', () => {
   it('takes usage at any place of an answer', () => {
     expect(failing({ adapter: elsewhere, bodies: answers, usageAt: ['meta', 'tokens'] })).to.deep.equal([]);
     const missed = failing({ adapter: elsewhere, bodies: answers });
-    expect(missed).to.include('answer text.json: counts that are no counts are unknown, never 0');
+    expect(missed).to.include('answer text.json: invalid counts are unknown, never 0');
   });
 
   it('takes a model in the path, a query of its own, and no model at all', () => {
     expect(failing({ adapter: inPath, modelIn: 'path' })).to.deep.equal([]);
     expect(failing({ adapter: inPath, modelIn: 'nowhere' })).to.deep.equal([]);
     expect(failing({ adapter: inPath })).to.deep.equal([
-      'request: the model is named in body or path, priority stays here, every other byte is kept',
+      'request: the model is in the body or the path, priority is removed, every other byte is kept',
     ]);
   });
 
@@ -73,15 +73,15 @@ describe('the conformance suite for adapters', () => {
       },
     };
     expect(failing({ adapter, streams: SAMPLES.streams }))
-      .to.include('stream custom-tool-call.sse: is read')
-      .and.not.include('stream text.sse: is read');
+      .to.include('stream custom-tool-call.sse: the adapter reads it without an error')
+      .and.not.include('stream text.sse: the adapter reads it without an error');
   });
 
   it('asks what an error with a status of success is told as', () => {
     const bytes = Buffer.from('{"error":{"code":"overloaded"}}');
     const body = { name: 'overloaded.json', bytes, usage: {}, contentBytes: 0 } as const;
     expect(failing({ bodies: [{ ...body, verdict: 'next' }] })).to.deep.equal([]);
-    const judged = ['answer overloaded.json: the error is told, and judged'];
+    const judged = ['answer overloaded.json: the error is reported with its verdict'];
     expect(failing({ bodies: [{ ...body, verdict: 'relay' }] })).to.deep.equal(judged);
     const silent = { ...chat, readBody: () => ({ usage: { passes: [] }, contentBytes: 0 }) };
     expect(failing({ adapter: silent, bodies: [{ ...body, verdict: 'next' }] })).to.deep.equal(judged);
@@ -128,7 +128,7 @@ describe('the conformance suite for dialects', () => {
     expect(told(gemini)).to.deep.equal([]);
     expect(told(silent)).to.deep.equal(
       ['messages', 'chat', 'responses'].map(
-        (protocol) => `stream text: an error behind content is told to clients of ${protocol}`,
+        (protocol) => `stream text: an error after content reaches clients of ${protocol}`,
       ),
     );
   });
