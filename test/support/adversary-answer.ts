@@ -42,7 +42,7 @@ function chat(body: Body, bill: Bill, isStream: boolean): Script {
   });
 }
 
-/** It says of each search when it begins and when it is done, as the vendor does. */
+/** Makes the answer of Responses. It reports the begin and the end of each search, as the vendor does. */
 function responses(body: Body, bill: Bill, isStream: boolean): Script {
   const said = { ...saidIn(body, bill), id: `resp_${body['user']}`, searches: bill.searches };
   const tier = tierOf(bill);
@@ -65,7 +65,7 @@ function choicesOf(n: number): readonly object[] {
   return Array.from({ length: n }, (_, index) => ({ index, message, finish_reason: 'stop' }));
 }
 
-/** The same event for each choice; the one of the usage and the last have none. */
+/** Repeats the event for each choice, except for the one with the usage and the last. */
 function forEachChoice(event: string, n: number): readonly string[] {
   if (!event.includes('"choices":[{')) return [event];
   return Array.from({ length: n }, (_, index) => event.replace('"index":0', `"index":${index}`));

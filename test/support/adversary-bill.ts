@@ -19,32 +19,32 @@ import {
 } from './adversary';
 import type { Random } from './random';
 
-/** The most that a truthful vendor may report, in its own words, and what it charges for that. */
+/** The most that a truthful vendor may report, in its own terms, and its charge for that. */
 export interface Bill {
   readonly usage: Body;
   readonly tier: string | undefined;
-  /** How often it has searched. */
+  /** The number of searches. */
   readonly searches: number;
   /** In units of 1e-8 USD, rounded up once. */
   readonly costE8: bigint;
 }
 
-/** One run of the model. Its input is of one meter. */
+/** One run of the model. Its input counts by one meter. */
 interface Run {
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly meter: Meter;
 }
 
-/** Runs as a vendor reports them: the turns of a loop together. */
+/** The counts as a vendor reports them: the turns of a loop are added up. */
 type Reported = Readonly<Record<Meter, number>>;
 
-/** A vendor that is told no limit of its searches goes on for so long. */
+/** The number of searches that a vendor makes without a limit. */
 const UNLIMITED_SEARCHES = 50;
-/** Messages' vendor pauses an answer after ten runs. */
+/** The vendor of Messages pauses an answer after ten runs. */
 const MOST_FURTHER_RUNS = 9;
 
-/** What the vendor charges for a request as it came to it. Written from the vendors' documents, without the gateway's code. */
+/** Returns the vendor's charge for a request as it arrived. It follows the vendors' documents, without the gateway's code. */
 export function billOf({ protocol, path, body }: Ordeal, random: Random): Bill {
   const asked = body['service_tier'] as string | undefined;
   const tier = asked ?? (body['model'] === 'moody' ? 'priority' : undefined);
@@ -61,7 +61,7 @@ export function billOf({ protocol, path, body }: Ordeal, random: Random): Bill {
     ...Array.from({ length: further }, () => run(CONTEXT, 0)),
   ];
   const compaction = body['context_management'] === undefined ? [] : [run(CONTEXT, MAX_OUTPUT)];
-  // Responses has one report for everything.
+  // Responses has one report for all runs.
   const reported = protocol === 'messages' ? [loop, compaction] : [[...loop, ...compaction]];
   const passes = reported.filter((runs) => runs.length > 0).map(together);
   const exact = passes.reduce((sum, pass) => sum + costOf(pass, body, tier), BigInt(searches) * usdE14(SEARCH_PRICE));
@@ -88,7 +88,7 @@ function together(runs: readonly Run[]): Reported {
 const inputOf = ({ input, cacheRead, cacheWrite, cacheWrite1h }: Reported) =>
   input + cacheRead + cacheWrite + cacheWrite1h;
 
-/** In 1e-14 USD. */
+/** Returns the cost in 1e-14 USD. */
 function costOf(pass: Reported, body: Body, tier: string | undefined): bigint {
   const rates = inputOf(pass) > ABOVE_TOKENS && !LEVEL_NAMES.includes(body['model']) ? RATES_ABOVE : RATES;
   const factor = tier === undefined ? 1 : (TIERS[tier] ?? 1);
@@ -103,7 +103,10 @@ function usdE14(usd: number): bigint {
   return BigInt(Math.round(usd * 1e8)) * 1_000_000n;
 }
 
-/** Messages' vendor keeps what it is told to, and what it fetches as it likes; the other what it likes for some minutes. */
+/**
+ * Lists the meters that the input may count by. The vendor of Messages caches what the request marks, and fetched content as it likes. The other
+ * vendor caches what it likes for some minutes.
+ */
 function metersOf(protocol: Protocol, body: Body): readonly Meter[] {
   if (protocol === 'embeddings') return ['input'];
   if (protocol !== 'messages') return ['input', 'cacheRead', 'cacheWrite'];
@@ -153,7 +156,7 @@ const USAGE: Readonly<Record<Protocol, (passes: readonly Reported[], tier: strin
       input_tokens: all,
       input_tokens_details: { cached_tokens: cacheRead, cache_write_tokens: cacheWrite },
       output_tokens: output,
-      // All of it was thought, and none of it is shown.
+      // The whole output is hidden reasoning.
       output_tokens_details: { reasoning_tokens: output },
       total_tokens: all + output,
     };
@@ -163,7 +166,7 @@ const USAGE: Readonly<Record<Protocol, (passes: readonly Reported[], tier: strin
 
 type Counter = (text: string) => number;
 
-/** Vendors differ in their tokenizers: this one uses either. */
+/** Returns one of the two tokenizers, because vendors differ. */
 function counterOf(random: Random): Counter {
   const count = random.pick([countCl100k, countO200k]);
   return (text) => Math.floor(count(text, { disallowedSpecial: new Set() }) * FACTOR);
@@ -195,7 +198,7 @@ function inputTokens(protocol: Protocol, body: Body, random: Random): number {
   return Math.min(CONTEXT, sumOf(read));
 }
 
-/** Each input may be as long as the context window. */
+/** Counts the inputs. Each may be as long as the context window. */
 function embeddedTokens(body: Body, tokens: Counter): number {
   const inputs = [body['input']].flat(2) as readonly (string | number)[];
   if (body['strange_member'] !== undefined) return CONTEXT * inputsIn(body['input']);
@@ -206,7 +209,7 @@ function inputsIn(input: unknown): number {
   return Array.isArray(input) && typeof input[0] !== 'number' ? input.length : 1;
 }
 
-/** Reasoning is within the limit. A compaction is as long as its vendor likes. */
+/** Draws the output tokens. Reasoning counts towards the limit. A compaction has any length. */
 function outputTokens(protocol: Protocol, path: string, body: Body, random: Random): number {
   if (protocol === 'embeddings') return 0;
   if (path.endsWith('/compact')) return MAX_OUTPUT;
@@ -217,7 +220,7 @@ function outputTokens(protocol: Protocol, path: string, body: Body, random: Rand
   return (Math.min(limit, MAX_OUTPUT) + predicted) * Number(body['n'] ?? 1);
 }
 
-/** What is fetched or unpacked may fill the context. */
+/** Counts a part. Fetched or unpacked content may fill the context. */
 function tokensOfPart(part: Part): number {
   const source = (part['source'] ?? {}) as { readonly type?: string };
   const image = part['image_url'] as string | { readonly url: string } | undefined;

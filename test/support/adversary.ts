@@ -1,7 +1,7 @@
 import { PROTOCOLS, type Protocol } from '../../core/catalog/protocols';
 import type { Random } from './random';
 
-/** What a vendor publishes of a model, and how its gateway is configured. Amounts are USD per million tokens. */
+/** A model as the vendor publishes it and as the gateway is configured. Amounts are USD per million tokens. */
 export const CONTEXT = 20_000;
 export const MAX_OUTPUT = 4_000;
 export const IMAGE_TOKENS = 1_600;
@@ -15,7 +15,7 @@ export type Rates = Readonly<Record<Meter, number>>;
 export const RATES: Rates = { input: 3, cacheRead: 0.3, cacheWrite: 3.75, cacheWrite1h: 6, output: 15 };
 export const RATES_ABOVE: Rates = { input: 6, cacheRead: 0.6, cacheWrite: 7.5, cacheWrite1h: 12, output: 22.5 };
 export const TIERS: Readonly<Record<string, number>> = { priority: 2, flex: 0.5 };
-/** USD for each. */
+/** The price of one search in USD. */
 export const SEARCH_PRICE = 0.01;
 
 const MODEL_SETTINGS = {
@@ -34,10 +34,10 @@ const MODEL_SETTINGS = {
 
 const { above: _, ...LEVEL_PRICE } = MODEL_SETTINGS.price;
 
-/** Without a threshold the dearest price is the one that is charged: only the count of tokens can be too small. */
+/** Settings of models without a threshold. The hold already has the dearest price, so that only the token count can be too small. */
 const LEVEL_SETTINGS = { ...MODEL_SETTINGS, price: LEVEL_PRICE };
 
-/** The models that answer: `moody` does so with the tier `priority` although nobody asked. */
+/** The tier of each model's answers. `moody` answers with the tier `priority` although the request does not ask for it. */
 const ANSWERING = {
   plain: MODEL_SETTINGS,
   moody: { ...MODEL_SETTINGS, mayAnswerWith: { tiers: ['priority'] } },
@@ -84,7 +84,7 @@ const oneIn = (random: Random, many: number) => random.below(many) === 0;
 
 type Conversing = Exclude<Protocol, 'embeddings'>;
 
-/** A call of somebody who tries everything that the gateway forwards. `id` is what the vendor knows it by. */
+/** Draws a call of a client that tries everything that the gateway forwards. The vendor identifies the call by `id`. */
 export function ordeal(random: Random, id: string): Ordeal {
   const protocol = random.pick(['messages', 'chat', 'responses', 'responses', 'embeddings'] as const);
   const { path } = PROTOCOLS[protocol];
@@ -120,7 +120,7 @@ function conversation(random: Random, protocol: Conversing): readonly object[] {
   ];
 }
 
-/** What a Responses client sends back of a tool that runs beside it. */
+/** Makes the members that a Responses client returns for a tool that it runs. */
 function toolTurn(random: Random): readonly object[] {
   return [
     { type: 'function_call', call_id: 'call_1', name: 'look', arguments: JSON.stringify({ at: textOf(random) }) },
@@ -168,7 +168,7 @@ function compactBody(random: Random, id: string): Body {
   };
 }
 
-/** Texts, or tokens by their numbers. */
+/** Draws texts, or tokens by their numbers. */
 function embeddingsBody(random: Random, id: string): Body {
   const text = () => textOf(random) || 'a';
   const tokens = () => Array.from({ length: 1 + random.below(50) }, () => random.below(100_000));
@@ -201,14 +201,14 @@ function toolOf(random: Random, protocol: Conversing): object {
   return { type: 'function', function: { ...described, parameters: schema } };
 }
 
-/** A search that runs at the vendor, with a limit or without. */
+/** Draws a search that runs at the vendor, with or without a limit. */
 function searchOf(random: Random, protocol: Conversing): object {
   if (protocol === 'responses') return { type: random.pick(['web_search', 'web_search_preview']) };
   const limit = oneIn(random, 2) && { max_uses: random.below(12) };
   return { type: 'web_search_20250305', name: 'web_search', ...limit };
 }
 
-/** Whether a call offers a search and leaves it to the gateway how often it may be used. */
+/** Returns whether a call offers a search without a limit of uses. */
 export function offersSearch({ body }: Ordeal): boolean {
   const tools = (body['tools'] ?? []) as readonly { readonly type?: string; readonly max_uses?: number }[];
   const search = tools.find(({ type }) => type?.startsWith('web_search'));

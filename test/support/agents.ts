@@ -5,12 +5,12 @@ import { dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type Extent, installOwnPackage } from './own-packages';
 
-/** The package of its own that names the agents and SDKs, with their versions. */
+/** The separate package that lists the agents and SDKs with their versions. */
 const AGENTS = resolve(__dirname, '../agents');
-/** Where npm puts them. */
+/** The folder into which npm installs them. */
 export const AGENT_PACKAGES = join(AGENTS, 'node_modules');
 
-/** Installs what the tests need, which is Claude Code, or all agents and SDKs, where they are missing or of other versions. */
+/** Installs the agents if they are missing or have other versions: Claude Code, which the tests need, or all agents and SDKs. */
 export function installAgents(progress?: (line: string) => void, extent?: Extent): Promise<void> {
   return installOwnPackage('agents', progress, extent);
 }
@@ -19,20 +19,20 @@ export interface ProgramTask {
   readonly program: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Files below its home: path and content. It works in the folder `project`. */
+  /** Files below the home, by path. The program runs in the folder `project`. */
   readonly files?: Readonly<Record<string, string | Buffer>>;
-  /** A file below its home that it leaves. */
+  /** A file below the home that the program writes. */
   readonly leaves?: string | undefined;
-  /** It is killed when it runs for longer. */
+  /** The time after which the program is killed. */
   readonly withinMs?: number;
 }
 
 export interface ProgramEnd {
-  /** Null when it was killed. */
+  /** Null if it was killed. */
   readonly code: number | null;
   readonly output: string;
   readonly lines: readonly string[];
-  /** The text of the file it left. */
+  /** The text of the file that the program wrote. */
   readonly left?: string | undefined;
 }
 
@@ -65,11 +65,11 @@ export async function runInEmptyHome({
   }
 }
 
-/** A port that refuses is the programs' proxy for all addresses but loopback. */
+/** The proxy for all addresses but loopback: a port that refuses connections. */
 const REFUSING = 'http://127.0.0.1:9';
 const LOOPBACK_ONLY = { HTTP_PROXY: REFUSING, HTTPS_PROXY: REFUSING, NO_PROXY: '127.0.0.1' };
 
-/** No telemetry and no updates. */
+/** Switches telemetry and updates off. */
 export const CLAUDE_CODE_QUIET = {
   CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
   DISABLE_AUTOUPDATER: '1',
@@ -77,7 +77,7 @@ export const CLAUDE_CODE_QUIET = {
   DISABLE_TELEMETRY: '1',
 };
 
-/** What Claude Code reports at its end (`--output-format json`), as far as tests read it. */
+/** The members of Claude Code's final report (`--output-format json`) that tests read. */
 export interface AgentReport {
   readonly subtype: string;
   readonly is_error: boolean;
@@ -87,13 +87,13 @@ export interface AgentReport {
 }
 
 export interface AgentTask {
-  /** Where the agent sends its calls: the gateway, perhaps with a strategy's prefix. */
+  /** The address for the agent's calls: the gateway, optionally with a strategy's prefix. */
   readonly baseUrl: string;
   readonly prompt: string;
   /** The agent's credentials and model, by the names of its own environment variables. */
   readonly env: Readonly<Record<string, string>>;
   readonly args?: readonly string[];
-  /** Files in the folder it works in: name and text. */
+  /** Files in the working folder, by name. */
   readonly files?: Readonly<Record<string, string>>;
 }
 
@@ -110,7 +110,7 @@ export async function runClaudeCode({ baseUrl, prompt, env, args = [], files = {
   return JSON.parse(report) as AgentReport;
 }
 
-/** The path of a file in the package that npm installed for this machine, whose name is that of the agent and the machine. */
+/** Returns the path of a file in the package that npm installed for this platform. */
 export function platformProgram(name: string, path: string): string {
   return join(AGENT_PACKAGES, `${name}-${process.platform}-${process.arch}`, path);
 }
@@ -124,7 +124,7 @@ interface RunOptions {
 /** Runs a program to its end and returns what it printed. A program that hangs ends with the process that started it. */
 function run(program: string, args: readonly string[], { cwd, env, withinMs }: RunOptions) {
   return new Promise<ProgramEnd>((done, failed) => {
-    // In a group of its own, so that what it has started ends with it.
+    // Uses a process group, so that its child processes end with it.
     const child = spawn(program, args, {
       cwd,
       env,
@@ -154,6 +154,6 @@ function killGroup(pid: number): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // All of it has ended.
+    // The whole group has already ended.
   }
 }

@@ -10,7 +10,7 @@ export interface AwsKeys {
 const PATTERN =
   /^AWS4-HMAC-SHA256 Credential=([^/]+)\/(\d{8})\/([^/]+)\/([^/]+)\/aws4_request, SignedHeaders=([^,]+), Signature=([0-9a-f]{64})$/;
 
-/** Why Amazon would refuse a request; undefined when its signature is good. Written after Amazon's document of Signature Version 4. */
+/** Returns why Amazon would refuse a request; undefined if its signature is valid. It follows Amazon's document of Signature Version 4. */
 export function wrongSignature(call: RecordedCall, { id, secret, token }: AwsKeys, region: string): string | undefined {
   const { headers } = call;
   const [, shownId, day = '', shownRegion, service = '', signed = '', signature] =

@@ -2,13 +2,13 @@ import type { Configured } from './gateway';
 
 export interface BrokenConfiguration {
   readonly what: string;
-  /** Breaks a sound configuration with an upstream `acme`; text stands for the whole file. */
+  /** Breaks a valid configuration with an upstream `acme`. A returned text replaces the whole file. */
   readonly breaks: (config: Configured) => string | void;
-  /** What is said of it: file, line, column and reason. */
+  /** Matches the error: file, line, column and reason. */
   readonly says: RegExp;
 }
 
-/** Twelve ways to write gateway.config.yml wrongly: refused at the start, and by a reload. */
+/** Twelve invalid versions of gateway.config.yml, which the start and a reload must refuse. */
 export const BROKEN_CONFIGURATIONS: readonly BrokenConfiguration[] = [
   {
     what: 'no YAML',

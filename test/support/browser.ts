@@ -1,7 +1,7 @@
 import { type Browser, chromium } from 'playwright-core';
 import { findProgram } from './programs';
 
-/** A real Chromium without a window, with an empty profile of its own, that asks nobody but the pages it is sent to. */
+/** Starts a real, headless Chromium with an empty profile that makes no requests but those of its pages. */
 export function startBrowser(): Promise<Browser> {
   return chromium.launch({
     executablePath: findProgram('chromium'),

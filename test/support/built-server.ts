@@ -8,7 +8,7 @@ const RECORDINGS = 'conformance/recordings/';
 
 const PROJECT = resolve(__dirname, '../..');
 
-/** Builds the program that operators start as `npm run build` does, without the pages, and only what has changed. */
+/** Builds the server like `npm run build`, without the pages, and compiles only changed files. */
 export async function buildServer(report: (line: string) => void = () => {}): Promise<string> {
   const compiler = join(PROJECT, 'node_modules/typescript/bin/tsc');
   await removeStale();
@@ -18,13 +18,13 @@ export async function buildServer(report: (line: string) => void = () => {}): Pr
   return join(PROJECT, 'dist/server.js');
 }
 
-/** Redis' scripts stand beside the compiled modules that read them. */
+/** Copies the Redis scripts beside the compiled modules that read them. */
 async function copyScripts(folder: string): Promise<void> {
   const scripts = (await readdir(join(PROJECT, folder))).filter((name) => name.endsWith('.lua'));
   await Promise.all(scripts.map((name) => cp(join(PROJECT, folder, name), join(PROJECT, 'dist', folder, name))));
 }
 
-/** The samples of the conformance suite, one folder for each protocol. */
+/** Copies the samples of the conformance suite, one folder for each protocol. */
 async function copyRecordings(): Promise<void> {
   const copies = Object.keys(PROTOCOLS).map((protocol) =>
     cp(join(PROJECT, 'test/fixtures', protocol), join(PROJECT, 'dist', RECORDINGS, protocol), { recursive: true }),
@@ -32,14 +32,14 @@ async function copyRecordings(): Promise<void> {
   await Promise.all(copies);
 }
 
-/** Removes what was compiled from files that are gone: a folder that took the place of a file would not be found beside it. */
+/** Removes compiled files whose source is gone, because a folder could not replace a file of the same name. */
 async function removeStale(): Promise<void> {
   const dist = join(PROJECT, 'dist');
   if (!existsSync(dist)) return;
   for (const entry of await readdir(dist, { recursive: true, withFileTypes: true })) {
     const path = relative(dist, join(entry.parentPath, entry.name));
     const source = path.replace(/(\.js(\.map)?|\.d\.ts)$/, '.ts');
-    // Pages are built by themselves, and recordings are copied.
+    // Keeps pages and recordings, which have no TypeScript source.
     if (
       source === path ||
       path.startsWith('console/') ||

@@ -1,14 +1,14 @@
-/** How many bytes the captured body has. */
+/** The length of the captured body in bytes. */
 const BODY_BYTES = 47_552;
 const TOOLS = 12;
-/** The tools whose descriptions were measured; the others share what is left of the body. */
+/** The lengths of the measured tool descriptions. The other tools share the rest of the body. */
 const DESCRIPTIONS = [3_225, 2_110, 360];
 
 const EPHEMERAL = { cache_control: { type: 'ephemeral' } };
 
 export const CAPTURED_PATH = '/v1/messages?beta=true';
 
-/** What decides about the answer; credentials and what names the client's machine are left out. */
+/** The headers that affect the answer, without credentials and machine names. */
 export const CAPTURED_HEADERS = {
   'anthropic-version': '2023-06-01',
   'anthropic-beta': [
@@ -27,7 +27,7 @@ export const CAPTURED_HEADERS = {
   'x-stainless-timeout': '600',
 };
 
-/** Returns the first turn of Claude Code 2.1.330 as it was captured: members and lengths are the client's, prose stands for the texts. */
+/** Returns the first request of Claude Code 2.1.330 with the captured members and lengths, and prose instead of the texts. */
 export function capturedRequest(model: string): Record<string, unknown> {
   const bytes = (body: object) => Buffer.byteLength(JSON.stringify(body));
   const others = TOOLS - DESCRIPTIONS.length;

@@ -4,7 +4,7 @@ import { type Price, plainPrice, type RateCard, type Rates, roughPrice } from '.
 import type { Protocol, UpstreamAdapter } from '../../core/catalog/upstream';
 import { UNKNOWN_USAGE } from '../../core/catalog/usage';
 
-/** Adapters, upstreams, models and prices as plain values, for tests of what is pure. */
+/** Makes adapters, upstreams, models and prices as plain values, for tests of pure functions. */
 export function sampleAdapter(name: string, protocols: readonly Protocol[]): UpstreamAdapter {
   return {
     contract: 'upstream/2',
@@ -72,7 +72,7 @@ export function sampleUpstream(name: string, models: readonly ModelEntry[], rest
   };
 }
 
-/** One candidate: an upstream with one model. */
+/** Makes one candidate: an upstream with one model. */
 export function sampleCandidate(
   name: string,
   { model = {}, upstream = {} }: { model?: Partial<ModelEntry>; upstream?: Partial<Upstream> } = {},

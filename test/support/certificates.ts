@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { findProgram } from './programs';
 
 export interface TestAuthority {
-  /** Its certificate in PEM, which clients trust. */
+  /** The authority's certificate in PEM, which clients trust. */
   readonly ca: string;
   /** Writes a key and a certificate for hosts and addresses, both as `name.pem` and `name.key` in the folder. Returns their paths. */
   issue(name: string, hosts: readonly string[]): Promise<{ readonly key: string; readonly cert: string }>;
@@ -15,7 +15,7 @@ const run = promisify(execFile);
 
 const KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
 
-/** An authority of our own in a folder, made with openssl. */
+/** Makes a test authority in a folder with openssl. */
 export async function newAuthority(folder: string): Promise<TestAuthority> {
   const openssl = (...args: readonly string[]) => run(findProgram('openssl'), args, { cwd: folder });
   const self = ['-subj', '/CN=authority of the tests', '-addext', 'keyUsage=critical,keyCertSign'];
@@ -42,7 +42,7 @@ export async function newAuthority(folder: string): Promise<TestAuthority> {
   };
 }
 
-/** Writes a file at once, as tools that renew certificates do. */
+/** Replaces a file atomically, as tools that renew certificates do. */
 export async function replaceFile(path: string, text: string | Buffer): Promise<void> {
   await writeFile(`${path}.new`, text);
   await rename(`${path}.new`, path);

@@ -5,10 +5,10 @@ import { promisify } from 'node:util';
 import type { Operation } from './documents';
 import { PROJECT } from './sources';
 
-/** The package of its own that has the generators and the linters. */
+/** The separate package with the generators and the linters. */
 export const CLIENTS = join(PROJECT, 'test/clients');
 
-/** One call of an operation. A text that begins with `$` is a value that an earlier answer taught, such as `$sandboxId`. */
+/** One call of an operation. A text that begins with `$` stands for a value from an earlier answer, such as `$sandboxId`. */
 export interface Step {
   readonly path?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string | number | boolean>>;
@@ -17,20 +17,20 @@ export interface Step {
   readonly body?: unknown;
   /** A body of bytes. */
   readonly bytes?: string;
-  /** Reads the answer as text: it is CSV, bytes or events. */
+  /** Reads the answer as text: CSV, bytes or events. */
   readonly asText?: true;
-  /** What later calls need of the answer: a name, and the members that lead to it. */
+  /** Values of the answer for later calls: a name, and the path of members. */
   readonly learn?: Readonly<Record<string, string>>;
 }
 
-/** A program that makes a client from a document, and how a developer uses that client. */
+/** A generator of clients from an OpenAPI document, and how a developer uses its client. */
 export interface ClientMaker {
   readonly name: string;
   readonly program: string;
   readonly arguments: (input: string, output: string) => readonly string[];
-  /** What a caller's file begins with; `known` has `url` and `key`. */
+  /** Returns the first lines of a calling file; `known` has `url` and `key`. */
   readonly opening: (listener: string) => string;
-  /** An expression that resolves to `{ status, data }`. */
+  /** Returns an expression that resolves to `{ status, data }`. */
   readonly call: (operation: Operation, step: Step) => string;
 }
 
@@ -100,7 +100,7 @@ const orval: ClientMaker = {
 
 export const CLIENT_MAKERS: readonly ClientMaker[] = [openapiTypescript, heyApi, orval];
 
-/** Orval's functions take the body and the query as two arguments; what is required comes first. */
+/** Returns the arguments of an Orval function: body and query are separate, and required ones come first. */
 function argumentsOf({ requestBody, parameters }: Operation['operation'], step: Step): readonly string[] {
   const inQuery = (parameters as { in: string; required?: boolean }[]).filter((each) => each.in === 'query');
   const body = step.bytes === undefined ? literal(step.body) : `new Blob([${literal(step.bytes)}])`;
@@ -114,12 +114,12 @@ function argumentsOf({ requestBody, parameters }: Operation['operation'], step: 
     .map(({ text }) => text);
 }
 
-/** A value as a developer writes it, with what earlier answers taught. */
+/** Writes a value as source code, with the values of earlier answers. */
 function literal(value: unknown): string {
   return (JSON.stringify(value) ?? 'undefined').replaceAll(/"\$(\w+)"/g, `(known['$1'] ?? '')`);
 }
 
-/** What a caller's file printed of one call. */
+/** What a calling file printed about one call. */
 export interface Told {
   readonly operationId: string;
   readonly status: number;
@@ -127,8 +127,7 @@ export interface Told {
 }
 
 /**
- * A file that calls what a maker made: each step after the other, with their answers as JSON at the end. What is in `uncalled` is
- * compiled with the rest and not called.
+ * Writes a file that runs each step with the generated client and prints all answers as JSON. Operations in `uncalled` are compiled but not called.
  */
 export function callerFile(
   maker: ClientMaker,
@@ -160,7 +159,7 @@ export function callerFile(
   `;
 }
 
-/** The compiler options of a developer who is strict. */
+/** The compiler options of a strict developer. */
 export const STRICT_COMPILER = {
   strict: true,
   noUncheckedIndexedAccess: true,
@@ -184,7 +183,7 @@ export function typeCheck(folder: string) {
   return runNode([join(manifest, '../bin/tsc'), '-p', folder], folder);
 }
 
-/** Runs a TypeScript file and returns what it told. */
+/** Runs a TypeScript file and returns what it printed. */
 export async function runCaller(file: string, known: Readonly<Record<string, string>>): Promise<readonly Told[]> {
   const { code, output } = await runNode(
     ['--import', createRequire(__filename).resolve('tsx'), file, JSON.stringify(known)],
@@ -194,10 +193,10 @@ export async function runCaller(file: string, known: Readonly<Record<string, str
   return JSON.parse(output) as readonly Told[];
 }
 
-/** No telemetry, and no look for newer versions. */
+/** Switches telemetry and version checks off. */
 const QUIET = { REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true', CI: 'true' };
 
-/** Not synchronously: the upstream answers in this process. */
+/** Runs Node asynchronously, because the upstream answers in this process. */
 async function runNode(args: readonly string[], cwd: string): Promise<{ code: number; output: string }> {
   const options = { cwd, env: { ...process.env, ...QUIET }, timeout: 100_000, maxBuffer: 64 * 1_048_576 };
   try {

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { until } from './until';
 
-/** A span as a collector was sent it, its attributes by name. */
+/** A span as the collector receives it, with its attributes by name. */
 export interface CollectedSpan {
   readonly traceId: string;
   readonly spanId: string;
@@ -21,10 +21,10 @@ export interface CollectedSpan {
 /** Takes spans over OTLP/HTTP in JSON, as a collector does. */
 export class TestCollector {
   readonly spans: CollectedSpan[] = [];
-  /** Every body as it came, and the headers of the last one. */
+  /** Every body as it arrived, and the headers of the last request. */
   readonly bodies: Buffer[] = [];
   headers: IncomingHttpHeaders = {};
-  /** What it answers; `silent`: nothing. */
+  /** The status that it answers; `silent` means no answer. */
   answers: number | 'silent' = 200;
   readonly #server: Server;
 
@@ -55,7 +55,7 @@ export class TestCollector {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** All spans of a trace, once so many are there. */
+  /** Returns all spans of a trace, once this many have arrived. */
   trace(count: number, isOne: (span: CollectedSpan) => boolean): Promise<readonly CollectedSpan[]> {
     return until(`a trace of ${count} spans`, () => {
       const traceId = this.spans.find(isOne)?.traceId;

@@ -1,12 +1,12 @@
 import type { Output } from '../../cli/output';
 import { run } from '../../cli/run';
 
-/** How a command line ended. */
+/** The result of a command line. */
 export interface Ran {
   readonly status: number;
-  /** The answer, which a program would read. */
+  /** The answer on standard output, for programs. */
   readonly out: string;
-  /** Everything else. */
+  /** All other output. */
   readonly notes: string;
 }
 
@@ -31,7 +31,7 @@ export async function runTollgate(
   return { status, out, notes };
 }
 
-/** The same, as an operator of this gateway. */
+/** Runs `tollgate` in this process as an operator of this gateway. */
 export function operate(
   { adminUrl, adminToken }: { readonly adminUrl: string; readonly adminToken: string },
   args: readonly string[],

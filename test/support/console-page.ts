@@ -14,38 +14,38 @@ import { startUpstream, type TestUpstream } from './upstream';
 
 const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
-/** A gateway with the page as it is now, somebody to sign in, and a browser. */
+/** A gateway with the current console, a user, and a browser. */
 export interface TestConsole {
   readonly gateway: TestGateway;
   readonly browser: Browser;
-  /** Of the two upstreams of the one model, the one that is asked first, and the other. */
+  /** The two upstreams of the one model; the first one has priority. */
   readonly upstreams: readonly [TestUpstream, TestUpstream];
-  /** Where people may sign in instead. */
+  /** The identity provider, which replaces passwords. */
   readonly provider: TestProvider;
   readonly accountId: string;
-  /** A key that was there before. */
+  /** A key that exists from the start. */
   readonly key: string;
   readonly email: string;
   readonly password: string;
-  /** A window nobody is signed in to. */
+  /** Opens a window without a signed-in user. */
   openWindow(options?: BrowserContextOptions): Promise<ConsoleWindow>;
-  /** A window on this page of the console, signed in by a one-time link. */
+  /** Opens a window on this page of the console, signed in by a one-time link. */
   signIn(path: string, options?: BrowserContextOptions): Promise<ConsoleWindow>;
   stop(): Promise<void>;
 }
 
 export interface ConsoleWindow extends AsyncDisposable {
   readonly page: Page;
-  /** What the browser complained of: scripts that failed, and what the content security policy kept out. */
+  /** The errors of the browser: failed scripts, and resources that the content security policy blocked. */
   readonly complaints: readonly string[];
 }
 
-/** Nothing moves, so that nothing has to be waited for. */
+/** Browser settings without animations, so that tests need not wait for them. */
 const STILL = { timezoneId: 'Europe/Berlin', reducedMotion: 'reduce' } as const;
 
 const EMAIL = 'ana@acme.example';
 const PASSWORD = 'correct horse battery';
-/** What the account has been given. */
+/** The credit of the account. */
 export const CREDIT_USD = '20';
 
 export async function openConsole(): Promise<TestConsole> {
@@ -112,21 +112,21 @@ export async function openWindowAt(browser: Browser, options: BrowserContextOpti
   const complaints: string[] = [];
   page.on('pageerror', (error) => complaints.push(error.message));
   page.on('console', (message) => {
-    // That an answer was an error is the page's to say, and the browser says it too.
+    // Ignores failed requests, because the page reports them itself.
     const isAnswer = /^Failed to load resource: the server responded with a status of 4/.test(message.text());
     if (['error', 'warning'].includes(message.type()) && !isAnswer) complaints.push(message.text());
   });
   return { page, complaints, [Symbol.asyncDispose]: () => context.close() };
 }
 
-/** Goes there, and waits until all of it is there. */
+/** Opens a page and waits until it is complete. */
 export async function showPage(page: ConsoleWindow['page'], path: string): Promise<void> {
   await page.goto(path);
   await page.locator('main h1').waitFor();
   await until(`${path} is complete`, async () => (await page.locator('.bone, .chart-bone, .is-stale').count()) === 0);
 }
 
-/** What axe finds that keeps somebody from using the page. */
+/** Returns the accessibility violations that axe finds. */
 export async function findingsOf(page: ConsoleWindow['page'], rules?: readonly string[]): Promise<readonly string[]> {
   await page.evaluate(AXE);
   const { violations } = (await page.evaluate(

@@ -11,8 +11,8 @@ import { expectShape } from './documents';
 import { ownRoutes } from './own-api';
 
 /**
- * A browser with the console's page in it: it keeps the cookie, says where requests come from, and repeats the token. Each answer
- * must be one that its route declares.
+ * Acts as a browser on the console's page: it keeps the cookie, sends the origin, and repeats the token. Each answer must be one that its route
+ * declares.
  */
 export class TestBrowser {
   cookie = '';
@@ -27,7 +27,7 @@ export class TestBrowser {
     return this.send('GET', path, undefined, headers);
   }
 
-  /** `headers` replace the page's own; an empty one is left out. */
+  /** Sends a request. `headers` replace the page's own; an empty one is omitted. */
   async send(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<TestAnswer> {
     const all: Record<string, string> = {
       cookie: this.cookie,
@@ -86,7 +86,7 @@ function declaredRoutes(): RouteTable<Route> {
   return declared;
 }
 
-/** Status, error code and JSON body are what the route of the console says in `answers` and `errors`. */
+/** Asserts that status, error code and JSON body are declared by the route in `answers` and `errors`. */
 function expectDeclared(method: string, path: string, { status, body }: TestAnswer): void {
   const [plain = ''] = path.split('?');
   const found = declaredRoutes().find(method, `/console/api${plain}`);
@@ -104,7 +104,7 @@ function expectDeclared(method: string, path: string, { status, body }: TestAnsw
   else if (said.mediaType === undefined) expectShape(said.schema, body, what);
 }
 
-/** A browser of somebody new, signed in without a password: those take long to check. */
+/** Makes a browser of a new user, signed in without a password, because checking one is slow. */
 export async function signedInBrowser(url: string, database: Knex, accountId: string): Promise<TestBrowser> {
   const id = newId();
   const user = { id, account_id: accountId, email: `${id}@example.com`, password_hash: 'none' };

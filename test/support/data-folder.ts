@@ -7,14 +7,14 @@ import { emptyDataFolder } from './shared';
 
 const made: string[] = [];
 
-/** Makes a data folder for one gateway. It is there until all tests have ended, for gateways that are started again. */
+/** Makes a data folder for one gateway. It exists until all tests have ended, so that a gateway can start again. */
 export async function newDataFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-data-'));
   made.push(folder);
   return folder;
 }
 
-/** Makes one with an empty embedded database, whose first start takes seconds; the test of the quick start tells that story. */
+/** Makes a data folder with an empty embedded database. Creating one at the first start takes seconds; the test of the quick start covers that. */
 export async function newEmbeddedFolder(): Promise<string> {
   const folder = await newDataFolder();
   await cp(await emptyDataFolder(), folder, { recursive: true });
@@ -29,10 +29,7 @@ export async function removeDataFolders(): Promise<void> {
   await Promise.all(made.splice(0).map(remove));
 }
 
-/**
- * Makes an embedded database of this version with nothing in it. A process of its own does it, because the embedded database
- * blocks its process for seconds while it starts.
- */
+/** Makes an empty embedded database of this version. A separate process does it, because the database blocks its process for seconds. */
 export async function prepareDataFolder(): Promise<string> {
   const dataFolder = await newDataFolder();
   const script = join(__dirname, 'make-data-folder.ts');

@@ -14,13 +14,13 @@ export interface TestDatabase {
   close(): Promise<void>;
 }
 
-/** A temporary folder that is gone after `remove`. */
+/** Makes a temporary folder; `remove` deletes it. */
 export async function temporaryFolder(): Promise<{ path: string; remove(): Promise<void> }> {
   const path = await mkdtemp(join(tmpdir(), 'tollgate-test-'));
   return { path, remove: () => rm(path, { recursive: true, force: true }) };
 }
 
-/** Both databases the product runs on, migrated and empty: what holds on one must hold on the other. */
+/** Both supported databases, migrated and empty. Every test must pass on both. */
 export const DATABASES: readonly { readonly name: string; open(): Promise<TestDatabase> }[] = [
   {
     name: 'Postgres',

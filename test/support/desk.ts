@@ -21,7 +21,7 @@ import { serveRoutes } from './serve';
 
 export const PASSWORD = 'correct horse battery';
 
-/** Of that password, at a thousandth of what one costs that people set: what is stored says what it costs. */
+/** The hash of that password with a thousandth of the usual work. A stored hash contains its cost. */
 const CHEAP_HASH = cheapHash();
 
 function cheapHash(): string {
@@ -45,16 +45,16 @@ export interface TestDesk {
   readonly adminUrl: string;
   readonly publicUrl: string;
   admin(method: string, path: string, body?: unknown): Promise<TestAnswer>;
-  /** A call of the public listener with an API key. */
+  /** Calls the public listener with an API key. */
   get(path: string, apiKey: string): Promise<TestAnswer>;
-  /** A new user of an account, who signs in with `PASSWORD`. A story about setting one makes its user by the API. */
+  /** Makes a user of an account who signs in with `PASSWORD`. Tests about setting a password create their user through the API. */
   person(accountId: string): Promise<{ userId: string; email: string }>;
-  /** A new account with a key, and money when there is an amount. */
+  /** Makes an account with a key, and with money if there is an amount. */
   customer(amountUsd?: string): Promise<{ accountId: string; keyId: string; apiKey: string }>;
   close(): Promise<void>;
 }
 
-/** The plugins of the desk, and the console, on real servers, with a real database and the ledger of the embedded default. */
+/** Serves plugins and the console on real servers, with a real database and the embedded ledger. */
 export async function openDesk(
   name: 'Postgres' | 'PGlite',
   {

@@ -1,6 +1,6 @@
 import type { Destination } from '../../core/wire/egress';
 
-/** What egress needs to know of an upstream, with short times. */
+/** Makes an upstream's destination for egress, with short timeouts. */
 export function destination(
   url: string,
   settings: {

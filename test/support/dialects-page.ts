@@ -122,7 +122,7 @@ function rulesTable({ all }: Rules): string {
   return tableOf([['member', 'is', 'why', 'but for'], ...rows]);
 }
 
-/** Calls of its own protocol come to an upstream untouched. */
+/** Returns the table of what an upstream lacks. Calls of its own protocol are not translated. */
 function lacksTable(upstream: string, lacks: readonly Lack[]): string {
   const clients = Object.entries(CLIENTS).filter(([title]) => title !== upstream);
   const rows = lacks.map(({ feature, fate, why, when = 'always' }) => [

@@ -18,29 +18,29 @@ import {
   type StreamScript,
 } from './upstream';
 
-/** What stories need to know of a protocol to be told in it. */
+/** The properties of a protocol that tests need to run in it. */
 export interface TestDialect {
   answer(said?: Said, response?: Parameters<typeof chatAnswer>[1]): Script;
-  /** Ends with its usage. */
+  /** Makes a stream that ends with its usage. */
   stream(said?: Said & StreamOptions): StreamScript;
   failure(status: number, what?: Parameters<typeof chatFailure>[1], headers?: Readonly<Record<string, string>>): Script;
   errorStream(what?: { readonly afterEvents?: number }): StreamScript;
-  /** Events of a script before its first content. */
+  /** The number of events before the first content. */
   readonly preamble: number;
-  /** Events between the last piece of text and the usage. */
+  /** The number of events between the last piece of text and the usage. */
   readonly beforeUsage: number;
-  /** What a client sees of the last event before those. */
+  /** What a client receives of the last event before those. */
   readonly seenBeforeUsage: string;
-  /** The end of a whole stream, and of one that the gateway ends with an error. */
+  /** Matches the end of a whole stream, and of one that the gateway ends with an error. */
   readonly end: RegExp;
   readonly errorEnd: RegExp;
-  /** How the gateway keeps a silent stream alive. */
+  /** The gateway's keep-alive comment for a silent stream. */
   readonly sign: string;
-  /** Its last event tells the stop reason and the usage, so that no stream is whole without it. */
+  /** Whether the last event has both stop reason and usage, so that a stream without it is incomplete. */
   readonly endTellsAll: boolean;
-  /** Some other upstream can go on with what broke off. */
+  /** Whether another upstream can continue a stream that was cut off. */
   readonly canBeContinued: boolean;
-  /** The text of a stream, as a client puts it together. */
+  /** Returns the text of a stream as a client assembles it. */
   textOf(stream: string): string;
 }
 
@@ -51,7 +51,7 @@ export const DIALECT: Readonly<Record<TestProtocol, TestDialect>> = {
     failure: messagesFailure as TestDialect['failure'],
     errorStream: messagesErrorStream,
     preamble: 3,
-    // One event tells both.
+    // One event has both stop reason and usage.
     beforeUsage: 1,
     seenBeforeUsage: 'content_block_stop',
     end: /message_stop/,
@@ -86,14 +86,14 @@ export const DIALECT: Readonly<Record<TestProtocol, TestDialect>> = {
     failure: responsesFailure,
     errorStream: responsesErrorStream,
     preamble: 4,
-    // One event tells both: output_text.done, content_part.done and output_item.done stand before it.
+    // One event has both; output_text.done, content_part.done and output_item.done come before it.
     beforeUsage: 3,
     seenBeforeUsage: 'response.output_item.done',
     end: /event: response\.completed\n/,
     errorEnd: /^event: response\.failed\ndata: \{"type":"response\.failed"/,
     sign: ': keep-alive\n\n',
     endTellsAll: true,
-    // Its events name items, and nobody takes one up in the middle.
+    // Its events name items, and no upstream continues an item.
     canBeContinued: false,
     textOf: (stream) =>
       join<{ type?: string; delta?: string }>(stream, ({ type, delta }) =>
@@ -102,7 +102,7 @@ export const DIALECT: Readonly<Record<TestProtocol, TestDialect>> = {
   },
 };
 
-/** The text in the events of a stream. */
+/** Joins the text of a stream's events. */
 function join<T>(stream: string, textIn: (event: T) => string | undefined): string {
   return [...stream.matchAll(/^data: (\{.*\})$/gm)]
     .map(([, data]) => textIn(JSON.parse(data ?? '') as T) ?? '')
@@ -117,7 +117,7 @@ export function streamOf(protocol: TestProtocol, said: Said & StreamOptions = {}
   return DIALECT[protocol].stream(said);
 }
 
-/** Events of a script before its first content, and after so many pieces of text. */
+/** Returns the number of events of a script up to the first content and this many pieces of text. */
 export function afterTexts(protocol: TestProtocol, texts: number): number {
   return DIALECT[protocol].preamble + texts;
 }

@@ -2,19 +2,19 @@ import { PROTOCOLS, type TestProtocol } from './calls';
 import { answerOf, failureOf, streamOf } from './dialects';
 import { geminiAnswer, geminiFailure, geminiStream, type Said, type Script, type StreamOptions } from './upstream';
 
-/** The dialects of upstreams; the last one no client speaks. */
+/** The dialects of upstreams. No client speaks the last one. */
 export const UPSTREAM_DIALECTS = [...PROTOCOLS, 'gemini'] as const;
 export type UpstreamDialect = (typeof UPSTREAM_DIALECTS)[number];
 
 export interface Direction {
   readonly from: TestProtocol;
   readonly to: UpstreamDialect;
-  /** By convention, of an upstream that speaks `to` alone. */
+  /** The model of an upstream that speaks only `to`. */
   readonly model: string;
   readonly name: string;
 }
 
-/** Each client's protocol to each other dialect. */
+/** The pairs of each client protocol and each other dialect. */
 export const DIRECTIONS: readonly Direction[] = PROTOCOLS.flatMap((from) =>
   UPSTREAM_DIALECTS.filter((to) => to !== from).map((to) => ({
     from,

@@ -18,12 +18,12 @@ type ContainerNames = readonly string[];
 export interface DockerEngine {
   readonly socket: string;
   readonly pid: number;
-  /** A busybox image: sh, find, grep, stat, nc, httpd. */
+  /** A busybox image with sh, find, grep, stat, nc and httpd. */
   readonly image: string;
-  /** Every container the engine has, running or not. */
+  /** Lists every container of the engine, running or not. */
   containers(): Promise<ContainerNames>;
   ask(method: string, path: string, body?: unknown): Promise<{ status: number; body: unknown }>;
-  /** The engine does not answer any more; the containers run on. */
+  /** Stops the engine's answers, while the containers keep running. */
   stall(): void;
   goOn(): void;
 }
@@ -35,8 +35,8 @@ export interface TestDocker extends DockerEngine {
 const IMAGE = 'tollgate-test:busybox';
 
 /**
- * A Docker engine of our own in a temporary folder, as root. It leaves the machine's firewall and forwarding alone and makes
- * no bridge of its own; the driver makes its network.
+ * Starts a separate Docker engine in a temporary folder, as root. It does not change the machine's firewall or forwarding and makes no bridge; the
+ * driver makes its network.
  */
 export async function startDocker(): Promise<TestDocker> {
   for (const program of ['containerd', 'runc']) findProgram(program);
@@ -62,7 +62,7 @@ export async function startDocker(): Promise<TestDocker> {
   return { ...engine, stop: () => stop(child, engine.ask, folder) };
 }
 
-/** An engine that runs, whichever process started it. */
+/** Connects to a running engine, whichever process started it. */
 export function reachDocker({ socket, pid }: Pick<DockerEngine, 'socket' | 'pid'>): DockerEngine {
   const ask: Ask = (method, path, body) => send(socket, method, path, body);
   return {
@@ -90,7 +90,7 @@ async function containersOf(ask: Ask): Promise<readonly { Id: string; Names: rea
   return (await ask('GET', '/containers/json?all=1')).body as { Id: string; Names: readonly string[] }[];
 }
 
-/** Containers and networks go first: the engine leaves bridges and mounts behind when it is only stopped. */
+/** Stops the engine after removing containers and networks, because it would leave bridges and mounts behind. */
 async function stop(child: ChildProcess, ask: Ask, folder: string): Promise<void> {
   child.kill('SIGCONT');
   for (const { Id } of await containersOf(ask)) await ask('DELETE', `/containers/${Id}?force=1&v=1`);
@@ -103,7 +103,7 @@ async function stop(child: ChildProcess, ask: Ask, folder: string): Promise<void
   await removeEngineFolder(folder);
 }
 
-/** From Debian's statically linked busybox, so that nothing is downloaded but a package. */
+/** Makes the image from Debian's statically linked busybox, so that nothing but a package is downloaded. */
 async function importImage(socket: string): Promise<void> {
   const busybox = findProgram('busybox');
   const tar = pack();

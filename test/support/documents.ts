@@ -26,7 +26,7 @@ export function operationsOf(document: Document): readonly Operation[] {
   );
 }
 
-/** The same gateway, of which every answer to `call` must be one that its document tells of. */
+/** Returns the same gateway, but asserts that its document declares every answer to `call`. */
 export async function asDocumented(gateway: TestGateway): Promise<TestGateway> {
   const { public: document } = await readDocuments(gateway);
   const operations = operationsOf(document).map((each) => ({ ...each, pattern: patternOf(each.path) }));
@@ -43,7 +43,7 @@ export async function asDocumented(gateway: TestGateway): Promise<TestGateway> {
   };
 }
 
-/** What a program in a sandbox answers below `/proxy/` is nobody's to tell. */
+/** Converts a path to a pattern. Answers of a sandbox's program below `/proxy/` are not documented. */
 function patternOf(path: string): RegExp {
   return new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '(?!proxy/)[^/]+')}$`);
 }
@@ -60,7 +60,7 @@ function expectAnswer({ method, path, operation }: Operation, { status, json, te
 const ajv = new Ajv({ strict: false, validateFormats: false });
 const compiled = new WeakMap<object, ValidateFunction>();
 
-/** `nullable` is known to ajv; references lead into the document. */
+/** Asserts a schema. ajv knows `nullable`; references point into the document. */
 export function expectShape(schema: object, value: unknown, what: string, components: object = {}): void {
   const validate = compiled.get(schema) ?? ajv.compile({ ...closed(schema), components });
   compiled.set(schema, validate);
@@ -70,7 +70,7 @@ export function expectShape(schema: object, value: unknown, what: string, compon
   ).to.equal(true);
 }
 
-/** A member that the document does not know is a lie too. */
+/** Forbids members that the document does not list. */
 function closed<T>(schema: T): T {
   return JSON.parse(JSON.stringify(schema), (_, part) =>
     part?.type === 'object' && part.properties !== undefined ? { additionalProperties: false, ...part } : part,

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { mountsBelow, removeEngineFolder } from './engine-folder';
 
 describe("the folder of a test's Docker engine", () => {
-  it('is removed with all that is still mounted in it, once nothing of the engine runs', async () => {
+  it('is removed with everything that is still mounted in it, once no process of the engine runs', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'tollgate-engine-folder-'));
     for (const place of ['data/overlay 2', 'data/overlay 2/within', 'data/overlay 2', 'netns'].map((each) =>
       join(folder, each),
@@ -16,7 +16,7 @@ describe("the folder of a test's Docker engine", () => {
       execFileSync('mount', ['-t', 'tmpfs', 'tollgate-test', place]);
     }
     assert.equal((await mountsBelow(folder)).length, 4);
-    // Fails when its folder is gone.
+    // Exits with an error if its folder is gone.
     const script = 'sleep 0.5; echo late > "$1/late"';
     const shim = spawn('sh', ['-c', script, 'sh', folder, join(folder, 'exec/containerd.sock')]);
     const ended = new Promise((done) => shim.once('exit', done));

@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib';
 import { type SseFrame, SseSplitter } from '../../core/wire/sse';
 
-/** A header of a message: its value is always a string here. */
+/** Encodes a header of a message. All values here are strings. */
 function header(name: string, value: string): Buffer {
   const length = Buffer.alloc(2);
   length.writeUInt16BE(Buffer.byteLength(value));
@@ -14,7 +14,7 @@ function header(name: string, value: string): Buffer {
   ]);
 }
 
-/** One message, as Amazon's document of `vnd.amazon.eventstream` says it. */
+/** Encodes one message, following Amazon's document of `vnd.amazon.eventstream`. */
 export function eventStreamMessage(headers: Readonly<Record<string, string>>, payload: string): Buffer {
   const written = Buffer.concat(Object.entries(headers).map(([name, value]) => header(name, value)));
   const body = Buffer.from(payload);
@@ -33,7 +33,7 @@ function checksum(bytes: Buffer): Buffer {
 
 const EVENT = { ':event-type': 'chunk', ':content-type': 'application/json', ':message-type': 'event' };
 
-/** A part of the answer: the event of Messages in base64. */
+/** Encodes a part of the answer: the event of Messages in base64. */
 export function chunkMessage(event: string): Buffer {
   return eventStreamMessage(EVENT, JSON.stringify({ bytes: Buffer.from(event).toString('base64'), p: 'abcd' }));
 }
@@ -43,7 +43,7 @@ export function exceptionMessage(type: string, message: string): Buffer {
   return eventStreamMessage(headers, JSON.stringify({ message }));
 }
 
-/** A stream of Messages as Bedrock sends it. */
+/** Encodes a stream of Messages as Bedrock sends it. */
 export function asEventStream(sse: Buffer): Buffer {
   const splitter = new SseSplitter();
   const frames: SseFrame[] = [...splitter.push(sse)];

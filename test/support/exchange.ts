@@ -5,7 +5,7 @@ import { OpenCalls } from '../../core/calls/open-calls';
 import type { PipelineGateway } from '../../core/gateway/pipeline';
 import { LiveRollouts } from '../../core/rollouts/live-rollouts';
 
-/** A request as Node would hand it over, without a network. Its body has been read. */
+/** Makes a request as Node hands it over, without a network. Its body has been read. */
 export function sampleRequest(
   method: string,
   url: string,
@@ -19,7 +19,7 @@ export function sampleRequest(
   return request;
 }
 
-/** A response that keeps what it was given, and whose client can leave. */
+/** A response that records its output, and whose client can disconnect. */
 export class SampleResponse extends ServerResponse {
   body = '';
   readonly closed_ = new Promise<void>((resolve) => this.once('close', resolve));
@@ -40,7 +40,7 @@ export class SampleResponse extends ServerResponse {
     }) as typeof end;
   }
 
-  /** The client closes the connection. */
+  /** Closes the connection as the client does. */
   clientLeaves(): void {
     this.emit('close');
   }
@@ -50,7 +50,7 @@ export class SampleResponse extends ServerResponse {
   }
 }
 
-/** A gateway with only these parts; whoever asks for another finds undefined. */
+/** Makes a gateway with only these parts; all others are undefined. */
 export function sampleGateway(parts: Partial<PipelineGateway> = {}): PipelineGateway {
   return {
     log: pino({ level: 'silent' }),

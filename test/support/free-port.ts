@@ -1,10 +1,10 @@
 import { createServer } from 'node:net';
 
-/** Below the ports that systems give to outgoing connections, so that none of these takes it before its user does. */
+/** The first port, below the range of outgoing connections, so that none of these takes it. */
 const FIRST = 15_000;
 const COUNT = 15_000;
 
-/** A loopback port that was free a moment ago; another one for whoever asks at the same time. */
+/** Returns a loopback port that was free a moment ago. Simultaneous requests get different ports. */
 export async function freePort(): Promise<number> {
   const port = FIRST + Math.floor(Math.random() * COUNT);
   return (await isFree(port)) ? port : freePort();

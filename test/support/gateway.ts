@@ -11,7 +11,7 @@ import { until } from './until';
 
 const PROJECT = resolve(__dirname, '../..');
 
-/** A start takes seconds of CPU, of which a busy machine has little to give. */
+/** The time for a start, which needs seconds of CPU on a busy machine. */
 const READY_WITHIN_MS = 180_000;
 
 /** One model at one upstream of a test's configuration. */
@@ -31,7 +31,7 @@ export interface TestModel {
   readonly maxTokensPerSecond?: number | undefined;
 }
 
-/** An upstream of a test's configuration; what is left out has a sensible value for tests. */
+/** An upstream of a test's configuration. Omitted members have defaults for tests. */
 export interface TestEndpoint {
   readonly url: string;
   readonly adapter?: string | readonly string[];
@@ -55,36 +55,36 @@ export interface TestEndpoint {
   readonly models?: Readonly<Record<string, TestModel>>;
 }
 
-/** A parsed gateway.config.yml, to be changed. */
+/** A parsed gateway.config.yml that a test may change. */
 // biome-ignore lint/suspicious/noExplicitAny: tests change, and break, any part of it
 export type Configured = Record<string, any>;
 
 export interface GatewayOptions {
-  /** Those of another gateway, or `real` for stories that need Redis and Postgres; otherwise new ones of the kind `STORES` names. */
+  /** The stores of another gateway, or `real` for tests that need Redis and Postgres. Default: new ones of the kind that `STORES` names. */
   readonly stores?: Stores | 'real';
   readonly upstreams: Readonly<Record<string, TestEndpoint>>;
-  /** Changes the parsed gateway.config.yml before it is written, or answers the text to write. */
+  /** Changes the parsed gateway.config.yml before it is written, or returns its text. */
   readonly configure?: (config: Configured) => string | void;
-  /** Added to system.config.yml. */
+  /** Members to add to system.config.yml. */
   readonly system?: Readonly<Record<string, unknown>>;
   /** Settings of plugins in system.config.yml. */
   readonly plugins?: Readonly<Record<string, object>>;
   readonly env?: NodeJS.ProcessEnv;
-  /** What its listeners' certificates are signed by, where they have TLS. */
+  /** The authority of the listeners' certificates, if they have TLS. */
   readonly ca?: string;
-  /** The data folder of an earlier start on real stores; otherwise a new one. Embedded stores have their own. */
+  /** The data folder of an earlier start on real stores. Default: a new one. Embedded stores have their own. */
   readonly dataFolder?: string;
 }
 
-/** The credential every upstream of a test has. */
+/** The credential of every test upstream. */
 export const UPSTREAM_CREDENTIAL = 'the-platforms-own-credential';
 
 export const MODEL = 'acme-large';
 
-/** USD per million tokens: 3 and 15, so that 10 in and 5 out cost 0.00010500. */
+/** Prices in USD per million tokens: 3 and 15, so that 10 in and 5 out cost 0.00010500. */
 export const PRICE = { input: 3, output: 15, cacheWrite: 3.75, cacheWrite1h: 6, cacheRead: 0.3 };
 
-/** The bodies of tests are short, and their upstreams report a thousand tokens of input: so many are held. */
+/** The default model. Bodies of tests are short, but their upstreams report a thousand tokens of input, so that holds must cover these. */
 const USUAL_MODEL = {
   context: 200_000,
   maxOutput: 8_192,
@@ -97,7 +97,7 @@ export interface Answered {
   readonly status: number;
   readonly headers: Record<string, string>;
   readonly text: string;
-  /** The body read as JSON; undefined when it is none. */
+  /** The body parsed as JSON; undefined if it is not JSON. */
   // biome-ignore lint/suspicious/noExplicitAny: tests look at any shape
   readonly json: any;
 }
@@ -106,29 +106,29 @@ export interface TestGateway {
   readonly url: string;
   readonly adminUrl: string;
   readonly adminToken: string;
-  /** What a later start is given to have the same money and records. */
+  /** The stores, for a later start with the same money and records. */
   readonly stores: Stores;
   readonly dataFolder: string;
-  /** Where its two YAML files are. */
+  /** The folder of its two YAML files. */
   readonly configFolder: string;
-  /** Changes gateway.config.yml where it stands; text, or a change that answers text, is written as it is. */
+  /** Changes gateway.config.yml in place. A text, or a returned text, is written unchanged. */
   changeConfiguration(change: string | ((config: Configured) => string | void)): Promise<void>;
   readonly pid: number;
   readonly process: ChildProcess;
-  /** All it has printed so far. */
+  /** Returns its whole output so far. */
   output(): string;
   call(path: string, options?: RequestOptions): Promise<Answered>;
   admin(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answered>;
-  /** A new account with this much money and a key for it. */
+  /** Makes an account with this much money and a key. */
   newCustomer(usd: string, key?: Record<string, unknown>): Promise<{ accountId: string; keyId: string; key: string }>;
   balance(
     key: string,
   ): Promise<{ balanceUsd: string; heldUsd: string; availableUsd: string; key: Record<string, string | null> }>;
-  /** The usage record of a request, once it is there. */
+  /** Waits for the usage record of a request. */
   record(key: string, requestId: string): Promise<Record<string, unknown>>;
-  /** The exit code, once it has ended. */
+  /** Resolves with the exit code at its end. */
   readonly ended: Promise<number | null>;
-  /** SIGTERM; resolves with the exit code. */
+  /** Sends SIGTERM and resolves with the exit code. */
   stop(): Promise<number | null>;
   kill(): Promise<void>;
 }
@@ -140,7 +140,7 @@ export interface RequestOptions {
   readonly body?: unknown;
 }
 
-/** Starts the real server, with the project's own gateway.config.yml but for its upstreams. */
+/** Starts the real server with the project's gateway.config.yml, except its upstreams. */
 export async function startGateway(options: GatewayOptions): Promise<TestGateway> {
   const folder = await writeConfiguration(options);
   const stores = await enterStores(options.stores);
@@ -228,12 +228,12 @@ export async function startGateway(options: GatewayOptions): Promise<TestGateway
       const accountId = String(account['id']);
       if (usd !== '0') {
         const path = `/admin/v1/accounts/${accountId}/credits`;
-        // On a busy machine Redis may be too slow for it: then it is said to come again.
+        // Retries, because Redis may be too slow on a busy machine and the gateway then answers with Retry-After.
         const answer = await until('the ledger takes a credit', async () => {
           const given = await admin('POST', path, { amountUsd: usd, idempotencyKey: 'first' });
           return given.json?.error?.code === 'LEDGER_UNAVAILABLE' ? undefined : given;
         });
-        // One that was taken without an answer is there already.
+        // A credit that was accepted without an answer already exists.
         if (answer.status !== 200) expectStatus(201, answer);
       }
       const key = expectStatus(
@@ -255,12 +255,12 @@ export async function startGateway(options: GatewayOptions): Promise<TestGateway
   };
 }
 
-/** Whether a process is there still: a story that is told again may have killed its gateway. */
+/** Returns whether a process is still running. A repeated test may have killed its gateway. */
 export function isRunning({ exitCode, signalCode }: ChildProcess): boolean {
   return exitCode === null && signalCode === null;
 }
 
-/** Starts the server and waits for its end: for starts that must fail. */
+/** Starts the server and waits for its end, for starts that must fail. */
 export async function failToStart(options: GatewayOptions): Promise<{ code: number | null; output: string }> {
   const folder = await writeConfiguration(options);
   const stores = await enterStores(options.stores);
@@ -326,7 +326,7 @@ async function writeConfiguration({ upstreams, configure, system, plugins = {} }
   return folder;
 }
 
-/** At once, as editors and deployments do it. */
+/** Replaces a file atomically, as editors and deployments do. */
 async function replaceFile(path: string, text: string): Promise<void> {
   await writeFile(`${path}.new`, text);
   await rename(`${path}.new`, path);

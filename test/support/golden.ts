@@ -8,8 +8,8 @@ import { seal } from '../../core/dialects/seal';
 import type { JsonObject } from '../../core/json-values';
 
 /**
- * Golden pairs: `test/fixtures/dialects/<dialect>/<kind>/<name>.json` has what is given and what comes out. `GOLDEN=write` writes what
- * comes out; people review it.
+ * Golden pairs: `test/fixtures/dialects/<dialect>/<kind>/<name>.json` has an input and its result. `GOLDEN=write` writes the results, which a
+ * developer reviews.
  */
 export const KINDS = [
   'request-read',
@@ -21,17 +21,17 @@ export const KINDS = [
 ] as const;
 export type Kind = (typeof KINDS)[number];
 
-/** What a pair is about: a call for writers of requests, options for writers of answers. */
+/** A pair of an input and its result. Writers of requests need a call, writers of answers need options. */
 export interface Pair {
-  /** A sentence: what it shows. */
+  /** A sentence about what the pair shows. */
   readonly shows: string;
   readonly given: unknown;
-  /** For `request-written`: the call beside its conversation. For `*-written`: the client's request. */
+  /** For `request-written`: the call besides its conversation. For `*-written`: the client's request. */
   readonly call?: JsonObject;
   expected?: unknown;
 }
 
-/** What is tried: the functions of one dialect; a dialect of upstreams alone has no client's side. */
+/** The functions of one dialect under test. A dialect of upstreams only has no client's side. */
 export interface Subject {
   readRequest?(body: JsonObject): Conversation;
   writeRequest(call: TranslatedCall): unknown;
@@ -60,7 +60,7 @@ export function readPair(path: string): Pair {
   return JSON.parse(readFileSync(path, 'utf8')) as Pair;
 }
 
-/** Returns what comes out of a pair, as JSON has it; writes it into the file when asked to. */
+/** Returns the result of a pair as JSON, and writes it into the file if `GOLDEN` says so. */
 export function outcomeOf(
   subject: Subject,
   kind: Kind,
@@ -97,7 +97,7 @@ function outcome(subject: Subject, kind: Kind, { given, call = {} }: Pair): unkn
   }
 }
 
-/** `data` as an object is easier to read in a file. */
+/** An event with `data` as an object, which is easier to read in a file. */
 interface StreamedEvent {
   readonly name?: string;
   readonly data: unknown;
@@ -136,7 +136,7 @@ export function writtenCall(request: JsonObject): WrittenCall {
   };
 }
 
-/** In files the usage is an object of counts. */
+/** Reads events from a file, in which the usage is an object of counts. */
 function eventsOf(given: unknown): readonly AnswerEvent[] {
   return (given as readonly (AnswerEvent & { usage?: Record<string, number> })[]).map((event) =>
     event.is === 'usage' ? { ...event, usage: usageOf(event.usage as unknown as Record<string, number>) } : event,

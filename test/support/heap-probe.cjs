@@ -1,6 +1,5 @@
 /**
- * Preloaded into a gateway whose memory is watched: on SIGUSR2 it collects garbage and prints what is still held, which no
- * caller from outside can see.
+ * Runs inside a gateway whose memory a test measures: on SIGUSR2 it collects garbage and prints the memory in use, which is not visible from outside.
  */
 const { channel } = require('node:diagnostics_channel');
 const v8 = require('node:v8');
@@ -13,7 +12,7 @@ v8.setFlagsFromString('--expose-gc');
 const collect = vm.runInNewContext('gc');
 
 process.on('SIGUSR2', () => {
-  // The first one finds what is garbage; only the next gives back what its buffers held outside the heap.
+  // The first collection finds garbage; the second one frees the memory that its buffers held outside the heap.
   collect();
   collect();
   const apps = [...servers].flatMap((server) => server.listeners('request')).filter(({ _router }) => _router);

@@ -4,17 +4,17 @@ import { until } from './until';
 
 export interface Held {
   readonly heapBytes: number;
-  /** What buffers hold outside the heap. */
+  /** The bytes of buffers outside the heap. */
   readonly bufferBytes: number;
   readonly handles: number;
-  /** Entries of Express' own router. */
+  /** The number of entries in Express' own router. */
   readonly routes: number;
 }
 
-/** What a gateway whose memory is looked at is started with. */
+/** The environment of a gateway whose memory a test measures. */
 export const PROBED: NodeJS.ProcessEnv = { NODE_OPTIONS: `--require ${join(__dirname, 'heap-probe.cjs')}` };
 
-/** What the process holds after its garbage is collected; the memory it has from the system says as much about its collector. */
+/** Returns the memory in use after garbage collection. The process's size would also depend on its collector. */
 export async function held(gateway: TestGateway): Promise<Held> {
   const reports = () => gateway.output().match(/^HELD .+$/gm) ?? [];
   const { length } = reports();

@@ -11,13 +11,13 @@ import { PROJECT } from './sources';
 
 const run = promisify(execFile);
 
-/** What the engine says of a step, one JSON value a line. */
+/** The engine's report of a step, one JSON value a line. */
 interface Step {
   readonly stream?: string;
   readonly error?: string;
 }
 
-/** Sends a tar to an engine that runs it into an image. @throws with what the engine printed when it fails */
+/** Sends a tar to an engine that makes it an image. @throws with the engine's output when it fails */
 async function send(socketPath: string, path: string, tarArguments: readonly string[]): Promise<void> {
   const tar = spawn('tar', ['-c', ...tarArguments], { stdio: ['ignore', 'pipe', 'inherit'] });
   const headers = { 'content-type': 'application/x-tar' };
@@ -36,13 +36,13 @@ async function send(socketPath: string, path: string, tarArguments: readonly str
     throw new Error(steps.map(({ stream = '', error = '' }) => stream + error).join(''));
 }
 
-/** What the steps of a Dockerfile call, of busybox. */
+/** The busybox programs that the steps of a Dockerfile use. */
 const APPLETS = ['sh', 'mkdir', 'chown', 'env'];
 
-/** Where a base keeps npm's cache. */
+/** The folder of npm's cache in a base image. */
 const CACHE = 'npm-cache';
 
-/** Fills a cache of npm with what the lock file names for production, by an install beside it. */
+/** Fills an npm cache with the production packages of the lock file, by installing them elsewhere. */
 async function fillCache(cache: string): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-packages-'));
   try {
@@ -55,7 +55,7 @@ async function fillCache(cache: string): Promise<void> {
   }
 }
 
-/** Lays Node, npm and busybox of this machine into the root of an image. */
+/** Copies Node, npm and busybox of this machine into the root of an image. */
 async function layPrograms(root: string): Promise<void> {
   for (const folder of ['bin', 'usr/bin', 'usr/lib/node_modules', 'tmp', 'root'])
     await mkdir(join(root, folder), { recursive: true });
@@ -71,7 +71,7 @@ async function layPrograms(root: string): Promise<void> {
   await symlink('/bin/env', join(root, 'usr/bin/env'));
 }
 
-/** Makes a base for images. Its npm takes packages from a cache in the image, because the steps of a Dockerfile may reach no registry. */
+/** Makes a base image. Its npm installs from a cache in the image, because the steps of a Dockerfile may have no registry. */
 export async function importNodeBase(socket: string, name: string): Promise<void> {
   const root = await mkdtemp(join(tmpdir(), 'tollgate-base-'));
   try {
@@ -84,7 +84,7 @@ export async function importNodeBase(socket: string, name: string): Promise<void
   }
 }
 
-/** Builds an image of the project by a Dockerfile, from what `.dockerignore` lets in. */
+/** Builds an image of the project by a Dockerfile, from the files that `.dockerignore` allows. */
 export async function buildImage(socket: string, name: string, dockerfile: string, base: string): Promise<void> {
   const rules = (await readFile(`${PROJECT}/.dockerignore`, 'utf8')).split('\n').filter((line) => /^[^#]/.test(line));
   const [all, ...rest] = rules;

@@ -1,7 +1,7 @@
 import cl100k from 'gpt-tokenizer/bpeRanks/cl100k_base';
 import o200k from 'gpt-tokenizer/bpeRanks/o200k_base';
 
-/** One token of a vocabulary as the package has it: text, or the bytes of what is no text. */
+/** One token of a vocabulary as its package has it: text, or bytes that are not text. */
 type Token = string | readonly number[];
 
 const FIRST_PRINTED = 0x20;
@@ -10,7 +10,7 @@ const FIRST_CONTINUATION = 0x80;
 const CONTINUATIONS = 0x40;
 const HIGH = 0x80;
 
-/** Returns whether both vocabularies have a token of just these two bytes. */
+/** Returns whether both vocabularies have a token of exactly these two bytes. */
 function pairsOf(vocabularies: readonly (readonly Token[])[]): (first: number, second: number) => boolean {
   const sets = vocabularies.map((tokens) => new Set(tokens.flatMap(pairOf)));
   return (first, second) => sets.every((pairs) => pairs.has(first * 256 + second));
@@ -22,7 +22,7 @@ function pairOf(token: Token): number[] {
   return bytes.length === 2 ? [(bytes[0] as number) * 256 + (bytes[1] as number)] : [];
 }
 
-/** Whether no tokenizer cuts between two neighbours before it joins bytes: within letters of one case, within signs, within a character. */
+/** Returns whether no tokenizer splits between two neighbours: within letters of one case, within signs, within a character. */
 function isNeverCut(first: number, second: number): boolean {
   const [one, other] = [kindOf(first), kindOf(second)];
   if (other === 'space' || one === 'digit' || other === 'digit') return false;

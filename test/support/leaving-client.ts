@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net';
 import type { TestGateway } from './gateway';
 import { until } from './until';
 
-/** A client on a connection of its own that can leave, or stop reading, whenever the test says. */
+/** A client with its own connection that can disconnect or stop reading when the test says. */
 export class LeavingClient {
   text = '';
   readonly #socket: Socket;
@@ -16,7 +16,7 @@ export class LeavingClient {
     this.#socket.on('data', (chunk) => (this.text += chunk.toString()));
   }
 
-  /** Waits until the gateway has sent this. */
+  /** Waits until the gateway has sent this text. */
   async sees(words: string): Promise<void> {
     await until(`the client sees ${words}`, () => this.text.includes(words));
   }

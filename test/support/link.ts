@@ -1,12 +1,12 @@
 import type { AddressInfo } from 'node:net';
 import { connect, createServer, type Socket } from 'node:net';
 
-/** A way to a port of this machine that can be cut, as a network is: what was sent and has not arrived is lost. */
+/** A forwarded port that can be cut like a network: bytes that were sent and have not arrived are lost. */
 export interface Link {
   readonly port: number;
-  /** Nothing comes through in either direction, and nobody is told. */
+  /** Blocks both directions, without closing connections. */
   cut(): void;
-  /** Connections that are made from now on lead to another port; those there are stay. */
+  /** Directs new connections to another port; existing ones stay. */
   turnTo(port: number): void;
   mend(): void;
   stop(): Promise<void>;
@@ -43,7 +43,7 @@ export async function linkTo(port: number): Promise<Link> {
     },
     mend: () => {
       isCut = false;
-      end(); // What was lost on the way is asked for again on a new connection.
+      end(); // Both sides retry lost bytes on a new connection.
     },
     stop: () =>
       new Promise((done) => {

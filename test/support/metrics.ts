@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers';
 import type { TestGateway } from './gateway';
 import { findProgram } from './programs';
 
-/** What `GET /metrics` shows: each sample by its name and labels, as the text has them. */
+/** Returns the samples of `GET /metrics`, by their name and labels as the text has them. */
 export async function readMetrics(gateway: Pick<TestGateway, 'admin'>): Promise<ReadonlyMap<string, number>> {
   const { text: shown } = await gateway.admin('GET', '/metrics');
   const samples = shown.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
@@ -12,7 +12,7 @@ export async function readMetrics(gateway: Pick<TestGateway, 'admin'>): Promise<
   );
 }
 
-/** Has Prometheus' own program read a text of metrics. Returns what it finds fault with, a line each. */
+/** Checks a text of metrics with Prometheus' own program. Returns its complaints, one a line. */
 export async function faultsOf(metrics: string): Promise<readonly string[]> {
   const child = spawn(findProgram('promtool'), ['check', 'metrics'], { stdio: ['pipe', 'pipe', 'pipe'] });
   child.stdin.end(metrics);
@@ -23,7 +23,7 @@ export async function faultsOf(metrics: string): Promise<readonly string[]> {
     .filter((line) => line !== '');
 }
 
-/** The lines of the log with a message. */
+/** Returns the log lines with a message. */
 export function linesOf({ output }: Pick<TestGateway, 'output'>, message: string): readonly Record<string, unknown>[] {
   const lines = output()
     .split('\n')

@@ -38,34 +38,34 @@ export interface ModelAllowance {
   totalE8: bigint;
   openE8: bigint;
   untilMs: number;
-  /** Its last entry in the outbox. */
+  /** The id of its last entry in the outbox. */
   entry: string | undefined;
 }
 
-/** Money may come back from nodes: it is asked again. A ledger that does not wait for it answers so. */
+/** The answer of a ledger that does not wait for a recall: money may come back from nodes, and the caller must retry. */
 export class Recalling extends LedgerUnavailable {}
 
 const RECALLED_MS = 10_000;
 const LEASE_MS = 3_000;
 const OPEN_MS = 120_000;
 const KNOWN_MS = 900_000;
-/** An allowance has at most one in so many of what is available. */
+/** An allowance has at most one part in this many of the available money. */
 const SHARE = 20n;
 
-/** Sweepers are told by this id that allowances of an account are due. */
+/** The id that tells sweepers that allowances of an account are due. */
 const OF_ALLOWANCES = 'a ';
 
 /**
- * The reference model of allowances, over that of everything else: what the scripts of Redis do, and a recall that is not waited for.
- * Each operation is a step of its own only while no other one runs.
+ * Models allowances on top of the ledger in memory: it does what the scripts of Redis do, but does not wait for a recall. Operations are atomic only
+ * if they run one after the other.
  */
 export class ModelLedger extends MemoryLedger implements AllowanceStore {
-  /** By account, then by generation. */
+  /** Allowances by account, then by generation. */
   readonly allowances = new Map<string, Map<string, ModelAllowance>>();
   readonly recalledUntil = new Map<string, number>();
-  /** Nodes may admit calls until then from allowances that were lost. */
+  /** The time until which nodes may admit calls from lost allowances, by account. */
   readonly lostUntil = new Map<string, number>();
-  /** When a sweeper is to look at the allowances of an account. */
+  /** When a sweeper must check the allowances of an account. */
   readonly lookAt = new Map<string, number>();
 
   #openedAt = 0;
@@ -95,7 +95,7 @@ export class ModelLedger extends MemoryLedger implements AllowanceStore {
     return this.#recalling({ ...request, keyId: '' }, await super.credit(request), () => super.credit(request));
   }
 
-  /** What was refused has written nothing, so it can be asked again. */
+  /** Repeats an operation after a recall. A refused operation has written nothing. */
   async #recalling<T extends { readonly outcome: string }>(
     payer: Payer,
     answer: T,
@@ -253,12 +253,12 @@ export class ModelLedger extends MemoryLedger implements AllowanceStore {
     return al && { sequence: al.sequence, digest: al.digest };
   }
 
-  /** Nobody hears of it here: nodes are told by their reports. */
+  /** Publishes nothing, because nodes learn of a recall from the answers to their reports. */
   recall(_accountId: string): void {}
 
   onRecall(_listener: (accountId: string) => void): void {}
 
-  /** Recalls what is live of an account or key, and returns how many that are. */
+  /** Recalls the live allowances of an account or key, and returns their number. */
   countLive(accountId: string, keyId?: string): number {
     this.assertOpen();
     this.#takeBack(accountId);
@@ -301,7 +301,7 @@ export class ModelLedger extends MemoryLedger implements AllowanceStore {
     });
   }
 
-  /** What can be given to an allowance beside what it has. */
+  /** Returns the money that an allowance can get beyond what it has. */
   #more({ wantE8, besideE8, accountId, ...payer }: ReportRequest, al: ModelAllowance): bigint {
     const availableE8 = this.accounts.get(accountId)?.availableE8 ?? 0n;
     const roomE8 = roomOf(this.keyOf({ accountId, ...payer }) as MemoryKey, this.now());
@@ -310,7 +310,7 @@ export class ModelLedger extends MemoryLedger implements AllowanceStore {
     return atLeast0(smallest(wantE8, availableE8 - besideE8, roomE8 - besideE8, shareE8));
   }
 
-  /** @throws Recalling when some are live that may have what is missing */
+  /** @throws Recalling if live allowances may have the missing money */
   #recallFor({ accountId, keyId }: Payer, isAccountShort: boolean): void {
     this.#takeBack(accountId);
     if (this.#liveOf(accountId, isAccountShort ? undefined : keyId).length === 0) return;
@@ -318,7 +318,7 @@ export class ModelLedger extends MemoryLedger implements AllowanceStore {
     throw new Recalling('money is with nodes');
   }
 
-  /** @throws Recalling when some are live */
+  /** @throws Recalling if there are live allowances */
   #recall(accountId: string, keyId: string | undefined): void {
     if (this.countLive(accountId, keyId) > 0) throw new Recalling('nodes may admit calls');
   }
@@ -417,7 +417,7 @@ function isLimitedByMinute({ callsPerMinute, tokensPerMinute }: MemoryKey): bool
   return callsPerMinute !== undefined || tokensPerMinute !== undefined;
 }
 
-/** What of a key decides about calls. */
+/** Returns the settings of a key that decide about calls. */
 function rulesOf(key: MemoryKey | undefined): string {
   if (key === undefined) return '';
   const { status, settings, limitE8, dailyLimitE8, monthlyLimitE8, callsPerMinute, tokensPerMinute } = key;

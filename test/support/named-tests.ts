@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { dirname, join } from 'node:path';
 import { textOf } from './sources';
 
-/** A test that a document names: its file, and titles in “ ”, in which … stands for what is left out. */
+/** Matches a test that a document names: its file, and titles in “ ”, in which … stands for omitted text. */
 const NAMED = /`([^`]*\.test\.ts)`|“([^”]*)”/g;
 
 function titlesIn(file: string): readonly string[] {
@@ -10,7 +10,7 @@ function titlesIn(file: string): readonly string[] {
   return [...source.matchAll(/\bit\(\s*(['"`])(.*?)\1,\s*(?:async|function|\()/gs)].map(([, , title = '']) => title);
 }
 
-/** Part by part, in order. */
+/** Returns whether a title contains all parts of a quotation in order. */
 function isTitle(title: string, quoted: string): boolean {
   let at = 0;
   for (const part of quoted.split('…').map((each) => each.trim())) {
@@ -21,7 +21,10 @@ function isTitle(title: string, quoted: string): boolean {
   return true;
 }
 
-/** Fails when a line of a document names a test that is not there. Titles stand behind their file; a file without a folder is in that of the one before. */
+/**
+ * Fails if a line of a document names a test that does not exist. Titles follow their file. A file without a folder is in the folder of the previous
+ * one.
+ */
 export function assertNamed(line: string): void {
   let file = '';
   let titles: readonly string[] = [];

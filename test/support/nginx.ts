@@ -9,7 +9,7 @@ import { until } from './until';
 
 const TEMPORARY = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
 
-/** nginx in the foreground with what stands in its `http` block, in a temporary folder. Resolves when the port takes connections. */
+/** Starts nginx in the foreground with this `http` block, in a temporary folder. Resolves when the port accepts connections. */
 export async function startNginx(http: string, port: number): Promise<{ stop(): Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-nginx-'));
   const file = join(folder, 'nginx.conf');

@@ -2,17 +2,17 @@ import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } fr
 import type { IncomingMessage } from 'node:http';
 import { listen } from './serve';
 
-/** What the next sign-in at the provider comes to. */
+/** The user and the outcome of the next sign-in at the provider. */
 export interface Person {
-  /** Claims of the ID token; `sub` is `person` unless given. */
+  /** Claims of the ID token; `sub` defaults to `person`. */
   readonly claims: Readonly<Record<string, unknown>>;
-  /** Only the userinfo endpoint says more than `sub`. */
+  /** Whether only the userinfo endpoint has more than `sub`. */
   readonly onlyUserInfo?: boolean;
-  /** The person says no. */
+  /** Whether the user refuses the sign-in. */
   readonly refuses?: boolean;
-  /** Signed by a key that the provider does not publish. */
+  /** Whether an unpublished key signs the token. */
   readonly forged?: boolean;
-  /** Replaces claims that the provider makes itself: iss, aud, exp, nonce. */
+  /** Replaces claims that the provider sets: iss, aud, exp, nonce. */
   readonly instead?: Readonly<Record<string, unknown>>;
 }
 
@@ -21,7 +21,7 @@ export interface TestProvider {
   readonly clientId: string;
   readonly clientSecret: string;
   person: Person;
-  /** Follows the browser to the provider and answers where it sends it back to. */
+  /** Follows the browser to the provider and returns the address to which it sends the browser back. */
   visit(authorizationUrl: string): Promise<URL>;
   close(): Promise<void>;
 }
@@ -33,7 +33,7 @@ interface Grant {
   readonly person: Person;
 }
 
-/** An OpenID provider: discovery, authorization code with PKCE, signed ID tokens, userinfo. Strict about what it is asked. */
+/** Starts an OpenID provider: discovery, authorization code with PKCE, signed ID tokens, userinfo. It validates requests strictly. */
 export async function startProvider(): Promise<TestProvider> {
   const keys = [
     generateKeyPairSync('rsa', { modulusLength: 2048 }),

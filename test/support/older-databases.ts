@@ -6,11 +6,11 @@ import { bareDatabase } from './shared';
 import { textOf } from './sources';
 import { newStores, type Stores } from './stores';
 
-/** A database that an earlier version wrote; test/fixtures/upgrade/README.md says how. */
+/** A database that an earlier version wrote; test/fixtures/upgrade/README.md describes how. */
 export interface OlderDatabase {
   readonly name: string;
   readonly dump: string;
-  /** What the gateway of that version showed, by account. */
+  /** The balances that the gateway of that version showed, by account. */
   readonly balancesUsd: Readonly<Record<string, string>>;
 }
 

@@ -9,15 +9,15 @@ import { SANDBOX_GATEWAY } from './sandboxes';
 import { PROJECT } from './sources';
 import { startUpstream, type TestUpstream } from './upstream';
 
-/** A gateway with the operator's page as it is now, and a browser. */
+/** A gateway with the current operator's page, and a browser. */
 export interface TestOperatorPage {
   readonly gateway: TestGateway;
   readonly browser: Browser;
-  /** Of the two upstreams of the one model, the one that is asked first, and the other. */
+  /** The two upstreams of the one model; the first one has priority. */
   readonly upstreams: readonly [TestUpstream, TestUpstream];
-  /** A window on the sign-in. */
+  /** Opens a window on the sign-in. */
   openWindow(options?: BrowserContextOptions): Promise<ConsoleWindow>;
-  /** A window on this page, signed in with the admin token. */
+  /** Opens a window on this page, signed in with the admin token. */
   signIn(path: string, options?: BrowserContextOptions): Promise<ConsoleWindow>;
   stop(): Promise<void>;
 }

@@ -7,7 +7,7 @@ import { compileCheck } from '../../core/settings';
 
 const PLUGINS = join(__dirname, '../../plugins');
 
-/** Every endpoint of our own API, as the plugins of this project declare it: what a new plugin adds is in it by itself. */
+/** Lists every endpoint of Tollgate's own API, as the project's plugins declare them. New plugins are included. */
 export function ownRoutes(): readonly Route[] {
   return readdirSync(PLUGINS).flatMap((folder) => {
     const plugin = (require(join(PLUGINS, folder)) as { default: Plugin }).default;
@@ -17,19 +17,19 @@ export function ownRoutes(): readonly Route[] {
   });
 }
 
-/** Routes are only looked at here: whatever they ask of the gateway while they are made, they are given. */
+/** Replaces everything that routes use of the gateway, because here they are only listed. */
 const anything: unknown = new Proxy(() => anything, {
   get: (_target, name) => (typeof name === 'symbol' ? undefined : anything),
   apply: () => anything,
   construct: () => anything as object,
 });
 
-/** `POST /admin/v1/accounts` */
+/** Returns a name such as `POST /admin/v1/accounts`. */
 export function nameOf({ method, path }: Route): string {
   return `${method} ${path}`;
 }
 
-/** The path with its `{names}` replaced. */
+/** Returns the path with its `{names}` replaced. */
 export function fill(path: string, values: Readonly<Record<string, string>>): string {
   return path.replace(/\{(\w+)(?:\.\.\.)?\}/g, (_, name: string) => {
     const value = values[name];

@@ -2,26 +2,23 @@ import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { run } from '../preparation/run';
 
-/** npm writes this file last, so a broken installation is repeated. */
+/** The file that npm writes last, so that an interrupted installation is repeated. */
 const INSTALLED = 'node_modules/.package-lock.json';
 const WANTED = 'package-lock.json';
 
 /**
- * The programs are complete without their install scripts, which only link them. `npm ci` would refuse a lock file without the optional
- * packages of all machines, and not every registry has them.
+ * Skips install scripts, which only link the programs. `npm ci` would refuse a lock file without the optional packages of all platforms, and not
+ * every registry has them.
  */
 const INSTALL = 'npm install --no-save --ignore-scripts --no-audit --no-fund';
 
-/** The folders of `test` that are packages of their own, because the project does not depend on what they name. */
+/** The folders of `test` that are separate packages, because the project does not depend on their packages. */
 export type OwnPackage = 'agents' | 'clients';
 
-/** What `npm test` needs are the `dependencies` of such a package; `all` adds its `devDependencies`. */
+/** The dependencies to install: those that `npm test` needs are `dependencies`; `all` adds the `devDependencies`. */
 export type Extent = 'tests' | 'all';
 
-/**
- * Installs what a package of its own names when its lock file has other versions than are installed. Processes that call it at once
- * wait for each other.
- */
+/** Installs the dependencies of such a package if its lock file has other versions than are installed. Simultaneous callers wait for each other. */
 export async function installOwnPackage(
   name: OwnPackage,
   report: (line: string) => void = () => undefined,
@@ -40,7 +37,7 @@ interface Lock {
 interface Locked {
   readonly version?: string;
   readonly dev?: boolean;
-  /** Only some machines have it. */
+  /** Whether only some platforms have it. */
   readonly optional?: boolean;
 }
 

@@ -8,8 +8,8 @@ import { PROJECT } from './sources';
 const run = promisify(execFile);
 
 /**
- * The package as `npm pack` makes it, from a copy: what runs before it changes `node_modules`. The console's page is in it only where
- * somebody has built it. Returns the tarball's path.
+ * Makes the package with `npm pack`, from a copy, because its script changes `node_modules`. It includes the console only if it was built. Returns
+ * the tarball's path.
  */
 export async function packPackage(folder: string): Promise<string> {
   await builtServer();
@@ -19,7 +19,7 @@ export async function packPackage(folder: string): Promise<string> {
   const tops = new Set(files.filter((name) => !name.startsWith('!')).map((name) => name.split('/')[0] ?? ''));
   for (const name of [...tops, 'package.json', 'package-lock.json', 'vendor', 'README.md', 'LICENSE'])
     await cp(join(PROJECT, name), join(copy, name), { recursive: true });
-  // Links, because a copy takes long: the script puts new files in the place of those it changes.
+  // Makes hard links, because a copy is slow. The script replaces the files that it changes.
   await run('cp', ['-al', join(PROJECT, 'node_modules'), join(copy, 'node_modules')]);
   await run(process.execPath, ['vendor/settle-overrides.mjs'], { cwd: copy });
   const pack = ['pack', '--ignore-scripts', '--json', '--pack-destination', folder];

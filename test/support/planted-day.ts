@@ -3,20 +3,20 @@ import type { RecordedAttempt } from '../../core/catalog/attempt-fields';
 import { insertAttempts } from '../../core/ledger/outbox/rows';
 import type { VendorUsage } from './report-vendors';
 
-/** USD per million tokens 3 and 15, as E8. */
+/** The prices 3 and 15 USD per million tokens, in E8. */
 export const INPUT_RATE = 300_000_000n;
 export const OUTPUT_RATE = 1_500_000_000n;
 
 export interface Planted {
-  /** What a truthful vendor counts, before anything is planted. */
+  /** The counts of a truthful vendor, before a test plants anything. */
   readonly usage: VendorUsage[];
-  /** What it charges, in 1e-14 USD. */
+  /** The charge in 1e-14 USD. */
   readonly costE14: bigint;
 }
 
 const ROWS_AT_ONCE = 2_000;
 
-/** An attempt of the upstream `acme`. */
+/** Makes an attempt of the upstream `acme`. */
 export function sampleAttempt(day: string, at: number, more: Partial<RecordedAttempt> = {}): RecordedAttempt {
   return {
     startedAtMs: Date.parse(day) + ((at * 863) % 86_400_000),
@@ -33,7 +33,7 @@ export function sampleAttempt(day: string, at: number, more: Partial<RecordedAtt
   };
 }
 
-/** An attempt with its counts and their exact cost. */
+/** Makes an attempt with its counts and their exact cost. */
 export function countedAttempt(
   day: string,
   at: number,
@@ -45,8 +45,7 @@ export function countedAttempt(
 }
 
 /**
- * Writes a day of calls in bulk: most are answered, some answers are errors, and there are a mirror and a test. Returns what a truthful
- * vendor counts for them.
+ * Writes a day of calls in bulk: most succeed, some fail, and there are a mirrored call and a test. Returns what a truthful vendor counts for them.
  */
 export async function writeDay(database: Knex, day: string, calls: number): Promise<Planted> {
   let [input, output, small] = [0, 0, 0];
@@ -80,7 +79,7 @@ export async function writeDay(database: Knex, day: string, calls: number): Prom
   return { usage, costE14: BigInt(input + small) * INPUT_RATE + BigInt(output) * OUTPUT_RATE };
 }
 
-/** 1e-14 USD as a decimal number of cents, all digits. */
+/** Converts 1e-14 USD to a decimal number of cents with all digits. */
 export function centsOf(amountE14: bigint): string {
   const digits = amountE14.toString().padStart(13, '0');
   return `${digits.slice(0, -12)}.${digits.slice(-12)}`;

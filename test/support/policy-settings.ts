@@ -1,6 +1,6 @@
 import type { Configured } from './gateway';
 
-/** Gives a policy this action in a pipeline, or in all pipelines that have it. */
+/** Sets the action of a policy in one pipeline, or in all pipelines that have the policy. */
 export function setPolicy(config: Configured, policy: string, action: object, pipeline?: string): void {
   const pipelines = config['pipelines'] as Record<string, { policies: Record<string, unknown>[] }>;
   for (const [name, { policies }] of Object.entries(pipelines)) {

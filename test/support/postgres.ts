@@ -13,12 +13,12 @@ export interface TestPostgres {
   readonly url: string;
   readonly port: number;
   readonly pid: number;
-  /** A new database on this server, empty, or a copy of the one at this URL, which nobody uses; returns its URL. */
+  /** Makes a database on this server, empty or a copy of the unused one at this URL. Returns its URL. */
   createDatabase(copied?: string): Promise<string>;
   stop(): Promise<void>;
 }
 
-/** A Postgres of our own on a free loopback port, in a temporary folder. It never runs as root. */
+/** Starts a Postgres on a free loopback port, in a temporary folder. It never runs as root. */
 export async function startPostgres(more: readonly string[] = []): Promise<TestPostgres> {
   const initdb = findProgram('initdb');
   const postgres = findProgram('postgres');
@@ -82,7 +82,7 @@ export async function startPostgres(more: readonly string[] = []): Promise<TestP
   };
 }
 
-/** Postgres refuses to run as root: as root, its package's user or nobody runs it. */
+/** Returns the user for Postgres, which refuses to run as root: its package's user or nobody. */
 export async function unprivilegedUser(): Promise<{ uid: number; gid: number } | undefined> {
   if (process.getuid?.() !== 0) return undefined;
   for (const name of ['postgres', 'nobody']) {
@@ -91,7 +91,7 @@ export async function unprivilegedUser(): Promise<{ uid: number; gid: number } |
       const { stdout: gid } = await run('id', ['-g', name]);
       return { uid: Number(uid), gid: Number(gid) };
     } catch {
-      // The next name.
+      // Tries the next name.
     }
   }
   throw new Error('Postgres cannot run as root, and there is neither a user "postgres" nor "nobody"');

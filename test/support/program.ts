@@ -8,7 +8,7 @@ export function positive(text: string): number {
   return value;
 }
 
-/** Runs a program that uses the shared stores, stops them and ends the process: with 2 when it could not run. */
+/** Runs a program that uses the shared stores, then stops them and ends the process, with status 2 if it could not run. */
 export async function runProgram(main: () => Promise<void>): Promise<void> {
   try {
     await main();

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-/** Each program that the tests start, with the Debian package that has it. */
+/** Every program that the tests start, with its Debian package. */
 export const TEST_PROGRAMS: Readonly<Record<string, string>> = {
   'redis-server': 'redis-server',
   'redis-cli': 'redis-tools',
@@ -22,7 +22,7 @@ export const TEST_PROGRAMS: Readonly<Record<string, string>> = {
   'systemd-analyze': 'systemd',
 };
 
-/** What the benches start beside the stores. */
+/** Programs that the benches start in addition. */
 export const BENCH_PROGRAMS: Readonly<Record<string, string>> = {
   'redis-server': 'redis-server',
   postgres: 'postgresql',
@@ -53,7 +53,7 @@ export function lookForProgram(name: string): string | undefined {
     .find((path) => existsSync(path));
 }
 
-/** Debian keeps the Postgres server programs off PATH. */
+/** Lists the folders of programs. Debian keeps the Postgres server programs out of PATH. */
 function searchPath(): string[] {
   const versions = existsSync('/usr/lib/postgresql') ? readdirSync('/usr/lib/postgresql').sort().reverse() : [];
   return [

@@ -9,12 +9,12 @@ import { findProgram } from './programs';
 import { until } from './until';
 
 export interface TestPrometheus {
-  /** How many series a query finds now. @throws with what Prometheus says of a query that it does not take */
+  /** Returns the number of series of a query. @throws with Prometheus' error if the query is invalid */
   series(query: string): Promise<number>;
   stop(): Promise<void>;
 }
 
-/** Prometheus from its Debian package, on a free loopback port, that scrapes one admin listener every second. */
+/** Starts Prometheus from its Debian package, on a free loopback port. It scrapes one admin listener every second. */
 export async function startPrometheus(target: string, token: string): Promise<TestPrometheus> {
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-prometheus-'));
   const file = join(folder, 'prometheus.yml');

@@ -1,11 +1,11 @@
-/** Numbers that a seed repeats. */
+/** Random numbers that a seed repeats. */
 export interface Random {
-  /** An integer from 0, below that one. */
+  /** Returns an integer from 0 to below the limit. */
   below(limit: number): number;
   pick<T>(choices: readonly T[]): T;
 }
 
-/** mulberry32: 32 bits of state, good enough to choose what goes wrong. */
+/** Makes random numbers by mulberry32: 32 bits of state, good enough to choose faults. */
 export function seeded(seed: number): Random {
   let state = seed >>> 0;
   const next = () => {

@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 
-/** Sends bytes as they are and gives what came back until the connection was closed. */
+/** Sends bytes unchanged and returns all that arrives until the connection closes. */
 export function rawRequest(url: string, bytes: string | Buffer, withinMs = 20_000): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(bytes));
@@ -14,7 +14,7 @@ export function rawRequest(url: string, bytes: string | Buffer, withinMs = 20_00
   });
 }
 
-/** One POST with these headers on a connection of its own. */
+/** Sends one POST with these headers on a separate connection. */
 export function rawPost(url: string, target: string, headers: readonly string[], body: string): Promise<string> {
   const head = [
     `POST ${target} HTTP/1.1`,
@@ -26,7 +26,7 @@ export function rawPost(url: string, target: string, headers: readonly string[],
   return rawRequest(url, `${head.join('\r\n')}\r\n\r\n${body}`);
 }
 
-/** The status of a raw answer. */
+/** Returns the status of a raw answer. */
 export function statusOf(answer: string): number {
   return Number(/^HTTP\/1\.1 (\d{3}) /.exec(answer)?.[1] ?? 0);
 }

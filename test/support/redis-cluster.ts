@@ -7,30 +7,30 @@ const SLOTS = 16_384;
 const PRIMARIES = 3;
 
 export interface TestCluster {
-  /** For REDIS_URL. */
+  /** The value for REDIS_URL. */
   readonly url: string;
   readonly primaries: readonly TestRedis[];
-  /** Of the first primary; takes its place when that is gone. */
+  /** The replica of the first primary, which it replaces if that fails. */
   readonly replica: TestRedis;
   slotOf(key: string): Promise<number>;
-  /** Moves a slot from the primary that has it to the next, with all that is in it. */
+  /** Moves a slot with all its keys to the next primary. */
   moveSlot(slot: number): Promise<void>;
-  /** The same, but no further than the keys that are chosen. */
+  /** Begins the same move, but moves only the chosen keys. */
   beginMove(slot: number, isMoved: (key: string) => boolean): Promise<void>;
-  /** What a node holds of a slot. */
+  /** Returns the keys of a slot that a node holds. */
   keysOf(server: TestRedis, slot: number): Promise<readonly string[]>;
-  /** The replica takes the first primary's place, whatever the others say; that one follows it. */
+  /** Promotes the replica over the first primary without a vote. The primary then follows it. */
   takeOver(): Promise<void>;
-  /** And gives it back. */
+  /** Returns the role to the first primary. */
   giveBack(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Three primaries that share the slots, and a replica of the first, on loopback. */
+/** Starts three primaries that share the slots, and a replica of the first, on loopback. */
 export async function startCluster(): Promise<TestCluster> {
-  // A node that a busy machine does not let answer for a while is no dead one.
+  // Uses a long timeout, because a busy machine may delay a healthy node.
   const options = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '4000', '--appendonly', 'yes'];
-  // By itself Redis takes the port 10,000 above, which may be somebody's.
+  // Sets the bus ports, because Redis would take ports 10,000 above, which may be in use.
   const buses = await Promise.all(Array.from({ length: PRIMARIES + 1 }, freePort));
   const servers = await Promise.all(buses.map((bus) => startRedis([...options, '--cluster-port', String(bus)])));
   const clients = servers.map(({ url }) => new Redis(url));
@@ -43,7 +43,7 @@ export async function startCluster(): Promise<TestCluster> {
     const [from, to] = [Math.ceil((each * SLOTS) / PRIMARIES), Math.ceil(((each + 1) * SLOTS) / PRIMARIES) - 1];
     await clients[each]?.call('CLUSTER', 'ADDSLOTSRANGE', from, to);
   }
-  // Equal epochs are sorted out by the nodes themselves, but not within a test's patience.
+  // Assigns epochs, because nodes take too long to resolve equal ones.
   await Promise.all(clients.map((client, each) => client.call('CLUSTER', 'SET-CONFIG-EPOCH', each + 1)));
   for (const [each, { port }] of servers.entries())
     if (each > 0) await first.call('CLUSTER', 'MEET', '127.0.0.1', port, buses[each] ?? 0);
@@ -110,7 +110,7 @@ export async function startCluster(): Promise<TestCluster> {
   };
 }
 
-/** How far what was written has come at this node. */
+/** Returns the replication offset of this node. */
 async function offsetOf(node: Redis): Promise<string | undefined> {
   const info = await node.info('replication');
   return /^slave_repl_offset:(\d+)/m.exec(info)?.[1] ?? /^master_repl_offset:(\d+)/m.exec(info)?.[1];

@@ -11,7 +11,7 @@ describe('the monitor of a Redis', () => {
   before(async () => {
     url = await emptyRedis();
     client = new Redis(url);
-    // Its own commands at the beginning of a connection are not to be seen.
+    // Sends a command, so that the client's own first commands come before the monitor.
     await client.ping();
   });
   after(() => client?.disconnect());
@@ -22,7 +22,7 @@ describe('the monitor of a Redis', () => {
     return { seen, stop };
   };
 
-  it('reports words and sources as they are', async () => {
+  it('reports words and sources unchanged', async () => {
     const { seen, stop } = await watch();
     await client.set('a "key"', 'back\\slash [0 lua] "x"');
     await client.eval("return redis.call('get', KEYS[1])", 1, 'inside');
@@ -38,7 +38,7 @@ describe('the monitor of a Redis', () => {
     );
   });
 
-  it('begins while other clients are busy, and misses none of what follows', async () => {
+  it('starts while other clients are busy, and misses no later command', async () => {
     let isBusy = true;
     const busy = new Redis(url);
     const others = (async () => {

@@ -10,8 +10,8 @@ export interface SeenCommand {
 }
 
 /**
- * Reports every command that a Redis runs, from the time this resolves until it is stopped. It is a connection of our own: ioredis
- * fails with "Command queue state error" if the first command arrives in one piece with the OK to its MONITOR.
+ * Reports every command of a Redis until it is stopped. It uses a connection of its own, because ioredis fails with "Command queue state error" if
+ * the first command arrives together with the OK to its MONITOR.
  */
 export async function watchCommands(url: string, see: (command: SeenCommand) => void): Promise<{ stop(): void }> {
   const { hostname, port } = new URL(url);

@@ -16,7 +16,7 @@ export interface TestRedis {
   stop(): Promise<void>;
 }
 
-/** A Redis of our own on a free loopback port, in a temporary folder. */
+/** Starts a Redis on a free loopback port, in a temporary folder. */
 export async function startRedis(options: readonly string[] = []): Promise<TestRedis> {
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-redis-'));
   const port = await freePort();

@@ -1,4 +1,4 @@
-/** The error a promise rejects with; fails when it is kept. */
+/** Returns the error with which a promise rejects; fails if it resolves. */
 export async function rejection(promise: PromiseLike<unknown>): Promise<Error> {
   let value: unknown;
   try {

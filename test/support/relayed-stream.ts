@@ -10,7 +10,7 @@ import { sampleCandidate } from './catalog-samples';
 import { SampleResponse, sampleGateway, sampleRequest } from './exchange';
 import { sampleModelRequest } from './request-sample';
 
-/** What an upstream has sent, and what it is still to send. */
+/** The bytes that an upstream has sent and will send. */
 export class Sent implements ChunkReader {
   isCancelled = false;
   #hasEnded = false;
@@ -62,16 +62,16 @@ export interface RelayOptions {
   readonly onClientAbort: 'settle' | 'drain';
   readonly silentMs?: number;
   readonly keepAlive?: KeepAlive | undefined;
-  /** The ledger answers then. */
+  /** Resolves when the ledger answers. */
   readonly settled?: Promise<unknown>;
 }
 
-/** A Chat stream of an upstream that has `sent` it, on its way to a client without a network. */
+/** A Chat stream that `sent` feeds, on its way to a client without a network. */
 export interface RelayedStream {
   readonly call: Call;
   readonly response: SampleResponse;
   readonly endings: readonly Ending[];
-  /** Resolves when it has ended. */
+  /** Resolves at the end of the stream. */
   readonly done: Promise<void>;
 }
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { listen, type TestServer } from './serve';
 
-/** What a vendor counts and charges, by day; a test writes it, and both vendors tell it in their own shapes. */
+/** A vendor's counts and charges by day. A test writes them, and both vendors report them in their own forms. */
 export interface VendorBooks {
   usage: VendorUsage[];
   costs: VendorCost[];
@@ -17,7 +17,7 @@ export interface VendorUsage {
   readonly cacheWrite1h?: number;
   readonly output?: number;
   readonly webSearch?: number;
-  /** OpenAI reports them apart. */
+  /** Marks embeddings, which OpenAI reports separately. */
   readonly isEmbedding?: boolean;
 }
 
@@ -25,11 +25,11 @@ export interface VendorCost {
   readonly day: string;
   readonly workspaceId: string | null;
   readonly item: string;
-  /** As the vendor writes it: cents as text (Anthropic), or the JSON of a number of dollars (OpenAI). */
+  /** The amount as the vendor writes it: cents as text (Anthropic), or a JSON number of dollars (OpenAI). */
   readonly amount: string;
 }
 
-/** What is answered in place of the next pages. */
+/** An answer instead of the next pages. */
 export interface Mishap {
   readonly status: number;
   readonly headers?: Record<string, string>;
@@ -38,18 +38,18 @@ export interface Mishap {
 
 export interface ReportVendor extends TestServer {
   readonly books: VendorBooks;
-  /** Paths with queries, and the credential, of all requests. */
+  /** The paths with queries, and the credential, of all requests. */
   readonly asked: { readonly url: URL; readonly headers: IncomingMessage['headers'] }[];
   readonly mishaps: Mishap[];
-  /** Buckets of one page at most. */
+  /** The most buckets of one page. */
   pageSize: number;
 }
 
 export const ADMIN_KEY = 'the-admin-key-of-the-tests';
 
 /**
- * A vendor's report API as it is published: Anthropic's `usage_report/messages` and `cost_report`, or OpenAI's `usage/completions`,
- * `usage/embeddings` and `costs`. It answers days as buckets, pages of them by `limit` and `page`, and refuses what the documents do not have.
+ * Starts a vendor's report API as it is published: Anthropic's `usage_report/messages` and `cost_report`, or OpenAI's `usage/completions`,
+ * `usage/embeddings` and `costs`. It returns days as buckets, in pages by `limit` and `page`, and refuses parameters that the documents lack.
  */
 export async function startReportVendor(kind: 'anthropic' | 'openai'): Promise<ReportVendor> {
   const state = {

@@ -54,7 +54,7 @@ function table(rows: readonly DialectRow[]): string {
   return tableOf([['place', 'name', 'class', 'why', 'free values', '`sharedObjects`', '`pieces`'], ...cells]);
 }
 
-/** The kinds of objects that answers make, and where they name them. */
+/** Returns a table of the kinds of objects that answers create, and where answers name them. */
 function keptTable({ kept }: Dialect): string {
   const rows = Object.entries(kept).flatMap(([kind, { days, answer, events, items }]) => [
     [`\`${kind}\``, `${days} days`, `\`${answer.join('.')}\``, inEvents(events)],

@@ -1,7 +1,7 @@
 import type { ModelRequest } from '../../core/calls/call';
 import { textReading } from '../../core/dialects/reading';
 
-/** What is asked, without a body. */
+/** Makes a model request without a body. */
 export function sampleModelRequest(rest: Partial<ModelRequest> = {}): ModelRequest {
   return {
     protocol: 'messages',

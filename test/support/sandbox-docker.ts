@@ -2,7 +2,7 @@ import type { GatewayOptions } from './gateway';
 import { SMALL } from './sandboxes';
 import { sharedDocker } from './shared';
 
-/** A gateway whose offering "small" runs at the shared Docker engine, with these settings of the sandbox plugin. */
+/** Starts a gateway with the offering "small" on the shared Docker engine, with these settings of the sandbox plugin. */
 export async function dockerGateway(
   settings: object = {},
 ): Promise<Pick<GatewayOptions, 'upstreams' | 'plugins' | 'configure'>> {

@@ -3,7 +3,10 @@ import { offeringId } from '../../plugins/sandbox/offers/offering';
 import type { GatewayOptions, TestGateway } from './gateway';
 import { until } from './until';
 
-/** A gateway with the supplier of this machine and one offering at USD 3.6 an hour: 1,000 units of 1e-8 USD a hundredth second. */
+/**
+ * Settings of a gateway with the supplier of this machine and one offering at USD 3.6 an hour, which is 1,000 units of 1e-8 USD a hundredth of a
+ * second.
+ */
 export const SANDBOX_GATEWAY = {
   upstreams: { none: { url: 'http://127.0.0.1:9' } },
   plugins: { sandbox: { suppliers: { local: { driver: 'process' } }, allowUnisolated: true } },
@@ -66,10 +69,10 @@ export function assertBooksAreClosed(record: AnyRecord): void {
   assert.equal(record.observedState === 'TERMINATED', record.terminatedAt !== null, text);
 }
 
-/** A decimal amount in units of 1e-8 USD. */
+/** Converts a decimal amount to units of 1e-8 USD. */
 export function units(usd: string): bigint {
   return BigInt(usd.replace('.', ''));
 }
 
-/** A Node that instances see: they see the system's programs, and not where a newer one was put for these tests alone. */
+/** A Node that instances can run: they see the system's programs, and not a newer Node that was installed for the tests. */
 export const NODE_INSIDE = process.execPath.startsWith('/usr/') ? process.execPath : 'node';

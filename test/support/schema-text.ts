@@ -21,9 +21,9 @@ const PREFACE = `-- The schema of the database, as the migrations build it. Gene
 `;
 
 /**
- * Returns the schema of a database as SQL, from its catalog: tables by name with their columns in order, constraints, indexes and
- * triggers, then functions without their bodies. Postgres and PGlite give the same text. It leaves out the tables of the library that migrates, and
- * partitions, whose names depend on the month.
+ * Returns the schema of a database as SQL, from its catalog. Tables come by name with columns in order, constraints, indexes and triggers; functions
+ * follow without their bodies. Postgres and PGlite give the same text. Tables of the migration library are omitted, and so are partitions, whose
+ * names depend on the month.
  */
 export async function schemaText(database: Knex): Promise<string> {
   const read = async (query: string) => (await database.raw<{ rows: { text: string }[] }>(query)).rows;
@@ -32,11 +32,14 @@ export async function schemaText(database: Knex): Promise<string> {
   return [...tables, ...functions].map(({ text }) => `${text}\n`).join('\n');
 }
 
-/** The tables of this schema. */
+/** Selects the tables of this schema. */
 const OURS = `relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
   AND relname NOT IN ('knex_migrations', 'knex_migrations_lock')`;
 
-/** One line, indented, per column and per constraint. NOT NULL is with the column: newer versions have constraints of type n for it. */
+/**
+ * Selects one indented line per column and per constraint. NOT NULL stands with the column, because newer versions of Postgres have constraints of
+ * type n for it.
+ */
 const MEMBERS = `SELECT 0 AS part, attnum AS place, '' AS name, concat_ws(' ', attname, format_type(atttypid, atttypmod),
     'DEFAULT ' || pg_get_expr(adbin, adrelid), CASE WHEN attnotnull THEN 'NOT NULL' END) AS line
   FROM pg_attribute LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
@@ -45,7 +48,7 @@ const MEMBERS = `SELECT 0 AS part, attnum AS place, '' AS name, concat_ws(' ', a
   SELECT 1, position(contype::text IN 'pufc'), conname, concat('CONSTRAINT ', conname, ' ', pg_get_constraintdef(oid))
   FROM pg_constraint WHERE conrelid = tables.oid AND contype IN ('p', 'u', 'f', 'c')`;
 
-/** Indexes that no constraint has, then triggers. */
+/** Selects indexes without a constraint, then triggers. */
 const FOLLOWING = `SELECT 0 AS part, index.relname AS name, pg_get_indexdef(indexrelid) AS line
   FROM pg_index JOIN pg_class AS index ON index.oid = indexrelid
   WHERE indrelid = tables.oid AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = indexrelid AND conrelid = indrelid)

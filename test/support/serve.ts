@@ -15,7 +15,7 @@ export interface TestServer {
 
 export async function listen(listener: RequestListener): Promise<TestServer> {
   const server = createServer(listener);
-  // As the product's: after Node's own 5 s it could close a kept connection just while a test asks again.
+  // Uses the product's timeout: after Node's default of 5 s the server could close a connection just when a test reuses it.
   server.keepAliveTimeout = 75_000;
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -29,10 +29,10 @@ export async function listen(listener: RequestListener): Promise<TestServer> {
   };
 }
 
-/** The operator of the admin routes, unless a test says otherwise. */
+/** The default operator of the admin routes. */
 const OWNER: Operator = { name: 'admin', role: 'owner', actor: 'admin', expiresAt: undefined };
 
-/** A real server around some routes of one listener; every other path is 404. */
+/** Starts a real server with some routes of one listener; every other path is 404. */
 export function serveRoutes(routes: readonly Route[], options: ServeOptions = {}): Promise<TestServer> {
   const router = compileRoutes(routes);
   return listen((request, response) => {

@@ -9,20 +9,19 @@ import { startPostgres, type TestPostgres } from './postgres';
 import { startRedis, type TestRedis } from './redis';
 
 /**
- * What all test files share, each thing started when the first test asks for it and stopped when the run has ended. Test files
- * run in several processes: those ask the one that started them, at the address it leaves in the environment. A test that kills or
- * stalls a store starts its own.
+ * Shares services among all test files. The first test that needs one starts it, and the end of the run stops it. Test files run in several
+ * processes, which ask the main one at the address in the environment. A test that kills or stalls a store starts its own.
  */
 const ADDRESS = 'TESTS_SHARE_AT';
 
-/** Two files that run at the same time do not see each other's Redis or containers. */
+/** The number of the process. Simultaneous files do not see each other's Redis or containers. */
 const WORKER = process.env['MOCHA_WORKER_ID'] ?? '0';
 
 sendBigInts();
 
 /**
- * What a test file came to goes to mocha's main process as JSON: one amount in what a failed assertion compares would lose all of
- * the file's results.
+ * Lets bigints be sent as JSON. Mocha sends results to its main process as JSON, and one bigint in a failed assertion would lose all results of the
+ * file.
  */
 function sendBigInts(): void {
   const { send } = process;
@@ -34,14 +33,12 @@ function withoutBigInts(message: unknown): unknown {
   return JSON.parse(JSON.stringify(message, (_, value) => (typeof value === 'bigint' ? `${value}n` : value)));
 }
 
-/** The Redises of this process, and how many of its gateways run on each. */
+/** The Redis servers of this process, and the number of its gateways on each. */
 const redisesHere: { url?: string; gateways: number }[] = [];
 
 /**
- * The address of a Redis that no running gateway of this process uses, emptied. This process runs its test files one after the
- * other, so it is mostly the same Redis.
- *
- * @param gateways how many gateways are about to run on it
+ * Returns the address of an emptied Redis that no running gateway of this process uses. Files of one process run one after the other, so that it is
+ * usually the same Redis. @param gateways the number of gateways that will start on it
  */
 export async function emptyRedis(gateways = 0): Promise<string> {
   let index = redisesHere.findIndex((redis) => redis.gateways === 0);
@@ -56,33 +53,33 @@ export async function emptyRedis(gateways = 0): Promise<string> {
   return url;
 }
 
-/** Counts a gateway that begins (1) or ends (-1) on a Redis. Those that {@link emptyRedis} did not give are nobody's to empty. */
+/** Counts a gateway that starts (1) or ends (-1) on a Redis. It ignores those that {@link emptyRedis} did not return. */
 export function countGateway(redisUrl: string, change: 1 | -1): void {
   const redis = redisesHere.find(({ url }) => url === redisUrl);
   if (redis !== undefined) redis.gateways += change;
 }
 
-/** A new database of this version on the shared Postgres, with nothing in it. */
+/** Makes an empty, migrated database on the shared Postgres. */
 export function newDatabase(): Promise<string> {
   return ask('database');
 }
 
-/** One that nobody has migrated. */
+/** Makes a database without migrations. */
 export function bareDatabase(): Promise<string> {
   return ask('bare-database');
 }
 
-/** The Docker engine of this process. Who starts containers ends them. */
+/** Returns the Docker engine of this process. A test that starts containers must end them. */
 export async function sharedDocker(): Promise<DockerEngine> {
   return reachDocker(await ask(`docker/${WORKER}`));
 }
 
-/** A data folder with an embedded database of this version that has nothing in it; to be copied. */
+/** Returns a data folder with an empty, migrated embedded database, for copying. */
 export function emptyDataFolder(): Promise<string> {
   return ask('data-folder');
 }
 
-/** The program that operators start, built from the sources as they are. */
+/** Returns the server as operators start it, built from the current sources. */
 export function builtServer(): Promise<string> {
   return ask('server');
 }
@@ -98,20 +95,20 @@ async function ask<T>(what: string): Promise<T> {
 const redises = new Map<string, Promise<TestRedis>>();
 const engines = new Map<string, Promise<TestDocker>>();
 let postgres: Promise<TestPostgres> | undefined;
-/** Copied for each that is asked for: a copy takes a tenth of what the migrations take. */
+/** The migrated template, because copying it takes a tenth of the time of the migrations. */
 let migrated: Promise<string> | undefined;
 let dataFolder: Promise<string> | undefined;
 let program: Promise<string> | undefined;
 let server: Server | undefined;
 
-/** By mocha, once, in the process that was started. */
+/** Starts the sharing server. Mocha calls it once, in the main process. */
 export async function mochaGlobalSetup(): Promise<void> {
   server = createServer(async ({ url = '' }, response) => {
     const [status, answer] = await share(url.slice(1)).then(
       (given) => [200, JSON.stringify(given)] as const,
       (error: unknown) => [500, String(error)] as const,
     );
-    // A connection that is kept would be closed after some seconds, perhaps just while a test file sends its next question.
+    // Closes each connection, because a kept one could be closed just when a test file sends its next request.
     response.writeHead(status, { connection: 'close' }).end(answer);
   });
   await new Promise<void>((done) => server?.listen(0, '127.0.0.1', done).unref());
@@ -120,7 +117,7 @@ export async function mochaGlobalSetup(): Promise<void> {
   process.env[ADDRESS] = `http://127.0.0.1:${address.port}`;
 }
 
-/** What only names where it is. */
+/** Starts a service and returns its address. */
 async function share(what: string): Promise<unknown> {
   const [kind, worker = ''] = what.split('/');
   switch (kind) {
@@ -148,7 +145,7 @@ async function share(what: string): Promise<unknown> {
   }
 }
 
-/** Its URL. */
+/** Makes a migrated database and returns its URL. */
 async function migratedDatabase({ createDatabase }: TestPostgres): Promise<string> {
   const databaseUrl = await createDatabase();
   const database = openPostgres(databaseUrl, { log: quiet });
@@ -167,13 +164,13 @@ export async function mochaGlobalTeardown(): Promise<void> {
   server?.close();
   const running: Promise<{ stop(): Promise<void> }>[] = [...redises.values(), ...engines.values()];
   if (postgres !== undefined) running.push(postgres);
-  // What cannot be stopped must not keep the others running.
+  // A service that cannot be stopped must not keep the others running.
   const stops = await Promise.allSettled(running.map(async (each) => (await each.catch(() => undefined))?.stop()));
   await removeDataFolders();
   for (const stop of stops) if (stop.status === 'rejected') throw stop.reason;
 }
 
-/** A limit is there to end what hangs. On a machine that is busy with other things it must not end what is slow. */
+/** The factor on time limits, which must end hanging tests but not slow ones on a busy machine. */
 const PATIENCE = 2;
 
 export const mochaHooks = {
@@ -183,7 +180,7 @@ export const mochaHooks = {
   afterAll: removeDataFolders,
 };
 
-/** The tests and hooks of a suite and of those in it, not those that have begun. */
+/** Lists the tests and hooks of a suite and its inner suites that have not begun. */
 function runnablesOf(suite: Mocha.Suite | undefined): Mocha.Runnable[] {
   if (suite === undefined) return [];
   const { _beforeAll, _beforeEach, _afterEach, _afterAll } = suite as unknown as Record<string, Mocha.Runnable[]>;

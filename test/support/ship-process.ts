@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-/** A process that ships until it is killed: `ship-process.ts <redisUrl> <databaseUrl>`. It tells its parent of each shipment it begins. */
+/**
+ * A process that ships the outbox until it is killed: `drain-process.ts <redisUrl> <databaseUrl>`. It reports the start of each round to its parent.
+ */
 
 import { shipShards } from '../../core/ledger/outbox/ship';
 import { RedisLedger } from '../../core/ledger/redis/redis-ledger';

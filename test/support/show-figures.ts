@@ -1,4 +1,4 @@
-/** Prints what a row of a story costs whom, with `SHOW_FIGURES=1`. */
+/** Prints the costs in a row of a test, with `SHOW_FIGURES=1`. */
 export function showFigures(row: string, figures: Readonly<Record<string, number>>): void {
   if (process.env['SHOW_FIGURES'] !== '1') return;
   const texts = Object.entries(figures).map(
@@ -7,7 +7,7 @@ export function showFigures(row: string, figures: Readonly<Record<string, number
   console.log(`      ${row}: ${texts.join(', ')}`);
 }
 
-/** Prints the bill of a call that may end before the vendor has told its usage: loss is what the vendor charges above the hold. */
+/** Prints the bill of a call that may end before the vendor has reported its usage. The loss is the vendor's charge above the hold. */
 export function showBill(
   row: string,
   bill: { readonly vendorUsd: number; readonly holdUsd: number; readonly chargedUsd: number },

@@ -4,10 +4,10 @@ import { dirname, join, posix, relative, sep } from 'node:path';
 /** The project's folder. */
 export const PROJECT = dirname(dirname(__dirname));
 
-/** Folders that hold nothing of ours. */
+/** Folders without sources of the project. */
 const NOT_OURS = new Set(['node_modules', 'dist', '.git', '.tollgate']);
 
-/** Paths of the files below a folder of the project, with `/`, sorted; empty when it is not there. */
+/** Lists the paths of files below a folder of the project, with `/`, sorted; empty if the folder does not exist. */
 export function filesUnder(folder: string): readonly string[] {
   let found: string[] = [];
   try {
@@ -35,18 +35,18 @@ export function textOf(path: string): string {
 }
 
 export interface Import {
-  /** As it is written. */
+  /** The import as it is written. */
   readonly from: string;
-  /** Path of the file it means, without extension, or undefined for a package. */
+  /** The path of the imported file without extension, or undefined for a package. */
   readonly file: string | undefined;
-  /** Only types come in; nothing of it is left when the program runs. */
+  /** Whether it imports only types, which do not exist at run time. */
   readonly isTypeOnly: boolean;
 }
 
 const STATIC = /(?:^|;[ \t]*)(?:import|export)\s+(type\s+)?(?:[\w*\s{},$]*?\bfrom\s*)?['"]([^'"]+)['"]/gm;
 const DYNAMIC = /\b(?:import|require)\(\s*['"]([^'"]+)['"]\s*\)/g;
 
-/** The import lines of a source text at a path of the project. */
+/** Lists the imports of a source text at a path of the project. */
 export function importsOf(path: string, text: string): readonly Import[] {
   const lines = [...text.matchAll(STATIC)].map(([whole, type, from]) => ({
     from: from ?? '',
@@ -56,7 +56,7 @@ export function importsOf(path: string, text: string): readonly Import[] {
   return [...lines, ...calls].map((each) => ({ ...each, file: fileOf(path, each.from) }));
 }
 
-/** `import { type A, type B } from …` */
+/** Returns whether an import has the form `import { type A, type B } from …`. */
 function hasOnlyTypes(line: string): boolean {
   const names = /\{([^}]*)\}/
     .exec(line)?.[1]
@@ -78,7 +78,7 @@ function fileOf(path: string, from: string): string | undefined {
     .join('/');
 }
 
-/** The known file an import means: itself, with `.ts` or `.tsx`, or its folder's index. */
+/** Returns the file that an import refers to: itself, with `.ts` or `.tsx`, or the index of its folder. */
 export function resolveIn(files: ReadonlySet<string>, file: string): string | undefined {
   const bare = file.replace(/\.[cm]?[jt]s$/, '');
   return [file, `${bare}.ts`, `${file}.ts`, `${file}.tsx`, posix.join(file, 'index.ts')].find((each) =>

@@ -14,13 +14,13 @@ const LAST = new Set(['response.completed', 'response.incomplete', 'response.fai
 export interface SocketOptions {
   readonly path?: string;
   readonly headers?: Record<string, string>;
-  /** What the gateway's certificate is signed by. */
+  /** The authority of the gateway's certificate. */
   readonly ca?: string;
 }
 
 /** A client of the gateway's WebSocket. */
 export class TestSocket {
-  /** All that came, parsed. */
+  /** All received frames, parsed. */
   readonly frames: Frame[] = [];
   readonly pings: Buffer[] = [];
   /** Resolves when the socket is closed. */
@@ -46,7 +46,7 @@ export class TestSocket {
     this.socket.send(typeof frame === 'string' ? frame : JSON.stringify(frame));
   }
 
-  /** The frame of a small, valid call. Members are given by the names that they have in Messages. */
+  /** Makes the frame of a small, valid call. Members have the names of Messages. */
   static create(more: Record<string, unknown> = {}): Record<string, unknown> {
     return { type: 'response.create', ...askIn('responses', more) };
   }
@@ -57,7 +57,7 @@ export class TestSocket {
     return this.answer();
   }
 
-  /** The events up to the next last one. */
+  /** Returns the events up to the next last one. */
   async answer(): Promise<Frame[]> {
     const end = await until('the last event of an answer', () => {
       const at = this.frames.findIndex(({ type }, index) => index >= this.#read && LAST.has(type));
@@ -79,7 +79,7 @@ export class TestSocket {
   }
 }
 
-/** The answer over HTTP to a handshake that is refused. */
+/** Returns the HTTP answer to a refused handshake. */
 export async function refusedHandshake(
   gateway: TestGateway,
   key: string | undefined,

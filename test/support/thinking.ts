@@ -2,19 +2,19 @@ import { sseEvent } from '../../demo/dialects/answer';
 import type { UpstreamDialect } from './directions';
 import { respond, type Script, stream } from './upstream';
 
-/** A model's answer with reasoning that only its vendor can read, and perhaps calls. */
+/** A model's answer with reasoning that only its vendor can read, and optional tool calls. */
 export interface Thought {
   readonly thought: string;
   readonly signature: string;
   readonly text?: string;
   readonly calls?: readonly { readonly id: string; readonly name: string; readonly input: object }[];
-  /** Tokens beside `input` and `output`, which are 100 and 40. */
+  /** Reasoning tokens, in addition to 100 input and 40 output tokens. */
   readonly reasoningTokens?: number;
 }
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Returns the answer in the words of a dialect. Chat has a place for the reasoning, and none for its signature. */
+/** Writes the answer in a dialect. Chat has a member for the reasoning, and none for its signature. */
 export function thinking(dialect: UpstreamDialect, said: Thought, isStream: boolean): Script {
   const { body, events } = WRITERS[dialect](said);
   return isStream ? stream(events, 0) : respond({ body });

@@ -1,6 +1,6 @@
-/** So much of one look counts, and its pause: on a machine that is busy with other things both take longer. */
+/** The most that one check with its pause counts, because both take longer on a busy machine. */
 const LOOK_MS = 50;
-/** How far what does not count may lengthen a short wait. */
+/** The most by which uncounted time extends a short wait. */
 const LONGEST_MS = 30_000;
 
 /** Waits for a condition, never for a time. Fails with the last error or value after `withinMs` of a machine that is not busy. */
@@ -30,7 +30,7 @@ export async function until<T>(
   }
 }
 
-/** Whether it settles before so much time has passed by this process's own timers: when it stands still, so do they. */
+/** Returns whether the promise settles within this time by the process's own timers, which stop when the process does. */
 export function settlesWithin(ms: number, promise: PromiseLike<unknown>): Promise<boolean> {
   const settled = Promise.resolve(promise).then(
     () => true,

@@ -2,18 +2,18 @@ import type { IncomingHttpHeaders, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { WebSocket, WebSocketServer } from 'ws';
 
-/** Header of a recorded call that came over a WebSocket: which one it was, counted from 1. */
+/** The header of a recorded call that arrived over a WebSocket: its number on that socket, from 1. */
 export const OVER_SOCKET = 'x-over-socket';
 
 export interface UpstreamSockets {
-  /** The handshakes that were agreed to, in order. */
+  /** The accepted handshakes, in order. */
   readonly handshakes: IncomingHttpHeaders[];
   readonly open: ReadonlySet<WebSocket>;
 }
 
 /**
- * Has a scripted upstream take WebSockets as the vendor of the Responses protocol does. Each `response.create` is played as a POST of the
- * same server, so that every script can be told over a WebSocket: its events are frames, and what breaks it breaks the socket.
+ * Lets a scripted upstream accept WebSockets like the vendor of the Responses protocol. Each `response.create` becomes a POST to the same server, so
+ * that every script works over a WebSocket. Its events become frames, and a script that breaks the connection breaks the socket.
  */
 export function takeSockets(server: Server): UpstreamSockets {
   const handshakes: IncomingHttpHeaders[] = [];

@@ -28,7 +28,7 @@ import {
 
 const TOOL = { name: 'get_weather', input: { city: 'Zürich', days: 3, nested: { deep: [1, 2, 3] } } };
 
-describe('the scripted upstream', () => {
+describe('the scripted upstream of the tests', () => {
   let upstream: TestUpstream;
   let openai: OpenAI;
   let anthropic: Anthropic;
@@ -53,10 +53,10 @@ describe('the scripted upstream', () => {
     return (error as { code?: unknown } | undefined)?.code;
   };
 
-  describe('answers as the official Messages client expects', () => {
+  describe('for the official Messages client', () => {
     const call = { model: 'test-model', max_tokens: 10, messages: [{ role: 'user' as const, content: 'Hi' }] };
 
-    it('in one piece', async () => {
+    it('answers in one piece', async () => {
       upstream.next(messagesAnswer({ text: 'Grüezi', usage: { input: 7, output: 3, cacheRead: 2 } }));
       const message = await anthropic.messages.create(call);
       assert.deepEqual(message.content, [{ type: 'text', text: 'Grüezi' }]);
@@ -66,7 +66,7 @@ describe('the scripted upstream', () => {
       assert.deepEqual(upstream.calls[0]?.json, call);
     });
 
-    it('as a stream, with tool calls', async () => {
+    it('answers as a stream, with tool calls', async () => {
       upstream.next(messagesStream({ texts: ['Grü', 'ezi'], toolCalls: [TOOL], usage: { output: 9 } }));
       const message = await anthropic.messages.stream(call).finalMessage();
       assert.deepEqual(
@@ -77,7 +77,7 @@ describe('the scripted upstream', () => {
       assert.equal(message.usage.output_tokens, 9);
     });
 
-    it('and failures as its own errors, with status and type, also in a stream', async () => {
+    it("fails with the client's own errors, with status and type, even in a stream", async () => {
       upstream.next(messagesFailure(529, { type: 'overloaded_error', message: 'Busy' }), messagesErrorStream());
       await assert.rejects(
         anthropic.messages.create(call),
@@ -87,10 +87,10 @@ describe('the scripted upstream', () => {
     });
   });
 
-  describe('answers as the official Chat client expects', () => {
+  describe('for the official Chat client', () => {
     const call = { model: 'test-model', messages: [{ role: 'user' as const, content: 'Hi' }] };
 
-    it('in one piece', async () => {
+    it('answers in one piece', async () => {
       upstream.next(chatAnswer({ text: 'Grüezi', usage: { input: 7, output: 3, cacheRead: 2 } }));
       const completion = await openai.chat.completions.create(call);
       assert.equal(completion.choices[0]?.message.content, 'Grüezi');
@@ -99,7 +99,7 @@ describe('the scripted upstream', () => {
       assert.equal(completion.usage?.total_tokens, 12);
     });
 
-    it('as a stream, with tool calls', async () => {
+    it('answers as a stream, with tool calls', async () => {
       upstream.next(chatStream({ texts: ['Grü', 'ezi'], toolCalls: [TOOL] }));
       const completion = await openai.chat.completions.stream(call).finalChatCompletion();
       const [choice] = completion.choices;
@@ -110,7 +110,7 @@ describe('the scripted upstream', () => {
       assert.deepEqual(JSON.parse(tool.function.arguments), TOOL.input);
     });
 
-    it('with the usage chunk when the call asks for it, and only then', async () => {
+    it('sends the usage chunk if the call requests it, and only then', async () => {
       upstream.always(chatStream({ usage: { input: 7, output: 3 } }));
       const usages = async (include: boolean): Promise<unknown[]> => {
         const body = {
@@ -128,7 +128,7 @@ describe('the scripted upstream', () => {
       assert.deepEqual(await usages(false), []);
     });
 
-    it('and failures as its own errors, with status and code, also in a stream', async () => {
+    it("fails with the client's own errors, with status and code, even in a stream", async () => {
       upstream.next(chatFailure(429, { code: 'rate_limit_exceeded', message: 'Slow down' }), chatErrorStream());
       await assert.rejects(
         openai.chat.completions.create(call),
@@ -138,8 +138,8 @@ describe('the scripted upstream', () => {
     });
   });
 
-  describe('remembers', () => {
-    it('method, path, headers, body and connection of each call', async () => {
+  describe('with its record of calls', () => {
+    it('has method, path, headers, body and connection of each call', async () => {
       upstream.always(respond({ body: 'ok' }));
       await request(`${upstream.url}/v1/messages?beta=true`, {
         method: 'POST',
@@ -157,7 +157,7 @@ describe('the scripted upstream', () => {
       assert.equal(call.closedEarly, false);
     });
 
-    it('that its client left, and when', async () => {
+    it('has the time when a client disconnected', async () => {
       upstream.next(messagesStream({ cut: 'stall', cutAfter: 3 }));
       const leaving = new AbortController();
       const asked = request(upstream.url, { method: 'POST', body: '{}', signal: leaving.signal });
@@ -169,7 +169,7 @@ describe('the scripted upstream', () => {
       assert.equal(call.closedEarly, true);
     });
 
-    it('no leaving of the client when the script itself broke the connection', async () => {
+    it('does not count a connection that the script itself broke as a disconnect', async () => {
       upstream.next(resetBeforeHeaders());
       await codeOf(ask());
       await (await upstream.call(1)).ended;
@@ -177,8 +177,8 @@ describe('the scripted upstream', () => {
     });
   });
 
-  describe('breaks as it is told', () => {
-    it('takes the next scripts in turn, then the standing one, and says when it has none', async () => {
+  describe('with scripts for faults', () => {
+    it('runs the queued scripts in turn, then the default one, and answers 500 without any', async () => {
       upstream.next(respond({ body: 'one' }), respond({ body: 'two' }));
       upstream.always(respond({ body: 'always' }));
       assert.deepEqual([await ask(), await ask(), await ask(), await ask()], ['one', 'two', 'always', 'always']);
@@ -186,7 +186,7 @@ describe('the scripted upstream', () => {
       assert.match(await ask(), /no script/);
     });
 
-    it('before the head: refused, reset, closed, something else, silence', async () => {
+    it('fails before the head: refused, reset, closed, malformed or silent', async () => {
       assert.equal(await codeOf(request(await closedPort())), 'ECONNREFUSED');
       upstream.next(resetBeforeHeaders(), closeBeforeHeaders(), rawBytes('SSH-2.0\r\n'), neverAnswer());
       assert.equal(await codeOf(ask()), 'ECONNRESET');
@@ -197,7 +197,7 @@ describe('the scripted upstream', () => {
       await (await upstream.call(4)).clientGone;
     });
 
-    it('inside the body: after so many events, in each way', async () => {
+    it('fails within the body after a number of events, in each way', async () => {
       const script = (cut: 'end' | 'fin' | 'fin-mid-chunk' | 'reset'): Script => messagesStream({ cutAfter: 4, cut });
       const { events } = messagesStream();
       upstream.next(script('end'));
@@ -208,7 +208,7 @@ describe('the scripted upstream', () => {
       }
     });
 
-    it('a FIN inside a chunk comes after half of the next event', async () => {
+    it('sends a FIN within a chunk after half of the next event', async () => {
       const { events } = messagesStream();
       upstream.next(messagesStream({ cutAfter: 1, cut: 'fin-mid-chunk' }));
       const raw = await rawAnswer(upstream.port);
@@ -216,12 +216,12 @@ describe('the scripted upstream', () => {
       assert.ok(raw.endsWith(`\r\n${half}`), raw);
     });
 
-    it('a body shorter than its length says', async () => {
+    it('sends a body that is shorter than its stated length', async () => {
       upstream.next(respond({ body: 'ten bytes.', cutBody: 4 }));
       assert.equal(await codeOf(ask()), 'UND_ERR_SOCKET');
     });
 
-    it('splits the bytes at given sizes, and nothing is lost', async () => {
+    it('splits the bytes at given sizes, and loses none', async () => {
       for (const splitBytes of [1, 7, [3, 1, 50]]) {
         const script = chatStream({ texts: ['Grü', 'ezi 👋'], splitBytes, withUsage: true });
         upstream.next(script);
@@ -232,7 +232,7 @@ describe('the scripted upstream', () => {
       assert.match(raw, /\r\n5\r\n.{5}\r\n5\r\n/s);
     });
 
-    it('compresses, ends lines with CR LF, leaves out the end, garbles an event, changes usage', async () => {
+    it('compresses, ends lines with CR LF, omits the end, garbles an event, changes usage', async () => {
       upstream.next(messagesStream({ gzip: true }));
       const answer = await request(upstream.url, { method: 'POST' });
       assert.equal(answer.headers['content-encoding'], 'gzip');
@@ -256,7 +256,7 @@ describe('the scripted upstream', () => {
       assert.ok(!(await ask()).includes('"usage":{'));
     });
 
-    it('waits before the first content until the test says so', async () => {
+    it('delays the first content until the test releases it', async () => {
       let go = (): void => undefined;
       const until = new Promise<void>((resolve) => {
         go = resolve;
@@ -272,7 +272,7 @@ describe('the scripted upstream', () => {
       assert.equal(seen, script.text);
     });
 
-    it('redirects, and answers when told or before the body has come', async () => {
+    it('redirects, and can answer before the body has arrived or later', async () => {
       upstream.next(redirect('http://127.0.0.1:1/', 307), when(Promise.resolve(), respond({ body: 'now' })));
       const moved = await request(upstream.url, { method: 'POST' });
       assert.deepEqual([moved.statusCode, moved.headers['location']], [307, 'http://127.0.0.1:1/']);
@@ -285,7 +285,7 @@ describe('the scripted upstream', () => {
   });
 });
 
-/** All bytes of an answer as they came over the connection, until the upstream closes it. */
+/** Returns all bytes of an answer, until the upstream closes the connection. */
 function rawAnswer(port: number, headers = ''): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = '';

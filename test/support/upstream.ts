@@ -38,25 +38,25 @@ export {
 export type { Exchange, RecordedCall, Script } from './scripts/script';
 export { type Cut, type StreamOptions, type StreamScript, stream } from './scripts/stream';
 
-/** An upstream on loopback that does what the test tells it, and remembers what it was asked. */
+/** A scripted upstream on loopback that records its calls. */
 export interface TestUpstream {
-  /** Without a path: the base URL of an upstream's entry. */
+  /** The base URL for an upstream's entry, without a path. */
   readonly url: string;
   readonly port: number;
-  /** In the order they came. */
+  /** The calls in order of arrival. */
   readonly calls: readonly RecordedCall[];
-  /** Connections that were ever made, and those open now. */
+  /** The number of connections that were ever made, and of those that are open now. */
   readonly connections: number;
   readonly openConnections: number;
-  /** It takes WebSockets too, from gateways that are told so. */
+  /** Accepts WebSockets from gateways that are configured for it. */
   readonly webSockets: UpstreamSockets;
-  /** For the next calls, one script each; they go before `always`. */
+  /** Queues scripts for the next calls, one each; they come before `always`. */
   next(...scripts: readonly Script[]): void;
-  /** For every call that no `next` is left for. Without it such a call is answered 500 and says so. */
+  /** Sets the script for calls without a queued one. Without it such a call is answered 500 with an explanation. */
   always(script: Script): void;
-  /** Forgets scripts and calls; connections stay. */
+  /** Forgets scripts and calls; connections stay open. */
   reset(): void;
-  /** Waits until that many calls have come (1: the first) and gives the last of them. */
+  /** Waits until this many calls have arrived and returns the last of them. */
   call(count: number): Promise<RecordedCall>;
   stop(): Promise<void>;
 }
@@ -116,7 +116,7 @@ export async function startUpstream(): Promise<TestUpstream> {
   };
 }
 
-/** The address of an upstream that refuses connections. */
+/** Returns the address of an upstream that refuses connections. */
 export async function closedPort(): Promise<string> {
   return `http://127.0.0.1:${await freePort()}`;
 }
@@ -178,7 +178,7 @@ function record(request: IncomingMessage, response: ServerResponse, connection: 
   return { call, run };
 }
 
-/** All bytes that came, also when the client left in the middle of them. */
+/** Reads all bytes that arrive, even if the client disconnects. */
 function readAll(request: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
   request.on('data', (chunk: Buffer) => chunks.push(chunk));

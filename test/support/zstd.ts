@@ -1,6 +1,6 @@
-/** Frames of zstd as RFC 8878 has them, made by hand: Node 20 cannot compress so. */
+/** Frames of zstd according to RFC 8878, made by hand because Node 20 cannot compress zstd. */
 const MAGIC = Buffer.from('28b52ffd', 'hex');
-/** No checksum, no size of the content; a window of 1 MB. */
+/** A header without checksum and content size, with a window of 1 MB. */
 const HEADER = Buffer.from([0x00, 0x50]);
 const LARGEST_BLOCK = 131_072;
 const RAW = 0;
@@ -12,7 +12,7 @@ function block(type: number, bytes: number, isLast: boolean, content: Uint8Array
   return Buffer.concat([head, content]);
 }
 
-/** A frame whose blocks are not compressed, but for those of one byte. */
+/** Makes a frame with uncompressed blocks, and compressed ones where a block repeats one byte. */
 export function zstdOf(content: Buffer, firstBlock = LARGEST_BLOCK): Buffer {
   const blocks: Buffer[] = [];
   for (let at = 0, end = firstBlock; blocks.length === 0 || at < content.length; at = end, end += LARGEST_BLOCK) {
@@ -24,7 +24,7 @@ export function zstdOf(content: Buffer, firstBlock = LARGEST_BLOCK): Buffer {
   return Buffer.concat([MAGIC, HEADER, ...blocks]);
 }
 
-/** A frame that becomes so many blocks of 128 KB of one byte; each takes 4 bytes. */
+/** Makes a frame of this many blocks of 128 KB of one byte; each takes 4 bytes. */
 export function zstdBomb(blocks: number, byte = 0x20): Buffer {
   const content = Buffer.from([byte]);
   const all = Array.from({ length: blocks }, (_, index) =>
@@ -33,7 +33,7 @@ export function zstdBomb(blocks: number, byte = 0x20): Buffer {
   return Buffer.concat([MAGIC, HEADER, ...all]);
 }
 
-/** A call that `zstd -19` has compressed to a seventh, with its checksum. */
+/** A call that `zstd -19` compressed to a seventh, with its checksum. */
 export const COMPRESSED_CALL = Buffer.from(
   'KLUv/WSbEuUUANb9iSdwS5IO5KqKAMAh0LNvMaY1F/4zoY6eDijhHCvlljvJJGoIW+l/eAGpAHAAbgB1nDn2xlvhubBKkbhYhfBMeDv7c+ZsEW/imVnEJDbryqvyL+typqzxxTuLSMwqj2c5ZGAciwaHATZo4MMBcRDgsVgoyFDwqHDBwoWHARTgoIBgNFAsUDAaGAoCaFg8NCDwYBDBRgQbi8XBgBIUBSIYRwSjoeDhgHhwLBoPiQkHjgUKCIhjxmRIQDAOB42IBBEUDgkCSBwLHhSLAIeDAkWCDInF0dBwSEwIpfCKFNZRIbELi0zhmRXvUmyR4syLvYu3KZ6vEMIqJzwT4a2E/RDO3Nkq513n2c8i9LNuzqsj/kasC3GmiLUTX0S8m1hUIlbPSpkzxOzc/JB5Y7Nak3jMoivvVr5KWatypsqalP+prHPLIi3PprynbGPeP+arY9bs6sqarvznyqtyN1tZ5EpLeb+UrZarFlXLSJGyCpHyXFLe7PW/bPXlfVSeFTmZyrpzeVVc/sTkuqxZy1e1vJ/ctqzalDc15efjKWdmyo4dP3W8+bHqI/Eci8x4L+PrxpqNMzXWV/gHFBBQSHTqiB8f8cZ6GyMWVSHeXYgvs1eLWBdC/IkQr+7I6cQiRsSzE/EuEVvFxJmb2I+Jtyr1hkhcQ6ziIZ7vzBs5s/edmS1i5m0zz4yQ4mLWWZlXpMzfZdZHTEzu5r2I7hc6lczmDLHZsU3zpko1zaISPiggUlCVHhHQ1+z///8GGhXk/u3ypqwNIsXeuMH7itd4rPn0uRN8iHeMFoBemnlHst+xPPL/M7/ns17hCnLVyv1bZfIB+VbY39jGvktxRl37QuRwQnnS7sVFibRGr4drW1LOqB5wsWRYm0q0DKXEslwG65DAhQ==',
   'base64',

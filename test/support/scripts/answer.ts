@@ -1,12 +1,12 @@
 import type { ModelAnswer, Stop, TokenCounts } from '../../../demo/dialects/answer';
 
-/** What a scripted answer says; everything has a value of its own. */
+/** The content of a scripted answer. Every member has a default. */
 export interface Said {
   readonly model?: string;
   readonly id?: string;
   /** One piece of text. */
   readonly text?: string;
-  /** The pieces a stream sends it in. */
+  /** The pieces in which a stream sends the text. */
   readonly texts?: readonly string[];
   readonly toolCalls?: readonly {
     readonly name: string;
@@ -15,7 +15,7 @@ export interface Said {
   }[];
   readonly stop?: Stop;
   readonly usage?: Partial<TokenCounts>;
-  /** In place of the whole `usage` member, however wrong; null leaves it out. */
+  /** Replaces the whole `usage` member, however wrong; null omits it. */
   readonly rawUsage?: unknown;
 }
 
@@ -34,14 +34,14 @@ export function answerOf(said: Said, idPrefix: string): ModelAnswer {
   };
 }
 
-/** The same JSON with another `usage` wherever there was one. */
+/** Returns the same JSON with another `usage` wherever there was one. */
 export function withRawUsage(body: Record<string, unknown>, rawUsage: unknown): Record<string, unknown> {
   if (rawUsage === undefined || body['usage'] === undefined || body['usage'] === null) return body;
   const { usage: _, ...rest } = body;
   return rawUsage === null ? rest : { ...rest, usage: rawUsage };
 }
 
-/** The same for an event that carries such a body at its top level. */
+/** Returns an event with another `usage` in the body at its top level. */
 export function eventWithRawUsage(event: string, rawUsage: unknown): string {
   const start = event.indexOf('data: {');
   if (rawUsage === undefined || start < 0) return event;

@@ -4,7 +4,7 @@ import { type Response, respond } from './respond';
 import type { Script } from './script';
 import { type StreamOptions, type StreamScript, stream } from './stream';
 
-/** The chunk that has only the role comes before the first content of the Chat protocol. */
+/** The number of chunks before the first content: one with only the role. */
 export const CHAT_PREAMBLE = 1;
 
 export function chatAnswer(said: Said = {}, response: Omit<Response, 'body'> = {}): Script {
@@ -12,7 +12,7 @@ export function chatAnswer(said: Said = {}, response: Omit<Response, 'body'> = {
 }
 
 export interface ChatStream extends Said, StreamOptions {
-  /** Ends with the usage chunk. When not said: as the call asks by `stream_options.include_usage`; `events` have it. */
+  /** Whether the stream ends with the usage chunk. Default: as the call requests by `stream_options.include_usage`; `events` include it. */
   readonly withUsage?: boolean;
 }
 
@@ -36,7 +36,7 @@ export interface ChatFailure {
   readonly message?: string;
 }
 
-/** An error answer in the shape of the Chat protocol. */
+/** Makes an error answer in the form of the Chat protocol. */
 export function chatFailure(
   status: number,
   { type = 'server_error', code = null, message = 'scripted failure' }: ChatFailure = {},
@@ -45,7 +45,7 @@ export function chatFailure(
   return respond({ status, headers, body: chatError(type, code, message) });
 }
 
-/** A stream that ends with an error chunk: as its very first one, or after so many of a good answer's. */
+/** Makes a stream that ends with an error chunk: as its first one, or after this many chunks of a good answer. */
 export function chatErrorStream(
   {
     type = 'server_error',

@@ -5,13 +5,13 @@ import { type Response, respond } from './respond';
 import type { Script } from './script';
 
 export interface Embedded {
-  /** In place of the whole `usage` member, however wrong; null leaves it out. */
+  /** Replaces the whole `usage` member, however wrong; null omits it. */
   readonly rawUsage?: unknown;
-  /** Of each vector; what the call says comes first. */
+  /** The dimensions of each vector. The value of the call has priority. */
   readonly dimensions?: number;
 }
 
-/** What a vendor counts, and charges, for the `input` of a call. */
+/** Counts the tokens that a vendor charges for the `input` of a call. */
 export function embeddedTokens(input: unknown): number {
   const inputs = inputsOf({ input });
   if (typeof inputs === 'string') throw new Error(inputs);
@@ -23,7 +23,7 @@ function usageOf(inputs: readonly (string | readonly number[])[]) {
   return { prompt_tokens: tokens, total_tokens: tokens };
 }
 
-/** Answers whatever inputs the call has, in the format that it asks for, with the tokens that the vendor's tokenizer counts. */
+/** Makes an answer for all inputs of the call, in the requested format, with the token count of the vendor's tokenizer. */
 export function embeddingsAnswer(
   { rawUsage, dimensions = 4 }: Embedded = {},
   response: Omit<Response, 'body'> = {},

@@ -1,6 +1,6 @@
 import { orClosed, pause, type Script, untilClosed, write } from './script';
 
-/** Takes the request and stays silent until the client leaves. */
+/** Accepts the request and stays silent until the client disconnects. */
 export function neverAnswer(): Script {
   return { answer: ({ closed }) => untilClosed(closed) };
 }
@@ -14,7 +14,7 @@ export function resetBeforeHeaders(): Script {
   };
 }
 
-/** Closes the connection in an orderly way, without any answer. */
+/** Closes the connection properly, without an answer. */
 export function closeBeforeHeaders(): Script {
   return {
     answer: (exchange) => {
@@ -24,7 +24,7 @@ export function closeBeforeHeaders(): Script {
   };
 }
 
-/** Begins to refuse and never comes to the end of it. */
+/** Begins an error answer and never ends it. */
 export function stallRefusing(status: number): Script {
   return {
     answer: async (exchange) => {
@@ -35,7 +35,7 @@ export function stallRefusing(status: number): Script {
   };
 }
 
-/** Sends these bytes in place of an HTTP answer and closes. */
+/** Sends these bytes instead of an HTTP answer, and closes. */
 export function rawBytes(bytes: string | Buffer): Script {
   return {
     answer: (exchange) => {
@@ -45,7 +45,7 @@ export function rawBytes(bytes: string | Buffer): Script {
   };
 }
 
-/** Does what the other script does, later. */
+/** Runs the other script after a delay. */
 export function after(milliseconds: number, script: Script): Script {
   return {
     ...script,
@@ -56,7 +56,7 @@ export function after(milliseconds: number, script: Script): Script {
   };
 }
 
-/** Does what the other script does when the promise resolves. */
+/** Runs the other script when the promise resolves. */
 export function when(ready: Promise<unknown>, script: Script): Script {
   return {
     ...script,
@@ -67,7 +67,7 @@ export function when(ready: Promise<unknown>, script: Script): Script {
   };
 }
 
-/** Does what the other script does without waiting for the request's body. */
+/** Runs the other script without waiting for the request's body. */
 export function beforeBody(script: Script): Script {
   return { ...script, early: true };
 }

@@ -4,7 +4,7 @@ import { respond } from './respond';
 import type { Script } from './script';
 import { type StreamOptions, type StreamScript, stream } from './stream';
 
-/** An unstreamed answer of generateContent. */
+/** Makes an unstreamed answer of generateContent. */
 export function geminiAnswer(said: Said = {}): Script {
   const answer = answerOf(said, 'gemini');
   return respond({ body: chunkOf(answer, partsOf(answer).flat(), true) });

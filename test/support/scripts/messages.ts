@@ -4,7 +4,7 @@ import { type Response, respond } from './respond';
 import type { Script } from './script';
 import { type StreamOptions, type StreamScript, stream } from './stream';
 
-/** message_start, ping, content_block_start: what the Messages protocol sends before the first content. */
+/** The number of events before the first content: message_start, ping, content_block_start. */
 export const MESSAGES_PREAMBLE = 3;
 
 export function messagesAnswer(said: Said = {}, response: Omit<Response, 'body'> = {}): Script {
@@ -16,7 +16,7 @@ export function messagesStream(said: Said & StreamOptions = {}): StreamScript {
   return stream(events, MESSAGES_PREAMBLE, said);
 }
 
-/** Answers as the call asks: as a stream, or in one piece. */
+/** Answers as a stream or in one piece, as the call requests. */
 export function messagesAsAsked(said: Said = {}): Script {
   return {
     answer: (exchange) => {
@@ -31,7 +31,7 @@ export interface Failure {
   readonly message?: string;
 }
 
-/** An error answer in the shape of the Messages protocol. */
+/** Makes an error answer in the form of the Messages protocol. */
 export function messagesFailure(
   status: number,
   { type = 'api_error', message = 'scripted failure' }: Failure = {},
@@ -40,7 +40,7 @@ export function messagesFailure(
   return respond({ status, headers, body: messagesError(type, message) });
 }
 
-/** A stream that ends with an error event: as its very first event, or after so many of a good answer's. */
+/** Makes a stream that ends with an error event: as its first event, or after this many events of a good answer. */
 export function messagesErrorStream(
   {
     type = 'overloaded_error',

@@ -3,10 +3,10 @@ import { pause, type Script, write } from './script';
 export interface Response {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
-  /** Bytes and text are sent as they are, anything else as JSON. */
+  /** The body: bytes and text are sent unchanged, anything else as JSON. */
   readonly body?: unknown;
   readonly delayMs?: number;
-  /** Sends only that many bytes of the body, though `content-length` says all, and closes the connection. */
+  /** Sends only this many bytes of the body, although `content-length` states all, and closes the connection. */
   readonly cutBody?: number;
 }
 
@@ -34,7 +34,7 @@ export function respond({ status = 200, headers = {}, body = '', delayMs = 0, cu
   };
 }
 
-/** An answer of the right kind whose body is not JSON. */
+/** Makes an answer with a JSON content type whose body is not JSON. */
 export function malformedJson(): Script {
   return respond({ headers: { 'content-type': 'application/json' }, body: '{"id": "half' });
 }

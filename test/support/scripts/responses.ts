@@ -6,12 +6,12 @@ import { type Response, respond } from './respond';
 import type { Script } from './script';
 import { type StreamOptions, type StreamScript, stream } from './stream';
 
-/** created, in_progress, output_item.added, content_part.added: what the Responses protocol sends before the first content. */
+/** The number of events before the first content: created, in_progress, output_item.added, content_part.added. */
 export const RESPONSES_PREAMBLE = 4;
 
-/** What the vendor's own tools did before the answer, and members of the response such as its tier. */
+/** The content of an answer, with the vendor's tools that ran before it, and members of the response such as its tier. */
 export interface SaidInResponses extends Said {
-  /** Searches that the vendor has made. */
+  /** The number of searches that the vendor made. */
   readonly searches?: number;
   readonly response?: object;
 }
@@ -42,14 +42,14 @@ function searchItems(searches = 0): readonly object[] {
 
 function withSearches(response: Record<string, unknown>, searches: number | undefined): Record<string, unknown> {
   const output = response['output'] as readonly object[];
-  // A response that has only begun has no output.
+  // A response at its begin has no output.
   return output.length === 0 ? response : { ...response, output: [...searchItems(searches), ...output] };
 }
 
-/** An error answer has the same shape as in the Chat protocol. */
+/** Makes an error answer, which has the form of the Chat protocol. */
 export const responsesFailure: typeof chatFailure = chatFailure;
 
-/** A stream that ends with an error event, or with `response.failed`: as its very first one, or after so many of a good answer's. */
+/** Makes a stream that ends with an error event or `response.failed`: as its first event, or after this many events of a good answer. */
 export function responsesErrorStream(
   {
     type = 'server_error',
@@ -67,13 +67,13 @@ export function responsesErrorStream(
   return stream([...events, last], RESPONSES_PREAMBLE, options);
 }
 
-/** A response of a 200 that has failed. */
+/** Makes a failed response with status 200. */
 export function responsesFailedAnswer(code = 'server_error'): Script {
   const failed = responsesBody(answerOf({ texts: [] }, 'resp'));
   return respond({ body: { ...failed, status: 'failed', error: { code, message: 'Overloaded' }, usage: null } });
 }
 
-/** Events carry the response, and with it its usage, one member further inside. */
+/** Edits the response within an event, and its usage one level deeper. */
 function edited(event: string, { rawUsage, searches, response: members }: SaidInResponses): string {
   const start = event.indexOf('data: {') + 'data: '.length;
   const data = JSON.parse(event.slice(start)) as { response?: Record<string, unknown> };

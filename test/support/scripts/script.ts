@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 
-/** What a scripted upstream does with one call. */
+/** The behaviour of a scripted upstream for one call. */
 export interface Script {
-  /** Starts before the body has come; otherwise when it is there. */
+  /** Whether it starts before the body has arrived. Default: after it. */
   readonly early?: boolean;
   answer(exchange: Exchange): Promise<void> | void;
 }
@@ -11,39 +11,39 @@ export interface Exchange {
   readonly call: RecordedCall;
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** Aborted when the connection is closed, by whichever side. */
+  /** Aborted when either side closes the connection. */
   readonly closed: AbortSignal;
-  /** To be said before the script breaks the connection, so that this is not taken for the client's leaving. */
+  /** Announces that the script will break the connection, so that this does not count as a disconnect of the client. */
   breaking(): void;
 }
 
-/** What the upstream saw of a call. */
+/** The upstream's record of a call. */
 export interface RecordedCall {
   readonly method: string;
-  /** With its query string. */
+  /** The path with its query string. */
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
-  /** Names and values as they came, repeated ones too. */
+  /** Names and values of headers as they arrived, repeated ones too. */
   readonly rawHeaders: readonly string[];
-  /** Whole once the script begins; empty before. */
+  /** The whole body once the script begins; empty before. */
   readonly body: Buffer;
-  /** The body parsed; undefined when it is not JSON. */
+  /** The parsed body; undefined if it is not JSON. */
   readonly json: unknown;
-  /** Milliseconds since 1970. */
+  /** The time in milliseconds since 1970. */
   readonly at: number;
-  /** Counts the connections of this upstream from 1: equal numbers came over the same one. */
+  /** The number of the connection, from 1. Equal numbers mean the same connection. */
   readonly connection: number;
-  /** How many bytes were handed to the connection for this call so far, head and framing included. */
+  /** The bytes handed to the connection for this call so far, head and framing included. */
   readonly bytesSent: number;
-  /** The client closed the connection before it had the whole answer. */
+  /** Whether the client closed the connection before it had the whole answer. */
   readonly closedEarly: boolean;
-  /** Resolves when it does. */
+  /** Resolves when the client disconnects. */
   readonly clientGone: Promise<void>;
-  /** Resolves when the script is done or its connection closed. */
+  /** Resolves when the script has ended or its connection has closed. */
   readonly ended: Promise<void>;
 }
 
-/** Waits that long, or until the connection is closed. */
+/** Waits this long, or until the connection closes. */
 export async function pause(milliseconds: number, closed: AbortSignal): Promise<void> {
   if (milliseconds <= 0) return;
   let timer: NodeJS.Timeout | undefined;
@@ -54,7 +54,7 @@ export async function pause(milliseconds: number, closed: AbortSignal): Promise<
   clearTimeout(timer);
 }
 
-/** Waits for the promise, or until the connection is closed. */
+/** Waits for the promise, or until the connection closes. */
 export function orClosed(promise: Promise<unknown>, closed: AbortSignal): Promise<void> {
   if (closed.aborted) return Promise.resolve();
   return new Promise((resolve, reject) => {
@@ -68,7 +68,7 @@ export function untilClosed(closed: AbortSignal): Promise<void> {
   return orClosed(new Promise(() => undefined), closed);
 }
 
-/** Writes and waits until the bytes were handed to the system, or the connection is closed. */
+/** Writes and waits until the system has the bytes, or the connection closes. */
 export function write({ response, closed }: Exchange, bytes: string | Buffer): Promise<void> {
   if (closed.aborted) return Promise.resolve();
   return orClosed(new Promise<void>((done) => response.write(bytes, () => done())), closed);

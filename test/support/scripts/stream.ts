@@ -3,53 +3,53 @@ import { type Exchange, orClosed, pause, type Script, untilClosed, write } from 
 
 /** How a stream stops before its last event. */
 export type Cut =
-  /** As if it were complete: the chunked body ends properly. */
+  /** Ends the chunked body properly, as if it were complete. */
   | 'end'
-  /** The connection is closed, the chunked body is not ended. */
+  /** Closes the connection without ending the chunked body. */
   | 'fin'
-  /** The connection is closed inside a chunk, after half of the next event. */
+  /** Closes the connection within a chunk, after half of the next event. */
   | 'fin-mid-chunk'
   | 'reset'
-  /** Silence for as long as the client stays. */
+  /** Stays silent until the client disconnects. */
   | 'stall';
 
 export interface StreamOptions {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Before the response's head. */
+  /** The delay before the head of the response. */
   readonly headersDelayMs?: number;
-  /** Between what precedes the first content and that content. */
+  /** The delay before the first content. */
   readonly firstTokenDelayMs?: number;
-  /** Between any two events. */
+  /** The delay between any two events. */
   readonly delayMs?: number;
-  /** Waits for the promise before that event, counted from 0. */
+  /** Waits for the promise before this event, counted from 0. */
   readonly waitFor?: { readonly before: number; readonly until: Promise<unknown> };
-  /** Events that are sent before `cut` happens. */
+  /** The number of events before `cut`. */
   readonly cutAfter?: number;
   readonly cut?: Cut;
-  /** Sends the bytes in chunks of these sizes, used in turn, wherever the events begin and end. */
+  /** Sends the bytes in chunks of these sizes, used in turn, regardless of event boundaries. */
   readonly splitBytes?: number | readonly number[];
-  /** Compresses though nobody asked. */
+  /** Compresses without a request for it. */
   readonly gzip?: boolean;
   /** Ends lines with CR LF. */
   readonly crlf?: boolean;
-  /** Leaves out the protocol's own end: `message_stop`, `[DONE]`. */
+  /** Omits the protocol's own end: `message_stop`, `[DONE]`. */
   readonly withoutDone?: boolean;
-  /** Puts this text in place of that event, counted from 0. */
+  /** Replaces this event, counted from 0, by this text. */
   readonly malformedAt?: { readonly event: number; readonly text?: string };
-  /** The last word on the events. */
+  /** Changes the events last. */
   readonly edit?: (events: readonly string[]) => readonly string[];
 }
 
-/** A stream's script and what it sends, for comparing byte by byte. */
+/** A stream's script with its bytes, for an exact comparison. */
 export interface StreamScript extends Script {
-  /** The events as they stand on the wire, what `cutAfter` leaves out included. */
+  /** The events as they are sent, including those that `cutAfter` omits. */
   readonly events: readonly string[];
-  /** All of them as one text. */
+  /** All events as one text. */
   readonly text: string;
 }
 
-/** Streams events as `text/event-stream`. `preamble` of them come before the first content. */
+/** Streams events as `text/event-stream`; the first `preamble` events come before the first content. */
 export function stream(events: readonly string[], preamble: number, options: StreamOptions = {}): StreamScript {
   const shaped = shape(events, options);
   return {
@@ -103,7 +103,7 @@ interface Out {
   flush(): Promise<void>;
 }
 
-/** Each write is a chunk of its own on the wire, and HTTP parsers hand chunks on one by one. */
+/** Writes in pieces. Each write is a separate chunk, and HTTP parsers pass chunks on one by one. */
 function split(exchange: Exchange, splitBytes: number | readonly number[] | undefined): Out {
   if (splitBytes === undefined) return { send: (text) => write(exchange, text), flush: () => Promise.resolve() };
   const sizes = typeof splitBytes === 'number' ? [splitBytes] : splitBytes;
