@@ -5,7 +5,7 @@ import { setPolicy } from '../support/policy-settings';
 import { until } from '../support/until';
 import { messagesAsAsked, messagesStream, startUpstream, type TestUpstream } from '../support/upstream';
 
-/** A name that the agent knows, so that it makes the requests it makes for its vendor's own models. */
+/** A model name that the agent knows, so that it sends the same requests as to its vendor's models. */
 const MODEL = 'claude-sonnet-5-5';
 const FUNDS_USD = '100.00000000';
 const FOREIGN_KEY = 'sk-ant-api03-of-another-service';
@@ -32,7 +32,7 @@ describe('Claude Code, the real program', function () {
     ({ key } = await gateway.newCustomer('100'));
   });
 
-  /** Calls below `/cost` go to an older dialect: no system messages. */
+  /** Lets calls below `/cost` go to an older dialect without system messages. */
   function narrowRolesOfCost(config: Configured): void {
     setPolicy(config, 'model-request', { roles: ['user', 'assistant'] }, 'cost');
   }
@@ -45,7 +45,7 @@ describe('Claude Code, the real program', function () {
       ...more,
     });
 
-  /** Expects that the account has paid what the upstream reported in these answers, and nothing else. */
+  /** Asserts that the account has paid the reported usage of these answers, and nothing else. */
   async function expectBill(...reported: readonly { readonly input: number; readonly output: number }[]) {
     const usd = reported.reduce((sum, { input, output }) => sum + input * PRICE.input + output * PRICE.output, 0) / 1e6;
     const balance = await until('nothing is held any more', async () => {
@@ -61,7 +61,7 @@ describe('Claude Code, the real program', function () {
     return messages.map(({ role }) => role);
   }
 
-  it('says hello, with its system message as the second of its messages', async () => {
+  it('answers a prompt, with its system message as the second message', async () => {
     const usage = { input: 1_200, output: 7 };
     upstream.next(messagesAsAsked({ texts: ['Hello ', 'there.'], usage }));
     const report = await agent('say hello');
@@ -92,11 +92,11 @@ describe('Claude Code, the real program', function () {
     await expectBill(asking, answering);
   });
 
-  it('continues by itself when the upstream breaks off between two blocks of its content', async () => {
+  it('retries by itself when the upstream breaks off between two content blocks', async () => {
     const usage = { input: 1_500, output: 9 };
     const toolCalls = [{ name: 'Bash', input: { command: 'cat note.txt' } }];
     upstream.next(
-      // The text is whole, the tool call has begun.
+      // The text is complete; the tool call has only begun.
       messagesStream({ texts: ['I will ', 'look.'], toolCalls, cutAfter: 7, cut: 'reset' }),
       messagesAsAsked({ text: 'The answer is 42.', usage }),
     );
@@ -106,7 +106,7 @@ describe('Claude Code, the real program', function () {
     await expectBill(usage);
   });
 
-  it("works with the credential of another service in `ANTHROPIC_API_KEY` beside the gateway's key", async () => {
+  it("works with another service's credential in `ANTHROPIC_API_KEY` beside the gateway's key", async () => {
     const usage = { input: 1_100, output: 3 };
     upstream.next(messagesAsAsked({ text: 'Hello.', usage }));
     const report = await agent('say hello', { env: { ANTHROPIC_API_KEY: FOREIGN_KEY } });
@@ -114,7 +114,7 @@ describe('Claude Code, the real program', function () {
     await expectBill(usage);
   });
 
-  it('sends its request again without the system role where `roles` refuses it', async () => {
+  it('repeats its request without the system role if `roles` refuses it', async () => {
     const usage = { input: 1_250, output: 4 };
     upstream.next(messagesAsAsked({ text: 'Hello.', usage }));
     const report = await agent('say hello', { baseUrl: `${gateway.url}/cost` });

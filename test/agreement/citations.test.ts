@@ -24,11 +24,11 @@ const sections = new Set(
   [...textOf('docs/contract.md').matchAll(/^#{2,3} (\d+(?:\.\d+)?)\.? /gm)].map(([, number = '']) => number),
 );
 
-/** A contract or a specification, a section and its numbers; before it the folder where it names one. */
+/** Matches a contract or a specification, a section and its numbers, and a folder before it. */
 const CITATION =
   /(docs\/)?\b(contract|spec(?:ification)?)(?:\.md)?`?,? (?:sections? )?(\d+(?:\.\d+)?(?:(?:, | and |, and )\d+(?:\.\d+)?)*)/gi;
 
-/** Returns what is wrong with the citations in a text. */
+/** Lists the mistakes of the citations in a text. */
 function problemsIn(text: string, known: ReadonlySet<string>): readonly string[] {
   return [...unwrapped(text).matchAll(CITATION)].flatMap(([whole, folder, document, numbers = '']) => {
     if (folder === undefined || document !== 'contract')
@@ -46,7 +46,7 @@ function unwrapped(text: string): string {
 }
 
 describe('citations of the contract', () => {
-  it('name the file and a section that it has', () => {
+  it('name the file and an existing section', () => {
     const wrong = cited.flatMap((path) => problemsIn(textOf(path), sections).map((problem) => `${path}: ${problem}`));
     expect(wrong).to.deep.equal([]);
   });
@@ -59,7 +59,7 @@ describe('citations of the contract', () => {
     expect([...sections]).to.include.members(['1', '1.3', '4.1', '8.2', '12']);
   });
 
-  describe('this test itself', () => {
+  describe('the check of citations', () => {
     const known = new Set(['3', '6', '8.1']);
     for (const [text, wrong] of [
       ['/** The envelope of docs/contract.md, section 3. */', 0],
@@ -75,7 +75,7 @@ describe('citations of the contract', () => {
       ['/** The envelope of docs/contract.md, section 4. */', 1],
       ['/** docs/contract.md, sections 3, 4 and 5. */', 2],
     ] as const) {
-      it(`finds ${wrong} wrong in ${JSON.stringify(text)}`, () =>
+      it(`reports ${wrong} in ${JSON.stringify(text)}`, () =>
         expect(problemsIn(text, known), problemsIn(text, known).join('\n')).to.have.length(wrong));
     }
   });

@@ -36,7 +36,7 @@ describe('docs/clients.md', () => {
     }
   });
 
-  it('names the settings of Cursor and Cline as the console does', () => {
+  it('has the same settings for Cursor and Cline as the console', () => {
     const names = {
       Cursor: ['Settings, Models, API Keys', 'Override OpenAI Base URL', 'OpenAI API key', `${BASE}/v1`],
       Cline: ['Settings, API Provider', 'OpenAI Compatible', `${BASE}/v1`],

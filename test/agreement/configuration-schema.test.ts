@@ -16,7 +16,7 @@ for (const name of ['gateway', 'system'] as const) {
   const json = `schemas/${name}.config.schema.json`;
 
   describe(`the schema of ${yaml}`, () => {
-    it('is the one that is generated from what is loaded (npm run schemas)', () => {
+    it('is up to date with the loaded settings (npm run schemas)', () => {
       expect(JSON.parse(textOf(json))).to.deep.equal(PUBLISHED[name]);
     });
 
@@ -24,12 +24,12 @@ for (const name of ['gateway', 'system'] as const) {
       expect(textOf(yaml).split('\n')[0]).to.equal(`# yaml-language-server: $schema=./${json}`);
     });
 
-    it('lets the shipped file pass as it stands, with its variables', () => {
+    it('accepts the shipped file unchanged, with its variables', () => {
       const validate = ajv.compile(PUBLISHED[name]);
       expect(validate(parse(textOf(yaml))), JSON.stringify(validate.errors)).to.equal(true);
     });
 
-    it('says of every property what it is', () => {
+    it('describes every property', () => {
       expect(undescribed(PUBLISHED[name])).to.deep.equal([]);
     });
   });
@@ -44,7 +44,7 @@ describe('the schema of gateway.config.yml', () => {
     return validate(config);
   };
 
-  it('refuses what the gateway refuses: names, settings, values', () => {
+  it('refuses the same names, settings and values as the gateway', () => {
     expect(broken((config) => config.policies.push('rate-limiter'))).to.equal(false);
     expect(broken((config) => config.pipelines.cost.policies.push({ 'fail-over': null }))).to.equal(false);
     expect(broken((config) => config.pipelines.cost.policies.push({ failover: [{ action: { tries: 2 } }] }))).to.equal(
@@ -55,7 +55,7 @@ describe('the schema of gateway.config.yml', () => {
     expect(broken((config) => (config.pipelinez = {}))).to.equal(false);
   });
 
-  it('knows every section of every plugin, and the gateway reads the file it lets pass', () => {
+  it('knows every section of every plugin, and the gateway reads the file that it accepts', () => {
     const { properties } = PUBLISHED.gateway as { properties: object };
     expect(Object.keys(properties)).to.include.members([...loaded.sections.keys()]);
     expect(configurationReader(loaded)(PROJECT, {}).pipelines).not.to.have.length(0);
@@ -68,7 +68,7 @@ interface Described {
   readonly [word: string]: unknown;
 }
 
-/** Paths of properties without a description, in schemas within schemas too. */
+/** Lists the paths of properties without a description, in nested schemas too. */
 function undescribed(schema: Described, path = ''): string[] {
   const within = ['additionalProperties', 'items', 'then', 'anyOf', 'allOf', 'oneOf'].flatMap((word) =>
     [schema[word]].flat().filter((each): each is Described => each !== null && typeof each === 'object'),

@@ -14,7 +14,7 @@ const rows = contract
   .filter((line) => line.startsWith('| '))
   .map((line) => line.split('|').map((cell) => cell.trim()));
 
-/** The words in code style behind the first cell of the row that begins with `name`. */
+/** Returns the words in code style after the first cell of the row that begins with `name`. */
 function wordsOf(name: string): readonly string[] {
   const row = rows.find(([, first]) => first === name) ?? [];
   return [
@@ -35,7 +35,7 @@ describe('docs/contract.md', () => {
     expect(fields.replaceAll('`', '').split(/,\s+/)).to.deep.equal(RECORD_COLUMNS);
   });
 
-  it('has the fields of every part of a sandbox', () => {
+  it('has the members of every part of a sandbox', () => {
     const parts = { record: SANDBOX, operation: OPERATION, event: EVENT, segment: SEGMENT, period: PERIOD };
     for (const [name, schema] of Object.entries(parts)) expect(wordsOf(name), name).to.have.members(membersOf(schema));
     const { policy } = (SANDBOX as unknown as { properties: { policy: object } }).properties;
@@ -48,7 +48,7 @@ describe('docs/contract.md', () => {
     for (const status of OPERATION_STATUSES) expect(contract).to.contain(`\`${status}\``);
   });
 
-  it('names errors of the catalogue, under their status', () => {
+  it('names errors of the catalogue with their status', () => {
     const wrong = rows.flatMap(([, statuses = '', codes = '']) =>
       /^\d{3}(, \d{3})*$/.test(statuses)
         ? [...codes.matchAll(/[A-Z]+(?:_[A-Z]+)+|DRAINING|OVERLOADED|FORBIDDEN/g)]

@@ -27,7 +27,7 @@ function typesOf(file: string): string {
   return readFileSync(`${PROJECT}/node_modules/${file}`, 'utf8');
 }
 
-/** The text between the braces of an interface. */
+/** Returns the text between the braces of an interface. */
 function interfaceOf(types: string, name: string): string {
   const start = types.search(new RegExp(`^ *(?:export )?interface ${name} \\{`, 'm'));
   if (start === -1) throw new Error(`there is no interface ${name}`);
@@ -35,7 +35,7 @@ function interfaceOf(types: string, name: string): string {
   return types.slice(start, types.indexOf(`\n${indent}}`, start));
 }
 
-/** The members that go into the body; a comment marks those that the SDK sends as headers. */
+/** Lists the members of the body. A comment in the types marks those that the SDK sends as headers. */
 function bodyMembers(types: string, name: string): string[] {
   const text = interfaceOf(types, name);
   return [...text.matchAll(/(\/\*\*(?:[^*]|\*(?!\/))*\*\/)?\n {4}([a-z_]+)\??:/g)]
@@ -43,7 +43,7 @@ function bodyMembers(types: string, name: string): string[] {
     .map(([, , member = '']) => member);
 }
 
-/** The values of `type` of every interface in a union. */
+/** Lists the values of `type` of every interface in a union. */
 function typesIn(types: string, union: string): string[] {
   const members = new RegExp(`export type ${union} = ([^;]+);`).exec(types)?.[1]?.split(' | ') ?? [];
   return members.flatMap((name) => {
@@ -85,7 +85,7 @@ describe("the tables of request members and the vendors' published types", () =>
     expect(withoutTool(CHAT_DIALECT, typesIn(CHAT_TYPES, 'ChatCompletionTool'))).to.deep.equal([]);
   });
 
-  it('agree on every member of a Responses request, and of one that compacts', () => {
+  it('agree on every member of a Responses request, including one that compacts', () => {
     const members = ['ResponseCreateParamsBase', 'ResponseCompactParams'].flatMap((name) =>
       bodyMembers(RESPONSES_TYPES, name),
     );
@@ -110,7 +110,7 @@ describe("the tables of request members and the vendors' published types", () =>
     expect(members.filter((name) => !(name in EMBEDDINGS_DIALECT.members))).to.deep.equal([]);
   });
 
-  it('are what docs/request-members.md shows; `npm run members > docs/request-members.md` renews it', () => {
+  it('equal docs/request-members.md; `npm run members > docs/request-members.md` renews it', () => {
     expect(textOf('docs/request-members.md')).to.equal(requestMembersPage());
   });
 });
@@ -127,7 +127,7 @@ const TRANSLATED: Readonly<Record<string, Translated>> = {
   responses: { dialect: RESPONSES, members: RESPONSES_DIALECT, rules: RESPONSES_RULES },
 };
 
-/** Types that have no rule, because they stand in an item whose own reader knows them. */
+/** Types without a rule, because the reader of the enclosing item handles them. */
 const INSIDE = ['summary_text', 'reasoning_text'];
 
 describe('the rules of translation and the tables of request members', () => {
@@ -152,14 +152,14 @@ describe('the rules of translation and the tables of request members', () => {
       expect(typesOf('tools')).to.have.members(tools);
     });
 
-    it(`name everything of a ${name} request as it is in the table`, () => {
+    it(`name every member of a ${name} request as the table does`, () => {
       const named = Object.values(dialect.names).map((each) => each.split(/[.[]/)[0] ?? '');
       const known = [...Object.keys(members.members), ...Object.keys(members.parts)];
       expect(named.filter((each) => !known.includes(each))).to.deep.equal([]);
     });
   }
 
-  it('are what docs/dialects.md shows; `npm run --silent dialects > docs/dialects.md` renews it', () => {
+  it('equal docs/dialects.md; `npm run --silent dialects > docs/dialects.md` renews it', () => {
     expect(textOf('docs/dialects.md')).to.equal(dialectsPage());
   });
 });

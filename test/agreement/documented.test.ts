@@ -14,7 +14,7 @@ describe('the documents', () => {
     expect(settings.filter((name) => !new RegExp(`\\b${name}\\b`).test(docs))).to.deep.equal([]);
   });
 
-  it('name every verb of the command line, and no other, under its noun', async () => {
+  it('name every verb of the command line under its noun, and no other', async () => {
     const { out } = await runTollgate(['--help']);
     const nouns = commandsOf(out).filter((noun) => noun !== 'help');
     const missing: string[] = [];
@@ -42,7 +42,7 @@ describe('the table of metrics', () => {
     expect(rows.map(({ name }) => name)).to.have.members(made);
   });
 
-  it('has base units alone, and _total at the end of counters', () => {
+  it('has base units only, and _total at the end of counters', () => {
     const isNamed = ({ name, type }: (typeof rows)[number]) => name.endsWith('_total') === (type === 'counter');
     expect(rows.filter((each) => !isNamed(each))).to.deep.equal([]);
     const scaled = /_(ms|milliseconds|us|minutes|hours|days|kb|mb|gb|kilobytes|megabytes|cents|percent|e8)(_|$)/;
@@ -50,12 +50,12 @@ describe('the table of metrics', () => {
   });
 });
 
-/** The names under "Commands:" of a help. */
+/** Lists the names under "Commands:" of a help text. */
 function commandsOf(help: string): string[] {
   return [...(help.split('Commands:\n')[1] ?? '').matchAll(/^ {2}([a-z]+)/gm)].map(([, name]) => name ?? '');
 }
 
-/** Of all properties, in schemas within schemas too. */
+/** Lists the names of all properties, in nested schemas too. */
 function namesOf(schema: unknown): string[] {
   if (typeof schema !== 'object' || schema === null) return [];
   const { properties = {}, ...rest } = schema as { readonly properties?: object };

@@ -15,7 +15,7 @@ const documents = [
   ...filesUnder('docs').filter((path) => path.endsWith('.md')),
 ];
 
-/** Where links of a document lead: a file relative to it, and a heading. Addresses of other places are left out. */
+/** Lists the links of a document: a file relative to it, and a heading. External addresses are omitted. */
 function linksIn(text: string): readonly { readonly file: string; readonly heading: string | undefined }[] {
   return [...withoutCode(text).matchAll(/\]\((?!https?:|mailto:)([^)\s#]*)(?:#([^)\s]*))?\)/g)].map(
     ([, file = '', heading]) => ({ file, heading }),
@@ -26,7 +26,7 @@ function withoutCode(text: string): string {
   return text.replaceAll(/^```[\s\S]*?^```/gm, '').replaceAll(/`[^`\n]*`/g, '');
 }
 
-/** The anchors of a document's headings, as GitHub makes them. */
+/** Returns the anchors of a document's headings, as GitHub makes them. */
 function anchorsOf(text: string): ReadonlySet<string> {
   const headings = [...text.replaceAll(/^```[\s\S]*?^```/gm, '').matchAll(/^#{1,6} (.+)$/gm)];
   return new Set(headings.map(([, heading = '']) => anchorOf(heading)));
@@ -40,7 +40,7 @@ function anchorOf(heading: string): string {
     .replaceAll(' ', '-');
 }
 
-/** What a link of a document misses; undefined when it leads somewhere. */
+/** Returns what is missing at a link's target; undefined if the link works. */
 function missing(path: string, { file, heading }: ReturnType<typeof linksIn>[number]): string | undefined {
   const target = file === '' ? path : posix.join(dirname(path), file);
   if (!existsSync(join(PROJECT, target))) return `${path}: there is no ${target}`;
@@ -81,7 +81,7 @@ describe('documents', () => {
     expect(lost).to.deep.equal([]);
   });
 
-  it('are each reached by links from the README', () => {
+  it('are all reachable by links from the README', () => {
     const reached = new Set(['README.md']);
     for (const path of reached)
       for (const { file } of path.endsWith('.md') ? linksIn(textOf(path)) : [])
@@ -97,8 +97,8 @@ describe('documents', () => {
     expect(dates).to.deep.equal(dates.toSorted());
   });
 
-  describe('this test itself', () => {
-    it('reads links, with and without a heading, and none in code', () => {
+  describe('the reader of links', () => {
+    it('finds links with and without a heading, and none in code', () => {
       expect(
         linksIn('[a](b.md#c) [d](../e.ts) [f](#g) [h](https://i.example) `[j](k)`\n```\n[l](m)\n```\n'),
       ).to.deep.equal([
@@ -108,7 +108,7 @@ describe('documents', () => {
       ]);
     });
 
-    it('misses a file and a heading that are not there', () => {
+    it('reports a missing file and a missing heading', () => {
       expect(missing('docs/routing.md', { file: 'nowhere.md', heading: undefined })).to.contain('no docs/nowhere.md');
       expect(missing('docs/routing.md', { file: 'errors.md', heading: 'nowhere' })).to.contain('no heading #nowhere');
       expect(missing('docs/routing.md', { file: 'errors.md', heading: 'the-catalogue' })).to.equal(undefined);

@@ -12,7 +12,7 @@ interface RouteFunction {
   readonly returns: string;
 }
 
-/** The exported functions that make routes, by their name or by what they return. */
+/** Lists the exported functions that make routes, by their name or their return type. */
 function routeFunctionsOf(text: string): readonly RouteFunction[] {
   const functions = [...text.matchAll(/^export (?:async )?function (\w+)\((?:(?!\n\})[\s\S])*?\): ([^{]+) \{$/gm)].map(
     ([, name = '', returns = '']) => ({ name, returns }),
@@ -23,13 +23,13 @@ function routeFunctionsOf(text: string): readonly RouteFunction[] {
   );
 }
 
-/** How many route objects stand in a source text: each has one method, a path and a handler. */
+/** Counts the route objects in a source text: each has a method, a path and a handler. */
 function countRoutes(text: string): number {
   const isOfRoutes = /\bpath\b[:,]/.test(text) && /\bhandle\b[:,(]/.test(text);
   return isOfRoutes ? [...text.matchAll(/\bmethod: ['"`]/g)].length : 0;
 }
 
-/** Why a file of a plugin breaks the convention, with what to do; undefined when it keeps it. */
+/** Returns why a file of a plugin breaks the convention, with advice; undefined if it keeps it. */
 function objection(path: string, text: string): string | undefined {
   const count = countRoutes(text);
   if (!IS_IN_ROUTES.test(path) || path.endsWith('/routes/index.ts'))
@@ -46,13 +46,13 @@ function objection(path: string, text: string): string | undefined {
 const files = filesUnder('plugins').filter((path) => path.endsWith('.ts'));
 const routes = ownRoutes();
 
-describe('endpoints', () => {
+describe('endpoints of plugins', () => {
   it('are found in more than a few files', () => {
     const holding = files.filter((path) => countRoutes(textOf(path)) > 0);
     expect(holding.length).to.be.greaterThan(80);
   });
 
-  it('have a file of their own below plugins/<name>/routes', () => {
+  it('have a file each below plugins/<name>/routes', () => {
     const wrong = files.flatMap((path) => {
       const why = objection(path, textOf(path));
       return why === undefined ? [] : [`${path} ${why}`];
@@ -60,20 +60,20 @@ describe('endpoints', () => {
     expect(wrong).to.deep.equal([]);
   });
 
-  it('say in a line what they are for', () => {
+  it('state their purpose in one line', () => {
     expect(routes.filter(({ summary }) => summary === '').map(nameOf)).to.deep.equal([]);
   });
 
-  it('of the admin listener declare the role that a token needs for them', () => {
+  it('of the admin listener declare the role that they need', () => {
     const open = routes.filter(
       (route) => route.listener === 'admin' && route.auth === undefined && route.role === undefined,
     );
     expect(open.map((route) => `${nameOf(route)}: say its \`role\`, one of core/operators/roles.ts`)).to.deep.equal([]);
   });
 
-  it('declare what they answer, with a shape for every body', () => {
+  it('declare their answers, with a shape for every body', () => {
     const silent = routes.filter(({ method, answers, errors = [] }) => {
-      // What answers to every method passes an answer on, or refuses.
+      // An endpoint for every method passes an answer on, or refuses.
       if (method === '*') return Object.keys(answers).length === 0 && errors.length === 0;
       const said = Object.entries(answers);
       const isWithoutShape = said.some(
@@ -84,7 +84,7 @@ describe('endpoints', () => {
     expect(silent.map((route) => `${nameOf(route)}: say it in \`answers\`, with core/http/shape.ts`)).to.deep.equal([]);
   });
 
-  describe('this test itself', () => {
+  describe("the check of an endpoint's file", () => {
     const route = `  return {\n    listener: 'admin',\n    method: 'GET',\n    path: '/x',\n    handle: async () => {},\n  };\n`;
     const one = (name: string, returns = 'Route') =>
       `export function ${name}(\n  gateway: { catalog: unknown },\n): ${returns} {\n${route}}\n`;
@@ -104,7 +104,7 @@ describe('endpoints', () => {
       ['a function that is not exported', 'plugins/x/routes/list-keys.ts', route, false],
       ['a name without a verb', 'plugins/x/routes/keys.ts', one('listKeysRoute'), false],
     ] as const) {
-      it(`${isFine ? 'takes' : 'does not take'} ${what}`, () =>
+      it(`${isFine ? 'accepts' : 'rejects'} ${what}`, () =>
         expect(objection(path, text) === undefined).to.equal(isFine));
     }
   });

@@ -3,7 +3,7 @@ import { ERRORS } from '../../core/errors';
 import { errorCatalogue, errorCodes, errorResponses } from '../../plugins/openapi/errors';
 import { textOf } from '../support/sources';
 
-/** `| 400 | invalid_request_error | INVALID_JSON | no | The body is not valid JSON. |` */
+/** Matches `| 400 | invalid_request_error | INVALID_JSON | no | The body is not valid JSON. |`. */
 const ROW = /^\| (\d{3}) +\| ([^|]+?) +\| `([A-Z_]+)` +\| (yes|no) +\| (.+?) +\|$/gm;
 
 const catalogue = Object.entries(ERRORS).map(([code, { status, type, retryable, summary }]) => ({
@@ -23,15 +23,15 @@ const documented = [...textOf('docs/errors.md').matchAll(ROW)].map(([, status, t
 }));
 
 describe('docs/errors.md', () => {
-  it('has every error of the catalogue, and the catalogue every error of the document', () => {
+  it('has every error of the catalogue, and no other', () => {
     expect(documented.map(({ code }) => code)).to.have.members(catalogue.map(({ code }) => code));
   });
 
-  it('says of each the same status, type, repetition and words', () => {
+  it('has the status, type, retry advice and message of the catalogue for each error', () => {
     for (const error of catalogue) expect(documented.find(({ code }) => code === error.code)).to.deep.equal(error);
   });
 
-  it('has each once, in the order of its status', () => {
+  it('lists each error once, by status', () => {
     const statuses = documented.map(({ status }) => status);
     expect(statuses).to.deep.equal([...statuses].sort((one, two) => one - two));
     expect(new Set(documented.map(({ code }) => code)).size).to.equal(documented.length);
@@ -39,7 +39,7 @@ describe('docs/errors.md', () => {
 });
 
 describe('the errors of the OpenAPI documents', () => {
-  it('are those of docs/errors.md, with the same status, type, repetition and words', () => {
+  it('have the status, type, retry advice and message of docs/errors.md', () => {
     expect(errorCatalogue()).to.have.deep.members(documented);
     expect(errorCodes().enum).to.have.members(documented.map(({ code }) => code));
   });

@@ -9,7 +9,7 @@ const PAGES = [
   'writing-a-driver',
 ].map((name) => `docs/${name}.md`);
 
-/** Blocks of code, each with the line of text before it. */
+/** Lists the blocks of code, each with the line of text before it. */
 function blocksOf(
   page: string,
 ): readonly { readonly before: string; readonly language: string; readonly code: string }[] {
@@ -18,9 +18,9 @@ function blocksOf(
   );
 }
 
-describe('the pages for authors', () => {
+describe('the documents for plugin authors', () => {
   for (const page of PAGES) {
-    it(`show files of examples/ as they are: ${page}`, () => {
+    it(`show files of examples/ unchanged: ${page}`, () => {
       const programs = blocksOf(page).filter(({ language }) => language === 'js' || language === 'ts');
       expect(programs).not.to.deep.equal([]);
       for (const { before, code } of programs) {
@@ -31,7 +31,7 @@ describe('the pages for authors', () => {
     });
   }
 
-  it('show the expectations of recordings as they are', () => {
+  it('show the expectations of recordings unchanged', () => {
     const [json] = blocksOf('docs/writing-an-adapter.md').filter(({ language }) => language === 'json');
     expect(json?.code).to.equal(textOf('examples/upstream/recordings/expected.json'));
   });

@@ -3,14 +3,14 @@ import { expect } from 'chai';
 import { mapValues } from '../../core/map-values';
 import { filesUnder, textOf } from '../support/sources';
 
-/** Suites that are published under a name of their own. */
+/** Suites that the package exports under a different name. */
 const SUITES: Readonly<Record<string, string>> = {
   './conformance': './dist/conformance/upstream',
   './dialect-conformance': './dist/conformance/dialect',
   './supplier-conformance': './dist/conformance/supplier',
 };
 
-/** Where the source only passes a type on, the file that declares it is asked. */
+/** Returns whether a name has a doc comment, also in the file from which the source re-exports it. */
 function hasDocstring(source: string, name: string): boolean {
   const text = textOf(`${source}.ts`);
   const passedOn = new RegExp(`export type \\{[^}]*\\b${name}\\b[^}]*\\} from '\\./([^']+)'`).exec(text)?.[1];
@@ -18,8 +18,8 @@ function hasDocstring(source: string, name: string): boolean {
   return new RegExp(`\\*/\\nexport (const|function|interface|type|class|abstract class) ${name}\\b`).test(text);
 }
 
-describe('what the package exports', () => {
-  it('is the files of exports/ and the conformance suites', () => {
+describe('the exports of the package', () => {
+  it('are the files of exports/ and the conformance suites', () => {
     const { exports: published } = JSON.parse(textOf('package.json')) as { exports: Record<string, unknown> };
     const files = filesUnder('exports').map((path) => path.slice('exports/'.length, -'.ts'.length));
     const doors = { ...Object.fromEntries(files.map((name) => [`./${name}`, `./dist/exports/${name}`])), ...SUITES };
@@ -30,7 +30,7 @@ describe('what the package exports', () => {
     expect(published, 'name each file of exports/ under "exports" of package.json').to.deep.equal(expected);
   });
 
-  it('says of each name what it is', () => {
+  it('have a doc comment for each name', () => {
     const silent = filesUnder('exports').flatMap((path) =>
       [...textOf(path).matchAll(/export (?:type )?\{([^}]*)\} from '\.\.\/([^']+)'/g)].flatMap(
         ([, names = '', source = '']) =>
@@ -44,7 +44,7 @@ describe('what the package exports', () => {
     expect(silent, 'write a comment that begins with /** before the declaration').to.deep.equal([]);
   });
 
-  it('names each thing: a file of exports/ re-exports nothing as a whole', () => {
+  it('list each name: no file of exports/ re-exports a whole module', () => {
     const whole = filesUnder('exports').filter((path) => /export (type )?\*/.test(textOf(path)));
     expect(whole, 'list the names that packages outside may use').to.deep.equal([]);
   });

@@ -16,8 +16,8 @@ const ROOMS = [
 ] as const;
 
 /**
- * The folders of core and of the sandbox plugin in order: a file imports its own folder and those before it, types included.
- * docs/architecture.md says what each is for.
+ * The folders of core and of the sandbox plugin in order. A file may import, types included, only from its own folder and those before it.
+ * docs/architecture.md explains each folder.
  */
 const ORDER: Readonly<Record<string, readonly string[]>> = {
   core: [
@@ -58,7 +58,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** The contract of suppliers: driver authors, its conformance suite and `exports` know this one file of a plugin. */
+/** The contract of suppliers. It is the only file of a plugin that driver authors, the conformance suite and `exports` may import. */
 const SUPPLIER = 'plugins/sandbox/suppliers/supplier';
 
 const files = [...ROOMS.flatMap((room) => filesUnder(room)), 'server.ts'].filter((path) =>
@@ -66,29 +66,29 @@ const files = [...ROOMS.flatMap((room) => filesUnder(room)), 'server.ts'].filter
 );
 const known = new Set(files);
 
-/** The files that put the pieces together: they may name things from several places. */
+/** Returns whether a file assembles the parts, because such a file may import from several places. */
 function isAssembly(path: string): boolean {
   return path === 'server.ts' || path === 'policies/index.ts' || /^(policies|plugins\/[^/]+)\/manifest\.ts$/.test(path);
 }
 
-/** `core`, `policies/x`, `plugins/x`, `cli` … */
+/** Returns the part of the project that a file belongs to: `core`, `policies/x`, `plugins/x`, `cli` … */
 function roomOf(path: string): string {
   const [first = '', second = ''] = path.split('/');
   return (first === 'policies' || first === 'plugins') && path.split('/').length > 2 ? `${first}/${second}` : first;
 }
 
-/** Where a file stands in the order of its room; undefined where the room has none. */
+/** Returns the position of a file in the order of its part; undefined if the part has no order. */
 function rankOf(path: string): { readonly room: string; readonly folder: string; readonly rank: number } | undefined {
   const room = Object.keys(ORDER).find((each) => path.startsWith(`${each}/`));
   if (room === undefined) return undefined;
   const [first = '', ...rest] = path.slice(room.length + 1).split('/');
   const name = first.replace(/\.ts$/, '');
-  // A single file may stand in the order as if it were a folder.
+  // A single file may have its own position, like a folder.
   const folder = rest.length === 0 && !ORDER[room]?.includes(name) ? '.' : name;
   return { room, folder, rank: ORDER[room]?.indexOf(folder) ?? -1 };
 }
 
-/** Why a file may not import one of a folder above its own; undefined when it may. */
+/** Returns why a file may not import one of a later folder; undefined if it may. */
 function upward(from: string, to: string): string | undefined {
   const [own, other] = [rankOf(from), rankOf(to)];
   if (own === undefined || other === undefined || own.room !== other.room || own.folder === other.folder)
@@ -98,12 +98,12 @@ function upward(from: string, to: string): string | undefined {
   return `${other.folder} comes after ${own.folder} in ORDER: move what both need to a folder before both, or take only what is needed as an interface`;
 }
 
-/** Why a file of one room may not import one of another; undefined when it may. */
+/** Returns why a file of one part may not import one of another; undefined if it may. */
 function objection(from: string, to: string): string | undefined {
   const [own, other] = [roomOf(from), roomOf(to)];
   if (own === other) return upward(from, to);
   if (from.startsWith('test/')) return undefined;
-  // The bench starts the same real stores, with the same starters.
+  // The bench starts the same real stores with the same starters.
   if (own === 'bench' && to.startsWith('test/support/')) return undefined;
   if (other === 'test') return 'nobody imports tests';
   if (other === 'exports') return 'exports is for packages outside: import the file itself';
@@ -131,7 +131,7 @@ function importsWithin(path: string): readonly (Import & { readonly target: stri
   });
 }
 
-/** Rounds of imports, each as the files it goes through. */
+/** Lists the cycles of imports, each as its files. */
 function cyclesOf(graph: ReadonlyMap<string, readonly string[]>): readonly string[] {
   const done = new Set<string>();
   const cycles: string[] = [];
@@ -152,7 +152,7 @@ describe('imports', () => {
     expect(importsWithin('policies/index.ts').map(({ target }) => target)).to.include('policies/failover/index.ts');
   });
 
-  it('lead only to files that are there', () => {
+  it('lead only to existing files', () => {
     const lost = files
       .filter((path) => !path.startsWith('test/'))
       .flatMap((path) =>
@@ -166,7 +166,7 @@ describe('imports', () => {
     expect(lost).to.deep.equal([]);
   });
 
-  it('stay in their room, types too', () => {
+  it('stay within their part of the project, types included', () => {
     const wrong = files.flatMap((path) =>
       importsWithin(path).flatMap(({ target }) => {
         const why = objection(path, target);
@@ -176,7 +176,7 @@ describe('imports', () => {
     expect(wrong).to.deep.equal([]);
   });
 
-  it('never go round in core, policies and plugins, types too', () => {
+  it('have no cycles in core, policies and plugins, types included', () => {
     const graph = new Map(
       files
         .filter((path) => /^(core|policies|plugins)\//.test(path))
@@ -185,7 +185,7 @@ describe('imports', () => {
     expect(cyclesOf(graph)).to.deep.equal([]);
   });
 
-  it('know every folder of the order', () => {
+  it('cover every folder of the order', () => {
     const missing = Object.entries(ORDER).flatMap(([room, folders]) => {
       const there = new Set(
         files.map((path) => rankOf(path)).flatMap((rank) => (rank?.room === room ? [rank.folder] : [])),
@@ -208,7 +208,7 @@ describe('imports', () => {
     );
   });
 
-  describe('this test itself', () => {
+  describe('the check of imports', () => {
     for (const [from, to, allowed] of [
       ['core/calls/call.ts', 'core/http/http.ts', true],
       ['core/calls/call.ts', 'policies/failover/index.ts', false],
@@ -246,7 +246,7 @@ describe('imports', () => {
         expect(objection(from, to) === undefined).to.equal(allowed));
     }
 
-    it('reads every way of writing an import', () => {
+    it('finds every form of import', () => {
       const text = [
         `import a from './a';`,
         `import type { B } from './b';`,
@@ -269,7 +269,7 @@ describe('imports', () => {
       ]);
     });
 
-    it('finds a round of imports, and none where two ways meet', () => {
+    it('finds a cycle, and none where two paths meet', () => {
       const round = new Map([
         ['a', ['b']],
         ['b', ['c']],

@@ -7,12 +7,12 @@ const first = lines.findIndex((line) => line.startsWith('| ending'));
 const endings = lines.slice(first + 2, lines.indexOf('', first));
 
 describe('docs/money.md', () => {
-  it('shows every ending of a call by tests', () => {
+  it('names tests for every ending of a call', () => {
     assert.equal(endings.length, 20);
     for (const row of endings) assert.match(row, /\.test\.ts`/, row);
   });
 
-  it('names tests that exist, by their titles', () => {
+  it('names only existing tests, by their titles', () => {
     for (const line of lines) assertNamed(line);
   });
 });

@@ -11,9 +11,9 @@ const settings = parse(textOf('gateway.config.yml')) as {
 };
 
 describe('policies', () => {
-  it('are the folders under policies/', () => expect(listed).to.have.members(folders));
+  it('have a folder each under policies/', () => expect(listed).to.have.members(folders));
 
-  it('are the names under policies: in gateway.config.yml', () => expect(settings.policies).to.deep.equal(listed));
+  it('are listed under policies: in gateway.config.yml', () => expect(settings.policies).to.deep.equal(listed));
 
   it('are imported by policies/index.ts under the name of their folder', () => {
     for (const folder of folders) {
@@ -23,7 +23,7 @@ describe('policies', () => {
     }
   });
 
-  it('stand in every shipped pipeline in the order of a call, with one answer to where it may go', () => {
+  it('are in every shipped pipeline in the order of a call', () => {
     for (const [name, pipeline] of Object.entries(settings.pipelines)) {
       const used = pipeline.policies.flatMap((entry) => Object.keys(entry));
       const otherRouting = name === 'direct' ? 'strategy-routing' : 'direct-routing';
@@ -31,7 +31,7 @@ describe('policies', () => {
     }
   });
 
-  it('are each in the path of a call in the documents', () => {
+  it("are all in the documents' path of a call", () => {
     for (const name of listed) expect(textOf('docs/request-path.md')).to.contain(`\`${name}\``);
   });
 });

@@ -15,21 +15,21 @@ const [, ...sections] = textOf(FILE).split(/^## /m);
 const operating = textOf('docs/operating.md');
 
 describe('the runbooks', () => {
-  it('have one section for each alert, in their order, to which its annotation leads', () => {
+  it('have one section for each alert, in order, to which its annotation links', () => {
     const titles = sections.map((section) => section.split('\n')[0]);
     expect(titles).to.deep.equal(alerts.map(({ alert }) => alert));
     for (const { alert, annotations } of alerts)
       expect(annotations['runbook'], alert).to.equal(`${FILE}#${alert.toLowerCase()}`);
   });
 
-  it('say what each alert means, where to look, what to do and when it is over', () => {
+  it('explain what each alert means, where to look, what to do and when it is over', () => {
     for (const section of sections) {
       const parts = [...section.matchAll(/^- \*\*(\w+)\*\*: \S/gm)].map(([, part]) => part);
       expect(parts, section).to.deep.equal(['Means', 'Look', 'Do', 'Over']);
     }
   });
 
-  it('name metrics and commands that exist', () => {
+  it('name only existing metrics and commands', () => {
     const inCode = [...textOf(FILE).matchAll(/`(metrics|tollgate) ([a-z_]+) ?([a-z]*)/g)];
     const wrong = inCode.filter(([, program, first = '', verb = '']) => {
       if (program === 'metrics')

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { schemaDocument } from '../support/schema-text';
 import { textOf } from '../support/sources';
 
-/** A new embedded database is seconds of work for one core. */
+/** The time to create an embedded database, which takes seconds of one core. */
 const MAKING_PGLITE_MS = 120_000;
 
 describe('docs/schema.sql', function () {
@@ -12,12 +12,12 @@ describe('docs/schema.sql', function () {
     built = await schemaDocument();
   });
 
-  it('is the schema that the migrations build', () => {
+  it('equals the schema that the migrations build', () => {
     const hint = 'docs/schema.sql is not what the migrations build: run "npm run schema".';
     assert.ok(textOf('docs/schema.sql') === built, hint);
   });
 
-  it('says of every table what it is for', () => {
+  it('describes every table', () => {
     const unnamed = [...built.matchAll(/^(.*)\nCREATE TABLE (\w+)/gm)].filter(
       ([, line = '']) => !line.startsWith('-- '),
     );

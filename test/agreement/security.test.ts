@@ -6,7 +6,7 @@ import { PROJECT, textOf } from '../support/sources';
 
 const DOCUMENT = textOf('docs/security.md');
 
-/** The rows of the table under a heading, cell by cell. */
+/** Returns the cells of each row in the table under a heading. */
 function rowsUnder(heading: string): string[][] {
   const section = DOCUMENT.slice(DOCUMENT.indexOf(`${heading}\n`)).split('\n#')[0] ?? '';
   const rows = section.split('\n').filter((line) => line.startsWith('|'));
@@ -20,7 +20,7 @@ function licenceOf(name: string): string {
 }
 
 describe('docs/security.md', () => {
-  it('names tests that exist, by their titles', () => {
+  it('names only existing tests, by their titles', () => {
     for (const line of DOCUMENT.split('\n')) assertNamed(line);
   });
 

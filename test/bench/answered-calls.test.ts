@@ -3,7 +3,7 @@ import { type Called, type Charged, compareCharges } from '../../bench/answered-
 
 const COST_E8 = 34_300n;
 
-/** Two answered calls, one that was refused, and two that were cut, of which one was charged. */
+/** Two answered calls, a refused call, and two calls that were cut off, of which one was charged. */
 const called: Called = {
   answered: new Map([
     ['one', COST_E8],
@@ -19,7 +19,7 @@ const records = [
   { requestId: 'refused', costE8: 0n },
 ];
 
-/** Ledger entries and balances follow the records. */
+/** Makes ledger entries and balances that agree with the records. */
 function charged(rows: Charged['records'], differing: Partial<Charged> = {}): Charged {
   const sumE8 = rows.reduce((sum, { costE8 }) => sum + costE8, 0n);
   return { records: rows, entriesE8: sumE8, spentE8: sumE8, ...differing };
@@ -28,8 +28,8 @@ function charged(rows: Charged['records'], differing: Partial<Charged> = {}): Ch
 const wrongOf = (rows: Charged['records'], differing?: Partial<Charged>) =>
   compareCharges(called, charged(rows, differing)).wrong;
 
-describe('comparison of answers and charges', () => {
-  it('finds nothing wrong when each answered call is charged once and a cut one at most once', () => {
+describe('the comparison of answers and charges', () => {
+  it('reports nothing if each answered call is charged once and a cut call at most once', () => {
     const { wrong, ...sums } = compareCharges(called, charged(records));
     expect(wrong).to.deep.equal([]);
     expect(sums).to.deep.equal({
@@ -41,13 +41,13 @@ describe('comparison of answers and charges', () => {
     });
   });
 
-  it('names an answered call that has no record', () => {
+  it('reports an answered call without a record', () => {
     expect(wrongOf(records.slice(1))).to.include(
       '1 answered calls are not charged what their answers say, exactly once: one',
     );
   });
 
-  it('names an answered call with another cost, even where the sum is right', () => {
+  it('reports an answered call with another cost, even if the sum is right', () => {
     const moved = records.map((each) => ({
       ...each,
       costE8: each.costE8 + (each.requestId === 'one' ? 1n : each.requestId === 'two' ? -1n : 0n),
@@ -57,14 +57,14 @@ describe('comparison of answers and charges', () => {
     ]);
   });
 
-  it('names a call that was charged twice, answered or cut', () => {
+  it('reports a call that was charged twice, answered or cut', () => {
     for (const id of ['one', 'cut'])
       expect(wrongOf([...records, { requestId: id, costE8: COST_E8 }])).to.include(
         `1 calls have more than one record: ${id}`,
       );
   });
 
-  it('names a refused call that was charged', () => {
+  it('reports a refused call that was charged', () => {
     const paid = records.map((each) => (each.requestId === 'refused' ? { ...each, costE8: 1n } : each));
     expect(wrongOf(paid)).to.include('1 refused calls are charged: refused');
   });

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { ratio, summarise } from '../../bench/table';
 import { zipfDraws } from '../../bench/zipf';
 
-describe('metrics of the bench', () => {
-  it('a row of a case is compared within its case', () => {
+describe('the tables of the bench', () => {
+  it('compare a row of a case within that case', () => {
     const rounds = [
       {
         direct: { calls: 100 },
@@ -19,7 +19,7 @@ describe('metrics of the bench', () => {
     expect(medians).to.deep.equal([undefined, 0.5, undefined, 0.9]);
   });
 
-  it('a failed round is a problem of its row, which shows what was measured all the same', () => {
+  it('mark a failed round as a problem of its row, and still show its measurements', () => {
     const layout = { columns: [{ key: 'calls', title: 'calls', digits: 0 }], targets: [], notes: [] };
     const rounds = [{ node: { failed: 'one call is lost', measured: { calls: 7 } }, relay: { failed: 'no answer' } }];
     const [node, relay] = summarise(layout, rounds, ['node', 'relay'], {});
@@ -28,7 +28,7 @@ describe('metrics of the bench', () => {
     expect(relay?.cells).to.deep.equal({});
   });
 
-  it('draws by the law of Zipf, and a seed repeats the draws', () => {
+  it("use draws by Zipf's law, which a seed repeats", () => {
     const draw = () => zipfDraws(20_000, { of: 1_000, s: 1.1, seed: 22 });
     const draws = draw();
     expect(draw()).to.deep.equal(draws);

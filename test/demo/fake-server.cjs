@@ -1,5 +1,4 @@
-// Stands in for dist/server.js and dist/demo/upstream.js where only the quick start itself is tested. What it knows is kept
-// in DATA_DIR, so that a second start finds it.
+// Replaces dist/server.js and dist/demo/upstream.js in tests of the quick start. It keeps its state in DATA_DIR, so that a second start finds it.
 const { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } = require('node:fs');
 const { createServer } = require('node:http');
 const { join } = require('node:path');
@@ -13,7 +12,7 @@ if (FAKE === 'dies' && !isDemo) {
 }
 
 process.once('SIGTERM', () => {
-  // A line that nobody reads any more when the quick start was killed.
+  // The reader of this line may already be gone if the quick start was killed.
   console.log('stopping');
   setTimeout(() => {
     note(`${isDemo ? 'demo' : 'gateway'} stopped`);
@@ -43,7 +42,7 @@ function change(edit) {
   writeFileSync(join(DATA_DIR, 'state.json'), JSON.stringify(now));
 }
 
-/** Both programs may do so at the same time. */
+/** Appends to the file, because both programs may write at the same time. */
 function note(text) {
   appendFileSync(join(DATA_DIR, 'notes'), `${text}\n`);
 }

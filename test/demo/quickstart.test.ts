@@ -42,7 +42,7 @@ interface State {
   readonly credits: Record<string, string>;
 }
 
-/** What the guide shares with docs/clients.md. */
+/** The programs that the guide shares with docs/clients.md. */
 const PROGRAMS = [
   claudeCode,
   codex,
@@ -54,7 +54,7 @@ const PROGRAMS = [
 function settings(url: string): readonly string[] {
   return PROGRAMS.flatMap(({ setup }) => {
     const { env, files } = setup({ url, key: '"$KEY"', model: 'demo-model' });
-    // The demo's model writes less than the models of docs/clients.md.
+    // The demo's model has a smaller maximum output than the models of docs/clients.md.
     const texts = Object.values(files).map((text) => text.replace('"output": 32000', '"output": 8192'));
     return [exportsOf(env), ...texts].map((text) => `\n${text.replace(/^(?=.)/gm, '  ')}`);
   });
@@ -92,7 +92,7 @@ describe('the quick start', () => {
     const ended = once(child, 'close') as Promise<[number | null]>;
     return { child, said, status: async () => (await ended)[0] };
   };
-  /** Starts, waits for the line of --json, stops. */
+  /** Starts the quick start, waits for the line of --json, and stops it. */
   const lineOf = async (): Promise<Line> => {
     const { child, said, status } = start(['--json']);
     await until('it prints its line', () => said.out.endsWith('}\n'));
@@ -106,7 +106,7 @@ describe('the quick start', () => {
   };
   const state = (): State => JSON.parse(readFileSync(join(root, '.tollgate/state.json'), 'utf8')) as State;
 
-  it('makes an account with USD 5.00 and a key, and keeps them where only this user can read', async () => {
+  it('creates an account with USD 5.00 and a key, in a folder that only this user can read', async () => {
     const line = await lineOf();
     assert.deepEqual(line, {
       url: `http://127.0.0.1:${env['PORT']}`,
@@ -122,7 +122,7 @@ describe('the quick start', () => {
     assert.equal(statSync(file).mode & 0o777, 0o600);
   });
 
-  it('finds them again at the next start', async () => {
+  it('uses the same account and key at the next start', async () => {
     const first = await lineOf();
     const { signInLink, ...again } = await lineOf();
     assert.deepEqual({ ...again, signInLink: first.signInLink }, first);
@@ -130,7 +130,7 @@ describe('the quick start', () => {
     assert.deepEqual([state().accounts, state().keys], [['account-1'], ['sk-svc-1']]);
   });
 
-  it('makes a new key when the kept one is revoked, and a new account when it is gone', async () => {
+  it('creates a new key if the stored one is revoked, and a new account if it is gone', async () => {
     await lineOf();
     const file = join(root, '.tollgate/quickstart.json');
     writeFileSync(file, JSON.stringify({ accountId: 'account-1', key: 'sk-svc-revoked' }));
@@ -143,14 +143,14 @@ describe('the quick start', () => {
     assert.equal((await lineOf()).accountId, 'account-3');
   });
 
-  it('goes on where an earlier start was broken off', async () => {
+  it('continues an earlier start that was interrupted', async () => {
     await lineOf();
     writeFileSync(join(root, '.tollgate/quickstart.json'), JSON.stringify({ accountId: 'account-1' }));
     const line = await lineOf();
     assert.deepEqual([line.accountId, line.key], ['account-1', 'sk-svc-2']);
   });
 
-  it('shows the key at the first start, its file at later ones, and commands that work as they are', async () => {
+  it('shows the key at the first start, its file at later ones, and commands that work unchanged', async () => {
     findProgram('curl');
     for (const isFirst of [true, false]) {
       const { child, said, status } = start([], { OPENAI_API_KEY: 'set' });
@@ -181,17 +181,17 @@ describe('the quick start', () => {
     assert.deepEqual(notes(), ['gateway stopped', 'demo stopped']);
   });
 
-  it('takes its programs with it when it is killed, and each of them stops in order', async () => {
+  it('ends its programs when it is killed, and each stops in order', async () => {
     const { child, said } = start(['--json']);
     await until('it prints its line', () => said.out.endsWith('}\n'));
     child.kill('SIGKILL');
     await until('both have stopped', () => notes().length === 2, 30_000);
     assert.deepEqual(notes().sort(), ['demo stopped', 'gateway stopped']);
-    // The ports are free.
+    // The programs have freed their ports.
     assert.equal((await lineOf()).key, 'sk-svc-1');
   });
 
-  it('with --check makes a call in one piece, a streamed one and one of embeddings, and ends with 0', async () => {
+  it('makes, with --check, a whole, a streamed and an embeddings call, and exits with 0', async () => {
     const { said, status } = start(['--check']);
     assert.equal(await status(), 0);
     assert.match(said.error, /ok {6}call in one piece: 1 tokens/);
@@ -199,20 +199,20 @@ describe('the quick start', () => {
     assert.match(said.error, /ok {6}embeddings: 2 vectors, 5 tokens for USD 0\.00001000/);
   });
 
-  it('with --check ends with 1 when a call is not whole', async () => {
+  it('exits, with --check, with 1 if a call is incomplete', async () => {
     const { said, status } = start(['--check'], { FAKE: 'cut' });
     assert.equal(await status(), 1);
     assert.match(said.error, /failed {2}streamed call/);
   });
 
-  it('reports a program that ends by itself, with its last lines', async () => {
+  it('reports a program that exits by itself, with its last lines', async () => {
     const { said, status } = start([], { FAKE: 'dies' });
     assert.equal(await status(), 1);
     assert.match(said.error, /The gateway ended \(78\)\. Its last lines:\n {2}gateway\.config\.yml, line 3/);
   });
 
   for (const name of ['PORT', 'ADMIN_PORT', 'DEMO_PORT']) {
-    it(`names ${name} when that port is taken, and starts nothing`, async () => {
+    it(`names ${name} if that port is taken, and starts nothing`, async () => {
       const server = createServer().listen(Number(env[name]), '127.0.0.1');
       await once(server, 'listening');
       const { said, status } = start();
@@ -222,7 +222,7 @@ describe('the quick start', () => {
     });
   }
 
-  it('installs and builds what is missing or older than its source, and only that', async () => {
+  it('installs and builds only what is missing or older than its source', async () => {
     const npm = join(root, 'bin/npm');
     mkdirSync(join(root, 'bin'));
     writeFileSync(npm, '#!/bin/sh\necho "npm $*"\n', { mode: 0o755 });
@@ -241,7 +241,7 @@ describe('the quick start', () => {
     assert.deepEqual(await wanted(), ['ci --no-audit', 'run build']);
   });
 
-  it('explains itself, and refuses what it does not know', async () => {
+  it('prints its help, and refuses unknown arguments', async () => {
     const help = start(['--help']);
     assert.equal(await help.status(), 0);
     for (const word of ['--check', '--json', 'PORT', 'ADMIN_PORT', 'DEMO_PORT', 'DATA_DIR']) {
@@ -256,7 +256,7 @@ describe('the quick start', () => {
   });
 });
 
-/** A project as after install and build, whose programs are fake. */
+/** Makes a project after installation and build, with fake programs. */
 function projectWithFakeServer(): string {
   const root = mkdtempSync(join(tmpdir(), 'tollgate-quickstart-'));
   for (const folder of ['demo', 'core', 'dist/demo', 'node_modules'])

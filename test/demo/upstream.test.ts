@@ -40,7 +40,7 @@ describe('the demo upstream', () => {
   const messagesCall = (content: string) => ({ model: 'demo-model', max_tokens: 500, messages: ask(content) });
   const chatCall = (content: string) => ({ model: 'demo-model', messages: ask(content) });
 
-  it('says in both protocols, whole and streamed, that there is no real model', async () => {
+  it('answers in both protocols, whole and streamed, that it is no real model', async () => {
     const whole = await anthropic.messages.create(messagesCall('Hello'));
     const streamed = await anthropic.messages.stream(messagesCall('Hello')).finalMessage();
     const completion = await openai.chat.completions.create(chatCall('Hello'));
@@ -53,7 +53,7 @@ describe('the demo upstream', () => {
     }
   });
 
-  it('embeds texts and tokens, in both formats, equal inputs alike', async () => {
+  it('embeds texts and tokens in both formats, with equal results for equal inputs', async () => {
     const inputs = ['Hello', 'Good morning', 'Hello'];
     const embed = { model: 'demo-embedding', input: inputs };
     const { data, usage } = await openai.embeddings.create({ ...embed, encoding_format: 'float' });
@@ -67,7 +67,7 @@ describe('the demo upstream', () => {
     await assert.rejects(openai.embeddings.create({ ...embed, model: 'demo-model' }), OpenAI.NotFoundError);
   });
 
-  it('counts tokens by the length of the text, and the same in every shape', async () => {
+  it('counts tokens by the length of the text, and the same in every form', async () => {
     const short = await anthropic.messages.create(messagesCall('Hello'));
     const long = await anthropic.messages.create(messagesCall('Hello'.repeat(400)));
     const streamed = await anthropic.messages.stream(messagesCall('Hello')).finalMessage();
@@ -81,20 +81,20 @@ describe('the demo upstream', () => {
     assert.equal(completion.usage?.total_tokens, 2 + short.usage.output_tokens);
   });
 
-  it('sends the usage chunk of a Chat stream when it is asked for', async () => {
+  it('sends the usage chunk of a Chat stream if requested', async () => {
     const usages: unknown[] = [];
     const call = { ...chatCall('Hello'), stream: true as const, stream_options: { include_usage: true } };
     for await (const chunk of await openai.chat.completions.create(call)) usages.push(chunk.usage?.prompt_tokens);
     assert.equal(usages.at(-1), 2);
   });
 
-  it('stops at the token limit and says so', async () => {
+  it('stops at the token limit and reports it', async () => {
     const message = await anthropic.messages.create({ ...messagesCall('Hello'), max_tokens: 10 });
     assert.equal(message.stop_reason, 'max_tokens');
     assert.ok(message.usage.output_tokens <= 10);
   });
 
-  it('calls a tool when the prompt names it or the call insists, and answers its result in words', async () => {
+  it('calls a tool if the prompt names it or the call requires it, and answers its result in words', async () => {
     const tools = [{ name: 'get_weather', input_schema: WEATHER }];
     const asked = await anthropic.messages.stream({ ...messagesCall('Use get_weather please'), tools }).finalMessage();
     const [block] = asked.content;
@@ -120,7 +120,7 @@ describe('the demo upstream', () => {
     assert.match(answered.choices[0]?.message.content ?? '', /The tool said: "sunny"/);
   });
 
-  it("refuses a wrong key, another model and a bad body in each protocol's own shape", async () => {
+  it('refuses a wrong key, another model and a bad body in the form of each protocol', async () => {
     const strangers = { messages: new Anthropic({ baseURL: url, apiKey: 'other', maxRetries: 0 }) };
     await assert.rejects(strangers.messages.messages.create(messagesCall('Hello')), Anthropic.AuthenticationError);
     await assert.rejects(
@@ -136,7 +136,7 @@ describe('the demo upstream', () => {
     );
   });
 
-  it('answers what an agent sends: the words behind its reminders, and the result of a tool in front of its system message', async () => {
+  it("answers an agent's messages: the prompt after its reminders, and a tool's result before its system message", async () => {
     const said = async (messages: Anthropic.MessageParam[]) => {
       const { content } = await anthropic.messages.create({ ...messagesCall(''), messages, tools: [BASH] });
       return content[0]?.type === 'text' ? content[0].text : content[0]?.type;
@@ -158,7 +158,7 @@ describe('the demo upstream', () => {
     assert.match((await said([...answered, system])) ?? '', /The tool said: "sunny"/);
   });
 
-  it('stops speaking when the client leaves', async () => {
+  it('stops the stream when the client disconnects', async () => {
     let writes = 0;
     const asked = once(server, 'request') as Promise<[IncomingMessage, ServerResponse]>;
     const leaving = new AbortController();
@@ -179,14 +179,14 @@ describe('the demo upstream', () => {
     assert.equal(writes, whenLeft);
   });
 
-  describe('as a program', () => {
+  describe('started as a program', () => {
     const start = (env: Record<string, string>) =>
       spawn(process.execPath, ['--require', 'tsx/cjs', 'demo/upstream.ts'], {
         env: { PATH: process.env['PATH'] ?? '', ...env },
         stdio: ['ignore', 'pipe', 'pipe'],
       });
 
-    it('does not start without a key, and says what it needs', async () => {
+    it('does not start without a key, and explains what it needs', async () => {
       const child = start({});
       let said = '';
       child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()));
@@ -195,7 +195,7 @@ describe('the demo upstream', () => {
       assert.match(said, /DEMO_UPSTREAM_KEY/);
     });
 
-    it('names the variable when its port is taken', async () => {
+    it('names the variable if its port is taken', async () => {
       const { port } = server.address() as AddressInfo;
       const child = start({ DEMO_UPSTREAM_KEY: KEY, DEMO_PORT: String(port) });
       let said = '';
@@ -205,7 +205,7 @@ describe('the demo upstream', () => {
       assert.match(said, /DEMO_PORT/);
     });
 
-    it('answers at its port and ends on SIGTERM', async () => {
+    it('answers on its port and exits on SIGTERM', async () => {
       const port = await freePort();
       const child = start({ DEMO_UPSTREAM_KEY: KEY, DEMO_PORT: String(port) });
       const closed = once(child, 'close') as Promise<[number]>;

@@ -34,7 +34,7 @@ interface Compose {
 
 const { services, volumes } = parse(textOf(`${FOLDER}/compose.yaml`)) as Compose;
 
-describe('The services of deploy/compose/compose.yaml, from packages of the distribution', function () {
+describe('the services of deploy/compose/compose.yaml, run from Debian packages', function () {
   this.timeout(180_000);
   let upstream: TestUpstream;
   let redis: TestRedis;
@@ -48,7 +48,7 @@ describe('The services of deploy/compose/compose.yaml, from packages of the dist
     collector = await TestCollector.start();
     redis = await startRedis(services.redis.command?.slice(1));
     const settings = services.postgres.command?.slice(1).filter((word) => word !== '-c') ?? [];
-    // The image's own default, which the tests' Postgres has switched off.
+    // The default of the image, which the Postgres of other tests switches off.
     postgres = await startPostgres(['fsync=on', ...settings]);
   });
   after(async () => {
@@ -79,7 +79,7 @@ describe('The services of deploy/compose/compose.yaml, from packages of the dist
     });
   };
 
-  it('charge a call, show metrics, send a trace, and keep the money when Redis is killed and all starts again', async () => {
+  it('charge a call, show metrics, send a trace, and keep the money when Redis is killed and all services restart', async () => {
     const client = new Redis(redis.url);
     assert.deepEqual(await client.config('GET', 'appendonly'), ['appendonly', 'yes']);
     assert.deepEqual(await client.config('GET', 'maxmemory-policy'), ['maxmemory-policy', 'noeviction']);
@@ -108,11 +108,11 @@ describe('The services of deploy/compose/compose.yaml, from packages of the dist
     assert.deepEqual([status, json.items], [200, []]);
   });
 
-  it('mount files that exist, and volumes that are declared', () => {
+  it('mount existing files and declared volumes', () => {
     const sources = Object.values(services).flatMap((service) =>
       (service.volumes ?? []).map((volume) => volume.split(':')[0] ?? ''),
     );
-    // The operator writes this one.
+    // The operator writes this file.
     const [files, named] = [
       sources.filter((each) => each.startsWith('.')),
       sources.filter((each) => !each.startsWith('.')),
@@ -136,7 +136,7 @@ describe('The services of deploy/compose/compose.yaml, from packages of the dist
     assert.equal(services.gateway.environment?.['OTEL_EXPORTER_OTLP_ENDPOINT'], COLLECTOR);
   });
 
-  it('have no secret in the file', () => {
+  it('have no secret in their file', () => {
     const secrets = Object.values(services)
       .flatMap(({ environment = {} }) => Object.entries(environment))
       .filter(([name]) => /PASSWORD|TOKEN|KEY/.test(name));
@@ -147,7 +147,7 @@ describe('The services of deploy/compose/compose.yaml, from packages of the dist
     assert.equal(secrets.length, 5);
   });
 
-  it('take from the environment what .env.example lists', () => {
+  it('read the environment variables that .env.example lists', () => {
     const variables = [...textOf(`${FOLDER}/compose.yaml`).matchAll(/\$\{([A-Z_]+)/g)].map(([, name]) => name);
     const listed = [...textOf(`${FOLDER}/.env.example`).matchAll(/^([A-Z_]+)=/gm)].map(([, name]) => name);
     assert.deepEqual([...new Set(variables)].toSorted(), listed.toSorted());

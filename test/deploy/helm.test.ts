@@ -12,7 +12,7 @@ const TEMPLATES = readdirSync(join(PROJECT, CHART, 'templates'));
 type Values = Readonly<Record<string, unknown>>;
 
 const DEFAULTS = parse(textOf(`${CHART}/values.yaml`)) as Values;
-/** What an operator has to give. */
+/** The values that an operator must supply. */
 const GIVEN: Values = {
   image: { repository: 'registry.example.com/tollgate', tag: '1', pullPolicy: 'Always', pullSecrets: [] },
   secretName: 'tollgate-secrets',
@@ -27,8 +27,8 @@ const BLOCK = /\{\{- if (not )?(\.[\w.]+) \}\}\n((?:(?!\{\{- if)[\s\S])*?)\{\{- 
 const EXPRESSION = /\{\{ (toJson )?(\.[\w.]+)( \| sha256sum)? \}\}/g;
 
 /**
- * Renders a template by the few things that the chart's templates do, because Helm is not among the programs of the tests: a value, a value as
- * JSON, its checksum, and lines that depend on a value. @throws at anything else, and at a value that is not there
+ * Renders a template by the few constructs that the chart uses, because the tests do not need Helm: a value, a value as JSON, its checksum, and
+ * conditional lines. @throws at any other construct, and at a missing value
  */
 function render(template: string, values: Values) {
   const root = { Values: values, Release: { Name: 'gateway' } };
@@ -42,7 +42,7 @@ function render(template: string, values: Values) {
   };
   const isSet = (value: unknown) => (Array.isArray(value) ? value.length > 0 : Boolean(value));
   let text = template;
-  // The innermost first.
+  // Replaces the innermost block first.
   for (let block = BLOCK.exec(text); block !== null; block = BLOCK.exec(text)) {
     const [whole, not, path = '', lines = ''] = block;
     text = text.replace(whole, () => (isSet(valueAt(path)) === (not === undefined) ? lines : ''));
@@ -63,7 +63,7 @@ const renderAll = (values: Values) =>
     ]),
   );
 
-describe(`The Helm chart of ${CHART}`, () => {
+describe(`the Helm chart of ${CHART}`, () => {
   const values = { ...DEFAULTS, ...GIVEN };
   const manifests = renderAll(values);
   const of = (name: string, among = manifests) => among.get(name) ?? assert.fail(`there is no ${name}`);
@@ -71,7 +71,7 @@ describe(`The Helm chart of ${CHART}`, () => {
   const pod = deployment.spec.template;
   const [container] = pod.spec.containers;
 
-  it('needs an image, a Secret and both files, and says so', () => {
+  it('requires an image, a Secret and both files, and says so', () => {
     assert.deepEqual(problems(DEFAULTS).toSorted(), [
       '/config/gateway must NOT have fewer than 1 characters',
       '/config/system must NOT have fewer than 1 characters',
@@ -81,14 +81,14 @@ describe(`The Helm chart of ${CHART}`, () => {
     assert.deepEqual(problems(values), []);
   });
 
-  it('refuses values that it does not know, and secrets among the plain variables', () => {
+  it('refuses unknown values, and secrets among the plain variables', () => {
     assert.notDeepEqual(problems({ ...values, replica: 3 }), []);
     for (const name of ['ADMIN_TOKEN', 'DATABASE_URL', 'OPENAI_API_KEY', 'PORT'])
       assert.notDeepEqual(problems({ ...values, environment: { [name]: 'x' } }), [], name);
     assert.deepEqual(problems({ ...values, environment: { PUBLIC_URL: 'https://gateway.example.com' } }), []);
   });
 
-  it('uses every value that it has', () => {
+  it('uses every one of its values', () => {
     const text = TEMPLATES.map((name) => textOf(`${CHART}/templates/${name}`)).join('');
     const leaves = Object.entries(DEFAULTS).flatMap(([name, value]) =>
       ['image', 'config', 'autoscaling', 'service', 'networkPolicy'].includes(name)
@@ -101,7 +101,7 @@ describe(`The Helm chart of ${CHART}`, () => {
     );
   });
 
-  it('runs nodes without rights, that write into /data alone', () => {
+  it('runs nodes without privileges that write only into /data', () => {
     assert.equal(pod.spec.securityContext.runAsNonRoot, true);
     assert.equal(pod.spec.automountServiceAccountToken, false);
     assert.deepEqual(container.securityContext, {
@@ -113,14 +113,14 @@ describe(`The Helm chart of ${CHART}`, () => {
     assert.deepEqual(writable, [{ name: 'data', mountPath: '/data' }]);
   });
 
-  it('asks the public listener how a node is, and lets it finish its calls', () => {
+  it('probes nodes through the public listener, and lets them finish their calls', () => {
     const { startupProbe, livenessProbe, readinessProbe } = container;
     const paths = [startupProbe, livenessProbe, readinessProbe].map(({ httpGet }) => httpGet.path);
     assert.deepEqual(paths, ['/healthz', '/healthz', '/readyz']);
     assert.ok(pod.spec.terminationGracePeriodSeconds >= 25 + 10 + 5);
   });
 
-  it('hands both files and the plain variables over as they are, and secrets by name only', () => {
+  it('passes both files and the plain variables unchanged, and secrets by name only', () => {
     const { data } = of('ConfigMap/gateway-config');
     assert.deepEqual(data, {
       'gateway.config.yml': textOf('gateway.config.yml'),
@@ -142,7 +142,7 @@ describe(`The Helm chart of ${CHART}`, () => {
     assert.notDeepEqual(annotations({ environment: { LOG_LEVEL: 'warn' } }), now);
   });
 
-  it('selects its own pods in every place', () => {
+  it('selects its own pods everywhere', () => {
     const { labels } = pod.metadata;
     const selectors = [
       deployment.spec.selector.matchLabels,
@@ -157,7 +157,7 @@ describe(`The Helm chart of ${CHART}`, () => {
     assert.deepEqual(targets, named);
   });
 
-  it('lets nothing reach the admin listener unless a peer is named', () => {
+  it('blocks the admin listener unless a peer is named', () => {
     const ports = (among: typeof manifests) =>
       of('NetworkPolicy/gateway', among).spec.ingress.map(({ ports }: { ports: { port: string }[] }) => ports[0]?.port);
     assert.deepEqual(ports(manifests), ['public']);
@@ -167,7 +167,7 @@ describe(`The Helm chart of ${CHART}`, () => {
     assert.deepEqual(of('NetworkPolicy/gateway', open).spec.ingress[1].from, admin);
   });
 
-  it('has a fixed number of nodes, or one that follows the calls in flight', () => {
+  it('has a fixed number of nodes, or one that follows the running calls', () => {
     assert.equal(deployment.spec.replicas, 2);
     assert.equal(manifests.has('HorizontalPodAutoscaler/gateway'), false);
     const autoscaling = { ...(DEFAULTS['autoscaling'] as object), enabled: true };

@@ -20,7 +20,7 @@ interface Inspected {
   };
 }
 
-describe('The image of deploy/docker/Dockerfile', function () {
+describe('the image of deploy/docker/Dockerfile', function () {
   this.timeout(600_000);
   let engine: DockerEngine;
   let upstream: TestUpstream;
@@ -37,7 +37,7 @@ describe('The image of deploy/docker/Dockerfile', function () {
     await upstream?.stop();
   });
 
-  /** Runs the image as docs/deploying.md says, in the network of this machine. */
+  /** Runs the image as docs/deploying.md describes, in the network of this machine. */
   const start = async (env: Readonly<Record<string, string>>, command?: readonly string[]): Promise<string> => {
     const settings = { HOST: '127.0.0.1', ...env };
     const { status, body } = await engine.ask('POST', '/containers/create', {
@@ -75,20 +75,20 @@ describe('The image of deploy/docker/Dockerfile', function () {
   const has = async (id: string, path: string) =>
     (await engine.ask('GET', `/containers/${id}/archive?path=${encodeURIComponent(path)}`)).status === 200;
 
-  it('goes through the quick start as another user than root, with a read-only root', async () => {
+  it('runs the quick start as an unprivileged user with a read-only root', async () => {
     const [PORT, ADMIN_PORT, DEMO_PORT] = [await freePort(), await freePort(), await freePort()].map(String);
     const ports = { PORT, ADMIN_PORT, DEMO_PORT } as Record<string, string>;
     assert.equal(await ended(await start(ports, ['demo/quickstart.mjs', '--check'])), 0);
   });
 
-  it('has what production needs, and nothing that only developers do', async () => {
+  it('has what production needs, and no developer tools', async () => {
     const [id = ''] = made;
     const paths = ['express-gateway', 'pino', 'typescript', 'mocha'].map((name) => `/app/node_modules/${name}`);
     assert.deepEqual(await Promise.all(paths.map((path) => has(id, path))), [true, true, false, false]);
     assert.equal(await has(id, '/app/dist/server.d.ts'), false);
   });
 
-  it('is healthy when it serves, runs without rights, takes commands, and finishes a stream after SIGTERM', async () => {
+  it('is healthy while it serves, runs without privileges, accepts commands, and finishes a stream after SIGTERM', async () => {
     const port = await freePort();
     const adminPort = await freePort();
     const id = await start({

@@ -16,7 +16,7 @@ import { messagesAnswer, messagesFailure, messagesStream, startUpstream, type Te
 const run = promisify(execFile);
 const USAGE = { input: 10, output: 5 };
 
-/** Those of sandboxes have a series once a supplier was asked for something. */
+/** Metrics of sandboxes, which have series only after the first request to a supplier. */
 const OF_SANDBOXES = ['tollgate_sandbox_orphans', 'tollgate_sandbox_supplier_calls_total'];
 
 interface Dashboard {
@@ -27,7 +27,7 @@ interface Rules {
   readonly groups: readonly { readonly rules: readonly { readonly expr: string }[] }[];
 }
 
-/** What an alert looks at, whether it fires or not. */
+/** Returns the left side of an alert's expression, which has series even if the alert does not fire. */
 function leftOf(expression: string): string {
   const { left } = /^(?<left>.+) (>|<|==) [\d.]+$/.exec(expression)?.groups ?? {};
   assert.ok(left, `an alert compares something with a number: ${expression}`);
@@ -44,7 +44,7 @@ const QUERIES = [
 const namesIn = (query: string) =>
   [...query.matchAll(/\b(?:tollgate|nodejs|process)_[a-z0-9_]+/g)].map(([name]) => name.replace(/_bucket$/, ''));
 
-describe('The dashboard and the alerts of deploy', function () {
+describe('the dashboard and the alerts of deploy', function () {
   this.timeout(120_000);
   let upstream: TestUpstream;
   let gateway: TestGateway;
@@ -82,7 +82,7 @@ describe('The dashboard and the alerts of deploy', function () {
     await upstream?.stop();
   });
 
-  it('name only metrics that the gateway has', async () => {
+  it('name only existing metrics', async () => {
     const { text } = await gateway.admin('GET', '/metrics');
     const known = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name));
     const unknown = new Set(QUERIES.flatMap(namesIn).filter((name) => !known.has(name)));
@@ -91,13 +91,14 @@ describe('The dashboard and the alerts of deploy', function () {
 
   for (const query of new Set(QUERIES)) {
     const names = namesIn(query);
-    if (names.some((name) => OF_SANDBOXES.includes(name))) it(`take ${query}`, () => prometheus.series(query));
+    if (names.some((name) => OF_SANDBOXES.includes(name)))
+      it(`use a valid query: ${query}`, () => prometheus.series(query));
     else
-      it(`find a series by ${query}`, () =>
+      it(`have a query that finds a series: ${query}`, () =>
         until('a series', async () => (await prometheus.series(query)) > 0, 60_000));
   }
 
-  it('have rules that promtool takes, and that fire when they should', async () => {
+  it('have rules that promtool accepts, and that fire under their conditions', async () => {
     const cwd = join(PROJECT, 'deploy/prometheus');
     const promtool = (...args: readonly string[]) => run(findProgram('promtool'), args, { cwd });
     assert.match((await promtool('check', 'rules', 'alerts.yml')).stdout, /SUCCESS/);

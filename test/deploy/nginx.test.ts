@@ -16,7 +16,7 @@ import { messagesAnswer, messagesStream, responsesStream, startUpstream, type Te
 
 const USAGE = { input: 10, output: 5 };
 
-/** Puts a test's own value in the place of the one that stands in the file, which must be there. */
+/** Replaces a value of the file by a test's own. The value must exist. */
 function replaced(file: string, values: Readonly<Record<string, string>>): string {
   return Object.entries(values).reduce((given, [there, own]) => {
     assert.ok(given.includes(there), `the file says "${there}"`);
@@ -76,7 +76,7 @@ describe('nginx in front with deploy/nginx/tollgate.conf', function () {
       body: JSON.stringify(body),
     });
 
-  it('passes a stream on while the upstream still writes it', async () => {
+  it('relays a stream while the upstream still writes it', async () => {
     let sendRest = (): void => undefined;
     const rest = new Promise<void>((done) => {
       sendRest = done;
@@ -90,7 +90,7 @@ describe('nginx in front with deploy/nginx/tollgate.conf', function () {
     await until('the other half is read', () => read.includes('message_stop'));
   });
 
-  it('takes calls over HTTP/2', async () => {
+  it('accepts calls over HTTP/2', async () => {
     const session = connectHttp2(url, { ca });
     const stream = session.request({
       ':method': 'POST',
@@ -103,7 +103,7 @@ describe('nginx in front with deploy/nginx/tollgate.conf', function () {
     session.close();
   });
 
-  it('passes WebSockets on', async () => {
+  it('relays WebSockets', async () => {
     upstream.next(responsesStream());
     const socket = await TestSocket.open({ ...gateway, url }, key, { ca });
     const events = await socket.call(TestSocket.create());
@@ -111,14 +111,14 @@ describe('nginx in front with deploy/nginx/tollgate.conf', function () {
     socket.socket.close();
   });
 
-  it('passes a body of 10 MB on', async () => {
+  it('relays a body of 10 MB', async () => {
     const long = ask({ messages: [{ role: 'user', content: 'x '.repeat(5_000_000) }] });
     const { statusCode, body } = await post(long);
     await body.dump();
     assert.equal(statusCode, 200);
   });
 
-  it('names the address of the client, whatever address the client names', async () => {
+  it("reports the client's real address, whatever address the client claims", async () => {
     for (const localAddress of ['127.0.0.2', '127.0.0.3', '127.0.0.3']) {
       const from = new Pool(url, { connect: { ca }, localAddress });
       const { statusCode } = await from.request({
@@ -136,7 +136,7 @@ describe('nginx in front with deploy/nginx/tollgate.conf', function () {
     }
     await gateway.stop();
     const database = await databaseOf(gateway.stores);
-    // One row for the e-mail address, and one for each place.
+    // One row for the e-mail address, and one for each of the two client addresses.
     assert.equal((await database('sign_in_attempts')).length, 1 + 2);
     await database.destroy();
   });

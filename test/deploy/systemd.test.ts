@@ -9,21 +9,21 @@ import { textOf } from '../support/sources';
 
 const run = promisify(execFile);
 const UNIT = 'deploy/systemd/tollgate.service';
-/** In tenths: systemd calls up to 2.0 safe. */
+/** The highest exposure in tenths. systemd calls values up to 2.0 safe. */
 const MOST_EXPOSED = '15';
 
 describe(UNIT, () => {
   const analyze = (...args: readonly string[]) => run(findProgram('systemd-analyze'), args);
 
-  it('is taken by systemd, and exposes little', async () => {
+  it('is accepted by systemd, and has little exposure', async () => {
     const unit = join(temporaryFolder({}), 'tollgate.service');
-    // This machine's Node stands for the one of the host.
+    // Uses the Node of this machine instead of the host's.
     await writeFile(unit, textOf(UNIT).replace('/usr/bin/node', process.execPath));
     assert.equal((await analyze('verify', unit)).stderr, '');
     await analyze('security', '--offline=true', `--threshold=${MOST_EXPOSED}`, unit);
   });
 
-  it('lets calls finish before it is killed, and does not start a wrong configuration again', () => {
+  it('lets calls finish before it is killed, and does not restart with a wrong configuration', () => {
     const settings = new Map(
       textOf(UNIT)
         .split('\n')

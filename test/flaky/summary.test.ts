@@ -3,7 +3,7 @@ import { summarize, table } from './summary';
 
 const failure = (title: string, message = 'expected 1 to equal 2') => ({ title, message });
 
-describe('The summary of repeated runs', () => {
+describe('the summary of repeated runs', () => {
   it('counts green rounds and each failed test, the most frequent first', () => {
     const summary = summarize([
       { passed: 10, failures: [], seconds: 4 },

@@ -1,6 +1,6 @@
 /**
- * `npm run mutation:allowances`: breaks on purpose how nodes take money in advance, one thing at a time, in a copy of the project, and
- * shows that the simulation or a test notices. Exit status 1 when a mutant survives.
+ * `npm run mutation:allowances`: breaks the allowances of nodes on purpose, one thing at a time, in a copy of the project, and shows that the
+ * simulation or a test fails. Exit status 1 when a mutant survives.
  */
 import { Command } from 'commander';
 import { positive, runProgram } from '../support/program';

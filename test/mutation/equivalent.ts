@@ -1,4 +1,4 @@
-/** Mutants that no test can tell from the script, and why. */
+/** Mutants that behave like the original script, and why. */
 export const EQUIVALENT: readonly {
   readonly script: string;
   readonly change: string;

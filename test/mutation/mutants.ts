@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { includeLibraries, type LuaScript } from '../../core/storage/lua';
 
-/** A file of Lua as it is written, and how each script that has it reads when the file is another. */
+/** A Lua file as it is written, and a function that makes each script which includes it from another version of the file. */
 export interface Subject {
   readonly name: string;
   readonly text: string;
@@ -10,7 +10,7 @@ export interface Subject {
   with(text: string): ReadonlyMap<LuaScript, string>;
 }
 
-/** A file with one thing wrong. */
+/** A file with one mistake. */
 export interface Mutant {
   readonly name: string;
   readonly line: number;
@@ -20,7 +20,7 @@ export interface Mutant {
 
 const INCLUDE = /^-- include ([a-z-]+)$/gm;
 
-/** All files of a folder that these scripts are made of: their own, and the libraries they include. */
+/** Lists the files of a folder that these scripts consist of: their own, and the libraries that they include. */
 export function subjectsIn(folder: string, scripts: readonly LuaScript[]): readonly Subject[] {
   const own = (name: string) => readFileSync(join(folder, `${name}.lua`), 'utf8');
   const libraries = new Map<string, Map<LuaScript, (library: string) => string>>();
@@ -45,7 +45,7 @@ function libraryOf(name: string, text: string, users: ReadonlyMap<LuaScript, (li
 }
 
 interface Rule {
-  /** What it breaks, for the table. */
+  /** The kind of mistake, for the table. */
   readonly kind: string;
   readonly pattern: RegExp;
   readonly into: string | ((found: string) => string);
@@ -54,7 +54,7 @@ interface Rule {
 const swap = (one: string, other: string) => (found: string) =>
   found.includes(one) ? found.replace(one, other) : found.replace(other, one);
 
-/** Each place a rule matches is one mutant. Statements are whole lines, joined where they go on. */
+/** Each match of a rule is one mutant. Statements are whole lines, joined if they continue. */
 const RULES: readonly Rule[] = [
   {
     kind: 'statement removed',
@@ -75,12 +75,12 @@ const RULES: readonly Rule[] = [
   { kind: 'argument', pattern: /ARGV\[2\](?! \.\.)/g, into: 'ARGV[1]' },
 ];
 
-/** For scripts so short that the others find little in them. */
+/** Rules for short scripts, in which the other rules find little. */
 const RULES_FOR_SHORT_ONES: readonly Rule[] = [
   { kind: 'another key', pattern: /(?<!#)KEYS\[\w+\]/g, into: (found) => `${found} .. 'x'` },
   { kind: 'another value', pattern: /ARGV\[\d\]/g, into: (found) => `${found} .. '0'` },
   { kind: 'no value', pattern: /ARGV\[\d\]/g, into: "''" },
-  // A part of a millisecond more or less is told by nobody.
+  // Leaves out fractions of a millisecond, because no test can observe them.
   { kind: 'number', pattern: /(?<=[^/] )\d+(?=[ ,)])/g, into: (found) => String(Number(found) + 1) },
   { kind: 'fewer', pattern: /#KEYS/g, into: '#KEYS - 1' },
   {
@@ -108,7 +108,7 @@ const FIELDS: Readonly<Record<string, string>> = {
   "'posted'": "'available'",
 };
 
-/** All of them, in the order of the file's lines. */
+/** Returns all mutants of a file, in the order of its lines. */
 export function mutantsOf(subject: Subject): readonly Mutant[] {
   const lines = subject.text.split('\n');
   const first = lines.findIndex((line, index) => index > 0 && !line.startsWith('--'));
@@ -137,7 +137,7 @@ interface Found {
 function applyTo({ kind, pattern, into }: Rule, body: string): Found[] {
   return [...body.matchAll(pattern)].flatMap((match) => {
     const [from] = match;
-    // The one function all scripts have, and comments.
+    // Skips the function that all scripts share, and comments.
     const line = lineAt(body, match.index);
     if (/^\s*--/.test(line) || line.startsWith('local function integer')) return [];
     const replaced = typeof into === 'string' ? into : into(from);
@@ -151,7 +151,7 @@ function context(line: string, from: string): string {
   return from.length > 20 ? from : `${from.trim()} in ${line.trim()}`;
 }
 
-/** Each answer replaced by another one of the same script. */
+/** Replaces each answer by another one of the same script. */
 function otherWords(answers: readonly string[], body: string): Found[] {
   return [...body.matchAll(/return (\{ )?'([a-z_]+)'/g)].flatMap((match) => {
     const [from, brace = '', word = ''] = match;

@@ -1,4 +1,4 @@
-/** Breaks the project on purpose, one thing at a time, in a copy of it, and shows that a story notices. */
+/** Breaks the project on purpose, one thing at a time, in a copy, and shows that a test fails. */
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
@@ -6,18 +6,18 @@ import type { Command } from 'commander';
 import { run } from '../preparation/run';
 import { PROJECT } from '../support/sources';
 
-/** One thing wrong. */
+/** One mistake in a source file. */
 export interface SourceMutant {
   readonly name: string;
   readonly file: string;
-  /** Stands once in the file. */
+  /** The text to replace, which occurs once in the file. */
   readonly from: string;
   readonly to: string;
   /** The test file that must fail. */
   readonly story: string;
 }
 
-/** The compiler's cache in `dist` is copied: each mutant compiles one file anew. */
+/** Folders without a copy. The compiler's cache in `dist` is copied, so that each mutant compiles one file. */
 const NOT_COPIED = new Set(['node_modules', '.git', '.tollgate', '.cache']);
 
 interface Failure {
@@ -25,7 +25,7 @@ interface Failure {
   readonly err: { readonly message?: string };
 }
 
-/** Those whose name contains a text. */
+/** Returns the mutants whose name contains a text. */
 export function mutantsNamed(
   mutants: readonly SourceMutant[],
   text: string,
@@ -36,7 +36,7 @@ export function mutantsNamed(
   return named;
 }
 
-/** Exit status 1 when a mutant survives. */
+/** Runs the mutants. Sets exit status 1 when one survives. */
 export async function mutateSources(mutants: readonly SourceMutant[], env: NodeJS.ProcessEnv): Promise<void> {
   const copy = await copyOfProject();
   try {
@@ -58,13 +58,13 @@ async function copyOfProject(): Promise<string> {
   return copy;
 }
 
-/** A story that fails anyway says nothing about mutants. */
+/** Throws if the test fails without a mutant, because it would then prove nothing. */
 async function mustPass(copy: string, story: string, env: NodeJS.ProcessEnv): Promise<void> {
   const [failure] = await failuresOf(copy, story, env);
   if (failure !== undefined) throw new Error(`${story} fails without a mutant: ${messageOf(failure)}`);
 }
 
-/** Returns how the story noticed; undefined when it did not. */
+/** Returns the failure that the mutant causes; undefined if it survives. */
 async function failureOf(copy: string, mutant: SourceMutant, env: NodeJS.ProcessEnv): Promise<Failure | undefined> {
   const path = join(copy, mutant.file);
   const text = await readFile(path, 'utf8');

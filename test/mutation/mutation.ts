@@ -1,7 +1,6 @@
 /**
- * `npm run mutation`: breaks each script of the ledger on purpose, one thing at a time, and shows that the tests notice.
- * One real Redis; the tests of the contract first, which catch most, then all that know the scripts. Exit status 1 when a
- * mutant survives.
+ * `npm run mutation`: breaks each script of the ledger on purpose, one thing at a time, and shows that the tests fail. Uses one real Redis. Runs the
+ * tests of the contract first, because they catch most mutants, and then all other tests of the scripts. Exit status 1 when a mutant survives.
  */
 import { join } from 'node:path';
 import { Command } from 'commander';
@@ -22,7 +21,7 @@ interface Stage {
   readonly grep: RegExp;
 }
 
-/** Where the contract's tests of a script stand, when its name does not say it. */
+/** The part of the contract's tests for a script, if its name differs. */
 const PARTS: Readonly<Record<string, string>> = {
   'set-key': 'keys',
   'index-key': 'keys',
@@ -35,7 +34,7 @@ const PARTS: Readonly<Record<string, string>> = {
   inspect: 'inspect',
 };
 
-/** Which tests look at the mutants of a script, those that are likeliest to notice first. */
+/** Returns the tests for the mutants of a script, the likeliest to fail first. */
 function stagesOf(name: string): readonly Stage[] {
   if (name === 'mark') return [{ name: 'replicas', files: ['replicas.test.ts'], grep: /./ }];
   const contract = ['redis-ledger.test.ts'];
@@ -99,7 +98,7 @@ function isEquivalent({ name, change, line }: Mutant): boolean {
   );
 }
 
-/** A script that Redis does not even load breaks everything: it proves nothing. */
+/** Returns the mutants that Redis can load. A script that does not load breaks everything and proves nothing. */
 async function compiling(redis: Redis, mutants: readonly Mutant[]): Promise<readonly Mutant[]> {
   const kept: Mutant[] = [];
   for (const mutant of mutants) {
@@ -112,7 +111,7 @@ async function compiling(redis: Redis, mutants: readonly Mutant[]): Promise<read
   return kept;
 }
 
-/** The stage that noticed; undefined when none did. */
+/** Returns the stage that failed; undefined if the mutant survived. */
 async function catchMutant({ name, sources }: Mutant): Promise<string | undefined> {
   const originals = [...sources.keys()].map((script) => ({ script, source: script.source }));
   for (const [script, source] of sources) replace(script, source);
@@ -124,7 +123,7 @@ async function catchMutant({ name, sources }: Mutant): Promise<string | undefine
   }
 }
 
-/** The ledger holds these very objects: from here on it loads and calls what is in them. */
+/** Replaces the source within the script object, which the ledger loads and calls from then on. */
 function replace(script: LuaScript, source: string): void {
   Object.assign(script as { -readonly [K in keyof LuaScript]: LuaScript[K] }, { source });
 }
@@ -147,5 +146,5 @@ main()
     process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
     process.exitCode = 1;
   })
-  // Tests that failed, as they should, have left connections open.
+  // Exits explicitly, because failed tests leave connections open.
   .finally(() => process.exit());

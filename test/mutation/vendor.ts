@@ -1,6 +1,6 @@
 /**
- * `npm run mutation:vendor`: breaks on purpose what holds and charges are made of, one thing at a time, in a copy of the project, and
- * shows that a story about a vendor's bill notices. Exit status 1 when a mutant survives.
+ * `npm run mutation:vendor`: breaks the code of holds and charges on purpose, one thing at a time, in a copy of the project, and shows that a test
+ * about a vendor's bill fails. Exit status 1 when a mutant survives.
  */
 import { Command } from 'commander';
 import { positive, runProgram } from '../support/program';

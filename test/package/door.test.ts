@@ -9,13 +9,13 @@ import { filesUnder, PROJECT, textOf } from '../support/sources';
 
 const run = promisify(execFile);
 
-/** Names of values (not types) that a file of exports/ lists. */
+/** Lists the values (not types) that a file of exports/ exports. */
 function valuesOf(path: string): readonly string[] {
   const lists = [...textOf(path).matchAll(/export \{([^}]*)\}/g)].flatMap(([, names = '']) => names.split(','));
   return lists.map((name) => name.trim()).filter((name) => name !== '' && !name.startsWith('type '));
 }
 
-/** Names of types that a file of exports/ lists. */
+/** Lists the types that a file of exports/ exports. */
 function typesOf(path: string): readonly string[] {
   const text = textOf(path);
   const whole = [...text.matchAll(/export type \{([^}]*)\}/g)].flatMap(([, names = '']) => names.split(','));
@@ -48,7 +48,7 @@ describe('the packed package, installed in an empty folder', function () {
       '1',
       '--exclude=package/node_modules',
     ]);
-    // Its dependencies are those of the project.
+    // Uses the dependencies of the project.
     await symlink(join(PROJECT, 'node_modules'), join(installed, 'node_modules'));
   });
   after(() => rm(folder, { recursive: true, force: true }));
@@ -58,24 +58,24 @@ describe('the packed package, installed in an empty folder', function () {
   }
 
   for (const { path, name } of DOORS) {
-    it(`gives ${name} the names that ${path} lists`, async () => {
+    it(`exports from ${name} the names that ${path} lists`, async () => {
       const code = `console.log(JSON.stringify(Object.keys(require('${name}')).sort()))`;
       expect(JSON.parse(await node(code))).to.deep.equal([...valuesOf(path)].sort());
     });
   }
 
-  it('gives both conformance suites', async () => {
+  it('exports both conformance suites', async () => {
     const code = `console.log(typeof require('tollgate/conformance').upstreamConformance,
       typeof require('tollgate/supplier-conformance').supplierConformance)`;
     expect(await node(code)).to.equal('function function');
   });
 
-  it('declares every type', async () => {
+  it('has a declaration for every type', async () => {
     const lines = DOORS.flatMap(({ path, name }) => {
       const types = typesOf(path).map((type) => `type ${type}`);
       return types.length === 0 ? [] : [`export { ${types.join(', ')} } from '${name}';`];
     });
-    // Two doors may have a type of the same name.
+    // Two entry points may have a type of the same name.
     await Promise.all(lines.map((line, index) => writeFile(join(folder, `use-${index}.ts`), `${line}\n`)));
     const options = { strict: true, noEmit: true, module: 'nodenext', target: 'es2023', types: ['node'] };
     await symlink(join(PROJECT, 'node_modules/@types'), join(folder, 'node_modules/@types'));
@@ -85,19 +85,19 @@ describe('the packed package, installed in an empty folder', function () {
     expect(compiled.stdout).to.equal('');
   });
 
-  it('has no other door', async () => {
+  it('exports nothing else', async () => {
     const code = `try { require('tollgate/core/money') } catch ({ code }) { console.log(code) }`;
     expect(await node(code)).to.equal('ERR_PACKAGE_PATH_NOT_EXPORTED');
   });
 
-  it('brings every script of the ledger', async () => {
+  it('contains every script of the ledger', async () => {
     const scripts = filesUnder('core/ledger').filter((path) => path.endsWith('.lua'));
     expect(scripts).to.have.length.above(10);
     const missing = scripts.filter((path) => !existsSync(join(folder, 'node_modules/tollgate/dist', path)));
     expect(missing).to.deep.equal([]);
   });
 
-  it('brings no test', () => {
+  it('contains no test', () => {
     expect(existsSync(join(folder, 'node_modules/tollgate/test'))).to.equal(false);
     expect(existsSync(join(folder, 'node_modules/tollgate/dist/test'))).to.equal(false);
   });

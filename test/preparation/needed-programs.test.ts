@@ -7,14 +7,14 @@ import { type Machine, preparePrograms } from './needed-programs';
 const PROJECT = resolve(__dirname, '../..');
 const NEEDED = { 'redis-server': 'redis-server', postgres: 'postgresql', initdb: 'postgresql', bwrap: 'bubblewrap' };
 
-describe('The preparation of the tests', () => {
+describe('the preparation of the tests', () => {
   it('installs the packages of all missing programs at once, each package once', async () => {
     const machine = bareMachine();
     await preparePrograms(NEEDED, machine);
     expect(machine.installed).to.deep.equal([['redis-server', 'postgresql', 'bubblewrap']]);
   });
 
-  it('installs nothing where nothing is missing', async () => {
+  it('installs nothing if nothing is missing', async () => {
     const machine = bareMachine({ has: () => true });
     await preparePrograms(NEEDED, machine);
     expect(machine.installed).to.deep.equal([]);
@@ -24,7 +24,7 @@ describe('The preparation of the tests', () => {
     ['as another user than root', { isRoot: false }, 'Only root'],
     ['without apt-get', { hasAptGet: false }, 'no apt-get'],
   ] as const) {
-    it(`lists what is missing and how to install it ${where}`, async () => {
+    it(`lists missing programs and how to install them ${where}`, async () => {
       const machine = bareMachine(limits);
       const { message } = await rejection(preparePrograms(NEEDED, machine));
       expect(message).to.include('missing: redis-server, postgres, initdb, bwrap.').and.include(reason);
@@ -33,7 +33,7 @@ describe('The preparation of the tests', () => {
     });
   }
 
-  it('fails when a package does not bring its program', async () => {
+  it('fails if a package does not contain its program', async () => {
     const machine = bareMachine({ has: () => false });
     const { message } = await rejection(preparePrograms(NEEDED, machine));
     expect(message).to.include('not there: redis-server, postgres, initdb, bwrap');

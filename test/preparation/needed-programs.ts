@@ -1,4 +1,4 @@
-/** What the preparation sees of a machine, and does to it. */
+/** The parts of a machine that the preparation reads and changes. */
 export interface Machine {
   has(program: string): boolean;
   readonly isRoot: boolean;

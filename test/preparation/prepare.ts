@@ -1,6 +1,6 @@
 /**
- * `npm run prepare:tests`: finds, or installs in one go, all that the tests start, installs the agents and the makers of clients, and
- * builds the server, before any test process starts. `npm test` runs it first. `npm run bench` runs it with the argument `bench`.
+ * `npm run prepare:tests`: installs everything that the tests start, in one go, and builds the server, before any test process starts. That includes
+ * the agents and the generators of clients. `npm test` runs it first. `npm run bench` runs it with the argument `bench`.
  */
 import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -34,12 +34,12 @@ async function main(): Promise<void> {
   process.stdout.write(`prepared in ${Math.round((performance.now() - begunMs) / 1_000)} s\n`);
 }
 
-/** One call for all packages. Two preparations at a time wait for each other. */
+/** Installs all packages in one call. Two preparations at a time wait for each other. */
 async function installPackages(packages: readonly string[], report: (line: string) => void): Promise<void> {
   tell('apt-get', `installs ${packages.join(', ')}`);
   const lock = join(tmpdir(), 'tollgate-tests-install');
   const script = 'apt-get update -q && apt-get install -q -y --no-install-recommends "$@"';
-  // RUNLEVEL=1 keeps the packages from starting services of their own.
+  // RUNLEVEL=1 prevents the packages from starting their services.
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
   await run('flock', [lock, 'sh', '-c', script, 'sh', ...packages], { report, env });
 }

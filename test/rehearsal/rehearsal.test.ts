@@ -41,10 +41,10 @@ describe("a rehearsal's arguments", () => {
   }
 });
 
-describe('a machine that rehearses', () => {
+describe('a machine that runs the rehearsal', () => {
   const debian: Machine = { uid: 0, osRelease: 'ID=debian\nVERSION_CODENAME="bookworm"\n', has: () => true };
 
-  it('is a Debian, works as root and has debootstrap', () => {
+  it('must be a Debian, run as root and have debootstrap', () => {
     expect(unmetRequirement(debian)).to.equal(undefined);
     expect(unmetRequirement({ ...debian, osRelease: 'ID=fedora\n' })).to.match(/needs Debian/);
     expect(unmetRequirement({ ...debian, osRelease: '' })).to.match(/needs Debian/);
@@ -53,7 +53,7 @@ describe('a machine that rehearses', () => {
     expect(unmetRequirement(without)).to.match(/"debootstrap".*apt-get install debootstrap/);
   });
 
-  it('gives the archive of its own release', () => {
+  it('provides the archive of its own release', () => {
     const targets = [
       'https://tools.example/apt stable stable main',
       'http://archive.example/debian/ bookworm-updates bookworm-updates main',
@@ -65,14 +65,14 @@ describe('a machine that rehearses', () => {
     expect(archiveFor('trixie', targets)).to.equal(undefined);
   });
 
-  it('gives the settings by which apt reaches its sources, and no others', () => {
+  it('provides the settings by which apt reaches its sources, and no others', () => {
     const dump = 'APT::Hook "/bin/absent";\nAcquire::http::Proxy "http://proxy.example:3128";\nAcquire::Retries "3";\n';
     expect(acquireLines(dump)).to.equal('Acquire::http::Proxy "http://proxy.example:3128";\nAcquire::Retries "3";\n');
     expect(httpProxyIn(dump)).to.equal('http://proxy.example:3128');
     expect(httpProxyIn('Acquire::http::Proxy "";\n')).to.equal(undefined);
   });
 
-  it('gives the environment that leads to the network, and nothing else of its own', () => {
+  it('provides the environment variables for network access, and no others', () => {
     const passed = {
       HTTPS_PROXY: 'http://proxy.example:3128',
       NODE_EXTRA_CA_CERTS: '/etc/ssl/own.pem',
@@ -93,8 +93,8 @@ describe('a machine that rehearses', () => {
   });
 });
 
-describe('what a rehearsal removes', () => {
-  it('is below every cgroup hierarchy that is mounted, once each', () => {
+describe('the cleanup of a rehearsal', () => {
+  it('removes a group below every mounted cgroup hierarchy, once each', () => {
     const mountinfo = [
       '22 27 0:20 / /proc rw,relatime shared:5 - proc proc rw',
       '30 29 0:25 / /sys/fs/cgroup/cpu rw,nosuid shared:9 - cgroup cgroup rw,cpu',
@@ -105,7 +105,7 @@ describe('what a rehearsal removes', () => {
     expect(hierarchiesIn(mountinfo)).to.deep.equal(['/sys/fs/cgroup/cpu', '/sys/fs/cgroup/unified']);
   });
 
-  it('are the bridges of its own Docker engines, not those of others', () => {
+  it('removes the bridges of its own Docker engines, and no others', () => {
     const networks = '\u0000{"name":"sandboxes","id":"0123456789abcdef0123","networkType":"bridge"}';
     const interfaces = ['lo', 'eth0', 'docker0', 'br-0123456789ab', 'br-ffffffffffff'];
     expect(bridgesOf(networks, interfaces)).to.deep.equal(['br-0123456789ab']);

@@ -1,6 +1,6 @@
 /**
- * `npm run rehearse`: what a stranger does first, on a machine that has nothing yet. Exit status 1 when a step fails, 2 when this
- * machine cannot rehearse or the arguments are wrong, 130 or 143 when SIGINT or SIGTERM ended it.
+ * `npm run rehearse`: performs a newcomer's first steps on a bare machine. Exit status 1 when a step fails, 2 when this machine cannot rehearse or
+ * the arguments are wrong, 130 or 143 when SIGINT or SIGTERM ended it.
  */
 import { constants } from 'node:os';
 import { CommanderError } from 'commander';

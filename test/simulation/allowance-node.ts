@@ -25,25 +25,25 @@ export interface Network {
   readonly shards: ReadonlySet<number>;
   readonly times: LeaseTimes;
   readonly recallWaitMs: number;
-  /** While it is bad, messages are lost, late or come twice, and nodes die. */
+  /** While it is bad, messages are lost, late or arrive twice, and nodes crash. */
   readonly weather: { isBad: boolean };
-  /** Does it at the ledger of all nodes, one after the other. */
+  /** Runs work at the ledger of all nodes, one piece after the other. */
   atStore<T>(work: (store: ModelLedger) => Promise<T>): Promise<T>;
-  /** Nodes hear of it, or not. */
+  /** Publishes an event, which other nodes may or may not receive. */
   publish(accountId: string): void;
   admitted(node: AllowanceNode, call: OpenedCall): void;
 }
 
-/** What changes nothing when it comes a second time, and later. */
+/** Operations that change nothing if they arrive a second time, or later. */
 const REPEATABLE: ReadonlySet<string> = new Set(['grant', 'report', 'reserve', 'settle', 'release']);
-/** What waits for money that nodes have. */
+/** Operations that wait for money that nodes hold. */
 const WANTING: ReadonlySet<string> = new Set(['reserve', 'settle', 'renew', 'roll', 'credit']);
 
 const NOTHING_DUE = Promise.resolve([]);
 
 /**
- * A node with everything of production between its calls and the ledger of all nodes: allowances, spool, settler, leases, shipper and
- * guardian. All that it does to the world is a message: there time passes, messages are lost, and there it dies.
+ * A node with the production code between its calls and the ledger: allowances, spool, settler, leases, shipper and guardian. Every effect on the
+ * outside is a message: during it time passes, it may be lost, and the node may crash.
  */
 export class AllowanceNode {
   readonly machine: Machine;
@@ -56,11 +56,11 @@ export class AllowanceNode {
   readonly #guardian;
   #listener: (accountId: string) => void = () => undefined;
   #messagesLeft: number;
-  /** All of its messages are slow until then. */
+  /** The time until which all messages of the node are slow. */
   slowUntil = 0;
   #die: () => void = () => undefined;
 
-  /** Resolves at its death. */
+  /** Resolves when the node crashes. */
   readonly died = new Promise<void>((resolve) => {
     this.#die = resolve;
   });
@@ -108,7 +108,7 @@ export class AllowanceNode {
     this.#listener(accountId);
   }
 
-  /** In order, as at a SIGTERM. */
+  /** Stops everything in the order of a SIGTERM. */
   async stop(): Promise<void> {
     await this.settler.stop();
     await this.leases.stop();
@@ -118,7 +118,7 @@ export class AllowanceNode {
     await this.#spool.stop();
   }
 
-  /** What `RedisLedger` is in production: a message for each operation, and it waits for what is recalled. */
+  /** Replaces `RedisLedger`: sends a message for each operation, and waits for recalled money. */
   #client(): Store {
     const { shards, database, recallWaitMs, publish, atStore } = this.#network;
     const lost = () => new LedgerUnavailable('simulated');
@@ -150,7 +150,7 @@ export class AllowanceNode {
       onRecall: (listener) => {
         this.#listener = listener;
       },
-      // Nobody lives in most of the 256 shards, and each is asked again and again.
+      // Queries only shards with accounts, because most of the 256 are empty and each is queried often.
       due: (shard, limit) => (shards.has(shard) ? ask('', (store) => store.due(shard, limit)) : NOTHING_DUE),
       readOutbox: async (all, limit) => {
         const found = await ask('', async (store) => store.readOutbox(all, limit));
@@ -170,7 +170,7 @@ export class AllowanceNode {
     });
   }
 
-  /** A message and its answer. The node dies with its last one, before or after it was done. */
+  /** Sends a message and receives its answer. With its last message the node crashes, before or after the operation. */
   #send<T>(name: string, work: () => Promise<T>, lost: () => Error): Promise<T> {
     const { time, random, weather } = this.#network;
     const { machine } = this;

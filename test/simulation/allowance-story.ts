@@ -13,26 +13,26 @@ import { installVirtualTime, type VirtualTime } from './virtual-time';
 
 const START_MS = Date.UTC(2026, 0, 1);
 const PATIENCE_MS = 20 * 60_000;
-/** The longest that a message, or its repetition, is on its way. */
+/** The longest time that a message or its retry takes. */
 const LATEST_MS = 6_000;
-/** How long calls begin. */
+/** How long calls continue to begin. */
 const BUSY_MS = 5_000;
-/** As in production with the shortest lease; the pause after a loss is as much longer than a message may take. */
+/** The times of production with the shortest lease. The pause after a loss is longer by the time that a message may take. */
 const TIMES = { ...leaseTimes(5), sweepEveryMs: 1_000, spoolEveryMs: 1_000, pauseMs: 20_000 };
 const { leaseMs } = TIMES;
 
 export interface AllowanceFigures {
   readonly calls: number;
-  /** Of them, those that were admitted from allowances. */
+  /** The number of calls admitted from allowances. */
   readonly admitted: number;
   readonly refused: number;
-  /** Refused because of what a node held that was silent for longer than its lease: its calls had ended, and it had told nobody but their callers. */
+  /** Calls refused because of money at a node that was silent for longer than its lease: its calls had ended, and only their callers knew. */
   readonly refusedForSilence: number;
   readonly unavailable: number;
   readonly crashes: number;
   readonly suspensions: number;
   readonly failovers: number;
-  /** Leases that ended while their node had calls that it had not reported. */
+  /** Leases that ended while their node had unreported calls. */
   readonly uncovered: number;
 }
 
@@ -40,30 +40,30 @@ export interface AllowanceFigures {
 interface Call extends Payer {
   readonly rid: string;
   readonly node: AllowanceNode;
-  /** Of the allowance that admitted it. */
+  /** The generation of the allowance that admitted the call. */
   generation: string | undefined;
-  /** What it surely holds, and what it may. */
+  /** The amount that the call certainly holds, and the amount that it may hold. */
   heldE8: bigint;
   mostE8: bigint;
-  /** What it surely keeps, once it is ending. */
+  /** The cost of the call once it is ending. */
   costE8: bigint;
   state: 'beginning' | 'open' | 'ending' | 'ended' | 'gone';
-  /** What it was told that it is charged. */
+  /** The charge that the caller was told. */
   toldE8: bigint | undefined;
-  /** Its end is in the ledger of all nodes. */
+  /** Whether the end of the call has reached the ledger. */
   isTold: boolean;
 }
 
-/** Something that may be refused for lack of money, and the least that there was for it meanwhile. */
+/** A request that may be refused for lack of money, and the lowest available amount during it. */
 interface Asking {
   readonly payer: Payer;
   readonly ownRid: string;
   leastE8: bigint;
-  /** The same, where what a node holds counts that had calls and has been silent for longer than its lease. */
+  /** The lowest amount without the money of nodes that had calls and were silent for longer than their lease. */
   leastIfSilentE8: bigint;
 }
 
-/** The seeds from the first to the last, one after the other. @throws with the seed that is wrong */
+/** Simulates the seeds from the first to the last. @throws with the seed that fails */
 export async function simulateAllowances(first: number, last: number): Promise<AllowanceFigures> {
   const sums: Record<string, number> = {};
   for (let seed = first; seed <= last; seed += 1) {
@@ -92,7 +92,7 @@ export async function simulateAllowance(seed: number): Promise<AllowanceFigures>
   }
 }
 
-/** Nodes with allowances over one ledger, which is asked for the whole truth after each of its steps. */
+/** Simulates nodes with allowances over one ledger, and checks the whole state after each step of the ledger. */
 class AllowanceStory {
   readonly #time: VirtualTime;
   readonly #random: Random;
@@ -103,17 +103,17 @@ class AllowanceStory {
   readonly #payers: Payer[] = [];
   readonly #account: AccountRow;
   #store = new ModelLedger({ now: Date.now });
-  /** All that was done at it, so that an older state can be made again. */
+  /** Every operation so far, to rebuild an older state. */
   #log: { readonly at: number; readonly work: (store: ModelLedger) => Promise<unknown> }[] = [];
   #tail: Promise<unknown> = Promise.resolve();
   readonly #calls = new Map<string, Call>();
   readonly #asking = new Set<Asking>();
-  /** Generations whose lease ended while calls were not reported: these are not covered, and may be charged less than told. */
+  /** Generations whose lease ended with unreported calls. They are not covered, and may be charged less than their callers were told. */
   readonly #uncovered = new Set<string>();
-  /** The last report of each, and that of those whose lease has ended since: their nodes hear of it by the answer to the next. */
+  /** The last report of each generation, even of those whose lease has ended: their nodes learn it from the answer to the next. */
   readonly #reported = new Map<string, number>();
   readonly #silent = new Map<string, number>();
-  /** No node dies then: what it has told is on its disk, and must be told again before leases end. */
+  /** Whether the master fails over. No node crashes then, because its spool must be sent before leases end. */
   readonly #failsOver: boolean;
   #stopped: 'account' | string | undefined;
   #wrong: Error | undefined;
@@ -192,7 +192,7 @@ class AllowanceStory {
     }
   }
 
-  /** A credit that a lost ledger was not told again is, as the sweeper of accounts does. */
+  /** Adds a credit that a lost ledger has not received, as the sweeper of accounts does. */
   async #sweepCredits(): Promise<void> {
     const { accountId, creditRid, creditE8 } = this.#account;
     for (;;) {
@@ -230,7 +230,7 @@ class AllowanceStory {
     return this.#time.as(node.machine, work);
   }
 
-  /** One step of the ledger: then everything about it is looked at. */
+  /** Runs one step of the ledger, and then checks the whole state. */
   #atStore<T>(work: (store: ModelLedger) => Promise<T>): Promise<T> {
     const done = this.#tail.then(() => {
       this.#log.push({ at: this.#time.now(), work });
@@ -249,11 +249,11 @@ class AllowanceStory {
         this.#time.as(node.machine, () => setTimeout(() => node.hear(accountId), 1 + this.#random.below(20)));
   }
 
-  /** Of each node one call at any moment, on a key of both. */
+  /** Runs calls of each node on a shared key, one at any moment. */
   async #call(index: number): Promise<void> {
     await this.#pause(this.#random.below(BUSY_MS));
     const node = this.#alive(index);
-    // On the node's own time: a machine that is suspended begins no call.
+    // Uses the node's own clock, because a suspended machine begins no call.
     const begun = this.#as(node, () =>
       new Promise<void>((begin) => setTimeout(begin, 1)).then(() => this.#callOn(node)),
     );
@@ -322,14 +322,14 @@ class AllowanceStory {
     const settled = await node.settler.settle({ ...payer, rid, costE8, record: record('actual') });
     this.#asking.delete(paying);
     if (!settled.inTime) return;
-    // One whose lease had ended is charged nothing.
+    // A call whose lease had ended is charged nothing.
     if (settled.chargedE8 < costE8 && settled.chargedE8 >= heldE8)
       this.#mayRefuse(paying, costE8 - heldE8, `settle ${rid} short`);
     call.toldE8 = settled.chargedE8;
     call.state = 'ended';
   }
 
-  /** The hold grows while the call runs. */
+  /** Grows the hold while the call runs. */
   async #grow(node: AllowanceNode, call: Call): Promise<void> {
     const amountE8 = call.heldE8 * 2n;
     const moreE8 = amountE8 - call.heldE8;
@@ -345,13 +345,13 @@ class AllowanceStory {
       if (outcome === 'insufficient_balance' || outcome === 'key_limit_exceeded')
         this.#mayRefuse(asking, moreE8, `renew ${rid} ${outcome}`);
     } catch {
-      // It may hold more, or not.
+      // The hold may or may not have grown.
     } finally {
       this.#asking.delete(asking);
     }
   }
 
-  /** An operator stops a key or the account. */
+  /** Lets an operator revoke a key or freeze the account. */
   async #operate(): Promise<void> {
     await this.#pause(this.#random.below(BUSY_MS));
     const index = this.#random.below(this.#nodes.length);
@@ -389,11 +389,11 @@ class AllowanceStory {
     this.#figures.suspensions += 1;
     const stopsClock = this.#random.below(2) === 0;
     this.#time.suspend(machine, 500 + this.#random.below(6_000), stopsClock);
-    // Or its time of day is set, back mostly: one of two clocks is right.
+    // Sets the time of day instead, mostly back: one of the two clocks stays right.
     if (!stopsClock) machine.wallMs += 1_000 - this.#random.below(8_000);
   }
 
-  /** A replica that has not all takes the place of the ledger: it answers nothing before it was compared with Postgres. */
+  /** Replaces the ledger by a replica that lacks some writes. It rejects calls until it was compared with Postgres. */
   async #failOver(): Promise<void> {
     await this.#pause(1_000 + this.#random.below(BUSY_MS));
     this.#figures.failovers += 1;
@@ -413,7 +413,7 @@ class AllowanceStory {
     this.#store = older;
   }
 
-  /** A node has taken a call from what it has: the ledger must have given it that, and be bound by it. */
+  /** Checks a call that a node admitted from its allowance: the ledger must have granted that money. */
   #admitted(node: AllowanceNode, { rid, generation, accountId, keyId }: OpenedCall): void {
     const call = this.#calls.get(rid);
     if (call === undefined) return;
@@ -430,7 +430,7 @@ class AllowanceStory {
     assert.ok(!node.isDead);
   }
 
-  /** What calls of an allowance hold is there, unless its lease had ended. */
+  /** Asserts that the money of held calls is there, unless their lease had ended. */
   #mayHold({ generation = '', accountId, rid }: Call): void {
     if (this.#figures.failovers > 0 || this.#uncovered.has(generation)) return;
     const al = this.#store.allowances.get(accountId)?.get(generation);
@@ -439,7 +439,7 @@ class AllowanceStory {
       this.#fail(`${rid}: calls of ${generation} hold ${usedE8} of ${al.totalE8}`);
   }
 
-  /** What calls of an allowance hold and have cost that the ledger was not told of. */
+  /** Returns the amount that calls of an allowance hold or have cost, and that the ledger does not know. */
   #usedOf(generation: string, heldBy: (call: Call) => bigint): bigint {
     let sum = 0n;
     for (const call of this.#calls.values()) {
@@ -456,7 +456,7 @@ class AllowanceStory {
     return asking;
   }
 
-  /** The least that a single ledger may have had available for it, with all that has begun and not ended. */
+  /** Updates the lowest amount that one ledger may have had available, given all calls between their begin and their end. */
   #measure(asking: Asking): void {
     const { accountId, keyId } = asking.payer;
     const { accounts, keys, reservations } = this.#store.snapshot();
@@ -482,7 +482,7 @@ class AllowanceStory {
         if (call.generation !== undefined) hold(call.keyId, call.toldE8 ?? 0n);
       } else if (call.state !== 'gone') hold(call.keyId, call.mostE8);
     }
-    // What a node had that is gone stays held until somebody takes over.
+    // The money of a dead node stays held until another takes over.
     for (const [generation, al] of known ?? [])
       if (!living.has(generation) || this.#isGone(generation))
         hold(al.keyId, al.state === 'live' ? al.openE8 : al.totalE8);
@@ -510,12 +510,12 @@ class AllowanceStory {
   #mayRefuse({ leastE8, leastIfSilentE8 }: Asking, wantedE8: bigint, what: string): void {
     this.#figures.refused += 1;
     if (this.#figures.failovers > 0 || leastE8 < wantedE8) return;
-    // A node had told its callers that calls had ended, and has not told the ledger for longer than its lease.
+    // A node had answered its callers that calls had ended, but had not reported this to the ledger for longer than its lease.
     if (leastIfSilentE8 < wantedE8) this.#figures.refusedForSilence += 1;
     else this.#fail(`${what}: a single ledger had ${leastE8} for ${wantedE8}`);
   }
 
-  /** After each step of the ledger. */
+  /** Checks every invariant after each step of the ledger. */
   #look(): void {
     const { accounts, keys, reservations } = this.#store.snapshot();
     const { accountId } = this.#account;
@@ -633,7 +633,7 @@ class AllowanceStory {
     return new Promise((wake) => setTimeout(wake, ms));
   }
 
-  /** Shaped as a UUIDv7, with the time in it; the same for the same seed. */
+  /** Makes an id in the shape of a UUIDv7, with its time. A seed always gives the same ids. */
   #newId(): string {
     this.#ids += 1;
     const at = this.#time.now().toString(16).padStart(12, '0');

@@ -7,7 +7,7 @@ import type { Payer } from '../../core/ledger/payer';
 import { shardOf } from '../../core/ledger/shard';
 import { type Random, seeded } from '../support/random';
 
-/** A day of so many calls: what was priced, what was charged, what the records say, and what is left. */
+/** A day of calls: the sums of the prices, the charges and the records, and the remaining balance. */
 export interface Day {
   readonly calls: number;
   readonly charges: number;
@@ -24,8 +24,8 @@ const SHIP_EVERY = 5_000;
 const FUNDS_E8 = 20_000_000_000n;
 
 /**
- * A day of calls with random prices and usage, through the ledger and its outbox, summed up in four ways that must be equal
- * to the unit. @throws AssertionError when they are not
+ * Runs a day of calls with random prices and usage through the ledger and its outbox, and sums them up in four ways that must be equal to the unit.
+ * @throws AssertionError when they are not
  */
 export async function dayOfCalls(calls: number, seed: number): Promise<Day> {
   const random = seeded(seed);
@@ -57,7 +57,7 @@ export async function dayOfCalls(calls: number, seed: number): Promise<Day> {
     const usage = someUsage(random);
     const costE8 = costOf(usage, price);
     const rid = ids.next(now);
-    // Now and then a hold is too small, as an estimate may be.
+    // One hold in twenty is too small, as an estimate may be.
     const amountE8 = random.below(20) === 0 ? costE8 / 2n : costE8 + BigInt(random.below(1_000));
     const record = '{}';
     const { outcome } = await ledger.reserve({ ...payer, rid, amountE8, keyRev: 0, lifetimeMs: 120_000, record });
@@ -98,7 +98,7 @@ async function fund(ledger: MemoryLedger, ids: ReturnType<typeof idsFrom>): Prom
   return payer;
 }
 
-/** From 0.01 to 100 USD per million tokens, with all the decimals there may be. */
+/** Draws a price from 0.01 to 100 USD per million tokens, with all allowed decimals. */
 function somePrice(random: Random): Price {
   const rate = () => BigInt(1_000_000 + random.below(10_000_000_000));
   const rates = () => ({
@@ -122,7 +122,7 @@ function someUsage(random: Random) {
   });
 }
 
-/** Ids that a seed repeats, shaped as UUIDv7. */
+/** Makes ids in the shape of UUIDv7 that a seed repeats. */
 function idsFrom() {
   let count = 0;
   return {

@@ -20,11 +20,11 @@ export interface EntryRow {
 export interface RecordRow {
   readonly rid: string | null;
   readonly costE8: string;
-  /** Of a call with an Idempotency-Key. */
+  /** The intent of a call with an Idempotency-Key. */
   readonly routing?: { readonly intent: Intent };
 }
 
-/** An account with one key and one credit: what was written before the story begins. */
+/** An account with one key and one credit, written before the simulation starts. */
 export interface AccountRow {
   readonly accountId: string;
   readonly keyId: string;
@@ -42,7 +42,7 @@ export interface KeyRow {
   readonly rev?: number;
 }
 
-/** What a call was charged, as the statements that wrote its entry or its report say. */
+/** The charge of a call, according to the statements that wrote its entry or its report. */
 export interface Charge {
   readonly rid: string;
   readonly costE8: bigint;
@@ -52,7 +52,7 @@ export interface Charge {
 type Values = Readonly<Record<string, string>>;
 type Gate = <T>(work: () => T) => Promise<T>;
 
-/** What each statement is known by; the first part that is in it counts. */
+/** The text that identifies each statement. The first match counts. */
 const PARTS = [
   'SET LOCAL',
   'pg_try_advisory_xact_lock',
@@ -77,39 +77,38 @@ function partIn(sql: string): (typeof PARTS)[number] {
   return part;
 }
 
-/** How long who waits for a lock waits before it looks again. */
+/** How long a waiter for a lock pauses before it tries again. */
 const LOCK_LOOK_MS = 20;
 
 /**
- * The tables as shipper, recovery and spool use them, for a simulation: it knows their statements by their text, and one
- * that it does not know is a failure of the simulation. Transactions are all or nothing; locks are held to their end.
- * What a transaction has written is seen by all once it is committed.
+ * Simulates the tables for shipper, recovery and spool. It identifies their statements by their text, and fails for an unknown one. Transactions are
+ * atomic, locks are held to their end, and other connections see writes after the commit.
  */
 export class SimulatedDatabase {
   readonly accounts: AccountRow[] = [];
   readonly entries = new Map<string, EntryRow>();
   readonly records = new Map<string, RecordRow>();
-  /** The end of each account's chain, as the statement that writes entries keeps it. */
+  /** The end of each account's chain, which the statement that writes entries updates. */
   readonly #chains = new Map<string, EntryRow>();
   readonly #closedBy = new Set<string>();
-  /** Reports that were read, by their ids. */
+  /** Reports that the shipper has read, by id. */
   readonly #reports = new Map<string, readonly ReportedCall[]>();
   readonly charges: Charge[] = [];
   readonly #locks = new Map<number | string, Owner>();
 
-  /** A report's calls come with its entry. */
+  /** Notes a report's calls, which arrive with its entry. */
   read({ rid, calls }: OutboxEntry): void {
     if (calls !== undefined) this.#reports.set(rid, calls);
   }
 
-  /** What one process is given; each statement and each commit goes through its gate. */
+  /** Returns the connection of one process. Each statement and each commit goes through its gate. */
   connect(gate: Gate, isDead: () => boolean): Knex {
     const transaction = async <T>(work: (trx: Knex) => Promise<T>): Promise<T> => {
       const own: Owner = { isDead };
       const pending: (() => void)[] = [];
       try {
         const trx = this.#session(gate, own, (write) => pending.push(write));
-        // No statement of a savepoint fails here.
+        // No statement fails within a savepoint.
         const done = await work(
           Object.assign(trx, { transaction: <U>(inner: (trx: Knex) => Promise<U>) => inner(trx) }),
         );
@@ -162,7 +161,7 @@ export class SimulatedDatabase {
       case 'AS closing ON true':
         return list<{ rid: string }>('reservations').filter(({ rid }) => this.#closedBy.has(rid));
       case 'SET LOCAL':
-      // Holds of sandboxes, where their plugin is loaded too: nobody has one.
+      // Holds of sandboxes, whose plugin is not part of the simulation.
       case 'FROM billing_periods AS period':
         return [];
     }
@@ -186,12 +185,12 @@ export class SimulatedDatabase {
     return free.map((shard) => ({ shard }));
   }
 
-  /** The connection of a process that died is gone, and its locks with it. */
+  /** Returns whether a lock is free. The connection of a dead process is closed, and its locks are released. */
   #isFree(lock: number | string): boolean {
     return this.#locks.get(lock)?.isDead() ?? true;
   }
 
-  /** Answers, as the statement does, how many are new, and the accounts of which one of those has a number their chain is past. */
+  /** Returns, as the statement does, the number of new rows, and the accounts with a number that their chain has passed. */
   #insertEntries(rows: readonly Omit<EntryRow, 'writtenAt'>[], write: (work: () => void) => void): object[] {
     const fresh = rows.filter((row) => !this.entries.has(keyOf(row)));
     write(() => {
@@ -214,7 +213,7 @@ export class SimulatedDatabase {
       this.charges.push({ rid, costE8: -BigInt(amountE8), shortfallE8: BigInt(shortfallE8) });
       return;
     }
-    // What the balance does not cover after the ledger went back in time is missing in the last ones.
+    // A shortfall of the balance after the ledger went back in time is taken from the last calls.
     let leftE8 = -BigInt(amountE8);
     for (const call of calls) {
       this.#closedBy.add(call.rid);
@@ -225,7 +224,7 @@ export class SimulatedDatabase {
     }
   }
 
-  /** A record without a reservation is given the one that comes later. */
+  /** Adds the later reservation to a record without one. */
   #insertRecords(rows: readonly UsageJson[]): void {
     for (const { requestId, rid, costE8, routing } of rows) {
       const there = this.records.get(requestId);

@@ -11,26 +11,26 @@ import type { Random } from '../support/random';
 import type { SimulatedDatabase } from './database';
 import type { SimulatedSpoolFolder } from './spool-folder';
 
-/** One in so many operations fails before it is done, and as many after it. */
+/** One in this many operations fails before it runs, and one in as many after it. */
 const FAILS_ONE_IN = 25;
 
 const NOTHING_DUE = Promise.resolve([]);
 
 export interface World {
-  /** The one there is at the moment. */
+  /** Returns the current ledger. */
   readonly ledger: () => Ledger;
   readonly database: SimulatedDatabase;
   readonly random: Random;
   readonly times: LeaseTimes;
-  /** Where there are accounts. */
+  /** The shards with accounts. */
   readonly shards: ReadonlySet<number>;
-  /** While it is bad, answers are late or lost, and processes die. */
+  /** While it is bad, answers are late or lost, and processes crash. */
   readonly weather: { isBad: boolean };
 }
 
 /**
- * A process of the gateway with the real settler, spool, leases, shipper and guardian. All it does to the world goes through its gate: there
- * time passes, answers are lost, and there it dies, before or after what it was doing.
+ * A process of the gateway with the real settler, spool, leases, shipper and guardian. Every effect on the outside goes through its gate: there time
+ * passes, answers are lost, and the process may crash, before or after the operation.
  */
 export class SimulatedProcess {
   readonly settler;
@@ -42,7 +42,7 @@ export class SimulatedProcess {
   readonly #random: Random;
   readonly #weather: World['weather'];
   #die: () => void = () => undefined;
-  /** Operations it has left to live; the one that reaches 0 may still be done, and nobody hears of it. */
+  /** The number of operations until the crash. The last one may still run, but its answer is lost. */
   #operationsLeft: number;
 
   constructor(world: World, disk: SimulatedSpoolFolder, operationsLeft: number) {
@@ -70,7 +70,7 @@ export class SimulatedProcess {
     this.leases = startLeases({ ledger: this.ledger, log: quiet, times });
   }
 
-  /** Resolves at its death. */
+  /** Resolves when the process crashes. */
   readonly died = new Promise<void>((resolve) => {
     this.#die = resolve;
   });
@@ -79,7 +79,7 @@ export class SimulatedProcess {
     return this.#operationsLeft <= 0;
   }
 
-  /** In order, as at a SIGTERM. */
+  /** Stops everything in the order of a SIGTERM. */
   async stop(): Promise<void> {
     await this.settler.stop();
     await this.leases.stop();
@@ -95,7 +95,7 @@ export class SimulatedProcess {
       return Reflect.apply(Reflect.get(there, name), there, args) as unknown;
     };
     const due = (shard: number, limit: number) =>
-      // Nobody lives in most of the 256 shards, and each is asked again and again.
+      // Queries only shards with accounts, because most of the 256 are empty and each is queried often.
       shards.has(shard) ? this.#pass(() => ask('due', [shard, limit]), failure) : NOTHING_DUE;
     return new Proxy({ due } as unknown as Ledger, {
       get: (known, name) =>
@@ -106,7 +106,7 @@ export class SimulatedProcess {
   async #pass<T>(work: () => T | Promise<T>, failure: () => Error): Promise<T> {
     if (this.isDead) return forever();
     if (this.#weather.isBad) this.#operationsLeft -= 1;
-    // The last one: in half of the lives it is done, in the other half it is not.
+    // The last operation runs in half of the cases.
     const isLast = this.isDead;
     if (isLast) this.#die();
     const chance = this.#weather.isBad ? this.#random.below(FAILS_ONE_IN) : FAILS_ONE_IN;
@@ -114,7 +114,7 @@ export class SimulatedProcess {
     const waitMs = this.#random.below(8) === 0 ? this.#random.below(400) : 0;
     if (waitMs > 0) await new Promise((wake) => setTimeout(wake, waitMs));
     if (this.isDead && !isLast) return forever();
-    // Who is dead is told nothing, not even that it failed: it would go on, beside the one that came in its place.
+    // A dead process receives no answer, not even a failure, because it would continue beside its replacement.
     if (chance === 0 && !isLast) throw failure();
     const done = await work();
     if (isLast) return forever();

@@ -1,4 +1,4 @@
-/** `npm run simulation -- --seeds 10000`: as many stories as there is time for. Ends with 1 and the seed at the first that is wrong. */
+/** `npm run simulation -- --seeds 10000`: runs as many seeds as wanted. Exits with 1 and the seed at the first failure. */
 import { Command } from 'commander';
 import { simulateAllowances } from './allowance-story';
 import { dayOfCalls } from './arithmetic';

@@ -12,9 +12,9 @@ import { installVirtualTime, type VirtualTime } from './virtual-time';
 const START_MS = Date.UTC(2026, 0, 1);
 const PROCESSES = 2;
 const CALLS = 10;
-/** In virtual time. */
+/** The longest virtual time until everything must be at rest. */
 const PATIENCE_MS = 20 * 60_000;
-/** As in production, with the shortest lease there is. */
+/** The times of production, with the shortest lease. */
 const TIMES = { ...leaseTimes(5), sweepEveryMs: 1_000, spoolEveryMs: 500 };
 const { leaseMs } = TIMES;
 const HOLD_E8 = 100n;
@@ -29,7 +29,7 @@ export interface Simulated {
   readonly entries: number;
 }
 
-/** The seeds from the first to the last, one after the other. @throws with the seed that is wrong */
+/** Simulates the seeds from the first to the last. @throws with the seed that fails */
 export async function simulateSeeds(first: number, last: number): Promise<void> {
   for (let seed = first; seed <= last; seed += 1) {
     await simulate(seed).catch((cause) => {
@@ -38,11 +38,11 @@ export async function simulateSeeds(first: number, last: number): Promise<void> 
   }
 }
 
-/** Everything of one seed: the same seed is the same story, to the last answer that is lost. */
+/** Simulates one seed. The same seed always gives the same events, down to the last lost answer. */
 export async function simulate(seed: number): Promise<Simulated> {
   const time = installVirtualTime(START_MS);
   const { stackTraceLimit } = Error;
-  // What is lost on the way in bad weather is an error each time, and nobody reads where.
+  // Switches stack traces off, because in bad weather every lost answer is an error.
   Error.stackTraceLimit = 0;
   try {
     return await new Story(seed, time).tell();
@@ -52,7 +52,7 @@ export async function simulate(seed: number): Promise<Simulated> {
   }
 }
 
-/** Says at once whether it answers. */
+/** A ledger that shows at once whether it answers. */
 class VisibleLedger extends MemoryLedger {
   override isOpen = false;
 }
@@ -64,9 +64,9 @@ class Story {
   readonly #database = new SimulatedDatabase();
   readonly #payers: Payer[] = [];
   readonly #processes: SimulatedProcess[] = [];
-  /** One for each process and those that come in its place. */
+  /** One disk for each process and its replacements. */
   readonly #disks = Array.from({ length: PROCESSES }, () => new SimulatedSpoolFolder());
-  /** What a caller was told that it was charged, in time. */
+  /** The charges that callers were told in time. */
   readonly #told = new Map<string, bigint>();
   /** Account and Idempotency-Key of the calls that had one, by reservation. */
   readonly #keyed = new Map<string, string>();
@@ -88,7 +88,7 @@ class Story {
     if (this.#random.below(2) === 0) work.push(this.#loseLedger());
     await this.#until('all calls have ended', Promise.all(work));
     this.#weather.isBad = false;
-    // Somebody starts what is dead; then leases of the dead end, and what waits is shipped.
+    // Restarts dead processes, so that old leases end and waiting entries are shipped.
     for (const index of this.#processes.keys()) this.#alive(index);
     await this.#time.run(PATIENCE_MS, () => this.#isAtRest());
     await this.#until('all processes have stopped', Promise.all(this.#processes.map((each) => each.stop())));
@@ -121,7 +121,7 @@ class Story {
       this.#processes.push(this.#newProcess(each, each === 0 || this.#random.below(2) === 0));
   }
 
-  /** FLUSHALL, some time or twice: everything in it is gone, and it answers nothing before it was filled again. */
+  /** Empties the ledger once or twice, as FLUSHALL does. It rejects calls until it is filled again. */
   async #loseLedger(): Promise<void> {
     for (let times = 1 + this.#random.below(2); times > 0; times -= 1) {
       await this.#pause(this.#random.below(6_000));
@@ -147,7 +147,7 @@ class Story {
   async #call(index: number): Promise<void> {
     await this.#pause(this.#random.below(4_000));
     const process = this.#alive(index);
-    // What a process that died was doing never ends.
+    // Work of a process that crashed never ends.
     await Promise.race([this.#callOn(process), process.died]);
   }
 
@@ -205,7 +205,7 @@ class Story {
     assert.ok(done, what);
   }
 
-  /** Nothing is held, and nothing waits to be written or sent: no credit either, which a ledger that was lost is told of once it is open. */
+  /** Returns whether nothing is held and nothing waits to be written or sent, credits for a lost ledger included. */
   #isAtRest(): boolean {
     if (!this.#ledger.isOpen || !this.#disks.every(({ isEmpty }) => isEmpty)) return false;
     const { accounts, entries } = this.#database;
@@ -229,7 +229,7 @@ class Story {
       const entry = closings.find((each) => each.rid === rid);
       const charged = 0n - BigInt(entry?.amountE8 ?? 0);
       const shortE8 = BigInt(entry?.shortfallE8 ?? 0);
-      // What a lost ledger had charged is charged again from what is left by then; the rest is the platform's loss.
+      // After a loss, a charge is repeated from the remaining balance; the platform loses the rest.
       const isShort = this.#losses > 0 && charged < chargedE8 && charged + shortE8 >= chargedE8;
       assert.ok(
         charged === chargedE8 || isShort,
@@ -269,7 +269,7 @@ class Story {
     return new Promise((wake) => setTimeout(wake, ms));
   }
 
-  /** Shaped as a UUIDv7, with the time in it; the same for the same seed. */
+  /** Makes an id in the shape of a UUIDv7, with its time. A seed always gives the same ids. */
   #newId(): string {
     this.#ids += 1;
     const at = this.#time.now().toString(16).padStart(12, '0');

@@ -2,18 +2,18 @@ import assert from 'node:assert/strict';
 import { dayOfCalls } from './arithmetic';
 import { simulateSeeds } from './simulate';
 
-/** About 9 ms each; the long stories tell 1,000 more, `npm run simulation -- --seeds 10000` as many as there is time for. */
+/** The number of seeds, at about 9 ms each. The long tests run 1,000 more, `npm run simulation -- --seeds 10000` any number. */
 const SEEDS = 200;
 
-describe('a simulation of processes that die at any moment', () => {
-  it('what callers were told is there once, without a gap, and all sums are equal', async function () {
+describe('a simulation of processes that crash at any moment', () => {
+  it('charges exactly once what callers were told, without a gap in entries, and all sums are equal', async function () {
     this.timeout(60_000);
     await simulateSeeds(1, SEEDS);
   });
 });
 
 describe('a day of calls with random prices', () => {
-  it('is the same sum to the unit as priced, as entries, as records, as spending of keys and as balances', async function () {
+  it('has the same sum, to the unit, in prices, entries, records, spending of keys and balances', async function () {
     this.timeout(120_000);
     const day = await dayOfCalls(50_000, 1);
     assert.ok(

@@ -1,11 +1,11 @@
 import type { SpoolFile, SpoolLine, Waiting } from '../../core/ledger/spool/spool-file';
 import type { SpoolFolder } from '../../core/ledger/spool/spool-folder';
 
-/** The disk of a simulated process: what is on it outlives the process, for the next one that uses it. */
+/** The disk of a simulated process. Its content outlives the process, for the next one. */
 export class SimulatedSpoolFolder {
   #files: FileInMemory[] = [];
 
-  /** By the one process that uses it now. */
+  /** Opens the folder for its current process. */
   open(): SpoolFolder {
     for (const file of this.#files) file.read();
     const left = [...this.#files];
@@ -22,7 +22,7 @@ export class SimulatedSpoolFolder {
     };
   }
 
-  /** What waits on it. */
+  /** The settles that wait on the disk. */
   get waiting(): readonly string[] {
     return this.#files.flatMap((file) => [...file.waiting.keys()]);
   }
@@ -48,7 +48,7 @@ class FileInMemory implements SpoolFile {
     this.#wait(line);
   }
 
-  /** By the next process: what was not written is gone with the one before. */
+  /** Reads the folder for the next process. Unwritten data of the previous one is lost. */
   read(): void {
     this.#pending = [];
     this.waiting.clear();

@@ -1,29 +1,29 @@
 import timersPromises from 'node:timers/promises';
 
 /**
- * Takes the place of the process's clock and timers: hours pass in an instant, in the same order every time. Only what
- * waits by setTimeout, setInterval, Date.now or performance.now is moved; promises settle as ever.
+ * Replaces the process's clock and timers: hours pass in an instant, always in the same order. Only setTimeout, setInterval, Date.now and
+ * performance.now are virtual; promises settle as usual.
  */
 export interface VirtualTime {
   now(): number;
-  /** Does it as this machine: timers that it sets are the machine's, and it sees the machine's clocks. */
+  /** Runs work on this machine: its timers belong to the machine, and it sees the machine's clocks. */
   as<T>(machine: Machine | undefined, work: () => T): T;
-  /** Nothing of a machine runs for so long. Its monotonic clock may stop meanwhile; its time of day goes on. */
+  /** Suspends a machine for this time. Its monotonic clock may stop meanwhile; its time of day continues. */
   suspend(machine: Machine, ms: number, stopsClock: boolean): void;
-  /** Nothing of a machine runs any more. */
+  /** Stops a machine for ever. */
   kill(machine: Machine): void;
-  /** Runs what is due until the condition holds, or that long has passed. */
+  /** Runs what is due until the condition holds, or until this time has passed. */
   run(withinMs: number, until?: () => boolean): Promise<void>;
-  /** Gives the real ones back. */
+  /** Restores the real clock and timers. */
   restore(): void;
 }
 
-/** What has clocks of its own. */
+/** A machine with its own clocks. */
 export interface Machine {
   isDead: boolean;
-  /** How far its time of day is from the true one. */
+  /** The difference between its time of day and the true time. */
   wallMs: number;
-  /** For how long its monotonic clock stood still. */
+  /** How long its monotonic clock has stood still. */
   stoodMs: number;
   suspendedUntil: number;
 }
@@ -89,7 +89,7 @@ export function installVirtualTime(startMs: number): VirtualTime {
     }
     return first;
   };
-  /** Lets promises that are settled run on: what they do may set new timers. */
+  /** Lets settled promises continue, because they may set new timers. */
   const settle = async () => {
     do await new Promise<void>((done) => nextTurn(done));
     while (immediates > 0);

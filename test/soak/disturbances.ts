@@ -2,7 +2,7 @@ import type { World } from '../chaos/faults';
 import { FAULTS } from '../chaos/faults';
 import type { Node } from '../chaos/nodes';
 
-/** A process that must live, and a node that is killed and replaced. */
+/** A process that must survive, and a node that is killed and replaced. */
 export interface Nodes {
   readonly watched: Node;
   readonly other: Node;
@@ -11,11 +11,11 @@ export interface Nodes {
 const KILLS = ['node: kill -9', 'worker: kill -9', 'Redis: connections cut', 'Postgres: connections cut'];
 const IDLE_TIMEOUTS = ['10s', '11s'];
 
-/** What happens to the gateway beside its load and the attacks, in turn. */
+/** Lists the disturbances beside load and attacks, in turn. */
 export function disturbancesOf({ watched, other }: Nodes, world: World): ReadonlyMap<string, () => Promise<void>> {
   const both = [watched, other].map((node) => () => node.current());
   let reloads = 0;
-  /** The upstream's connections are made anew by another timeout. */
+  /** Changes a timeout, which makes the gateway reconnect to the upstream. */
   const change = async () => {
     reloads += 1;
     const idle = IDLE_TIMEOUTS[reloads % IDLE_TIMEOUTS.length];

@@ -9,8 +9,8 @@ const hourOf = (of: (hours: number) => Partial<Sample>): readonly Sample[] =>
 
 const growing = (samples: readonly Sample[]) => judge(samples).flatMap((each) => (each.grows ? [each.measure] : []));
 
-describe('the judgement of a soak', () => {
-  it('finds the slope of a line through noise that cancels out', () => {
+describe('the judgement of a soak test', () => {
+  it('finds the slope of a line through noise that averages out', () => {
     const noise = [1, -1, -1, 1];
     const points = Array.from({ length: 40 }, (_, at) => ({
       hours: at / 10,
@@ -19,27 +19,27 @@ describe('the judgement of a soak', () => {
     expect(slopePerHour(points)).to.be.closeTo(5, 0.01);
   });
 
-  it('finds no slope where there is one sample, or none', () => {
+  it('finds no slope for one sample or none', () => {
     expect(slopePerHour([{ hours: 1, value: 7 }])).to.equal(0);
     expect(slopePerHour([])).to.equal(0);
   });
 
-  it('calls flat what only rises in the first fifth', () => {
+  it('accepts a measure that rises only in the first fifth', () => {
     expect(growing(hourOf((hours) => ({ rssMiB: hours < 0.2 ? 100 : 400 })))).to.deep.equal([]);
   });
 
-  it('calls growing what rises by more than its bound after the first fifth, and names it alone', () => {
+  it('reports, by name, only the measure that rises above its bound after the first fifth', () => {
     const risingBy = (rise: number) => hourOf((hours) => ({ descriptors: 60 + (rise / 0.8) * hours }));
     const { mostGrowth } = MEASURES.descriptors;
     expect(growing(risingBy(mostGrowth + 1))).to.deep.equal(['descriptors']);
     expect(growing(risingBy(mostGrowth - 1))).to.deep.equal([]);
   });
 
-  it('calls flat what falls', () => {
+  it('accepts a falling measure', () => {
     expect(growing(hourOf((hours) => ({ series: 1_000 - 500 * hours })))).to.deep.equal([]);
   });
 
-  it('shows the start, a quarter, the half and the end, and a drift that is not 0', () => {
+  it('shows the start, the quarters and the end, and a drift that is not 0', () => {
     const samples = hourOf((hours) => ({ rssMiB: 100 + 100 * hours }));
     const table = tableOfSoak(samples, judge(samples), 1e-8);
     expect(table).to.match(/\| RSS, MiB +\| 100 +\| 125 +\| 150 +\| 200 +\| 100 +\| 80 +\| 64 +\| GROWS/);

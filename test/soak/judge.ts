@@ -1,6 +1,6 @@
 import { tableOf } from '../support/markdown-table';
 
-/** What is measured, and by how much its line may rise from the first judged sample to the last. */
+/** The measures, and how much the line of each may rise from the first judged sample to the last. */
 export const MEASURES = {
   rssMiB: { title: 'RSS, MiB', mostGrowth: 64 },
   heapMiB: { title: 'heap used, MiB', mostGrowth: 32 },
@@ -15,14 +15,14 @@ export type Measure = keyof typeof MEASURES;
 
 export interface Sample extends Readonly<Record<Measure, number>> {
   readonly hours: number;
-  /** What answers told for calls more than one sample old, minus what these calls were charged. */
+  /** The sum that answers stated for calls older than one sample, minus the charges of these calls. */
   readonly driftUsd: number;
 }
 
 export interface Verdict {
   readonly measure: Measure;
   readonly slopePerHour: number;
-  /** How much the line rises over the samples it is drawn through. */
+  /** How much the line rises between its first and last sample. */
   readonly growth: number;
   readonly grows: boolean;
 }
@@ -32,7 +32,7 @@ interface Point {
   readonly value: number;
 }
 
-/** Returns the slope of the line of least squares, per hour; 0 for points of one moment. */
+/** Returns the slope of the least-squares line, per hour; 0 for points of one moment. */
 export function slopePerHour(points: readonly Point[]): number {
   const mean = (of: (point: Point) => number) => points.reduce((sum, point) => sum + of(point), 0) / points.length;
   const [hours, value] = [mean((point) => point.hours), mean((point) => point.value)];
@@ -52,7 +52,7 @@ export function judge(samples: readonly Sample[]): readonly Verdict[] {
   });
 }
 
-/** Returns a table of the samples at the start, a quarter, the half and the end, with each verdict. The drift ends at rest. */
+/** Returns a table of the samples at the start, the quarters and the end, with each verdict. The final drift is measured at rest. */
 export function tableOfSoak(samples: readonly Sample[], verdicts: readonly Verdict[], restUsd: number): string {
   const last = samples.length - 1;
   const shown = [0, last / 4, last / 2, last].flatMap((at) => samples[Math.round(at)] ?? []);

@@ -1,6 +1,6 @@
 /**
- * `npm run soak`: an hour of load, kills, reloads and attacks, while one process that is never killed is measured. Exit status 1 when it
- * grows, when it has ended, or when money differs by a unit.
+ * `npm run soak`: an hour of load, kills, reloads and attacks, while it measures one process that is never killed. Exit status 1 when that process
+ * grows or ends, or when money differs by a unit.
  */
 import { writeFile } from 'node:fs/promises';
 import { Command } from 'commander';
@@ -32,12 +32,12 @@ interface Options {
 }
 
 const SAMPLE_MS = 15_000;
-/** After attacks and faults, so that no sample shows the connections of one. */
+/** The pause after attacks and faults, so that no sample has their connections. */
 const CALM_MS = 2_000;
 const HOT_CUSTOMERS = 2;
 const COLD_CUSTOMERS = 6;
 const CALLS_OF_A_SOCKET = 20;
-/** No sandbox is made: its paths answer refusals. */
+/** The id in the paths of sandboxes. The test makes none, so that these paths answer with errors. */
 const NO_SANDBOX = 'none';
 
 const command = new Command('npm run soak --')
@@ -68,7 +68,7 @@ async function main(): Promise<void> {
       },
       wild: { url: wild.url, timeouts: { connect: '1s', headers: '2s', idle: '2s' }, models: { [WILD_MODEL]: {} } },
     },
-    // The gateway of a test keeps its log in memory.
+    // Keeps no log of calls, because the test gateway keeps its log in memory.
     system: { log: { calls: 0 } },
   };
   const [watched, other] = [await makeNode(node, note), await makeNode(node, note, 2)];
@@ -123,7 +123,7 @@ async function soak(world: World, options: Options): Promise<void> {
     if (watched.current() !== gateway)
       findings.push(`the watched process has ended: ${gateway.output().slice(-2_000)}`);
     const { accounts, violations } = await accountAtRest(database, load.acknowledged, world.nodes);
-    await watch.driftUsd(); // Takes note of the last calls.
+    await watch.driftUsd(); // Includes the last calls.
     const restUsd = await watch.driftUsd();
     const { lost, differences, twice, gaps, exceeded } = accounts;
     findings.push(...lost, ...differences, ...violations.map((each) => JSON.stringify(each)));
@@ -174,7 +174,7 @@ async function report({ minutes, seed, json }: Options, outcome: Outcome): Promi
   process.exitCode = findings.length === 0 ? 0 : 1;
 }
 
-/** Returns what does the next attack beside the next kill or reload. */
+/** Returns a function that runs the next attack together with the next kill or reload. */
 function disturb(world: World, front: Front, random: Random, counts: Map<string, number>, findings: string[]) {
   const attacks = FRONT_ATTACKS.map(({ name, run }) => [`attack: ${name}`, () => run(front, random)] as const);
   const others = [...disturbancesOf(world, world)];
@@ -200,7 +200,7 @@ async function newCustomers(gateway: TestGateway): Promise<readonly Customer[]> 
   return customers;
 }
 
-/** One client that calls over WebSockets, and opens a new one now and then. */
+/** Runs one client that calls over WebSockets, and reconnects now and then. */
 function startSockets(gateway: TestGateway, key: string) {
   let [isStopped, served] = [false, 0];
   const visit = async () => {

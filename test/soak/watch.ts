@@ -9,10 +9,10 @@ import type { Sample } from './judge';
 
 const MIB = 1_048_576;
 const LOOK_EVERY_MS = 500;
-/** The clocks of the gateway and the database differ by less, and no call takes longer. */
+/** A time longer than any call, and longer than the difference between the clocks of gateway and database. */
 const EARLIER_MS = 120_000;
 
-/** Looks at one process, and at the money of the calls that were answered. */
+/** Watches one process, and the money of answered calls. */
 export function startWatch(gateway: TestGateway, database: Knex, { calls }: Acknowledged) {
   const beganMs = Date.now();
   const driftUsd = startDrift(database, calls);
@@ -41,7 +41,7 @@ export function startWatch(gateway: TestGateway, database: Knex, { calls }: Ackn
   };
 }
 
-/** Looks often at how long the event loop stood still by its own doing. */
+/** Measures often how long the event loop was blocked by its own work. */
 function startLag(gateway: TestGateway) {
   let [worstMs, isStopped] = [0, false];
   const look = async () => {
@@ -53,7 +53,7 @@ function startLag(gateway: TestGateway) {
       last = now;
     }
   };
-  // A process that has ended is found elsewhere.
+  // Another check reports a process that has ended.
   const looking = look().catch(() => undefined);
   return {
     takeWorst: () => {
@@ -68,7 +68,7 @@ function startLag(gateway: TestGateway) {
   };
 }
 
-/** Returns what was told and not charged of the calls that were answered before it was last asked. */
+/** Returns the difference between stated and charged cost, for calls that were answered before the previous request. */
 function startDrift(database: Knex, calls: ReadonlyMap<string, bigint>) {
   const open = new Map<string, { readonly costE8: bigint; readonly seenMs: number }>();
   let taken = 0;
@@ -77,7 +77,7 @@ function startDrift(database: Knex, calls: ReadonlyMap<string, bigint>) {
     for (const [id, costE8] of [...calls].slice(taken)) open.set(id, { costE8, seenMs: Date.now() });
     taken = calls.size;
     const since = new Date(Math.min(Date.now(), ...old.map(([, { seenMs }]) => seenMs)) - EARLIER_MS);
-    // A connection that was cut is made again.
+    // Retries after a connection was cut.
     const { rows } = await until('the database answers', () =>
       database.raw<{ rows: { id: string; cost: string }[] }>(RECORDED, [since, [...open.keys()]]),
     );
