@@ -1,34 +1,34 @@
-/** What clients were answered, beside what was charged for it. */
+/** Compares the answers that clients received with the charges for them. */
 import { formatUsd } from '../core/money';
 
-/** What clients saw. Costs are in E8. */
+/** What clients received. Costs are in E8. */
 export interface Called {
-  /** The cost that each answer named, by its request id. */
+  /** The cost that each answer stated, by its request id. */
   readonly answered: ReadonlyMap<string, bigint>;
   /** Request ids of answers with another status than 200. */
   readonly refused: ReadonlySet<string>;
-  /** Calls whose connection ended before the whole answer. */
+  /** The number of calls whose connection ended before the whole answer. */
   readonly cut: number;
 }
 
-/** What the stores have. Costs are in E8. */
+/** What the stores contain. Costs are in E8. */
 export interface Charged {
   readonly records: readonly { readonly requestId: string; readonly costE8: bigint }[];
-  /** The sum of all ledger entries but credits. */
+  /** The sum of all ledger entries except credits. */
   readonly entriesE8: bigint;
-  /** By how much the balances are below what was credited. */
+  /** The difference between the credits and the balances. */
   readonly spentE8: bigint;
 }
 
 export interface Comparison {
   readonly answeredE8: bigint;
   readonly chargedE8: bigint;
-  /** Calls that were cut and are charged, and their sum. */
+  /** The number of cut calls that were charged, and their sum. */
   readonly chargedCut: number;
   readonly chargedCutE8: bigint;
-  /** Charged, less what was answered and what was charged for calls that were cut. */
+  /** The charges minus the costs of answered calls and the charges for cut calls. */
   readonly differenceE8: bigint;
-  /** What must not be, in words: an answered call is charged exactly once, a cut one at most once, a refused one never. */
+  /** Violations in words: an answered call must be charged exactly once, a cut one at most once, a refused one never. */
   readonly wrong: readonly string[];
 }
 

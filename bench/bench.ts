@@ -178,12 +178,12 @@ function given(options: Options): Partial<Settings> {
   return Object.fromEntries(names.flatMap((name) => (options[name] === undefined ? [] : [[name, options[name]]])));
 }
 
-/** A scenario that could not even begin; the others still run. */
+/** Makes the outcome of a scenario that could not start; the others still run. */
 function nothing({ name }: Scenario, failure: string): Outcome {
   return { rounds: [], unavailable: { [name]: failure }, versions: {} };
 }
 
-/** A peer that cannot be had here is no failure of ours, nor is a version without workers. */
+/** Subjects that may be missing without a failure: peers that are unavailable here, and versions without workers. */
 const MAY_BE_MISSING = ['portkey', 'tollgate-workers', 'worker'];
 
 function hasFailed({ subject, problems, isMissing }: Row): boolean {

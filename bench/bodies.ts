@@ -1,4 +1,4 @@
-/** What is asked and answered: of the size and shape that real calls have, with usage, so that there is something to bill. */
+/** Requests and answers of the size and form that real calls have, with usage, so that there is something to charge. */
 export const MODEL = 'bench-model';
 export const CHAT_PATH = '/v1/chat/completions';
 
@@ -9,11 +9,11 @@ const TEXT =
 const INSTRUCTIONS = 'You answer in two or three short sentences.';
 const QUESTION = 'How is the price of a toll road decided, and who pays least?';
 
-/** How calls of one protocol are made. */
+/** The form of calls of one protocol. */
 export interface Protocol {
   readonly path: string;
   body(model: string): string;
-  /** A call whose stream is scripted: `programs/scripted-upstream.mjs` reads the script from the last message. */
+  /** Returns a call with a script for its stream: `programs/scripted-upstream.mjs` reads it from the last message. */
   scriptedBody(script: object): string;
 }
 
@@ -41,7 +41,7 @@ function chatBody(model: string, question: string): string {
   });
 }
 
-/** As Codex asks: the vendor keeps nothing. */
+/** Calls like those of Codex: the vendor stores nothing. */
 export const RESPONSES: Protocol = {
   path: '/v1/responses',
   body: (model) =>
@@ -65,7 +65,7 @@ export const RESPONSES: Protocol = {
 
 export const CHAT_BODY = CHAT.body(MODEL);
 
-/** Of exactly 256 bytes. */
+/** A body of exactly 256 bytes. */
 export const BODY_OF_256 = chatBody(MODEL, QUESTION + TEXT.slice(0, 256 - CHAT_BODY.length));
 
 export const CHAT_ANSWER = JSON.stringify({
@@ -112,7 +112,7 @@ export const RESPONSES_ANSWER = JSON.stringify({
   },
 });
 
-/** A conversation of many long messages, of exactly `bytes` bytes. */
+/** Makes a conversation of many long messages, of exactly `bytes` bytes. */
 export function largeBody(bytes: number): Buffer {
   const messageBytes = 250_000;
   const body = (fill: number) =>
@@ -129,7 +129,7 @@ export function largeBody(bytes: number): Buffer {
   return Buffer.from(text.padEnd(bytes, ' '));
 }
 
-/** With escapes in it, as text of programs has. */
+/** Makes text with escapes, as source code has them. */
 function longText(characters: number): string {
   const line = `${TEXT}\n\t"${TEXT}"\n`;
   return line.repeat(Math.ceil(characters / line.length)).slice(0, Math.floor(characters * 0.98));

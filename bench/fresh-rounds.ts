@@ -1,6 +1,6 @@
 /**
- * Rounds in which every subject is started anew and alone, so that memory is measured from a known beginning: what
- * `body`, `stream`, `idle` and `start` share.
+ * Runs rounds in which every subject starts anew and alone, so that memory is measured from a known state. `body`, `stream`, `idle` and `start` use
+ * them.
  */
 import { CHAT, CHAT_ANSWER, MESSAGES_ANSWER, MODEL, RESPONSES_ANSWER } from './bodies';
 import type { Rig } from './rig';
@@ -17,9 +17,9 @@ export interface FreshRound {
 }
 
 export interface FreshOptions extends Pick<StartOptions, 'nodeArgs'> {
-  /** The scripted one without. */
+  /** Starts another upstream. Default: the scripted one. */
   startUpstream?(rig: Rig): Promise<Upstream>;
-  /** Makes no calls before the measurement. */
+  /** Whether no calls are made before the measurement. */
   readonly isCold?: boolean;
 }
 
@@ -71,7 +71,7 @@ async function startScriptedUpstream(rig: Rig): Promise<Upstream> {
   return { url: `http://127.0.0.1:${await program.message<number>('port')}`, pid: program.pid };
 }
 
-/** Everything that is loaded or compiled with the first calls is there before memory is looked at. */
+/** Makes calls before memory is measured, so that everything is loaded and compiled. */
 async function warm(running: RunningSubject): Promise<void> {
   await checkAnswer(running);
   const headers = { 'content-type': 'application/json', ...running.headers };

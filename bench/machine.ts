@@ -1,4 +1,4 @@
-/** Where a table comes from: without this its metrics mean nothing to somebody else. */
+/** Describes the machine of a table, because its measurements mean nothing without it. */
 import { execFileSync } from 'node:child_process';
 import { cpus, release, totalmem } from 'node:os';
 import { findProgram } from '../test/support/programs';
@@ -31,7 +31,7 @@ export function describeVersions(node: string): Record<string, string> {
   };
 }
 
-/** Some say their version on stderr, and end with 1. */
+/** Runs a program for its version. Some print it on stderr and exit with 1. */
 function said(file: string, args: readonly string[]): string {
   try {
     return execFileSync('sh', ['-c', '"$0" "$@" 2>&1 || true', file, ...args], { encoding: 'utf8' }).trim();

@@ -1,4 +1,4 @@
-/** CPU time and memory of processes and everything they started, from /proc. */
+/** Measures CPU time and memory of processes and all their children, from /proc. */
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 
@@ -7,11 +7,11 @@ const TICKS_PER_SECOND = Number(execFileSync('getconf', ['CLK_TCK']).toString())
 interface ProcessStat {
   readonly pid: number;
   readonly parent: number;
-  /** Its own and that of children which have ended. */
+  /** The CPU time of the process and of its children that have exited. */
   readonly cpuSeconds: number;
 }
 
-/** The processes that this one has started and that are still there. */
+/** Lists the running children of a process. */
 export function childPids(parent: number): number[] {
   return everyone().flatMap((each) => (each.parent === parent ? [each.pid] : []));
 }
@@ -24,7 +24,7 @@ export function residentBytes(roots: readonly number[]): number {
   return treeOf(roots).reduce((sum, { pid }) => sum + statusBytes(pid, 'VmRSS'), 0);
 }
 
-/** The highest resident memory since the start or `resetPeak`, summed over the processes. */
+/** Returns the highest resident memory since the start or `resetPeak`, summed over the processes. */
 export function peakResidentBytes(roots: readonly number[]): number {
   return treeOf(roots).reduce((sum, { pid }) => sum + statusBytes(pid, 'VmHWM'), 0);
 }
@@ -34,8 +34,8 @@ export function resetPeak(roots: readonly number[]): void {
 }
 
 /**
- * Waits until the processes have nothing left to do, for example until usage records are shipped, so that one subject's
- * rest is neither left out of its CPU time nor a burden on the next.
+ * Waits until the processes are idle, for example until usage records are shipped. The work after a subject's calls then counts in its own CPU time,
+ * and does not slow the next.
  */
 export async function quiet(roots: readonly number[], atMostMs = 15_000): Promise<boolean> {
   const deadline = Date.now() + atMostMs;
@@ -68,7 +68,7 @@ function everyone(): ProcessStat[] {
     .flatMap((name) => readStat(Number(name)) ?? []);
 }
 
-/** The name of a program may contain spaces and brackets: fields are counted after the last bracket. */
+/** Parses a process's statistics. A program's name may contain spaces and brackets, so that fields are counted after the last bracket. */
 function readStat(pid: number): ProcessStat | undefined {
   const text = readProc(`/proc/${pid}/stat`);
   if (text === undefined) return undefined;
@@ -82,7 +82,7 @@ function statusBytes(pid: number, field: string): number {
   return Number(kilobytes ?? 0) * 1_024;
 }
 
-/** A process may end while it is looked at. */
+/** Reads a file of /proc; undefined if the process has exited. */
 function readProc(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8');

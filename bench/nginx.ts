@@ -1,4 +1,4 @@
-/** nginx from its Debian package, with a configuration and a folder of our own, in the foreground. */
+/** Starts nginx from its Debian package in the foreground, with a configuration and a folder of its own. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { freePort } from '../test/support/free-port';
@@ -13,7 +13,7 @@ export interface Nginx {
 }
 
 export interface UpstreamNginx extends Nginx {
-  /** Requests it has had, those for this number among them. */
+  /** Returns the number of requests so far, including the request for this number. */
   requests(): Promise<number>;
 }
 
@@ -24,8 +24,8 @@ const ANSWERS = {
 };
 
 /**
- * The upstream of the JSON scenarios: a static answer of each protocol after `delayMs`, so that it is never what is measured.
- * nginx can wait only before it answers 401. So a delayed call is one without the password, whose 401 is replaced by the answer.
+ * Starts the upstream of the JSON scenarios: a static answer of each protocol after `delayMs`, so that it is never the bottleneck. nginx can wait
+ * only before it answers 401. A delayed call is therefore one without the password, whose 401 is replaced by the answer.
  */
 export async function startUpstreamNginx(rig: Rig, delayMs = 0): Promise<UpstreamNginx> {
   const answerAt = ([path, answer]: [string, string], index: number) =>
@@ -48,7 +48,7 @@ export async function startUpstreamNginx(rig: Rig, delayMs = 0): Promise<Upstrea
   return { ...nginx, requests: () => readRequests(nginx.url) };
 }
 
-/** The same bytes in and out by a proxy in C, connections to the upstream kept. */
+/** Starts a proxy in C for the same bytes, with kept connections to the upstream. */
 export function startProxyNginx(rig: Rig, upstreamUrl: string): Promise<Nginx> {
   return startNginx(
     rig,

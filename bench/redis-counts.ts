@@ -1,10 +1,10 @@
 import { Redis } from 'ioredis';
 
-/** What a Redis did since its start. */
+/** Counters of a Redis since its start. */
 export interface RedisCounts {
-  /** Scripts it ran: what the ledger asks for. */
+  /** The number of scripts, which are the ledger's requests. */
   readonly scripts: number;
-  /** Reads from its connections that brought commands: commands written together are one. */
+  /** The number of reads with commands from its connections. Commands written together count as one. */
   readonly reads: number;
 }
 

@@ -1,7 +1,4 @@
-/**
- * Starts what a measurement needs and stops all of it again: at the end, on failure, on Ctrl-C. Every service that is
- * started is handed to the rig, which stops the last one first.
- */
+/** Starts the services of a measurement and stops them at the end, on failure and on Ctrl-C. The rig stops the last service first. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { existsSync, openSync, readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
@@ -13,25 +10,25 @@ import { startRedis, type TestRedis } from '../test/support/redis';
 import { until } from '../test/support/until';
 
 export const PROJECT_FOLDER = join(__dirname, '..');
-/** What is fetched at run time and kept between runs: never committed, never a dependency. */
+/** The folder of downloads between runs. They are neither committed nor dependencies. */
 export const CACHE_FOLDER = join(__dirname, '.cache');
 const PROGRAMS_FOLDER = join(__dirname, 'subjects', 'programs');
 
 const execute = promisify(execFile);
 
-/** Something the measurement would like to compare with is not to be had here: its row says why. */
+/** The error for a subject that is not available here. Its row shows why. */
 export class NotAvailable extends Error {
   override readonly name = 'NotAvailable';
 }
 
 export interface RigOptions {
-  /** The Node binary that runs every Node subject and program. */
+  /** The Node binary for every Node subject and program. */
   readonly node: string;
-  /** Build the project before it is measured. */
+  /** Whether to build the project before the measurement. */
   readonly build: boolean;
-  /** Another checkout of Tollgate, built, that is measured as `tollgate-before`; undefined for none. */
+  /** The folder of another built checkout, measured as `tollgate-before`; undefined for none. */
   readonly before: string | undefined;
-  /** Where CPU profiles of all Node programs are left; undefined for none. */
+  /** The folder for CPU profiles of all Node programs; undefined for none. */
   readonly profileFolder: string | undefined;
   progress(line: string): void;
 }
@@ -39,7 +36,7 @@ export interface RigOptions {
 export interface Program {
   readonly pid: number;
   readonly child: ChildProcess;
-  /** The next message of this shape that the program sends. */
+  /** Returns the next message of this form from the program. */
   message<T>(key: string, withinMs?: number): Promise<T>;
   stop(): Promise<void>;
 }
@@ -75,14 +72,14 @@ export class Rig {
     return rig;
   }
 
-  /** A part of this rig that can be stopped before it. */
+  /** Makes a part of this rig that can be stopped earlier. */
   scope(): Rig {
     const scope = new Rig(this.options, this.folder, this.#root);
     this.onStop(() => scope.stop());
     return scope;
   }
 
-  /** Ends short-lived helpers, for example a round of wrk, when the rig is stopped. */
+  /** Ends short-lived programs, for example a round of wrk, when the rig stops. */
   get signal(): AbortSignal {
     return this.#root.#abort.signal;
   }
@@ -91,7 +88,7 @@ export class Rig {
     this.#stops.push(stop);
   }
 
-  /** Once only, also when it is asked for by a signal and by the end of the run. */
+  /** Stops everything once, even if both a signal and the end of the run request it. */
   stop(): Promise<void> {
     this.#stopped ??= this.#stopAll();
     return this.#stopped;
@@ -114,7 +111,7 @@ export class Rig {
     return service;
   }
 
-  /** A new file or folder name in the rig's temporary folder. */
+  /** Returns a new name in the rig's temporary folder. */
   path(name: string): string {
     this.#root.#files += 1;
     return join(this.folder, `${this.#root.#files}-${name}`);
@@ -126,20 +123,23 @@ export class Rig {
     return folder;
   }
 
-  /** The documented durability: append-only file, synced every second. It is not rewritten, for that would hit one round only. */
+  /**
+   * Starts a Redis with the documented durability: an append-only file, synced every second. The file is not rewritten, because that would affect
+   * only one round.
+   */
   redis(more: readonly string[] = []): Promise<TestRedis> {
     return this.keep(
       startRedis(['--appendonly', 'yes', '--appendfsync', 'everysec', '--auto-aof-rewrite-percentage', '0', ...more]),
     );
   }
 
-  /** One server for the whole run. */
+  /** Returns the one Postgres of the whole run. */
   postgres(): Promise<TestPostgres> {
     this.#root.#postgres ??= this.#root.keep(startPostgres());
     return this.#root.#postgres;
   }
 
-  /** The compiled project, as it is run in production: `<project>/dist`. */
+  /** Returns the compiled project as in production: `<project>/dist`. */
   async dist(): Promise<string> {
     const folder = join(PROJECT_FOLDER, 'dist');
     if (this.options.build) {
@@ -150,7 +150,7 @@ export class Rig {
     return folder;
   }
 
-  /** One of the stand-alone programs of the bench, on the chosen Node. */
+  /** Starts one of the bench's stand-alone programs on the chosen Node. */
   program(name: string, options: ProgramOptions = {}): Promise<Program> {
     return this.node(name, join(PROGRAMS_FOLDER, name), options);
   }
@@ -180,7 +180,7 @@ export class Rig {
 /** The path of the preloaded probe of the event loop; see `programs/loop-probe.cjs`. */
 export const LOOP_PROBE = join(PROGRAMS_FOLDER, 'loop-probe.cjs');
 
-/** What is measured must not depend on how the shell of the measurer is set up. */
+/** Returns the environment of programs, which must not depend on the caller's shell. */
 function environment(): NodeJS.ProcessEnv {
   const { PATH, HOME, LANG, TMPDIR } = process.env;
   return { PATH, HOME, LANG, TMPDIR, NODE_ENV: 'production' };
@@ -228,7 +228,7 @@ function program(name: string, child: ChildProcess, log: string): Program {
   };
 }
 
-/** Asked first, then ended: a gateway that drains must not hold up the next subject. */
+/** Sends SIGTERM and then SIGKILL, because a slow shutdown must not delay the next subject. */
 async function stopChild(child: ChildProcess): Promise<void> {
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
   const ended = new Promise((done) => child.once('exit', done));
@@ -242,7 +242,7 @@ function lastLines(text: string): string {
   return text.trim().split('\n').slice(-3).join(' | ').slice(-400);
 }
 
-/** Runs the work and stops everything whatever happens. */
+/** Runs the work and stops everything afterwards in any case. */
 export async function withRig<T>(options: RigOptions, work: (rig: Rig) => Promise<T>): Promise<T> {
   const rig = await Rig.open(options);
   const interrupt = (signal: NodeJS.Signals) => {

@@ -22,9 +22,9 @@ export interface Settings {
 export interface Scenario {
   readonly name: string;
   readonly summary: string;
-  /** Whether a subject takes part. */
+  /** Returns whether a subject takes part. */
   includes(subject: Subject): boolean;
-  /** The settings it reads, with their defaults, for the help. */
+  /** The settings that it uses, with their defaults, for the help text. */
   readonly defaults: Partial<Settings>;
   layout(settings: Settings): Layout;
   run(rig: Rig, subjects: readonly Subject[], settings: Settings): Promise<Outcome>;
@@ -32,23 +32,23 @@ export interface Scenario {
 
 export interface Outcome {
   readonly rounds: readonly Round[];
-  /** Subjects that could not be started, and why. */
+  /** The subjects that could not be started, and why. */
   readonly unavailable: Readonly<Record<string, string>>;
   readonly versions: Readonly<Record<string, string>>;
 }
 
-/** Who is measured first is another one in each round, so that nobody always follows the same neighbour. */
+/** Returns the subjects in the order of a round. Each round begins with another one, so that no subject always follows the same one. */
 export function orderOfRound<T>(all: readonly T[], round: number): T[] {
   const first = round % Math.max(1, all.length);
   return [...all.slice(first), ...all.slice(0, first)];
 }
 
-/** A round that failed is shown as failed; a subject that cannot be had here is left out of the rounds that follow. */
+/** Runs a part of a round. A failure is shown as failed; an unavailable subject is left out of later rounds. */
 export async function attempt<T>(rig: Rig, work: () => Promise<T>): Promise<{ readonly value: T } | Failure> {
   try {
     return { value: await work() };
   } catch (error) {
-    // What fails because everything is being stopped is no result.
+    // Ignores failures that occur because everything is being stopped.
     rig.signal.throwIfAborted();
     const cause = error instanceof Error && error.cause instanceof Error ? ` (${error.cause.message})` : '';
     const message = error instanceof Error ? error.message + cause : String(error);

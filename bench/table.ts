@@ -1,15 +1,15 @@
 /**
- * From rounds to one table. Ratios and differences are taken within a round, between metrics that had the same machine and
- * the same minute, and only then is their median taken.
+ * Turns rounds into a table. Ratios and differences are taken within a round, between measurements of the same minute, and the median is taken of
+ * these.
  */
 
-/** What one subject did in one round; a failed round has no metrics. */
+/** The measurements of one subject in one round; a failed round has none. */
 export type Metrics = Readonly<Record<string, number>>;
 export type Round = Readonly<Record<string, Metrics | Failed>>;
 
 export interface Failed {
   readonly failed: string;
-  /** What is shown all the same, because it says what went wrong. */
+  /** Measurements of a failed round that are shown because they help to find the failure. */
   readonly measured?: Metrics;
 }
 
@@ -19,10 +19,10 @@ export interface Measured {
   readonly digits: number;
 }
 
-/** What a row's name has after its subject where a round measures several cases, as in `tollgate @ 20 ms`. */
+/** The mark between a row's subject and its case, if a round measures several, as in `tollgate @ 20 ms`. */
 export const CASE_MARK = ' @ ';
 
-/** The same figure against another subject of the same round and case. */
+/** A measurement relative to another subject of the same round and case. */
 export interface Compared extends Measured {
   readonly of: string;
   readonly against: string;
@@ -38,7 +38,7 @@ export function ratio(of: string, against: string, title: string, digits = 2): C
 export interface Target {
   readonly what: string;
   readonly subject: string;
-  /** The key of the column it is about. */
+  /** The key of the column that the target is for. */
   readonly column: string;
   readonly atLeast?: number;
   readonly atMost?: number;
@@ -47,7 +47,7 @@ export interface Target {
 export interface Layout {
   readonly columns: readonly Column[];
   readonly targets: readonly Target[];
-  /** What must be known to read the table. */
+  /** Notes that a reader needs to understand the table. */
   readonly notes: readonly string[];
 }
 
@@ -62,7 +62,7 @@ export interface Row {
   readonly subject: string;
   readonly cells: Readonly<Record<string, Spread>>;
   readonly problems: readonly string[];
-  /** It could not be started, or this version lacks it. */
+  /** Whether it could not be started, or this version lacks it. */
   readonly isMissing: boolean;
 }
 
@@ -122,7 +122,7 @@ function valueIn(round: Round, subject: string, column: Column): number | undefi
   return column.how === 'ratio' ? own / other : own - other;
 }
 
-/** Returns undefined where the round failed or has no such figure. */
+/** Returns a measurement, or undefined if the round failed or lacks it. */
 export function figure(round: Round, subject: string, key: string): number | undefined {
   const metrics = round[subject];
   if (metrics === undefined) return undefined;
@@ -141,7 +141,7 @@ function problemsOf(rounds: readonly Round[], subject: string): string[] {
   });
 }
 
-/** As wide as its columns; under it what failed, the targets, and what must be known to read it. */
+/** Prints a table as wide as its columns, followed by failures, targets and notes. */
 export function render(layout: Layout, rows: readonly Row[], targets: readonly JudgedTarget[]): string {
   const used = layout.columns.filter(({ key }) => rows.some(({ cells }) => cells[key] !== undefined));
   const lines = [

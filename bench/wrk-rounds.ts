@@ -1,4 +1,4 @@
-/** Rounds of wrk against every subject in turn, upstream nginx: what `json` and `latency` share. */
+/** Runs rounds of wrk on every subject in turn, with nginx as the upstream. `json` and `latency` use them. */
 import { CHAT, MODEL } from './bodies';
 import { cpuSeconds, peakResidentBytes, quiet } from './measure';
 import { startUpstreamNginx, type UpstreamNginx } from './nginx';
@@ -14,17 +14,17 @@ interface Running {
   readonly running: RunningSubject;
 }
 
-/** What a scenario has otherwise than `json`. */
+/** The differences of a scenario from `json`. */
 export interface WrkOptions extends Pick<StartOptions, 'limits'> {
-  /** How long the upstream waits before it answers. */
+  /** The delay of the upstream before its answer. */
   readonly delayMs?: number;
-  /** The body of all calls; that of the subject's protocol without. */
+  /** The body of all calls. Default: that of the subject's protocol. */
   readonly body?: string;
-  /** What a round is; one run with the connections of the settings without. */
+  /** Measures a round. Default: one run with the connections of the settings. */
   measureRound?(run: (connections: number) => Promise<Metrics>): Promise<Metrics>;
 }
 
-/** All subjects stay up for the whole scenario and are idle while another one is measured. */
+/** Runs the rounds. All subjects stay up for the whole scenario and are idle while another one is measured. */
 export async function runWrkRounds(
   rig: Rig,
   subjects: readonly Subject[],
@@ -60,7 +60,7 @@ export async function runWrkRounds(
   return { rounds, unavailable, versions: versionsOf(started) };
 }
 
-/** One answer is looked at before any is counted. */
+/** Starts a subject and checks one answer before any is counted. */
 async function startAndWarm(
   rig: Rig,
   subject: Subject,

@@ -1,4 +1,4 @@
-/** One run of wrk: POST with a body, and everything that went wrong. */
+/** Runs wrk once: POST with a body, and all errors counted. */
 import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
@@ -10,9 +10,9 @@ const execute = promisify(execFile);
 export interface Load {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Each call has one of them, by chance. */
+  /** The bodies of the calls, drawn at random. */
   readonly bodies: readonly string[];
-  /** Each call has the next of these keys, and the first of the bodies; the headers have one without. */
+  /** The keys of the calls, in turn, with the first body. Default: the key in the headers. */
   readonly keys?: readonly string[] | undefined;
   readonly connections: number;
   readonly seconds: number;
@@ -25,7 +25,7 @@ export interface LoadResult {
   readonly p99Ms: number;
 }
 
-/** A run with a single wrong answer is no measurement. */
+/** The error of a run with at least one wrong answer, which is no measurement. */
 export class LoadFailed extends Error {
   override readonly name = 'LoadFailed';
 }
@@ -72,11 +72,11 @@ function judge(summary: WrkSummary): LoadResult {
   };
 }
 
-/** Lua's long strings take JSON as it is. */
+/** Writes the script. Lua's long strings contain JSON unchanged. */
 function luaScript({ headers, bodies, keys }: Load, keyFile: string): string {
   const quote = (text: string) => `[==[${text}]==]`;
   const lines = Object.entries(headers).map(([name, value]) => `wrk.headers[ ${quote(name)} ] = ${quote(value)}`);
-  // Lua is asked for each call only where there is something to choose: it takes of the cores that are measured.
+  // Defines a request function only if there is something to choose, because it takes CPU from the measured cores.
   const body =
     bodies.length === 1 || keys !== undefined
       ? `wrk.body = ${quote(bodies[0] ?? '')}`

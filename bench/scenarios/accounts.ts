@@ -4,7 +4,7 @@ import { ratio } from '../table';
 import { runWrkRounds } from '../wrk-rounds';
 import { LIMITS } from './governed';
 
-/** Hot and cold accounts: what is gained for busy keys must not be lost for all the others. */
+/** Measures busy and idle accounts, because gains for busy keys must not slow all others. */
 export const accounts: Scenario = {
   name: 'accounts',
   summary: `calls of ${ACCOUNTS.count} accounts, some busy and most not, beside those of one busy key`,

@@ -6,7 +6,7 @@ import { LOOP_PROBE } from '../rig';
 import type { Scenario } from '../scenario';
 import { type Metrics, spreadOf } from '../table';
 
-/** The largest bodies that are taken, one after the other. */
+/** Sends the largest accepted bodies, one after the other. */
 export const body: Scenario = {
   name: 'body',
   summary: 'time, memory and the longest block of the event loop with bodies of 20 MB',

@@ -10,7 +10,7 @@ import { fillUsageRecords, patientDatabase, RARE_MODEL } from '../usage-records'
 const FIRST_VIEW_MS = 1_000;
 const FILTERED_MS = 300;
 
-/** What a filter of the page asks for: records, totals and chart at once. Over all three months. */
+/** The queries of the page's filters, over all three months: records, totals and chart at once. */
 const FILTERS: Readonly<Record<string, string>> = {
   'no filter': '',
   key: '&key={key}',
@@ -22,7 +22,7 @@ const FILTERS: Readonly<Record<string, string>> = {
   'rare model': `&model=${RARE_MODEL}`,
 };
 
-/** Its parts, each by itself. */
+/** Each part of such a query by itself. */
 const PARTS: Readonly<Record<string, string>> = {
   overview: 'overview?timeZone=Europe/Berlin',
   records: 'usage?limit=50{range}',
@@ -37,7 +37,7 @@ const FIRST_OVERVIEW = 'page: first view of the overview';
 const FIRST_USAGE = 'page: first view of usage';
 const FILTERED = 'page: filter to result';
 
-/** What the console asks of many records, over HTTP with a session, and how long a person in a real browser waits for it. */
+/** Measures the console's queries over many records, by HTTP with a session, and in a real browser. */
 export const console: Scenario = {
   name: 'console',
   summary: 'what the console shows of many usage records: its requests, and its page in Chromium',
@@ -105,7 +105,7 @@ export const console: Scenario = {
   },
 };
 
-/** All that bench/usage-records.ts makes. */
+/** Returns the period of all records that bench/usage-records.ts writes. */
 function threeMonths(): string {
   const now = new Date();
   const fromMs = Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1);
@@ -139,7 +139,7 @@ async function askAll(session: TestBrowser, query: string): Promise<void> {
   ]);
 }
 
-/** A window with an empty cache, signed in. */
+/** Opens a signed-in window with an empty cache. */
 async function withPage(
   browser: Browser,
   url: string,
@@ -159,7 +159,7 @@ async function withPage(
   }
 }
 
-/** Records, totals and the chart are there, and nothing of before is left. */
+/** Matches the page once records, totals and the chart are drawn, and nothing of the previous filter is left. */
 const DRAWN = 'main:has(tbody tr td):has(.stat-value):has(.uplot):not(:has(.bone)):not(:has(.is-stale))';
 
 function sinceNavigation(drawn: string) {
@@ -174,7 +174,7 @@ async function filterByStatus(page: Page): Promise<number> {
   await page.getByRole('button', { name: 'Status' }).click();
   const option = page.getByRole('option', { name: /^200/ });
   await option.waitFor();
-  // From the page's own click: before it, the driver makes sure that the option is in sight and stands still.
+  // Starts at the page's own click event, because the driver first scrolls to the option and waits until it stands still.
   await page.evaluate("addEventListener('click', () => performance.mark('asked'), { capture: true, once: true })");
   await option.click();
   await page.getByText('none failed').waitFor();

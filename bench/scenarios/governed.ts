@@ -3,17 +3,17 @@ import type { Outcome, Scenario } from '../scenario';
 import { CASE_MARK, figure, type Round, ratio } from '../table';
 import { runWrkRounds } from '../wrk-rounds';
 
-/** Limits of money on every key, never reached. A limit by the minute needs Redis for each call, so there is none. */
+/** Spending limits of every key, which are never reached. A limit by the minute would need Redis for each call, so that none is set. */
 export const LIMITS = { balanceLimit: '900000', dailyLimit: '500000', monthlyLimit: '800000' };
 
 const SLOW_MS = 20;
 
-/** So many times as many connections keep a subject as busy while the upstream waits. */
+/** The factor on the connections that keeps a subject as busy while the upstream waits. */
 const MORE_CONNECTIONS = 8;
 
 const SUBJECTS = ['direct', 'undici-relay', 'billed-relay', 'tollgate', 'tollgate-keys'];
 
-/** Everything that a call is governed by: key, limits, balance, hold, settle, record. */
+/** Measures everything that governs a call: key, limits, balance, hold, settle, record. */
 export const governed: Scenario = {
   name: 'governed',
   summary: `calls of 256 bytes with limits on every key, at an upstream that answers at once and at one that takes ${SLOW_MS} ms`,
@@ -84,7 +84,7 @@ export const governed: Scenario = {
   },
 };
 
-/** Names the rows after their case, and adds to them what they add to `direct`. */
+/** Names the rows after their case, and compares them with `direct`. */
 function inCase({ rounds, unavailable, versions }: Outcome, suffix: string): Outcome {
   const renamed = <T>(rows: Readonly<Record<string, T>>): Record<string, T> =>
     Object.fromEntries(Object.entries(rows).map(([subject, row]) => [subject + suffix, row]));
@@ -104,7 +104,7 @@ function withAdded(round: Round): Round {
   );
 }
 
-/** The rounds of the cases beside each other. */
+/** Joins the rounds of the cases. */
 function merge(outcomes: readonly Outcome[]): Outcome {
   const rounds = outcomes.map((outcome) => outcome.rounds);
   return {

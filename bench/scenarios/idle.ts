@@ -4,7 +4,7 @@ import type { Scenario } from '../scenario';
 import type { RunningSubject } from '../subjects/subject';
 import type { Metrics } from '../table';
 
-/** What a gateway takes that is not called. */
+/** Measures the resources of an idle gateway. */
 export const idle: Scenario = {
   name: 'idle',
   summary: 'CPU of a process without calls, and of its Redis and Postgres',

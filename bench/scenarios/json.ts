@@ -2,7 +2,7 @@ import type { Scenario } from '../scenario';
 import { ratio } from '../table';
 import { runWrkRounds } from '../wrk-rounds';
 
-/** Calls per second through the whole pipeline, many callers at once, small bodies. */
+/** Measures calls per second through the whole pipeline, with many clients and small bodies. */
 export const json: Scenario = {
   name: 'json',
   summary: 'calls per second with 32 connections, small JSON bodies',

@@ -12,12 +12,12 @@ import type { Failed, Metrics, Round } from '../table';
 import { patientDatabase } from '../usage-records';
 import { LIMITS } from './governed';
 
-/** How long what is still on its way may take: holds and spools included. */
+/** The time until everything must have arrived, including holds and spools. */
 const ARRIVES_WITHIN_MS = 120_000;
-/** The spool sends again every 5 s what is older than 10 s: what it charges a second time is there by then. */
+/** The time after which a second charge would show: every 5 s the spool sends settles older than 10 s again. */
 const SPOOL_MS = 16_000;
 
-/** Every charge after a death: what clients were answered is what the stores have, to the unit. */
+/** Compares, after each kill, the answers to clients with the charges in the stores, to the unit. */
 export const kill: Scenario = {
   name: 'kill',
   summary: 'kill -9 of a worker, a node, Redis under the load of governed; then the charges beside the answers',
@@ -63,7 +63,7 @@ export const kill: Scenario = {
 
 interface Fault {
   readonly workers?: number;
-  /** Leaves everything running again. */
+  /** Causes a fault and leaves everything running again. */
   harm(tollgate: RunningTollgate): Promise<void>;
 }
 
@@ -95,7 +95,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   },
 };
 
-/** With its workers, where it has some. */
+/** Kills the gateway with its workers, if it has any. */
 async function killAll({ pid, child }: Program): Promise<void> {
   const ended = new Promise((done) => child.once('exit', done));
   for (const each of [pid, ...childPids(pid)]) process.kill(each, 'SIGKILL');
@@ -160,7 +160,7 @@ interface Noted {
   readonly cut: number;
 }
 
-/** Compares once everything has arrived, and again when a second charge would have, too. */
+/** Compares once everything has arrived, and again after the time of a second charge. */
 async function compareInTheEnd(called: Called, tollgate: RunningTollgate, database: Knex): Promise<Comparison> {
   const compare = async () => compareCharges(called, await readCharges(tollgate, database));
   const deadline = Date.now() + ARRIVES_WITHIN_MS;
@@ -189,7 +189,7 @@ async function readCharges({ url, customers }: RunningTollgate, database: Knex):
   };
 }
 
-/** Waits while the ledger is being compared with Postgres. */
+/** Reads a balance, with retries while the ledger is being compared with Postgres. */
 function readBalance(url: string, key: string): Promise<bigint> {
   return until(
     'the balance is known',

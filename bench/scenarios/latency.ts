@@ -1,7 +1,7 @@
 import type { Scenario } from '../scenario';
 import { runWrkRounds } from '../wrk-rounds';
 
-/** What one caller waits longer than without the subject. */
+/** Measures the latency that a subject adds for a single client. */
 export const latency: Scenario = {
   name: 'latency',
   summary: 'added latency with 1 connection, small JSON bodies',

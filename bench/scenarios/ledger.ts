@@ -16,7 +16,7 @@ interface Ran {
   readonly mostMs: number;
 }
 
-/** The ledger alone: how much of a Redis command's price its two steps are. */
+/** Measures the ledger alone: the cost of its two steps relative to a Redis command. */
 export const ledger: Scenario = {
   name: 'ledger',
   summary: 'reserve and settle alone, against a bare SET of the same size',
@@ -98,7 +98,7 @@ interface Work {
   readonly on: 'alone' | 'replicated';
 }
 
-/** A program that asks a Redis of its own. */
+/** A program that loads a Redis of its own. */
 interface Loader {
   readonly program: Program;
   readonly redisPid: number;

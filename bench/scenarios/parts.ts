@@ -7,7 +7,7 @@ interface Parts {
   readonly meters: number;
 }
 
-/** What counting costs: the scanner's weights, and the meters from an answer to its charge. */
+/** Measures the cost of counting: the weights of the scanner, and the meters from an answer to its charge. */
 export const parts: Scenario = {
   name: 'parts',
   summary: "the scanner's weights and the meters, against all of a call's CPU",

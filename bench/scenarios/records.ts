@@ -11,7 +11,7 @@ import { cpuSeconds, quiet } from '../measure';
 import { attempt, orderOfRound, type Scenario } from '../scenario';
 import type { Metrics, Round } from '../table';
 
-/** Calls that one transaction writes, and calls of one report. */
+/** The number of calls that one transaction writes, and of calls in one report. */
 const CALLS_OF_BATCH = 512;
 const CALLS_OF_REPORT = 64;
 const ACCOUNTS = 40;
@@ -21,7 +21,7 @@ const ENTRIES = 'an entry for each call';
 const REPORTS = `reports of ${CALLS_OF_REPORT} calls`;
 const SUBJECTS: Readonly<Record<string, number>> = { [ENTRIES]: 1, [REPORTS]: CALLS_OF_REPORT };
 
-/** What it takes to write ended calls to Postgres: entries, usage records and attempts, without Redis. */
+/** Measures the write of ended calls to Postgres: entries, usage records and attempts, without Redis. */
 export const records: Scenario = {
   name: 'records',
   summary: 'CPU of Postgres and of the shipper for each call whose entry and record they write',

@@ -3,7 +3,7 @@ import { runWrkRounds } from '../wrk-rounds';
 
 const SUBJECTS = ['tollgate', 'tollgate-rollout', 'tollgate-shadow'];
 
-/** What a rollout under way costs a call, and what its caller notices of calls that are sent to the candidate too. */
+/** Measures the cost of a rollout for a call, and the effect of mirrored calls on their client. */
 export const rollout: Scenario = {
   name: 'rollout',
   summary: 'calls as in json without a rollout, with one under way, and with one that mirrors every call',

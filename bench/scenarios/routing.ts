@@ -25,8 +25,8 @@ const [CALLS_TO_ONE, CPU_TO_ONE] = against('tollgate', 'one');
 const [CALLS_TO_SPREAD, CPU_TO_SPREAD] = against('tollgate-spread', 'spread');
 
 /**
- * What choosing among many costs: the calls of `json`, with one candidate and with fifty. Whoever asks fifty upstreams has fifty
- * pools of connections, chosen or not: the same with one candidate for each call tells the two apart.
+ * Measures the cost of many candidates: the calls of `json` with one candidate and with fifty. Fifty upstreams need fifty connection pools in any
+ * case. A third case has fifty upstreams but one candidate for each call, which separates the two costs.
  */
 export const routing: Scenario = {
   name: 'routing',

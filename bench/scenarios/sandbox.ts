@@ -8,11 +8,11 @@ import type { Rig } from '../rig';
 import { attempt, type Scenario } from '../scenario';
 import type { Metrics, Round } from '../table';
 
-/** Of one account at once. */
+/** The number of active sandboxes of one account. */
 const ACTIVE_AT_MOST = 20;
 const COMMANDS = 10;
 
-/** Sandboxes: how soon they are there, how long a command takes, and what many of them cost that do nothing. */
+/** Measures sandboxes: the time until they run, the time of a command, and the cost of many idle ones. */
 export const sandbox: Scenario = {
   name: 'sandbox',
   summary: 'creation and commands at a real Docker engine; queries of idle sandboxes',
@@ -111,7 +111,7 @@ async function atDocker(gateway: TestGateway, calls: number): Promise<Record<str
   return { 'create → RUNNING': quantiles(created), command: quantiles(commands) };
 }
 
-/** As many accounts as are needed, each as fast as it may. */
+/** Makes sandboxes with enough accounts, each as fast as its limit allows. */
 async function makeIdle(gateway: TestGateway, sandboxes: number): Promise<void> {
   const offered = await gateway.newCustomer('1');
   const { json } = await gateway.call('/v1/offerings', { method: 'GET', key: offered.key });
@@ -124,7 +124,7 @@ async function makeIdle(gateway: TestGateway, sandboxes: number): Promise<void> 
   }
 }
 
-/** As callers are told to: what is answered 503 is sent again, with the same key. */
+/** Creates a sandbox as clients are advised: it retries a 503 with the same key. */
 async function create(gateway: TestGateway, key: string, offeringId: string, idempotencyKey: string): Promise<string> {
   return until('it is made', async () => {
     const body = { selection: { offeringId }, idempotencyKey };

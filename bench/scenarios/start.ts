@@ -6,10 +6,10 @@ import type { Metrics } from '../table';
 import { runWrk } from '../wrk';
 import { loadOf } from '../wrk-rounds';
 
-/** Long beside what a subject takes, so that few connections make about as many calls a second however slow it is. */
+/** The delay of the upstream, which is long beside a subject's time, so that a slow subject makes about as many calls a second. */
 const UPSTREAM_MS = 20;
 
-/** What calls cost while a process still compiles what it runs. */
+/** Measures the cost of calls while a process still compiles its code. */
 export const start: Scenario = {
   name: 'start',
   summary: 'CPU per call in the first minute after the start beside a later one, under the same load',

@@ -17,7 +17,7 @@ const added = (key: string, title: string): Compared => ({
   how: 'difference',
 });
 
-/** Many streams at once: how late events are, what an open stream costs, and who is slowed by a slow reader. */
+/** Measures many simultaneous streams: the delay of events, the cost of an open stream, and the effect of a slow reader on others. */
 export const stream: Scenario = {
   name: 'stream',
   summary: 'first-event and per-event added latency, memory per idle stream, slow readers',
@@ -112,7 +112,7 @@ async function measurePaced({ rig, running }: FreshRound, settings: Settings): P
   };
 }
 
-/** What the upstream got rid of although nobody reads, and whether it still does. */
+/** Measures how much the upstream could send although the client does not read, and whether it still sends. */
 async function measureStalled({ rig, running, upstream }: FreshRound, settings: Settings): Promise<Metrics> {
   const { stalledStreams } = settings;
   const before = residentBytes(running.pids);
@@ -153,7 +153,7 @@ interface StreamResult {
   readonly untilFirst: Percentiles;
 }
 
-/** One stream that fails makes the round fail. */
+/** Opens the streams. One that fails makes the round fail. */
 async function openStreams(
   rig: Rig,
   { url, headers, protocol = CHAT }: RunningSubject,

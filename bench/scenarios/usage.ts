@@ -21,7 +21,7 @@ const INSERT = 'insert';
 const INSERT_UNSUMMED = 'insert, without sums';
 const INSERT_FEW = 'insert, without sums and the indexes of filters';
 
-/** Pages of 100, newest first, by what they are filtered. `admin:` is asked by an operator, of all accounts. */
+/** Pages of 100 records, newest first, by their filter. An operator queries the ones with `admin:`, over all accounts. */
 const PAGES: Readonly<Record<string, string>> = {
   'no filter': '',
   key: 'key={key}',
@@ -51,7 +51,7 @@ const PAGES: Readonly<Record<string, string>> = {
   'operator: upstream, status 502': 'admin:upstream=upstream-2&status=502',
 };
 
-/** What the desk asks of many records: pages, the export, and what their indexes cost whoever writes them. */
+/** Measures queries over many records: pages, the export, and the cost of their indexes for writes. */
 export const usage: Scenario = {
   name: 'usage',
   summary: 'pages of 100 and the CSV of many usage records, over HTTP, and the price of writing them',
@@ -125,7 +125,7 @@ export const usage: Scenario = {
 
 type Values = Readonly<Record<string, string>>;
 
-/** A day in the middle of the records, and the cursor of a page there. */
+/** Returns a day in the middle of the records, and the cursor of a page there. */
 async function placeholders(tollgate: RunningTollgate): Promise<Values> {
   const now = new Date();
   const day = (offset: number) =>
@@ -160,7 +160,7 @@ async function askPages(tollgate: RunningTollgate, asked: string, pages: number)
   return { p50Ms: times[Math.floor(times.length / 2)] ?? 0, worstMs: times.at(-1) ?? 0 };
 }
 
-/** Of the 90 days that the records are spread over. */
+/** Returns the first quarter of the 90 days of records. */
 function firstQuarter(): Period {
   const now = new Date();
   const from = Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1);
@@ -172,7 +172,7 @@ interface Period {
   readonly to: Date;
 }
 
-/** The account's records as CSV, whose costs must add up to what the database says. */
+/** Exports the account's records as CSV, whose costs must add up to the sum in the database. */
 async function exportAll(tollgate: RunningTollgate, database: Knex, period?: Period): Promise<Metrics> {
   const { accountId, key } = tollgate.customer;
   const pids = [tollgate.program.pid];
@@ -197,7 +197,7 @@ async function exportAll(tollgate: RunningTollgate, database: Knex, period?: Per
   return { rowsPerSecond: rows / seconds, growthMebibytes };
 }
 
-/** One call after the other beside the load, each looked for until its record is there. */
+/** Makes one call after the other beside the load, and waits for the record of each. */
 async function findRecords(
   rig: Rig,
   { url, customer }: RunningTollgate,
@@ -247,7 +247,7 @@ async function addUp(response: Response): Promise<{ rows: number; costE8: bigint
 const BATCHES = 25;
 const ROWS_OF_BATCH = 4_096;
 
-/** Into tables of the same shape in a schema of their own, so that what is measured above stays as it is. */
+/** Writes rows into tables of the same form in a separate schema, so that the measured tables do not change. */
 async function writeRows(
   rig: Rig,
   { databaseUrl, storePids }: Pick<RunningTollgate, 'databaseUrl' | 'storePids'>,

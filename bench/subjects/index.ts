@@ -21,7 +21,7 @@ import {
 } from './tollgate';
 import { undiciRelay, undiciRelayWorkers } from './undici-relay';
 
-/** In the order of the table. */
+/** All subjects, in the order of the table. */
 export const SUBJECTS: readonly Subject[] = [
   direct,
   nginxProxy,

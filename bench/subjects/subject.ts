@@ -1,7 +1,7 @@
 import type { Protocol } from '../bodies';
 import type { Program, Rig } from '../rig';
 
-/** What a subject is to relay to. */
+/** The upstream of a subject. */
 export interface Upstream {
   readonly url: string;
   readonly pid: number;
@@ -9,44 +9,44 @@ export interface Upstream {
 
 export interface StartOptions {
   readonly upstream: Upstream;
-  /** Arguments for Node of the subjects that run on it, for example the probe of the event loop. */
+  /** Arguments for Node, for example to load the probe of the event loop. */
   readonly nodeArgs?: readonly string[];
-  /** Fields of each key that calls are made with: its limits. */
+  /** Members of each key of the calls: its limits. */
   readonly limits?: Readonly<Record<string, string>> | undefined;
 }
 
-/** One of the things that are compared. */
+/** One of the compared programs. */
 export interface Subject {
-  /** What `--subjects` calls it. */
+  /** The name in `--subjects`. */
   readonly name: string;
   readonly summary: string;
-  /** Its event loop can be watched. */
+  /** Whether its event loop can be measured. */
   readonly isNode: boolean;
-  /** It relays streams, and bodies of 20 MB. */
+  /** Whether it relays streams, and bodies of 20 MB. */
   readonly streams: boolean;
-  /** The scenarios it was made for; all of them without. */
+  /** The scenarios that include it. Default: all. */
   readonly only?: readonly string[];
-  /** @throws {NotAvailable} when it cannot be had here. */
+  /** @throws {NotAvailable} if it cannot be run here */
   start(rig: Rig, options: StartOptions): Promise<RunningSubject>;
 }
 
 export interface RunningSubject {
-  /** Where calls are made. */
+  /** The URL for calls. */
   readonly url: string;
-  /** In which protocol; chat without. */
+  /** The protocol of the calls. Default: chat. */
   readonly protocol?: Protocol;
   readonly headers: Readonly<Record<string, string>>;
-  /** The keys of the calls, one after the other; the one in the headers without. */
+  /** The keys of the calls, in turn. Default: the one in the headers. */
   readonly keys?: readonly string[];
-  /** What calls ask for, each a model by chance; the model of the bench without. */
+  /** The models of the calls, drawn at random. Default: the model of the bench. */
   readonly models?: readonly string[];
-  /** Whose processes, with all they started, are its CPU and memory. */
+  /** The processes that count, with all their children, for its CPU and memory. */
   readonly pids: readonly number[];
-  /** Redis and Postgres where it uses them, in this order: counted apart. */
+  /** The processes of Redis and Postgres if it uses them, in this order; they count separately. */
   readonly storePids: readonly number[];
-  /** Its Redis, whose commands are counted. */
+  /** The URL of its Redis, whose commands are counted. */
   readonly redisUrl?: string;
   readonly version?: string;
-  /** Its process, to talk to the probe in it; where `isNode`. */
+  /** Its process with the probe, if `isNode`. */
   readonly program?: Program;
 }

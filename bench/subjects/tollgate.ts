@@ -12,7 +12,7 @@ import { NotAvailable, PROJECT_FOLDER, type Program, type Rig } from '../rig';
 import { zipfDraws } from '../zipf';
 import type { RunningSubject, StartOptions, Subject } from './subject';
 
-/** Everything on: key, routing, reserve and settle in Redis, metering, usage records into Postgres. */
+/** Tollgate with everything: key, routing, reserve and settle in Redis, metering, usage records in Postgres. */
 export const tollgate: Subject = {
   name: 'tollgate',
   summary: 'Tollgate, everything on, through its fast lane',
@@ -21,7 +21,7 @@ export const tollgate: Subject = {
   start: (rig, options) => startTollgate(rig, options, { fastLane: true }),
 };
 
-/** To see what a change costs, in one run. */
+/** The other checkout, to measure the effect of a change in one run. */
 export const tollgateBefore: Subject = {
   name: 'tollgate-before',
   summary: 'the Tollgate of the checkout that --before names, as it is shipped',
@@ -38,7 +38,7 @@ export const tollgateExpress: Subject = {
   start: (rig, options) => startTollgate(rig, options, { fastLane: false }),
 };
 
-/** To see what a protocol costs beside chat, in one run. */
+/** Tollgate with Responses, to compare that protocol with chat in one run. */
 export const tollgateResponses: Subject = {
   name: 'tollgate-responses',
   summary: 'Tollgate, called and answered in the Responses protocol',
@@ -48,7 +48,7 @@ export const tollgateResponses: Subject = {
   start: (rig, options) => startTollgate(rig, options, { fastLane: true, protocol: RESPONSES }),
 };
 
-/** As many upstreams and connections to them, and nothing to choose: each call asks for a model that one of them has. */
+/** Tollgate with as many upstreams and connections as `tollgate-wide`, but one candidate: each call requests a model that only one upstream has. */
 export const tollgateSpread: Subject = {
   name: 'tollgate-spread',
   summary: 'the same with 50 upstreams of 200 models each, and one candidate for each call',
@@ -58,7 +58,7 @@ export const tollgateSpread: Subject = {
   start: (rig, options) => startTollgate(rig, options, { fastLane: true, upstreams: 50, models: 200, isSpread: true }),
 };
 
-/** Fifty candidates for every call, and ten thousand prices that are not asked for. */
+/** Tollgate with fifty candidates for every call, and ten thousand other prices. */
 export const tollgateWide: Subject = {
   name: 'tollgate-wide',
   summary: 'the same with 50 upstreams of 200 models each',
@@ -68,7 +68,7 @@ export const tollgateWide: Subject = {
   start: (rig, options) => startTollgate(rig, options, { fastLane: true, upstreams: 50, models: 200 }),
 };
 
-/** Half of the calls in either group, all guards on. */
+/** Tollgate in a rollout with half of the calls in each group and all guards. */
 export const tollgateRollout: Subject = {
   name: 'tollgate-rollout',
   summary: 'the same with a rollout under way: half of the calls at its candidate',
@@ -78,7 +78,7 @@ export const tollgateRollout: Subject = {
   start: (rig, options) => startTollgate(rig, options, { fastLane: true, upstreams: 2, rollout: ROLLOUT }),
 };
 
-/** Every call is sent to the candidate too, as long as not too many such calls are under way. */
+/** Tollgate in a rollout that mirrors every call to the candidate, up to a limit of simultaneous mirrored calls. */
 export const tollgateShadow: Subject = {
   name: 'tollgate-shadow',
   summary: 'the same with a rollout that only mirrors: every call is sent twice and answered once',
@@ -93,7 +93,7 @@ export const tollgateShadow: Subject = {
     }),
 };
 
-/** Calls of several keys in turn: what is gained by a single busy key is not what is measured. */
+/** Keys that calls use in turn, because a single busy key would show only its own gains. */
 export const KEYS = { accounts: 4, keysOfEach: 4 };
 
 export const tollgateKeys: Subject = {
@@ -112,7 +112,7 @@ export const tollgateKeysBefore: Subject = {
   start: (rig, options) => startTollgate(rig, options, { fastLane: true, callers: KEYS, checkout: rig.options.before }),
 };
 
-/** A few busy accounts and many that hardly call. */
+/** A few busy accounts and many that rarely call. */
 export const ACCOUNTS = { count: 10_000, s: 1.1, seed: 22 };
 
 export const tollgateAccounts: Subject = {
@@ -162,21 +162,21 @@ const ROLLOUT = {
 
 interface Wanted {
   readonly fastLane: boolean;
-  /** The folder of another checkout, built; this one without. */
+  /** The folder of another built checkout. Default: this one. */
   readonly checkout?: string | undefined;
-  /** All of them are the same one. */
+  /** The number of upstreams, which all are the same server. */
   readonly upstreams?: number;
-  /** Of each upstream. */
+  /** The number of models of each upstream. */
   readonly models?: number;
-  /** Calls ask for as many models as there are upstreams, each of which only one of them has. */
+  /** Whether calls request as many models as there are upstreams, each of which only one has. */
   readonly isSpread?: boolean;
   readonly rollout?: object;
-  /** That calls are made in; chat without. */
+  /** The protocol of the calls. Default: chat. */
   readonly protocol?: Protocol;
-  /** Accounts and keys that call; one key of one account without. */
+  /** The accounts and keys that call. Default: one key of one account. */
   readonly callers?: Callers;
   readonly limits?: StartOptions['limits'];
-  /** Processes that serve calls; without, the gateway's own default. */
+  /** The number of processes that serve calls. Default: the gateway's own. */
   readonly workers?: number;
 }
 
@@ -185,13 +185,13 @@ interface Callers {
   readonly keysOfEach: number;
 }
 
-/** What each account is given. */
+/** The credit of each account. */
 export const CREDIT_USD = '1000000';
 
-/** An account with money, and a key of it. */
+/** An account with money and one of its keys. */
 export type Customer = Readonly<Record<'accountId' | 'keyId' | 'key', string>>;
 
-/** A gateway that answers, with accounts that have money and keys. */
+/** A running gateway, with accounts that have money and keys. */
 export interface RunningTollgate {
   readonly url: string;
   readonly adminUrl: string;
@@ -203,7 +203,7 @@ export interface RunningTollgate {
   readonly program: Program;
   readonly redis: TestRedis;
   readonly storePids: readonly number[];
-  /** Starts it again once its processes have ended, with the same data. */
+  /** Starts it again with the same data, after its processes have exited. */
   restart(): Promise<Program>;
 }
 
@@ -213,7 +213,7 @@ export async function runTollgate(
 ): Promise<RunningTollgate> {
   const { checkout } = wanted;
   const dist = checkout === undefined ? await rig.dist() : join(checkout, 'dist');
-  // What a Postgres still does for many accounts must not be counted for another subject.
+  // Uses a separate Postgres, because its work after many accounts would count for another subject.
   const ownPostgres = () => (wanted.callers === undefined ? rig.postgres() : rig.keep(startPostgres()));
   const [redis, postgres] = await Promise.all([rig.redis(), ownPostgres()]);
   const [port, adminPort, databaseUrl] = await Promise.all([freePort(), freePort(), postgres.createDatabase()]);
@@ -251,7 +251,7 @@ export async function runTollgate(
   return { ...running, restart: start };
 }
 
-/** A version from before workers serves with one process, whatever it is asked for. */
+/** Throws if a version older than workers would serve with one process instead of the requested number. */
 async function requireWorkers({ pid }: Program, { workers = 1 }: Wanted): Promise<void> {
   if (workers === 1) return;
   const areThere = until('all workers are there', () => childPids(pid).length >= workers, 3_000);
@@ -288,7 +288,7 @@ async function startTollgate(
 async function waitUntilReady(program: Program, url: string): Promise<void> {
   const hasEnded = () => program.child.exitCode !== null || program.child.signalCode !== null;
   await until('Tollgate is ready', async () => hasEnded() || (await fetch(`${url}/readyz`)).ok, 120_000);
-  // Says with which last words it ended.
+  // Waits for a message that never arrives, so that the error has the program's last lines.
   if (hasEnded()) await program.message('nothing');
 }
 
@@ -296,15 +296,15 @@ function modelsAsked({ upstreams = 1, isSpread = false }: Wanted): readonly stri
   return isSpread ? Array.from({ length: upstreams }, (_, at) => modelAt(at)) : [MODEL];
 }
 
-/** The first one is what the first call asks every subject for. */
+/** Returns the name of a model. The first one is the model of the first call to every subject. */
 function modelAt(at: number): string {
   return at === 0 ? MODEL : `${MODEL}-at-${at}`;
 }
 
-/** The configuration as it is shipped, with other upstreams in the place of its own. */
+/** Writes the shipped configuration with other upstreams. */
 function writeConfiguration(folder: string, upstreamUrl: string, wanted: Wanted): void {
   const { checkout = PROJECT_FOLDER, upstreams = 1, models = 1, isSpread = false, rollout, protocol } = wanted;
-  // Another checkout may be from before the other protocols.
+  // Another checkout may be older than the other protocols.
   const adapter = protocol === RESPONSES ? 'responses' : ['messages', 'chat'];
   const document = parseDocument(readFileSync(join(checkout, 'gateway.config.yml'), 'utf8'));
   const others = Array.from({ length: models - 1 }, (_, index) => `${MODEL}-no-${index + 1}`);
@@ -320,7 +320,7 @@ function writeConfiguration(folder: string, upstreamUrl: string, wanted: Wanted)
 }
 
 function endpointOf(url: string, at: number, models: readonly string[]): object {
-  // Each has prices of its own, as resellers do. A body of 20 MB is to be refused by nobody.
+  // Each model has its own prices, as at resellers. The context is large enough for a body of 20 MB.
   const entry = () => ({
     context: 100_000_000,
     maxOutput: 8_192,
@@ -334,17 +334,17 @@ function endpointOf(url: string, at: number, models: readonly string[]): object 
   };
 }
 
-/** How many accounts are made at once. */
+/** The number of accounts that are created at once. */
 const AT_ONCE = 8;
 
-/** Accounts with money and keys of them, as an operator makes them. */
+/** Creates accounts with money and keys through the operator's API. */
 async function makeCustomers(
   adminUrl: string,
   token: string,
   { callers = { accounts: 1, keysOfEach: 1 }, limits = {} }: Wanted,
 ): Promise<readonly Customer[]> {
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
-  // On a busy machine the ledger may answer 503, which operators are told to send again.
+  // Retries a 503 of the ledger on a busy machine, as operators are advised.
   const post = (path: string, body: object): Promise<Record<string, unknown>> =>
     until(`POST ${path} is done`, async () => {
       const response = await fetch(adminUrl + path, { method: 'POST', headers, body: JSON.stringify(body) });

@@ -9,7 +9,7 @@ export const undiciRelay: Subject = {
   start: (rig, options) => startNodeRelay(rig, 'undici-relay.mjs', options),
 };
 
-/** Shows what two busy processes in the place of one take of the machine itself. */
+/** Shows the cost to the machine of two busy processes instead of one. */
 export const undiciRelayWorkers: Subject = {
   name: 'undici-relay-workers',
   summary: 'the same in two processes; `workers` only',

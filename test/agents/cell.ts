@@ -6,26 +6,26 @@ import type { Client, Point, Upstream } from './clients/client';
 import { type Feature, NOTES } from './features';
 import { startVendor, type Vendor } from './vendor/vendor';
 
-/** A gateway and its vendor; one program uses them at a time, so that every call belongs to it. */
+/** A gateway and its vendor. One program uses them at a time, so that every call belongs to it. */
 export interface Desk {
   readonly gateway: TestGateway;
   readonly vendor: Vendor;
   close(): Promise<void>;
 }
 
-/** What became of a client and a feature. */
+/** The result of a client for a feature. */
 export interface Cell {
   readonly client: string;
   readonly feature: string;
   readonly state: 'works' | 'fails' | 'lacks';
-  /** What is wrong, or why the client lacks it. */
+  /** The failures, or why the client lacks the feature. */
   readonly reasons: readonly string[];
   readonly calls: number;
-  /** In USD with 8 decimals, as the vendor would charge and as the gateway charged. */
+  /** The costs in USD with 8 decimals: the vendor's charge and the gateway's charge. */
   readonly vendorUsd: string;
   readonly chargedUsd: string;
   readonly seconds: number;
-  /** What the program printed; of failures only. */
+  /** The output of the program, for failures only. */
   readonly output?: string;
 }
 
@@ -41,7 +41,7 @@ export const NOT_TRIED = { calls: 0, vendorUsd: usd(0n), chargedUsd: usd(0n), se
 /** A key of the right form that no account has. */
 const UNKNOWN_KEY = 'sk-svc-0123456789012345678901234567890123456789000000';
 
-/** `speaks`: the protocol of the upstream; absent: all of them. */
+/** Opens a gateway and its vendor. `speaks` is the protocol of the upstream; absent: all of them. */
 export async function openDesk(models: readonly string[], speaks?: Upstream): Promise<Desk> {
   const vendor = await startVendor();
   const gateway = await startGateway({
@@ -63,7 +63,7 @@ export async function openDesk(models: readonly string[], speaks?: Upstream): Pr
   };
 }
 
-/** Runs a client's program for one feature, and compares its account with what the vendor would charge. */
+/** Runs a client's program for one feature, and compares its account with the vendor's charge. */
 export async function tryOut(desk: Desk, client: Client, feature: Feature): Promise<Cell> {
   const named = { client: client.id, feature: feature.name };
   const lacks = client.lacks[feature.name];
@@ -108,14 +108,14 @@ function runClient(client: Client, { name, prompt }: Feature, point: Point): Pro
   });
 }
 
-/** In units of 1e-8 USD. */
+/** An account's money in units of 1e-8 USD. */
 interface Account {
   readonly balance: bigint;
   readonly held: bigint;
   readonly spent: bigint;
 }
 
-/** Returns the account once nothing of it is held and the vendor has ended every answer, or as it is when that takes too long. */
+/** Returns the account once it holds nothing and the vendor has ended every answer, or its current state after a timeout. */
 async function accountAtRest({ gateway, vendor }: Desk, key: string): Promise<Account> {
   const read = async () => {
     const { balanceUsd, heldUsd, key: limits } = await gateway.balance(key);

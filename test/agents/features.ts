@@ -25,24 +25,24 @@ export type FeatureName =
   | 'model list'
   | 'usage';
 
-/** What one client does with one feature. */
+/** The observations of one client with one feature. */
 export interface Seen {
   readonly client: Client;
   readonly outcome: Outcome;
   readonly end: ProgramEnd;
-  /** Calls of the conversation, as the vendor saw them. */
+  /** Calls of the conversation, as the vendor received them. */
   readonly calls: readonly VendorCall[];
 }
 
 export interface Feature {
   readonly name: FeatureName;
-  /** What works means, for the page. */
+  /** The condition for "works", for the document. */
   readonly means: string;
   readonly prompt: string;
-  /** Whose key the client has; a customer with money unless given. */
+  /** The customer whose key the client has. Default: a customer with money. */
   readonly customer?: 'unknown' | 'without money';
   steps(client: Client): readonly Step[];
-  /** What is wrong; nothing when the feature works. */
+  /** Returns the failures; none when the feature works. */
   judge(seen: Seen): readonly (string | undefined)[];
 }
 
@@ -50,7 +50,7 @@ const PAGES = Array.from({ length: 20 }, (_, index) => ({
   name: `page-${index}.txt`,
   text: Array.from({ length: 120 }, (_, word) => `page${index}word${word}`).join(' '),
 }));
-/** Files in the folder that the client works in. */
+/** Files in the client's working folder. */
 export const NOTES = {
   'note.txt': 'tolls are due',
   'other.txt': 'on the first of the month',

@@ -22,7 +22,7 @@ export function pinnedVersions(): Readonly<Record<string, string>> {
   return { ...dependencies, ...devDependencies };
 }
 
-/** Returns the text of docs/clients.md for what a run of all clients and features has shown. */
+/** Returns the text of docs/clients.md for the results of all clients and features. */
 export function clientsPage(cells: readonly Cell[]): string {
   const agents = CLIENTS.filter(({ kind }) => kind === 'agent');
   const sdks = CLIENTS.filter(({ kind }) => kind === 'SDK');
@@ -47,7 +47,7 @@ export function clientsPage(cells: readonly Cell[]): string {
   ].join('\n');
 }
 
-/** Returns what the page says that works: `client feature`. */
+/** Returns the pairs that the document says work, as `client feature`. */
 export function promised(page: string): ReadonlySet<string> {
   const works = cellsOf(page).filter(({ state }) => state === 'works');
   return new Set(works.map(({ client, feature }) => cellName(client, feature)));
@@ -59,7 +59,7 @@ const STATES: ReadonlyMap<string, Cell['state']> = new Map([
   [NONE, 'lacks'],
 ]);
 
-/** Returns the cells that the page shows. */
+/** Returns the cells that the document shows. */
 export function cellsOf(page: string): readonly Cell[] {
   const found: Cell[] = [];
   let features: readonly string[] = [];
@@ -81,7 +81,7 @@ export function cellsOf(page: string): readonly Cell[] {
   return found;
 }
 
-/** Returns why a client does not do something, as the lists below the tables say it. */
+/** Returns why a client lacks a feature, from the lists below the tables. */
 function reasonsTold(page: string, name: string, feature: string): readonly string[] {
   const lines = page.split('\n').filter((line) => line.startsWith(`- ${name}: `));
   return lines.flatMap((line) => line.match(`[:,] ${feature} \\((.*?)\\)(, |$)`)?.slice(1, 2) ?? []);
@@ -118,7 +118,7 @@ These run inside an editor, so they are not tried here. Their documents and publ
 
 const EXAMPLE = { url: 'https://gateway.example', key: 'sk-svc-…' };
 
-/** One row a client, one column a feature. */
+/** Returns a table with one row a client and one column a feature. */
 function matrix(clients: readonly Client[], cells: readonly Cell[]): string {
   const rows = clients.map((client) => [
     nameOf(client),
@@ -150,7 +150,7 @@ function reasons(cells: readonly Cell[]): readonly string[] {
   ];
 }
 
-/** Returns the section of each program: its versions, and what points it at the gateway, once for protocols that share it. */
+/** Returns the section of each program: its versions and its configuration for the gateway, once for protocols that share it. */
 export function setups(): readonly string[] {
   const titles = [...new Set(CLIENTS.map(({ title }) => title))];
   return titles.map((title) => {

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Pins the newest version of every package of test/agents/package.json, and makes the lock file anew. */
+/** Pins the newest version of every package of test/agents/package.json, and rewrites the lock file. */
 export function renewPins(): void {
   const path = join(__dirname, 'package.json');
   const pinned = JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>;

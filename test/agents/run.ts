@@ -1,6 +1,6 @@
 /**
- * `npm run agents`: the programs that people use, unmodified, against a gateway with a scripted vendor. It prints what works and compares
- * the bill of every run with what the vendor would charge. Exit status 1 when something fails that docs/clients.md promises.
+ * `npm run agents`: runs the programs that people use, unmodified, with a gateway and a scripted vendor. It prints what works and compares the bill
+ * of every run with the vendor's charge. Exit status 1 when something fails that docs/clients.md promises.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -42,7 +42,7 @@ const command = new Command('npm run agents --')
   .option('--renew', 'pin the newest versions in test/agents/package.json, and end', false)
   .addHelpText('after', `\nClients:\n${CLIENTS.map(({ id }) => `  ${id}`).join('\n')}`);
 
-/** Set in the process that has no network but loopback. */
+/** The variable that marks the process without a network except loopback. */
 const INSIDE = 'AGENTS_WITHOUT_NETWORK';
 
 async function main(): Promise<void> {
@@ -77,7 +77,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** Returns what the page says of cells that were not tried now. */
+/** Returns the document's cells that were not tested in this run. */
 function cellsLeft(page: string, tried: readonly Cell[]): readonly Cell[] {
   const names = new Set(tried.map(({ client, feature }) => cellName(client, feature)));
   return cellsOf(page).filter(({ client, feature }) => !names.has(cellName(client, feature)));
@@ -98,8 +98,8 @@ function parts(names: string | undefined): readonly string[] {
 }
 
 /**
- * Runs this program again where loopback is all of the network, and returns its exit code. Where a process may not leave the network, the
- * programs are kept from it by a proxy that refuses alone.
+ * Runs this program again without a network except loopback, and returns its exit code. If a process cannot drop its network, only a refusing proxy
+ * keeps the programs from it.
  */
 async function runWithoutNetwork(): Promise<number> {
   const again = [...process.execArgv, ...process.argv.slice(1)];
@@ -124,7 +124,7 @@ function canLeaveNetwork(): boolean {
   }
 }
 
-/** Each desk takes the next cell when it is free. */
+/** Runs all cells. Each gateway takes the next cell when it is free. */
 async function tryAll(
   clients: readonly Client[],
   features: readonly Feature[],

@@ -1,6 +1,6 @@
 /**
- * `npm run attack`: all attacks at once on a running gateway for 15 minutes, while honest customers call. They must be served, the
- * process must live and not grow, and the money must be right to the unit. STORES chooses the stores. Exit status 1 when it is not so.
+ * `npm run attack`: runs all attacks at once on a gateway for 15 minutes, while honest customers call. The gateway must serve them, survive, not
+ * grow, and charge exactly. STORES chooses the stores. Exit status 1 when it does not.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { Command } from 'commander';
@@ -16,7 +16,7 @@ import { openScene, type Scene } from './scene';
 
 const LOOK_EVERY_MS = 500;
 const MOST_LAG_MS = 100;
-/** What the process may hold more in its last third than in its second. */
+/** How many more descriptors the process may have in its last third than in its second. */
 const MORE_DESCRIPTORS = 100;
 const MORE_MIB = 100;
 
@@ -24,12 +24,12 @@ interface Options {
   readonly minutes: number;
   readonly seed: number;
   readonly rows: number;
-  /** Part of the names of the attacks that run; all without it. */
+  /** Part of the names of the attacks to run. Default: all. */
   readonly only?: string;
   readonly json: boolean;
 }
 
-/** What one part of the run was like. */
+/** The measurements of one part of the run. */
 interface Row {
   readonly minute: number;
   readonly calls: number;
@@ -38,7 +38,7 @@ interface Row {
   readonly p99Ms: number;
   readonly rssMiB: number;
   readonly descriptors: number;
-  /** How many looks found the event loop standing still for too long, of how many. */
+  /** How many measurements found the event loop blocked for too long, and the number of measurements. */
   readonly lags: number;
   readonly looks: number;
   readonly worstLagMs: number;
@@ -95,7 +95,7 @@ function errorsIn(output: string): string {
     .join('');
 }
 
-/** Does it again and again until it is stopped; a throw is something the gateway must not do. */
+/** Repeats the attack until it is stopped. An attack throws if the gateway misbehaves. */
 function keepAttacking(scene: Scene, attack: Attack, random: Random) {
   const findings = new Set<string>();
   let [times, isStopped] = [0, false];
@@ -116,7 +116,7 @@ function keepAttacking(scene: Scene, attack: Attack, random: Random) {
   };
 }
 
-/** Looks at the process for so long. */
+/** Measures the process for this long. */
 async function watch({ gateway }: Scene, take: () => HonestCall[], forMs: number, afterMinute: number): Promise<Row> {
   const endMs = performance.now() + forMs;
   const lags: number[] = [];
@@ -151,7 +151,7 @@ function quantile(sorted: readonly number[], part: number): number {
   return Math.round(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0);
 }
 
-/** What is wrong with the process itself. The first third warms it up. */
+/** Lists the problems of the process. The first third is for warming up. */
 function judge(rows: readonly Row[]): string[] {
   const third = Math.ceil(rows.length / 3);
   const [middle, end] = [rows.slice(third, 2 * third), rows.slice(2 * third)];
@@ -166,7 +166,7 @@ function judge(rows: readonly Row[]): string[] {
   return findings;
 }
 
-/** Compares what honest customers were told with their records, and looks at the ledger as a whole. */
+/** Compares the costs that honest customers were told with their records, and verifies the whole ledger. */
 async function judgeMoney(scene: Scene, told: ReadonlyMap<string, string>): Promise<string[]> {
   const { gateway } = scene;
   if (!isRunning(gateway.process)) return [`the process has ended: ${gateway.output().slice(-2_000)}`];

@@ -11,7 +11,7 @@ import { MODEL } from '../support/gateway';
 import type { Random } from '../support/random';
 import { type Scene, WILD_MODEL } from './scene';
 
-/** One way to take the house down. It is done again and again; each time takes some seconds at most. */
+/** One way to overload the gateway. It is repeated, and each round takes some seconds at most. */
 export interface Attack<On = Scene> {
   readonly name: string;
   run(scene: On, random: Random): Promise<void>;
@@ -108,7 +108,7 @@ export const ATTACKS: readonly Attack[] = [
   ...[heads, bodies, events, answers, frames].map(mutated),
 ];
 
-/** The fuzzer's input, many at once. */
+/** Makes an attack from the fuzzer's input, with many cases at once. */
 function mutated(target: Target): Attack {
   return {
     name: `mutated: ${target.summary}`,
@@ -118,7 +118,7 @@ function mutated(target: Target): Attack {
   };
 }
 
-/** What takes long to parse, to check or to tell; each at most 8 MB. */
+/** Bodies of at most 8 MB that are slow to parse, validate or report. */
 const BOMBS: readonly (() => string)[] = [
   () => `{${Array.from({ length: 550_000 }, (_, index) => `"k${index}":0`).join(',')}}`,
   () => '['.repeat(8_000_000),
@@ -133,7 +133,7 @@ async function postBomb(scene: Front, bomb: () => string): Promise<void> {
   for (const path of paths) await post(scene, path, scene.rich, body);
 }
 
-/** Opens that many connections, sends the same on each and leaves them open for a while. */
+/** Opens this many connections, sends the same on each and keeps them open for a while. */
 async function holdOpen(scene: Front, count: number, sent: string, forMs: number): Promise<void> {
   const sockets = await Promise.all(Array.from({ length: count }, () => scene.connect()));
   for (const socket of sockets) socket.write(sent);
@@ -146,7 +146,7 @@ function postHead(path: string, key: string, bytes: number): string {
   return `${[...lines, `content-length: ${bytes}`, 'connection: close'].join('\r\n')}\r\n\r\n`;
 }
 
-/** The answer to a body, which may come while the body is still being sent. */
+/** Returns the answer to a body, which may arrive while the body is still being sent. */
 async function post(scene: Front, path: string, key: string, body: string | Buffer): Promise<string> {
   const socket = await scene.connect();
   socket.write(postHead(path, key, Buffer.byteLength(body)));

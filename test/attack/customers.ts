@@ -11,10 +11,10 @@ export interface HonestCall {
 const CUSTOMERS = 4;
 const EVERY_MS = 100;
 
-/** Customers that call every 100 ms, every other call streamed, until they are stopped. */
+/** Runs customers that call every 100 ms, every other call streamed, until they are stopped. */
 export async function startHonestCustomers(gateway: TestGateway) {
   const calls: HonestCall[] = [];
-  /** Request id to the cost that was told, in USD. */
+  /** The cost that each answer stated in USD, by request id. */
   const told = new Map<string, string>();
   const failures: string[] = [];
   let isStopped = false;
@@ -44,7 +44,7 @@ export async function startHonestCustomers(gateway: TestGateway) {
   return {
     told,
     failures,
-    /** The calls since it was last asked. */
+    /** Returns the calls since the previous request. */
     take: () => calls.splice(0),
     stop: async () => {
       isStopped = true;

@@ -7,18 +7,18 @@ import type { Random } from '../support/random';
 import { messagesAsAsked, startUpstream } from '../support/upstream';
 import { startWildUpstream } from './wild-upstream';
 
-/** A gateway with honest customers and hostile ones. The rig's own upstream and sandbox are the hostile ones'. */
+/** A gateway with honest and hostile customers. The rig's own upstream and sandbox belong to the hostile ones. */
 export interface Scene extends Rig {
-  /** Have money, little or none of it. */
+  /** The keys of customers with money, with little and without. */
   readonly rich: string;
   readonly penniless: string;
-  /** A connection from an address that is not that of the honest customers. */
+  /** Opens a connection from another address than that of the honest customers. */
   connect(): Promise<Socket>;
 }
 
-/** Served by a sound upstream; asked for by honest customers. */
+/** The model of a healthy upstream, which honest customers call. */
 export const HONEST_MODEL = 'honest-large';
-/** Served by an upstream that answers each call with another harm. */
+/** The model of an upstream that answers each call with another fault. */
 export const WILD_MODEL = 'wild-large';
 
 const HOSTILE_ADDRESS = '127.0.0.2';
@@ -26,7 +26,7 @@ const HOSTILE_ADDRESS = '127.0.0.2';
 export async function openScene(random: Random): Promise<Scene> {
   const [honest, wild] = [await startUpstream(), await startWildUpstream(random)];
   honest.always(messagesAsAsked());
-  // It remembers what it was asked: for a quarter of an hour of calls, nothing of it.
+  // Empties the upstream's record of calls, which would grow for a quarter of an hour.
   const forgetting = setInterval(() => (honest.calls as unknown[]).splice(0), 10_000);
   const timeouts = { connect: '1s', headers: '2s', idle: '2s' };
   const upstreams: Record<string, TestEndpoint> = {
@@ -50,7 +50,7 @@ export async function openScene(random: Random): Promise<Scene> {
   };
 }
 
-/** Connections to a gateway from an address that honest customers do not have. */
+/** Opens connections to a gateway from an address that honest customers do not have. */
 export function hostileConnections(url: string) {
   const sockets = new Set<Socket>();
   return {

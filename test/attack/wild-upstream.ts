@@ -11,7 +11,7 @@ const FLOOD_TEXTS = Array.from({ length: 400 }, () => 'words '.repeat(2_000));
 
 type Behaviour = (socket: Socket, random: Random, isChat: boolean) => void;
 
-/** Each is what some upstream does when it is broken or means harm. */
+/** Behaviours of upstreams that are broken or malicious. */
 const BEHAVIOURS: readonly Behaviour[] = [
   (socket, random) => socket.end(`HTTP/1.1 ${String(random.below(1_000)).padStart(3, '0')} Said\r\n\r\n{}`),
   (socket, random) => socket.end(latin1(`HTTP/1.1 200 O${String.fromCharCode(random.below(256))}K\r\n\r\n{}`)),
@@ -42,7 +42,7 @@ const BEHAVIOURS: readonly Behaviour[] = [
   () => undefined,
 ];
 
-/** An upstream that answers each connection with another harm. */
+/** Starts an upstream that answers each connection with another fault. */
 export async function startWildUpstream(random: Random): Promise<{ readonly url: string; stop(): void }> {
   const open = new Set<Socket>();
   const server = createServer((socket) => {
@@ -61,7 +61,7 @@ export async function startWildUpstream(random: Random): Promise<{ readonly url:
   };
 }
 
-/** Writes as fast as the other side reads, until it closes or has had enough. */
+/** Writes as fast as the other side reads, until it closes or a limit is reached. */
 function writeForEver(socket: Socket, bytes: string): void {
   let left = LONGEST_FLOOD_BYTES;
   const go = () => {

@@ -1,34 +1,36 @@
 import type { Knex } from 'knex';
 import type { Acknowledged } from './load';
 
-/** What became of what customers were told. */
+/** The result of comparing what customers were told with the database. */
 export interface Accounts {
   readonly entries: number;
   readonly records: number;
-  /** Reports among them, each for many calls, and how many calls those are. */
+  /** The number of reports among the entries, and the number of calls in them. */
   readonly reports: number;
   readonly reportedCalls: number;
   readonly charges: number;
-  /** Acknowledged and not charged: there is no record, or another cost, though its lease had not ended. */
+  /** Acknowledged calls without a record or with another cost, although their lease had not ended. */
   readonly lost: readonly string[];
-  /** Acknowledged, and given back because its lease had ended before the settlement came: the platform's loss. */
+  /** Acknowledged calls whose hold was returned because the lease ended before the settlement: the platform's loss. */
   readonly afterLease: number;
-  /** Acknowledged and charged in part: when it was told again the balance was spent. The rest is recorded as shortfall. */
+  /**
+   * Acknowledged calls that were charged in part, because the balance was used up when the settle was repeated. The rest is recorded as shortfall.
+   */
   readonly inPart: number;
   readonly twice: number;
   readonly gaps: number;
-  /** Entries that leave a balance below zero, and keys that have spent more than their limit. */
+  /** Entries with a balance below zero, and keys that have spent more than their limit. */
   readonly exceeded: number;
-  /** Sums that differ, in words. */
+  /** Descriptions of sums that differ. */
   readonly differences: readonly string[];
 }
 
-/** Compares what customers were told with what is in the database now, to the unit. */
+/** Compares what customers were told with the database, to the unit. */
 export async function accountFor(database: Knex, { calls, credits }: Acknowledged): Promise<Accounts> {
   const lost: string[] = [];
   let [afterLease, inPart] = [0, 0];
   const records = await rowsOf<{ requestId: string; entry: string; cost: string; billing: string }>(database, RECORDS);
-  /** What each entry could not charge: of a report, of all its calls together. */
+  /** What each entry could not charge; for a report, the sum over its calls. */
   const shortfalls = new Map(
     (await rowsOf<{ rid: string; shortfall: string }>(database, SHORTFALLS)).map(({ rid, shortfall }) => [
       rid,
@@ -42,7 +44,7 @@ export async function accountFor(database: Knex, { calls, credits }: Acknowledge
     const missingE8 = costE8 - BigInt(record?.cost ?? 0);
     const shortE8 = shortfalls.get(record?.entry ?? '') ?? 0n;
     if (record?.billing === 'expired') afterLease += 1;
-    // Told again after its hold was lost, it takes what is available and no more.
+    // A repeated settle after the loss of its hold charges the available money and no more.
     else if (record !== undefined && missingE8 > 0n && missingE8 <= shortE8) {
       shortfalls.set(record.entry, shortE8 - missingE8);
       inPart += 1;
@@ -112,7 +114,7 @@ const SUMS = `
     coalesce(sum(amount_e8), 0)::text AS total
   FROM ledger_entries`;
 
-/** The entry of a call is that of its report, or its own. */
+/** Selects the records with the entry of their call, or that of its report. */
 const RECORDS = `
   SELECT request_id AS "requestId", coalesce(report_id, rid)::text AS entry, cost_e8::text AS cost, billing FROM usage_records`;
 

@@ -9,7 +9,7 @@ import type { Node } from './nodes';
 export const VERIFIED_WITHIN_MS = 180_000;
 const ARRIVES_WITHIN_MS = 90_000;
 
-/** Waits after the last call until what is on its way has arrived, then compares and verifies. */
+/** Waits after the last call until everything has arrived, then compares and verifies. */
 export async function accountAtRest(
   database: Knex,
   acknowledged: Acknowledged,
@@ -24,7 +24,7 @@ export async function accountAtRest(
   return { accounts: await accountFor(database, acknowledged), violations };
 }
 
-/** All pages of the verification that operators have; undefined while the ledger cannot be asked. */
+/** Returns all pages of the operator's verification; undefined while the ledger is unavailable. */
 export async function verifyAll(nodes: readonly Node[]): Promise<readonly object[] | undefined> {
   const gateway: TestGateway | undefined = nodes.find((node) => node.current())?.current();
   const items: object[] = [];

@@ -1,6 +1,7 @@
 /**
- * `npm run chaos`: the real server on three nodes of two workers, a real Redis and Postgres, customers that call, some of them so much
- * that nodes take their money in advance, and faults one after the other. At the end everything customers were told must be so, to the unit. Exit status 1 when it is not.
+ * `npm run chaos`: runs three nodes of the real server with two workers each, a real Redis and Postgres, and customers, some of which call so much
+ * that nodes hold allowances for them. It injects one fault after the other. At the end, everything that customers were told must be true, to the
+ * unit. Exit status 1 when it is not.
  */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { openDatabase } from '../../core/storage/database';
@@ -27,17 +28,17 @@ interface Options {
   readonly without: readonly string[];
 }
 
-/** From the end of one fault to the next: long enough for so many calls to be served in between, but for faults that follow closely. */
+/** The pause between two faults, long enough for a number of calls, except before faults that follow closely. */
 const QUIET_MS = 1_500;
 const QUIET_CALLS = 1_000;
 const MOST_QUIET_MS = 20_000;
-/** One fault in so many follows closely on the one before. */
+/** One fault in this many follows closely on the previous one. */
 const CLOSELY = 4;
-/** After so many faults there is none for a while: with calls going on, nothing may be wrong with the ledger. */
+/** The number of faults until a pause, in which the ledger must verify without problems while calls continue. */
 const FAULTS_UNTIL_VERIFIED = 8;
 const COLD_CUSTOMERS = 12;
 const HOT_CUSTOMERS = 4;
-/** Of the calls that were answered, while the money of customers that call much is taken in advance. */
+/** The lowest share of answered calls that allowances must have admitted. */
 const LEAST_FROM_ALLOWANCES = 0.5;
 
 function positive(text: string): number {
@@ -96,7 +97,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** Whoever stops the run leaves nothing running. */
+/** Ends everything when a signal stops the run. */
 function endOnSignal(end: () => Promise<unknown>): void {
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.once(signal, () => void end().then(() => process.exit(1)));
@@ -123,10 +124,10 @@ async function newCustomers(nodes: readonly Node[], { minutes }: Options): Promi
   const gateway = nodes[0]?.current();
   if (gateway === undefined) throw new Error('the first node is not there');
   const customers: Customer[] = [];
-  // One in four has little: calls are refused, and come back after a top-up.
+  // One customer in four has little money: its calls are refused, and accepted after a top-up.
   for (let each = 0; each < COLD_CUSTOMERS; each += 1)
     customers.push({ ...(await gateway.newCustomer(each % 4 === 0 ? '0.05' : '50')), isHot: false });
-  // One has little, so that its money is called back and runs out; the key of another reaches its limit half-way.
+  // One customer has little money, so that its allowance is recalled and used up. The key of another reaches its limit halfway.
   const limit = { balanceLimit: (2 * minutes).toFixed(2) };
   for (let each = 0; each < HOT_CUSTOMERS; each += 1)
     customers.push({
@@ -136,7 +137,7 @@ async function newCustomers(nodes: readonly Node[], { minutes }: Options): Promi
   return customers;
 }
 
-/** One fault after the other; answers how often each was done, and how often the ledger was verified between them. */
+/** Injects one fault after the other. Returns how often each ran, and how often the ledger was verified between them. */
 async function harm(world: World, { minutes, without }: Options, served: () => number) {
   const counts = new Map<string, number>();
   const canSetClock = world.redis.setClock !== undefined;
@@ -162,7 +163,7 @@ async function harm(world: World, { minutes, without }: Options, served: () => n
   return { counts, verified };
 }
 
-/** @throws with what is wrong */
+/** @throws with the problems that the verification found */
 async function verifySound(nodes: readonly Node[]): Promise<boolean> {
   const violations = await verifyAll(nodes);
   if (violations !== undefined && violations.length > 0) throw new Error(JSON.stringify(violations));

@@ -1,7 +1,7 @@
 /*
- * Moves the clock of a program it is preloaded into: the file that CLOCK_OFFSET_FILE names holds, as eight bytes in this
- * machine's order, by how many seconds. Asks the kernel itself, so that an allocator may ask for the time before anything
- * else is there (libfaketime and jemalloc do not go together for that reason).
+ * Moves the clock of a program into which it is preloaded. The file that CLOCK_OFFSET_FILE names holds the offset in seconds, as eight bytes in this
+ * machine's order. It calls the kernel directly, so that an allocator may read the time before any other library is loaded (which is why libfaketime
+ * and jemalloc do not work together).
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -11,7 +11,7 @@ export interface World {
   readonly random: Random;
 }
 
-/** What goes wrong, in the words of the table. Each leaves everything running again. */
+/** The faults by name, as in the table. Each one leaves everything running again. */
 export const FAULTS: Readonly<Record<string, (world: World) => Promise<void>>> = {
   'node: kill -9': async ({ nodes, random }) => {
     const node = random.pick(nodes);

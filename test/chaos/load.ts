@@ -7,20 +7,20 @@ import { pause } from './faults';
 import type { Node } from './nodes';
 import { QUICK } from './upstream';
 
-/** What the customers were told, which from then on has to be true. */
+/** What the customers were told, which must be true from then on. */
 export interface Acknowledged {
-  /** Request id to the cost that the answer named, in E8. */
+  /** The cost that the answer stated, in E8, by request id. */
   readonly calls: Map<string, bigint>;
-  /** Idempotency key to amount. */
+  /** The amount of each credit, by idempotency key. */
   readonly credits: Map<string, bigint>;
-  /** Answers by status and code of the error. */
+  /** The number of answers, by status and error code. */
   readonly answers: Map<string, number>;
 }
 
 export interface Customer {
   readonly accountId: string;
   readonly key: string;
-  /** One that calls so much that nodes take money of it in advance. */
+  /** Whether the customer calls so much that nodes hold allowances for it. */
   readonly isHot: boolean;
 }
 
@@ -28,28 +28,28 @@ export interface LoadOptions {
   readonly nodes: readonly Node[];
   readonly customers: readonly Customer[];
   readonly random: Random;
-  /** How many call at once. */
+  /** The number of simultaneous clients. */
   readonly clients: number;
-  /** How long a client of a customer that calls much waits between two calls; not at all without it. */
+  /** The pause between two calls of a busy customer's client. Default: none. */
   readonly hotPauseMs?: number;
 }
 
-/** A busy machine is waited for. */
+/** Long timeouts for a busy machine. */
 const TIMES = { headersTimeout: 30_000, bodyTimeout: 30_000 };
-/** Of all that call at once, those that call for customers that are used much. */
+/** The share of the clients that call for busy customers. */
 const HOT_SHARE = 0.75;
 const CALLERS_OF_A_GROUP = 9;
 const CALLS_OF_A_STAY = 1_000;
 const COLD_PAUSE_MS = 60;
-/** As Retry-After says of 503. */
+/** The pause after a 503, as its Retry-After says. */
 const UNAVAILABLE_PAUSE_MS = 1_000;
 
-/** Customers that call, and top up now and then, until they are stopped. */
+/** Runs customers that call, and top up now and then, until they are stopped. */
 export function startLoad({ nodes, customers, random, clients, hotPauseMs = 0 }: LoadOptions) {
   const acknowledged: Acknowledged = { calls: new Map(), credits: new Map(), answers: new Map() };
   let stopped = false;
 
-  /** Returns the status of the answer to a call. */
+  /** Makes a call and returns the status of the answer. */
   const once = async (gateway: TestGateway, { accountId, key, isHot }: Customer, dispatcher?: Dispatcher) => {
     if (random.below(100) === 0) await topUp(gateway, accountId);
     const stream = random.below(3) === 0;
@@ -68,7 +68,7 @@ export function startLoad({ nodes, customers, random, clients, hotPauseMs = 0 }:
     return response.statusCode;
   };
 
-  /** Repeated with the same idempotency key until somebody says that it is done, as the documents tell. */
+  /** Adds a credit, repeated with the same idempotency key until it is confirmed, as the documents advise. */
   const topUp = async (gateway: TestGateway, accountId: string) => {
     const idempotencyKey = randomUUID();
     const amountUsd = `0.0${1 + random.below(9)}`;
@@ -85,7 +85,7 @@ export function startLoad({ nodes, customers, random, clients, hotPauseMs = 0 }:
   };
 
   const count = (answer: string) => acknowledged.answers.set(answer, (acknowledged.answers.get(answer) ?? 0) + 1);
-  /** Returns whether a call was served. */
+  /** Makes a call and returns whether it was served. */
   const attempt = async (node: Node, customer: Customer, dispatcher?: Dispatcher): Promise<boolean> => {
     const gateway = node.current();
     if (gateway === undefined) return false;
@@ -102,7 +102,7 @@ export function startLoad({ nodes, customers, random, clients, hotPauseMs = 0 }:
       await pause(random.below(COLD_PAUSE_MS));
     }
   };
-  /** Callers who stay together at one node for one customer, so that it is used much there, until one of them is not served. */
+  /** Runs clients that stay at one node for one customer, so that it is busy there, until a call fails. */
   const hot = async () => {
     while (!stopped) {
       const [node, customer] = [random.pick(nodes), random.pick(hotOnes)];
@@ -135,7 +135,7 @@ export function startLoad({ nodes, customers, random, clients, hotPauseMs = 0 }:
   };
 }
 
-/** What the event with the final usage says, when the stream came to its end. */
+/** Returns the cost in the event with the final usage, if the stream is complete. */
 function costInStream(text: string): string | undefined {
   if (!text.includes('event: message_stop')) return undefined;
   return /"cost":\s*"?([\d.]+)/.exec(text)?.[1];

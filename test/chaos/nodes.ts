@@ -8,30 +8,30 @@ import { endInstances } from '../support/instances';
 import type { Random } from '../support/random';
 import { until } from '../support/until';
 
-/** The real server with its workers, with a data folder that outlives it. */
+/** The real server with its workers, and a data folder that outlives it. */
 export interface Node {
-  /** undefined while it is not there. */
+  /** Returns the running gateway; undefined while there is none. */
   current(): TestGateway | undefined;
-  /** Starts it; tries again while a store it needs is away. */
+  /** Starts the gateway, with retries while one of its stores is unavailable. */
   start(): Promise<void>;
-  /** SIGKILL to all of its processes. */
+  /** Sends SIGKILL to all processes of the gateway. */
   kill(): Promise<void>;
-  /** SIGKILL to the primary alone; resolves when the workers have ended by themselves. */
+  /** Sends SIGKILL to the primary only. Resolves when the workers have exited by themselves. */
   killPrimary(): Promise<void>;
-  /** SIGKILL to one worker; the primary starts another. */
+  /** Sends SIGKILL to one worker, which the primary replaces. */
   killWorker(random: Random): void;
-  /** SIGSTOP to all of its processes, and after that time SIGCONT. */
+  /** Sends SIGSTOP to all processes of the gateway, and SIGCONT after that time. */
   stall(milliseconds: number): Promise<void>;
   stallWorker(random: Random, milliseconds: number): Promise<void>;
   remove(): Promise<void>;
 }
 
-/** Workers end what they are at before they end. */
+/** The time that workers need to finish their work before they exit. */
 const WORKERS_END_MS = 180_000;
 
 export async function makeNode(options: GatewayOptions, note: (line: string) => void, workers = 1): Promise<Node> {
   const dataFolder = await mkdtemp(join(tmpdir(), 'tollgate-chaos-node-'));
-  // Whichever worker has the admin listener, it is at this port.
+  // Fixes the port of the admin listener, whichever worker has it.
   const env = { WORKERS: String(workers), ADMIN_PORT: String(await freePort()) };
   let gateway: TestGateway | undefined;
   const stallAll = async (pids: readonly number[], milliseconds: number) => {
@@ -40,7 +40,7 @@ export async function makeNode(options: GatewayOptions, note: (line: string) => 
     send(pids, 'SIGCONT');
   };
   const processes = () => (gateway === undefined ? [] : [gateway.pid, ...workersOf(gateway.pid)]);
-  /** A node with one worker has no primary beside it. */
+  /** Picks a worker to kill. A node with one worker has no separate primary. */
   const oneWorker = (random: Random) => {
     const [first, ...others] = processes();
     return others.length > 0 ? [random.pick(others)] : first === undefined ? [] : [first];
@@ -68,7 +68,7 @@ export async function makeNode(options: GatewayOptions, note: (line: string) => 
       const killed = gateway;
       if (killed === undefined) return;
       gateway = undefined;
-      // Stopped first, so that it starts no other worker.
+      // Stops the primary first, so that it does not replace the worker.
       send([killed.pid], 'SIGSTOP');
       send(workersOf(killed.pid), 'SIGKILL');
       await killed.kill();
@@ -103,12 +103,12 @@ function workersOf(pid: number): readonly number[] {
   return children.split(' ').filter(isWorker).map(Number);
 }
 
-/** Other children start the commands of sandboxes. */
+/** Returns whether a process is a worker. Other children start the commands of sandboxes. */
 function isWorker(pid: string): boolean {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('server.js');
   } catch {
-    // It has ended.
+    // The process has exited.
     return false;
   }
 }
@@ -118,7 +118,7 @@ function send(pids: readonly number[], signal: NodeJS.Signals): void {
     try {
       process.kill(pid, signal);
     } catch {
-      // It has ended.
+      // The process has exited.
     }
   }
 }

@@ -10,16 +10,16 @@ import { until } from '../support/until';
 
 const run = promisify(execFile);
 
-/** A store that is killed, stopped and started again on the same port and folder. */
+/** A store that the test kills, suspends and starts again on the same port and folder. */
 export interface Server {
   readonly url: string;
-  /** Starts it, and waits until it takes connections. */
+  /** Starts the store, and waits until it accepts connections. */
   start(): Promise<void>;
-  /** SIGKILL to all of its processes; nothing is written on the way out. */
+  /** Sends SIGKILL to all processes of the store, so that it writes nothing at its end. */
   kill(): Promise<void>;
-  /** SIGSTOP, and after that time SIGCONT. */
+  /** Sends SIGSTOP, and SIGCONT after that time. */
   stall(milliseconds: number): Promise<void>;
-  /** Ends it for good and removes its folder. */
+  /** Stops the store for good and removes its folder. */
   remove(): Promise<void>;
 }
 
@@ -55,7 +55,7 @@ function supervise(url: string, command: Command): Server {
   };
   const launch = async () => {
     const { program, args, folder, ready, owner, env } = command;
-    // A group of its own: Postgres is many processes, and a crash takes them all.
+    // Uses a process group, because Postgres has many processes, and a crash ends them all.
     const child = spawn(program, args, {
       cwd: folder,
       detached: true,
@@ -89,7 +89,7 @@ function supervise(url: string, command: Command): Server {
         try {
           return await launch();
         } catch (error) {
-          // The other processes of a killed Postgres have groups of their own, and hold its memory for a moment longer.
+          // The other processes of a killed Postgres have their own groups, and keep its shared memory slightly longer.
           const isHeld = String((error as Error).cause).includes('pre-existing shared memory');
           if (!isHeld || attempt === 10) throw error;
         }
@@ -109,11 +109,11 @@ function supervise(url: string, command: Command): Server {
 }
 
 export interface ClockedServer extends Server {
-  /** Sets its clock that far from the true one; undefined where its clock cannot be moved. */
+  /** Sets the clock's distance from the true time; undefined if the clock cannot be moved. */
   readonly setClock: ((seconds: number) => Promise<void>) | undefined;
 }
 
-/** A Redis that keeps an append-only file, and whose clock can be set where there is a C compiler. */
+/** Makes a Redis with an append-only file, and with a movable clock if there is a C compiler. */
 export async function redisServer(appendfsync: 'everysec' | 'always'): Promise<ClockedServer> {
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-chaos-redis-'));
   const port = await freePort();
@@ -132,7 +132,7 @@ export async function redisServer(appendfsync: 'everysec' | 'always'): Promise<C
   return { ...server, setClock: clock?.set };
 }
 
-/** A library that is preloaded and adds to the time what a file says; undefined without a compiler. */
+/** Builds the library that adds an offset in a file to the time; undefined without a compiler. */
 export async function makeClock(folder: string) {
   const [library, file] = [join(folder, 'clock.so'), join(folder, 'clock-offset')];
   try {
@@ -145,13 +145,13 @@ export async function makeClock(folder: string) {
   const set = async (seconds: number) => {
     if (endianness() === 'LE') offset.writeBigInt64LE(BigInt(seconds));
     else offset.writeBigInt64BE(BigInt(seconds));
-    // Into the file that is mapped, not a new one.
+    // Writes into the existing file, because the library has mapped it.
     await writeFile(file, offset, { flag: 'r+' });
   };
   return { env: { LD_PRELOAD: library, CLOCK_OFFSET_FILE: file }, set };
 }
 
-/** A Postgres that survives being killed: its files are written through, though not to the disk itself. */
+/** Makes a Postgres that survives SIGKILL: it writes its files through to the system, though not to the disk. */
 export async function postgresServer(): Promise<Server> {
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-chaos-postgres-'));
   const owner: { uid?: number; gid?: number } = (await unprivilegedUser()) ?? {};

@@ -9,10 +9,10 @@ export interface Upstream {
 
 const STREAM_HEAD = { 'content-type': 'text/event-stream' };
 
-/** Answers at once; the other model takes its time, and now and then long. */
+/** The model that answers at once. The other model is slow, and sometimes very slow. */
 export const QUICK = 'acme-quick';
 
-/** An upstream of the Messages protocol: answers, and streams, with usage of a random size. */
+/** Starts an upstream of the Messages protocol that answers and streams with usage of a random size. */
 export async function startUpstream(random: Random): Promise<Upstream> {
   const server = createServer((request, response) => {
     const pieces: Buffer[] = [];

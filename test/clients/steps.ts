@@ -1,7 +1,7 @@
 import type { Step } from '../support/client-makers';
 import { NODE_INSIDE, SMALL_ID } from '../support/sandboxes';
 
-/** Calls in their order: what an operation is called with where the example of the document is not enough. */
+/** Calls in order, with arguments for operations whose example in the document is not sufficient. */
 export type Steps = readonly (readonly [operationId: string, step: Step])[];
 
 const PORT = '8123';
@@ -24,7 +24,7 @@ export const STREAMED_CALLS: Steps = [
   ['postV1Responses', { body: { model: 'demo-model', input: 'Hello', stream: true }, asText: true }],
 ];
 
-/** A response that the vendor keeps, below each base address. */
+/** Calls of a response that the vendor stores, at each base address. */
 export const STORED_RESPONSES: Steps = ['', 'Default', 'Quality', 'Speed', 'Cost'].flatMap((prefix): Steps => {
   const kept = { path: { id: '$responseId' } };
   return [
@@ -41,7 +41,7 @@ export const USAGE: Steps = [
   ['getV1UsageCsv', { query: { model: 'demo-model' }, asText: true }],
 ];
 
-/** The life of a sandbox, and everything inside. */
+/** Calls through the life of a sandbox, with everything inside it. */
 export const SANDBOX_LIFE: Steps = [
   ['postV1Quotes', { body: { offeringId: SMALL_ID } }],
   [
@@ -89,7 +89,7 @@ export const SANDBOX_LIFE: Steps = [
   ['deleteV1SandboxesById', { path: SANDBOX }],
 ];
 
-/** What is refused, and with which code. */
+/** Calls that are refused, with their error codes. */
 export const REFUSED: Steps = [
   ['getV1UsageByRequestId', { path: { requestId: 'no-such-request' } }],
   ['postV1Messages', { body: { ...HELLO, model: 'no-such-model', max_tokens: 100 } }],
@@ -131,20 +131,20 @@ export const OPERATORS_WORK: Steps = [
   ['getMetrics', { asText: true }],
 ];
 
-/** Operations of the admin listener that need what this gateway has not: they are compiled and not called. */
+/** Operations of the admin listener that need something that this gateway lacks. They are compiled and not called. */
 export const UNCALLED: readonly string[] = [
-  // A person who signed in by an identity provider.
+  // Needs a user that signed in with an identity provider.
   'deleteAdminV1UsersByUserIdIdentity',
-  // A gateway whose configuration is in its database.
+  // Needs a gateway whose configuration is in its database.
   'postAdminV1ConfigRevisions',
   'postAdminV1ConfigRevisionsByRevisionRollback',
   'getAdminV1ConfigRevisionsByRevision',
-  // An upstream whose vendor reports.
+  // Needs an upstream with usage reports.
   'getAdminV1InvoicesByName',
   'getAdminV1InvoicesByNameComparison',
-  // A place that is gone.
+  // Needs a lost place.
   'postAdminV1SandboxesPlacesByIdLose',
-  // A rollout.
+  // Needs a rollout.
   'getAdminV1RolloutsByName',
   'postAdminV1RolloutsByNamePause',
   'postAdminV1RolloutsByNameResume',

@@ -1,6 +1,6 @@
 /**
- * `npm run flaky -- FILE... --times N`: runs test files again and again while all cores are kept busy, and prints each test that
- * failed with how often. Several files run two at a time in one round, as `npm test` runs them. Exit status 1 when one has failed.
+ * `npm run flaky -- FILE... --times N`: repeats test files while all cores are busy, and prints each failed test with its number of failures. Several
+ * files run two at a time in one round, as in `npm test`. Exit status 1 when a test has failed.
  */
 import { availableParallelism } from 'node:os';
 import { Command, InvalidArgumentError } from 'commander';

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 /** Keeps this many cores busy until the returned function is called, or until this process ends. */
 export function keepCoresBusy(processes: number): () => void {
   const children: ChildProcess[] = Array.from({ length: processes }, () =>
-    // The loop ends by itself when its parent is gone: it looks up once a second.
+    // The busy process exits by itself when its parent is gone, which it checks once a second.
     spawn(process.execPath, ['-e', BUSY_LOOP, String(process.pid)], { stdio: 'ignore' }),
   );
   return () => {

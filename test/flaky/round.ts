@@ -9,7 +9,7 @@ export interface Round {
   readonly seconds: number;
 }
 
-/** What mocha's JSON reporter writes. */
+/** The report of mocha's JSON reporter. */
 interface Report {
   readonly stats: { readonly passes: number };
   readonly failures: readonly { readonly fullTitle: string; readonly err: { readonly message?: string } }[];
@@ -18,7 +18,7 @@ interface Report {
 const PROJECT = resolve(__dirname, '../..');
 const MOCHA = join(PROJECT, 'node_modules/mocha/bin/mocha.js');
 
-/** Runs mocha once over these files. A round that ends without a report counts as one failure, with what mocha printed. */
+/** Runs mocha once over these files. A round without a report counts as one failure, with mocha's output. */
 export async function runRound(files: readonly string[], grep: string | undefined): Promise<Round> {
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-flaky-'));
   const report = join(folder, 'report.json');

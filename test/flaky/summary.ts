@@ -2,15 +2,15 @@ import type { Round } from './round';
 
 export interface Summary {
   readonly rounds: number;
-  /** Rounds in which nothing failed. */
+  /** The number of rounds without a failure. */
   readonly green: number;
-  /** Tests that passed, over all rounds. */
+  /** The number of passed tests in all rounds. */
   readonly passed: number;
   readonly medianSeconds: number;
   readonly failed: readonly { readonly title: string; readonly times: number; readonly messages: readonly string[] }[];
 }
 
-/** Adds up what failed, the most frequent first. */
+/** Counts the failures, the most frequent first. */
 export function summarize(rounds: readonly Round[]): Summary {
   const failures = rounds.flatMap((round) => round.failures);
   const titles = [...new Set(failures.map(({ title }) => title))];
@@ -28,7 +28,7 @@ export function summarize(rounds: readonly Round[]): Summary {
   };
 }
 
-/** One line for all rounds, then two for each test that failed. */
+/** Prints one line for all rounds, then two for each failed test. */
 export function table({ rounds, green, passed, medianSeconds, failed }: Summary): string {
   const lines = [`${green} of ${rounds} rounds green, ${passed} tests passed, median ${medianSeconds} s a round`];
   for (const { title, times, messages } of failed) {

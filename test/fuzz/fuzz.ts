@@ -1,6 +1,6 @@
 /**
- * `npm run fuzz`: sends mutated input to a running gateway from each side that somebody outside steers, for 10 minutes. The process must live, answer
- * in time, keep no money held and not grow. It prints the seed of each finding; `--seed N --cases 1` repeats it.
+ * `npm run fuzz`: sends mutated input to a running gateway through every input that outsiders control, for 10 minutes. The process must survive,
+ * answer in time, keep no money held and not grow. It prints the seed of each finding; `--seed N --cases 1` repeats it.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { Command } from 'commander';
@@ -19,15 +19,15 @@ import { yaml } from './targets/yaml';
 
 const TARGETS: readonly Target[] = [heads, bodies, events, answers, frames, requests, streams, yaml];
 
-/** Cases of one target before its vitals are looked at. */
+/** The number of cases of one target between two checks of the process. */
 const BATCH = 20;
 /**
- * A look that shows more is repeated with the same seeds: only what stands still each time is a finding. The metric has the 50 ms in it
- * that lie between two of its own looks.
+ * The longest accepted block of the event loop. A longer one is repeated with the same seeds, and is a finding if it blocks each time. The metric
+ * includes the 50 ms between its own measurements.
  */
 const LONGEST_LAG_MS = 140;
 const LAG_LOOKS = 3;
-/** What a process may hold more at the end than after its first minute. */
+/** How many more descriptors the process may have at the end than after its first minute. */
 const MORE_DESCRIPTORS = 50;
 const MORE_MIB = 200;
 
@@ -105,7 +105,7 @@ async function fuzz(rig: Rig, targets: readonly Target[], options: Options, find
     findings.push({ target: 'all', seed: options.seed, what: 'memory has grown' });
 }
 
-/** Runs one target's cases from this seed on, and looks at the process afterwards. */
+/** Runs one target's cases from this seed on, and checks the process afterwards. */
 async function runBatch(rig: Rig, target: Target, seed: number): Promise<{ finding?: string; lagMs: number }> {
   let lagMs = Number.POSITIVE_INFINITY;
   for (let look = 0; look < LAG_LOOKS && lagMs > LONGEST_LAG_MS; look += 1) {
@@ -132,7 +132,7 @@ async function findInLedger({ gateway }: Rig): Promise<string | undefined> {
   return `the ledger is not sound: ${await ledgerFault(gateway)}`;
 }
 
-/** Once the connections that were left behind have timed out. */
+/** Measures the process after abandoned connections have timed out. */
 async function restingVitals({ gateway }: Rig): Promise<Vitals> {
   for (let look = 0; look < 10; look += 1) await pause(500);
   return vitalsOf(gateway);

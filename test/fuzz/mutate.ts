@@ -1,6 +1,6 @@
 import type { Random } from '../support/random';
 
-/** Bytes and words that parsers stumble over. */
+/** Bytes and words that parsers often mishandle. */
 const TOKENS: readonly Buffer[] = [
   '\r\n',
   '\n',
@@ -46,7 +46,7 @@ const TOKENS: readonly Buffer[] = [
 
 const LONGEST_REPEAT = 4_096;
 
-/** A sample with up to eight changes: bytes flipped, cut out, doubled, repeated, or a token put in. */
+/** Returns a sample with up to eight changes: bytes flipped, removed, doubled or repeated, or an inserted token. */
 export function mutateBytes(random: Random, sample: Buffer): Buffer {
   let bytes = sample;
   for (let change = random.below(9); change > 0; change -= 1) bytes = changeOnce(random, bytes);
@@ -72,7 +72,7 @@ function changeOnce(random: Random, bytes: Buffer): Buffer {
   }
 }
 
-/** The bytes in up to ten pieces, cut anywhere. */
+/** Splits the bytes into up to ten pieces, at any position. */
 export function cut(random: Random, bytes: Buffer): Buffer[] {
   const places = Array.from({ length: random.below(10) }, () => random.below(bytes.length + 1)).sort((a, b) => a - b);
   return [0, ...places].map((start, index) => bytes.subarray(start, places[index] ?? bytes.length));
@@ -99,7 +99,7 @@ const STRANGE: readonly unknown[] = [
   Object.fromEntries(Array.from({ length: 500 }, (_, n) => [`k${n}`, n])),
 ];
 
-/** A JSON value with one part of it replaced, left out, or doubled under another name. */
+/** Returns a JSON value with one part replaced, removed, or doubled under another name. */
 export function mutateJson(random: Random, value: unknown): unknown {
   if (typeof value !== 'object' || value === null || random.below(4) === 0) return random.pick(STRANGE);
   if (Array.isArray(value)) {

@@ -6,29 +6,29 @@ import { MODEL, startGateway, type TestEndpoint, type TestGateway } from '../sup
 import { createSandbox, creation, NODE_INSIDE, SANDBOX_GATEWAY, SMALL, waitForState } from '../support/sandboxes';
 import { until } from '../support/until';
 
-/** What the targets share: a gateway with an upstream and a sandbox that answer with the bytes they are told. */
+/** Shared parts of the targets: a gateway with an upstream and a sandbox that answer with given bytes. */
 export interface Rig {
   readonly gateway: TestGateway;
   readonly key: string;
   readonly sandboxId: string;
-  /** The pieces that the upstream's next answer consists of, behind a good head of a stream. */
+  /** Sets the pieces of the upstream's next answer, after the valid head of a stream. */
   answerNextWith(pieces: readonly Buffer[]): void;
-  /** The sandbox's server at this port answers with the base64 of the header `x-answer`, byte for byte. */
+  /** A port of the sandbox whose server answers with the base64 of the header `x-answer`, byte for byte. */
   readonly port: { readonly url: string; readonly headers: Readonly<Record<string, string>> };
   close(): Promise<void>;
 }
 
-/** What a process holds, as the operating system and its own metrics see it. */
+/** The resources of a process, according to the operating system and its own metrics. */
 export interface Vitals {
   readonly rssMiB: number;
   readonly descriptors: number;
-  /** The longest time the event loop stood still since the last look. */
+  /** The longest block of the event loop since the previous measurement. */
   readonly lagMs: number;
-  /** How long the main thread has waited for a core since it began: a busy machine must not look like a blocked event loop. */
+  /** How long the main thread has waited for a core since its start, because a busy machine must not look like a blocked event loop. */
   readonly waitedMs: number;
 }
 
-/** @param more upstreams beside the one that answers with the bytes it is told */
+/** @param more upstreams beside the one that answers with given bytes */
 export async function openRig(more: Readonly<Record<string, TestEndpoint>> = {}): Promise<Rig> {
   const upstream = await startRawUpstream();
   const gateway = await startGateway({
@@ -71,7 +71,7 @@ export async function openRig(more: Readonly<Record<string, TestEndpoint>> = {})
 
 export const GOOD_ANSWER = 'HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 5\r\n\r\nhello';
 
-/** In one line, without single quotes: it stands in a shell command. */
+/** Returns the server as one line without single quotes, because it stands in a shell command. */
 function byteServer(port: number): string {
   return [
     'require("net").createServer((socket) => { let head = ""; socket.on("error", () => {}); socket.on("data", (chunk) => { head += chunk;',
@@ -113,12 +113,12 @@ export async function vitalsOf({ pid, adminUrl, adminToken }: TestGateway): Prom
   };
 }
 
-/** What of the lag cannot have been a wait for a core. */
+/** Returns the part of the lag that was not a wait for a core. */
 export function ownLag(before: Vitals, after: Vitals): number {
   return Math.max(0, Math.round(after.lagMs - (after.waitedMs - before.waitedMs)));
 }
 
-/** What does not hold in the ledger, in words. */
+/** Describes what the verification of the ledger finds. */
 export async function ledgerFault({ admin }: TestGateway): Promise<string | undefined> {
   const { status, json, text } = await admin('GET', '/admin/v1/ledger/verify');
   return status === 200 && json.items.length === 0 ? undefined : text.slice(0, 1_000);

@@ -1,4 +1,4 @@
-/** Listens on a free loopback port and tells the parent which; ends when the parent is gone. */
+/** Listens on a free loopback port and sends it to the parent; exits when the parent is gone. */
 export function listen(server) {
   server.keepAliveTimeout = 300_000;
   server.listen({ port: 0, host: '127.0.0.1', backlog: 4_096 }, () => process.send({ port: server.address().port }));

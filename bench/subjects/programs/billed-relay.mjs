@@ -1,4 +1,4 @@
-/** The yardstick: the bare relay and the ledger's two steps a call in a real Redis, nothing else. */
+/** The yardstick: the bare relay plus the ledger's two steps per call in a real Redis. */
 import { openLedger, reserve } from './ledger.mjs';
 import { serveRelay } from './relay.mjs';
 

@@ -1,7 +1,7 @@
 /**
- * Clients that call without a pause until the parent sends a message, and note what each call was answered. CALLING_CLIENTS is
- * {url, body, keys, clients}. A call is `answered` with its cost when the whole of a 200 has come, `refused` when another status has,
- * `cut` when its connection ended before the whole answer, and not counted when no connection was made.
+ * Clients that call without a pause until the parent sends a message, and record the result of each call. CALLING_CLIENTS is {url, body, keys,
+ * clients}. A call is `answered` with its cost after a whole 200, `refused` after another status, and `cut` if its connection ended before the whole
+ * answer. A call without a connection is not counted.
  */
 import { Agent, request as httpRequest } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -34,7 +34,7 @@ async function call(key) {
   }
 }
 
-/** Resolves once the last byte of the answer is there. */
+/** Makes a call and resolves with the last byte of the answer. */
 function ask(key) {
   return new Promise((resolve, reject) => {
     const headers = { 'content-type': 'application/json', authorization: `Bearer ${key}` };

@@ -1,4 +1,4 @@
-/** http-proxy as its documentation shows it, with connections to the upstream kept. */
+/** Runs http-proxy as its documentation shows it, with kept connections to the upstream. */
 import { Agent, createServer } from 'node:http';
 import httpProxy from 'http-proxy';
 import { listen } from './announce.mjs';
@@ -11,7 +11,7 @@ proxy.on('error', (error, _request, response) => {
   if (!response.headersSent) response.writeHead?.(502);
   response.end(String(error));
 });
-// It does not pass on that a caller has left.
+// Cancels the upstream request, because http-proxy does not pass on a client's disconnect.
 proxy.on('proxyReq', (upstreamRequest, _request, response) => response.on('close', () => upstreamRequest.destroy()));
 
 listen(createServer((request, response) => proxy.web(request, response)));

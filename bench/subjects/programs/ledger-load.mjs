@@ -1,4 +1,4 @@
-/** Reserve and settle alone, or a bare SET, as often as they go in SECONDS with CONCURRENCY at once; told by a message of the parent. */
+/** Runs reserve and settle, or a bare SET, as often as possible in SECONDS with CONCURRENCY at once, on a message of the parent. */
 import { Redis } from 'ioredis';
 import { endWithParent } from './announce.mjs';
 import { openAccounts, openLedger, reserve } from './ledger.mjs';
@@ -7,7 +7,7 @@ const CONCURRENCY = Number(process.env.CONCURRENCY);
 const redis = new Redis(process.env.REDIS_URL, { enableAutoPipelining: true });
 const waitReplicas = Number(process.env.WAIT_REPLICAS ?? 0);
 if (waitReplicas > 0) await redis.call('WAIT', waitReplicas, 20_000);
-/** A disk that is slow for a moment makes a call late, which is shown; it is not what is measured. */
+/** Uses a long timeout: a slow disk delays a call, which shows in the result, but must not fail it. */
 const ledger = await openLedger({ patienceMs: 10_000, waitReplicas });
 const accounts = await openAccounts(ledger, Number(process.env.ACCOUNTS));
 const value = 'x'.repeat(400);
@@ -20,7 +20,7 @@ const work = {
 
 const usedMemory = async () => Number(/used_memory:(\d+)/.exec(await redis.info('memory'))[1]);
 
-/** Bytes that a reservation takes while it is open, when it is closed and its entry waits, and when its entry is a row. */
+/** Returns the bytes of a reservation while it is open, when it is closed and its entry waits, and when its entry is a row. */
 async function weigh(count) {
   await drain();
   const before = await usedMemory();
@@ -44,7 +44,7 @@ async function drain() {
 process.on('message', async ({ what, seconds, fsync, count }) => {
   if (count !== undefined) return process.send({ weighed: await weigh(count) });
   await redis.config('SET', 'appendfsync', fsync);
-  // The first sync takes what came before, too.
+  // Writes once before the measurement, because the first sync includes earlier writes.
   await redis.set('bench:begin', fsync);
   const started = performance.now();
   const until = started + seconds * 1_000;

@@ -1,4 +1,4 @@
-/** The project's own ledger on Redis, as it is compiled for production, with one account that has money. */
+/** Uses the project's compiled ledger on Redis, with one account that has money. */
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
@@ -12,9 +12,7 @@ export { newId };
 
 const log = { error: console.error, info: console.log };
 
-/**
- * `patienceMs` is in the place of the 250 ms after which a call is refused; `waitReplicas` as in system.config.yml.
- */
+/** Opens the ledger. `patienceMs` replaces the 250 ms after which it refuses a call; `waitReplicas` is as in system.config.yml. */
 export async function openLedger({ patienceMs, waitReplicas = 0 } = {}) {
   const connected = connectRedis(process.env.REDIS_URL, log);
   const redis = patienceMs === undefined ? connected : duplicateRedis(connected, patient(patienceMs));
@@ -30,7 +28,7 @@ export async function openLedger({ patienceMs, waitReplicas = 0 } = {}) {
 
 const patient = (patienceMs) => ({ commandTimeout: patienceMs, socketTimeout: 2 * patienceMs });
 
-/** As many more accounts, each with a key and money. */
+/** Makes this many more accounts, each with a key and money. */
 export async function openAccounts(ledger, count) {
   const payers = Array.from({ length: count }, () => ({ accountId: newId(), keyId: newId() }));
   for (let first = 0; first < count; first += 10)
@@ -55,7 +53,7 @@ async function fund(ledger, payer) {
   if (outcome !== 'credited') throw new Error(`the bench account could not be credited: ${outcome}`);
 }
 
-/** The two steps of a call, with a usage record of the size that real ones have. */
+/** Runs the two steps of a call, with a usage record of realistic size. */
 export async function reserve(ledger, model, payer = PAYER) {
   const rid = newId();
   const record = JSON.stringify({ ...RECORD, rid, model });

@@ -1,6 +1,6 @@
 /**
- * Preloaded into a Node subject where the event loop is watched: `perf_hooks` measures inside the process how late its
- * timers are, which no caller from outside can see as exactly. Switched on and read by messages of the parent.
+ * Measures the delay of the event loop from within a Node subject, by `perf_hooks`, which is more exact than any client. Messages of the parent start
+ * and read it.
  */
 const { monitorEventLoopDelay } = require('node:perf_hooks');
 

@@ -1,4 +1,4 @@
-/** The parts of a call that count tokens, each by itself and compiled as in production; measured anew at each message of the parent. */
+/** Measures the compiled parts of a call that count tokens, each by itself, at each message of the parent. */
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { endWithParent } from './announce.mjs';
@@ -27,7 +27,7 @@ function scan(weigher) {
   return weigher?.tokens;
 }
 
-/** From the parsed answer to what is charged, and what headers and record say of it. */
+/** Runs the meters from the parsed answer to the charge, the headers and the record. */
 function count() {
   const { usage, contentBytes } = chat.readBody(answer);
   const meter = new TokenMeter({ inputTokensEstimate: 100 });
@@ -38,7 +38,7 @@ function count() {
   return [costE8, totalInputTokens(counted.usage), outputTokens(counted.usage)];
 }
 
-/** Of the quickest of many tries: whatever else the machine does only makes it longer. */
+/** Returns the time of the fastest of many tries, because other work on the machine only makes a try slower. */
 function microsOf(work) {
   let least = Number.POSITIVE_INFINITY;
   for (let each = 0; each < TRIES; each += 1) {

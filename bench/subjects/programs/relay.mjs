@@ -1,10 +1,8 @@
 /**
- * A relay on node:http and undici that does what any gateway must, and no more: it reads the body, parses it, asks the
- * upstream with the bytes as they came, parses the answer (a stream is passed on as it comes), and gives it to the caller.
- * What a bill adds goes into `reserve`, which answers with the settlement that is made at the end.
- *
- * It is to show what Node can do: events in the place of iterators, and undici's `dispatch` in the place of `request`,
- * which was measured at 182 µs of CPU a call against 220 to 240 µs (median of nine runs each, on a busy machine).
+ * A relay on node:http and undici with the minimum of any gateway: it reads and parses the body, sends the same bytes upstream, parses the answer
+ * (streams are relayed), and returns it. `reserve` adds billing: it returns the settlement that runs at the end. The relay shows what Node can do. It
+ * uses events instead of iterators, and undici's `dispatch` instead of `request`: 182 µs of CPU a call against 220 to 240 µs (median of nine runs
+ * each, on a busy machine).
  */
 import { createServer } from 'node:http';
 import { Pool } from 'undici';
@@ -45,7 +43,7 @@ function fail(response, error) {
   response.end(String(error));
 }
 
-/** A stream is passed on as fast as the caller takes it, and ends when either side leaves; all else is parsed as a whole. */
+/** Relays an answer: a stream as fast as the client reads, ended when either side disconnects; any other answer is parsed whole. */
 class Answer {
   #response;
   #settle;

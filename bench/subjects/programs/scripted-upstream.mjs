@@ -1,8 +1,7 @@
 /**
- * The upstream of streams and of large bodies, in the protocol of the path. The last message of a call is its script, so
- * that it comes through every gateway: {events, gapMs} paced events, each with the time it was written; {idle: true} one
- * event and then silence; {floodBytes} events as fast as they are taken. Without a script it answers with the usual body
- * once it has read all.
+ * The upstream of streams and large bodies, in the protocol of the path. The last message of a call has its script, so that every gateway passes it:
+ * {events, gapMs} sends paced events, each with its send time; {idle: true} sends one event and stays silent; {floodBytes} sends events as fast as
+ * they are read. Without a script it answers normally once it has read the whole body.
  */
 import { createServer } from 'node:http';
 import { listen } from './announce.mjs';
@@ -24,7 +23,7 @@ listen(
   }),
 );
 
-/** Scripts are short; of a large body nothing is kept. */
+/** Reads the beginning of a body, because scripts are short, and discards the rest. */
 async function readBeginning(request) {
   const chunks = [];
   let bytes = 0;
@@ -83,13 +82,13 @@ function flood(response, speak, bytes) {
   fill();
 }
 
-/** The clock that all processes of a machine share. */
+/** Reads the clock that all processes of a machine share. */
 function nowUs() {
   const [seconds, nanoseconds] = process.hrtime();
   return Math.round(seconds * 1e6 + nanoseconds / 1e3);
 }
 
-/** A chat stream: what is written before the first event, an event of some text, what is written after the last. */
+/** Makes a Chat stream: the text before the first event, an event with content, and the text after the last event. */
 function chat() {
   return {
     begin: '',
@@ -107,7 +106,7 @@ const CHAT_END = [
   .map((data) => `data: ${data}\n\n`)
   .join('');
 
-/** The same of Responses. Its events are numbered, and those after the last delta say the whole text again. */
+/** Makes a Responses stream. Its events are numbered, and those after the last delta repeat the whole text. */
 function responses() {
   const at = { item_id: 'msg_bench', output_index: 0, content_index: 0 };
   const part = (text) => ({ type: 'output_text', text, annotations: [] });

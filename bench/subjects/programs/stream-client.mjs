@@ -1,8 +1,7 @@
 /**
- * The callers of the stream scenario, in a process of their own. STREAM_CLIENT is {mode, url, headers, body, streams, events, rampMs};
- * `paced` reads every stream to its end and measures each event against the time written in it; `idle` opens streams
- * and holds them after the first event; `stalled` reads the first bytes of each and then no more. It says how it went, holds what
- * is open until the parent is gone.
+ * The clients of the stream scenario, in a separate process. STREAM_CLIENT is {mode, url, headers, body, streams, events, rampMs}. `paced` reads
+ * every stream to its end and measures the delay of each event by the time in it. `idle` opens streams and keeps them after the first event.
+ * `stalled` reads the first bytes of each and then stops. It reports its results and keeps open streams until the parent is gone.
  */
 import { Agent, request as httpRequest } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -11,7 +10,7 @@ import { endWithParent } from './announce.mjs';
 const { mode, url, headers, body, streams, events, rampMs } = JSON.parse(process.env.STREAM_CLIENT);
 const agent = new Agent({ keepAlive: false, maxSockets: Number.POSITIVE_INFINITY });
 const held = new Set();
-/** In the events of chat and of Responses. */
+/** Matches the send time in events of Chat and of Responses. */
 const TIME = /"(?:content|delta)":"t(\d+)/;
 const END = /^(?:data: \[DONE\]$|event: response\.completed\n)/;
 endWithParent();

@@ -44,7 +44,7 @@ export const claudeCode: Client = {
   lacks: {},
 };
 
-/** Its thoughts stand in the lines that it prints while it works. */
+/** Returns the options that print its reasoning while it works. */
 function formatFor(feature: FeatureName): readonly string[] {
   return feature === 'reasoning' ? ['--output-format', 'stream-json', '--verbose'] : ['--output-format', 'json'];
 }

@@ -30,7 +30,7 @@ function continueCli(protocol: Client['protocol'], provider: string, model: stri
     read: (end: ProgramEnd) => ({ succeeded: end.code === 0, text: end.output, usage: undefined }),
     tools: { read: (path) => call('Read', { filepath: path }) },
     isConversation: ({ tools }) => tools.length > 0,
-    // The provider for Messages takes an error event for the end.
+    // The provider for Messages treats an error event as the end.
     retries: protocol !== 'Messages',
     lacks: {
       reasoning: 'its command line neither shows any nor sends it back',

@@ -3,7 +3,7 @@ import { platformProgram } from '../../support/agents';
 import { object } from '../vendor/json';
 import { type Client, call, jsonLines, type Outcome, type Point } from './client';
 
-/** OpenCode has a provider of its own for each protocol; both are the same program and the same features. */
+/** Returns OpenCode with one of its providers. It has one for each protocol, in the same program with the same features. */
 function opencode(protocol: 'Messages' | 'Chat' | 'Responses', npm: string, model: string): Client {
   return {
     id: `opencode-${protocol.toLowerCase()}`,
@@ -82,7 +82,7 @@ function readEvents(end: ProgramEnd): Outcome {
   const textsOf = (kind: string) => parts.filter(({ type }) => type === kind).map(({ text }) => String(text));
   const last = events.findLast(({ type }) => type === 'error' || type === 'step_finish')?.['type'];
   return {
-    // It exits with 1 after an error from which it has recovered.
+    // OpenCode exits with 1 even after an error from which it has recovered.
     succeeded: last === 'step_finish',
     text: textsOf('text').at(-1) ?? '',
     thoughts: textsOf('reasoning').join('\n'),

@@ -13,13 +13,13 @@ interface Sdk {
   readonly id: string;
   readonly title: string;
   readonly packages: readonly [string, ...string[]];
-  /** The file in drivers/. */
+  /** The name of the file in drivers/. */
   readonly driver: string;
   readonly protocol: Client['protocol'];
   readonly env: (point: Point) => Readonly<Record<string, string>>;
-  /** The lines that a program needs, where environment variables do not do. */
+  /** The source lines of a program, if environment variables are not sufficient. */
   readonly code?: string;
-  /** The agent that the SDK runs: it has that agent's tools. */
+  /** The agent that the SDK runs and whose tools it has. */
   readonly sameAs?: Client;
   readonly lacks?: Client['lacks'];
 }
@@ -77,7 +77,7 @@ function wasDeferred(calls: readonly VendorCall[]): readonly (string | undefined
   ];
 }
 
-/** The lines of a program that asks the gateway with the AI SDK. */
+/** Returns the source lines of a program that calls the gateway through the AI SDK. */
 function aiSdkCode(factory: string, npm: string, more: readonly string[] = []): string {
   return [
     `import { ${factory} } from '${npm}';`,

@@ -4,7 +4,7 @@ import { codex } from './codex';
 
 const TITLES = { messages: 'Messages', chat: 'Chat', responses: 'Responses' } as const;
 
-/** Returns the client at an upstream that speaks another protocol; undefined where it is the client's own. */
+/** Returns the client with an upstream that speaks another protocol; undefined if it is the client's own. */
 export function clientAt(upstream: Upstream, client: Client): Client | undefined {
   if (client.protocol === TITLES[upstream]) return undefined;
   const command: Client['command'] = (ask) => client.command({ ...ask, isTranslated: true });
@@ -19,7 +19,7 @@ export function clientAt(upstream: Upstream, client: Client): Client | undefined
   };
 }
 
-/** The agents whose own protocol is not their upstream's, as the page shows them. */
+/** The agents whose own protocol differs from their upstream's, as the document shows them. */
 export const TRANSLATED: readonly Client[] = [
   clientAt('chat', claudeCode),
   clientAt('responses', claudeCode),

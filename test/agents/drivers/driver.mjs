@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises';
 
 /**
- * What the SDKs' drivers share: a driver is a small program, as a user of the SDK would write it, that has one conversation and prints
- * what came of it as one line of JSON.
+ * Shared parts of the SDKs' drivers. A driver is a small program, like a user of the SDK would write it, that has one conversation and prints its
+ * result as one line of JSON.
  */
 
 /** @typedef {{ feature: string, prompt: string, model: string, protocol: string }} Task */
 
-/** The tool that the program offers, as JSON Schema describes it. */
+/** The tool that the program offers, as a JSON Schema. */
 export const READ_FILE = {
   name: 'read_file',
   description: 'Returns the text of a file.',
@@ -24,7 +24,7 @@ export const readFileTool = ({ path }) => readFile(path, 'utf8');
 
 export const readImage = () => readFile('image.png', 'base64');
 
-/** The text that stays the same between calls: long enough that vendors keep it. */
+/** The part of the prompt that stays the same between calls, long enough that vendors cache it. */
 export const INSTRUCTIONS = `You answer questions about files. ${'Read a file before you speak of it. '.repeat(150)}`;
 
 /**

@@ -45,7 +45,7 @@ function toolOf(feature, protocol) {
     : { type: 'web_search' };
 }
 
-/** The pieces of a stream add up to one message. */
+/** Joins the pieces of a stream to one message. */
 async function lastOf(stream) {
   let whole;
   for await (const piece of stream) whole = whole === undefined ? piece : whole.concat(piece);

@@ -10,7 +10,7 @@ import {
   type Written,
 } from './turn';
 
-/** The Chat protocol, as the types of `openai` describe it, with `reasoning_content`, as vendors of models that reason have it. */
+/** Reads a Chat request according to the types of `openai`, with `reasoning_content`, which vendors of reasoning models add. */
 export function readChat(body: Json): Prompt {
   const pieces = [{ tools: body['tools'] }, ...objectsOf(body['messages'])];
   return { pieces, kept: pieces.length, writes: undefined };
@@ -65,7 +65,7 @@ const REFUSALS: Readonly<Record<RefusalKind, readonly [number, string, string | 
   broken: [500, 'server_error', null, 'The server had an error while processing your request.'],
 };
 
-/** Chat and Responses have the same errors. */
+/** Makes an error in the form that Chat and Responses share. */
 export function refuseOpenAI(kind: RefusalKind): RefusalBody {
   const [status, type, code, message] = REFUSALS[kind];
   return {
@@ -102,7 +102,7 @@ function callId(id: string, index: number): string {
   return `call_${id}_${index}`;
 }
 
-/** The prompt's count includes what was read from the cache. */
+/** Writes the usage. The prompt's count includes cached tokens. */
 function usageOf(counts: Counts): Json {
   const prompt = counts.input + counts.cacheRead;
   return {

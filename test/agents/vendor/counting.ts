@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import type { Counts, Turn } from './turn';
 
 /**
- * What the vendor charges for, in units of 1e-8 USD: the same prices as the configuration of the gateway has in USD per million tokens.
- * The two are written down apart, so that a wrong reading of either shows.
+ * The vendor's prices in units of 1e-8 USD, equal to those of the gateway's configuration in USD per million tokens. They are written twice, so that
+ * a mistake in either shows.
  */
 export const UNITS = {
   input: 300n,
@@ -16,7 +16,7 @@ export const UNITS = {
 
 const CHARACTERS_PER_TOKEN = 4;
 const TOKENS_PER_IMAGE = 1_200;
-/** Where the client says nothing about caching, shorter prefixes are not kept. */
+/** The shortest prefix that is cached without a request for caching. */
 const KEPT_FROM_TOKENS = 1_024;
 
 export function chargeOf(counts: Counts): bigint {
@@ -30,16 +30,16 @@ export function chargeOf(counts: Counts): bigint {
   );
 }
 
-/** The request body in the pieces that a cache tells apart: what stays between calls first, and then each message. */
+/** The request body in the pieces of a cache: the parts that stay between calls first, and then each message. */
 export interface Prompt {
   readonly pieces: readonly unknown[];
-  /** How many of the pieces the cache may keep. */
+  /** The number of pieces that the cache may store. */
   readonly kept: number;
-  /** Whether writing them to the cache is charged; otherwise they are kept without a charge. */
+  /** Whether writing to the cache is charged; undefined: free. */
   readonly writes: '5m' | '1h' | undefined;
 }
 
-/** Counts what a call used. `seen` holds the beginnings of prompts that the cache has; it learns those of this one. */
+/** Counts the usage of a call. `seen` has the prompt prefixes in the cache; the call adds its own. */
 export function countsOf({ pieces, kept, writes }: Prompt, turn: Turn, seen: Set<string>): Counts {
   const keeps = writes !== undefined || tokensOf(pieces.slice(0, kept)) >= KEPT_FROM_TOKENS;
   const beginnings = keeps ? beginningsOf(pieces.slice(0, kept)) : [];
@@ -79,12 +79,12 @@ function tokensOf(pieces: readonly unknown[]): number {
   return tokens.reduce((total, each) => total + each, 0);
 }
 
-/** How many images a request has. */
+/** Returns the number of images in a request. */
 export function imagesIn(body: unknown): number {
   return withoutImages(body).images;
 }
 
-/** Takes images out of a request, in whichever way its dialect writes them. */
+/** Removes images from a request, in whichever form its dialect writes them. */
 function withoutImages(value: unknown): { readonly text: string; readonly images: number } {
   let images = 0;
   const text = JSON.stringify(value ?? '', (key, each: unknown) => {

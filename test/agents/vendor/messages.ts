@@ -2,7 +2,7 @@ import type { Prompt } from './counting';
 import { type Json, objectsOf } from './json';
 import { type Counts, type Part, piecesOf, type RefusalBody, type RefusalKind, type Turn, type Written } from './turn';
 
-/** The Messages protocol, as the types of `@anthropic-ai/sdk` describe it. */
+/** Reads a Messages request according to the types of `@anthropic-ai/sdk`. */
 export function readMessages(body: Json): Prompt {
   const marked = [{ tools: body['tools'], system: body['system'] }, ...objectsOf(body['messages'])];
   const texts = marked.map((piece) => JSON.stringify(piece));
@@ -15,7 +15,7 @@ export function readMessages(body: Json): Prompt {
 
 const MARK = '"cache_control":';
 
-/** Clients move the marks to the newest message, which changes no prompt. */
+/** Removes cache marks, because clients move them to the newest message without changing the prompt. */
 function withoutMarks(text: string): unknown {
   return JSON.parse(text, (key, value: unknown) => (key === 'cache_control' ? undefined : value));
 }
@@ -105,7 +105,7 @@ function blocksOf(part: Part, id: string): readonly Json[] {
   ];
 }
 
-/** A block opens empty and is filled by its deltas; results of the vendor's tools come whole. */
+/** Writes the events of a block: it opens empty and deltas fill it, but results of the vendor's tools arrive whole. */
 function blockEvents(block: Json, index: number): readonly string[] {
   const { start, deltas } = deltasOf(block);
   return [

@@ -2,7 +2,7 @@ import type { Prompt } from './counting';
 import { type Json, objectsOf } from './json';
 import { type Counts, type Part, piecesOf, type Turn, type Written } from './turn';
 
-/** The Responses protocol, as the types of `openai` describe it. */
+/** Reads a Responses request according to the types of `openai`. */
 export function readResponses(body: Json): Prompt {
   const input = typeof body['input'] === 'string' ? [body['input']] : objectsOf(body['input']);
   const pieces = [{ instructions: body['instructions'], tools: body['tools'] }, ...input];
@@ -88,7 +88,7 @@ function textPart(text: string): Json {
   return { type: 'output_text', text, annotations: [], logprobs: [] };
 }
 
-/** An item opens as empty as its kind allows, is filled by deltas, and is repeated whole when it is done. */
+/** Writes the events of an item: it opens as empty as its kind allows, deltas fill it, and the last event repeats it whole. */
 function itemEvents(item: Json, index: number): readonly Json[] {
   const at = { item_id: item['id'], output_index: index };
   const { opened, between } = fillingOf(item, at);
@@ -144,7 +144,7 @@ function summaryEvents(item: Json, at: Json): readonly Json[] {
   ];
 }
 
-/** The input's count includes what was read from the cache. */
+/** Writes the usage. The input's count includes cached tokens. */
 function usageOf(counts: Counts): Json {
   const input = counts.input + counts.cacheRead;
   return {

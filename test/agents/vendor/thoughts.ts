@@ -1,13 +1,13 @@
 import { type Json, object, objectsOf } from './json';
 
-/** What a model thought before it spoke. */
+/** A model's reasoning before its answer. */
 export interface Thought {
   readonly text: string;
-  /** By which its vendor knows it again; Chat has none. */
+  /** The vendor's signature of the reasoning; Chat has none. */
   readonly signature?: string;
 }
 
-/** Returns what the model thought in an answer, or in the earlier answers of a request, in the words of any dialect. */
+/** Returns the reasoning in an answer, or in the earlier answers of a request, in any dialect. */
 export function thoughtsIn(body: Json): readonly Thought[] {
   const messages = [
     ...objectsOf(body['messages']),

@@ -1,7 +1,7 @@
-/** What the vendor's model says in one answer, before a dialect writes it. */
+/** The content of one answer, before a dialect writes it. */
 export interface Turn {
   readonly parts: readonly Part[];
-  /** Breaks the stream off after this share of its events (0 to 1). */
+  /** Cuts the stream off after this share of its events (0 to 1). */
   readonly cutAt?: number;
 }
 
@@ -11,7 +11,7 @@ export type Part =
   | ToolCall
   /** A search that runs at the vendor. */
   | { readonly kind: 'webSearch'; readonly query: string; readonly url: string }
-  /** A search among the tools whose loading the client deferred: the vendor finds these, or leaves it to the client. */
+  /** A search for tools that the client deferred: the vendor finds these, or leaves the search to the client. */
   | { readonly kind: 'toolSearch'; readonly query: string; readonly found: readonly string[] | 'by client' };
 
 /** A call of a tool that runs at the client. */
@@ -21,7 +21,7 @@ export interface ToolCall {
   readonly input: Readonly<Record<string, unknown>>;
 }
 
-/** An answer that is an error, in the words of the dialect. */
+/** An error answer in the words of the dialect. */
 export interface Refusal {
   readonly refuse: RefusalKind;
 }
@@ -30,19 +30,19 @@ export type RefusalKind = 'invalid' | 'tooLong' | 'rateLimited' | 'broken';
 
 export type Step = Turn | Refusal;
 
-/** What one call has used, by the meters that the vendor has prices for. */
+/** The usage of one call, by the meters that the vendor has prices for. */
 export interface Counts {
   readonly input: number;
   readonly cacheRead: number;
   readonly cacheWrite: number;
   readonly cacheWrite1h: number;
   readonly output: number;
-  /** Part of `output`. */
+  /** The reasoning tokens, which are part of `output`. */
   readonly reasoning: number;
   readonly webSearches: number;
 }
 
-/** Turns a dialect's answer into the bodies and events of the wire. */
+/** Converts a dialect's answer to bodies and events. */
 export interface Written {
   readonly body: Readonly<Record<string, unknown>>;
   readonly events: readonly string[];
@@ -59,7 +59,7 @@ export const think = (text: string): Part => ({ kind: 'reasoning', text });
 export const turn = (...parts: readonly Part[]): Turn => ({ parts });
 export const refuse = (kind: RefusalKind): Refusal => ({ refuse: kind });
 
-/** A text, or a value as JSON, in the pieces of a stream. */
+/** Splits a text, or a value as JSON, into the pieces of a stream. */
 export function piecesOf(value: unknown): readonly string[] {
   const text = typeof value === 'string' ? value : JSON.stringify(value);
   return text.match(/.{1,16}/gs) ?? [];

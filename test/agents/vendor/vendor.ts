@@ -8,12 +8,12 @@ import { readResponses, writeResponses } from './responses';
 import { type Thought, thoughtsIn } from './thoughts';
 import { type Counts, type RefusalBody, type RefusalKind, type Step, say, type Turn, turn, type Written } from './turn';
 
-/** A vendor on loopback that says what a feature scripts, speaks all dialects, and knows what it would charge for each call. */
+/** A vendor on loopback that answers as a feature scripts it, speaks all dialects, and knows its charge for each call. */
 export interface Vendor {
   readonly url: string;
-  /** Since {@link begin}, in the order they came. */
+  /** The calls since {@link begin}, in order of arrival. */
   readonly calls: readonly VendorCall[];
-  /** Forgets all calls and prefixes. The calls that `isScripted` accepts are answered by these steps, and then by the last of them. */
+  /** Forgets all calls and prefixes. Calls that `isScripted` accepts get these steps in turn, and then the last one again. */
   begin(steps: readonly Step[], isScripted: (call: VendorCall) => boolean): void;
   stop(): Promise<void>;
 }
@@ -24,15 +24,15 @@ export interface VendorCall {
   /** The names of the client's own tools in this call. */
   readonly tools: readonly string[];
   readonly headers: Readonly<Record<string, unknown>>;
-  /** What it used; nothing until the whole answer was sent. */
+  /** The usage; undefined until the whole answer was sent. */
   counts?: Counts;
-  /** What the model thought in the answer. */
+  /** The model's reasoning in the answer. */
   thoughts: readonly Thought[];
-  /** In units of 1e-8 USD. Answers that are refused or broken off are free. */
+  /** The charge in units of 1e-8 USD. Answers that are refused or cut off are free. */
   charge: bigint;
-  /** The answer was sent, or its connection has closed. */
+  /** Whether the answer was sent or its connection has closed. */
   ended: boolean;
-  /** The gateway closed the connection before it had the whole answer. */
+  /** Whether the gateway closed the connection before it had the whole answer. */
   readonly leftEarly: boolean;
 }
 
@@ -48,7 +48,7 @@ const DIALECTS: Readonly<Record<string, Dialect>> = {
   '/v1/responses': { read: readResponses, write: writeResponses, refuse: refuseOpenAI },
 };
 
-/** What agents ask beside the conversation, such as for a title. */
+/** The answer to requests beside the conversation, such as for a title. */
 const ASIDE: Turn = turn(say('A short title'));
 
 export async function startVendor(): Promise<Vendor> {
@@ -57,7 +57,7 @@ export async function startVendor(): Promise<Vendor> {
   let calls: VendorCall[] = [];
   let steps: readonly Step[] = [];
   let place = 0;
-  /** Ids stay new when calls are forgotten: one belongs to the customer that got it first. */
+  /** Counts ids across forgotten calls, because an id belongs to the first customer that received it. */
   let written = 0;
   let isScripted: (call: VendorCall) => boolean = () => true;
 
@@ -128,7 +128,7 @@ function callOf({ call }: Exchange, path: string): VendorCall {
   };
 }
 
-/** Messages names tools directly, Chat inside `function`, and Responses may group them into namespaces. */
+/** Lists the names of a tool. Messages has them directly, Chat inside `function`, and Responses may group them into namespaces. */
 function toolNames(tool: Json): readonly string[] {
   if (tool['type'] === 'namespace') return objectsOf(tool['tools']).flatMap(toolNames);
   const { name = object(tool['function'])['name'] } = tool;

@@ -4,7 +4,7 @@ import type { Target } from './target';
 
 const MESSAGES = [{ role: 'user', content: [{ type: 'text', text: 'hello' }] }];
 
-/** A good body for each route that takes one. */
+/** Lists a valid body for each route with a body. */
 function samples({ sandboxId }: Rig): readonly (readonly [path: string, body: object])[] {
   return [
     [
@@ -25,7 +25,7 @@ function samples({ sandboxId }: Rig): readonly (readonly [path: string, body: ob
   ];
 }
 
-/** JSON bodies of the routes: wrong values, wrong shapes, wrong bytes. A fault of the gateway itself (500) is a finding. */
+/** Sends JSON bodies with wrong values, shapes and bytes to the routes. An error of the gateway itself (500) is a finding. */
 export const bodies: Target = {
   name: 'bodies',
   summary: 'JSON bodies of each route',

@@ -5,7 +5,7 @@ import { cut, mutateBytes } from '../mutate';
 import { MODEL } from '../rig';
 import type { Target } from './target';
 
-/** Streams of upstreams: whatever the bytes are, the call ends, and nothing stays held. */
+/** Sends streams of any bytes from the upstream: the call must end, and nothing may stay held. */
 export const events: Target = {
   name: 'events',
   summary: 'server-sent events of upstreams',

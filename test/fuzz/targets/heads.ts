@@ -14,7 +14,7 @@ const PATHS = [
 ];
 const LONGEST_MS = 1_500;
 
-/** Heads and bodies of HTTP, byte by byte: the answer may be any refusal. */
+/** Sends HTTP heads and bodies byte by byte. Any refusal is a valid answer. */
 export const heads: Target = {
   name: 'heads',
   summary: 'bytes on the public listener',
@@ -34,7 +34,7 @@ export const heads: Target = {
   },
 };
 
-/** Resolves when the gateway has closed the connection, or has had time to. */
+/** Sends the pieces. Resolves when the gateway has closed the connection, or after a timeout. */
 export function send(port: number, pieces: readonly Buffer[]): Promise<void> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1', () => {

@@ -7,7 +7,7 @@ import type { Target } from './target';
 const UPGRADED =
   'HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-accept: x\r\n\r\n\x81\x05hello';
 
-/** Answers of a customer's server in a sandbox: any status line, any header, any body. */
+/** Sends answers of a customer's server in a sandbox: any status line, header and body. */
 export const answers: Target = {
   name: 'answers',
   summary: 'HTTP answers of servers in sandboxes',
@@ -25,7 +25,7 @@ export const answers: Target = {
   },
 };
 
-/** WebSocket connections to a sandbox's server, with broken frames from both sides. */
+/** Opens WebSockets to a sandbox's server, with broken frames from both sides. */
 export const frames: Target = {
   name: 'frames',
   summary: 'WebSocket upgrades and frames through a port of a sandbox',

@@ -22,7 +22,9 @@ import type { Target } from './target';
 
 const MAX_OUTPUT = 8_000;
 
-/** Requests in each of the nine directions. Each is carried whole, or refused by name: nothing is lost without a word, and nothing crashes. */
+/**
+ * Translates requests in each of the nine directions. Each must arrive whole or be refused by name: nothing is lost silently, and nothing crashes.
+ */
 export const requests: Target = {
   name: 'requests',
   summary: 'requests that are translated',
@@ -45,7 +47,7 @@ function same(actual: unknown, expected: unknown, what: string, given: unknown):
   assert.deepEqual(actual, expected, `${what}: ${JSON.stringify(given)}`.slice(0, 3_000));
 }
 
-/** Returns the body as the gateway sends it: in JSON. */
+/** Returns the body that the gateway sends, as JSON. */
 export function written(conversation: Conversation, upstream: Upstream): JsonObject {
   const call = { conversation, model: MODEL, maxOutput: MAX_OUTPUT, upstream: UPSTREAM, reasoning: 'effort' } as const;
   const own = CANDIDATES[upstream].adapter.own;
@@ -77,7 +79,7 @@ function readBack(body: JsonObject, upstream: Upstream): Meaning {
   return meaningOf(read, upstream);
 }
 
-/** What the rules of an upstream's dialect make of it: Messages must have a limit, and others have no tools that take text. */
+/** Returns the meaning after the rules of an upstream's dialect: Messages requires a limit, and other dialects have no tools with text input. */
 function expectedAt(talk: Conversation, upstream: Upstream): Meaning {
   const maxTokens = upstream === 'messages' ? (talk.maxTokens ?? MAX_OUTPUT) : talk.maxTokens;
   if (upstream !== 'messages') return meaningOf({ ...talk, maxTokens }, upstream);
@@ -85,7 +87,7 @@ function expectedAt(talk: Conversation, upstream: Upstream): Meaning {
   return meaningOf({ ...talk, maxTokens, tools }, upstream);
 }
 
-/** A mark anywhere in a request arrives, or the request is refused, or a rule says that it is dropped. */
+/** Asserts that a mark anywhere in a request arrives, unless the request is refused or a rule drops the mark. */
 function losesNothing(random: Random, client: Client, body: JsonObject): void {
   const { marked, path, mark, mayBeDropped } = plant(random, client, body);
   for (const upstream of UPSTREAMS) {
@@ -97,7 +99,7 @@ function losesNothing(random: Random, client: Client, body: JsonObject): void {
   }
 }
 
-/** Returns undefined for a request that is refused. */
+/** Translates a request; undefined if it is refused. */
 function translated(client: Client, body: JsonObject, upstream: Upstream): JsonObject | undefined {
   try {
     return written(DIALECTS[client].readRequest(body), upstream);
@@ -111,7 +113,7 @@ function staysUp(client: Client, body: JsonObject): void {
   for (const upstream of UPSTREAMS) if (upstream !== client) translated(client, body, upstream);
 }
 
-/** The inputs of calls come as text in some dialects: no limit of a body looks into them. */
+/** Nests a request deeply within the inputs of calls, which some dialects write as text that no limit checks. */
 function deepened(random: Random, body: JsonObject): JsonObject {
   const levels = random.pick([255, 256, 300, 20_000]);
   const deep = JSON.stringify(`{"a":${'['.repeat(levels)}${']'.repeat(levels)}}`);

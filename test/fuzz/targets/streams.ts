@@ -31,13 +31,13 @@ import {
 } from '../translation/grammar';
 import type { Target } from './target';
 
-/** Answers in each of the nine directions: whole, cut off, and broken in any way. A client must understand all that it is given. */
+/** Translates answers in each of the nine directions: whole, cut off, and broken in any way. A client must understand all that it receives. */
 export const streams: Target = {
   name: 'streams',
   summary: 'answers that are translated',
   isOfGateway: false,
   run: async (_, random) => {
-    // A fault is what many of these streams are made for.
+    // Hides the log, because many of these streams are broken on purpose.
     log.level = 'fatal';
     for (const upstream of UPSTREAMS) {
       const answer = randomAnswer(random, upstream);
@@ -92,7 +92,7 @@ function bytesOf(events: readonly SseEvent[]): Buffer {
   return Buffer.from(text.join(''));
 }
 
-/** What a client is given of a stream, by the rules of the relay. */
+/** Returns what a client receives of a stream, by the rules of the relay. */
 function relayed(
   client: Client,
   upstream: Upstream,
@@ -129,15 +129,15 @@ function telling(told: string, work: () => void): void {
   }
 }
 
-/** Reads a stream as the relay does: until it is over, an event cannot be understood, or the upstream reports an error. */
+/** Reads a stream as the relay does: up to its end, a malformed event, or an error of the upstream. */
 class Sums {
   contentBytes = 0;
   usage: Usage = UNKNOWN_USAGE;
-  /** What was known when the client was told of it. */
+  /** The usage at the time when the client received it. */
   usageTold: Usage | undefined;
   isWhole = false;
   hasThrown = false;
-  /** An event told an error, or could not be understood: nothing more is relayed but the client's event for the error. */
+  /** Whether an event was an error or malformed. After it the relay sends only the client's error event. */
   isBroken = false;
   told: Buffer | undefined;
   readonly given: { first: SseEvent | undefined; last: SseEvent | undefined } = { first: undefined, last: undefined };
@@ -188,7 +188,7 @@ class Sums {
   }
 }
 
-/** A reader says what is wrong; what only JavaScript says is a mistake in it. */
+/** Asserts that an error is a deliberate one of the reader, because JavaScript's own errors are bugs. */
 function isFault(error: unknown, told: string): void {
   if (error instanceof SseEventTooLarge) return;
   const cause = error instanceof AdapterFault ? error.cause : error;
@@ -212,7 +212,7 @@ function hasUsage({ usage: shown }: Understood, usage: Usage, told: string): voi
   assert.deepEqual(shown, expected, `the client is told another usage: ${told}`);
 }
 
-/** A vendor's error behind any event is told in the client's protocol: in its words, behind all that was said before. */
+/** Asserts that a vendor's error after any event reaches the client in its protocol, with the vendor's message and after all earlier content. */
 function tellsError(random: Random, client: Client, upstream: Upstream, events: readonly SseEvent[]): void {
   const words = `It broke. ${random.below(1_000)}`;
   const isEnd = ({ data = '' }: SseEvent) => /\[DONE\]|message_stop|message_delta|usage|finish|completed/i.test(data);
@@ -227,7 +227,7 @@ function tellsError(random: Random, client: Client, upstream: Upstream, events: 
   assert.equal(read.understood.text, text, `the error changes what was said: ${told}`);
 }
 
-/** Gemini is the one other dialect with several answers to one call, and Chat the one protocol of clients. */
+/** Asserts that several answers to one call reach the client. Only Gemini and Chat have them. */
 function givesChoices(random: Random): void {
   const count = 2 + random.below(2);
   const answers = Array.from({ length: count }, () => randomAnswer(random, 'gemini'));
@@ -247,7 +247,7 @@ function givesChoices(random: Random): void {
   isSound(relayed('chat', 'gemini', [bytesOf(events.slice(0, cutAt))], told, new StrictChat(count), count), told);
 }
 
-/** The stream, the body and what the model said are the same. */
+/** Asserts that the stream, the body and the model's content are equal. */
 function isSame(
   { read, contentBytes, usage }: Relayed,
   body: Understood,
@@ -287,7 +287,7 @@ function isSaid(understood: Understood, answer: RandomAnswer, client: Client, up
   assert.deepEqual(streamed.citations, cited, 'the citations differ from those of the model');
 }
 
-/** Messages says of a citation that it is about a block, and its clients are told no words. */
+/** Returns the citations in a stream. Messages attaches one to a block, without the cited words. */
 function citedIn(
   { pieces, cited }: Exclude<RandomAnswer['said'][number], { is: 'call' }>,
   client: Client,
@@ -307,7 +307,7 @@ function comparable({ calls, ...others }: Understood) {
   };
 }
 
-/** A stream with up to four of its events lost, doubled, moved, changed or strange, or with any bytes changed. */
+/** Returns a stream with up to four events lost, doubled, moved, changed or unknown, or with any bytes changed. */
 function brokenBytes(random: Random, events: readonly SseEvent[]): Buffer {
   let some = [...events];
   for (let change = random.below(4); change >= 0; change -= 1) some = brokenOnce(random, some);

@@ -1,12 +1,12 @@
 import type { Random } from '../../support/random';
 import type { Rig } from '../rig';
 
-/** One kind of input that somebody outside steers. */
+/** One kind of input that outsiders control. */
 export interface Target {
   readonly name: string;
   readonly summary: string;
-  /** Its input goes to the running gateway, whose event loop is watched. */
+  /** Whether the input goes to the running gateway, whose event loop is measured. */
   readonly isOfGateway: boolean;
-  /** Sends one input. It throws when the gateway does what it must not, beyond ending or standing still. */
+  /** Sends one input. Throws if the gateway misbehaves in a way other than a crash or a block. */
   run(rig: Rig, random: Random): Promise<void>;
 }

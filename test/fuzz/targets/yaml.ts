@@ -10,7 +10,7 @@ import type { Target } from './target';
 
 let read: ((text: string) => unknown) | undefined;
 
-/** Configurations: sound, or refused with their problems; never another error. */
+/** Loads configurations, which must be valid or refused with problems, and never throw another error. */
 export const yaml: Target = {
   name: 'yaml',
   summary: 'gateway.config.yml',

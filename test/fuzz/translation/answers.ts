@@ -9,7 +9,7 @@ export type Said =
   | {
       readonly is: 'text' | 'refusal' | 'reasoning';
       readonly pieces: readonly string[];
-      /** Where a text has words from. */
+      /** The citations of a text. */
       readonly cited: readonly Cited[];
     }
   | {
@@ -17,11 +17,11 @@ export type Said =
       readonly id: string;
       readonly name: string;
       readonly input: Json;
-      /** The input of a tool that takes text: the one member of `input`. */
+      /** The input of a tool with text input: the one member of `input`. */
       readonly text: string | undefined;
     };
 
-/** The words `from` to `to` of a text come from an address. */
+/** A citation: the words `from` to `to` of a text come from an address. */
 export interface Cited {
   readonly url: string;
   readonly title: string;
@@ -29,7 +29,7 @@ export interface Cited {
   readonly to: number;
 }
 
-/** The tool that takes text. */
+/** The tool with text input. */
 export const TEXT_TOOL = 'sql';
 
 export interface Used {
@@ -40,7 +40,7 @@ export interface Used {
   readonly reasoning: number;
 }
 
-/** What a model said, before it is written in a dialect. */
+/** A model's content, before a dialect writes it. */
 export interface RandomAnswer {
   readonly said: readonly Said[];
   readonly reason: 'end' | 'length' | 'tool_calls' | 'filter';
@@ -53,7 +53,7 @@ export interface WrittenAnswer {
   readonly body: Json;
 }
 
-/** An answer that an upstream of this dialect can give. Chat has one text, one refusal and its calls, in this order. */
+/** Draws an answer that an upstream of this dialect can give. Chat has one text, one refusal and its calls, in this order. */
 export function randomAnswer(random: Random, upstream: Upstream): RandomAnswer {
   const kinds = upstream === 'chat' ? CHAT_KINDS : refusingLast(listed(random, 5, () => random.pick(KINDS[upstream])));
   const said = kinds.flatMap((is, at) => {
@@ -88,7 +88,7 @@ const KINDS: Readonly<Record<Upstream, readonly Kind[]>> = {
   gemini: ['text', 'reasoning', 'call'],
 };
 
-/** In Chat a refusal stands beside the text, so that their order is lost. */
+/** Moves a refusal to the end, because Chat loses its position relative to the text. */
 function refusingLast(kinds: readonly Kind[]): readonly Kind[] {
   const others = kinds.filter((is) => is !== 'refusal');
   return others.length === kinds.length ? kinds : [...others, 'refusal'];
@@ -110,13 +110,13 @@ function citationsOf(random: Random, length: number): readonly Cited[] {
   });
 }
 
-/** Some of the pieces of a text, and behind one of them what tells of its citations. */
+/** Adds the citations of a text after one of its pieces. */
 function withCitations<T>(random: Random, pieces: readonly T[], citations: readonly T[]): readonly T[] {
   const at = 1 + random.below(pieces.length);
   return [...pieces.slice(0, at), ...citations, ...pieces.slice(at)];
 }
 
-/** The event by which a vendor of this dialect says in the middle of a stream that it cannot go on. */
+/** Makes the event by which a vendor of this dialect reports an error in the middle of a stream. */
 export function errorOf(upstream: Upstream, message: string): SseEvent {
   const error = { type: 'overloaded_error', message };
   if (upstream === 'messages') return event({ type: 'error', error }, 'error');
@@ -140,7 +140,7 @@ function event(data: Json, name?: string): SseEvent {
   return { name, data: JSON.stringify(data) };
 }
 
-/** An input, cut anywhere but inside a character. */
+/** Splits an input anywhere except within a character. */
 function inputPieces(random: Random, input: Json | string): readonly string[] {
   const text = [...(typeof input === 'string' ? input : JSON.stringify(input))];
   const at = random.below(text.length);
@@ -281,7 +281,7 @@ function chatDeltas(random: Random, call: Call, index: number): readonly Json[] 
   return [chatCall(call, ''), ...others].map((each) => ({ index, ...each }));
 }
 
-/** All of the lists, each in its order; they begin in order, and one after the other or at the same time. */
+/** Interleaves the lists, each in its order. They begin in order, and follow each other or overlap. */
 function interleaved<T>(random: Random, lists: readonly (readonly T[])[]): readonly T[] {
   if (random.below(2) === 0) return lists.flat();
   const firsts = lists.flatMap(([first]) => (first === undefined ? [] : [first]));
@@ -403,7 +403,7 @@ function geminiAnswer(random: Random, answer: RandomAnswer): WrittenAnswer {
   return geminiAnswers(random, [answer]);
 }
 
-/** Several answers to one call. Each event has one piece of one of them; the counts are those of the first, in the last event or in all. */
+/** Writes several answers to one call. Each event has one piece of one of them. The counts are those of the first, in the last event or in all. */
 export function geminiAnswers(random: Random, answers: readonly RandomAnswer[]): WrittenAnswer {
   const { input, cacheRead, output, reasoning } = (answers[0] as RandomAnswer).used;
   const usageMetadata = {

@@ -5,7 +5,7 @@ import { chance, word } from './talk';
 
 type Json = Record<string, unknown>;
 
-/** A request as a program of this dialect writes it: in one of the ways that mean the same, with members that a rule drops. */
+/** Writes a request as a program of this dialect does: in one of several equivalent forms, with members that a rule drops. */
 export function requestOf(random: Random, client: Client, talk: Conversation): Json {
   return WRITERS[client](random, talk);
 }
@@ -16,7 +16,7 @@ const WRITERS: Readonly<Record<Client, (random: Random, talk: Conversation) => J
   responses: responsesRequest,
 };
 
-/** What is absent is left out, or `null`. */
+/** Omits absent members, or writes them as `null`. */
 function present(random: Random, members: Json): Json {
   const said = Object.entries(members).flatMap(([name, value]): [string, unknown][] => {
     if (value !== undefined) return [[name, value]];

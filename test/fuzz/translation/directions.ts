@@ -26,7 +26,7 @@ export const DIALECTS: Readonly<Record<Client, ClientDialect>> = {
 
 const ADAPTERS: Readonly<Record<Upstream, AnyAdapter>> = { messages, chat, responses, gemini };
 
-/** The name of the upstream and its model in every call. */
+/** The name of the upstream and of its model in every call. */
 export const UPSTREAM = 'up-1';
 export const MODEL = 'model-1';
 

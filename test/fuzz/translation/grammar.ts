@@ -3,24 +3,24 @@ import type { SseEvent } from '../../../core/catalog/upstream';
 import { asArray, asObject, asText, type JsonObject } from '../../../core/json-values';
 import type { Client } from './directions';
 
-/** What a client has understood of an answer. */
+/** The content of an answer as a client understands it. */
 export interface Understood {
   text: string;
   reasoning: string;
-  /** `isText`: the input is text and no JSON. */
+  /** The calls. `isText`: the input is text and not JSON. */
   calls: { readonly id: unknown; readonly name: unknown; readonly isText: boolean; input: string }[];
-  /** Where it has words from, and which: unknown in Messages. */
+  /** The citations: their address and the cited words, which are unknown in Messages. */
   citations: { readonly url: unknown; readonly title: unknown; readonly words: string | undefined }[];
   reason: unknown;
   usage: { readonly input: number; readonly output: number } | undefined;
 }
 
-/** Reads a stream as a strict client does. Each event must be in its place; what the protocol does not allow throws. */
+/** Reads a stream as a strict client does. Each event must be in its place; anything else that the protocol forbids throws. */
 export abstract class StrictClient {
   readonly understood: Understood = nothing();
-  /** The protocol's own end has come. */
+  /** Whether the protocol's own end has arrived. */
   hasEnded = false;
-  /** The error that the stream has ended with, in its words. */
+  /** The message of the error that ended the stream. */
   failure: string | undefined;
 
   read(event: SseEvent): void {
@@ -72,7 +72,7 @@ const CHAT_REASONS: readonly unknown[] = ['stop', 'length', 'tool_calls', 'conte
 
 export class StrictChat extends StrictClient {
   #head: string | undefined;
-  /** Each answer by its number; the first one is `understood`. */
+  /** The answers by number; the first one is `understood`. */
   readonly choices: Understood[] = [];
 
   constructor(readonly count = 1) {
@@ -253,7 +253,7 @@ function messagesUsage(usage: JsonObject): Understood['usage'] {
 
 class StrictResponses extends StrictClient {
   #events = 0;
-  /** Items that have begun, by number: what they have said, and how they ended. */
+  /** The items that have begun, by number: their content, and how they ended. */
   readonly #items: {
     readonly type: string;
     said: string;
@@ -319,7 +319,7 @@ class StrictResponses extends StrictClient {
   #fail(response: JsonObject): void {
     assert.equal(response['status'], 'failed');
     this.failure = textAt(objectAt(response, 'error'), 'message');
-    // The gateway's own error for a stream that breaks off repeats no items.
+    // The gateway's own error for a stream that is cut off repeats no items.
     if (asArray(response['output']).length > 0) this.#hasItems(response);
     for (const { type, said, whole = {} } of this.#items) this.#understand(type, said, whole);
   }
@@ -364,7 +364,7 @@ class StrictResponses extends StrictClient {
     this.hasEnded = true;
   }
 
-  /** Items that were under way at the same time stand in the order in which they began. */
+  /** Adds an item. Overlapping items are in the order in which they began. */
   #understand(type: string, said: string, { call_id: id, name, content }: JsonObject): void {
     const { citations } = this.understood;
     if (type === 'message') {
@@ -390,7 +390,7 @@ const KINDS: Readonly<Record<string, string>> = {
   custom_tool_call_input: 'custom_tool_call',
 };
 
-/** What a client of Chat understands of each answer in a body. */
+/** Returns a Chat client's understanding of each answer in a body. */
 export function chatChoices(body: JsonObject): readonly Understood[] {
   const usage = asObject(body['usage']);
   return asArray(body['choices']).map((given, at) => {
@@ -415,7 +415,7 @@ export function chatChoices(body: JsonObject): readonly Understood[] {
   });
 }
 
-/** What a client understands of an unstreamed answer. */
+/** Returns a client's understanding of an unstreamed answer. */
 export function understoodBody(client: Client, body: JsonObject): Understood {
   return BODIES[client](body);
 }

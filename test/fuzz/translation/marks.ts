@@ -5,13 +5,13 @@ import type { Client } from './directions';
 export interface Marked {
   readonly marked: JsonObject;
   readonly path: string;
-  /** What JSON shows of it wherever it arrives. */
+  /** The text of the mark in JSON, wherever it arrives. */
   readonly mark: string;
-  /** A rule drops what stands there. */
+  /** Whether a rule drops members at its place. */
   readonly mayBeDropped: boolean;
 }
 
-/** What rules drop, by its path without the numbers of items. */
+/** Matches the paths that rules drop, without the numbers of items. */
 const DROPPED: Readonly<Record<Client, RegExp>> = {
   messages:
     /cache_control|^service_tier$|\.caller|^metadata|^thinking|output_config\.effort|media_type$|\.title$|tool_choice|^model$|^stream$|^top_k$|messages\.content\.(?:zz|tools\.zz)/,
@@ -21,7 +21,7 @@ const DROPPED: Readonly<Record<Client, RegExp>> = {
 };
 
 const MARK = 'zz-mark-zz';
-/** A number is told from all others. */
+/** A number that occurs nowhere else. */
 const NUMBER = 718_281_828;
 
 interface Place {
@@ -29,7 +29,7 @@ interface Place {
   readonly value: unknown;
 }
 
-/** Puts an unknown member into some object of a request, or another value in the place of some value. */
+/** Puts an unknown member into an object of a request, or replaces one of its values. */
 export function plant(random: Random, client: Client, body: JsonObject): Marked {
   const places = placesIn(body, []);
   const { path, value } = random.pick(places);
@@ -61,7 +61,10 @@ function withValue(value: unknown, [first, ...rest]: readonly (string | number)[
   return { ...object, [first]: withValue(object[first], rest, planted) };
 }
 
-/** Unknown members of what the assistant has said are dropped: clients repeat what they were given. Chat lists the members that they add. */
+/**
+ * Returns whether an unknown member is dropped: in the assistant's content it is, because clients repeat what they received. For Chat the members are
+ * listed.
+ */
 function isDropped(client: Client, body: JsonObject, path: readonly (string | number)[], told: string): boolean {
   if (DROPPED[client].test(told)) return true;
   const [list, at] = path;

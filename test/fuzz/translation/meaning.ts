@@ -2,7 +2,7 @@ import type { Conversation, Part, Source, ToolCallPart, Turn } from '../../../co
 import { asArray, asObject, asText, type JsonObject } from '../../../core/json-values';
 import type { Upstream } from './directions';
 
-/** What one side says until the other does. Dialects differ in how they cut it into messages, and in the order of kinds. */
+/** The content of one side until the other side begins. Dialects differ in how they split it into messages, and in the order of kinds. */
 export interface Run {
   readonly side: 'model' | 'user';
   readonly words: readonly string[];
@@ -11,7 +11,7 @@ export interface Run {
   readonly media: readonly string[];
 }
 
-/** What must be the same on both sides of a translation, in a form that can be compared. */
+/** The parts that must be equal on both sides of a translation, in a comparable form. */
 export interface Meaning {
   readonly instructions: readonly string[];
   readonly runs: readonly Run[];
@@ -19,12 +19,12 @@ export interface Meaning {
   readonly settings: JsonObject;
 }
 
-/** The words that a text has, as `word` makes them. */
+/** Lists the words of a text, as `word` makes them. */
 export function wordsIn(text: string): readonly string[] {
   return text.match(/‹[^›]*›/gu) ?? [];
 }
 
-/** What a conversation means at an upstream; `undefined`: by itself. */
+/** Returns the meaning of a conversation at an upstream; `undefined`: without one. */
 export function meaningOf(talk: Conversation, upstream?: Upstream): Meaning {
   return {
     instructions: talk.instructions.flatMap(({ text }) => wordsIn(text)),
@@ -34,7 +34,7 @@ export function meaningOf(talk: Conversation, upstream?: Upstream): Meaning {
   };
 }
 
-/** Tools of a namespace stand together. */
+/** Sorts tools by name, because tools of a namespace stand together. */
 function byName<T extends { readonly name?: unknown }>(tools: readonly T[]): readonly T[] {
   return [...tools].sort((one, other) => (String(one.name) < String(other.name) ? -1 : 1));
 }
@@ -68,7 +68,7 @@ function runOf({ role, parts }: Turn, upstream: Upstream | undefined): Run {
   };
 }
 
-/** Messages takes ids of few characters: others are replaced by their code. */
+/** Returns the id at the upstream. Messages allows few characters, so that others are replaced by their code. */
 function idAt(id: string, upstream: Upstream | undefined): string {
   if (upstream !== 'messages') return id;
   return [...id].map((each) => (/[\w-]/.test(each) ? each : `_x${each.codePointAt(0)?.toString(16)}_`)).join('');
@@ -95,7 +95,7 @@ function sourceOf(source: Source): string {
   return 'url' in source ? source.url : `${source.mediaType} ${source.base64}`;
 }
 
-/** Runs of one side that follow each other are one; what says nothing is none. */
+/** Joins adjacent runs of one side, and drops empty ones. */
 function joined(runs: readonly Run[]): readonly Run[] {
   const all: Run[] = [];
   for (const run of runs) {
@@ -111,7 +111,7 @@ function joined(runs: readonly Run[]): readonly Run[] {
         media: [...last.media, ...run.media],
       };
   }
-  // A refusal stands behind the text in some dialects, and images of results behind all results.
+  // A refusal stands after the text in some dialects, and images of results after all results.
   return all.map((run) => ({ ...run, words: [...run.words].sort(), media: [...run.media].sort() }));
 }
 
@@ -136,12 +136,12 @@ function settingsOf(talk: Conversation, upstream: Upstream | undefined): JsonObj
   }) as JsonObject;
 }
 
-/** As JSON has it. */
+/** Converts to JSON. */
 function plain(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value)) as unknown;
 }
 
-/** The members that other dialects may refuse, each by its name in the model of a conversation. */
+/** Lists the members that other dialects may refuse, by their name in the model of a conversation. */
 export function refusedAt(upstream: Upstream, talk: Conversation): ReadonlySet<string> {
   const refused = new Set<string>();
   const refuse = (what: string, when: boolean) => when && refused.add(what);
@@ -191,7 +191,7 @@ export function refusedAt(upstream: Upstream, talk: Conversation): ReadonlySet<s
   return refused;
 }
 
-/** What a body of generateContent means: no dialect of clients, so that it is read here. */
+/** Returns the meaning of a generateContent body. It has its own reader, because no client speaks the dialect. */
 export function geminiMeaning(body: JsonObject): Meaning {
   const config = asObject(body['generationConfig']) ?? {};
   const [group] = asArray(body['tools']);

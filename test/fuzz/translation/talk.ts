@@ -2,7 +2,7 @@ import type { Conversation, Part, Tool, ToolCallPart, ToolResultPart, Turn } fro
 import type { Random } from '../../support/random';
 import type { Client } from './directions';
 
-/** Ends of words: what JSON, streams and templates stumble over. */
+/** Endings of words that JSON, streams and templates often mishandle. */
 const ODD = [
   '',
   'Łódź',
@@ -19,7 +19,7 @@ const ODD = [
   '$&',
 ];
 
-/** A text that is found again wherever it went. */
+/** Draws a text that is recognisable wherever it arrives. */
 export function word(random: Random): string {
   return `‹${random.below(1_000_000)} ${random.pick(ODD)}›`;
 }
@@ -36,7 +36,7 @@ export function listed<T>(random: Random, most: number, make: (at: number) => T)
   return Array.from({ length: random.below(most + 1) }, (_, at) => make(at));
 }
 
-/** A value of JSON, at most so deep. */
+/** Draws a JSON value of at most this depth. */
 export function json(random: Random, depth = 3): unknown {
   switch (random.below(depth > 0 ? 7 : 5)) {
     case 0:
@@ -57,7 +57,7 @@ export function object(random: Random, depth = 2): Record<string, unknown> {
   return Object.fromEntries(names.map((name) => [name, json(random, depth)]));
 }
 
-/** A conversation with everything that a client of this dialect can say. */
+/** Draws a conversation with everything that a client of this dialect can express. */
 export function randomTalk(random: Random, client: Client): Conversation {
   const tools = listed(random, 3, (at) => tool(random, client, at));
   const settings = client === 'responses' ? {} : { stop: listed(random, 6, () => word(random)) };
@@ -94,7 +94,7 @@ function sampling(random: Random, client: Client): Partial<Conversation> {
   };
 }
 
-/** Tools of Responses may stand in a namespace: its name is the beginning of theirs. */
+/** Draws a tool. In Responses it may stand in a namespace, whose name is then its prefix. */
 function tool(random: Random, client: Client, at: number): Tool {
   const description = maybe(random, () => word(random));
   if (client !== 'messages' && chance(random, 4)) {
