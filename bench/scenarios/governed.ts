@@ -104,7 +104,7 @@ function withAdded(round: Round): Round {
   );
 }
 
-/** Joins the rounds of the cases. */
+/** Combines the rounds of all cases into one outcome. */
 function merge(outcomes: readonly Outcome[]): Outcome {
   const rounds = outcomes.map((outcome) => outcome.rounds);
   return {

@@ -111,7 +111,7 @@ async function atDocker(gateway: TestGateway, calls: number): Promise<Record<str
   return { 'create → RUNNING': quantiles(created), command: quantiles(commands) };
 }
 
-/** Makes sandboxes with enough accounts, each as fast as its limit allows. */
+/** Makes idle sandboxes, in as many accounts as the limit of each requires. */
 async function makeIdle(gateway: TestGateway, sandboxes: number): Promise<void> {
   const offered = await gateway.newCustomer('1');
   const { json } = await gateway.call('/v1/offerings', { method: 'GET', key: offered.key });

@@ -46,7 +46,7 @@ describe('names and words in the repository', () => {
     expect([...hosts].filter((host) => host !== 'https://registry.npmjs.org')).to.deep.equal([]);
   });
 
-  it('have the version of package.json in the lock file', () => {
+  it('include the version of package.json in the lock file', () => {
     const own = JSON.parse(textOf('package.json')) as { name: string; version: string };
     const locked = JSON.parse(textOf('package-lock.json')) as { name: string; version: string };
     expect([locked.name, locked.version]).to.deep.equal([own.name, own.version]);

@@ -69,7 +69,7 @@ describe('the comparison of answers and charges', () => {
     expect(wrongOf(paid)).to.include('1 refused calls are charged: refused');
   });
 
-  it('counts charges of calls that no client made', () => {
+  it('counts charges for calls that no client made', () => {
     const more = ['cut too', 'made by nothing'].map((requestId) => ({ requestId, costE8: COST_E8 }));
     expect(wrongOf([...records, ...more])).to.deep.equal(['3 other calls are charged, and only 2 were cut']);
   });

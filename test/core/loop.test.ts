@@ -87,7 +87,7 @@ describe('a background loop', () => {
     expect(times).to.equal(2);
   });
 
-  it('continues after a failure, reports the number of failures in a row, and forgets wakes of the meantime', async () => {
+  it('continues after a failure, reports the number of failures in a row, and drops wakes from a failed run', async () => {
     const told: number[] = [];
     let times = 0;
     const loop = startLoop(

@@ -185,7 +185,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       assert.deepEqual(after?.settings, { rev: 2, name: 'renamed', allowedModels: undefined, markup: undefined });
     });
 
-    it('revokes a key for the next call on every endpoint, and may repeat it', async () => {
+    it('revokes a key for the next call on every endpoint, even if the revocation is repeated', async () => {
       const { keyId, apiKey } = await desk.customer();
       assert.equal((await desk.get('/v1/balance', apiKey)).status, 200);
       const revoked = await desk.admin('DELETE', `/keys/${keyId}`);

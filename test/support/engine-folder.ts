@@ -23,7 +23,7 @@ async function processesOf(folder: string): Promise<readonly string[]> {
 /** Unmounts in reverse order, because a later mount may lie on an earlier one, even at the same place. */
 async function unmountBelow(folder: string): Promise<void> {
   await until('nothing is mounted below the folder', async () => {
-    // Fails for a mount that the kernel has removed meanwhile; the next list lacks it.
+    // This unmount fails if the kernel has removed the mount meanwhile; the next list lacks it.
     for (const place of [...(await mountsBelow(folder))].reverse())
       await promisify(execFile)('umount', ['--lazy', place]);
     return true;

@@ -10,7 +10,7 @@ export interface TestRedis {
   readonly url: string;
   readonly port: number;
   readonly pid: number;
-  /** Ends it with SIGKILL; `start` starts it again on the same port and folder. */
+  /** Ends the server with SIGKILL; `start` starts it again on the same port and folder. */
   kill(): Promise<void>;
   start(): Promise<void>;
   stop(): Promise<void>;

@@ -20,8 +20,8 @@ const WORKER = process.env['MOCHA_WORKER_ID'] ?? '0';
 sendBigInts();
 
 /**
- * Lets bigints be sent as JSON. Mocha sends results to its main process as JSON, and one bigint in a failed assertion would lose all results of the
- * file.
+ * Converts bigints in messages to mocha's main process. Mocha sends results as JSON, and one bigint in a failed assertion would lose all results
+ * of the file.
  */
 function sendBigInts(): void {
   const { send } = process;

@@ -67,7 +67,7 @@ describe('accounts with metrics of their own', () => {
     expect(Object.keys(costs())).to.have.members(before);
   });
 
-  it('are 3 at most with 10,000 accounts in each of many hours, and the sum has all spending', () => {
+  it('are 3 at most with 10,000 accounts in each of many hours, while the sum has the spending of all', () => {
     let sum = 0;
     const highest = new Map<string, number>();
     for (let hour = 0; hour < 30; hour += 1) {

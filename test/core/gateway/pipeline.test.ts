@@ -299,7 +299,7 @@ describe('a pipeline', () => {
       expect(response.headersSent).to.equal(false);
     });
 
-    it('takes nothing for a call that had not taken anything before', async () => {
+    it('takes no resources after the client has disconnected', async () => {
       const { seen } = await run(
         withCall((_call, _notes, given) => given.clientLeaves()),
         withCall((call, notes) => {

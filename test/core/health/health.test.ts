@@ -120,7 +120,7 @@ describe('the health of upstreams', () => {
       expect(news.at(-1)).to.deep.equal({ upstream: 'acme', is: 'probing' });
     });
 
-    it('starts anew when the probe is answered', () => {
+    it('starts again without old observations when the probe is answered', () => {
       nowMs += 30_000;
       health.asked(gauge());
       nowMs += 250;

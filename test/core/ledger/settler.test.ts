@@ -73,7 +73,7 @@ describe('the settler', () => {
     });
   }
 
-  it('retries a release in the same way', async () => {
+  it('returns from a release while the ledger is unavailable, and retries it', async () => {
     const { ledger, payer, settler, open } = await start();
     const request = await open();
     ledger.fault = 'unavailable';

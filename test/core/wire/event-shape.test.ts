@@ -105,7 +105,7 @@ describe('a stream event that only adds text', () => {
       assert.deepEqual(notes, readAll(adapter, pieces).notes);
     });
 
-    it(`has the notes that the adapter would read in ${protocol}, after any events and in any pieces`, () => {
+    it(`gives the same notes in ${protocol} as a parsed one, after any events and in any pieces`, () => {
       const events = [...TEXTS.map((text, at) => says(text, at)), ...ODD[protocol as Protocol]].map((text) =>
         Buffer.from(text),
       );
@@ -126,7 +126,7 @@ describe('a stream event that only adds text', () => {
       }
     });
 
-    it(`has the same notes in the recordings of ${protocol}`, () => {
+    it(`gives the same notes in the recordings of ${protocol}`, () => {
       for (const file of readdirSync(join(FIXTURES, protocol)).filter((name) => name.endsWith('.sse'))) {
         const bytes = readFileSync(join(FIXTURES, protocol, file));
         const twice = [bytes, bytes];

@@ -121,7 +121,7 @@ describe('signing in to the console with an identity provider', function () {
     assert.equal(body.identity, null);
   });
 
-  describe('and binding users to subjects', () => {
+  describe('with users bound to subjects', () => {
     const newPerson = async () => desk.person((await desk.customer()).accountId);
 
     /** Runs a sign-in with this subject and address. Returns the id of the signed-in user, or the reason for the refusal. */

@@ -6,7 +6,7 @@ import { failsMore, isBeyondMore, isHigher } from '../../../plugins/rollouts/sig
 import { seeded } from '../../support/random';
 import { type Behaviour, simulate, USUAL } from './simulated-rollout';
 
-/** The number of simulated rollouts; more of them take several hours. */
+/** The number of simulated rollouts that last several hours each. */
 const LONG_ROLLOUTS = Number(process.env['LONG_ROLLOUTS'] ?? 14);
 
 const GUARDS = [
@@ -139,7 +139,9 @@ describe('a decision about a rollout', () => {
     const slow = decided({ '1 candidate': times([300, 40], [9_000, 40]), '1 control': control });
     expect(slow.why).to.match(/^p95FirstTokenMs: 40 of 40 unstreamed calls took longer than \d+ ms to their answer/);
     const few = decided({ '1 candidate': times([300, 19], [9_000, 19]), '1 control': control }, {}, 60_000);
-    expect(few.why).to.contain('p95FirstTokenMs has seen 19 calls of the treatment group and 3000 of the control group');
+    expect(few.why).to.contain(
+      'p95FirstTokenMs has seen 19 calls of the treatment group and 3000 of the control group',
+    );
   });
 
   it('detects a failing candidate even if one caller of the control group only sends bad requests', () => {
@@ -157,7 +159,7 @@ describe('a decision about a rollout', () => {
     expect(decide(tolerant, progress, seen, 0).do).to.equal('wait');
   });
 
-  it('evaluates the same calls once, and again after a quarter more', () => {
+  it('evaluates the same calls only once, and again when there are a quarter more calls', () => {
     const first = decided(bothEqual);
     const once = { times: 1, seen: 30 };
     expect(first.looks).to.deep.equal({ errorRate: once, p95FirstTokenMs: once, costRatio: once });

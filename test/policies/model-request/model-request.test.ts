@@ -530,7 +530,7 @@ describe('members of a request that the gateway does not know', () => {
     assert.deepEqual([reading.unknownMembers.length, reading.unknownMembers[0]], [10, 'content.new_0']);
   });
 
-  it('are held for at the place where they stand twice', async () => {
+  it('are held for if they stand twice in a request', async () => {
     const body = '{"model":"large","max_tokens":1,"messages":[],"x":{"id":1},"x":true}';
     assert.deepEqual((await ask(body)).reading.heldMembers, ['x']);
   });

@@ -112,7 +112,7 @@ describe('allowances that nodes hold for accounts', () => {
     await warm(node, payer);
     const { rid, ...request } = reserveRequest(payer, 100n);
     await node.reserve({ rid, ...request });
-    // A recalled allowance must report every change before it is answered.
+    // This refusal recalls the allowance. From then on, each change must reach the ledger before it is answered.
     assert.equal((await store.reserve(reserveRequest(payer, 20_000n))).outcome, 'insufficient_balance');
     const { outcome } = await node.renew({ ...payer, rid, lifetimeMs: 120_000, amountE8: 20_000n });
     assert.equal(outcome, 'insufficient_balance');

@@ -145,7 +145,7 @@ const setAccount = command(
   (ledger, { accountId, status }) => ledger.setAccount(accountId, status as 'active' | 'frozen'),
 );
 const limit = fc.constantFrom(undefined, undefined, 0n, 100n, 250n, 500n, FUNDS);
-/** So few calls in a minute that refills of the meantime, and their rounding, make no difference. */
+/** Limits of few calls in a minute, so that refills during the test, and their rounding, make no difference. */
 const anyLimits = fc.record({
   limitE8: limit,
   dailyLimitE8: limit,
@@ -210,7 +210,7 @@ const restore = command(
         open: [{ ...who, rid: RIDS[PAYERS.indexOf(who)] ?? '', amountE8: heldE8 }],
       },
     ]);
-    // Restored holds end so much later that no machine is too slow.
+    // Makes restored holds end much later, because a slow machine must not let them expire.
     return restored.then(() => ledger.age(-60_000));
   },
 );

@@ -650,7 +650,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         return payer;
       };
 
-      it('counts towards the limit of calls by the minute, until it comes too early', async () => {
+      it('counts towards the limit of calls by the minute, until that is reached', async () => {
         const payer = await limited({ callsPerMinute: 2 });
         assert.deepEqual(await ledger.countRefused(payer), { outcome: 'counted' });
         assert.deepEqual(await ledger.countRefused(payer), { outcome: 'counted' });

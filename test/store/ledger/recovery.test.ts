@@ -150,7 +150,7 @@ for (const database of DATABASES) {
         assert.equal((await ledger.readAccount(payer.accountId))?.availableE8, 1_000n);
       });
 
-      it('restores the holds without a deadline that other parts report, except those with an entry', async () => {
+      it('restores the holds without a deadline that plugins report, except those with an entry', async () => {
         const payer = await fund(1_000n);
         const [open, closed] = [newId(), newId()];
         await ledger.reserve(reserveRequest(payer, 300n, { rid: open, lifetimeMs: undefined, record: '' }));

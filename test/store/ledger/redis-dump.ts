@@ -135,7 +135,7 @@ function allowanceText({ keyId, state, sequence, digest, totalE8, openE8, untilM
   return [keyId, state, sequence, digest, totalE8, openE8, untilMs, entry ?? '-'].join(' ');
 }
 
-/** Returns an allowance's words, with the distance of its end, and whether it has an entry. */
+/** Returns the stored members of an allowance, with the time until its lease ends, and whether it has an entry. */
 function allowanceSeen(text: string, nowMs: number): string {
   const words = text.split(' ');
   const [, , , , , , untilMs, entry] = words;

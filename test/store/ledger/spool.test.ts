@@ -123,7 +123,7 @@ describe('the spool of settles on disk', () => {
     spool.written([newId(), first.rid]);
     await until('it is forgotten', async () => (await files()) === 0);
     await spool.keep({ ...second, kind: 'settle', costE8: 30n });
-    await sleep(100); // Makes its file an old one.
+    await sleep(100); // Lets its file become old.
     assert.equal(await files(), 1);
     spool.written([second.rid]);
     await until('this one is, too', async () => (await files()) === 0);

@@ -1,4 +1,4 @@
-// The shipper's thread as it runs from TypeScript: a thread does not inherit what mocha has loaded.
+// The shipper's thread for TypeScript sources, because a thread does not inherit the loader of mocha.
 require('tsx/cjs');
 process.env.LOG_LEVEL = 'silent';
 require('../../../core/ledger/outbox/shipper-worker');

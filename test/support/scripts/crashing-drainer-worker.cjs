@@ -1,5 +1,0 @@
-// The shipper's thread, which crashes after it has shipped for a while.
-require('./drainer-worker.cjs');
-setTimeout(() => {
-  throw new Error('the thread has crashed');
-}, 500);
