@@ -13,11 +13,13 @@ import { ALL_SHARDS } from './shard';
 export interface Leases {
   /** How long a hold lasts that is not renewed. */
   readonly leaseMs: number;
-  /** The call is open: its hold is renewed until it is untracked. */
-  track(payer: Payer, rid: string): void;
+  /** The call is open: its hold is renewed until it is untracked. `heldE8` returns what it holds now. */
+  track(payer: Payer, rid: string, heldE8: () => bigint): void;
   untrack(rid: string): void;
   /** How many holds there are. */
   count(): number;
+  /** What they hold together, in 1e-8 USD. */
+  heldE8(): bigint;
   /** Resolves when every open call has said how it ended, or after that long. */
   none(withinMs: number): Promise<void>;
   readonly stop: Stop;
@@ -36,6 +38,7 @@ const DUE_AT_ONCE = 100;
 
 interface Lease {
   readonly payer: Payer;
+  readonly heldE8: () => bigint;
   readonly renewAt: number;
 }
 
@@ -49,23 +52,23 @@ export function startLeases(options: LeasesOptions): Leases {
   /** In the order they are due: a renewed lease goes to the end. */
   const leases = new Map<string, Lease>();
 
-  const renew = async (rid: string, { payer }: Lease) => {
+  const renew = async (rid: string, lease: Lease) => {
     try {
-      const { outcome } = await ledger.renew({ ...payer, rid, lifetimeMs: leaseMs });
+      const { outcome } = await ledger.renew({ ...lease.payer, rid, lifetimeMs: leaseMs });
       if (outcome !== 'not_open') return;
       leases.delete(rid);
     } catch (error) {
       log.warn({ rid, reason: String(error) }, 'a hold could not be renewed; it is tried again');
-      if (leases.has(rid)) leases.set(rid, { payer, renewAt: performance.now() + Math.min(retryMs, renewEveryMs) });
+      if (leases.has(rid)) leases.set(rid, { ...lease, renewAt: performance.now() + Math.min(retryMs, renewEveryMs) });
     }
   };
 
   const renewDue = async () => {
     const now = performance.now();
     const due = [...takeWhile(leases, ([, { renewAt }]) => renewAt <= now)];
-    for (const [rid, { payer }] of due) {
+    for (const [rid, lease] of due) {
       leases.delete(rid);
-      leases.set(rid, { payer, renewAt: now + renewEveryMs });
+      leases.set(rid, { ...lease, renewAt: now + renewEveryMs });
     }
     await eachAtOnce(due, AT_ONCE, ([rid, lease]) => (leases.has(rid) ? renew(rid, lease) : Promise.resolve()));
   };
@@ -100,13 +103,18 @@ export function startLeases(options: LeasesOptions): Leases {
   ];
   return {
     leaseMs,
-    track: (payer, rid) => {
-      leases.set(rid, { payer, renewAt: performance.now() + renewEveryMs });
+    track: (payer, rid, heldE8) => {
+      leases.set(rid, { payer, heldE8, renewAt: performance.now() + renewEveryMs });
     },
     untrack: (rid) => {
       leases.delete(rid);
     },
     count: () => leases.size,
+    heldE8: () => {
+      let sumE8 = 0n;
+      for (const { heldE8 } of leases.values()) sumE8 += heldE8();
+      return sumE8;
+    },
     none: async (withinMs) => {
       const deadline = performance.now() + withinMs;
       while (leases.size > 0 && performance.now() < deadline) await sleep(LOOK_MS);

@@ -9,7 +9,7 @@ import { metrics } from '../metrics';
 
 export interface Exposed {
   readonly openCalls: Pick<OpenCalls, 'count'>;
-  readonly leases: Pick<Leases, 'count'>;
+  readonly leases: Pick<Leases, 'count' | 'heldE8'>;
   readonly database: Knex;
 }
 
@@ -34,6 +34,7 @@ export function exposeProcess({ openCalls, leases, database }: Exposed): void {
     () => BUFFERED.bytes,
   );
   gauge('tollgate_ledger_holds', 'Holds of calls that have not ended.', () => leases.count());
+  gauge('tollgate_ledger_held_usd', 'What those hold together.', () => Number(leases.heldE8()) / 1e8);
   const pool: Partial<Pool> | undefined = database.client.pool;
   new Gauge({
     name: 'tollgate_database_connections',

@@ -88,7 +88,9 @@ function openReservation(
   const { accountId, keyId } = call.key;
   const { rid, request } = paid;
   const growing = paid.grows ? new GrowingHold(gateway, call, paid) : undefined;
+  const heldE8 = (): bigint => growing?.heldE8 ?? paid.heldE8;
   let settlement: Promise<Settlement> | undefined;
+  gateway.leases.track(call.key, rid, heldE8);
   return {
     rid,
     onClientAbort,
@@ -118,7 +120,7 @@ function openReservation(
     if (billing === 'estimated' && ending.isEstimate) estimatedUsage.inc({ upstream: ending.candidate.upstream.name });
     const charged = withUnreported(ending, request);
     noteLastAttempt(call, charged);
-    const charge = chargeOfEnding(charged, growing?.heldE8 ?? paid.heldE8, paid.priceOf);
+    const charge = chargeOfEnding(charged, heldE8(), paid.priceOf);
     const { costE8, excessE8 } = charge;
     const isOwnPrice = paid.priceOf === upstreamPrice;
     if (isOwnPrice) noteCost(call, charged, charge.exactE14);

@@ -78,7 +78,6 @@ export async function reserve(
     if (clamped === undefined) throw refusalOf(outcome, covered.heldE8);
     covered = cover(clamped, call, covered);
   }
-  gateway.leases.track(call.key, rid);
   return covered;
 }
 

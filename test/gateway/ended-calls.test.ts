@@ -252,9 +252,14 @@ describe('A call that has ended', function () {
     const more = await grown(async () => {
       const client = new LeavingClient(gateway, '/v1/messages', customer.key, ask({ stream: true }));
       await broken.call(1);
-      expect((await readMetrics(gateway)).get('tollgate_ledger_holds')).to.equal(1);
+      const metrics = await readMetrics(gateway);
+      expect(metrics.get('tollgate_ledger_holds')).to.equal(1);
+      const { heldUsd } = await gateway.balance(customer.key);
+      expect(Number(heldUsd)).to.be.above(0);
+      expect(metrics.get('tollgate_ledger_held_usd')).to.equal(Number(heldUsd));
       client.leave();
     });
+    expect((await readMetrics(gateway)).get('tollgate_ledger_held_usd')).to.equal(0);
     expect(more('tollgate_calls_aborted_total{billing="partial"}')).to.equal(1);
     expect(more(calls({ status: '4xx', code: 'CLIENT_LEFT' }))).to.equal(1);
     await until('its line is there', () => gateway.output().split(left).length === before + 1);

@@ -3,6 +3,7 @@ import { askIn, PATH, PROTOCOLS, type TestProtocol } from '../support/calls';
 import { DIALECT, streamOf } from '../support/dialects';
 import { startGateway, type TestGateway } from '../support/gateway';
 import { LeavingClient } from '../support/leaving-client';
+import { readMetrics } from '../support/metrics';
 import { until } from '../support/until';
 import { messagesAnswer, messagesStream, startUpstream, type TestUpstream } from '../support/upstream';
 
@@ -58,6 +59,7 @@ describe('The hold of a stream whose upstream stops when it is cancelled', funct
     await client.sees('word');
     expect(await held(key)).to.be.within(FIVE_SECONDS, FIVE_SECONDS + SLIGHTLY_MORE);
     await until('the hold has grown', async () => (await held(key)) > FIVE_SECONDS + 0.19);
+    expect((await readMetrics(gateway)).get('tollgate_ledger_held_usd')).to.be.above(FIVE_SECONDS + 0.19);
     await until('the hold has grown again', async () => (await held(key)) > FIVE_SECONDS + 0.38);
     client.leave();
   });

@@ -308,7 +308,7 @@ class AllowanceStory {
     }
     call.heldE8 = amountE8;
     call.state = 'open';
-    node.leases.track(payer, rid);
+    node.leases.track(payer, rid, () => call.heldE8);
     await this.#pause(this.#random.below(5) === 0 ? this.#random.below(leaseMs * 1.25) : this.#random.below(600));
     if (this.#random.below(2) === 0) await this.#grow(node, call);
     node.leases.untrack(rid);

@@ -1,5 +1,6 @@
 import { Counter, Gauge } from 'prom-client';
 import { metrics } from '../../../core/metrics';
+import type { Totals } from '../books/totals';
 
 export const supplierCalls = new Counter({
   name: 'tollgate_sandbox_supplier_calls_total',
@@ -51,3 +52,24 @@ export const invariantsBroken = new Gauge({
   aggregator: 'max',
   registers: [metrics],
 });
+
+const sandboxes = new Gauge({
+  name: 'tollgate_sandboxes',
+  help: 'Sandboxes that have not ended, by their state.',
+  labelNames: ['state'],
+  aggregator: 'max',
+  registers: [metrics],
+});
+
+const held = new Gauge({
+  name: 'tollgate_sandbox_held_usd',
+  help: 'What the holds of these sandboxes hold together.',
+  aggregator: 'max',
+  registers: [metrics],
+});
+
+/** Shows the totals of the database: all processes that work show the same. */
+export function showTotals({ byState, heldE8 }: Totals): void {
+  for (const [state, count] of byState) sandboxes.set({ state }, count);
+  held.set(Number(heldE8) / 1e8);
+}

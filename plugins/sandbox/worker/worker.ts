@@ -6,6 +6,7 @@ import { checkInvariants } from '../books/invariants';
 import { forgetQuotes } from '../books/quotes';
 import { forgetEnded } from '../books/retention';
 import { StrayHolds } from '../books/stray-holds';
+import { readTotals } from '../books/totals';
 import type { SandboxService } from '../service';
 import { instanceTags } from '../suppliers/tags';
 import { cancelStale } from './admission-sweep';
@@ -13,6 +14,7 @@ import { cleanUp } from './cleanup';
 import {
   invariantsBroken,
   orphansFound,
+  showTotals,
   silentPlaceSandboxes,
   supplierCallSeconds,
   supplierCalls,
@@ -25,6 +27,7 @@ const ADMISSIONS_EVERY_MS = 5_000;
 const CLEANUP_EVERY_MS = 5_000;
 const FORGET_EVERY_MS = 300_000;
 const REPORT_EVERY_MS = 5_000;
+const TOTALS_EVERY_MS = 5_000;
 const DAY_MS = 86_400_000;
 
 /** What keeps sandboxes true: in every process, or in those with ROLE=worker alone; any number at once. */
@@ -64,6 +67,7 @@ export function startWorker(
     loop('cleanup', CLEANUP_EVERY_MS, async () => {
       await cleanUp(database, (supplier) => drivers.get(supplier), places.own(), now());
     }),
+    loop('totals', TOTALS_EVERY_MS, async () => showTotals(await readTotals(database))),
     loop('invariants', timings.invariantsEveryMs, () => audit(service, strayHolds)),
     loop('retention', FORGET_EVERY_MS, async () => {
       await forgetQuotes(database, now());
