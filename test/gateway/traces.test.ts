@@ -313,10 +313,28 @@ describe('Traces', function () {
   it('keep nothing of a call whose client says that its trace is not sampled, and tell upstreams', async () => {
     first.always(messagesAnswer({ usage: USAGE }));
     const unsampled = TRACE.replace('0af', '0ff');
-    await call({ model: 'alone' }, { traceparent: `00-${unsampled}-${SPAN}-00` });
-    expect((await first.call(1)).headers['traceparent']).to.match(new RegExp(`^00-${unsampled}-[0-9a-f]{16}-00$`));
+    await call({ model: 'alone' }, { traceparent: `00-${unsampled}-${SPAN}-00`, tracestate: STATE });
+    const { headers } = await first.call(1);
+    expect(headers['traceparent']).to.match(new RegExp(`^00-${unsampled}-[0-9a-f]{16}-00$`));
+    expect(headers['tracestate']).to.equal(STATE);
     await spansFor(await call({ model: 'alone' }), 1);
     expect(collector.spans.filter(({ traceId }) => traceId === unsampled)).to.deep.equal([]);
+  });
+
+  it('are found from the histograms: a sampled call is an exemplar of its bucket, and one that is not sampled is none', async () => {
+    first.always(messagesAnswer({ usage: USAGE }));
+    const unsampled = TRACE.replace('0af', '0fe');
+    const [own] = await spansFor(await call({ model: 'alone' }), 1);
+    await call({ model: 'alone' }, { traceparent: `00-${unsampled}-${SPAN}-00` });
+    const accept = 'application/openmetrics-text;version=1.0.0';
+    const { text } = await gateway.admin('GET', '/metrics', undefined, { accept });
+    const lines = text.split('\n').filter((line) => line.includes(`# {trace_id="${own.traceId}"}`));
+    const sample = /^(tollgate_\w+)\{.*le="([\d.]+)".*\} \d+ # \{\S+\} ([\d.e-]+) [\d.]+$/;
+    const exemplars = lines.map((line) => sample.exec(line)?.slice(1) ?? [line]);
+    const ofCalls = ['tollgate_call_duration_seconds_bucket', 'tollgate_call_added_seconds_bucket'];
+    expect(exemplars.map(([name]) => name)).to.have.members(ofCalls);
+    for (const [, bound, seconds] of exemplars) expect(Number(seconds)).to.be.at.most(Number(bound));
+    expect(text).to.not.include(unsampled);
   });
 
   it('say nothing to an upstream with `traceContext: false`', async () => {
