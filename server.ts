@@ -35,6 +35,7 @@ import { answerBrokenRequests } from './core/http/broken-requests';
 import { limitConnections } from './core/http/connection-limits';
 import { allowOrigins } from './core/http/cors';
 import { leaveIdleClients } from './core/http/idle-clients';
+import { beginInTurn } from './core/http/pipelined';
 import { readPortDomain } from './core/http/port-domain';
 import { warnOfUnnamedProxies } from './core/http/proxies';
 import { limitTimes } from './core/http/time-limits';
@@ -273,6 +274,7 @@ async function listen(files: Files, stores: Stores, money: Money, gateway: Gatew
   const { first, forPolicies, frontDoor, egress, openCalls, stopping, adminToken } = gateway;
   const certificates = openCertificates(live.current, configFolder);
   const servers = await startExpressGateway(first, system, manifests, frontDoor, log);
+  for (const server of [servers.http, servers.admin]) beginInTurn(server);
   for (const listener of ['http', 'admin'] as const) {
     const own = certificates[listener];
     if (own === undefined) continue;

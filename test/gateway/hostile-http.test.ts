@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { ask } from '../support/calls';
@@ -131,6 +133,30 @@ describe('Hostile HTTP', function () {
     const records = async () => (await gateway.call('/v1/usage', { method: 'GET', key: own })).json.items;
     await until('the good call has its record', async () => (await records()).length === 1);
     expect(upstream.calls.length).to.be.at.most(1);
+  });
+
+  it('ten connections with 1,000 pipelined requests without a key each do not keep another client waiting', async () => {
+    const { hostname, port } = new URL(gateway.url);
+    const refused = 'POST /v1/messages HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}';
+    let refusals = 0;
+    const floods = await Promise.all(
+      Array.from({ length: 10 }, async () => {
+        const flood = connect(Number(port), hostname);
+        flood.on('data', (piece) => {
+          refusals += piece.toString('latin1').split('HTTP/1.1 401').length - 1;
+        });
+        await once(flood, 'connect');
+        return flood;
+      }),
+    );
+    upstream.always(messagesAnswer());
+    expect((await gateway.call('/v1/messages', { key, body: BODY })).status).to.equal(200);
+    for (const flood of floods) flood.write(refused.repeat(1_000));
+    expect((await gateway.call('/v1/messages', { key, body: BODY })).status).to.equal(200);
+    const meanwhile = refusals;
+    await until('all are answered', () => refusals === 10_000, 30_000);
+    expect(meanwhile).to.be.below(2_000);
+    for (const flood of floods) flood.destroy();
   });
 
   it('a body that becomes far more than it was is 413', async () => {
