@@ -8,7 +8,7 @@ import { dirname, join, resolve } from 'node:path';
 import { setDefaultHighWaterMark } from 'node:stream';
 import { openApiKeys } from './core/accounts/identify';
 import { startSweeper } from './core/accounts/sweeper';
-import { logRequests } from './core/api/request-ended';
+import { brokenRequestEnded, logRequests } from './core/api/request-ended';
 import type { Route } from './core/api/route';
 import { AnswerStore } from './core/calls/answer-store';
 import { watchCalls } from './core/calls/call-ended';
@@ -303,7 +303,7 @@ async function listen(files: Files, stores: Stores, money: Money, gateway: Gatew
   warnOfUnnamedProxies(servers.http, proxies, log);
   leaveIdleClients(servers.http, parseDuration(system.clientIdle));
   const sockets = frontDoor.takeUpgrades(servers.http);
-  for (const server of [servers.http, servers.admin]) answerBrokenRequests(server);
+  for (const server of [servers.http, servers.admin]) answerBrokenRequests(server, brokenRequestEnded);
   // The public listener is open already: what bounds it must be in place before anything is waited for.
   if (await mayServeAdmin(primary)) await servers.openAdmin();
   const { is: source } = stores.source;

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Counter } from 'prom-client';
+import type { GatewayError } from '../errors';
 import { CLIENT_LEFT_STATUS } from '../http/client-left';
 import type { LineLog } from '../line-log';
 import { madeOnce } from '../made-once';
@@ -22,6 +23,8 @@ const SECONDS = [0.005, 0.025, 0.1, 0.5, 2.5, 10, 60];
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 /** Of the path and of the method: what a client has made up is no label. */
 const OTHER = 'other';
+/** What stands in the place of a path where HTTP itself was not right. */
+const BROKEN = { path: 'broken' };
 
 interface Count {
   readonly labels: Readonly<Record<'route' | 'method' | 'status' | 'code', string>>;
@@ -39,11 +42,26 @@ export function logRequests(log: LineLog): void {
 
 /** Counts a request and logs it. */
 export function requestEnded(facts: RequestFacts, request: IncomingMessage, response: ServerResponse): void {
-  const { route, startedMs } = facts;
   const hasLeft = response.destroyed && !response.writableFinished;
   const status = hasLeft ? CLIENT_LEFT_STATUS : response.statusCode;
   const code = hasLeft ? 'CLIENT_LEFT' : facts.errorCode;
   const method = METHODS.has(request.method ?? '') ? `${request.method}` : OTHER;
+  countAndLog(facts, { method, status, code });
+}
+
+/** Counts a request that was refused before it was read, and logs it. */
+export function brokenRequestEnded(id: string, { status, code }: GatewayError): void {
+  countAndLog({ id, startedMs: performance.now(), route: BROKEN }, { method: OTHER, status, code });
+}
+
+interface Outcome {
+  readonly method: string;
+  readonly status: number;
+  readonly code: string | undefined;
+}
+
+function countAndLog(facts: RequestFacts, { method, status, code }: Outcome): void {
+  const { route, startedMs } = facts;
   const path = route?.path ?? OTHER;
   const ms = performance.now() - startedMs;
   const labels = { route: path, method, status: `${Math.floor(status / 100)}xx`, code: code ?? 'none' };
@@ -59,7 +77,7 @@ export function requestEnded(facts: RequestFacts, request: IncomingMessage, resp
 
 new Counter({
   name: 'tollgate_api_requests_total',
-  help: 'Requests that were no calls, by route; `other` is what has none, `host` what came to a host of a plugin, `upgrade` what asked for another protocol.',
+  help: 'Requests that were no calls, by route; `other` is what has none, `host` what came to a host of a plugin, `upgrade` what asked for another protocol, `preflight` what browsers ask first, `broken` what was refused before it was read.',
   labelNames: ['route', 'method', 'status', 'code'],
   registers: [metrics],
   collect() {

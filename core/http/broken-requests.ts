@@ -5,20 +5,26 @@ import { errorEnvelope, fail, type GatewayError } from '../errors';
 import { errorHeaders, newRequestId, sendError } from './http';
 import { closeAfter, isAnswered, isClosing } from './lingering-close';
 
+/** Sees each request that was refused before there was one to answer, with the id that its answer has. */
+export type BrokenRequestEnded = (id: string, refusal: GatewayError) => void;
+
 /**
  * What Node refuses before there is a request to answer gets our envelope too: broken framing, heads that are too large or
  * do not come in time, expectations that are not met.
  */
-export function answerBrokenRequests(server: Server): void {
-  server.on('clientError', refuse);
+export function answerBrokenRequests(server: Server, ended: BrokenRequestEnded): void {
+  server.on('clientError', (error, socket) => refuse(error, socket, ended));
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
-    sendError(request, response, fail('EXPECTATION_FAILED'), newRequestId());
+    const id = newRequestId();
+    const refusal = fail('EXPECTATION_FAILED');
+    sendError(request, response, refusal, id);
+    ended(id, refusal);
   });
 }
 
 type BrokenSocket = Socket & { readonly _httpMessage?: { readonly headersSent: boolean } | null };
 
-function refuse(error: Error & { code?: string }, duplex: Duplex): void {
+function refuse(error: Error & { code?: string }, duplex: Duplex, ended: BrokenRequestEnded): void {
   const socket = duplex as BrokenSocket;
   // Node reports every piece of what follows the first fault.
   if (isClosing(socket)) return;
@@ -43,6 +49,7 @@ function refuse(error: Error & { code?: string }, duplex: Duplex): void {
   const isAtOnce = error.code === TOO_SLOW || isAnswering(socket);
   if (isAtOnce) socket.end(answer, () => socket.destroy());
   else closeAfter(socket, answer);
+  ended(id, refusal);
 }
 
 function isAnswering({ _httpMessage }: BrokenSocket): boolean {

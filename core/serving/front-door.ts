@@ -81,7 +81,10 @@ export function openFrontDoor(gateway: PipelineGateway, options: FrontDoorOption
         void serveVisit(visit, owner.handle, request, response, { facts: requestFacts(visit, OF_HOST) });
         return undefined;
       }
-      if (cors !== undefined && !isOfConsole(request) && cors(request, response)) return undefined;
+      if (cors !== undefined && !isOfConsole(request) && cors(request, response)) {
+        requestEnded(requestFacts({ id: newRequestId() }, PREFLIGHT), request, response);
+        return undefined;
+      }
       const place = calls.find(request, host);
       if (place.is === 'call') return place;
       const isDirect = isDirectHost(host);
@@ -132,6 +135,9 @@ const READ_ONLY = "Express Gateway's own admin API is read-only here: change gat
 
 /** What comes to a host of a plugin is a plugin's own, and so are its paths. */
 const OF_HOST = { path: 'host' };
+
+/** A browser sends one before most calls of a page. */
+const PREFLIGHT = { path: 'preflight', isAskedOften: true } as const;
 
 function refuse(request: IncomingMessage, response: ServerResponse, error: GatewayError): void {
   const id = newRequestId();

@@ -3,6 +3,7 @@ import { request } from 'undici';
 import { ask, askIn, PATH, PROTOCOLS } from '../support/calls';
 import { DIALECT } from '../support/dialects';
 import { failToStart, startGateway, type TestGateway } from '../support/gateway';
+import { readMetrics } from '../support/metrics';
 import { chatStream, messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
 
 const APP = 'https://app.example.com';
@@ -51,6 +52,15 @@ describe('Pages of other origins', function () {
   describe('that the operator allows', () => {
     before(() => start([APP, 'http://localhost:3000']));
     after(() => gateway?.stop());
+
+    it('are counted when they ask first', async () => {
+      const name = 'tollgate_api_requests_total{route="preflight",method="OPTIONS",status="2xx",code="none"}';
+      const count = async () => (await readMetrics(gateway)).get(name) ?? 0;
+      const before = await count();
+      await preflight('/v1/messages', APP);
+      await preflight('/made-up', APP);
+      expect(await count()).to.equal(before + 2);
+    });
 
     for (const path of [
       ...['/v1/messages', '/v1/chat/completions', '/cost/v1/chat/completions', '/v1/messages/count_tokens'],

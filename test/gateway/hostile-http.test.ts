@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { ask } from '../support/calls';
 import { startGateway, type TestGateway } from '../support/gateway';
+import { linesOf, readMetrics } from '../support/metrics';
 import { rawRequest, statusOf } from '../support/raw';
 import { until } from '../support/until';
 import { messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
@@ -113,6 +114,25 @@ describe('Hostile HTTP', function () {
     expectRefusal(await rawRequest(gateway.url, large), 431, 'HEADERS_TOO_LARGE');
     const expecting = `${head()}\r\nexpect: wonders\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`;
     expectRefusal(await rawRequest(gateway.url, expecting), 417, 'EXPECTATION_FAILED');
+  });
+
+  it('each refusal before a request was read is counted once and logged', async () => {
+    const before = await readMetrics(gateway);
+    const large = await rawRequest(gateway.url, `${head()}\r\nx: ${'a'.repeat(20_000)}\r\n\r\n`);
+    await rawRequest(gateway.url, 'nonsense\r\n\r\n');
+    await rawRequest(gateway.adminUrl, 'nonsense\r\n\r\n');
+    await rawRequest(gateway.url, `${head()}\r\nexpect: wonders\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
+    const after = await readMetrics(gateway);
+    const counted = Object.entries({ HEADERS_TOO_LARGE: 1, MALFORMED_REQUEST: 2, EXPECTATION_FAILED: 1 });
+    for (const [code, requests] of counted) {
+      const name = `tollgate_api_requests_total{route="broken",method="other",status="4xx",code="${code}"}`;
+      expect((after.get(name) ?? 0) - (before.get(name) ?? 0), code).to.equal(requests);
+    }
+    const requestId = /x-svc-request-id: (\S+)/.exec(large)?.[1];
+    const line = await until('its line', () =>
+      linesOf(gateway, 'request').find((each) => each['requestId'] === requestId),
+    );
+    expect(line).to.include({ route: 'broken', status: 431, code: 'HEADERS_TOO_LARGE' });
   });
 
   it('who asks for the word to go on is given it', async () => {
