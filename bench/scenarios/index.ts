@@ -8,6 +8,7 @@ import { json } from './json';
 import { kill } from './kill';
 import { latency } from './latency';
 import { ledger } from './ledger';
+import { observed } from './observed';
 import { parts } from './parts';
 import { records } from './records';
 import { rollout } from './rollout';
@@ -35,6 +36,7 @@ export const SCENARIOS: readonly Scenario[] = [
   kill,
   accounts,
   workers,
+  observed,
   idle,
   start,
 ];

@@ -12,10 +12,12 @@ import {
   tollgateExpress,
   tollgateKeys,
   tollgateKeysBefore,
+  tollgateObserved,
   tollgateResponses,
   tollgateRollout,
   tollgateShadow,
   tollgateSpread,
+  tollgateUnobserved,
   tollgateWide,
   tollgateWorkers,
 } from './tollgate';
@@ -43,4 +45,6 @@ export const SUBJECTS: readonly Subject[] = [
   tollgateAccountsBefore,
   tollgateAccounts,
   tollgateWorkers,
+  tollgateUnobserved,
+  tollgateObserved,
 ];

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseDocument } from 'yaml';
 import { freePort } from '../../test/support/free-port';
@@ -149,6 +149,32 @@ export const tollgateWorkers: Subject = {
   start: (rig, options) => startTollgate(rig, options, { fastLane: true, workers: 2 }),
 };
 
+export const tollgateUnobserved: Subject = {
+  name: 'tollgate-unobserved',
+  summary: 'the same with `log.calls: 0`, and without traces',
+  isNode: true,
+  streams: true,
+  only: ['observed'],
+  start: (rig, options) => startTollgate(rig, options, { fastLane: true, loggedCalls: 0 }),
+};
+
+export const tollgateObserved: Subject = {
+  name: 'tollgate-observed',
+  summary: 'the same with `log.calls: 1`, and traces of 1 % of the calls',
+  isNode: true,
+  streams: true,
+  only: ['observed'],
+  start: async (rig, options) => {
+    const collector = await rig.program('collector.mjs');
+    const env = {
+      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${await collector.message<number>('port')}`,
+      OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
+      OTEL_TRACES_SAMPLER_ARG: '0.01',
+    };
+    return startTollgate(rig, options, { fastLane: true, loggedCalls: 1, logLevel: 'info', env });
+  },
+};
+
 const ROLLOUT = {
   change: { upstreams: { model: MODEL, add: ['bench-1'] } },
   stickyBy: 'request',
@@ -176,6 +202,12 @@ interface Wanted {
   /** The accounts and keys that call. Default: one key of one account. */
   readonly callers?: Callers;
   readonly limits?: StartOptions['limits'];
+  /** The share of calls that have a line in the log; without, as shipped. */
+  readonly loggedCalls?: number;
+  /** `warn` without: no call has a line. */
+  readonly logLevel?: string;
+  /** Further variables of its environment. */
+  readonly env?: Readonly<Record<string, string>>;
   /** The number of processes that serve calls. Default: the gateway's own. */
   readonly workers?: number;
 }
@@ -229,9 +261,10 @@ export async function runTollgate(
     REDIS_URL: redis.url,
     DATABASE_URL: databaseUrl,
     TOLLGATE_CONFIG_DIR: config,
-    LOG_LEVEL: 'warn',
+    LOG_LEVEL: wanted.logLevel ?? 'warn',
     FAST_LANE: String(wanted.fastLane),
     BENCH_UPSTREAM_KEY: 'bench',
+    ...wanted.env,
     ...(wanted.workers !== undefined && { WORKERS: String(wanted.workers) }),
   };
   const url = `http://127.0.0.1:${port}`;
@@ -303,7 +336,15 @@ function modelAt(at: number): string {
 
 /** Writes the shipped configuration with other upstreams. */
 function writeConfiguration(folder: string, upstreamUrl: string, wanted: Wanted): void {
-  const { checkout = PROJECT_FOLDER, upstreams = 1, models = 1, isSpread = false, rollout, protocol } = wanted;
+  const {
+    checkout = PROJECT_FOLDER,
+    upstreams = 1,
+    models = 1,
+    isSpread = false,
+    rollout,
+    protocol,
+    loggedCalls,
+  } = wanted;
   // Another checkout may be older than the other protocols.
   const adapter = protocol === RESPONSES ? 'responses' : ['messages', 'chat'];
   const document = parseDocument(readFileSync(join(checkout, 'gateway.config.yml'), 'utf8'));
@@ -316,7 +357,9 @@ function writeConfiguration(folder: string, upstreamUrl: string, wanted: Wanted)
   document.set('serviceEndpoints', Object.fromEntries(endpoints));
   if (rollout !== undefined) document.set('rollouts', { bench: rollout });
   writeFileSync(join(folder, 'gateway.config.yml'), document.toString());
-  copyFileSync(join(checkout, 'system.config.yml'), join(folder, 'system.config.yml'));
+  const system = parseDocument(readFileSync(join(checkout, 'system.config.yml'), 'utf8'));
+  if (loggedCalls !== undefined) system.setIn(['log', 'calls'], loggedCalls);
+  writeFileSync(join(folder, 'system.config.yml'), system.toString());
 }
 
 function endpointOf(url: string, at: number, models: readonly string[]): object {
