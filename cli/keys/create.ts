@@ -2,9 +2,9 @@ import type { Verb } from '../command';
 import { showOne } from '../output';
 import { KEY_COLUMNS, type KeyShape } from '../shapes';
 import { EXPIRY, toExpiry } from '../time';
-import { type LimitOptions, limitFields, limitOptions } from './limits';
+import { limitFields, limitOptions } from './limits';
 
-interface Options extends LimitOptions {
+interface Options {
   readonly limit?: string;
   readonly models?: readonly string[];
   readonly markup?: string;

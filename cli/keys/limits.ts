@@ -1,34 +1,31 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
+import type { ShownKeyLimits } from '../../core/ledger/limit-fields';
 import { UsageError } from '../failure';
 
-/** Limits of a key beside the one in all, as options; "none" removes one. */
-export interface LimitOptions {
-  readonly daily?: string;
-  readonly monthly?: string;
-  readonly callsPerMinute?: string;
-  readonly tokensPerMinute?: string;
-}
+/** An option for each limit of a key beside the one in all; "none" removes a limit. */
+const OPTIONS: Readonly<Record<Exclude<keyof ShownKeyLimits, 'balanceLimit'>, Option>> = {
+  dailyLimit: new Option('--daily <usd>', 'the most it may spend in a day, UTC'),
+  monthlyLimit: new Option('--monthly <usd>', 'the most it may spend in a month, UTC'),
+  callsPerMinute: new Option('--calls-per-minute <count>', 'the most calls it may make in a minute'),
+  tokensPerMinute: new Option('--tokens-per-minute <count>', 'the most tokens it may ask for in a minute'),
+};
 
 export function limitOptions(verb: Command): Command {
-  return verb
-    .option('--daily <usd>', 'the most it may spend in a day, UTC')
-    .option('--monthly <usd>', 'the most it may spend in a month, UTC')
-    .option('--calls-per-minute <count>', 'the most calls it may make in a minute')
-    .option('--tokens-per-minute <count>', 'the most tokens it may ask for in a minute');
+  return Object.values(OPTIONS).reduce((all, option) => all.addOption(option), verb);
 }
 
-export function limitFields({ daily, monthly, callsPerMinute, tokensPerMinute }: LimitOptions): object {
-  const amount = (text: string) => (text === 'none' ? null : text);
-  return {
-    ...(daily === undefined ? {} : { dailyLimit: amount(daily) }),
-    ...(monthly === undefined ? {} : { monthlyLimit: amount(monthly) }),
-    ...(callsPerMinute === undefined ? {} : { callsPerMinute: count('--calls-per-minute', callsPerMinute) }),
-    ...(tokensPerMinute === undefined ? {} : { tokensPerMinute: count('--tokens-per-minute', tokensPerMinute) }),
-  };
+/** The limits that were given, as bodies have them. */
+export function limitFields(given: Readonly<Record<string, unknown>>): object {
+  const wanted = Object.entries(OPTIONS).flatMap(([name, option]) => {
+    const text = given[option.attributeName()];
+    return typeof text === 'string' ? [[name, read(option, text)]] : [];
+  });
+  return Object.fromEntries(wanted);
 }
 
-function count(option: string, text: string): number | null {
+function read({ long, flags }: Option, text: string): string | number | null {
   if (text === 'none') return null;
-  if (!/^[1-9]\d*$/.test(text)) throw new UsageError(`${option}: expected a whole number from 1 up, or "none".`);
+  if (!flags.endsWith('<count>')) return text;
+  if (!/^[1-9]\d*$/.test(text)) throw new UsageError(`${long}: expected a whole number from 1 up, or "none".`);
   return Number(text);
 }

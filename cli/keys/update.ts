@@ -3,9 +3,9 @@ import { UsageError } from '../failure';
 import { showOne } from '../output';
 import { KEY_COLUMNS, type KeyShape } from '../shapes';
 import { EXPIRY, toExpiry } from '../time';
-import { type LimitOptions, limitFields, limitOptions } from './limits';
+import { limitFields, limitOptions } from './limits';
 
-interface Options extends LimitOptions {
+interface Options {
   readonly name?: string;
   readonly models?: readonly string[];
   readonly allModels?: true;

@@ -2,7 +2,15 @@ import type { Knex } from 'knex';
 import { fail, type GatewayError } from '../errors';
 import { newId } from '../ids';
 import { type AccessColumns, accessOf } from '../ledger/key-access';
-import type { KeyLimits, KeyState, KeyStatus } from '../ledger/ledger';
+import type { KeyState, KeyStatus } from '../ledger/ledger';
+import {
+  changeLimits,
+  type KeyLimitChanges,
+  type KeyLimitColumns,
+  type KeyLimits,
+  limitsOfRow,
+  showLimits,
+} from '../ledger/limit-fields';
 import { askLedger } from '../ledger/unavailable';
 import { writeAudit } from '../storage/audit';
 import { newestPage, type Page, type PageRequest, UUID } from '../storage/page';
@@ -17,7 +25,6 @@ import {
   unlessUnavailable,
 } from './accounts';
 import { displayParts, hashApiKey, makeApiKey } from './key-format';
-import { changeLimits, type KeyLimitChanges, type KeyLimitColumns, limitsOfRow, showLimits } from './limit-columns';
 
 /** What an account shows to call with. `money` is undefined while the ledger cannot be asked. */
 export interface AccountKey {

@@ -1,8 +1,8 @@
 import type { AccountKey } from '../accounts/keys';
-import { showLimits } from '../accounts/limit-columns';
 import { fail } from '../errors';
 import { readAddressRange } from '../http/address-ranges';
 import { oneOf, orNull, shape } from '../http/shape';
+import { byLimitName, type KeyLimitChanges, LIMITS, type ShownKeyLimits, showLimits } from '../ledger/limit-fields';
 import { ALLOWED_MODELS, AMOUNT, readAmount, readComingTime, showUsd, TEXT, TIME } from './fields';
 
 /** An API key as bodies say it, an operator's and the console's. */
@@ -23,11 +23,7 @@ const ADDRESSES = {
 /** Of a new key. */
 export const NEW_KEY_FIELDS = {
   name: TEXT,
-  balanceLimit: AMOUNT,
-  dailyLimit: AMOUNT,
-  monthlyLimit: AMOUNT,
-  callsPerMinute: BY_THE_MINUTE,
-  tokensPerMinute: BY_THE_MINUTE,
+  ...byLimitName({ usd: AMOUNT, count: BY_THE_MINUTE }),
   allowedModels: ALLOWED_MODELS,
   expiresAt: TIME,
   allowedAddresses: ADDRESSES,
@@ -36,11 +32,10 @@ export const NEW_KEY_FIELDS = {
 /** Of a change; null removes. */
 export const KEY_CHANGE_FIELDS = {
   name: TEXT,
-  balanceLimit: { ...AMOUNT, type: ['string', 'null'] },
-  dailyLimit: { ...AMOUNT, type: ['string', 'null'] },
-  monthlyLimit: { ...AMOUNT, type: ['string', 'null'] },
-  callsPerMinute: { ...BY_THE_MINUTE, type: ['integer', 'null'] },
-  tokensPerMinute: { ...BY_THE_MINUTE, type: ['integer', 'null'] },
+  ...byLimitName({
+    usd: { ...AMOUNT, type: ['string', 'null'] },
+    count: { ...BY_THE_MINUTE, type: ['integer', 'null'] },
+  }),
   allowedModels: { ...ALLOWED_MODELS, type: ['array', 'null'] },
   expiresAt: { ...TIME, type: ['string', 'null'] },
   allowedAddresses: { ...ADDRESSES, type: ['array', 'null'] },
@@ -62,25 +57,13 @@ export const ROTATION = {
   example: { graceSeconds: 86_400 },
 } as const;
 
-interface LimitFields {
-  readonly balanceLimit?: string | null;
-  readonly dailyLimit?: string | null;
-  readonly monthlyLimit?: string | null;
-  readonly callsPerMinute?: number | null;
-  readonly tokensPerMinute?: number | null;
-}
-
 /** @throws INVALID_FIELD */
-export function readLimits({ balanceLimit, dailyLimit, monthlyLimit, callsPerMinute, tokensPerMinute }: LimitFields) {
-  const amount = (field: string, text: string | null | undefined) =>
-    typeof text === 'string' ? readAmount(field, text) : text;
-  return {
-    limitE8: amount('balanceLimit', balanceLimit),
-    dailyLimitE8: amount('dailyLimit', dailyLimit),
-    monthlyLimitE8: amount('monthlyLimit', monthlyLimit),
-    callsPerMinute,
-    tokensPerMinute,
-  };
+export function readLimits(body: Partial<ShownKeyLimits>): KeyLimitChanges {
+  const read = LIMITS.map(([key, { name }]) => {
+    const { [name]: value } = body;
+    return [key, typeof value === 'string' ? readAmount(name, value) : value];
+  });
+  return Object.fromEntries(read);
 }
 
 interface AccessFields {
@@ -130,11 +113,7 @@ export const KEY = {
   prefix: shape.text,
   suffix: shape.text,
   status: oneOf('active', 'revoked'),
-  balanceLimit: orNull(shape.usd),
-  dailyLimit: orNull(shape.usd),
-  monthlyLimit: orNull(shape.usd),
-  callsPerMinute: orNull(shape.integer),
-  tokensPerMinute: orNull(shape.integer),
+  ...byLimitName({ usd: orNull(shape.usd), count: orNull(shape.integer) }),
   spentUsd: orNull(shape.usd),
   heldUsd: orNull(shape.usd),
   allowedModels: orNull(shape.texts),

@@ -13,7 +13,7 @@ export interface Inspection {
 export interface KeyMoney {
   readonly spentE8: bigint;
   readonly heldE8: bigint;
-  readonly limitE8: bigint | undefined;
+  readonly limitE8?: bigint | undefined;
 }
 
 export interface SeenHold extends Payer {

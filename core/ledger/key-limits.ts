@@ -1,6 +1,6 @@
 import { MAX_AMOUNT_E8 } from '../money';
-import { smallest } from './amount';
-import type { KeyLimits } from './ledger';
+import { assertAmount, smallest } from './amount';
+import { type KeyLimits, limitsOf } from './limit-fields';
 
 /*
  * The limits of a key in the reference model; `key-limits.lua` says the same for Redis, and why.
@@ -24,6 +24,11 @@ type Limited = KeyLimits & LimitCounters & { readonly spentE8: bigint; readonly 
 
 export function noCounts(): LimitCounters {
   return { day: 0, daySpentE8: 0n, month: 0, monthSpentE8: 0n, callsAtMicros: 0, tokensAtMicros: 0 };
+}
+
+/** @throws RangeError for an amount that is not exact */
+export function assertLimits(limits: KeyLimits): void {
+  for (const limit of Object.values(limitsOf(limits))) if (typeof limit === 'bigint') assertAmount(limit);
 }
 
 /** Days since 1970, UTC. */
@@ -88,16 +93,4 @@ export function correctTokens(key: Limited, expected: number | undefined, used: 
   if (expected === undefined || used === undefined || limit === undefined || key.tokensAtMicros === 0) return;
   const less = Math.min(expected, limit) - Math.min(used, limit);
   key.tokensAtMicros -= Math.floor((less * MINUTE_MICROS) / limit);
-}
-
-/** Those that are set; `limitE8` always. */
-export function setLimits({ limitE8, ...others }: KeyLimits): KeyLimits {
-  const { dailyLimitE8, monthlyLimitE8, callsPerMinute, tokensPerMinute } = others;
-  return {
-    limitE8,
-    ...(dailyLimitE8 === undefined ? {} : { dailyLimitE8 }),
-    ...(monthlyLimitE8 === undefined ? {} : { monthlyLimitE8 }),
-    ...(callsPerMinute === undefined ? {} : { callsPerMinute }),
-    ...(tokensPerMinute === undefined ? {} : { tokensPerMinute }),
-  };
 }

@@ -9,6 +9,7 @@
 import type { ReportedCall } from './allowances/reported-calls';
 import type { Inspection } from './inspection';
 import type { KeyAccess } from './key-access';
+import type { KeyLimits } from './limit-fields';
 import type { AccountState, AccountStatus, Payer } from './payer';
 
 /** The store did not answer in time or refused the connection; whether the operation took place is not known. */
@@ -33,17 +34,6 @@ export interface KeySettings {
   readonly markup?: string | undefined;
   /** Absent: it may be shown from anywhere, at any time. */
   readonly access?: KeyAccess | undefined;
-}
-
-/** What a key may spend and ask; undefined is without limit. */
-export interface KeyLimits {
-  readonly limitE8: bigint | undefined;
-  /** In a day and a month, UTC, by the ledger's clock. A charge counts when it is settled. */
-  readonly dailyLimitE8?: bigint | undefined;
-  readonly monthlyLimitE8?: bigint | undefined;
-  /** A bucket of this size that fills again evenly: so many at once, then one after the other. */
-  readonly callsPerMinute?: number | undefined;
-  readonly tokensPerMinute?: number | undefined;
 }
 
 export interface KeyState extends KeyLimits {

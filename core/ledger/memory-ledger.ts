@@ -4,7 +4,15 @@ import { MAX_AMOUNT_E8 } from '../money';
 import { assertAmount, smallest } from './amount';
 import type { Inspection, SeenHold } from './inspection';
 import { hashesOf } from './key-access';
-import { correctTokens, countSpending, type LimitCounters, noCounts, roomOf, setLimits, takeRate } from './key-limits';
+import {
+  assertLimits,
+  correctTokens,
+  countSpending,
+  type LimitCounters,
+  noCounts,
+  roomOf,
+  takeRate,
+} from './key-limits';
 import {
   type AccountSnapshot,
   CLOSED_MS,
@@ -15,7 +23,6 @@ import {
   type ExpireOutcome,
   type FindKeyOutcome,
   INTENT_MS,
-  type KeyLimits,
   type KeyState,
   type Ledger,
   LedgerUnavailable,
@@ -33,6 +40,7 @@ import {
   type SettleRequest,
   WrongPayer,
 } from './ledger';
+import { limitsFrom, limitsOf } from './limit-fields';
 import { type CallState, type IntentCall, MemoryIntents } from './memory-intents';
 import type { AccountState, AccountStatus, Payer } from './payer';
 import { shardOf } from './shard';
@@ -264,9 +272,7 @@ export class MemoryLedger implements Ledger {
 
   async setKey(request: SetKeyRequest): Promise<void> {
     const { accountId, keyId, hash, status, settings } = request;
-    assertAmount(request.limitE8 ?? 0n);
-    assertAmount(request.dailyLimitE8 ?? 0n);
-    assertAmount(request.monthlyLimitE8 ?? 0n);
+    assertLimits(request);
     this.assertOpen();
     const key = this.keys.get(keyId);
     const limits = limitsOf(request);
@@ -291,7 +297,7 @@ export class MemoryLedger implements Ledger {
     const key = this.keyOf(payer);
     if (key === undefined) return undefined;
     const { status, spentE8, heldE8, settings } = key;
-    return { status, spentE8, heldE8, settings, ...setLimits(key) };
+    return { status, spentE8, heldE8, settings, ...limitsFrom((_, name) => key[name]) };
   }
 
   async due(shard: number, limit: number): Promise<readonly (Payer & { readonly rid: string })[]> {
@@ -605,9 +611,4 @@ function copies<T extends object>(all: ReadonlyMap<string, T>, ids: readonly str
 
 function atLeastNothing(amountE8: bigint): bigint {
   return amountE8 > 0n ? amountE8 : 0n;
-}
-
-/** All of them, so that a change takes away what it does not name. */
-function limitsOf({ limitE8, dailyLimitE8, monthlyLimitE8, callsPerMinute, tokensPerMinute }: KeyLimits): KeyLimits {
-  return { limitE8, dailyLimitE8, monthlyLimitE8, callsPerMinute, tokensPerMinute };
 }

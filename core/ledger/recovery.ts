@@ -12,10 +12,10 @@ import {
   type PaidIntent,
   type SpendingWindows,
 } from './ledger';
+import { type KeyLimitColumns, LIMIT_COLUMNS, limitsOfRow } from './limit-fields';
 import { resendCredits } from './outbox/credits';
 import { findWaiting, lockAllShards, type ShipOptions, shipShards } from './outbox/ship';
 import type { AccountStatus } from './payer';
-import { readLimits } from './redis/key-fields';
 
 /** Accounts that are read at once, with what each has closed lately. */
 const ACCOUNTS_AT_ONCE = 100;
@@ -137,16 +137,11 @@ async function readSnapshots(trx: Knex, accounts: readonly AccountRow[]): Promis
   }));
 }
 
-interface KeyRow extends AccessColumns {
+interface KeyRow extends KeyLimitColumns, AccessColumns {
   readonly accountId: string;
   readonly keyId: string;
   readonly name: string;
   readonly status: KeyStatus;
-  readonly limit: string | null;
-  readonly dailyLimit: string | null;
-  readonly monthlyLimit: string | null;
-  readonly callsPerMinute: string | null;
-  readonly tokensPerMinute: string | null;
   readonly rev: number;
   readonly allowedModels: readonly string[] | null;
   readonly markup: string | null;
@@ -159,10 +154,8 @@ interface KeyRow extends AccessColumns {
 async function readKeys(trx: Knex, accountIds: string): Promise<readonly KeyRow[]> {
   const { rows } = await trx.raw<{ rows: KeyRow[] }>(
     `SELECT key.account_id::text AS "accountId", key.id::text AS "keyId", key.name, key.hash, key.status,
-            key.limit_e8::text AS "limit", key.daily_limit_e8::text AS "dailyLimit",
-            key.monthly_limit_e8::text AS "monthlyLimit", key.calls_per_minute::text AS "callsPerMinute",
-            key.tokens_per_minute::text AS "tokensPerMinute", key.rev, key.allowed_models AS "allowedModels",
-            coalesce(key.markup, owner.markup) AS markup,
+            ${LIMIT_COLUMNS.map((column) => `key.${column}`).join(', ')},
+            key.rev, key.allowed_models AS "allowedModels", coalesce(key.markup, owner.markup) AS markup,
             key.expires_at, key.allowed_addresses, key.previous_hash, key.previous_until,
             coalesce(spending.all, 0)::text AS spent, coalesce(spending.today, 0)::text AS "spentToday",
             coalesce(spending.month, 0)::text AS "spentThisMonth",
@@ -186,8 +179,8 @@ function toKey(row: KeyRow): AccountSnapshot['keys'][number] {
     keyId: row.keyId,
     hash: row.hash,
     status: row.status,
-    ...readLimits([row.limit, row.dailyLimit, row.monthlyLimit, row.callsPerMinute, row.tokensPerMinute]),
-    ...(row.dailyLimit === null && row.monthlyLimit === null ? {} : { windows: windowsOf(row) }),
+    ...limitsOfRow(row),
+    ...(row.daily_limit_e8 === null && row.monthly_limit_e8 === null ? {} : { windows: windowsOf(row) }),
     settings: {
       rev: row.rev,
       name: row.name,

@@ -28,6 +28,7 @@ const PARTS: Readonly<Record<string, string>> = {
   'set-account': 'reserve',
   due: 'renew and expire',
   'key-limits': 'limits',
+  'set-fields': 'keys',
   intents: 'idempotency keys',
   expire: 'renew and expire',
   trim: 'the outbox',

@@ -2,6 +2,7 @@ import type { Knex } from 'knex';
 import type { ReportedCall } from '../../core/ledger/allowances/reported-calls';
 import { smallest } from '../../core/ledger/amount';
 import { CLOSED_MS, type Intent, type KeyStatus, type OutboxEntry } from '../../core/ledger/ledger';
+import { changeLimits } from '../../core/ledger/limit-fields';
 import type { AccountStatus } from '../../core/ledger/payer';
 import { ALL_SHARDS } from '../../core/ledger/shard';
 
@@ -263,11 +264,7 @@ export class SimulatedDatabase {
       allowed_addresses: null,
       previous_hash: null,
       previous_until: null,
-      limit: limitE8 === undefined ? null : String(limitE8),
-      dailyLimit: null,
-      monthlyLimit: null,
-      callsPerMinute: null,
-      tokensPerMinute: null,
+      ...changeLimits({ limitE8 }),
       spent: String(this.#spentBy(keyId)),
     }));
   }

@@ -26,6 +26,7 @@ import {
   type SettleRequest,
   WrongPayer,
 } from '../../core/ledger/ledger';
+import { limitsOf } from '../../core/ledger/limit-fields';
 import { type MemoryKey, MemoryLedger } from '../../core/ledger/memory-ledger';
 import type { AccountState, AccountStatus, Payer } from '../../core/ledger/payer';
 import { shardOf } from '../../core/ledger/shard';
@@ -420,8 +421,8 @@ function isLimitedByMinute({ callsPerMinute, tokensPerMinute }: MemoryKey): bool
 /** Returns the settings of a key that decide about calls. */
 function rulesOf(key: MemoryKey | undefined): string {
   if (key === undefined) return '';
-  const { status, settings, limitE8, dailyLimitE8, monthlyLimitE8, callsPerMinute, tokensPerMinute } = key;
-  return [status, settings.rev, limitE8, dailyLimitE8, monthlyLimitE8, callsPerMinute, tokensPerMinute].join(' ');
+  const { status, settings } = key;
+  return [status, JSON.stringify(settings), ...Object.values(limitsOf(key))].join(' ');
 }
 
 function atLeast0(amountE8: bigint): bigint {

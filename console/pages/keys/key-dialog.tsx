@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { ask, type Failure } from '../../api';
-import { exactUsd } from '../../money';
+import { LIMIT_NAMES, type LimitName, limitsOf, limitText, RATE_LIMITS, SPENDING_LIMITS } from '../../key-limits';
 import { Dialog } from '../../parts/dialog';
 import { Field } from '../../parts/field';
 import { Failed } from '../../parts/states';
@@ -21,18 +21,7 @@ interface EditProps {
   readonly onClose: () => void;
 }
 
-const LIMITS = [
-  { name: 'balanceLimit', label: 'In all' },
-  { name: 'dailyLimit', label: 'A day' },
-  { name: 'monthlyLimit', label: 'A month' },
-] as const;
-
-const RATES = [
-  { name: 'callsPerMinute', label: 'Calls a minute' },
-  { name: 'tokensPerMinute', label: 'Tokens a minute' },
-] as const;
-
-type Texts = Readonly<Record<(typeof LIMITS)[number]['name'] | (typeof RATES)[number]['name'], string>>;
+type Texts = Readonly<Record<LimitName, string>>;
 
 /** Makes a key, or changes one. An empty limit is none. */
 export function KeyDialog(props: CreateProps | EditProps) {
@@ -54,7 +43,7 @@ export function KeyDialog(props: CreateProps | EditProps) {
         const access = givenOnly({ expiresAt: timeOf(expiry), allowedAddresses: listOf(addresses) });
         const body = {
           name,
-          ...givenOnly(changedOf(texts)),
+          ...givenOnly(limitsOf((limit) => texts[limit])),
           ...(models !== null && { allowedModels: models }),
           ...access,
         };
@@ -62,7 +51,11 @@ export function KeyDialog(props: CreateProps | EditProps) {
       } else {
         const access = { allowedAddresses: listOf(addresses) };
         const isMoved = expiry !== expiryOf(props.apiKey);
-        const limits = { ...changedOf(texts), ...access, ...(isMoved && { expiresAt: timeOf(expiry) }) };
+        const limits = {
+          ...limitsOf((limit) => texts[limit]),
+          ...access,
+          ...(isMoved && { expiresAt: timeOf(expiry) }),
+        };
         const body = { name, ...limits, allowedModels: models };
         await ask(`keys/${props.apiKey.id}`, { method: 'PATCH', body });
         props.onChanged();
@@ -100,7 +93,7 @@ export function KeyDialog(props: CreateProps | EditProps) {
         <fieldset class="group">
           <legend>Spending limit</legend>
           <div class="fields">
-            {LIMITS.map((limit) => (
+            {SPENDING_LIMITS.map((limit) => (
               <Field key={limit.name} label={limit.label} sign="$" error={errorOf(limit.name)}>
                 {(control) => (
                   <input
@@ -121,7 +114,7 @@ export function KeyDialog(props: CreateProps | EditProps) {
         <fieldset class="group">
           <legend>Rate limit</legend>
           <div class="fields">
-            {RATES.map((rate) => (
+            {RATE_LIMITS.map((rate) => (
               <Field key={rate.name} label={rate.label} error={errorOf(rate.name)}>
                 {(control) => (
                   <input
@@ -186,24 +179,7 @@ export function KeyDialog(props: CreateProps | EditProps) {
 }
 
 function textsOf(key: ApiKey | undefined): Texts {
-  const usd = (amount: string | null | undefined) =>
-    amount === null || amount === undefined ? '' : exactUsd(amount).replace(/[$,]/g, '');
-  const count = (number: number | null | undefined) => (number === null || number === undefined ? '' : String(number));
-  return {
-    balanceLimit: usd(key?.balanceLimit),
-    dailyLimit: usd(key?.dailyLimit),
-    monthlyLimit: usd(key?.monthlyLimit),
-    callsPerMinute: count(key?.callsPerMinute),
-    tokensPerMinute: count(key?.tokensPerMinute),
-  };
-}
-
-/** Every limit as the interface wants it; null where the field is empty. */
-function changedOf(texts: Texts): Record<string, string | number | null> {
-  return {
-    ...Object.fromEntries(LIMITS.map(({ name }) => [name, texts[name] === '' ? null : texts[name]])),
-    ...Object.fromEntries(RATES.map(({ name }) => [name, texts[name] === '' ? null : Number(texts[name])])),
-  };
+  return Object.fromEntries(LIMIT_NAMES.map((name) => [name, limitText(key?.[name])])) as Texts;
 }
 
 function givenOnly(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {

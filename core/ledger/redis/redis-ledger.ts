@@ -16,6 +16,7 @@ import {
 import { assertAmount } from '../amount';
 import { type Inspection, readInspection } from '../inspection';
 import { hashesOf } from '../key-access';
+import { assertLimits } from '../key-limits';
 import {
   type AccountSnapshot,
   CLOSED_MS,
@@ -42,12 +43,13 @@ import {
   type SettleRequest,
   WrongPayer,
 } from '../ledger';
+import { LIMIT_FIELDS, limitsFrom } from '../limit-fields';
 import type { AccountState, AccountStatus, Payer } from '../payer';
 import { ALL_SHARDS } from '../shard';
 import { refuseBrokenMoves } from './broken-moves';
 import { RedisConnection, type ScriptAnswer } from './connection';
 import { firstIdAfter, readEntry } from './entry';
-import { LIMIT_FIELDS, limitTexts, readLimits, readSettings, writeSettings } from './key-fields';
+import { readSettings, settingFields } from './key-fields';
 import { accountPrefix, KEY_INDEX, keyIndexEntry, shardPrefix } from './keys';
 import { RecallChannel, Recalls } from './recalls';
 import { type ReplicaPolicy, Replicas } from './replicas';
@@ -526,12 +528,10 @@ export class RedisLedger implements Ledger, AllowanceStore {
 
   /** The index entry is written last: a key that is found has its settings. */
   async setKey(request: SetKeyRequest): Promise<void> {
-    const { accountId, keyId, status, settings, hash } = request;
-    for (const amountE8 of [request.limitE8, request.dailyLimitE8, request.monthlyLimitE8])
-      assertAmount(amountE8 ?? 0n);
+    const { accountId, keyId, settings, hash } = request;
+    assertLimits(request);
     const p = accountPrefix(accountId);
-    const [limit, ...others] = limitTexts(request);
-    const args = [accountId, status, limit ?? '', String(settings.rev), writeSettings(settings), ...others, keyId];
+    const args = [accountId, keyId, String(settings.rev), JSON.stringify(settingFields(request))];
     const keys = [`${p}meta`, `${p}k:${keyId}`, `${p}a:${accountId}`];
     const [word, live = '0'] = await this.#run(SET_KEY, keys, args);
     if (word === 'not_ready') throw notReady();
@@ -573,7 +573,7 @@ export class RedisLedger implements Ledger, AllowanceStore {
       status: status as KeyStatus,
       spentE8: BigInt(spent),
       heldE8: BigInt(held) - BigInt(free ?? 0),
-      ...readLimits(limits),
+      ...limitsFrom(({ field }) => limits[LIMIT_FIELDS.indexOf(field)]),
       settings: readSettings(rev, settings),
     };
   }

@@ -20,6 +20,7 @@
 
 -- include intents
 -- include allowances
+-- include set-fields
 
 local snapshot = cjson.decode(ARGV[3])
 local seq = redis.call('HGET', KEYS[1], 'seq')
@@ -33,8 +34,7 @@ for _, key in ipairs(snapshot.keys) do
     redis.call('HSET', name, 'account', ARGV[1], 'held', behind and key.held or '0', unpack(key.counters))
   end
   if behind or not rev or tonumber(rev) < tonumber(key.rev) then
-    redis.call('HDEL', name, 'limit', 'day_limit', 'month_limit', 'calls', 'tokens', 'caps')
-    redis.call('HSET', name, unpack(key.settings))
+    set_fields(name, key.settings)
   end
 end
 -- What was lost may have had leases: what stops calls waits until they have ended.

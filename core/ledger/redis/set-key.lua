@@ -5,15 +5,9 @@
 -- KEYS[2] {sNNN}:k:<key>
 -- KEYS[3] {sNNN}:a:<account>
 -- ARGV[1] account
--- ARGV[2] status
--- ARGV[3] limit in E8, empty for none
--- ARGV[4] revision of the settings
--- ARGV[5] JSON of the settings
--- ARGV[6] limit of a day in E8, empty for none
--- ARGV[7] limit of a month in E8, empty for none
--- ARGV[8] calls in a minute, empty for no limit
--- ARGV[9] tokens in a minute, empty for no limit
--- ARGV[10] id of the key
+-- ARGV[2] id of the key
+-- ARGV[3] revision of the settings
+-- ARGV[4] JSON: status, revision, settings and limits as the key's hash holds them (field, value, field, value), empty for none
 --
 -- answers
 --   set, count    with how many allowances were recalled: calls are admitted from them until nodes have given them back
@@ -22,6 +16,7 @@
 --   other_payer   the key belongs to another account: a defect of the caller
 
 -- include allowances
+-- include set-fields
 
 if redis.call('HEXISTS', KEYS[1], 'epoch') == 0 then return 'not_ready' end
 
@@ -30,23 +25,9 @@ if not key[1] then
   redis.call('HSET', KEYS[2], 'account', ARGV[1], 'spent', '0', 'held', '0')
 else
   if key[1] ~= ARGV[1] then return 'other_payer' end
-  if tonumber(key[2]) > tonumber(ARGV[4]) then return 'older' end
+  if tonumber(key[2]) > tonumber(ARGV[3]) then return 'older' end
 end
-local rules = { 'status', 'rev', 'limit', 'day_limit', 'month_limit', 'calls', 'tokens' }
-local before = redis.call('HMGET', KEYS[2], unpack(rules))
-redis.call('HSET', KEYS[2], 'status', ARGV[2], 'rev', ARGV[4], 'settings', ARGV[5])
-local function set(field, value)
-  if value == '' then redis.call('HDEL', KEYS[2], field) else redis.call('HSET', KEYS[2], field, value) end
-end
-set('limit', ARGV[3])
-set('day_limit', ARGV[6])
-set('month_limit', ARGV[7])
-set('calls', ARGV[8])
-set('tokens', ARGV[9])
-set('caps', ARGV[6] .. ARGV[7] .. ARGV[8] .. ARGV[9] == '' and '' or '1')
-local after = redis.call('HMGET', KEYS[2], unpack(rules))
-local is_other = false
-for at = 1, #rules do is_other = is_other or before[at] ~= after[at] end
+local is_other = set_fields(KEYS[2], cjson.decode(ARGV[4]))
 local now = clock()
 if not is_other and not is_recalling(KEYS[3], now) then return 'set' end
-return { 'set', integer_of((recall_all(KEYS[3], now, ARGV[10]))) }
+return { 'set', integer_of((recall_all(KEYS[3], now, ARGV[2]))) }

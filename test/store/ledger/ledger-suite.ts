@@ -998,7 +998,6 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
           status: 'active',
           spentE8: 60n,
           heldE8: 100n,
-          limitE8: undefined,
           settings: settingsOf({ rev: 1, allowedModels: [] }),
         });
       });
@@ -1201,7 +1200,6 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
           status: 'revoked',
           spentE8: 0n,
           heldE8: 50n,
-          limitE8: undefined,
           tokensPerMinute: 7,
           settings,
         });

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { dayOf, monthOf } from '../../../core/ledger/key-limits';
+import { limitTexts } from '../../../core/ledger/limit-fields';
 import { readEntry, type StreamEntry } from '../../../core/ledger/redis/entry';
-import { LIMIT_FIELDS, limitTexts } from '../../../core/ledger/redis/key-fields';
 import type { ModelAllowance, ModelLedger } from '../../support/model-ledger';
 
 /** Everything that a ledger stores, in the terms of Redis, without values that always differ: entry ids and clocks. */
@@ -67,7 +67,7 @@ export function dumpMemory(model: ModelLedger, now: number): LedgerDump {
   for (const [id, key] of snapshot.keys) {
     const { accountId, status, spentE8, heldE8, settings, ...limits } = key;
     const { rev, name, allowedModels, markup } = settings;
-    const [, ...caps] = limitTexts(limits);
+    const limitFields = limitTexts(limits).filter(([, text]) => text !== '');
     const values = {
       account: accountId,
       status,
@@ -76,8 +76,8 @@ export function dumpMemory(model: ModelLedger, now: number): LedgerDump {
       free: model.freeOf(accountId, id),
       rev,
       settings: JSON.stringify({ name, allowedModels, markup }),
-      ...Object.fromEntries(LIMIT_FIELDS.map((field, index) => [field, limitTexts(limits)[index] || undefined])),
-      caps: caps.join('') === '' ? undefined : '1',
+      ...Object.fromEntries(limitFields),
+      caps: limitFields.some(([field]) => field !== 'limit') ? '1' : undefined,
       ...(key.day === 0 ? {} : { day: key.day, day_spent: key.daySpentE8 }),
       ...(key.month === 0 ? {} : { month: key.month, month_spent: key.monthSpentE8 }),
       calls_at: key.callsAtMicros || undefined,

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { ask } from '../../../api';
+import { LIMIT_NAMES, type LimitName, limitsOf, limitText, RATE_LIMITS, SPENDING_LIMITS } from '../../../key-limits';
 import { exactUsd } from '../../../money';
 import { Field } from '../../../parts/field';
 import { ActDialog } from '../../act-dialog';
@@ -12,37 +13,20 @@ interface Props {
   readonly onDone: () => void;
 }
 
-const LIMITS = [
-  { name: 'balanceLimit', label: 'In all' },
-  { name: 'dailyLimit', label: 'A day' },
-  { name: 'monthlyLimit', label: 'A month' },
-] as const;
-
-const RATES = [
-  { name: 'callsPerMinute', label: 'Calls a minute' },
-  { name: 'tokensPerMinute', label: 'Tokens a minute' },
-] as const;
-
-type Limit = (typeof LIMITS)[number]['name'] | (typeof RATES)[number]['name'];
-
 /** Changes what a key may spend and ask. An empty limit is none. */
 export function KeyLimitsDialog({ apiKey, onClose, onDone }: Props) {
-  const [texts, setTexts] = useState<Readonly<Partial<Record<Limit, string>>>>({});
-  const textOf = (name: Limit) => texts[name] ?? shown(apiKey[name]);
-  const change = (name: Limit) => (value: string) => setTexts({ ...texts, [name]: value });
-  const body = {
-    ...Object.fromEntries(LIMITS.map(({ name }) => [name, textOf(name) === '' ? null : textOf(name)])),
-    ...Object.fromEntries(RATES.map(({ name }) => [name, textOf(name) === '' ? null : Number(textOf(name))])),
-  };
+  const [texts, setTexts] = useState<Readonly<Partial<Record<LimitName, string>>>>({});
+  const textOf = (name: LimitName) => texts[name] ?? limitText(apiKey[name]);
+  const change = (name: LimitName) => (value: string) => setTexts({ ...texts, [name]: value });
   return (
     <ActDialog
       title={`Limits of ${apiKey.name}`}
       verb="Change the limits"
       done="The limits are changed."
-      act={() => ask(`/admin/v1/keys/${apiKey.id}`, { method: 'PATCH', body })}
+      act={() => ask(`/admin/v1/keys/${apiKey.id}`, { method: 'PATCH', body: limitsOf(textOf) })}
       onDone={onDone}
       onClose={onClose}
-      fields={[...LIMITS, ...RATES].map(({ name }) => name)}
+      fields={LIMIT_NAMES}
     >
       {(errorOf) => (
         <>
@@ -54,7 +38,7 @@ export function KeyLimitsDialog({ apiKey, onClose, onDone }: Props) {
           <fieldset class="group">
             <legend>Spending limit</legend>
             <div class="fields">
-              {LIMITS.map(({ name, label }) => (
+              {SPENDING_LIMITS.map(({ name, label }) => (
                 <AmountField
                   key={name}
                   label={label}
@@ -68,7 +52,7 @@ export function KeyLimitsDialog({ apiKey, onClose, onDone }: Props) {
           <fieldset class="group">
             <legend>Rate limit</legend>
             <div class="fields">
-              {RATES.map(({ name, label }) => (
+              {RATE_LIMITS.map(({ name, label }) => (
                 <Field key={name} label={label} error={errorOf(name)}>
                   {(control) => (
                     <input
@@ -91,12 +75,6 @@ export function KeyLimitsDialog({ apiKey, onClose, onDone }: Props) {
       )}
     </ActDialog>
   );
-}
-
-/** Without the zeros behind the last digit that counts. */
-function shown(limit: string | number | null): string {
-  if (typeof limit !== 'string') return limit === null ? '' : String(limit);
-  return limit.replace(/(\.\d\d\d*?)0+$/, '$1');
 }
 
 export function RevokeDialog({ apiKey, onClose, onDone }: Props) {
