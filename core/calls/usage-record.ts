@@ -9,8 +9,8 @@ import {
   totalInputTokens,
   type Usage,
 } from '../catalog/usage';
+import type { RecordedFields } from '../catalog/usage-fields';
 import { divideRoundingUp, E14_PER_E8 } from '../money';
-import type { RolloutGroup } from '../rollouts/rollout';
 import type { Call, CallFields, RoutingFacts } from './call';
 import { attemptCostE14, type MadeAttempt, recordedAttempt, recordedPass } from './made-attempt';
 
@@ -19,51 +19,13 @@ import { attemptCostE14, type MadeAttempt, recordedAttempt, recordedPass } from 
  * name: it is looked up when records are read, so that nothing on a call's path has to know it. Times are
  * RFC 3339 with milliseconds, UTC. What a call does not have is absent.
  */
-export interface UsageRecord {
-  readonly requestId: string;
-  readonly createdAt: string;
-  readonly accountId: string;
-  readonly keyId: string;
-  readonly protocol: string;
-  readonly path: string;
-  readonly strategy?: string | undefined;
-  readonly modelRequested?: string | undefined;
-  readonly model?: string | undefined;
-  readonly upstream?: string | undefined;
-  readonly attempts: number;
-  readonly fallback: boolean;
-  readonly stream: boolean;
-  readonly status: number;
-  readonly source: 'provider' | 'platform';
-  readonly errorCode?: string | undefined;
-  readonly inputTokens?: number | undefined;
-  readonly outputTokens?: number | undefined;
-  readonly totalTokens?: number | undefined;
-  readonly cacheCreationTokens?: number | undefined;
-  readonly cacheReadTokens?: number | undefined;
+export interface UsageRecord extends RecordedFields {
   /** As charged, each with its meters; absent where the token counts say it all. */
   readonly passes?: readonly Readonly<Record<string, string | number | undefined>>[] | undefined;
-  /** What is doubtful about the counts: `unknown`, `unpriced`, `suspect`. */
+  /** What is doubtful about the counts. */
   readonly flags?: readonly string[] | undefined;
-  /** What the upstream charges above the hold, in E8; absent for nothing. For operators. */
-  readonly excessE8?: string | undefined;
-  /** What all its upstreams charge, at their prices, in E8; absent where none was asked. For operators. */
-  readonly upstreamCostE8?: string | undefined;
-  readonly billing: 'actual' | 'estimated' | 'released' | 'partial' | 'expired';
-  readonly responseTimeMs: number;
-  readonly firstTokenMs?: number | undefined;
-  readonly configRevision: string;
-  /** The session and the agent that the client names, as `SessionIds` keeps them. */
-  readonly sessionId?: string | undefined;
-  readonly agentId?: string | undefined;
-  /** How many calls it stands for: absent is one. */
-  readonly calls?: number;
-  /** Why the call went where it went; absent where there was no choice and nothing else to say. For operators. */
+  /** Why the call went where it went; absent where there was no choice and nothing else to say. */
   readonly routing?: RecordedRouting | undefined;
-  /** The rollout that the call was in, with the stage it had then and the call's group. For operators. */
-  readonly rollout?: string | undefined;
-  readonly rolloutStage?: number | undefined;
-  readonly rolloutArm?: RolloutGroup | undefined;
   /** Every request to an upstream; a row each in upstream_attempts. */
   readonly made?: readonly RecordedAttempt[] | undefined;
 }

@@ -28,24 +28,27 @@ interface Field {
   /** Where it comes from: the record as a call writes it, the ledger's entry, or another table when it is read. */
   readonly from: 'record' | 'ledger' | 'read';
   /** In the record where it is absent. */
-  readonly otherwise?: number;
+  readonly otherwise?: number | undefined;
 }
 
-interface Made<C, S, M> extends Field {
+interface Made<C, S, T, M> extends Field {
   readonly column: C & string;
   readonly sql: S & Sql;
+  readonly shape: T & Schema;
   readonly isOptional: M extends { isOptional: true } ? true : false;
   readonly audience: M extends { audience: infer A extends Audience } ? A : 'all';
+  readonly from: M extends { from: infer F extends Field['from'] } ? F : 'record';
+  readonly otherwise: M extends { otherwise: number } ? number : undefined;
 }
 
-function field<const C extends string, const S extends Sql, const M extends Partial<Field>>(
+function field<const C extends string, const S extends Sql, const T extends Schema, const M extends Partial<Field>>(
   column: C,
   sql: S,
-  its: Schema,
+  its: T,
   more: M,
-): Made<C, S, M> {
+): Made<C, S, T, M> {
   const usual = { isOptional: false, audience: 'all', from: 'record' } as const;
-  return { ...usual, ...more, column, sql, shape: its } as unknown as Made<C, S, M>;
+  return { ...usual, ...more, column, sql, shape: its } as unknown as Made<C, S, T, M>;
 }
 
 const MAYBE = { isOptional: true } as const;
@@ -53,8 +56,8 @@ const NOTHING_MORE = {} as const;
 const OPERATORS = { audience: 'operators', isOptional: true } as const;
 
 /**
- * The fields of a usage record (docs/contract.md, section 6), in the order of the CSV's columns. The INSERT, the
- * row that is read, what clients are shown, the CSV and the OpenAPI document are made of this table.
+ * The fields of a usage record (docs/contract.md, section 6), in the order of the CSV's columns. The record that
+ * a call writes, the INSERT, the row that is read, what clients are shown, the CSV and the OpenAPI document are made of this table.
  */
 export const USAGE_FIELDS = {
   requestId: field('request_id', 'text', shape.text, NOTHING_MORE),
@@ -83,16 +86,21 @@ export const USAGE_FIELDS = {
   responseTimeMs: field('response_time_ms', 'int', shape.integer, NOTHING_MORE),
   firstTokenMs: field('first_token_ms', 'int', shape.integer, MAYBE),
   configRevision: field('config_revision', 'text', shape.text, NOTHING_MORE),
+  // How many calls it stands for.
   calls: field('calls', 'int', shape.integer, { otherwise: 1 }),
   passes: field('passes', 'jsonb', listOf({ type: 'object' }), MAYBE),
   flags: field('flags', 'jsonb', listOf(oneOf('unknown', 'unpriced', 'suspect', 'translated')), MAYBE),
+  // The session and the agent that the client names, as `SessionIds` keeps them.
   sessionId: field('session_id', 'text', shape.text, MAYBE),
   agentId: field('agent_id', 'text', shape.text, MAYBE),
   accountId: field('account_id', 'uuid', shape.uuid, { audience: 'operators' }),
+  // The rollout that the call was in, with the stage it had then and the call's group.
   rollout: field('rollout', 'text', shape.text, OPERATORS),
   rolloutStage: field('rollout_stage', 'int', shape.integer, OPERATORS),
   rolloutArm: field('rollout_arm', 'text', oneOf('control', 'candidate'), OPERATORS),
+  // What the upstream charges above the hold; absent for nothing.
   excess: field('excess_e8', 'bigint', shape.usd, OPERATORS),
+  // What all its upstreams charge, at their prices; absent where none was asked.
   upstreamCost: field('upstream_cost_e8', 'bigint', shape.usd, OPERATORS),
   routing: field('routing', 'jsonb', { type: 'object' }, { isOptional: true, audience: 'operator-details' }),
 } as const;
@@ -107,10 +115,25 @@ export type UsageRecordRow = {
 };
 
 type Of<A extends Audience> = { [K in UsageField]: Fields[K]['audience'] extends A ? K : never }[UsageField];
-type Shown<K extends UsageField> = OrNull<
-  Fields[K],
-  K extends 'cost' | 'excess' | 'upstreamCost' ? string : SqlTypes[Fields[K]['sql']]['json']
->;
+type Json<F extends Field> = F['shape'] extends { readonly enum: readonly (infer W)[] }
+  ? W
+  : F['shape'] extends Usd
+    ? string
+    : SqlTypes[F['sql']]['json'];
+type Usd = typeof shape.usd;
+type Shown<K extends UsageField> = OrNull<Fields[K], Json<Fields[K]>>;
+
+type Recorded = { [K in UsageField]: Fields[K]['from'] extends 'record' ? K : never }[UsageField];
+type Absent = {
+  [K in Recorded]: true extends Fields[K]['isOptional'] ? K : Fields[K]['otherwise'] extends number ? K : never;
+}[Recorded];
+/** Amounts come in units of 1e-8 USD. */
+type JsonName<K extends UsageField> = Fields[K]['shape'] extends Usd ? `${K}E8` : K;
+
+/** The fields that a call writes, in JSON; what it does not have is absent. */
+export type RecordedFields = { readonly [K in Exclude<Recorded, Absent> as JsonName<K>]: Json<Fields[K]> } & {
+  readonly [K in Absent as JsonName<K>]?: Json<Fields[K]> | undefined;
+};
 
 /** A record as it is shown to some. */
 export type ShownUsage<A extends Audience> = { readonly [K in Of<A>]: Shown<K> };
@@ -163,7 +186,6 @@ function inserted(text: (entry: [UsageField, Field]) => string): string {
   return WRITTEN.map(text).join(', ');
 }
 
-/** Amounts come in units of 1e-8 USD. */
 function jsonName(name: UsageField): string {
   return isMoney(name) ? `${name}E8` : name;
 }

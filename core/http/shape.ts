@@ -19,8 +19,8 @@ export const shape = {
 } as const satisfies Record<string, Schema>;
 
 /** One of some words. */
-export function oneOf(...words: readonly string[]): Schema {
-  return { type: 'string', enum: words };
+export function oneOf<const W extends readonly string[]>(...words: W): Schema & { readonly enum: W } {
+  return { type: 'string', enum: words } as Schema & { enum: W };
 }
 
 /** Also null. */
