@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
-import type { RecordedAttempt } from '../../catalog/attempt-fields';
+import { ATTEMPT_COPY, type RecordedAttempt } from '../../catalog/attempt-fields';
 import { USAGE_COPY } from '../../catalog/usage-fields';
 import { atMostCountable, MAX_AMOUNT_E8 } from '../../money';
 import { copyInto } from '../../storage/copy';
-import { CopyRows, type CopyType, NotCopyable } from '../../storage/copy-rows';
+import { CopyRows, NotCopyable } from '../../storage/copy-rows';
 import type { UsageRow } from './rows';
 
 /** What `JSON.parse` makes of a UsageRecord. */
@@ -12,25 +12,8 @@ type Parsed = Readonly<Record<string, unknown>>;
 const RECORDS = `usage_records (rid, report_id, ${USAGE_COPY.map(({ column }) => column).join()})`;
 const VALUES_OF_RECORD = USAGE_COPY.length + 2;
 
-type AttemptColumn = readonly [column: string, type: CopyType, of: (made: RecordedAttempt, place: number) => unknown];
-
-const ATTEMPT_COLUMNS: readonly AttemptColumn[] = [
-  ['created_at', 'timestamptz', ({ startedAtMs }) => startedAtMs],
-  ['number', 'int', ({ number }, place) => number ?? place],
-  ['upstream', 'text', ({ upstream }) => upstream],
-  ['credential', 'text', ({ credential, upstream }) => credential ?? upstream],
-  ['model', 'text', ({ model }) => model],
-  ['cause', 'text', ({ cause }) => cause ?? 'answered'],
-  ['outcome', 'text', ({ outcome }) => outcome ?? 'answered'],
-  ['status', 'int', ({ status }) => status],
-  ['ms', 'int', ({ ms }) => ms],
-  ['upstream_request_id', 'text', ({ upstreamRequestId }) => upstreamRequestId],
-  ['passes', 'jsonb', ({ passes }) => passes],
-  ['is_reported', 'boolean', ({ isReported }) => isReported],
-  ['cost_e14', 'numeric', ({ costE14 }) => costE14],
-];
-const ATTEMPTS = `upstream_attempts (request_id, account_id, ${ATTEMPT_COLUMNS.map(([column]) => column).join()})`;
-const VALUES_OF_ATTEMPT = ATTEMPT_COLUMNS.length + 2;
+const ATTEMPTS = `upstream_attempts (request_id, account_id, ${ATTEMPT_COPY.map(({ column }) => column).join()})`;
+const VALUES_OF_ATTEMPT = ATTEMPT_COPY.length + 2;
 
 const ADD_EXCESS = `
   UPDATE accounts SET excess_e8 = least(excess_e8 + caused.e8, ${MAX_AMOUNT_E8})
@@ -83,7 +66,10 @@ function addAttempts(rows: CopyRows, { requestId, accountId, made }: Parsed): vo
     rows.begin(VALUES_OF_ATTEMPT);
     rows.add('text', requestId);
     rows.add('uuid', accountId);
-    for (const [, type, of] of ATTEMPT_COLUMNS) rows.add(type, of(each, index + 1));
+    for (const { recorded, sql, otherwise } of ATTEMPT_COPY) {
+      const usual = otherwise === 'place' ? index + 1 : otherwise === 'upstream' ? each.upstream : otherwise;
+      rows.add(sql, each[recorded] ?? usual);
+    }
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { RecordedAttempt } from '../../catalog/attempt-fields';
+import { ATTEMPT_SQL, type RecordedAttempt } from '../../catalog/attempt-fields';
 import { USAGE_SQL } from '../../catalog/usage-fields';
 import { timeOfId } from '../../ids';
 import { MAX_AMOUNT_E8 } from '../../money';
@@ -85,16 +85,11 @@ const INSERT_USAGE = `
 /** Inserts the attempts of records; attempts that are there already are left as they are. */
 function insertAttemptsOf(records: string): string {
   return `
-  INSERT INTO upstream_attempts (request_id, created_at, number, account_id, upstream, credential, model, cause, outcome, status, ms,
-    upstream_request_id, passes, is_reported, cost_e14)
-  SELECT "requestId", timestamptz 'epoch' + "startedAtMs" * interval '1 millisecond', coalesce(number, place), "accountId", upstream,
-    coalesce(credential, upstream), model, coalesce(cause, 'answered'), coalesce(outcome, 'answered'), status, ms,
-    "upstreamRequestId", passes, "isReported", "costE14"
+  INSERT INTO upstream_attempts (request_id, account_id, ${ATTEMPT_SQL.columns})
+  SELECT "requestId", "accountId", ${ATTEMPT_SQL.values}
   FROM (SELECT "requestId", "accountId", made FROM ${records}) AS record
-  CROSS JOIN LATERAL ROWS FROM (jsonb_to_recordset(made) AS ("startedAtMs" bigint, number int, upstream text, credential text,
-    model text, cause text, outcome text, status int, ms int, "upstreamRequestId" text, passes jsonb, "isReported" boolean,
-    "costE14" numeric)) WITH ORDINALITY AS attempt ("startedAtMs", number, upstream, credential, model, cause, outcome, status, ms,
-    "upstreamRequestId", passes, "isReported", "costE14", place)
+  CROSS JOIN LATERAL ROWS FROM (jsonb_to_recordset(made) AS (${ATTEMPT_SQL.types}))
+    WITH ORDINALITY AS attempt (${ATTEMPT_SQL.names}, place)
   ON CONFLICT DO NOTHING`;
 }
 

@@ -1,7 +1,8 @@
 import type { Route } from '../../../core/api/route';
+import { ATTEMPT_SHAPES } from '../../../core/catalog/attempt-fields';
 import { sendJson } from '../../../core/http/http';
-import { pageOf } from '../../../core/http/shape';
-import { ATTEMPT, listAttempts } from '../../../core/records/attempts';
+import { object, pageOf } from '../../../core/http/shape';
+import { listAttempts } from '../../../core/records/attempts';
 import { type Parts, requireRecord } from '../query';
 
 /** For operators alone: what the platform is charged for a call, whatever its customer pays. */
@@ -12,7 +13,7 @@ export function adminListAttemptsRoute({ database }: Parts): Route {
     method: 'GET',
     path: '/admin/v1/usage/{requestId}/attempts',
     summary: 'Every request to an upstream that one call of any account made, with what it used and cost there.',
-    answers: { 200: { description: 'The attempts, in order.', schema: pageOf(ATTEMPT) } },
+    answers: { 200: { description: 'The attempts, in order.', schema: pageOf(object(ATTEMPT_SHAPES)) } },
     handle: async ({ params }, _request, response) => {
       const { request_id: requestId } = await requireRecord(database, params['requestId']);
       sendJson(response, 200, { items: await listAttempts(database, requestId), nextCursor: null });
