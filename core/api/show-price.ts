@@ -1,22 +1,21 @@
 import { dearestRateE8, type Price, type RateCard, type Rates } from '../catalog/price';
-import { TOKEN_METERS, type TokenMeter } from '../catalog/usage';
+import { METERS, TOKEN_METERS, type TokenMeter } from '../catalog/usage';
 import { mapOf, objectWith, orNull, shape } from '../http/shape';
 import { formatUsd } from '../money';
 
 /** What a million tokens cost, as bodies say it. */
 
-/** Meters that every price has; the others are shown where they have a price of their own. */
-const ALWAYS = ['input', 'output', 'cacheWrite', 'cacheWrite1h', 'cacheRead'] as const satisfies readonly TokenMeter[];
-
-type ShownRates = Record<(typeof ALWAYS)[number], string> & Partial<Record<TokenMeter, string>>;
+/** Meters that every price is shown with. */
+type UsualMeter = { [M in TokenMeter]: (typeof METERS)[M] extends { isUsual: true } ? M : never }[TokenMeter];
+type ShownRates = Record<UsualMeter, string> & Partial<Record<TokenMeter, string>>;
 
 function showRates(rates: Rates, unpriced: ReadonlySet<TokenMeter>): ShownRates {
-  const shown = TOKEN_METERS.filter((meter) => isAlways(meter) || !unpriced.has(meter));
+  const shown = TOKEN_METERS.filter((meter) => isUsual(meter) || !unpriced.has(meter));
   return Object.fromEntries(shown.map((meter) => [meter, formatUsd(rates[meter])])) as ShownRates;
 }
 
-function isAlways(meter: TokenMeter): boolean {
-  return (ALWAYS as readonly TokenMeter[]).includes(meter);
+function isUsual(meter: TokenMeter): meter is UsualMeter {
+  return 'isUsual' in METERS[meter];
 }
 
 function showCard({ rates, above }: RateCard, unpriced: ReadonlySet<TokenMeter>) {
@@ -52,7 +51,7 @@ export interface DearestPrice {
 }
 
 export function dearestPrice(prices: readonly Price[]): DearestPrice {
-  const meters = TOKEN_METERS.filter((meter) => isAlways(meter) || prices.some(({ unpriced }) => !unpriced.has(meter)));
+  const meters = TOKEN_METERS.filter((meter) => isUsual(meter) || prices.some(({ unpriced }) => !unpriced.has(meter)));
   const ratesOf = (cards: readonly RateCard[]) =>
     Object.fromEntries(meters.map((meter) => [meter, formatUsd(dearestRateE8(cards, [meter]))])) as ShownRates;
   const pieces = new Map<string, bigint>();
@@ -73,16 +72,13 @@ export function showDearestRates(prices: readonly Price[]): ShownRates {
   return dearestPrice(prices).rates;
 }
 
-const RATES = {
-  input: shape.usd,
-  output: shape.usd,
-  cacheWrite: shape.usd,
-  cacheWrite1h: shape.usd,
-  cacheRead: shape.usd,
-};
-const MORE_RATES = Object.fromEntries(
-  TOKEN_METERS.filter((meter) => !isAlways(meter)).map((meter) => [meter, shape.usd]),
-);
+const RATES = ratesIf(isUsual);
+const MORE_RATES = ratesIf((meter) => !isUsual(meter));
+
+function ratesIf(isMeant: (meter: TokenMeter) => boolean) {
+  const meters = Object.keys(METERS) as TokenMeter[];
+  return Object.fromEntries(meters.filter(isMeant).map((meter) => [meter, shape.usd]));
+}
 
 /** What `showDearestRates` answers. */
 export const RATES_PER_MILLION = objectWith(RATES, MORE_RATES);

@@ -1,5 +1,6 @@
 import type { Candidate } from '../catalog/catalog';
-import { pricesFor, VARIANTS } from '../catalog/price';
+import { pricesFor } from '../catalog/price';
+import { VARIANTS } from '../catalog/usage';
 import type { Reading } from '../dialects/reading';
 import { fail } from '../errors';
 import type { ModelRequest } from './call';

@@ -1,5 +1,14 @@
 import { divideRoundingUp, E14_PER_E8 } from '../money';
-import { INPUT_METERS, type Meter, OUTPUT_METERS, type Pass, TOKEN_METERS, type TokenMeter, type Usage } from './usage';
+import {
+  INPUT_METERS,
+  type Meter,
+  OUTPUT_METERS,
+  type Pass,
+  TOKEN_METERS,
+  type TokenMeter,
+  type Usage,
+  VARIANTS,
+} from './usage';
 
 /** What a million tokens of each meter cost, in E8: from the decimal USD of the YAML. */
 export type Rates = Readonly<Record<TokenMeter, bigint>>;
@@ -10,8 +19,6 @@ export interface RateCard {
   readonly above: { readonly tokens: number; readonly rates: Rates } | undefined;
 }
 
-/** What can be different about an answer, beside what it counts. */
-export const VARIANTS = ['tier', 'speed', 'geo'] as const;
 export type Variant = Pick<Pass, (typeof VARIANTS)[number]>;
 
 /** A model's price at one upstream. */

@@ -1,14 +1,71 @@
-/** Tokens that go in, by the word that a price has for them: fresh ones, those read from a cache, and those written to one. */
-export const FRESH_METERS = ['input', 'audioInput', 'imageInput'] as const;
-export const CACHE_READ_METERS = ['cacheRead', 'audioCacheRead'] as const;
-export const CACHE_WRITE_METERS = ['cacheWrite', 'cacheWrite1h'] as const;
-/** Tokens that go in. */
+import { mapValues } from '../map-values';
+
+interface MeterFacts {
+  /** Which of a record's token counts it belongs to. */
+  readonly counts: 'fresh' | 'cacheRead' | 'cacheWrite' | 'output';
+  /** As the schema of the settings describes its price. */
+  readonly description: string;
+  /** The meter whose price it has where it has none of its own. */
+  readonly fallback?: string;
+  /** Every price is shown with it; others are shown where they have a price of their own. */
+  readonly isUsual?: true;
+}
+
+/** What tokens are counted as, by the word that a price has for it. Settings, what is shown of prices and both their schemas have these. */
+export const METERS = {
+  input: { counts: 'fresh', description: 'Decimal USD per million tokens.', isUsual: true },
+  output: { counts: 'output', description: 'Decimal USD per million tokens.', isUsual: true },
+  cacheWrite: {
+    counts: 'cacheWrite',
+    description: 'Writing to the cache, USD per million tokens; default: as input.',
+    fallback: 'input',
+    isUsual: true,
+  },
+  cacheWrite1h: {
+    counts: 'cacheWrite',
+    description: 'Writing to the one-hour cache; default: as cacheWrite.',
+    fallback: 'cacheWrite',
+    isUsual: true,
+  },
+  cacheRead: {
+    counts: 'cacheRead',
+    description: 'Reading from the cache; default: as input.',
+    fallback: 'input',
+    isUsual: true,
+  },
+  audioInput: { counts: 'fresh', description: 'Spoken input.' },
+  audioCacheRead: {
+    counts: 'cacheRead',
+    description: 'Reading spoken input from the cache; default: as audioInput.',
+    fallback: 'audioInput',
+  },
+  audioOutput: { counts: 'output', description: 'Spoken output.' },
+  imageInput: { counts: 'fresh', description: 'Images, where the upstream counts their tokens apart.' },
+  imageOutput: { counts: 'output', description: 'Images it makes.' },
+} as const satisfies Readonly<Record<string, MeterFacts>>;
+
+export type TokenMeter = keyof typeof METERS;
+
+/** Tokens that go in: fresh ones, those read from a cache, and those written to one. */
+export const FRESH_METERS = metersOf('fresh');
+export const CACHE_READ_METERS = metersOf('cacheRead');
+export const CACHE_WRITE_METERS = metersOf('cacheWrite');
 export const INPUT_METERS = [...FRESH_METERS, ...CACHE_READ_METERS, ...CACHE_WRITE_METERS] as const;
 /** Tokens that come out. */
-export const OUTPUT_METERS = ['output', 'audioOutput', 'imageOutput'] as const;
+export const OUTPUT_METERS = metersOf('output');
 export const TOKEN_METERS = [...INPUT_METERS, ...OUTPUT_METERS] as const;
 
-export type TokenMeter = (typeof TOKEN_METERS)[number];
+type MetersOf<C> = { [M in TokenMeter]: (typeof METERS)[M]['counts'] extends C ? M : never }[TokenMeter];
+
+function metersOf<const C extends MeterFacts['counts']>(counts: C): readonly MetersOf<C>[] {
+  const meters = Object.keys(METERS) as TokenMeter[];
+  return meters.filter((meter) => METERS[meter].counts === counts) as MetersOf<C>[];
+}
+
+/** Something for each meter. */
+export function byMeter<T>(make: (facts: MeterFacts, meter: TokenMeter) => T): Record<TokenMeter, T> {
+  return mapValues(METERS, (facts, meter) => make(facts, meter as TokenMeter)) as Record<TokenMeter, T>;
+}
 
 /** What is counted: tokens, or pieces such as `webSearch`. An adapter reports meters and a price names them; the set is open. */
 export type Meter = TokenMeter | (string & {});
@@ -26,6 +83,9 @@ export interface Pass {
   readonly geo?: string | undefined;
   readonly counts: Counts;
 }
+
+/** What can be different about an answer, beside what it counts. */
+export const VARIANTS = ['tier', 'speed', 'geo'] as const satisfies readonly (keyof Pass)[];
 
 /** What a call has used, as its upstream reported it. */
 export interface Usage {
@@ -95,12 +155,10 @@ export function mergeUsage(before: Usage, now: Usage): Usage {
   return now.unknown === undefined ? { passes } : { passes, unknown: now.unknown };
 }
 
-const SAID_ONCE = ['tier', 'speed', 'geo'] as const;
-
 /** A stream says in its first event which model and tier answer, and only in its last one how many passes there were. */
 function mergePass(before: Pass, now: Pass, isSame: boolean): Pass {
   const merged = { ...now, counts: isSame ? mergeCounts(before.counts, now.counts) : now.counts };
-  for (const member of SAID_ONCE)
+  for (const member of VARIANTS)
     if (now[member] === undefined && before[member] !== undefined) merged[member] = before[member];
   if (isSame && now.model === undefined && before.model !== undefined) merged.model = before.model;
   return merged;

@@ -1,5 +1,5 @@
 import { cardsWith, type Price, type RateCard, type Rates, type Variant, variantKey } from '../catalog/price';
-import { INPUT_METERS, OUTPUT_METERS, TOKEN_METERS, type TokenMeter } from '../catalog/usage';
+import { byMeter, INPUT_METERS, OUTPUT_METERS, TOKEN_METERS, type TokenMeter } from '../catalog/usage';
 import { parseUsd } from '../money';
 import type { LocatedProblem } from './problems';
 import type { ModelSettings } from './schema';
@@ -10,12 +10,7 @@ type RateSettings = Readonly<Partial<Record<TokenMeter, number | string>>>;
 type Report = (at: readonly string[], message: string) => void;
 
 /** Where the rate of a meter comes from that has none of its own. */
-export const FALLBACK_METER: Readonly<Partial<Record<TokenMeter, TokenMeter>>> = {
-  cacheRead: 'input',
-  cacheWrite: 'input',
-  cacheWrite1h: 'cacheWrite',
-  audioCacheRead: 'audioInput',
-};
+export const FALLBACK_METER = byMeter(({ fallback }) => fallback as TokenMeter | undefined);
 
 /** The kinds of variants, as prices and answers name them. */
 const KINDS = [
@@ -88,7 +83,7 @@ function readVariant(variant: Variant, settings: PriceSettings, plain: RateCard,
 }
 
 function dearerOf(one: RateCard, other: RateCard): RateCard {
-  const dearer = (a: Rates, b: Rates) => ratesBy((meter) => max(a[meter], b[meter]));
+  const dearer = (a: Rates, b: Rates) => byMeter((_, meter) => max(a[meter], b[meter]));
   const above = [one.above, other.above].flatMap((each) => each ?? []);
   return {
     rates: dearer(one.rates, other.rates),
@@ -107,7 +102,7 @@ const ONE = 100_000_000n;
 
 function times({ rates, above }: RateCard, factor: bigint, at: readonly string[], report: Report): RateCard {
   const scaled = (all: Rates) =>
-    ratesBy((meter) => {
+    byMeter((_, meter) => {
       const exact = all[meter] * factor;
       if (exact % ONE !== 0n) report([...at, 'factor'], `makes the price of ${meter} longer than 8 decimals`);
       return exact / ONE;
@@ -140,14 +135,10 @@ function readRates(settings: RateSettings, at: readonly string[], report: Report
   };
   const dearest = (meters: readonly TokenMeter[]) => meters.reduce((most, meter) => max(most, own(meter) ?? 0n), 0n);
   const [input, output] = [dearest(INPUT_METERS), dearest(OUTPUT_METERS)];
-  return ratesBy((meter) => own(meter) ?? (INPUTS.has(meter) ? input : output));
+  return byMeter((_, meter) => own(meter) ?? (INPUTS.has(meter) ? input : output));
 }
 
 const INPUTS: ReadonlySet<TokenMeter> = new Set(INPUT_METERS);
-
-function ratesBy(rate: (meter: TokenMeter) => bigint): Rates {
-  return Object.fromEntries(TOKEN_METERS.map((meter) => [meter, rate(meter)])) as Record<TokenMeter, bigint>;
-}
 
 function max(one: bigint, other: bigint): bigint {
   return one > other ? one : other;

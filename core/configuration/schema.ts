@@ -1,27 +1,12 @@
 import { TRANSLATE } from '../catalog/catalog';
 import { PROTOCOL_NAMES } from '../catalog/protocols';
 import { REASONING_SETTINGS } from '../catalog/upstream';
+import { byMeter } from '../catalog/usage';
 import { LEASE_SECONDS } from '../ledger/lease-times';
 import { DURATION, type Settings } from '../settings';
 
 /** Decimal USD per million tokens; numbers are exact up to 8 decimals. */
-const USD_PER_MILLION = {
-  description: 'Decimal USD per million tokens.',
-  type: ['number', 'string'],
-} as const;
-
-const PRICE_PARTS = {
-  input: USD_PER_MILLION,
-  output: USD_PER_MILLION,
-  cacheWrite: { ...USD_PER_MILLION, description: 'Writing to the cache, USD per million tokens; default: as input.' },
-  cacheWrite1h: { ...USD_PER_MILLION, description: 'Writing to the one-hour cache; default: as cacheWrite.' },
-  cacheRead: { ...USD_PER_MILLION, description: 'Reading from the cache; default: as input.' },
-  audioInput: { ...USD_PER_MILLION, description: 'Spoken input.' },
-  audioCacheRead: { ...USD_PER_MILLION, description: 'Reading spoken input from the cache; default: as audioInput.' },
-  audioOutput: { ...USD_PER_MILLION, description: 'Spoken output.' },
-  imageInput: { ...USD_PER_MILLION, description: 'Images, where the upstream counts their tokens apart.' },
-  imageOutput: { ...USD_PER_MILLION, description: 'Images it makes.' },
-} as const;
+const PRICE_PARTS = byMeter(({ description }) => ({ description, type: ['number', 'string'] }) as const);
 
 const ABOVE = {
   description: 'The prices of a pass once its input has more than `tokens` tokens.',
