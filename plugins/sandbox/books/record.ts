@@ -4,20 +4,20 @@ import { formatUsd } from '../../../core/money';
 import { UUID } from '../../../core/storage/page';
 import type { Operation, Period, Sandbox, SandboxEvent, Segment } from '../life/sandbox';
 import { phaseOf } from '../life/states';
-import { fromRow } from './rows';
+import { fromRow, show } from './rows';
+import {
+  EVENT_MEMBERS,
+  OPERATION_MEMBERS,
+  OPERATORS_MEMBERS,
+  PERIOD_MEMBERS,
+  SANDBOX_MEMBERS,
+  SEGMENT_MEMBERS,
+} from './shapes';
 
 /** Operations, events and the like in a record at most; all of them are in the audit. */
 const RECENT = 20;
 
 type BilledSegment = Segment & { readonly amountE8: bigint };
-
-interface Audited {
-  readonly operations: readonly Operation[];
-  readonly events: readonly SandboxEvent[];
-  readonly segments: readonly BilledSegment[];
-  readonly periods: readonly Period[];
-  readonly counts: Readonly<Record<'operations' | 'events' | 'usageSegments' | 'billingPeriods', number>>;
-}
 
 /** A segment with the sum of its lines. */
 export const SEGMENTS = `
@@ -45,19 +45,15 @@ const RECORD = `
 
 type Json = Record<string, unknown>;
 
+interface RecordRow extends Readonly<Record<'operations' | 'events' | 'segments' | 'periods', readonly Json[]>> {
+  readonly sandbox: Json;
+  readonly counts: Readonly<Record<'operations' | 'events' | 'usageSegments' | 'billingPeriods', number>>;
+}
+
 /** Returns the whole record of the account's sandbox; docs/contract.md, section 8.2. @throws SANDBOX_NOT_FOUND */
 export async function readRecord(database: Knex, accountId: string, id: string) {
   if (!UUID.test(id)) throw fail('SANDBOX_NOT_FOUND');
-  const { rows } = await database.raw<{
-    rows: {
-      sandbox: Json;
-      operations: Json[];
-      events: Json[];
-      segments: Json[];
-      periods: Json[];
-      counts: Audited['counts'];
-    }[];
-  }>(RECORD, { id, accountId });
+  const { rows } = await database.raw<{ rows: RecordRow[] }>(RECORD, { id, accountId });
   const [row] = rows;
   if (row === undefined) throw fail('SANDBOX_NOT_FOUND');
   const sandbox = fromRow<Sandbox>(row.sandbox);
@@ -76,80 +72,46 @@ export type SandboxRecord = Awaited<ReturnType<typeof readRecord>>;
 
 /** What lists show. */
 export function showSandbox(sandbox: Sandbox) {
-  const { offering, policy } = sandbox;
-  return {
-    id: sandbox.id,
-    offeringId: sandbox.offeringId,
-    offeringName: offering.name,
-    observedState: sandbox.observedState,
-    desiredState: sandbox.desiredState,
-    lifecyclePhase: phaseOf(sandbox),
-    lastConfirmedState: sandbox.lastConfirmedState,
-    stateVersion: sandbox.stateVersion,
-    totalCost: formatUsd(sandbox.totalCostE8),
-    resources: offering.resources,
-    reservedUntil: showTime(sandbox.reservedUntilMs),
-    createdAt: showTime(sandbox.createdAtMs),
-    terminatedAt: showTime(sandbox.terminatedAtMs),
-    idempotencyKey: sandbox.idempotencyKey,
-    policy,
-    autoResume: policy.resumeOnAccess,
-    metadata: sandbox.metadata,
-    failure: sandbox.failure,
-  };
+  return show(SANDBOX_MEMBERS, withFacts(sandbox));
 }
 
-export function showTime(atMs: number | null): string | null {
-  return atMs === null ? null : new Date(atMs).toISOString();
+/** What operators are shown. */
+export function showSandboxToOperators(sandbox: Sandbox) {
+  return show(OPERATORS_MEMBERS, withFacts(sandbox));
+}
+
+function withFacts(sandbox: Sandbox) {
+  const { name: offeringName, resources } = sandbox.offering;
+  const autoResume = sandbox.policy.resumeOnAccess;
+  return { ...sandbox, offeringName, resources, lifecyclePhase: phaseOf(sandbox), autoResume };
 }
 
 export function showOperation(operation: Operation) {
-  return {
-    id: operation.id,
-    type: operation.type,
-    status: operation.status,
-    cause: operation.cause,
-    idempotencyKey: operation.idempotencyKey,
-    requestedAt: showTime(operation.requestedAtMs),
-    startedAt: showTime(operation.startedAtMs),
-    endedAt: showTime(operation.endedAtMs),
-    error: operation.error,
-    result: operation.result,
-    noop: operation.noop,
-  };
+  return show(OPERATION_MEMBERS, operation);
 }
 
-export function showEvent({ sandboxId: _, createdAtMs, ...event }: SandboxEvent) {
-  return { ...event, createdAt: showTime(createdAtMs) };
+export function showEvent(event: SandboxEvent) {
+  return show(EVENT_MEMBERS, event);
 }
 
 export function showSegment(segment: BilledSegment) {
   const { startsAtMs, endsAtMs } = segment;
-  return {
-    id: segment.id,
-    sequence: segment.sequence,
-    state: segment.state,
-    startsAt: showTime(startsAtMs),
-    endsAt: showTime(endsAtMs),
+  return show(SEGMENT_MEMBERS, {
+    ...segment,
     status: endsAtMs === null ? 'OPEN' : 'SETTLED',
     hourlyUsd: formatUsd(segment.hourlyE8),
     seconds: endsAtMs === null ? null : (endsAtMs - startsAtMs) / 1_000,
-    amount: formatUsd(segment.amountE8),
-  };
+  });
 }
 
 /** While it is being settled it is shown as open: what was charged is not known yet. */
 export function showPeriod(period: Period) {
   const isSettled = period.status === 'SETTLED';
-  return {
-    id: period.id,
-    sequence: period.sequence,
-    startedAt: showTime(period.startedAtMs),
-    endedAt: isSettled ? showTime(period.endedAtMs) : null,
-    coversUntil: showTime(period.coversUntilMs),
+  return show(PERIOD_MEMBERS, {
+    ...period,
+    endedAtMs: isSettled ? period.endedAtMs : null,
     status: isSettled ? 'SETTLED' : 'OPEN',
-    reservedAmount: formatUsd(period.reservedE8),
-    amount: isSettled ? formatUsd(period.amountE8 ?? 0n) : null,
-    settledAt: showTime(period.settledAtMs),
-  };
+    reservedAmountE8: period.reservedE8,
+    amountE8: isSettled ? (period.amountE8 ?? 0n) : null,
+  });
 }

@@ -1,3 +1,6 @@
+import { mapValues } from '../../../core/map-values';
+import { formatUsd } from '../../../core/money';
+
 /**
  * Between rows and the values of the program: `created_at` (a Date) is `createdAtMs` (a number), `reserved_e8` is
  * `reservedE8`; everything else keeps its value under its name in camelCase.
@@ -45,4 +48,38 @@ export function toRow(value: object): Record<string, unknown> {
 
 function snake(field: string): string {
   return field.replace(/E8$/, '_e8').replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+/** The names under which the members of a value are shown: those of times and amounts without their unit. */
+type ShownName<T> = {
+  [K in keyof T & string]: K extends `${infer Name}Ms` ? Name : K extends `${infer Name}E8` ? Name : K;
+}[keyof T & string];
+
+type Text<T> = null extends T ? string | null : string;
+
+type Shown<T, N extends string> = {
+  readonly [K in N]: `${K}Ms` extends keyof T
+    ? Text<T[`${K}Ms`]>
+    : `${K}E8` extends keyof T
+      ? Text<T[`${K}E8`]>
+      : K extends keyof T
+        ? T[K]
+        : never;
+};
+
+/** Shows those members of a value that a schema has: times as text, amounts in USD. */
+export function show<T extends object, N extends ShownName<T>>(members: Readonly<Record<N, object>>, value: T) {
+  const values = value as Readonly<Record<string, unknown>>;
+  return mapValues(members, (_, name) => {
+    if (`${name}Ms` in value) return showTime(values[`${name}Ms`] as number | null);
+    if (!(`${name}E8` in value)) return values[name];
+    const amountE8 = values[`${name}E8`] as bigint | null;
+    return amountE8 === null ? null : formatUsd(amountE8);
+  }) as Shown<T, N>;
+}
+
+export function showTime(atMs: number): string;
+export function showTime(atMs: number | null): string | null;
+export function showTime(atMs: number | null): string | null {
+  return atMs === null ? null : new Date(atMs).toISOString();
 }

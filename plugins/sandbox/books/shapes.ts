@@ -42,7 +42,7 @@ export const OFFERING = object({
   }),
 });
 
-export const OPERATION = object({
+export const OPERATION_MEMBERS = {
   id: shape.uuid,
   type: oneOf(...OPERATION_TYPES),
   status: oneOf(...OPERATION_STATUSES),
@@ -54,9 +54,10 @@ export const OPERATION = object({
   error: FAILURE,
   result: orNull({ type: 'object' }),
   noop: { type: 'boolean', description: 'It was so already.' },
-});
+};
+export const OPERATION = object(OPERATION_MEMBERS);
 
-export const EVENT = object({
+export const EVENT_MEMBERS = {
   id: shape.uuid,
   sequence: shape.integer,
   type: shape.text,
@@ -69,9 +70,10 @@ export const EVENT = object({
   source: oneOf('caller', 'supplier', 'policy', 'gateway'),
   message: orNull(shape.text),
   createdAt: shape.time,
-});
+};
+export const EVENT = object(EVENT_MEMBERS);
 
-export const SEGMENT = object({
+export const SEGMENT_MEMBERS = {
   id: shape.uuid,
   sequence: shape.integer,
   state: oneOf('PROVISIONING', 'RUNNING', 'SUSPENDED'),
@@ -81,9 +83,10 @@ export const SEGMENT = object({
   hourlyUsd: shape.usd,
   seconds: orNull(shape.number),
   amount: shape.usd,
-});
+};
+export const SEGMENT = object(SEGMENT_MEMBERS);
 
-export const PERIOD = object({
+export const PERIOD_MEMBERS = {
   id: shape.uuid,
   sequence: shape.integer,
   startedAt: shape.time,
@@ -93,7 +96,8 @@ export const PERIOD = object({
   reservedAmount: shape.usd,
   amount: orNull(shape.usd),
   settledAt: orNull(shape.time),
-});
+};
+export const PERIOD = object(PERIOD_MEMBERS);
 
 /** What everybody may see who may see the sandbox. */
 const SEEN_BY_ALL = {
@@ -121,27 +125,28 @@ const SEEN_BY_ALL = {
   failure: FAILURE,
 };
 
-const LISTED = { ...SEEN_BY_ALL, idempotencyKey: shape.text, metadata: { type: 'object' } };
+export const SANDBOX_MEMBERS = { ...SEEN_BY_ALL, idempotencyKey: shape.text, metadata: { type: 'object' } };
 
 /** As lists show it. */
-export const SANDBOX = object(LISTED);
+export const SANDBOX = object(SANDBOX_MEMBERS);
 
-/** As operators see those of all accounts. */
-export const SANDBOX_OF_ANY = object({
+/** As operators see those of all accounts: metadata and keys are the customer's own. */
+export const OPERATORS_MEMBERS = {
   ...SEEN_BY_ALL,
   accountId: shape.uuid,
   keyId: shape.uuid,
   supplier: shape.text,
   place: orNull(shape.text),
   supplierRef: orNull({ type: 'object' }),
-});
+};
+export const SANDBOX_OF_ANY = object(OPERATORS_MEMBERS);
 
 /** The headers of an answer that is a record, as the OpenAPI document says it. */
 export const RECORD_HEADERS = { ETag: 'Changes with its state; for `If-Match`.' };
 
 /** The whole record. */
 export const RECORD = object({
-  ...LISTED,
+  ...SANDBOX_MEMBERS,
   offering: OFFERING,
   operations: listOf(OPERATION),
   events: listOf(EVENT),

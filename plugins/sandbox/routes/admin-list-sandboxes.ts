@@ -3,7 +3,7 @@ import { sendJson } from '../../../core/http/http';
 import { PAGE_READERS, pageOf, readQuery, readUuid, wordReader } from '../../../core/http/query';
 import { pageOf as pageShape } from '../../../core/http/shape';
 import { decodeIdCursor, toPage } from '../../../core/storage/page';
-import { showSandbox } from '../books/record';
+import { showSandboxToOperators } from '../books/record';
 import { fromRow } from '../books/rows';
 import { SANDBOX_OF_ANY } from '../books/shapes';
 import type { Sandbox } from '../life/sandbox';
@@ -42,22 +42,9 @@ export function adminListSandboxesRoute({ database }: SandboxService): Route {
         found.map((row) => fromRow<Sandbox>(row)),
         limit,
         ({ id }) => [id],
-        toItem,
+        showSandboxToOperators,
       );
       sendJson(response, 200, page);
     },
-  };
-}
-
-/** Metadata and keys are the customer's own. */
-function toItem(sandbox: Sandbox) {
-  const { metadata: _, idempotencyKey: __, ...shown } = showSandbox(sandbox);
-  return {
-    ...shown,
-    accountId: sandbox.accountId,
-    keyId: sandbox.keyId,
-    supplier: sandbox.supplier,
-    place: sandbox.place,
-    supplierRef: sandbox.supplierRef,
   };
 }

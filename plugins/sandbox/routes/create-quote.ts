@@ -5,7 +5,7 @@ import { object, oneOf, shape } from '../../../core/http/shape';
 import type { Settings } from '../../../core/settings';
 import { BY_REQUIREMENTS, byId, readCeiling } from '../asking/creation';
 import { insertQuote } from '../books/quotes';
-import { showTime } from '../books/record';
+import { showTime } from '../books/rows';
 import { OFFERING } from '../books/shapes';
 import type { OfferedInstance } from '../offers/offering';
 import { matchOffering, readRequirements } from '../offers/requirements';

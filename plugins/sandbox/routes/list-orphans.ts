@@ -3,8 +3,7 @@ import { sendJson } from '../../../core/http/http';
 import { PAGE_READERS, pageOf, readQuery } from '../../../core/http/query';
 import { object, orNull, pageOf as pageShape, shape } from '../../../core/http/shape';
 import { decodeIdCursor, toPage } from '../../../core/storage/page';
-import { showTime } from '../books/record';
-import { fromRow } from '../books/rows';
+import { fromRow, show } from '../books/rows';
 import type { SandboxService } from '../service';
 import { type Cleanup, selectCleanup } from '../worker/cleanup';
 
@@ -16,7 +15,7 @@ export function listOrphansRoute({ database }: SandboxService): Route {
     path: '/admin/v1/sandboxes/orphans',
     summary: 'Instances at suppliers that no sandbox accounts for, newest first: to be removed, or removed.',
     query: PAGE_READERS,
-    answers: { 200: { description: 'A page of instances.', schema: pageShape(ORPHAN) } },
+    answers: { 200: { description: 'A page of instances.', schema: pageShape(object(ORPHAN)) } },
     handle: async ({ query }, _request, response) => {
       const { limit, cursor } = pageOf(readQuery(query, PAGE_READERS));
       const found = await selectCleanup(database, { limit: limit + 1, after: decodeIdCursor(cursor) });
@@ -24,19 +23,20 @@ export function listOrphansRoute({ database }: SandboxService): Route {
         found.map((row) => fromRow<Cleanup>(row)),
         limit,
         ({ id }) => [id],
-        ({ ref, createdAtMs, nextAtMs: _, doneAtMs, ...shown }) => ({
-          ...shown,
-          supplierRef: ref,
-          foundAt: showTime(createdAtMs),
-          removedAt: showTime(doneAtMs),
-        }),
+        (found) =>
+          show(ORPHAN, {
+            ...found,
+            supplierRef: found.ref,
+            foundAtMs: found.createdAtMs,
+            removedAtMs: found.doneAtMs,
+          }),
       );
       sendJson(response, 200, page);
     },
   };
 }
 
-const ORPHAN = object({
+const ORPHAN = {
   id: shape.uuid,
   supplier: shape.text,
   place: orNull(shape.text),
@@ -47,4 +47,4 @@ const ORPHAN = object({
   attempts: shape.integer,
   foundAt: shape.time,
   removedAt: orNull(shape.time),
-});
+};

@@ -1,20 +1,9 @@
 import { object, orNull, shape } from '../../../core/http/shape';
 import type { Place } from '../books/places';
-import { showTime } from '../books/record';
+import { show } from '../books/rows';
 import type { SandboxService } from '../service';
 
-/** Shows a place, the node that alone reaches some sandboxes, to operators. */
-export function showPlace(places: SandboxService['places'], { seenAtMs, lostAtMs, ...place }: Place) {
-  return {
-    ...place,
-    seenAt: showTime(seenAtMs),
-    silent: places.isSilent({ seenAtMs, lostAtMs, ...place }),
-    lostAt: showTime(lostAtMs),
-  };
-}
-
-/** What `showPlace` answers, as the OpenAPI document says it. */
-export const PLACE = object({
+const PLACE_MEMBERS = {
   id: shape.text,
   supplier: shape.text,
   host: shape.text,
@@ -22,4 +11,10 @@ export const PLACE = object({
   silent: shape.yes,
   lostAt: orNull(shape.time),
   activeSandboxes: shape.integer,
-});
+};
+export const PLACE = object(PLACE_MEMBERS);
+
+/** Shows a place, the node that alone reaches some sandboxes, to operators. */
+export function showPlace(places: SandboxService['places'], place: Place) {
+  return show(PLACE_MEMBERS, { ...place, silent: places.isSilent(place) });
+}
