@@ -50,15 +50,6 @@ export interface AccountKey {
   readonly money: Pick<KeyState, 'spentE8' | 'heldE8'> | undefined;
 }
 
-export interface NewKey extends KeyLimitChanges {
-  readonly name: string;
-  readonly allowedModels: readonly string[] | undefined;
-  readonly markup?: string | null | undefined;
-  readonly debug?: boolean | undefined;
-  readonly expiresAt?: Date | null | undefined;
-  readonly allowedAddresses?: readonly string[] | null | undefined;
-}
-
 /** What is absent stays as it is; null removes. */
 export interface KeyChanges extends KeyLimitChanges {
   readonly name?: string | undefined;
@@ -67,6 +58,10 @@ export interface KeyChanges extends KeyLimitChanges {
   readonly debug?: boolean | undefined;
   readonly expiresAt?: Date | null | undefined;
   readonly allowedAddresses?: readonly string[] | null | undefined;
+}
+
+export interface NewKey extends KeyChanges {
+  readonly name: string;
 }
 
 type Marked = { readonly markup: string | null } | undefined;

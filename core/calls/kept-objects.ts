@@ -8,16 +8,11 @@ import type { SharedObject } from '../dialects/dialect';
 import { startLoop, tellFirst } from '../loop';
 import { metrics } from '../metrics';
 import type { Stop } from '../resources';
+import type { SocketAnswer } from '../wire/upstream-socket';
 
 /** Where an object is, and what was reported for the answer that made it. */
-export interface KeptObject {
-  readonly upstream: string;
-  /** The name of the credential, see `Upstream`. */
-  readonly credential: string;
+export interface KeptObject extends SocketAnswer {
   readonly model: string;
-  /** Input, cache included, and output. Undefined where the answer did not report them. */
-  readonly inputTokens: number | undefined;
-  readonly outputTokens: number | undefined;
 }
 
 export interface NewObject extends KeptObject {

@@ -46,10 +46,11 @@ export const METERS = {
 
 export type TokenMeter = keyof typeof METERS;
 
-/** Tokens that go in: fresh ones, those read from a cache, and those written to one. */
+/** Fresh tokens that go in, those read from a cache, and those written to one. */
 export const FRESH_METERS = metersOf('fresh');
 export const CACHE_READ_METERS = metersOf('cacheRead');
 export const CACHE_WRITE_METERS = metersOf('cacheWrite');
+/** All tokens that go in. */
 export const INPUT_METERS = [...FRESH_METERS, ...CACHE_READ_METERS, ...CACHE_WRITE_METERS] as const;
 /** Tokens that come out. */
 export const OUTPUT_METERS = metersOf('output');

@@ -13,8 +13,8 @@ export const PLUGIN_CONTRACT: Contract = {
   optional: ['register', 'routes', 'hosts', 'start'],
 };
 
-/** A part of the gateway that is no step of a call: endpoints, background work, a part of the configuration. */
-export interface PluginDefinition<S extends Schema> {
+/** A part of the gateway that is no step of a call, with the types of its settings forgotten, as a manifest holds it. */
+export interface Plugin<S extends Schema = Schema, V = unknown> {
   readonly contract: 'plugin/1';
   /** Its folder under `plugins/` and its name in system.config.yml. */
   readonly name: string;
@@ -27,25 +27,15 @@ export interface PluginDefinition<S extends Schema> {
   /** Runs once, before any configuration is read: registers drivers and the like. */
   readonly register?: () => void;
   /** Runs once, when the stores are open; what it returns is served. A plugin that throws stops the start. */
-  readonly routes?: (settings: Settings<S>, gateway: PluginGateway) => readonly Route[];
+  readonly routes?: (settings: V, gateway: PluginGateway) => readonly Route[];
   /** Runs once, beside `routes`. */
-  readonly hosts?: (settings: Settings<S>, gateway: PluginGateway) => OwnHosts | undefined;
+  readonly hosts?: (settings: V, gateway: PluginGateway) => OwnHosts | undefined;
   /** Runs once, before the process serves: begins work that goes on by itself. What it returns ends that work; calls have ended then, the stores are still open. */
-  readonly start?: (settings: Settings<S>, gateway: PluginGateway) => Promise<Stop>;
+  readonly start?: (settings: V, gateway: PluginGateway) => Promise<Stop>;
 }
 
-/** A plugin with the types of its settings forgotten, as a manifest holds it. */
-export interface Plugin {
-  readonly contract: 'plugin/1';
-  readonly name: string;
-  readonly summary: string;
-  readonly schema: Schema;
-  readonly sections?: Readonly<Record<string, Section>>;
-  readonly register?: () => void;
-  readonly routes?: (settings: unknown, gateway: PluginGateway) => readonly Route[];
-  readonly hosts?: (settings: unknown, gateway: PluginGateway) => OwnHosts | undefined;
-  readonly start?: (settings: unknown, gateway: PluginGateway) => Promise<Stop>;
-}
+/** A part of the gateway that is no step of a call: endpoints, background work, a part of the configuration. */
+export type PluginDefinition<S extends Schema> = Plugin<S, Settings<S>>;
 
 /** Helps TypeScript check a plugin against its own settings. */
 export function definePlugin<const S extends Schema>(definition: PluginDefinition<S>): Plugin {

@@ -30,21 +30,11 @@ export const POLICY_CONTRACT: Contract = {
 };
 
 /** One question about each call of a pipeline. */
-export interface PolicyDefinition<S extends Schema, N extends CallField, P extends CallField> {
+export interface PolicyDefinition<S extends Schema, N extends CallField, P extends CallField> extends PolicyShape {
   readonly contract: 'policy/1';
-  /** Its folder under `policies/` and its name in gateway.config.yml. */
-  readonly name: string;
-  /** The question it answers, for documents and the configuration schema. */
-  readonly summary: string;
-  /** JSON Schema of its `action`; unknown settings are refused. */
   readonly schema: S;
   readonly needs: readonly N[];
   readonly provides: readonly P[];
-  /** It always answers or throws: a pipeline must end with such a policy. */
-  readonly answers?: true;
-  /** It waits for the client, the ledger or an upstream and bounds that itself: `stepTimeout` does not hold for it. */
-  readonly boundsItself?: true;
-  /** What the steps before it should know of it. */
   declares?(settings: Settings<S>): Declared;
   /** Runs once per configuration and pipeline; everything that can be built ahead is built here. No side effects. */
   prepare(settings: Settings<S>, gateway: Gateway): Step<N, P>;

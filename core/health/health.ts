@@ -27,6 +27,7 @@ export interface AttemptAnswer {
 export interface AttemptFailure {
   readonly outcome: AttemptOutcome;
   readonly status: number | undefined;
+  /** What the adapter makes of an answer that is not a success; `next` where there was none. */
   readonly verdict: Verdict;
   readonly retryAfterMs: number | undefined;
 }

@@ -1,5 +1,6 @@
 import { MAX_AMOUNT_E8 } from '../money';
 import { assertAmount, smallest } from './amount';
+import type { SpendingWindows } from './ledger';
 import { type KeyLimits, limitsOf } from './limit-fields';
 
 /*
@@ -9,12 +10,10 @@ import { type KeyLimits, limitsOf } from './limit-fields';
 const MINUTE_MICROS = 60_000_000;
 const DAY_MS = 86_400_000;
 
+export type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
 /** What is counted for the limits, beside what the key has spent and held in all. */
-export interface LimitCounters {
-  day: number;
-  daySpentE8: bigint;
-  month: number;
-  monthSpentE8: bigint;
+export interface LimitCounters extends Mutable<SpendingWindows> {
   /** When what may be asked in a minute is full again, in microseconds; 0 before the first call. */
   callsAtMicros: number;
   tokensAtMicros: number;

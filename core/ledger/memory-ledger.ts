@@ -9,6 +9,7 @@ import {
   correctTokens,
   countSpending,
   type LimitCounters,
+  type Mutable,
   noCounts,
   roomOf,
   takeRate,
@@ -48,8 +49,6 @@ import { coverHolds, STATE_AFTER } from './snapshot';
 
 /** An entry with its record, as measured and rounded up. */
 const ENTRY_BYTES = 2_048;
-
-export type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 export interface MemoryKey extends Mutable<KeyState>, LimitCounters {
   readonly accountId: string;

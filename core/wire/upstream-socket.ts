@@ -82,7 +82,7 @@ export interface SocketAnswer {
   readonly upstream: string;
   /** The name of the credential, see `Upstream`. */
   readonly credential: string;
-  /** As it reported them; undefined where it did not. */
+  /** Input, cache included, and output, as it reported them; undefined where it did not. */
   readonly inputTokens: number | undefined;
   readonly outputTokens: number | undefined;
 }

@@ -1,13 +1,7 @@
-import type { Verdict } from '../../core/catalog/upstream';
-import type { AttemptOutcome } from '../../core/wire/dial-failure';
+import type { AttemptFailure } from '../../core/health/health';
 
 /** How an attempt that did not answer ended. */
-export interface Failure {
-  readonly outcome: AttemptOutcome;
-  readonly status: number | undefined;
-  /** What the adapter makes of an answer that is not a success; `next` where there was none. */
-  readonly verdict: Verdict;
-  readonly retryAfterMs: number | undefined;
+export interface Failure extends AttemptFailure {
   /** Why the call could not be translated for the upstream, which was not asked. */
   readonly refusal?: { readonly param: string; readonly message: string } | undefined;
 }

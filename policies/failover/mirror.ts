@@ -8,6 +8,7 @@ import { mergeUsage, UNKNOWN_USAGE, type Usage } from '../../core/catalog/usage'
 import type { Gateway } from '../../core/gateway/gateway';
 import { chooseCredential } from '../../core/health/choose-credential';
 import { insertAttempts } from '../../core/ledger/outbox/rows';
+import type { SeenCall } from '../../core/rollouts/live-rollouts';
 import type { TraceHeaders } from '../../core/traces/tracing';
 import { bytesOf } from '../../core/wire/chunk-reader';
 import { attempt } from './attempt';
@@ -67,12 +68,7 @@ function record(making: MadeAttempt, { id, key }: MirroredCall, { database, log 
   );
 }
 
-interface Measured {
-  readonly isError: boolean;
-  readonly costE8: bigint;
-  readonly firstTokenMs: number | undefined;
-  readonly wholeMs: number | undefined;
-}
+type Measured = Pick<SeenCall, 'isError' | 'costE8' | 'firstTokenMs' | 'wholeMs'>;
 
 const FAILED: Measured = { isError: true, costE8: 0n, firstTokenMs: undefined, wholeMs: undefined };
 

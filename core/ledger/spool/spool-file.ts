@@ -1,5 +1,6 @@
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
+import type { OpenedCall } from '../allowances/reporter';
 import type { SettleRequest } from '../ledger';
 import type { Payer } from '../payer';
 
@@ -11,12 +12,8 @@ interface ClosedBy<Kind> extends Pick<SettleRequest, 'accountId' | 'keyId' | 'ri
 export type Closing = ClosedBy<'settle'> | ClosedBy<'release'>;
 
 /** A call that was admitted from an allowance: what it holds, and its record if its process dies. */
-export interface Opening extends Payer {
+export interface Opening extends OpenedCall {
   readonly kind: 'open';
-  readonly rid: string;
-  readonly generation: string;
-  readonly amountE8: bigint;
-  readonly record: string;
 }
 
 /** A report of an allowance, before it is sent: the calls that it charges, in their order. */

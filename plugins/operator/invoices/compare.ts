@@ -25,11 +25,7 @@ export interface CountDifference {
 }
 
 /** What attempts with one cause cost the platform on one day. */
-export interface CauseCost {
-  readonly day: string;
-  readonly cause: AttemptCause;
-  readonly attempts: bigint;
-  readonly uncertain: bigint;
+export interface CauseCost extends Pick<OwnAttempts, 'day' | 'cause' | 'attempts' | 'uncertain'> {
   readonly costE8: bigint;
 }
 
