@@ -6,6 +6,7 @@ import { newRequestId, sendError, setRequestId } from '../http/http';
 import { pathOf } from '../http/request-target';
 import { log as standardLog } from '../log';
 import type { Operators } from '../operators/operators';
+import { USUAL_ROLE } from '../operators/roles';
 import { beginConsoleAnswer, refuseOtherSites } from '../sign-in/console-requests';
 import type { Session } from '../sign-in/sessions';
 import { describeFault } from '../thrown';
@@ -119,7 +120,7 @@ async function answer(
     // A browser with a session: programs show a token.
     if (request.headers.authorization === undefined) beginConsoleAnswer(response);
     if (admit === undefined) throw new Error(`${route.path} needs an operator, and this listener cannot admit one`);
-    const operator = await admit(request, route.role ?? 'owner');
+    const operator = await admit(request, route.role ?? USUAL_ROLE);
     return route.handle({ ...visit, operator }, request, response);
   }
   if (route.auth === 'none') return route.handle(visit, request, response);

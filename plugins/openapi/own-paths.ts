@@ -1,6 +1,7 @@
 import type { Route, RouteAnswer } from '../../core/api/route';
 import type { DeclaredCode, ErrorCode } from '../../core/errors';
 import { mapValues } from '../../core/map-values';
+import { USUAL_ROLE } from '../../core/operators/roles';
 import { errorResponses } from './errors';
 import { header } from './header';
 import { operationId } from './operation-id';
@@ -42,7 +43,7 @@ function operation(route: Route, method: string): object {
     }),
     responses: { ...mapValues(answers as Record<string, RouteAnswer>, response), ...errorResponses(errorsOf(route)) },
     'x-billing': billing,
-    ...(route.listener === 'admin' && { 'x-role': route.role ?? 'owner' }),
+    ...(route.listener === 'admin' && { 'x-role': route.role ?? USUAL_ROLE }),
   };
 }
 

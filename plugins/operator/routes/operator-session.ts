@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { OPERATOR_COOKIE, setCookie } from '../../../core/http/cookies';
-import { object, oneOf, shape } from '../../../core/http/shape';
+import { object, shape } from '../../../core/http/shape';
 import type { OperatorSession } from '../../../core/operators/operators';
-import { ROLE_NAMES } from '../../../core/operators/roles';
+import { ROLE } from '../../../core/operators/roles';
 import { csrfTokenOf } from '../../../core/sign-in/sessions';
 
 /** Shows a session to the operator's page. */
@@ -18,7 +18,7 @@ export function showOperatorSession(session: OperatorSession): object {
 
 /** What `showOperatorSession` answers. */
 export const OPERATOR_SESSION = object({
-  operator: object({ name: shape.text, role: oneOf(...ROLE_NAMES) }),
+  operator: object({ name: shape.text, role: ROLE }),
   csrfToken: shape.text,
   createdAt: shape.time,
   expiresAt: shape.time,

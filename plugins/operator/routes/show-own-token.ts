@@ -1,7 +1,7 @@
 import type { Route } from '../../../core/api/route';
 import { sendJson } from '../../../core/http/http';
-import { object, oneOf, orNull, shape } from '../../../core/http/shape';
-import { ROLE_NAMES } from '../../../core/operators/roles';
+import { object, orNull, shape } from '../../../core/http/shape';
+import { ROLE } from '../../../core/operators/roles';
 
 export function showOwnTokenRoute(): Route {
   return {
@@ -13,7 +13,7 @@ export function showOwnTokenRoute(): Route {
     answers: {
       200: {
         description: 'The token that asks; its name is `admin` for ADMIN_TOKEN.',
-        schema: object({ name: shape.text, role: oneOf(...ROLE_NAMES), expiresAt: orNull(shape.time) }),
+        schema: object({ name: shape.text, role: ROLE, expiresAt: orNull(shape.time) }),
       },
     },
     handle: async ({ operator: { name, role, expiresAt } }, _request, response) => {

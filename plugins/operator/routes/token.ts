@@ -1,5 +1,5 @@
-import { object, oneOf, orNull, shape } from '../../../core/http/shape';
-import { ROLE_NAMES } from '../../../core/operators/roles';
+import { object, orNull, shape } from '../../../core/http/shape';
+import { ROLE } from '../../../core/operators/roles';
 import type { OperatorToken } from '../../../core/operators/tokens';
 
 /** Shows a token to operators: nothing that it could be guessed from. */
@@ -17,7 +17,7 @@ export function showToken({ createdAt, expiresAt, revokedAt, lastUsedAt, ...toke
 export const TOKEN_FIELDS = {
   id: shape.uuid,
   name: shape.text,
-  role: oneOf(...ROLE_NAMES),
+  role: ROLE,
   suffix: { ...shape.text, description: 'Its last four characters.' },
   createdAt: shape.time,
   expiresAt: orNull(shape.time),
