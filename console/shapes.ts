@@ -205,7 +205,7 @@ export interface ApiKey {
   readonly allowedAddresses: readonly string[] | null;
   readonly previousSecretUntil: Time | null;
   readonly revokedAt: Time | null;
-  readonly lastUsedAt: Time | null;
+  readonly lastUsedAt?: Time | null;
 }
 
 export type NewApiKey = ApiKey & { readonly key: string };

@@ -8,3 +8,9 @@ export function mayChange(): boolean {
   const state = session.value;
   return state.is === 'signed-in' && ['write', 'owner'].includes(state.session.operator.role);
 }
+
+/** Whether the operator creates and revokes tokens. */
+export function isOwner(): boolean {
+  const state = session.value;
+  return state.is === 'signed-in' && state.session.operator.role === 'owner';
+}

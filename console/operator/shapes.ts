@@ -2,8 +2,10 @@ import type { UsageRecord as OwnRecord, Sandbox as OwnSandbox, Price, Protocol, 
 
 /** What the admin API answers, as `GET /admin/v1/openapi.json` says it: what the pages show of it. */
 
+export type Role = 'metrics' | 'read' | 'write' | 'owner';
+
 export interface Session {
-  readonly operator: { readonly name: string; readonly role: 'metrics' | 'read' | 'write' | 'owner' };
+  readonly operator: { readonly name: string; readonly role: Role };
   readonly csrfToken: string;
   readonly createdAt: Time;
   readonly expiresAt: Time;
@@ -135,25 +137,19 @@ export interface Account {
   readonly markup: string | null;
 }
 
-export interface ApiKey {
+/** A token of an operator. */
+export interface Token {
   readonly id: string;
-  readonly accountId: string;
   readonly name: string;
-  readonly prefix: string;
+  readonly role: Role;
   readonly suffix: string;
-  readonly status: 'active' | 'revoked';
-  readonly balanceLimit: Usd | null;
-  readonly dailyLimit: Usd | null;
-  readonly monthlyLimit: Usd | null;
-  readonly callsPerMinute: number | null;
-  readonly tokensPerMinute: number | null;
-  readonly spentUsd: Usd | null;
-  readonly heldUsd: Usd | null;
-  readonly allowedModels: readonly string[] | null;
   readonly createdAt: Time;
   readonly expiresAt: Time | null;
   readonly revokedAt: Time | null;
+  readonly lastUsedAt: Time | null;
 }
+
+export type NewToken = Token & { readonly token: string };
 
 export type UsageRecord = OwnRecord & { readonly accountId: string };
 

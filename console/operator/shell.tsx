@@ -11,6 +11,7 @@ import { LedgerPage } from './pages/ledger-page';
 import { NowPage } from './pages/now/now-page';
 import { RolloutsPage } from './pages/rollouts/rollouts-page';
 import { SandboxesPage } from './pages/sandboxes-page';
+import { TokensPage } from './pages/tokens/tokens-page';
 import { UpstreamsPage } from './pages/upstreams/upstreams-page';
 import { findSession, session } from './session';
 import { SignInPage } from './sign-in';
@@ -23,6 +24,7 @@ const ROOMS: readonly Room[] = [
   { path: '/configuration', name: 'Configuration', icon: 'configuration', page: ConfigurationPage },
   { path: '/sandboxes', name: 'Sandboxes', icon: 'sandboxes', page: SandboxesPage },
   { path: '/ledger', name: 'Ledger', icon: 'ledger', page: LedgerPage },
+  { path: '/tokens', name: 'Tokens', icon: 'keys', page: TokensPage },
   { path: '/audit', name: 'Audit', icon: 'audit', page: AuditPage },
 ];
 

@@ -28,7 +28,7 @@ interface Props<Row> {
   readonly lookOf?: (row: Row) => string;
   readonly foot?: ComponentChildren;
   /** Stands below the head when there is no row. */
-  readonly none?: string;
+  readonly none?: string | undefined;
 }
 
 export function Table<Row>({

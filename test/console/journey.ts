@@ -53,8 +53,8 @@ export function journey(the: () => TestConsole): void {
       await page.getByRole('button', { name: 'Create a key' }).click();
       const dialog = page.getByRole('dialog');
       await dialog.getByLabel('Name').fill('journey');
-      await dialog.getByLabel('In all').fill('1.5');
-      await dialog.getByLabel('Calls a minute').fill('60');
+      await dialog.getByLabel('Total').fill('1.5');
+      await dialog.getByLabel('Calls per minute').fill('60');
       await dialog.getByText('Only these').click();
       await dialog.getByLabel(MODEL).check();
       await dialog.getByRole('button', { name: 'Create the key' }).click();
@@ -225,7 +225,7 @@ export function journey(the: () => TestConsole): void {
       const old = apiKey;
       await page.getByRole('button', { name: 'Rotate journey' }).click();
       const dialog = page.getByRole('dialog');
-      await dialog.getByLabel('The old secret works').selectOption('No longer');
+      await dialog.getByLabel('The old secret works for').selectOption('Stop it now');
       await dialog.getByRole('button', { name: 'Rotate the key' }).click();
       await dialog.getByRole('heading', { name: 'Your new secret' }).waitFor();
       apiKey = (await dialog.locator('.secret code').textContent()) ?? '';

@@ -1,13 +1,13 @@
 import { useRef, useState } from 'preact/hooks';
 import { ask, type Failure, withQuery } from '../../api';
 import { plural } from '../../numbers';
+import { ActDialog } from '../../parts/act-dialog';
 import { Badge } from '../../parts/badge';
 import { Empty, Failed } from '../../parts/states';
 import { type Column, Table } from '../../parts/table';
 import { toFailure } from '../../resource';
 import { hrefOf } from '../../router';
 import { showClock } from '../../times';
-import { ActDialog } from '../act-dialog';
 import { mayChange } from '../session';
 import type { Verified, Violation } from '../shapes';
 import { ShortfallsPanel } from './shortfalls-panel';

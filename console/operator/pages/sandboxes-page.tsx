@@ -3,6 +3,7 @@ import { ask, withQuery } from '../../api';
 import { exactUsd } from '../../money';
 import { plural } from '../../numbers';
 import { StateBadge, toWords } from '../../pages/sandboxes/states';
+import { ActDialog } from '../../parts/act-dialog';
 import { Ago } from '../../parts/ago';
 import { Badge } from '../../parts/badge';
 import { Pager, usePages } from '../../parts/pager';
@@ -11,7 +12,6 @@ import { type Column, Table } from '../../parts/table';
 import { useResource } from '../../resource';
 import { changeQuery, hrefOf, place } from '../../router';
 import type { List } from '../../shapes';
-import { ActDialog } from '../act-dialog';
 import { mayChange } from '../session';
 import type { Orphan, Sandbox, SandboxPlace } from '../shapes';
 

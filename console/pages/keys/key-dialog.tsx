@@ -1,185 +1,161 @@
 import { useState } from 'preact/hooks';
-import { ask, type Failure } from '../../api';
-import { LIMIT_NAMES, type LimitName, limitsOf, limitText, RATE_LIMITS, SPENDING_LIMITS } from '../../key-limits';
-import { Dialog } from '../../parts/dialog';
+import { ask } from '../../api';
+import { exactUsd } from '../../money';
+import { ActDialog } from '../../parts/act-dialog';
 import { Field } from '../../parts/field';
-import { Failed } from '../../parts/states';
-import { toFailure } from '../../resource';
+import { AmountField, ExpiryField, TextField } from '../../parts/text-field';
 import type { ApiKey, NewApiKey } from '../../shapes';
 import { fromLocalInput, toLocalInput } from '../../times';
 import { ModelChoice } from './model-choice';
 
-interface CreateProps {
-  readonly apiKey?: undefined;
-  readonly onMade: (made: NewApiKey) => void;
+interface Props {
+  /** The key to edit; undefined to create one. */
+  readonly apiKey: ApiKey | undefined;
+  /** Where the key is, or where keys are created. */
+  readonly path: string;
+  /** Names of the models to choose from. */
+  readonly models: readonly string[];
+  readonly onSaved: (saved: ApiKey | NewApiKey) => void;
   readonly onClose: () => void;
 }
 
-interface EditProps {
-  readonly apiKey: ApiKey;
-  readonly onChanged: () => void;
-  readonly onClose: () => void;
-}
+const LIMITS = [
+  { name: 'balanceLimit', label: 'Total' },
+  { name: 'dailyLimit', label: 'Per day' },
+  { name: 'monthlyLimit', label: 'Per month' },
+] as const;
 
-type Texts = Readonly<Record<LimitName, string>>;
+const RATES = [
+  { name: 'callsPerMinute', label: 'Calls per minute' },
+  { name: 'tokensPerMinute', label: 'Tokens per minute' },
+] as const;
 
-/** Makes a key, or changes one. An empty limit is none. */
-export function KeyDialog(props: CreateProps | EditProps) {
-  const { apiKey, onClose } = props;
+const FIELDS = ['name', 'expiresAt', 'allowedAddresses', ...[...LIMITS, ...RATES].map(({ name }) => name)];
+
+type Texts = Readonly<Record<(typeof LIMITS)[number]['name'] | (typeof RATES)[number]['name'], string>>;
+
+/** Creates a key, or edits one. An empty limit is none. */
+export function KeyDialog({ apiKey, path, models, onSaved, onClose }: Props) {
   const [name, setName] = useState(apiKey?.name ?? '');
   const [texts, setTexts] = useState<Texts>(() => textsOf(apiKey));
-  const [models, setModels] = useState<readonly string[] | null>(apiKey?.allowedModels ?? null);
+  const [chosen, setChosen] = useState<readonly string[] | null>(apiKey?.allowedModels ?? null);
   const [expiry, setExpiry] = useState(() => expiryOf(apiKey));
   const [addresses, setAddresses] = useState(() => apiKey?.allowedAddresses?.join(' ') ?? '');
-  const [failure, setFailure] = useState<Failure>();
-  const [isBusy, setBusy] = useState(false);
 
-  const save = async (event: SubmitEvent) => {
-    event.preventDefault();
-    setBusy(true);
-    setFailure(undefined);
-    try {
-      if (props.apiKey === undefined) {
-        const access = givenOnly({ expiresAt: timeOf(expiry), allowedAddresses: listOf(addresses) });
-        const body = {
-          name,
-          ...givenOnly(limitsOf((limit) => texts[limit])),
-          ...(models !== null && { allowedModels: models }),
-          ...access,
-        };
-        props.onMade(await ask<NewApiKey>('keys', { method: 'POST', body }));
-      } else {
-        const access = { allowedAddresses: listOf(addresses) };
-        const isMoved = expiry !== expiryOf(props.apiKey);
-        const limits = {
-          ...limitsOf((limit) => texts[limit]),
-          ...access,
-          ...(isMoved && { expiresAt: timeOf(expiry) }),
-        };
-        const body = { name, ...limits, allowedModels: models };
-        await ask(`keys/${props.apiKey.id}`, { method: 'PATCH', body });
-        props.onChanged();
-      }
-    } catch (error) {
-      setFailure(toFailure(error));
-      setBusy(false);
-    }
-  };
-  const wrongField = failure?.more.param?.replace(/\[.*$/, '');
-  const errorOf = (field: string) => (wrongField === field ? failure?.message : undefined);
-  const isOfField = ['name', 'expiresAt', 'allowedAddresses', ...Object.keys(texts)].includes(wrongField ?? '');
-  const inputOf = (field: keyof Texts) => ({
+  const changes = { ...changedOf(texts), allowedModels: chosen, allowedAddresses: listOf(addresses) };
+  const expiresAt = fromLocalInput(expiry) ?? null;
+  // An expiry that has passed may stay; set again, it is refused.
+  const isMoved = expiry !== expiryOf(apiKey);
+  const save = () =>
+    apiKey === undefined
+      ? ask<NewApiKey>(path, { method: 'POST', body: { name, ...givenOnly({ ...changes, expiresAt }) } })
+      : ask<ApiKey>(path, { method: 'PATCH', body: { name, ...changes, ...(isMoved && { expiresAt }) } });
+  const bind = (field: keyof Texts) => ({
     value: texts[field],
-    onInput: (event: { currentTarget: HTMLInputElement }) =>
-      setTexts({ ...texts, [field]: event.currentTarget.value.trim() }),
+    onChange: (value: string) => setTexts({ ...texts, [field]: value.trim() }),
   });
-
   return (
-    <Dialog title={apiKey === undefined ? 'Create a key' : 'Edit the key'} onClose={onClose}>
-      <form class="form" onSubmit={save}>
-        <Field label="Name" hint="Who or what calls with it." error={errorOf('name')}>
-          {(control) => (
-            <input
-              {...control}
-              type="text"
-              required
-              maxLength={200}
-              autocomplete="off"
-              value={name}
-              onInput={(event) => setName(event.currentTarget.value)}
-            />
-          )}
-        </Field>
-        <fieldset class="group">
-          <legend>Spending limit</legend>
-          <div class="fields">
-            {SPENDING_LIMITS.map((limit) => (
-              <Field key={limit.name} label={limit.label} sign="$" error={errorOf(limit.name)}>
-                {(control) => (
-                  <input
-                    {...control}
-                    {...inputOf(limit.name)}
-                    type="text"
-                    inputMode="decimal"
-                    pattern="\d+(\.\d{1,8})?"
-                    title="Dollars, such as 25 or 0.5"
-                    placeholder="None"
-                    autocomplete="off"
-                  />
-                )}
-              </Field>
-            ))}
-          </div>
-        </fieldset>
-        <fieldset class="group">
-          <legend>Rate limit</legend>
-          <div class="fields">
-            {RATE_LIMITS.map((rate) => (
-              <Field key={rate.name} label={rate.label} error={errorOf(rate.name)}>
-                {(control) => (
-                  <input
-                    {...control}
-                    {...inputOf(rate.name)}
-                    type="text"
-                    inputMode="numeric"
-                    pattern="[1-9]\d{0,8}"
-                    title="A whole number from 1"
-                    placeholder="None"
-                    autocomplete="off"
-                  />
-                )}
-              </Field>
-            ))}
-          </div>
-        </fieldset>
-        <fieldset class="group">
-          <legend>Access</legend>
-          <div class="fields">
-            <Field label="Expires" hint="Empty: never." error={errorOf('expiresAt')}>
-              {(control) => (
-                <input
-                  {...control}
-                  type="datetime-local"
-                  value={expiry}
-                  onInput={(event) => setExpiry(event.currentTarget.value)}
-                />
-              )}
-            </Field>
-            <Field
+    <ActDialog
+      title={apiKey === undefined ? 'Create a key' : 'Edit the key'}
+      verb={apiKey === undefined ? 'Create the key' : 'Save'}
+      isComplete={chosen?.length !== 0}
+      act={save}
+      onDone={onSaved}
+      onClose={onClose}
+      fields={FIELDS}
+    >
+      {(errorOf) => (
+        <>
+          <TextField
+            label="Name"
+            hint="The person or program that uses the key."
+            isRequired
+            value={name}
+            onChange={setName}
+            error={errorOf('name')}
+          />
+          <fieldset class="group">
+            <legend>Spending limit</legend>
+            <div class="fields">
+              {LIMITS.map((limit) => (
+                <AmountField key={limit.name} label={limit.label} {...bind(limit.name)} error={errorOf(limit.name)} />
+              ))}
+            </div>
+          </fieldset>
+          <fieldset class="group">
+            <legend>Rate limit</legend>
+            <div class="fields">
+              {RATES.map((rate) => (
+                <CountField key={rate.name} label={rate.label} {...bind(rate.name)} error={errorOf(rate.name)} />
+              ))}
+            </div>
+          </fieldset>
+          <fieldset class="group">
+            <legend>Access</legend>
+            <ExpiryField label="Expires" value={expiry} onChange={setExpiry} error={errorOf('expiresAt')} />
+            <TextField
               label="Allowed addresses"
-              hint="With spaces between, such as 203.0.113.0/24. Empty: all."
+              hint="Put spaces between them, such as 203.0.113.0/24 2001:db8::1. Leave empty for all."
+              placeholder="All"
+              maxLength={6_100}
+              value={addresses}
+              onChange={setAddresses}
               error={errorOf('allowedAddresses')}
-            >
-              {(control) => (
-                <input
-                  {...control}
-                  type="text"
-                  placeholder="All"
-                  autocomplete="off"
-                  value={addresses}
-                  onInput={(event) => setAddresses(event.currentTarget.value)}
-                />
-              )}
-            </Field>
-          </div>
-        </fieldset>
-        <ModelChoice chosen={models} onChange={setModels} />
-        {failure !== undefined && !isOfField && <Failed failure={failure} />}
-        <div class="dialog-feet">
-          <button type="button" class="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" class="button primary" disabled={isBusy || models?.length === 0}>
-            {apiKey === undefined ? 'Create the key' : 'Save'}
-          </button>
-        </div>
-      </form>
-    </Dialog>
+            />
+          </fieldset>
+          <ModelChoice names={models} chosen={chosen} onChange={setChosen} />
+        </>
+      )}
+    </ActDialog>
+  );
+}
+
+interface CountProps {
+  readonly label: string;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+  readonly error: string | undefined;
+}
+
+function CountField({ label, value, onChange, error }: CountProps) {
+  return (
+    <Field label={label} error={error}>
+      {(control) => (
+        <input
+          {...control}
+          type="text"
+          inputMode="numeric"
+          pattern="[1-9]\d{0,8}"
+          title="A whole number from 1"
+          placeholder="None"
+          autocomplete="off"
+          value={value}
+          onInput={(event) => onChange(event.currentTarget.value)}
+        />
+      )}
+    </Field>
   );
 }
 
 function textsOf(key: ApiKey | undefined): Texts {
-  return Object.fromEntries(LIMIT_NAMES.map((name) => [name, limitText(key?.[name])])) as Texts;
+  const usd = (amount: string | null | undefined) =>
+    amount === null || amount === undefined ? '' : exactUsd(amount).replace(/[$,]/g, '');
+  const count = (number: number | null | undefined) => (number === null || number === undefined ? '' : String(number));
+  return {
+    balanceLimit: usd(key?.balanceLimit),
+    dailyLimit: usd(key?.dailyLimit),
+    monthlyLimit: usd(key?.monthlyLimit),
+    callsPerMinute: count(key?.callsPerMinute),
+    tokensPerMinute: count(key?.tokensPerMinute),
+  };
+}
+
+/** Every limit as the interface wants it; null where the field is empty. */
+function changedOf(texts: Texts): Record<string, string | number | null> {
+  return {
+    ...Object.fromEntries(LIMITS.map(({ name }) => [name, texts[name] === '' ? null : texts[name]])),
+    ...Object.fromEntries(RATES.map(({ name }) => [name, texts[name] === '' ? null : Number(texts[name])])),
+  };
 }
 
 function givenOnly(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
@@ -190,12 +166,8 @@ function expiryOf(key: ApiKey | undefined): string {
   return key === undefined || key.expiresAt === null ? '' : toLocalInput(key.expiresAt);
 }
 
-function timeOf(field: string): string | null {
-  return fromLocalInput(field) ?? null;
-}
-
 /** Spaces or commas stand between. */
 function listOf(text: string): readonly string[] | null {
-  const words = text.split(/[\s,]+/).filter((word) => word !== '');
-  return words.length === 0 ? null : words;
+  const list = text.split(/[\s,]+/).filter((each) => each !== '');
+  return list.length === 0 ? null : list;
 }

@@ -6,13 +6,10 @@ import { Search } from '../../parts/search';
 import { Segmented } from '../../parts/segmented';
 import { Empty, Failed } from '../../parts/states';
 import { useResource } from '../../resource';
-import { changeQuery, place } from '../../router';
-import type { ApiKey, List, NewApiKey } from '../../shapes';
-import { KeyDialog } from './key-dialog';
+import { changeQuery, hrefOf, place } from '../../router';
+import type { ApiKey, Catalog, List } from '../../shapes';
+import { KeyDialogs, type KeyTask } from './key-dialogs';
 import { KeysTable } from './keys-table';
-import { RevokeDialog } from './revoke-dialog';
-import { RotateDialog } from './rotate-dialog';
-import { SecretDialog } from './secret-dialog';
 
 const STATUSES = [
   { value: 'active', text: 'Active' },
@@ -20,13 +17,8 @@ const STATUSES = [
   { value: 'all', text: 'All' },
 ] as const;
 
-type Open =
-  | { readonly dialog: 'create' }
-  | { readonly dialog: 'edit' | 'rotate' | 'revoke'; readonly key: ApiKey }
-  | { readonly dialog: 'secret'; readonly made: NewApiKey };
-
 const PAGE_ROWS = 50;
-/** What a key has spent goes up while one looks. */
+/** What a key has spent grows while the page is open. */
 const EVERY_MS = 5_000;
 
 export function KeysPage() {
@@ -37,22 +29,14 @@ export function KeysPage() {
   const pages = usePages(filter);
   const path = pages.cursor === undefined ? filter : `${filter}&cursor=${encodeURIComponent(pages.cursor)}`;
   const keys = useResource<List<ApiKey>>(path, { everyMs: EVERY_MS });
-  const [open, setOpen] = useState<Open>();
-
-  const showSecret = (made: NewApiKey) => {
-    setOpen({ dialog: 'secret', made });
-    keys.reload();
-  };
-  const close = () => setOpen(undefined);
-  const closeAndReload = () => {
-    close();
-    keys.reload();
-  };
+  const [task, setTask] = useState<KeyTask>();
+  const isChoosing = task?.task === 'create' || task?.task === 'edit';
+  const catalog = useResource<Catalog>(isChoosing ? 'catalog' : undefined);
   const { data, failure } = keys;
   const nextCursor = data?.nextCursor ?? null;
   const isFiltered = search !== '' || status !== 'active';
   const create = (
-    <button type="button" class="button primary" onClick={() => setOpen({ dialog: 'create' })}>
+    <button type="button" class="button primary" onClick={() => setTask({ task: 'create' })}>
       <Icon name="plus" /> Create a key
     </button>
   );
@@ -84,9 +68,9 @@ export function KeysPage() {
           <KeysTable
             keys={data?.items}
             isStale={keys.isLoading && data !== undefined}
-            onEdit={(key) => setOpen({ dialog: 'edit', key })}
-            onRotate={(key) => setOpen({ dialog: 'rotate', key })}
-            onRevoke={(key) => setOpen({ dialog: 'revoke', key })}
+            nameHref={({ id }) => hrefOf(`/usage?key=${id}`)}
+            isLastUseKnown
+            onTask={setTask}
           />
         )}
       </section>
@@ -95,23 +79,28 @@ export function KeysPage() {
         onNewer={pages.number > 1 ? pages.newer : undefined}
         onOlder={nextCursor === null ? undefined : () => pages.older(nextCursor)}
       />
-      {open?.dialog === 'create' && <KeyDialog onClose={close} onMade={showSecret} />}
-      {open?.dialog === 'edit' && <KeyDialog apiKey={open.key} onClose={close} onChanged={closeAndReload} />}
-      {open?.dialog === 'rotate' && <RotateDialog apiKey={open.key} onClose={close} onMade={showSecret} />}
-      {open?.dialog === 'revoke' && <RevokeDialog apiKey={open.key} onClose={close} onRevoked={closeAndReload} />}
-      {open?.dialog === 'secret' && <SecretDialog made={open.made} onClose={close} />}
+      <KeyDialogs
+        task={task}
+        path="keys"
+        pathOf={({ id }) => `keys/${id}`}
+        models={catalog.data?.models.map(({ name }) => name) ?? []}
+        onTask={setTask}
+        onChanged={keys.reload}
+      />
     </div>
   );
 }
 
 function NoKeys({ isFiltered, create }: { readonly isFiltered: boolean; readonly create: preact.ComponentChildren }) {
   return isFiltered ? (
-    <Empty icon="search" title="No key fits">
-      <p class="quiet">Look for a part of the name, or of the end of the key.</p>
+    <Empty icon="search" title="No matching keys">
+      <p class="quiet">Search for a part of the name, or for the shown end of a key.</p>
     </Empty>
   ) : (
     <Empty icon="keys" title="No keys yet">
-      <p class="quiet">A key is what programs call with. It can have a spending limit, a rate, and a list of models.</p>
+      <p class="quiet">
+        Programs call the gateway with a key. A key can have a spending limit, a rate limit, and a list of models.
+      </p>
       {create}
     </Empty>
   );

@@ -2,66 +2,89 @@ import { addUsd, exactUsd, shareOf, shortUsd } from '../../money';
 import { plural, showShortCount } from '../../numbers';
 import { Ago } from '../../parts/ago';
 import { type Column, Table } from '../../parts/table';
-import { hrefOf } from '../../router';
 import type { ApiKey } from '../../shapes';
-import { showAgo, showDate, showWhole } from '../../times';
+import { showAgo, showDate, showMoment, showWhole } from '../../times';
+import type { KeyTask } from './key-dialogs';
 
 interface Props {
   readonly keys: readonly ApiKey[] | undefined;
-  readonly isStale: boolean;
-  readonly onEdit: (key: ApiKey) => void;
-  readonly onRotate: (key: ApiKey) => void;
-  readonly onRevoke: (key: ApiKey) => void;
+  readonly isStale?: boolean;
+  /** Where the name leads to. */
+  readonly nameHref?: (key: ApiKey) => string;
+  readonly isLastUseKnown?: boolean;
+  /** Undefined for an operator that changes nothing. */
+  readonly onTask: ((task: KeyTask) => void) | undefined;
+  readonly none?: string;
 }
 
-export function KeysTable({ keys, isStale, onEdit, onRotate, onRevoke }: Props) {
-  const actions = (key: ApiKey) =>
-    key.status === 'revoked' ? (
-      <span class="faint small">Revoked{key.revokedAt !== null && ` ${showAgo(key.revokedAt)}`}</span>
-    ) : (
+export function KeysTable({ keys, isStale = false, nameHref, isLastUseKnown = false, onTask, none }: Props) {
+  const name: Column<ApiKey> = {
+    title: 'Name',
+    cell: (key) => (
       <>
-        <button type="button" class="button slight" onClick={() => onEdit(key)}>
-          Edit<span class="unseen"> {key.name}</span>
-        </button>
-        {!isExpired(key) && (
-          <button type="button" class="button slight" onClick={() => onRotate(key)}>
-            Rotate<span class="unseen"> {key.name}</span>
-          </button>
+        {nameHref === undefined ? (
+          <span class="key-name cut">{key.name}</span>
+        ) : (
+          <a class="plain-link key-name cut" href={nameHref(key)} title="Show its usage records">
+            {key.name}
+          </a>
         )}
-        <button type="button" class="button slight danger" onClick={() => onRevoke(key)}>
-          Revoke<span class="unseen"> {key.name}</span>
-        </button>
+        <span class="sub faint small mono">
+          {key.prefix}…{key.suffix}
+        </span>
       </>
-    );
+    ),
+  };
+  const actions: Column<ApiKey> = {
+    title: <span class="unseen">Actions</span>,
+    look: 'actions',
+    cell: (key) => {
+      if (key.status === 'revoked')
+        return <span class="faint small">Revoked{key.revokedAt !== null && ` ${showAgo(key.revokedAt)}`}</span>;
+      if (onTask === undefined) return null;
+      const button = (task: 'edit' | 'rotate' | 'revoke', text: string) => (
+        <button
+          type="button"
+          class={task === 'revoke' ? 'button slight danger' : 'button slight'}
+          onClick={() => onTask({ task, key })}
+        >
+          {text}
+          <span class="unseen"> {key.name}</span>
+        </button>
+      );
+      return (
+        <>
+          {button('edit', 'Edit')}
+          {!isExpired(key) && button('rotate', 'Rotate')}
+          {button('revoke', 'Revoke')}
+        </>
+      );
+    },
+  };
   return (
     <Table
       label="API keys"
       caption="API keys, newest first"
       look="keys"
-      columns={[...COLUMNS, { title: <span class="unseen">Actions</span>, look: 'actions', cell: actions }]}
+      columns={[name, ...COLUMNS, ...(isLastUseKnown ? [LAST_USED] : []), actions]}
       rows={keys}
       keyOf={({ id }) => id}
       bones={5}
       isStale={isStale}
+      none={none}
     />
   );
 }
 
+const LAST_USED: Column<ApiKey> = {
+  title: 'Last used',
+  room: 'from-m',
+  look: 'quiet small',
+  cell: ({ lastUsedAt }) => (typeof lastUsedAt === 'string' ? <Ago at={lastUsedAt} /> : 'Never'),
+};
+
 const COLUMNS: readonly Column<ApiKey>[] = [
-  {
-    title: 'Name',
-    cell: ({ id, name, prefix, suffix }) => (
-      <>
-        <a class="plain-link key-name cut" href={hrefOf(`/usage?key=${id}`)} title="Its usage records">
-          {name}
-        </a>
-        <span class="sub faint small mono">
-          {prefix}…{suffix}
-        </span>
-      </>
-    ),
-  },
-  { title: 'Spent of its limit', cell: (key) => <Spent apiKey={key} /> },
+  { title: 'Spent of limit', cell: (key) => <Spent apiKey={key} /> },
   { title: 'Held', isNumber: true, room: 'from-m', cell: ({ heldUsd }) => amount(heldUsd) },
   {
     title: 'Per day and month',
@@ -88,12 +111,6 @@ const COLUMNS: readonly Column<ApiKey>[] = [
     cell: (key) => <Expiry apiKey={key} />,
   },
   {
-    title: 'Last used',
-    room: 'from-m',
-    look: 'quiet small',
-    cell: ({ lastUsedAt }) => (lastUsedAt === null ? 'Never' : <Ago at={lastUsedAt} />),
-  },
-  {
     title: 'Created',
     room: 'from-l',
     look: 'quiet small',
@@ -109,7 +126,7 @@ function amount(usd: string | null) {
   return usd === null ? '–' : <span title={exactUsd(usd)}>{shortUsd(usd)}</span>;
 }
 
-/** What is held may be spent in the next moment: it counts, in a lighter colour. */
+/** What is held may be spent in a moment. It counts, in a lighter colour. */
 function Spent({ apiKey }: { readonly apiKey: ApiKey }) {
   const { balanceLimit, spentUsd, heldUsd } = apiKey;
   if (spentUsd === null || heldUsd === null) return <span class="faint">–</span>;
@@ -139,8 +156,8 @@ function Limits({ daily, monthly }: { readonly daily: string | null; readonly mo
   if (daily === null && monthly === null) return <span class="faint">–</span>;
   return (
     <>
-      {daily !== null && <span class="line">{shortUsd(daily)} a day</span>}
-      {monthly !== null && <span class="line">{shortUsd(monthly)} a month</span>}
+      {daily !== null && <span class="line">{shortUsd(daily)} per day</span>}
+      {monthly !== null && <span class="line">{shortUsd(monthly)} per month</span>}
     </>
   );
 }
@@ -160,7 +177,8 @@ function isExpired({ expiresAt }: ApiKey): boolean {
 }
 
 function Expiry({ apiKey }: { readonly apiKey: ApiKey }) {
-  const { expiresAt, allowedAddresses } = apiKey;
+  const { expiresAt, allowedAddresses, previousSecretUntil } = apiKey;
+  const hasOldSecret = previousSecretUntil !== null && Date.parse(previousSecretUntil) > Date.now();
   return (
     <>
       <span class="line">
@@ -175,6 +193,11 @@ function Expiry({ apiKey }: { readonly apiKey: ApiKey }) {
       {allowedAddresses !== null && (
         <span class="line faint" title={allowedAddresses.join(', ')}>
           from {plural(allowedAddresses.length, 'range')}
+        </span>
+      )}
+      {hasOldSecret && (
+        <span class="line faint">
+          old secret until <time dateTime={previousSecretUntil}>{showMoment(previousSecretUntil)}</time>
         </span>
       )}
     </>

@@ -1,10 +1,9 @@
 import { useState } from 'preact/hooks';
 import { Segmented } from '../../parts/segmented';
-import { useResource } from '../../resource';
-import type { Catalog } from '../../shapes';
 
 interface Props {
-  /** Null: all there are, and all there will be. */
+  readonly names: readonly string[];
+  /** Null for all models, those to come too. */
   readonly chosen: readonly string[] | null;
   readonly onChange: (chosen: readonly string[] | null) => void;
 }
@@ -12,11 +11,10 @@ interface Props {
 /** So many need no search. */
 const FEW = 8;
 
-export function ModelChoice({ chosen, onChange }: Props) {
-  const catalog = useResource<Catalog>(chosen === null ? undefined : 'catalog');
+export function ModelChoice({ names: known, chosen, onChange }: Props) {
   const [words, setWords] = useState('');
-  // A name that the catalog knows no more can still be taken away.
-  const names = [...new Set([...(catalog.data?.models.map(({ name }) => name) ?? []), ...(chosen ?? [])])];
+  // A model that is no longer served can still be removed.
+  const names = [...new Set([...known, ...(chosen ?? [])])];
   const shown = names.filter((name) => name.toLowerCase().includes(words.trim().toLowerCase()));
   const toggle = (name: string) =>
     onChange(chosen?.includes(name) ? chosen.filter((each) => each !== name) : [...(chosen ?? []), name]);
@@ -24,7 +22,7 @@ export function ModelChoice({ chosen, onChange }: Props) {
     <fieldset class="group">
       <legend>Models</legend>
       <Segmented
-        label="Models it may call"
+        label="Models that the key may call"
         value={chosen === null ? 'all' : 'some'}
         options={[
           { value: 'all', text: 'All models' },
@@ -53,7 +51,7 @@ export function ModelChoice({ chosen, onChange }: Props) {
               </li>
             ))}
           </ul>
-          {chosen.length === 0 && <p class="hint">Choose at least one.</p>}
+          {chosen.length === 0 && <p class="hint">Choose one model at least.</p>}
         </div>
       )}
     </fieldset>

@@ -1,70 +1,62 @@
 import { useState } from 'preact/hooks';
-import { ask, type Failure } from '../../api';
-import { Dialog } from '../../parts/dialog';
+import { ask } from '../../api';
+import { ActDialog } from '../../parts/act-dialog';
 import { Field } from '../../parts/field';
-import { Failed } from '../../parts/states';
-import { toFailure } from '../../resource';
 import type { ApiKey, NewApiKey } from '../../shapes';
+import { KeyName } from './key-name';
 
 interface Props {
   readonly apiKey: ApiKey;
-  readonly onClose: () => void;
+  /** The address of the key. */
+  readonly path: string;
   readonly onMade: (made: NewApiKey) => void;
+  readonly onClose: () => void;
 }
 
 const GRACES = [
-  { seconds: 86_400, text: 'For a day' },
-  { seconds: 7 * 86_400, text: 'For a week' },
-  { seconds: 3_600, text: 'For an hour' },
-  { seconds: 0, text: 'No longer' },
+  { seconds: 86_400, text: '1 day' },
+  { seconds: 7 * 86_400, text: '1 week' },
+  { seconds: 30 * 86_400, text: '30 days' },
+  { seconds: 3_600, text: '1 hour' },
+  { seconds: 0, text: 'Stop it now' },
 ] as const;
 
-/** Gives a key another secret; the one before works on for a while, so that programs can be moved to the new one. */
-export function RotateDialog({ apiKey, onClose, onMade }: Props) {
+/** Gives a key another secret. The old one works during the grace period, so that programs can change to the new one. */
+export function RotateDialog({ apiKey, path, onMade, onClose }: Props) {
   const [graceSeconds, setGrace] = useState<number>(GRACES[0].seconds);
-  const [failure, setFailure] = useState<Failure>();
-  const [isBusy, setBusy] = useState(false);
-  const rotate = async (event: SubmitEvent) => {
-    event.preventDefault();
-    setBusy(true);
-    try {
-      onMade(await ask<NewApiKey>(`keys/${apiKey.id}/rotate`, { method: 'POST', body: { graceSeconds } }));
-    } catch (error) {
-      setFailure(toFailure(error));
-      setBusy(false);
-    }
-  };
   return (
-    <Dialog title="Rotate the key" onClose={onClose}>
-      <form class="form" onSubmit={rotate}>
-        <p>
-          <strong>{apiKey.name}</strong>{' '}
-          <span class="mono quiet">
-            {apiKey.prefix}…{apiKey.suffix}
-          </span>{' '}
-          gets a new secret. Its limits, its spending and its usage records stay.
-        </p>
-        <Field label="The old secret works" hint="A secret that was replaced before ends now.">
-          {(control) => (
-            <select {...control} value={graceSeconds} onChange={(event) => setGrace(Number(event.currentTarget.value))}>
-              {GRACES.map(({ seconds, text }) => (
-                <option key={seconds} value={seconds}>
-                  {text}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
-        {failure !== undefined && <Failed failure={failure} />}
-        <div class="dialog-feet">
-          <button type="button" class="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" class="button primary" disabled={isBusy}>
-            Rotate the key
-          </button>
-        </div>
-      </form>
-    </Dialog>
+    <ActDialog
+      title="Rotate the key"
+      verb="Rotate the key"
+      act={() => ask<NewApiKey>(`${path}/rotate`, { method: 'POST', body: { graceSeconds } })}
+      onDone={onMade}
+      onClose={onClose}
+    >
+      {() => (
+        <>
+          <p>
+            <KeyName apiKey={apiKey} /> gets a new secret. Its limits, spending and usage records stay.
+          </p>
+          <Field
+            label="The old secret works for"
+            hint="A key has one old secret at most. An earlier one stops working now."
+          >
+            {(control) => (
+              <select
+                {...control}
+                value={graceSeconds}
+                onChange={(event) => setGrace(Number(event.currentTarget.value))}
+              >
+                {GRACES.map(({ seconds, text }) => (
+                  <option key={seconds} value={seconds}>
+                    {text}
+                  </option>
+                ))}
+              </select>
+            )}
+          </Field>
+        </>
+      )}
+    </ActDialog>
   );
 }

@@ -13,6 +13,8 @@ export function looks(the: () => TestOperatorPage): void {
       ({ accountId } = await the().gateway.newCustomer('5', {
         name: 'a key with a name that is much longer than others',
       }));
+      const token = { name: `a-token-with-the-longest-name-${'x'.repeat(34)}`, role: 'read', expiresAt: null };
+      await the().gateway.admin('POST', '/admin/v1/tokens', token);
     });
 
     const click = (name: RegExp | string) => async (page: ConsoleWindow['page']) =>
@@ -30,13 +32,17 @@ export function looks(the: () => TestOperatorPage): void {
       ['/operator/accounts?search=nothing-fits-this'],
       [`/operator/accounts/${accountId}`],
       [`/operator/accounts/${accountId}`, click('Credit')],
-      [`/operator/accounts/${accountId}`, click(/^Limits/)],
+      [`/operator/accounts/${accountId}`, click(/^Edit/)],
+      [`/operator/accounts/${accountId}`, click(/^Rotate/)],
       [`/operator/accounts/${accountId}`, click(/^Revoke/)],
       ['/operator/configuration'],
       ['/operator/configuration', click('Change it')],
       ['/operator/configuration', click(/^Look/)],
       ['/operator/sandboxes'],
       ['/operator/ledger', click('Verify')],
+      ['/operator/tokens'],
+      ['/operator/tokens', click('Create a token')],
+      ['/operator/tokens', click(/^Revoke/)],
       ['/operator/audit'],
       ['/operator/audit', click(/^Look/)],
       ['/operator/nowhere'],

@@ -29,8 +29,11 @@ export function operators(the: () => TestOperatorPage): void {
       'Credit',
       'Debit',
       'Freeze',
-      'Limits',
+      'Create a key',
+      'Edit',
+      'Rotate',
       'Revoke',
+      'Create a token',
       'Change it',
       'Reload',
     ];
@@ -48,6 +51,7 @@ export function operators(the: () => TestOperatorPage): void {
         'configuration',
         'sandboxes',
         'ledger',
+        'tokens',
       ]) {
         await page.goto(`/operator/${path}`);
         await page.locator('main h1').waitFor();
@@ -84,6 +88,54 @@ export function operators(the: () => TestOperatorPage): void {
       await page.getByText('Frozen', { exact: true }).waitFor();
       const { json } = await the().gateway.admin('GET', '/admin/v1/audit?actor=token:changer&action=account.freeze');
       expect(json.items).to.have.length(1);
+    });
+
+    it('that is an owner creates a token, which is shown once, and revokes it', async () => {
+      await using window = await the().signIn('/operator');
+      const { page } = window;
+      const dialog = page.getByRole('dialog');
+      const statusWith = async (token: string) =>
+        (await the().gateway.admin('GET', '/admin/v1/tokens/own', undefined, { authorization: `Bearer ${token}` }))
+          .status;
+      await page.getByRole('link', { name: 'Tokens' }).click();
+      await page.getByRole('button', { name: 'Create a token' }).click();
+      await dialog.getByLabel('Name').fill('not a name');
+      await dialog.getByLabel('Role').selectOption('write');
+      await dialog.getByRole('button', { name: 'Create the token' }).click();
+      await dialog.getByText('name: expected up to 64 letters').waitFor();
+      await dialog.getByLabel('Name').fill('grace');
+      await dialog.getByLabel('Expires').fill('2999-01-01T00:00');
+      await dialog.getByRole('button', { name: 'Create the token' }).click();
+      const token = (await dialog.locator('.secret code').textContent()) ?? '';
+      await page.keyboard.press('Escape');
+      expect(await dialog.isVisible(), 'Escape does not lose the token').to.equal(true);
+      await dialog.getByRole('button', { name: 'Done' }).click();
+      const row = page.getByRole('row', { name: /^grace/ });
+      expect(await row.textContent())
+        .to.contain(`…${token.slice(-4)}`)
+        .and.contain('write')
+        .and.contain('Jan 1, 2999')
+        .and.contain('Active');
+      expect(await page.content()).not.to.contain(token);
+      expect(await statusWith(token)).to.equal(200);
+      await page.getByRole('button', { name: 'Revoke grace' }).click();
+      await dialog.getByRole('button', { name: 'Keep it' }).click();
+      expect(await statusWith(token)).to.equal(200);
+      await page.getByRole('button', { name: 'Revoke grace' }).click();
+      await dialog.getByRole('button', { name: 'Revoke the token' }).click();
+      await row.getByText('Revoked').waitFor();
+      expect(await page.getByRole('button', { name: 'Revoke grace' }).count()).to.equal(0);
+      expect(await statusWith(token)).to.equal(401);
+      expect(window.complaints).to.deep.equal([]);
+    });
+
+    it('that is no owner sees the tokens, and why it cannot create one', async () => {
+      const { token } = await newToken('no-owner', 'write');
+      await using window = await signIn(token, '/operator/tokens');
+      const { page } = window;
+      await page.getByText('You are signed in with the role write. Only the role owner creates').waitFor();
+      await page.getByRole('row', { name: /^no-owner/ }).waitFor();
+      expect(await page.locator('main').getByRole('button').count()).to.equal(0);
     });
 
     it('for metrics is told that its token does not open the page', async () => {

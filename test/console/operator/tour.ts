@@ -44,9 +44,9 @@ export function tour(the: () => TestOperatorPage): void {
     });
     after(() => window?.[Symbol.asyncDispose]());
 
-    const call = () =>
+    const call = (secret = key) =>
       the().gateway.call('/v1/messages', {
-        key,
+        key: secret,
         body: { model: MODEL, max_tokens: 300, messages: [{ role: 'user', content: 'Hello' }] },
       });
     const calls = async (count: number) => {
@@ -199,12 +199,63 @@ export function tour(the: () => TestOperatorPage): void {
     });
 
     it('the limit is raised, and the next call is taken', async () => {
-      await page.getByRole('button', { name: 'Limits of web' }).click();
-      await dialog().getByLabel('In all').fill('25');
+      await page.getByRole('button', { name: 'Edit web' }).click();
+      await dialog().getByLabel('Total').fill('25');
       await picture('limits');
-      await dialog().getByRole('button', { name: 'Change the limits' }).click();
+      await dialog().getByRole('button', { name: 'Save' }).click();
       await row('API keys', /of \$25\.00/).waitFor();
       expect((await call()).status).to.equal(200);
+    });
+
+    it('a key gets an expiry and addresses, and what is wrong with them stands at the field', async () => {
+      await page.getByRole('button', { name: 'Edit web' }).click();
+      await dialog().getByLabel('Expires').fill('2999-01-01T00:00');
+      await dialog().getByLabel('Allowed addresses').fill('acme');
+      await dialog().getByRole('button', { name: 'Save' }).click();
+      await dialog().getByText('allowedAddresses[0]: expected an address or a range').waitFor();
+      await dialog().getByLabel('Allowed addresses').fill('127.0.0.1 2001:db8::/32');
+      await dialog().getByRole('button', { name: 'Save' }).click();
+      await row('API keys', /Jan 1, 2999/)
+        .getByText('from 2 ranges')
+        .waitFor();
+      expect((await call()).status).to.equal(200);
+    });
+
+    it('a key is rotated: its old secret works until the grace period ends', async () => {
+      const rotate = async (grace: string) => {
+        await page.getByRole('button', { name: 'Rotate web' }).click();
+        await dialog().getByLabel('The old secret works for').selectOption(grace);
+        await picture('rotate');
+        await dialog().getByRole('button', { name: 'Rotate the key' }).click();
+        await dialog().getByRole('heading', { name: 'Your new secret' }).waitFor();
+        const secret = (await dialog().locator('.secret code').textContent()) ?? '';
+        await dialog().getByRole('button', { name: 'Done' }).click();
+        expect(await page.content()).not.to.contain(secret);
+        return secret;
+      };
+      const old = key;
+      key = await rotate('1 hour');
+      expect(key)
+        .to.match(/^sk-svc-[0-9A-Za-z]{46}$/)
+        .and.not.equal(old);
+      await row('API keys', /web/).getByText('old secret until').waitFor();
+      expect((await call(old)).status).to.equal(200);
+      expect((await call()).status).to.equal(200);
+      key = await rotate('Stop it now');
+      expect((await call(old)).status).to.equal(401);
+      expect((await call()).status).to.equal(200);
+    });
+
+    it('a key is created for the account, and shown once', async () => {
+      await page.getByRole('button', { name: 'Create a key' }).click();
+      await dialog().getByLabel('Name').fill('batch');
+      await dialog().getByText('Only these').click();
+      await dialog().getByLabel(MODEL).check();
+      await dialog().getByRole('button', { name: 'Create the key' }).click();
+      const made = (await dialog().locator('.secret code').textContent()) ?? '';
+      await dialog().getByRole('button', { name: 'Done' }).click();
+      await row('API keys', /batch/).getByText(MODEL).waitFor();
+      expect((await call(made)).status).to.equal(200);
     });
 
     it('money is credited once, to the last digit', async () => {
@@ -276,6 +327,8 @@ export function tour(the: () => TestOperatorPage): void {
         'config.apply',
         'rollout.rollback',
         'key.update',
+        'key.rotate',
+        'key.create',
         'account.credit',
         'key.revoke',
         'account.freeze',

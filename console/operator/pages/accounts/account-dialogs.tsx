@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks';
 import { ask } from '../../../api';
 import { exactUsd } from '../../../money';
-import { ActDialog } from '../../act-dialog';
+import { ActDialog } from '../../../parts/act-dialog';
+import { AmountField, TextField } from '../../../parts/text-field';
 import type { Account } from '../../shapes';
-import { AmountField, TextField } from '../../text-field';
 
 interface Props {
   readonly account: Account;

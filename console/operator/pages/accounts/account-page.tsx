@@ -1,5 +1,7 @@
 import { useState } from 'preact/hooks';
 import { exactUsd, shortUsd } from '../../../money';
+import { KeyDialogs, type KeyTask } from '../../../pages/keys/key-dialogs';
+import { KeysTable } from '../../../pages/keys/keys-table';
 import { Ago } from '../../../parts/ago';
 import { CopyButton } from '../../../parts/copy-button';
 import { Icon } from '../../../parts/icon';
@@ -7,27 +9,25 @@ import { Bone, Failed } from '../../../parts/states';
 import { type Column, Table } from '../../../parts/table';
 import { useResource } from '../../../resource';
 import { hrefOf } from '../../../router';
-import type { List } from '../../../shapes';
+import type { ApiKey, List } from '../../../shapes';
 import { mayChange } from '../../session';
-import type { Account, ApiKey, User } from '../../shapes';
+import type { Account, Upstream, User } from '../../shapes';
 import { BookDialog, FreezeDialog } from './account-dialogs';
 import { AccountStatus } from './accounts-page';
-import { KeyLimitsDialog, RevokeDialog } from './key-dialogs';
-import { KeysTable } from './keys-table';
 import { UsagePanel } from './usage-panel';
 
 const EVERY_MS = 5_000;
-
-type Open =
-  | { readonly dialog: 'credits' | 'debits' | 'freeze' }
-  | { readonly dialog: 'limits' | 'revoke'; readonly key: ApiKey };
 
 export function AccountPage({ id }: { readonly id: string }) {
   const path = `/admin/v1/accounts/${encodeURIComponent(id)}`;
   const account = useResource<Account>(path, { everyMs: EVERY_MS });
   const keys = useResource<List<ApiKey>>(`${path}/keys?limit=200`, { everyMs: EVERY_MS });
   const users = useResource<List<User>>(`${path}/users`);
-  const [open, setOpen] = useState<Open>();
+  const [open, setOpen] = useState<'credits' | 'debits' | 'freeze'>();
+  const [task, setTask] = useState<KeyTask>();
+  const isChoosing = task?.task === 'create' || task?.task === 'edit';
+  const upstreams = useResource<List<Upstream>>(isChoosing ? '/admin/v1/upstreams' : undefined);
+  const models = upstreams.data?.items.flatMap((each) => each.models.map(({ name }) => name)) ?? [];
   const { data, failure } = account;
   const close = () => setOpen(undefined);
   const closeAndReload = () => {
@@ -48,16 +48,16 @@ export function AccountPage({ id }: { readonly id: string }) {
         <span class="grow" />
         {data !== undefined && mayChange() && (
           <>
-            <button type="button" class="button" onClick={() => setOpen({ dialog: 'credits' })}>
+            <button type="button" class="button" onClick={() => setOpen('credits')}>
               Credit
             </button>
-            <button type="button" class="button" onClick={() => setOpen({ dialog: 'debits' })}>
+            <button type="button" class="button" onClick={() => setOpen('debits')}>
               Debit
             </button>
             <button
               type="button"
               class={data.status === 'active' ? 'button danger' : 'button'}
-              onClick={() => setOpen({ dialog: 'freeze' })}
+              onClick={() => setOpen('freeze')}
             >
               {data.status === 'active' ? 'Freeze' : 'Unfreeze'}
             </button>
@@ -80,13 +80,15 @@ export function AccountPage({ id }: { readonly id: string }) {
       <section class="panel" aria-labelledby="keys-title">
         <header class="panel-head">
           <h2 id="keys-title">API keys</h2>
+          <span class="grow" />
+          {mayChange() && (
+            <button type="button" class="button" onClick={() => setTask({ task: 'create' })}>
+              <Icon name="plus" /> Create a key
+            </button>
+          )}
         </header>
         {keys.failure !== undefined && <Failed failure={keys.failure} onRetry={keys.reload} />}
-        <KeysTable
-          keys={keys.data?.items}
-          onLimits={(key) => setOpen({ dialog: 'limits', key })}
-          onRevoke={(key) => setOpen({ dialog: 'revoke', key })}
-        />
+        <KeysTable keys={keys.data?.items} onTask={mayChange() ? setTask : undefined} none="This account has no key." />
       </section>
       <UsagePanel accountId={id} />
       <section class="panel" aria-labelledby="users-title">
@@ -106,14 +108,20 @@ export function AccountPage({ id }: { readonly id: string }) {
           none="Nobody signs in to this account."
         />
       </section>
-      {(open?.dialog === 'credits' || open?.dialog === 'debits') && data !== undefined && (
-        <BookDialog noun={open.dialog} account={data} onClose={close} onDone={closeAndReload} />
+      {(open === 'credits' || open === 'debits') && data !== undefined && (
+        <BookDialog noun={open} account={data} onClose={close} onDone={closeAndReload} />
       )}
-      {open?.dialog === 'freeze' && data !== undefined && (
+      {open === 'freeze' && data !== undefined && (
         <FreezeDialog account={data} onClose={close} onDone={closeAndReload} />
       )}
-      {open?.dialog === 'limits' && <KeyLimitsDialog apiKey={open.key} onClose={close} onDone={closeAndReload} />}
-      {open?.dialog === 'revoke' && <RevokeDialog apiKey={open.key} onClose={close} onDone={closeAndReload} />}
+      <KeyDialogs
+        task={task}
+        path={`${path}/keys`}
+        pathOf={(key) => `/admin/v1/keys/${key.id}`}
+        models={models}
+        onTask={setTask}
+        onChanged={keys.reload}
+      />
     </div>
   );
 }

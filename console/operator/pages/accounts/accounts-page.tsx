@@ -1,20 +1,20 @@
 import { useState } from 'preact/hooks';
 import { ask, withQuery } from '../../../api';
 import { exactUsd, shortUsd } from '../../../money';
+import { ActDialog } from '../../../parts/act-dialog';
 import { Badge } from '../../../parts/badge';
 import { Icon } from '../../../parts/icon';
 import { Pager, usePages } from '../../../parts/pager';
 import { Search } from '../../../parts/search';
 import { Empty, Failed } from '../../../parts/states';
 import { type Column, Table } from '../../../parts/table';
+import { TextField } from '../../../parts/text-field';
 import { useResource } from '../../../resource';
 import { changeQuery, go, hrefOf, place } from '../../../router';
 import type { List } from '../../../shapes';
 import { showDate, showWhole } from '../../../times';
-import { ActDialog } from '../../act-dialog';
 import { mayChange } from '../../session';
 import type { Account } from '../../shapes';
-import { TextField } from '../../text-field';
 
 const PAGE_ROWS = 50;
 const EVERY_MS = 5_000;

@@ -4,9 +4,9 @@ import { announce } from '../../../parts/announce';
 import { Dialog } from '../../../parts/dialog';
 import { Field } from '../../../parts/field';
 import { Failed } from '../../../parts/states';
+import { TextField } from '../../../parts/text-field';
 import { toFailure } from '../../../resource';
 import type { ConfigChange, Problem, Revision } from '../../shapes';
-import { TextField } from '../../text-field';
 import { Changes, Objections, Problems } from './changes';
 
 interface Props {

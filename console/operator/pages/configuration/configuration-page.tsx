@@ -1,13 +1,13 @@
 import { useState } from 'preact/hooks';
 import { ask } from '../../../api';
 import { plural } from '../../../numbers';
+import { ActDialog } from '../../../parts/act-dialog';
 import { Ago } from '../../../parts/ago';
 import { Badge } from '../../../parts/badge';
 import { Failed } from '../../../parts/states';
 import { type Column, Table } from '../../../parts/table';
 import { useResource } from '../../../resource';
 import type { List } from '../../../shapes';
-import { ActDialog } from '../../act-dialog';
 import { mayChange } from '../../session';
 import type { ConfigNode, ConfigStatus, Revision } from '../../shapes';
 import { ApplyDialog } from './apply-dialog';

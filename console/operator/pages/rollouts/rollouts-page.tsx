@@ -2,17 +2,17 @@ import { useState } from 'preact/hooks';
 import { ask } from '../../../api';
 import { exactUsd, shortUsd } from '../../../money';
 import { plural, showCount, showPercent } from '../../../numbers';
+import { ActDialog } from '../../../parts/act-dialog';
 import { Ago } from '../../../parts/ago';
 import { Badge, type Tone } from '../../../parts/badge';
 import { Bone, Empty, Failed } from '../../../parts/states';
 import { type Column, Table } from '../../../parts/table';
+import { TextField } from '../../../parts/text-field';
 import { useResource } from '../../../resource';
 import type { List } from '../../../shapes';
 import { showDuration } from '../../../times';
-import { ActDialog } from '../../act-dialog';
 import { mayChange } from '../../session';
 import type { Group, Rollout, RolloutCounts } from '../../shapes';
-import { TextField } from '../../text-field';
 
 const EVERY_MS = 3_000;
 

@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
 import { ask } from '../../../api';
-import { ActDialog } from '../../act-dialog';
+import { ActDialog } from '../../../parts/act-dialog';
+import { TextField } from '../../../parts/text-field';
 import type { Upstream } from '../../shapes';
-import { TextField } from '../../text-field';
 
 interface Props {
   readonly upstream: Upstream;

@@ -1,4 +1,4 @@
-import { Field } from '../parts/field';
+import { Field } from './field';
 
 interface Props {
   readonly label: string;
@@ -8,9 +8,11 @@ interface Props {
   readonly error?: string | undefined;
   readonly isRequired?: boolean;
   readonly placeholder?: string;
+  readonly maxLength?: number;
 }
 
-export function TextField({ label, value, onChange, hint, error, isRequired = false, placeholder }: Props) {
+export function TextField(props: Props) {
+  const { label, value, onChange, hint, error, isRequired = false, placeholder, maxLength = 200 } = props;
   return (
     <Field label={label} hint={hint} error={error}>
       {(control) => (
@@ -18,7 +20,7 @@ export function TextField({ label, value, onChange, hint, error, isRequired = fa
           {...control}
           type="text"
           autocomplete="off"
-          maxLength={200}
+          maxLength={maxLength}
           required={isRequired}
           placeholder={placeholder}
           value={value}
@@ -45,6 +47,22 @@ export function AmountField({ label, value, onChange, hint, error, isRequired = 
           placeholder={placeholder}
           value={value}
           onInput={(event) => onChange(event.currentTarget.value.trim())}
+        />
+      )}
+    </Field>
+  );
+}
+
+/** A moment, as `<input type="datetime-local">` writes it. Empty means never. */
+export function ExpiryField({ label, value, onChange, error }: Props) {
+  return (
+    <Field label={label} hint="Leave empty for no expiry." error={error}>
+      {(control) => (
+        <input
+          {...control}
+          type="datetime-local"
+          value={value}
+          onInput={(event) => onChange(event.currentTarget.value)}
         />
       )}
     </Field>
