@@ -86,7 +86,7 @@ async function send(url: string, init: RequestInit): Promise<Response> {
     return await fetch(url, init);
   } catch (error) {
     if (error instanceof DOMException && error.name === 'AbortError') throw error;
-    throw new Failure(0, 'NO_ANSWER', 'The gateway does not answer. It may be restarting, or the network is away.');
+    throw new Failure(0, 'NO_ANSWER', 'The gateway does not answer. It may be restarting, or you are offline.');
   }
 }
 

@@ -8,21 +8,24 @@ export interface Room {
   readonly name: string;
   readonly icon: IconName;
   readonly page: ComponentType;
+  /** The page of one of its items, at `path/id`. */
+  readonly one?: { readonly name: string; readonly page: ComponentType<{ readonly id: string }> };
 }
 
 interface Props {
   readonly rooms: readonly Room[];
-  /** The title of a page that is in no room itself. */
-  readonly titleOf?: (path: string) => string | undefined;
   readonly menu: ComponentChildren;
-  readonly children: ComponentChildren;
+  /** Stands above every page. */
+  readonly notice?: ComponentChildren;
 }
 
-/** What is around every page of somebody who is signed in: where one can go, who is signed in, and the page itself. */
-export function Frame({ rooms, titleOf = () => undefined, menu, children }: Props) {
+/** What surrounds every page of a signed-in user: the pages to go to, the menu, and the page itself. */
+export function Frame({ rooms, menu, notice }: Props) {
   const { path } = place.value;
-  const title = rooms.find((each) => each.path === path)?.name ?? titleOf(path) ?? 'Not found';
-  const main = useArrival(path, title);
+  const [, roomPath, id = ''] = /^(\/[^/]+)\/([^/]+)$/.exec(path) ?? [];
+  const room = rooms.find((each) => each.path === path);
+  const one = rooms.find((each) => each.path === roomPath)?.one;
+  const main = useArrival(path, room?.name ?? one?.name ?? 'Not found');
 
   const isAt = (each: Room) => path === each.path || (each.path !== '/' && path.startsWith(`${each.path}/`));
   return (
@@ -50,13 +53,14 @@ export function Frame({ rooms, titleOf = () => undefined, menu, children }: Prop
         {menu}
       </header>
       <main id="main" ref={main} tabIndex={-1}>
-        {children}
+        {notice}
+        {room !== undefined ? <room.page /> : one !== undefined ? <one.page id={id} key={id} /> : <NowhereKnown />}
       </main>
     </div>
   );
 }
 
-/** Says where one has come to: in the window's title, and to screen readers by moving the focus there. */
+/** Says which page is shown: in the window's title, and to screen readers by moving the focus there. */
 function useArrival(path: string, title: string) {
   const main = useRef<HTMLElement>(null);
   const [first] = useState(path);
@@ -69,14 +73,14 @@ function useArrival(path: string, title: string) {
   return main;
 }
 
-export function NowhereKnown() {
+function NowhereKnown() {
   return (
     <div class="empty">
-      <h1>There is no such page</h1>
-      <p class="quiet">The address may be mistyped, or the page has moved.</p>
+      <h1>Page not found</h1>
+      <p class="quiet">Check the address.</p>
       <p>
         <a class="button" href={hrefOf('/')}>
-          To the first page
+          Go to the first page
         </a>
       </p>
     </div>

@@ -1,6 +1,7 @@
 import { sessionsOf } from './sessions';
 import type { Session } from './shapes';
 
-export const { session, keepSession, findSession, endSession } = sessionsOf<Session>();
+export const sessions = sessionsOf<Session>();
+export const { session, keepSession, findSession, endSession } = sessions;
 
 export const signOut = (everywhere: boolean): Promise<void> => endSession(everywhere ? 'sessions' : 'session');

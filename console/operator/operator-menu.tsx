@@ -1,63 +1,23 @@
-import { useState } from 'preact/hooks';
-import type { Failure } from '../api';
-import { Icon } from '../parts/icon';
-import { Popover } from '../parts/popover';
-import { Failed } from '../parts/states';
-import { ThemeChoice } from '../parts/theme-choice';
-import { toFailure } from '../resource';
+import { SessionMenu } from '../parts/session-menu';
 import { showClock, showWhole } from '../times';
-import { endSession, mayChange, session } from './session';
+import { endSession, mayChange } from './session';
+import type { Session } from './shapes';
 
-/** Who is signed in, how the page looks, and the way out. */
-export function OperatorMenu() {
-  const [failure, setFailure] = useState<Failure>();
-  const state = session.value;
-  if (state.is !== 'signed-in') return null;
-  const { operator, expiresAt } = state.session;
-
-  const leave = async () => {
-    try {
-      await endSession('session');
-    } catch (error) {
-      setFailure(toFailure(error));
-    }
-  };
+export function OperatorMenu({ session: { operator, expiresAt } }: { readonly session: Session }) {
   return (
-    <div class="account">
-      <Popover
-        up
-        look="account-button"
-        label={
-          <>
-            <Icon name="user" />
-            <span class="account-names">
-              <span class="unseen">Operator </span>
-              <span class="cut">{operator.name}</span>
-              <span class="cut faint">{mayChange() ? operator.role : `${operator.role}: looks only`}</span>
-            </span>
-          </>
-        }
-      >
-        {() => (
-          <div class="account-sheet">
-            <div class="account-who">
-              <p class="cut">{operator.name}</p>
-              <p class="faint small" title={showWhole(expiresAt)}>
-                Role {operator.role} · signed in until {showClock(expiresAt)}
-              </p>
-            </div>
-            <ThemeChoice />
-            <ul class="menu">
-              <li>
-                <button type="button" onClick={leave}>
-                  Sign out
-                </button>
-              </li>
-            </ul>
-            {failure !== undefined && <Failed failure={failure} />}
-          </div>
-        )}
-      </Popover>
-    </div>
+    <SessionMenu
+      label="Operator"
+      name={operator.name}
+      more={mayChange() ? operator.role : `${operator.role}: read only`}
+      head={
+        <>
+          <p class="cut">{operator.name}</p>
+          <p class="faint small" title={showWhole(expiresAt)}>
+            Role {operator.role} · signed in until {showClock(expiresAt)}
+          </p>
+        </>
+      }
+      items={[{ text: 'Sign out', run: () => endSession('session') }]}
+    />
   );
 }

@@ -1,7 +1,8 @@
 import { sessionsOf } from '../sessions';
 import type { Session } from './shapes';
 
-export const { session, keepSession, findSession, endSession } = sessionsOf<Session>();
+export const sessions = sessionsOf<Session>();
+export const { session, keepSession, findSession, endSession } = sessions;
 
 /** Whether the operator's role changes things; the gateway refuses what a role may not do, whatever is shown. */
 export function mayChange(): boolean {

@@ -1,7 +1,5 @@
-import { Frame, NowhereKnown, type Room } from '../frame';
-import { Announcements } from '../parts/announce';
-import { Failed } from '../parts/states';
-import { place } from '../router';
+import { Frame, type Room } from '../frame';
+import { Inside } from '../inside';
 import { OperatorMenu } from './operator-menu';
 import { AccountPage } from './pages/accounts/account-page';
 import { AccountsPage } from './pages/accounts/accounts-page';
@@ -13,14 +11,20 @@ import { RolloutsPage } from './pages/rollouts/rollouts-page';
 import { SandboxesPage } from './pages/sandboxes-page';
 import { TokensPage } from './pages/tokens/tokens-page';
 import { UpstreamsPage } from './pages/upstreams/upstreams-page';
-import { findSession, session } from './session';
+import { sessions } from './session';
 import { SignInPage } from './sign-in';
 
 const ROOMS: readonly Room[] = [
   { path: '/', name: 'Now', icon: 'usage', page: NowPage },
   { path: '/upstreams', name: 'Upstreams', icon: 'upstreams', page: UpstreamsPage },
   { path: '/rollouts', name: 'Rollouts', icon: 'rollouts', page: RolloutsPage },
-  { path: '/accounts', name: 'Accounts', icon: 'user', page: AccountsPage },
+  {
+    path: '/accounts',
+    name: 'Accounts',
+    icon: 'user',
+    page: AccountsPage,
+    one: { name: 'Account', page: AccountPage },
+  },
   { path: '/configuration', name: 'Configuration', icon: 'configuration', page: ConfigurationPage },
   { path: '/sandboxes', name: 'Sandboxes', icon: 'sandboxes', page: SandboxesPage },
   { path: '/ledger', name: 'Ledger', icon: 'ledger', page: LedgerPage },
@@ -28,43 +32,10 @@ const ROOMS: readonly Room[] = [
   { path: '/audit', name: 'Audit', icon: 'audit', page: AuditPage },
 ];
 
-/** What is around every page of an operator. */
 export function Shell() {
   return (
-    <>
-      <Inside />
-      <Announcements />
-    </>
-  );
-}
-
-function Inside() {
-  const state = session.value;
-  if (state.is === 'unknown') return null;
-  if (state.is === 'unreachable') {
-    return (
-      <main class="alone">
-        <Failed failure={state.failure} onRetry={findSession} />
-      </main>
-    );
-  }
-  if (state.is === 'signed-out') return <SignInPage hasEnded={state.ended} />;
-  return <Rooms />;
-}
-
-function Rooms() {
-  const { path } = place.value;
-  const room = ROOMS.find((each) => each.path === path);
-  const accountId = /^\/accounts\/([^/]+)$/.exec(path)?.[1];
-  return (
-    <Frame rooms={ROOMS} titleOf={() => (accountId === undefined ? undefined : 'Account')} menu={<OperatorMenu />}>
-      {accountId !== undefined ? (
-        <AccountPage id={accountId} key={accountId} />
-      ) : room !== undefined ? (
-        <room.page />
-      ) : (
-        <NowhereKnown />
-      )}
-    </Frame>
+    <Inside sessions={sessions} signIn={SignInPage}>
+      {(session) => <Frame rooms={ROOMS} menu={<OperatorMenu session={session} />} />}
+    </Inside>
   );
 }

@@ -21,7 +21,7 @@ export function CopyButton({ text, label, words, kind }: Props) {
 
   const copy = async (event: MouseEvent) => {
     event.stopPropagation();
-    if (!(await toClipboard(text))) return announce('It could not be copied: select the text instead.');
+    if (!(await toClipboard(text))) return announce('Copying failed. Select the text instead.');
     setCopied(true);
     announce('Copied.');
   };

@@ -139,7 +139,7 @@ function Choices({ label, value, find, onChoose }: ChoicesProps) {
           </div>
         ))}
       </div>
-      {found !== undefined && all.length === 0 && <p class="picker-none quiet small">Nothing fits “{words}”.</p>}
+      {found !== undefined && all.length === 0 && <p class="picker-none quiet small">No match for “{words}”.</p>}
     </div>
   );
 }

@@ -8,18 +8,25 @@ interface Props {
   readonly error?: string | undefined;
   readonly isRequired?: boolean;
   readonly placeholder?: string;
+  readonly minLength?: number;
   readonly maxLength?: number;
+  readonly type?: 'text' | 'email' | 'password';
+  /** What a browser may fill in. */
+  readonly autocomplete?: 'off' | 'username' | 'current-password' | 'new-password';
 }
 
 export function TextField(props: Props) {
-  const { label, value, onChange, hint, error, isRequired = false, placeholder, maxLength = 200 } = props;
+  const { label, value, onChange, hint, error, isRequired = false, placeholder, minLength, maxLength = 200 } = props;
+  const { type = 'text', autocomplete = 'off' } = props;
   return (
     <Field label={label} hint={hint} error={error}>
       {(control) => (
         <input
           {...control}
-          type="text"
-          autocomplete="off"
+          // Preact types each kind of input on its own, and takes no union of them.
+          type={type as 'text'}
+          autocomplete={autocomplete}
+          minLength={minLength}
           maxLength={maxLength}
           required={isRequired}
           placeholder={placeholder}

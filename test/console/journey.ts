@@ -42,7 +42,7 @@ export function journey(the: () => TestConsole): void {
       await page.getByLabel('E-mail address').fill(the().email);
       await page.getByLabel('Password').fill('not the password');
       await page.getByRole('button', { name: 'Sign in' }).click();
-      await page.getByText('Address and password do not belong together.').waitFor();
+      await page.getByText('Wrong e-mail address or password.').waitFor();
       await page.getByLabel('Password').fill(the().password);
       await page.getByRole('button', { name: 'Sign in' }).click();
       await page.getByRole('heading', { name: 'API Keys' }).waitFor();
@@ -142,7 +142,7 @@ export function journey(the: () => TestConsole): void {
       await page.getByRole('button', { name: 'Agent' }).click();
       await page.getByRole('combobox').fill('agent-b2');
       await page.getByRole('option', { name: 'agent-b2' }).click();
-      await page.getByText('No record fits').waitFor();
+      await page.getByText('No matching records').waitFor();
       await page.getByRole('button', { name: 'Clear' }).click();
       await until('all records', async () => (await rows().count()) === 5);
     });

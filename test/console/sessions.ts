@@ -39,7 +39,7 @@ export function sessions(the: () => TestConsole): void {
         const { page } = window;
         await page.goto(link.json.path);
         if (isFirst) await page.getByRole('heading', { name: 'Overview' }).waitFor();
-        else await page.getByText('This link was used already').waitFor();
+        else await page.getByText('This link was already used').waitFor();
         expect(new URL(page.url()).hash).to.equal('');
       }
     });
@@ -65,7 +65,7 @@ export function sessions(the: () => TestConsole): void {
       const { page } = window;
       await page.goto('/console');
       await page.getByRole('button', { name: 'Continue with Acme' }).click();
-      await page.getByText('The sign-in was refused or broken off.').waitFor();
+      await page.getByText('The sign-in was refused or cancelled.').waitFor();
       await page.getByRole('button', { name: 'Continue with Acme' }).waitFor();
       expect(new URL(page.url()).hash).to.equal('');
     });
@@ -73,7 +73,7 @@ export function sessions(the: () => TestConsole): void {
     it('another identity with the address of a bound user is told whom to ask', async () => {
       for (const [sub, text] of [
         ['person', 'Overview'],
-        ['successor', 'signs in with another identity of the provider. Ask the operator to unbind it.'],
+        ['successor', 'is bound to another identity of the provider. Ask the operator to unbind it.'],
       ] as const) {
         the().provider.person = { claims: { sub, email: the().email, email_verified: true } };
         await using window = await the().openWindow();
@@ -111,7 +111,7 @@ export function sessions(the: () => TestConsole): void {
         await page.goto(link.json.path);
         await page.getByRole('button', { name: /^Account/ }).click();
         await page.getByRole('button', { name: 'Sign out everywhere' }).waitFor();
-        const offers = await page.getByRole('button', { name: 'Change the password' }).count();
+        const offers = await page.getByRole('button', { name: 'Change password' }).count();
         expect(offers).to.equal(passwordSignIn ? 1 : 0);
       }
     });

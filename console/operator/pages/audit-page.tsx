@@ -50,9 +50,10 @@ export function AuditPage() {
       {failure !== undefined && <Failed failure={failure} onRetry={changes.reload} />}
       <section class="panel" aria-label="Changes">
         {data?.items.length === 0 && !isLoading ? (
-          <Empty icon="audit" title="No change fits">
+          <Empty icon="audit" title="No matching changes">
             <p class="quiet">
-              The filters take whole words, such as <code>admin</code>, <code>key.revoke</code> or <code>account:</code>
+              A filter matches the whole value, such as <code>admin</code>, <code>key.revoke</code> or{' '}
+              <code>account:</code>
               with its id.
             </p>
           </Empty>
@@ -97,7 +98,7 @@ function columns(look: (change: Change) => void): readonly Column<Change>[] {
       look: 'actions',
       cell: (change) => (
         <button type="button" class="button slight" onClick={() => look(change)}>
-          Look<span class="unseen"> at {change.action}</span>
+          Details<span class="unseen"> of {change.action}</span>
         </button>
       ),
     },

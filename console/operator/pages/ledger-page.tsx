@@ -71,10 +71,10 @@ export function LedgerPage() {
       {failure !== undefined && <Failed failure={failure} onRetry={verify} />}
       <section class="panel" aria-label="Invariants">
         {pass === undefined ? (
-          <Empty icon="ledger" title="Not looked at yet">
+          <Empty icon="ledger" title="Not verified yet">
             <p class="quiet">
-              Verifying goes over all accounts while calls continue, and changes nothing: balances, holds, entries and
-              usage records must agree to the last digit.
+              Verify compares balances, holds, entries and usage records of all accounts. They must agree to the last
+              digit. It changes nothing, and calls continue.
             </p>
           </Empty>
         ) : (
@@ -84,12 +84,12 @@ export function LedgerPage() {
                 <Badge tone="bad">{plural(pass.violations.length, 'violation')}</Badge>
               ) : (
                 <Badge tone={pass.isOver ? 'good' : 'accent'}>
-                  {pass.isOver ? 'All is well' : 'Nothing found so far'}
+                  {pass.isOver ? 'No violations' : 'Nothing found so far'}
                 </Badge>
               )}
               <span class="quiet small">
                 {plural(pass.accounts, 'account')} and {plural(pass.entries, 'entry', 'entries')}{' '}
-                {pass.isRepair ? 'gone over and repaired' : 'verified'}, {showClock(pass.at)}
+                {pass.isRepair ? 'checked and repaired' : 'verified'}, {showClock(pass.at)}
               </span>
             </div>
             {pass.violations.length > 0 && (
@@ -110,15 +110,15 @@ export function LedgerPage() {
           title="Repair the ledger?"
           verb="Repair"
           isDestructive
-          done="The pass is over."
+          done="The repair has ended."
           act={() => go(true)}
           onDone={() => setAsking(false)}
           onClose={() => setAsking(false)}
         >
           {() => (
             <p>
-              Where entries can make it good they are written, and they stay. What remains after it needs a person; the
-              audit log names each repair.
+              The repair writes entries that correct what they can. Entries cannot be removed. An operator must correct
+              what remains. The audit log names each repair.
             </p>
           )}
         </ActDialog>
@@ -128,7 +128,7 @@ export function LedgerPage() {
 }
 
 const REPAIRS: Readonly<Record<NonNullable<Violation['repair']>, string>> = {
-  expired: 'The hold was given back',
+  expired: 'The hold was released',
   credit_sent: 'The credit was sent again',
   charge_credited: 'The charge was credited',
 };

@@ -34,9 +34,10 @@ export function SandboxesPage() {
           <h1>Sandboxes</h1>
         </header>
         <section class="panel" aria-label="Sandboxes">
-          <Empty icon="sandboxes" title="Sandboxes are not switched on">
+          <Empty icon="sandboxes" title="Sandboxes are disabled">
             <p class="quiet">
-              They need the plugin <code>sandbox</code> and a supplier in <code>system.config.yml</code>.
+              To enable them, configure the plugin <code>sandbox</code> and a supplier in <code>system.config.yml</code>
+              .
             </p>
           </Empty>
         </section>
@@ -129,7 +130,7 @@ function Orphans() {
     <section class="panel" aria-labelledby="orphans-title">
       <header class="panel-head">
         <h2 id="orphans-title">
-          Orphans <span class="faint">instances at suppliers that no sandbox accounts for</span>
+          Orphans <span class="faint">instances at suppliers without a sandbox</span>
         </h2>
       </header>
       {orphans.failure !== undefined && <Failed failure={orphans.failure} onRetry={orphans.reload} />}
@@ -140,7 +141,7 @@ function Orphans() {
         rows={orphans.data?.items}
         keyOf={({ id }) => id}
         bones={1}
-        none="No supplier has an instance too many."
+        none="No supplier has an instance without a sandbox."
       />
     </section>
   );
@@ -182,7 +183,7 @@ function Places() {
     <section class="panel" aria-labelledby="places-title">
       <header class="panel-head">
         <h2 id="places-title">
-          Places <span class="faint">nodes that alone reach some sandboxes</span>
+          Places <span class="faint">nodes that are the only way to some sandboxes</span>
         </h2>
       </header>
       {places.failure !== undefined && <Failed failure={places.failure} onRetry={places.reload} />}
@@ -197,7 +198,7 @@ function Places() {
       {lost !== undefined && (
         <ActDialog
           title="Give up the place?"
-          verb="Give it up"
+          verb="Give up"
           isDestructive
           keep="Wait for it"
           done={`${lost.host} is given up.`}
@@ -212,8 +213,8 @@ function Places() {
         >
           {() => (
             <p>
-              {plural(lost.activeSandboxes, 'sandbox', 'sandboxes')} of <strong>{lost.host}</strong> are ended as
-              failed, for good, and billed up to when the place was last seen.
+              {plural(lost.activeSandboxes, 'sandbox', 'sandboxes')} of <strong>{lost.host}</strong> end as failed and
+              cannot be restored. They are billed until the place was last seen.
             </p>
           )}
         </ActDialog>

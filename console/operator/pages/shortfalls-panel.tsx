@@ -20,7 +20,7 @@ export function ShortfallsPanel() {
     <section class="panel" aria-labelledby="shortfalls-title">
       <header class="panel-head">
         <h2 id="shortfalls-title">
-          Shortfalls <span class="faint">charges that took less than was due</span>
+          Shortfalls <span class="faint">charges below what was due</span>
         </h2>
       </header>
       {failure !== undefined && <Failed failure={failure} onRetry={reload} />}
@@ -31,7 +31,7 @@ export function ShortfallsPanel() {
         rows={data?.items}
         keyOf={({ rid }) => rid}
         isStale={isLoading}
-        none="Every charge took what was due."
+        none="Every charge was complete."
       />
       <Pager
         page={pages.number}

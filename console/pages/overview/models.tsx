@@ -25,7 +25,7 @@ const COLUMNS: readonly Column<Model>[] = [
   { title: 'Cache read', isNumber: true, cell: price('cacheRead') },
   { title: 'Cache write', isNumber: true, room: 'from-m', cell: price('cacheWrite') },
   { title: 'Context', isNumber: true, room: 'from-m', cell: ({ context }) => showShortCount(context) },
-  { title: 'Most output', isNumber: true, room: 'from-m', cell: ({ maxOutput }) => showShortCount(maxOutput) },
+  { title: 'Max. output', isNumber: true, room: 'from-m', cell: ({ maxOutput }) => showShortCount(maxOutput) },
   { title: 'Protocols', room: 'from-l', look: 'quiet', cell: ({ protocols }) => protocols.join(', ') },
   {
     title: 'Upstreams',
@@ -67,13 +67,11 @@ export function Models({ models }: { readonly models: readonly Model[] | undefin
       </header>
       <Table
         label="Models and prices"
-        caption="Models and what a million tokens cost"
+        caption="Models and their prices per million tokens"
         columns={COLUMNS}
         rows={shown}
         keyOf={({ name }) => name}
-        none={
-          wanted === '' ? 'No model can be called: the operator has configured none.' : `No model is called “${words}”.`
-        }
+        none={wanted === '' ? 'The operator has configured no model.' : `No model matches “${words}”.`}
       />
     </section>
   );

@@ -33,7 +33,7 @@ export function OverviewPage() {
               {data === undefined ? (
                 <Bone width="18ch" />
               ) : data.availableUsd === null ? (
-                'The ledger cannot be asked right now'
+                'The ledger does not answer'
               ) : (
                 <>
                   {amount(data.balanceUsd)} balance <span class="faint">−</span> {amount(data.heldUsd)} held

@@ -1,21 +1,12 @@
 import { plural, showPercent } from '../../numbers';
-import { Badge, type Tone } from '../../parts/badge';
 import { type Column, Table } from '../../parts/table';
+import { UpstreamState } from '../../parts/upstream-state';
 import type { Upstream } from '../../shapes';
 import { showDuration } from '../../times';
 
-const STATES: Readonly<Record<Upstream['state'], { readonly tone: Tone; readonly text: string }>> = {
-  available: { tone: 'good', text: 'Available' },
-  resting: { tone: 'warn', text: 'Asked for time' },
-  probing: { tone: 'warn', text: 'Being probed' },
-  ejected: { tone: 'bad', text: 'Left out after failures' },
-  'taken-out': { tone: 'bad', text: 'Taken out by the operator' },
-  disabled: { tone: 'plain', text: 'Disabled' },
-};
-
 const COLUMNS: readonly Column<Upstream>[] = [
   { title: 'Upstream', look: 'mono', cell: ({ name }) => name },
-  { title: 'State', cell: ({ state }) => <Badge tone={STATES[state].tone}>{STATES[state].text}</Badge> },
+  { title: 'State', cell: ({ state }) => <UpstreamState state={state} /> },
   { title: 'Success', isNumber: true, cell: ({ successRate: rate }) => (rate === null ? '–' : showPercent(rate)) },
   { title: 'First token', isNumber: true, cell: ({ firstTokenMs: ms }) => (ms === null ? '–' : showDuration(ms)) },
   { title: 'Tier', room: 'from-m', look: 'quiet', cell: ({ tier }) => tier },
@@ -35,7 +26,7 @@ export function Upstreams({ upstreams }: { readonly upstreams: readonly Upstream
       </header>
       <Table
         label="Upstreams"
-        caption="Upstreams and how they are"
+        caption="Upstreams and their state"
         columns={COLUMNS}
         rows={upstreams}
         keyOf={({ name }) => name}

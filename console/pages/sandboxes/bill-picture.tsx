@@ -115,7 +115,7 @@ function segmentBar({ id, state, startsAt, endsAt, amount, hourlyUsd }: Segment,
     toMs: endsAt === null ? nowMs : Date.parse(endsAt),
     look: `state-${state.toLowerCase()} is-usage${endsAt === null ? ' is-open' : ''}`,
     text: exactUsd(amount),
-    title: `${toWords(state)} at ${exactUsd(hourlyUsd)} an hour: ${exactUsd(amount)}${endsAt === null ? ' so far' : ''}`,
+    title: `${toWords(state)} at ${exactUsd(hourlyUsd)} per hour: ${exactUsd(amount)}${endsAt === null ? ' so far' : ''}`,
   };
 }
 

@@ -17,7 +17,7 @@ const SEGMENT_COLUMNS: readonly Column<Segment>[] = [
       </>
     ),
   },
-  { title: 'An hour', isNumber: true, room: 'from-m', look: 'quiet', cell: ({ hourlyUsd }) => exactUsd(hourlyUsd) },
+  { title: 'Per hour', isNumber: true, room: 'from-m', look: 'quiet', cell: ({ hourlyUsd }) => exactUsd(hourlyUsd) },
   { title: 'Amount', isNumber: true, cell: ({ amount }) => fullUsd(amount) },
 ];
 
@@ -45,11 +45,11 @@ export function SegmentsTable({ segments }: { readonly segments: readonly Segmen
       </header>
       <Table
         label="Usage segments"
-        caption="Usage segments: how long it was in which state, and what that costs"
+        caption="Usage segments: time in each state, and its cost"
         columns={SEGMENT_COLUMNS}
         rows={segments}
         keyOf={({ id }) => id}
-        none="Nothing is used before the supplier is ready."
+        none="Usage starts when the supplier is ready."
       />
     </section>
   );

@@ -60,9 +60,9 @@ export function Operations({ operations }: { readonly operations: readonly Opera
               </time>
             </p>
             <p class="quiet small">
-              {cause === 'caller' ? 'asked for by the caller' : `by the rule ${cause}`}
+              {cause === 'caller' ? 'requested by the caller' : `by the rule ${cause}`}
               {endedAt !== null && `, took ${showDuration(Date.parse(endedAt) - Date.parse(requestedAt))}`}
-              {noop && ', it was so already'}
+              {noop && ', already done'}
             </p>
             {error !== null && (
               <p class="small is-bad">

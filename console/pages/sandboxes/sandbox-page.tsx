@@ -28,8 +28,8 @@ export function SandboxPage({ id }: { readonly id: string }) {
   if (failure?.status === 404) {
     return (
       <div class="page">
-        <Empty icon="sandboxes" title="There is no such sandbox">
-          <p class="quiet">Its id may be mistyped, or it belongs to another account.</p>
+        <Empty icon="sandboxes" title="Sandbox not found">
+          <p class="quiet">Check the id. The sandbox may belong to another account.</p>
           <a class="button" href={hrefOf('/sandboxes')}>
             All sandboxes
           </a>
@@ -39,7 +39,7 @@ export function SandboxPage({ id }: { readonly id: string }) {
   }
   return (
     <div class="page">
-      <nav class="back" aria-label="Way back">
+      <nav class="back" aria-label="Back">
         <a href={hrefOf('/sandboxes')}>
           <Icon name="left" /> Sandboxes
         </a>
@@ -95,21 +95,21 @@ function Stats({ record }: { readonly record: SandboxRecord | undefined }) {
       name: 'Rate',
       value: record && exactUsd(rateOf(record)),
       more:
-        record && (isFinal(record) ? 'it has ended' : `an hour while ${toWords(record.observedState).toLowerCase()}`),
+        record && (isFinal(record) ? 'it has ended' : `per hour while ${toWords(record.observedState).toLowerCase()}`),
     },
     {
-      name: 'Lived',
+      name: 'Lifetime',
       value: lived === undefined ? undefined : showDuration(lived),
       more: record && `created ${showAgo(record.createdAt)}`,
     },
     {
       name: record !== undefined && isFinal(record) ? 'Ended' : 'Paid until',
       value: record && whenOf(record.terminatedAt ?? record.reservedUntil),
-      more: record && (isFinal(record) ? toWords(record.observedState) : 'paid ahead again before that'),
+      more: record && (isFinal(record) ? toWords(record.observedState) : 'renewed before that'),
     },
   ];
   return (
-    <section class="panel" aria-label="At a glance">
+    <section class="panel" aria-label="Summary">
       <dl class="stats">
         {stats.map(({ name, value, more }) => (
           <div class="stat" key={name}>
@@ -139,11 +139,11 @@ function Inside({ record }: { readonly record: SandboxRecord }) {
     <>
       <section class="panel" aria-labelledby="bill-title">
         <header class="panel-head">
-          <h2 id="bill-title">Its life and its bill</h2>
+          <h2 id="bill-title">States and bill</h2>
           <span class="grow" />
           {isPart && (
             <button type="button" class="button" onClick={showAll}>
-              Show all of it
+              Show all
             </button>
           )}
         </header>
@@ -173,16 +173,13 @@ function Facts({ record }: { readonly record: SandboxRecord }) {
     ['Created', showWhole(record.createdAt)],
     ['Idempotency key', record.idempotencyKey],
     ['Resumes on access', policy.resumeOnAccess ? 'yes' : 'no'],
+    ['Idle timeout', policy.idleTimeoutSeconds === null ? 'no limit' : showDuration(policy.idleTimeoutSeconds * 1_000)],
     [
-      'Idle for at most',
-      policy.idleTimeoutSeconds === null ? 'no limit' : showDuration(policy.idleTimeoutSeconds * 1_000),
-    ],
-    [
-      'Lives at most',
+      'Maximum lifetime',
       policy.maxLifetimeSeconds === null ? 'no limit' : showDuration(policy.maxLifetimeSeconds * 1_000),
     ],
-    ['Costs at most', policy.maxTotalCostUsd === null ? 'no limit' : exactUsd(policy.maxTotalCostUsd)],
-    ['Without money', policy.onFundsExhausted === 'suspend' ? 'suspended' : 'terminated'],
+    ['Maximum cost', policy.maxTotalCostUsd === null ? 'no limit' : exactUsd(policy.maxTotalCostUsd)],
+    ['When funds run out', policy.onFundsExhausted === 'suspend' ? 'suspended' : 'terminated'],
     ...Object.entries(metadata).map(
       ([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)] as const,
     ),

@@ -52,8 +52,8 @@ export function SandboxesPage() {
       {failure !== undefined && failure.status !== 404 && <Failed failure={failure} onRetry={sandboxes.reload} />}
       <section class="panel" aria-label="Sandboxes">
         {failure?.status === 404 ? (
-          <Empty icon="sandboxes" title="There are no sandboxes here">
-            <p class="quiet">The operator of this gateway has not switched them on.</p>
+          <Empty icon="sandboxes" title="Sandboxes are disabled">
+            <p class="quiet">The operator of this gateway has not enabled them.</p>
           </Empty>
         ) : data?.items.length === 0 && !isLoading ? (
           <NoSandboxes search={search} state={state} />
@@ -98,7 +98,7 @@ const COLUMNS: readonly Column<Sandbox>[] = [
   { title: 'State', cell: ({ lifecyclePhase }) => <StateBadge state={lifecyclePhase} /> },
   { title: 'Size', room: 'from-m', look: 'quiet', cell: (sandbox) => sizeOf(sandbox) },
   { title: 'Created', room: 'from-m', look: 'quiet', cell: ({ createdAt }) => <Ago at={createdAt} /> },
-  { title: 'Lived', isNumber: true, room: 'from-m', cell: (sandbox) => showDuration(livedMs(sandbox)) },
+  { title: 'Lifetime', isNumber: true, room: 'from-m', cell: (sandbox) => showDuration(livedMs(sandbox)) },
   {
     title: 'Paid until',
     room: 'from-l',
@@ -121,21 +121,21 @@ function NoSandboxes({ search, state }: { readonly search: string; readonly stat
   const catalog = useResource<Catalog>('catalog');
   if (search !== '') {
     return (
-      <Empty icon="search" title="No sandbox fits">
-        <p class="quiet">Look for a part of its id, its offering, or its idempotency key.</p>
+      <Empty icon="search" title="No matching sandboxes">
+        <p class="quiet">Search for a part of the id, the offering, or the idempotency key.</p>
       </Empty>
     );
   }
   if (state === 'HISTORY') {
     return (
       <Empty icon="sandboxes" title="No past sandboxes">
-        <p class="quiet">What has ended is kept here, with its bill.</p>
+        <p class="quiet">Sandboxes that have ended appear here with their bills.</p>
       </Empty>
     );
   }
   return (
     <Empty icon="sandboxes" title={state === 'ACTIVE' ? 'No sandbox is running' : 'No sandboxes yet'}>
-      <p class="quiet">A sandbox is made by a call, and costs by the second until it is terminated.</p>
+      <p class="quiet">Create a sandbox with a call. It costs money per second until you terminate it.</p>
       <Snippet name="create a sandbox" text={catalog.data && creationOf(catalog.data.publicUrl)} />
     </Empty>
   );

@@ -33,8 +33,8 @@ export function TerminateDialog({ sandbox, onClose, onDone }: Props) {
           <strong>{sandbox.offeringName}</strong> <code class="quiet">{sandbox.id}</code>
         </p>
         <p class="quiet">
-          Its files and whatever runs inside are gone for good. Billing stops when the supplier has confirmed the end;
-          the rest of what is held is given back.
+          Its files and processes are lost and cannot be restored. Billing stops when the supplier confirms the end. The
+          rest of the hold is released.
         </p>
         {failure !== undefined && <Failed failure={failure} />}
         <div class="dialog-feet">

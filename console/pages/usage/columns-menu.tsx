@@ -39,7 +39,7 @@ export function ColumnsMenu({ chosen, onChange }: Props) {
             ))}
           </ul>
           <button type="button" class="button slight" onClick={() => onChange(USUAL_COLUMNS)}>
-            As usual
+            Default columns
           </button>
         </fieldset>
       )}

@@ -11,16 +11,16 @@ import { FILTERS, type Filter, isNarrowed, PRESETS, type Preset, type Range, wri
 
 const STATUSES: readonly Option[] = [
   { value: '200', text: '200', hint: 'answered' },
-  { value: '400', text: '400', hint: 'the call is wrong' },
-  { value: '402', text: '402', hint: 'no money, or over a limit' },
+  { value: '400', text: '400', hint: 'invalid request' },
+  { value: '402', text: '402', hint: 'no funds, or limit reached' },
   { value: '404', text: '404', hint: 'not found' },
-  { value: '408', text: '408', hint: 'the body came too slowly' },
-  { value: '413', text: '413', hint: 'too large' },
-  { value: '429', text: '429', hint: 'too many' },
-  { value: '500', text: '500', hint: 'an error inside' },
+  { value: '408', text: '408', hint: 'request timeout' },
+  { value: '413', text: '413', hint: 'request too large' },
+  { value: '429', text: '429', hint: 'too many requests' },
+  { value: '500', text: '500', hint: 'internal error' },
   { value: '502', text: '502', hint: 'all upstreams failed' },
   { value: '503', text: '503', hint: 'not ready' },
-  { value: '504', text: '504', hint: 'timed out' },
+  { value: '504', text: '504', hint: 'timeout' },
   { value: '529', text: '529', hint: 'the upstream is overloaded' },
 ];
 

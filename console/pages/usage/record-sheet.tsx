@@ -13,11 +13,11 @@ import { Status } from './status';
 
 /** What became of the money, for each way a call can end; docs/money.md. */
 const BILLING: Readonly<Record<ExplainedRecord['billing'], string>> = {
-  actual: 'Charged by the usage that the upstream reported',
-  estimated: 'Charged by an estimate, for the upstream reported no usage',
+  actual: 'Charged by the reported usage',
+  estimated: 'Charged by an estimate, because the upstream reported no usage',
   released: 'Not charged',
-  partial: 'Charged for what was relayed until the client left',
-  expired: 'Not charged: the call was lost, and its hold given back',
+  partial: 'Charged until the client disconnected',
+  expired: 'Not charged: the call was lost, and its hold released',
 };
 
 /** One call, whole: what it cost and why, and how it was answered. */
@@ -60,7 +60,7 @@ function Details({ record }: { readonly record: ExplainedRecord }) {
         <Fact name="Call">{`${record.protocol}${record.stream ? ', streamed' : ''}`}</Fact>
         <Fact name="Strategy">{record.strategy ?? '–'}</Fact>
         <Fact name="Answered by">
-          {record.source === 'provider' ? (record.upstream ?? '–') : `the gateway itself (${status})`}
+          {record.source === 'provider' ? (record.upstream ?? '–') : `the gateway (${status})`}
         </Fact>
       </dl>
       <Tokens record={record} />
@@ -136,7 +136,7 @@ function Tokens({ record }: { readonly record: ExplainedRecord }) {
     <>
       <h3>Tokens</h3>
       <table class="small-table">
-        <caption class="unseen">Tokens and what a million of them costs</caption>
+        <caption class="unseen">Tokens and their price per million</caption>
         <thead>
           <tr>
             <th scope="col">Kind</th>
@@ -157,20 +157,20 @@ function Tokens({ record }: { readonly record: ExplainedRecord }) {
             </tr>
           ))}
           <tr class="sum">
-            <th scope="row">In all</th>
+            <th scope="row">Total</th>
             <td class="number">{showMaybe(record.totalTokens)}</td>
             <td class="number">{fullUsd(record.cost)}</td>
           </tr>
         </tbody>
       </table>
-      {isAbove && <p class="faint small">The price of more than {showCount(price.above.tokens)} tokens of input.</p>}
+      {isAbove && <p class="faint small">The price for more than {showCount(price.above.tokens)} input tokens.</p>}
       {record.flags?.map((flag) => (
         <p key={flag} class="faint small">
           {FLAGS[flag]}
         </p>
       ))}
       {price !== null && !price.isCurrent && (
-        <p class="faint small">The configuration has changed since: these are the prices of today.</p>
+        <p class="faint small">The configuration has changed since the call. These are today's prices.</p>
       )}
     </>
   );
@@ -181,15 +181,15 @@ const METERS: Readonly<Record<string, string>> = {
   cacheRead: 'Cache read',
   cacheWrite: 'Cache write',
   cacheWrite1h: 'Cache write, one hour',
-  audioInput: 'Speech in',
-  audioCacheRead: 'Speech in, cache read',
-  imageInput: 'Images in',
+  audioInput: 'Audio input',
+  audioCacheRead: 'Audio input, cache read',
+  imageInput: 'Image input',
   output: 'Output',
-  audioOutput: 'Speech out',
-  imageOutput: 'Images out',
+  audioOutput: 'Audio output',
+  imageOutput: 'Image output',
   webSearch: 'Web searches',
   webFetch: 'Pages fetched',
-  codeExecution: 'Code run',
+  codeExecution: 'Code executions',
 };
 
 /** The counts of a pass, which is named where there are several or another model, tier, speed or region was charged. */
@@ -205,10 +205,10 @@ function passRows({ model, tier, speed, geo, ...counts }: Pass, at: number, all:
 }
 
 const FLAGS = {
-  unknown: 'The upstream reports a number that no meter counts. It was not charged.',
-  unpriced: 'The upstream reports what has no price. The dearest price that could apply was charged.',
-  suspect: 'The upstream reports more than the call allows. At most what was held was charged.',
-  translated: 'The upstream does not speak the protocol of the call. It was asked in its own.',
+  unknown: 'The upstream reported a count that the gateway does not know. It was not charged.',
+  unpriced: 'The upstream reported usage without a price. The highest price that could apply was charged.',
+  suspect: 'The upstream reported more than the call allows. The charge was limited to the hold.',
+  translated: 'The call was translated, because the upstream does not speak its protocol.',
 } as const;
 
 function Timing({ record: { firstTokenMs, responseTimeMs } }: { readonly record: ExplainedRecord }) {
@@ -220,9 +220,7 @@ function Timing({ record: { firstTokenMs, responseTimeMs } }: { readonly record:
         <span class="timing-first" style={{ width: `${share * 100}%` }} />
       </span>
       <p class="timing-words small figure">
-        <span>
-          {firstTokenMs === null ? 'No first token was measured' : `First token ${showDuration(firstTokenMs)}`}
-        </span>
+        <span>{firstTokenMs === null ? 'First token not measured' : `First token ${showDuration(firstTokenMs)}`}</span>
         <span class="quiet">{showDuration(responseTimeMs)} in all</span>
       </p>
     </>
@@ -236,8 +234,8 @@ function Routing({ record: { routing, attempts, upstream } }: { readonly record:
         <h3>Routing</h3>
         <p class="quiet small">
           {attempts === 0
-            ? 'No upstream was asked.'
-            : `Only ${upstream ?? 'one upstream'} could be asked, and it answered at the first attempt.`}
+            ? 'No upstream was called.'
+            : `${upstream ?? 'One upstream'} was the only candidate, and it answered the first attempt.`}
         </p>
       </>
     );
@@ -245,7 +243,7 @@ function Routing({ record: { routing, attempts, upstream } }: { readonly record:
   return (
     <>
       <h3>Attempts</h3>
-      {routing.attempts.length === 0 && <p class="quiet small">No upstream was asked.</p>}
+      {routing.attempts.length === 0 && <p class="quiet small">No upstream was called.</p>}
       <ol class="attempts">
         {routing.attempts.map(({ upstream: name, outcome, status, ms, why }, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: one upstream may be asked twice

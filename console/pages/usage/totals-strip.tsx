@@ -17,7 +17,7 @@ export function TotalsStrip({ totals, isStale }: { readonly totals: Totals | und
     {
       name: 'Output tokens',
       value: totals && showShortCount(totals.outputTokens),
-      more: totals && `${showShortCount(totals.totalTokens)} in all`,
+      more: totals && `${showShortCount(totals.totalTokens)} in total`,
     },
     {
       name: 'First token',
@@ -50,5 +50,5 @@ function took(ms: number | null): string {
 }
 
 function slower({ p50, p90, p99 }: Percentiles): string {
-  return p50 === null ? 'nothing was measured' : `p90 ${took(p90)} · p99 ${took(p99)}`;
+  return p50 === null ? 'not measured' : `p90 ${took(p90)} · p99 ${took(p99)}`;
 }

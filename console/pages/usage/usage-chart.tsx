@@ -54,7 +54,7 @@ export function UsageChart({ wanted, round }: Props) {
         <span class="grow" />
         {show !== 'latency' && (
           <Segmented
-            label="What the chart is divided by"
+            label="Group the chart"
             value={by}
             options={GROUPINGS}
             onChange={(value) => changeQuery({ by: value === 'model' ? undefined : value }, { replace: true })}
@@ -140,7 +140,7 @@ function Latency({ data }: { readonly data: Series }) {
   return (
     <>
       <Chart
-        label="Time to the first token: half, nine of ten, and ninety-nine of a hundred calls were as quick or quicker"
+        label="Time to the first token: 50, 90 and 99 percent of calls were at most this slow"
         names={names}
         ticks={ticksOf(data)}
         series={PERCENTILES.map((name) => ({ name, values: data.firstTokenMs[name] }))}
@@ -170,9 +170,9 @@ function Figures({ names, columns, cell }: FiguresProps) {
   const [isOpen, setOpen] = useState(false);
   return (
     <details class="figures" onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>Figures of the chart</summary>
+      <summary>Show as a table</summary>
       {isOpen && (
-        <TableFrame label="Figures of the chart">
+        <TableFrame label="The chart as a table">
           <table>
             <caption class="unseen">The chart as a table</caption>
             <thead>

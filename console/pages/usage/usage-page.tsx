@@ -65,7 +65,9 @@ export function UsagePage() {
           class="button live"
           aria-pressed={isLive && canBeLive}
           disabled={!canBeLive}
-          title={canBeLive ? 'New records show by themselves' : 'Only the newest page of a range that ends now is live'}
+          title={
+            canBeLive ? 'New records appear automatically' : 'Only the first page of a range that ends now is live'
+          }
           onClick={() => setLive(!isLive)}
         >
           <span class="dot" aria-hidden="true" /> Live
@@ -129,8 +131,8 @@ function useSlowed(value: number, everyMs: number): number {
 
 function NoRecords({ isFiltered }: { readonly isFiltered: boolean }) {
   return isFiltered ? (
-    <Empty icon="search" title="No record fits">
-      <p class="quiet">Take a filter away, or look at a longer range.</p>
+    <Empty icon="search" title="No matching records">
+      <p class="quiet">Remove a filter, or choose a longer range.</p>
       <a class="button" href={hrefOf('/usage')}>
         Clear the filters
       </a>
@@ -138,8 +140,8 @@ function NoRecords({ isFiltered }: { readonly isFiltered: boolean }) {
   ) : (
     <Empty icon="usage" title="No calls in this range">
       <p class="quiet">
-        Each call has a record here a moment after it ended. The <a href={hrefOf('/')}>overview</a> has a first call to
-        paste.
+        A call appears here a moment after it has ended. The <a href={hrefOf('/')}>overview</a> has an example call to
+        copy.
       </p>
     </Empty>
   );

@@ -34,7 +34,6 @@ export function operators(the: () => TestOperatorPage): void {
       'Rotate',
       'Revoke',
       'Create a token',
-      'Change it',
       'Reload',
     ];
 
@@ -42,7 +41,7 @@ export function operators(the: () => TestOperatorPage): void {
       const { token } = await newToken('looker', 'read');
       await using window = await signIn(token, '/operator');
       const { page } = window;
-      await page.getByText('read: looks only').waitFor();
+      await page.getByText('read: read only').waitFor();
       for (const path of [
         'upstreams',
         'rollouts',

@@ -66,7 +66,7 @@ export function tour(the: () => TestOperatorPage): void {
       await page.goto('/operator/upstreams');
       await page.getByLabel('Operator token').fill('not a token');
       await page.getByRole('button', { name: 'Sign in' }).click();
-      await page.getByText('This is not an operator token, or it was revoked.').waitFor();
+      await page.getByText('The operator token is wrong, expired or revoked.').waitFor();
       await page.getByLabel('Operator token').fill(the().gateway.adminToken);
       await page.getByRole('button', { name: 'Sign in' }).click();
       await page.getByRole('heading', { name: 'Upstreams' }).waitFor();
@@ -103,7 +103,7 @@ export function tour(the: () => TestOperatorPage): void {
       await picture('upstream');
       await page.keyboard.press('Escape');
       await page.getByRole('button', { name: 'Test first' }).click();
-      await dialog().getByRole('button', { name: 'Test it' }).click();
+      await dialog().getByRole('button', { name: 'Test' }).click();
       await dialog().getByText('Failed', { exact: true }).waitFor();
       expect(await dialog().textContent()).to.contain('529');
       await picture('test');
@@ -123,7 +123,7 @@ export function tour(the: () => TestOperatorPage): void {
     it('it answers again, is tested, and enabled', async () => {
       the().upstreams[0].always(ANSWER);
       await page.getByRole('button', { name: 'Test first' }).click();
-      await dialog().getByRole('button', { name: 'Test it' }).click();
+      await dialog().getByRole('button', { name: 'Test' }).click();
       await dialog().getByText('Answered', { exact: true }).waitFor();
       await page.keyboard.press('Escape');
       await page.getByRole('button', { name: 'Enable first' }).click();
@@ -133,11 +133,11 @@ export function tour(the: () => TestOperatorPage): void {
 
     it('a configuration with a mistake is refused with its line, and nothing is lost', async () => {
       await go('Configuration');
-      await page.getByRole('button', { name: 'Change it' }).click();
+      await page.getByRole('button', { name: 'Edit' }).click();
       const text = dialog().getByLabel('gateway.config.yml');
       await until('the text is there', async () => (await text.inputValue()).includes('serviceEndpoints'));
       await text.fill(`${await text.inputValue()}${ROLLOUT.replace('[second]', '[third]')}`);
-      await dialog().getByRole('button', { name: 'Check it' }).click();
+      await dialog().getByRole('button', { name: 'Check' }).click();
       await dialog().getByRole('alert').waitFor();
       expect(await dialog().textContent())
         .to.match(/gateway\.config\.yml:\d+/)
@@ -147,17 +147,17 @@ export function tour(the: () => TestOperatorPage): void {
     });
 
     it('the right one is applied after it has shown what it changes', async () => {
-      await dialog().getByRole('button', { name: 'Check it' }).click();
+      await dialog().getByRole('button', { name: 'Check' }).click();
       await dialog().getByRole('list', { name: 'What it changes' }).waitFor();
       expect(await dialog().textContent()).to.contain('second-for-large');
       await dialog().getByLabel('Note').fill('second for half of the calls');
       await picture('apply');
       await dialog()
-        .getByRole('button', { name: /^Apply it/ })
+        .getByRole('button', { name: /^Apply to/ })
         .click();
       await row('Revisions', /^2 /).getByText('second for half of the calls').waitFor();
       await row('Nodes', /:/).getByText('In force').waitFor();
-      await page.getByRole('button', { name: 'Look at revision 2' }).click();
+      await page.getByRole('button', { name: 'Details of revision 2' }).click();
       await dialog().getByText('Added: second-for-large', { exact: false }).first().waitFor();
       expect(await dialog().locator('.is-gone').count()).to.equal(0);
       await picture('configuration');
@@ -168,7 +168,7 @@ export function tour(the: () => TestOperatorPage): void {
       await go('Rollouts');
       await page.getByText('running', { exact: true }).waitFor();
       await calls(30);
-      const seen = page.getByRole('table', { name: /What was seen of second-for-large/ });
+      const seen = page.getByRole('table', { name: /Results of second-for-large/ });
       await until('both groups have calls', async () => {
         const texts = await seen.locator('tbody tr').allTextContents();
         return texts.length === 2 && texts.every((text) => /^(Control|Treatment)[1-9]/.test(text));
@@ -298,7 +298,7 @@ export function tour(the: () => TestOperatorPage): void {
       const { id } = await createSandbox(the().gateway, other.key, creation('seen by an operator'));
       await go('Sandboxes');
       await row('Sandboxes', new RegExp(id)).getByText('Running').waitFor();
-      await page.getByText('No supplier has an instance too many.').waitFor();
+      await page.getByText('No supplier has an instance without a sandbox.').waitFor();
       await picture('sandboxes');
       await terminate(the().gateway, other.key, id);
       await page.getByText('No sandbox is active.').waitFor();
@@ -307,9 +307,9 @@ export function tour(the: () => TestOperatorPage): void {
     it('the ledger is verified', async () => {
       await go('Ledger');
       await page.getByRole('button', { name: 'Verify' }).click();
-      await page.getByText('All is well').waitFor();
+      await page.getByText('No violations', { exact: true }).waitFor();
       expect(await page.getByRole('status').first().textContent()).to.match(/2 accounts and \d+ entries verified/);
-      await page.getByText('Every charge took what was due.').waitFor();
+      await page.getByText('Every charge was complete.').waitFor();
       await picture('ledger');
     });
 
@@ -336,7 +336,7 @@ export function tour(the: () => TestOperatorPage): void {
       await picture('audit');
       await page.getByLabel('Action', { exact: true }).fill('key.revoke');
       await until('one change fits', async () => (await actions.count()) === 1);
-      await page.getByRole('button', { name: 'Look at key.revoke' }).click();
+      await page.getByRole('button', { name: 'Details of key.revoke' }).click();
       await dialog().getByRole('heading', { name: 'Before' }).waitFor();
       await page.keyboard.press('Escape');
     });

@@ -32,9 +32,9 @@ export function BookDialog({ account, noun, onClose, onDone }: Props & { readonl
       {(errorOf) => (
         <>
           <p class="quiet">
-            {isCredit ? 'It is available from the next call on.' : 'At most what is available can be taken.'}
+            {isCredit ? 'The next call can spend it.' : 'You can debit at most what is available.'}
             {account.availableUsd !== null && ` Available now: ${exactUsd(account.availableUsd)}.`} An entry cannot be
-            removed; another one of the opposite sign makes it good.
+            removed. Correct it with an entry of the opposite sign.
           </p>
           <AmountField
             label="Amount"
@@ -46,7 +46,7 @@ export function BookDialog({ account, noun, onClose, onDone }: Props & { readonl
           />
           <TextField
             label="Note"
-            hint="Such as the number of the invoice."
+            hint="For example the number of the invoice."
             value={note}
             onChange={setNote}
             error={errorOf('note')}
@@ -80,12 +80,12 @@ export function FreezeDialog({ account, onClose, onDone }: Props) {
       {() =>
         isActive ? (
           <p>
-            The next call of every key of <strong>{account.name}</strong> is refused, until the account is unfrozen.
-            Calls under way end as they would.
+            The gateway refuses new calls of <strong>{account.name}</strong> until you unfreeze the account. Running
+            calls continue to their end.
           </p>
         ) : (
           <p>
-            Calls of <strong>{account.name}</strong> are taken again, and its excess begins at zero.
+            The gateway accepts calls of <strong>{account.name}</strong> again. Its excess starts at zero.
           </p>
         )
       }

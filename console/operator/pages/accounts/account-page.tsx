@@ -72,9 +72,9 @@ export function AccountPage({ id }: { readonly id: string }) {
       <section class="panel" aria-label="Money">
         <dl class="stats">
           <Stat name="Available" usd={data?.availableUsd} more="for new calls" />
-          <Stat name="Balance" usd={data?.balanceUsd} more="posted" />
-          <Stat name="Held" usd={data?.heldUsd} more="for calls and sandboxes under way" />
-          <Stat name="Excess" usd={data?.excessUsd} more="charged above holds; the platform pays it" />
+          <Stat name="Balance" usd={data?.balanceUsd} more="after all entries" />
+          <Stat name="Held" usd={data?.heldUsd} more="for running calls and sandboxes" />
+          <Stat name="Excess" usd={data?.excessUsd} more="charged above holds, paid by the platform" />
         </dl>
       </section>
       <section class="panel" aria-labelledby="keys-title">
@@ -105,7 +105,7 @@ export function AccountPage({ id }: { readonly id: string }) {
           rows={users.data?.items}
           keyOf={(user) => user.id}
           bones={1}
-          none="Nobody signs in to this account."
+          none="No user signs in to this account."
         />
       </section>
       {(open === 'credits' || open === 'debits') && data !== undefined && (
@@ -147,7 +147,7 @@ function Stat({
           <span title={exactUsd(usd)}>{shortUsd(usd)}</span>
         )}
       </dd>
-      <dd class="stat-more">{usd === null ? 'the ledger cannot be asked' : more}</dd>
+      <dd class="stat-more">{usd === null ? 'the ledger does not answer' : more}</dd>
     </div>
   );
 }

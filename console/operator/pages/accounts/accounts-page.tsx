@@ -112,12 +112,12 @@ export function Amount({ usd }: { readonly usd: string | null }) {
 
 function NoAccounts({ isFiltered }: { readonly isFiltered: boolean }) {
   return isFiltered ? (
-    <Empty icon="search" title="No account fits">
-      <p class="quiet">Look for a part of a name, an id, an e-mail address, or the shown end of a key.</p>
+    <Empty icon="search" title="No matching accounts">
+      <p class="quiet">Search for a part of a name, an id, an e-mail address, or the shown end of a key.</p>
     </Empty>
   ) : (
     <Empty icon="user" title="No accounts yet">
-      <p class="quiet">An account pays for calls and sandboxes, and has the keys that make them.</p>
+      <p class="quiet">An account has API keys, and pays for the calls and sandboxes of its keys.</p>
     </Empty>
   );
 }

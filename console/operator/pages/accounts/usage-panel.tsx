@@ -35,7 +35,7 @@ export function UsagePanel({ accountId }: { readonly accountId: string }) {
         columns={COLUMNS}
         rows={usage.data?.items}
         keyOf={({ requestId }) => requestId}
-        none="It has made no call yet."
+        none="This account has made no call yet."
       />
     </section>
   );
@@ -60,6 +60,6 @@ const COLUMNS: readonly Column<UsageRecord>[] = [
   { title: 'Upstream', room: 'from-m', look: 'mono', cell: ({ upstream }) => upstream ?? '–' },
   { title: 'Key', room: 'from-m', cell: ({ keyName }) => keyName ?? '–' },
   { title: 'Tokens', isNumber: true, room: 'from-l', cell: ({ totalTokens }) => showMaybe(totalTokens) },
-  { title: 'Took', isNumber: true, room: 'from-m', cell: ({ responseTimeMs }) => showDuration(responseTimeMs) },
+  { title: 'Duration', isNumber: true, room: 'from-m', cell: ({ responseTimeMs }) => showDuration(responseTimeMs) },
   { title: 'Cost', isNumber: true, cell: ({ cost }) => exactUsd(cost) },
 ];

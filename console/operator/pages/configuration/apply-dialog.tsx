@@ -68,7 +68,7 @@ export function ApplyDialog({ newest, restores, onClose, onDone }: Props) {
         {restores === undefined && checked === undefined && (
           <Field
             label="gateway.config.yml"
-            hint="Variables stay as they are written. Nothing is applied before you have seen what it changes."
+            hint="Variables such as ${NAME} stay as they are. You see the changes before you apply them."
           >
             {(control) => (
               <textarea
@@ -88,14 +88,14 @@ export function ApplyDialog({ newest, restores, onClose, onDone }: Props) {
             <Changes changes={checked.changes} />
             {checked.warnings.length > 0 && <Problems problems={checked.warnings} />}
             <Objections objections={checked.objections} />
-            <TextField label="Note" hint="Stands in the history." value={note} onChange={setNote} />
+            <TextField label="Note" hint="The history shows it." value={note} onChange={setNote} />
           </>
         )}
         {failure !== undefined && <ChangeFailure failure={failure} />}
         <div class="dialog-feet">
           {checked !== undefined && restores === undefined && (
             <button type="button" class="button" onClick={() => setChecked(undefined)}>
-              Edit it again
+              Back to the text
             </button>
           )}
           <button type="button" class="button" onClick={onClose}>
@@ -106,7 +106,7 @@ export function ApplyDialog({ newest, restores, onClose, onDone }: Props) {
             class={isForced ? 'button destructive' : 'button primary'}
             disabled={isBusy || (restores === undefined ? text === undefined : checked === undefined)}
           >
-            {checked === undefined ? 'Check it' : isForced ? 'Apply it all the same' : 'Apply it to every node'}
+            {checked === undefined ? 'Check' : isForced ? 'Apply despite objections' : 'Apply to every node'}
           </button>
         </div>
       </form>

@@ -3,7 +3,7 @@ import type { ConfigChange, Problem } from '../../shapes';
 
 /** What another configuration would change, by its meaning. */
 export function Changes({ changes }: Pick<ConfigChange, 'changes'>) {
-  if (changes.length === 0) return <p class="quiet">It changes nothing.</p>;
+  if (changes.length === 0) return <p class="quiet">This text changes nothing.</p>;
   return (
     <ul class="changes" aria-label="What it changes">
       {changes.map(({ what, before, after }) => (
@@ -39,7 +39,7 @@ export function Objections({ objections }: Pick<ConfigChange, 'objections'>) {
   if (objections.length === 0) return null;
   return (
     <div class="note warn">
-      <Badge tone="warn">Speaks against it</Badge>
+      <Badge tone="warn">Objections</Badge>
       <ul>
         {objections.map((each) => (
           <li key={each}>{each}</li>

@@ -50,7 +50,7 @@ export function ConfigurationPage() {
                 class="button primary"
                 onClick={() => setOpen({ dialog: 'apply', newest: data.newest?.number })}
               >
-                Change it
+                Edit
               </button>
             )}
           </>
@@ -59,8 +59,8 @@ export function ConfigurationPage() {
       {failure !== undefined && <Failed failure={failure} onRetry={status.reload} />}
       {isFromFiles && (
         <p class="note">
-          This gateway takes its configuration from files: change <code>gateway.config.yml</code> on every node. With{' '}
-          <code>config.source: database</code> it is changed here.
+          This gateway reads its configuration from files. Edit <code>gateway.config.yml</code> on every node. With{' '}
+          <code>config.source: database</code> you can edit it here.
         </p>
       )}
       <section class="panel" aria-labelledby="nodes-title">
@@ -81,7 +81,7 @@ export function ConfigurationPage() {
             refused !== null && (
               <div class="refused" key={node}>
                 <h3>
-                  {name} could not take {refused.number === null ? 'its file' : `revision ${refused.number}`}
+                  {name} rejected {refused.number === null ? 'its file' : `revision ${refused.number}`}
                 </h3>
                 <Problems problems={refused.problems} />
               </div>
@@ -104,7 +104,7 @@ export function ConfigurationPage() {
               cell: (revision) => (
                 <>
                   <button type="button" class="button slight" onClick={() => setOpen({ dialog: 'look', revision })}>
-                    Look<span class="unseen"> at revision {revision.number}</span>
+                    Details<span class="unseen"> of revision {revision.number}</span>
                   </button>
                   {mayChange() && revision.number !== data?.newest?.number && (
                     <button
@@ -121,7 +121,7 @@ export function ConfigurationPage() {
           ]}
           rows={revisions.data?.items}
           keyOf={({ number }) => String(number)}
-          none={isFromFiles ? 'Files keep no history here.' : 'No revision was applied yet.'}
+          none={isFromFiles ? 'A configuration from files has no history.' : 'No revision was applied yet.'}
         />
       </section>
       {open?.dialog === 'look' && (
@@ -142,8 +142,8 @@ export function ConfigurationPage() {
         >
           {() => (
             <p>
-              The node that answers reads {isFromFiles ? 'its files' : 'the newest revision'} again. One with mistakes
-              changes nothing.
+              The node that answers this page reads {isFromFiles ? 'its files' : 'the newest revision'} again. A
+              configuration with mistakes changes nothing.
             </p>
           )}
         </ActDialog>
@@ -160,7 +160,7 @@ function nodeColumns(status: ConfigStatus | undefined): readonly Column<ConfigNo
       title: 'Configuration',
       cell: ({ revision, failure }) =>
         failure !== null ? (
-          <Badge tone="bad">Refused the newest</Badge>
+          <Badge tone="bad">Rejected the newest</Badge>
         ) : newest !== undefined && revision !== newest ? (
           <Badge tone="warn">Older</Badge>
         ) : (
@@ -208,6 +208,6 @@ const REVISION_COLUMNS: readonly Column<Revision>[] = [
     room: 'from-m',
     look: 'small',
     cell: ({ note, restores }) =>
-      note ?? (restores === null ? <span class="faint">–</span> : `as revision ${restores}`),
+      note ?? (restores === null ? <span class="faint">–</span> : `restores revision ${restores}`),
   },
 ];

@@ -3,11 +3,11 @@ import { plural } from '../../../numbers';
 import { Ago } from '../../../parts/ago';
 import { Badge, type Tone } from '../../../parts/badge';
 import { Bone } from '../../../parts/states';
+import { UpstreamState } from '../../../parts/upstream-state';
 import { useResource } from '../../../resource';
 import { hrefOf } from '../../../router';
 import type { List } from '../../../shapes';
 import type { ConfigStatus, Rollout, Upstream } from '../../shapes';
-import { UpstreamState } from '../../upstream-states';
 
 const EVERY_MS = 3_000;
 
@@ -35,7 +35,7 @@ export function Attention() {
   return (
     <section class="panel" aria-labelledby="attention-title">
       <header class="panel-head">
-        <h2 id="attention-title">To look at</h2>
+        <h2 id="attention-title">Needs attention</h2>
       </header>
       <ul class="findings">
         {findings.map(({ key, badge, href, what, why }) => (
@@ -54,15 +54,15 @@ export function Attention() {
         {unknown.map(({ failure }, at) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: it has no other name
           <li key={at}>
-            <Badge tone="warn">Not known</Badge> <span class="quiet">{failure?.message}</span>
+            <Badge tone="warn">Unknown</Badge> <span class="quiet">{failure?.message}</span>
           </li>
         ))}
         {findings.length === 0 && unknown.length === 0 && !isLoading && (
           <li>
-            <Badge tone="good">Nothing</Badge>
+            <Badge tone="good">All good</Badge>
             <span class="quiet">
               {plural(upstreams.data?.items.length ?? 0, 'upstream')} available,{' '}
-              {plural(configuration.data?.nodes.length ?? 0, 'node')} with the same configuration, no rollout under way.
+              {plural(configuration.data?.nodes.length ?? 0, 'node')} with the same configuration, no rollout running.
             </span>
           </li>
         )}
@@ -85,7 +85,7 @@ function ofUpstream(upstream: Upstream): readonly Finding[] {
       disabledReason
     ) : until !== null ? (
       <>
-        asked again <Ago at={until} />
+        next attempt <Ago at={until} />
       </>
     ) : null;
   const href = hrefOf(`/upstreams?upstream=${encodeURIComponent(name)}`);
@@ -116,7 +116,7 @@ function ofNodes({ newest, nodes }: ConfigStatus): readonly Finding[] {
   return [
     ...refused.map(({ node, name, failure }) => ({
       key: `refused ${node}`,
-      badge: <Badge tone="bad">Configuration refused</Badge>,
+      badge: <Badge tone="bad">Configuration rejected</Badge>,
       href,
       what: name,
       why: failure?.problems[0]?.message ?? '',

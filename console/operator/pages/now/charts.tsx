@@ -18,7 +18,7 @@ export function CallsChart({ minutes }: Props) {
     <section class="panel" aria-labelledby="calls-title">
       <header class="panel-head">
         <h2 id="calls-title">
-          Calls a minute <span class="faint">the last half hour</span>
+          Calls per minute <span class="faint">the last half hour</span>
         </h2>
       </header>
       {minutes === undefined ? (

@@ -17,7 +17,7 @@ export function NowPage() {
     <div class="page">
       <header class="page-head">
         <h1>Now</h1>
-        <span class="quiet small">the last sixty seconds, over all nodes</span>
+        <span class="quiet small">the last 60 seconds of all nodes</span>
       </header>
       {failure !== undefined && <Failed failure={failure} onRetry={now.reload} />}
       <section class="panel" aria-label="The last sixty seconds">
@@ -51,7 +51,7 @@ function figuresOf(now: Now | undefined) {
   const share = lately === undefined || lately.calls === 0 ? 0 : lately.failed / lately.calls;
   return [
     {
-      name: 'Calls a second',
+      name: 'Calls per second',
       value: lately && perSecond(lately.calls),
       more: lately && plural(lately.calls, 'call'),
     },
@@ -67,14 +67,14 @@ function figuresOf(now: Now | undefined) {
       more: lately && '99 of 100 answers are faster',
     },
     {
-      name: 'Cost a minute',
+      name: 'Cost per minute',
       value: lately && <span title={exactUsd(lately.costUsd)}>{shortUsd(lately.costUsd)}</span>,
       more: lately && 'charged to accounts',
     },
     {
       name: 'Held',
       value: now && (now.heldUsd === null ? '–' : <span title={exactUsd(now.heldUsd)}>{shortUsd(now.heldUsd)}</span>),
-      more: now && (now.heldUsd === null ? 'the ledger has no sum' : 'for calls and sandboxes'),
+      more: now && (now.heldUsd === null ? 'the ledger gives no sum' : 'for calls and sandboxes'),
     },
     {
       name: 'Outbox',

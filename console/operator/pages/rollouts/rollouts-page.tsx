@@ -45,8 +45,8 @@ export function RolloutsPage() {
         <section class="panel" aria-label="Rollouts">
           <Empty icon="rollouts" title="No rollout is configured">
             <p class="quiet">
-              A rollout gives a change to a share of the calls first, and takes it back by itself when a guard is
-              broken. It stands under <code>rollouts</code> of <code>gateway.config.yml</code>.
+              A rollout applies a change to a share of the calls first, and rolls it back if a guard fails. Configure it
+              under <code>rollouts</code> of <code>gateway.config.yml</code>.
             </p>
           </Empty>
         </section>
@@ -105,7 +105,7 @@ function OneRollout({ rollout, onOrder }: { readonly rollout: Rollout; readonly 
         <p>
           {sentence(change)}{' '}
           <span class="quiet">
-            for {share} % of calls, drawn by {stickyBy}.
+            for {share} % of calls, assigned by {stickyBy}.
           </span>
         </p>
         {reason !== null ? (
@@ -113,7 +113,7 @@ function OneRollout({ rollout, onOrder }: { readonly rollout: Rollout; readonly 
             {sentence(reason)} {changedAt !== null && <Ago at={changedAt} />}
           </p>
         ) : (
-          waitsFor !== null && <p class="quiet">It waits for {waitsFor}.</p>
+          waitsFor !== null && <p class="quiet">Waits for {waitsFor}.</p>
         )}
         <ol class="stages" aria-label={`Stages of ${name}`}>
           {stages.map((each, at) => (
@@ -134,12 +134,12 @@ function OneRollout({ rollout, onOrder }: { readonly rollout: Rollout; readonly 
           ))}
         </ol>
         <p class="quiet small">
-          {guards.length === 0 ? 'No guard watches it.' : `Guards: ${guards.map(guardText).join('; ')}.`}
+          {guards.length === 0 ? 'It has no guards.' : `Guards: ${guards.map(guardText).join('; ')}.`}
         </p>
       </div>
       <Table
-        label={`What was seen of ${name}`}
-        caption={`What was seen of ${name} in stage ${stage}`}
+        label={`Results of ${name}`}
+        caption={`Results of ${name} in stage ${stage}`}
         columns={COLUMNS}
         rows={groupsOf(rollout)}
         keyOf={({ group }) => group}
@@ -175,7 +175,7 @@ const GUARDED: Readonly<Record<string, string>> = {
 /** The rate of errors may differ by so much, all else by a factor. */
 function guardText({ name, tolerance, minCalls }: Rollout['guards'][number]): string {
   const most = name === 'errorRate' ? `${showPercent(tolerance)} above control` : `${tolerance} times control`;
-  return `${GUARDED[name] ?? name} at most ${most}, from ${plural(minCalls, 'call')} on`;
+  return `${GUARDED[name] ?? name} at most ${most}, after ${plural(minCalls, 'call')}`;
 }
 
 interface Row extends RolloutCounts {
@@ -199,11 +199,11 @@ const COLUMNS: readonly Column<Row>[] = [
       <span title={plural(errors, 'error')}>{errorRate === null ? '–' : showPercent(errorRate)}</span>
     ),
   },
-  { title: 'Callers hurt', isNumber: true, room: 'from-m', cell: ({ callersHurt }) => showCount(callersHurt) },
+  { title: 'Callers affected', isNumber: true, room: 'from-m', cell: ({ callersHurt }) => showCount(callersHurt) },
   { title: 'First token p95', isNumber: true, room: 'from-m', cell: ({ p95FirstTokenMs: ms }) => took(ms) },
   { title: 'Whole answer p95', isNumber: true, room: 'from-m', cell: ({ p95WholeMs: ms }) => took(ms) },
   {
-    title: 'Cost of a call',
+    title: 'Cost per call',
     isNumber: true,
     cell: ({ meanCostUsd: usd }) => (usd === null ? '–' : <span title={exactUsd(usd)}>{shortUsd(usd)}</span>),
   },
@@ -219,15 +219,15 @@ const ORDERS: Readonly<Record<Order, { readonly verb: string; readonly says: (ro
     says: ({ stage, stages }) => {
       const next = stages[stage];
       return next === undefined
-        ? 'The last stage ends now: the rollout is completed, and its change holds for every call.'
+        ? 'The last stage ends now. The rollout is complete, and its change applies to every call.'
         : `Stage ${stage + 1} begins now: ${next.share} % of calls get the change.`;
     },
   },
-  pause: { verb: 'Pause', says: () => 'Its clock stops and its share stays. Its guards continue to watch.' },
+  pause: { verb: 'Pause', says: () => 'Its clock stops and its share stays. Its guards stay active.' },
   resume: {
     verb: 'Resume',
     says: ({ status }) =>
-      status === 'rolled-back' ? 'It begins anew with its first stage.' : 'Its clock continues where it stopped.',
+      status === 'rolled-back' ? 'It starts again with its first stage.' : 'Its clock continues where it stopped.',
   },
   rollback: { verb: 'Roll back', says: () => 'From the next call on, every caller is served as before the rollout.' },
 };

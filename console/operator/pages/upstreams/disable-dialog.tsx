@@ -29,13 +29,13 @@ export function DisableDialog({ upstream, onClose, onDone }: Props) {
       {(errorOf) => (
         <>
           <p>
-            No node asks <strong class="mono">{upstream.name}</strong> any more, until it is enabled. Calls under way
-            end as they would.
+            Every node stops sending calls to <strong class="mono">{upstream.name}</strong> until you enable it. Running
+            calls continue to their end.
           </p>
-          <p class="quiet">Models that only this upstream serves are refused meanwhile.</p>
+          <p class="quiet">The gateway refuses calls of models that only this upstream serves.</p>
           <TextField
             label="Reason"
-            hint="Others see it beside the upstream, and in the audit log."
+            hint="The page shows it beside the upstream and in the audit log."
             value={reason}
             onChange={setReason}
             error={errorOf('reason')}
@@ -58,7 +58,7 @@ export function EnableDialog({ upstream, onClose, onDone }: Props) {
     >
       {() => (
         <p>
-          Every node asks <strong class="mono">{upstream.name}</strong> again, and forgets its failures.
+          Every node sends calls to <strong class="mono">{upstream.name}</strong> again, and forgets its failures.
         </p>
       )}
     </ActDialog>

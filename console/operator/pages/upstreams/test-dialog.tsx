@@ -31,7 +31,7 @@ export function TestDialog({ upstream, onClose }: { readonly upstream: Upstream;
   return (
     <Dialog title={`Test ${upstream.name}`} onClose={onClose}>
       <form class="form" onSubmit={test}>
-        <p class="quiet">One tiny real call is made. It costs what the upstream takes for it, and no account pays.</p>
+        <p class="quiet">The test makes one small real call. The vendor charges you for it, and no account pays.</p>
         <Field label="Model">
           {(control) => (
             <select {...control} value={model} onChange={(event) => setModel(event.currentTarget.value)}>
@@ -51,7 +51,7 @@ export function TestDialog({ upstream, onClose }: { readonly upstream: Upstream;
             Close
           </button>
           <button type="submit" class="button primary" disabled={isBusy}>
-            {isBusy ? 'Calling …' : tested === undefined ? 'Test it' : 'Test it again'}
+            {isBusy ? 'Calling …' : tested === undefined ? 'Test' : 'Test again'}
           </button>
         </div>
       </form>
@@ -67,9 +67,9 @@ function Outcome({ tested: { ok, status, ms, model, protocol, problem } }: { rea
       </Fact>
       {problem !== null && <Fact name="Problem">{problem}</Fact>}
       <Fact name="Status">{status ?? 'no answer'}</Fact>
-      <Fact name="Took">{showDuration(ms)}</Fact>
-      <Fact name="Asked">
-        <span class="mono">{model}</span> by {protocol}
+      <Fact name="Duration">{showDuration(ms)}</Fact>
+      <Fact name="Call">
+        <span class="mono">{model}</span>, {protocol}
       </Fact>
     </dl>
   );

@@ -5,10 +5,11 @@ import { Badge, type Tone } from '../../../parts/badge';
 import { Dialog } from '../../../parts/dialog';
 import { Fact } from '../../../parts/fact';
 import { Bone, Failed } from '../../../parts/states';
+import { UpstreamState } from '../../../parts/upstream-state';
 import { useResource } from '../../../resource';
 import { showDuration } from '../../../times';
 import type { Comparison, Upstream } from '../../shapes';
-import { UpstreamState, Why } from '../../upstream-states';
+import { Why } from './why';
 
 const CREDENTIAL_TONES: Readonly<Record<Upstream['credentials'][number]['state'], Tone>> = {
   available: 'good',
@@ -46,7 +47,7 @@ export function UpstreamSheet({ upstream, onClose }: { readonly upstream: Upstre
         </dl>
         <h3>Credentials</h3>
         <dl class="facts">
-          {credentials.length === 0 && <p class="quiet">It takes none.</p>}
+          {credentials.length === 0 && <p class="quiet">It needs none.</p>}
           {credentials.map(({ name, state, refusedWith, missing }) => (
             <Fact key={name} name={name}>
               <Badge tone={CREDENTIAL_TONES[state]}>{state}</Badge>{' '}
@@ -55,7 +56,7 @@ export function UpstreamSheet({ upstream, onClose }: { readonly upstream: Upstre
           ))}
         </dl>
         <h3>
-          Prices <span class="faint">USD for a million tokens</span>
+          Prices <span class="faint">USD per million tokens</span>
         </h3>
         <table class="small-table">
           <caption class="unseen">Prices of its models</caption>
@@ -103,7 +104,7 @@ function Invoice({ name }: { readonly name: string }) {
   return (
     <>
       <h3>
-        Drift <span class="faint">the vendor's report of yesterday beside the records</span>
+        Drift <span class="faint">the vendor's report of yesterday compared with the records</span>
       </h3>
       {failure?.code === 'CONFLICT' ? (
         <p class="quiet small">{failure.message}</p>

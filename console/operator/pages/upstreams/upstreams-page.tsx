@@ -3,16 +3,17 @@ import { plural, showCount, showPercent } from '../../../numbers';
 import { Ago } from '../../../parts/ago';
 import { Empty, Failed } from '../../../parts/states';
 import { type Column, Table } from '../../../parts/table';
+import { UpstreamState } from '../../../parts/upstream-state';
 import { useResource } from '../../../resource';
 import { changeQuery, hrefOf, place } from '../../../router';
 import type { List } from '../../../shapes';
 import { showDuration } from '../../../times';
 import { mayChange } from '../../session';
 import type { Upstream } from '../../shapes';
-import { UpstreamState, Why } from '../../upstream-states';
 import { DisableDialog, EnableDialog } from './disable-dialog';
 import { TestDialog } from './test-dialog';
 import { UpstreamSheet } from './upstream-sheet';
+import { Why } from './why';
 
 const EVERY_MS = 3_000;
 
@@ -38,22 +39,20 @@ export function UpstreamsPage() {
     <div class="page">
       <header class="page-head">
         <h1>Upstreams</h1>
-        <span class="quiet small">
-          as the node that answers knows them; disabled by an operator is so on every node
-        </span>
+        <span class="quiet small">Health is what the node that answers knows. Disabling applies to every node.</span>
       </header>
       {failure !== undefined && <Failed failure={failure} onRetry={upstreams.reload} />}
       <section class="panel" aria-label="Upstreams">
         {data?.items.length === 0 ? (
           <Empty icon="upstreams" title="No upstream is configured">
             <p class="quiet">
-              Add one under <code>serviceEndpoints</code> of <code>gateway.config.yml</code>.
+              Add one under <code>serviceEndpoints</code> in <code>gateway.config.yml</code>.
             </p>
           </Empty>
         ) : (
           <Table
             label="Upstreams"
-            caption="Upstreams and how they are"
+            caption="Upstreams and their state"
             columns={
               mayChange()
                 ? [...COLUMNS, { title: <span class="unseen">Actions</span>, look: 'actions', cell: actions }]

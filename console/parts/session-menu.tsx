@@ -1,0 +1,69 @@
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import type { Failure } from '../api';
+import { toFailure } from '../resource';
+import { Icon } from './icon';
+import { Popover } from './popover';
+import { Failed } from './states';
+import { ThemeChoice } from './theme-choice';
+
+export interface MenuItem {
+  readonly text: string;
+  readonly run: (close: () => void) => Promise<void> | void;
+}
+
+interface Props {
+  /** What the button is for, to screen readers. */
+  readonly label: string;
+  readonly name: string;
+  readonly more: string;
+  readonly head: ComponentChildren;
+  readonly items: readonly MenuItem[];
+}
+
+/** The signed-in user, the theme, and the ways out. */
+export function SessionMenu({ label, name, more, head, items }: Props) {
+  const [failure, setFailure] = useState<Failure>();
+  const run = async (item: MenuItem, close: () => void) => {
+    try {
+      await item.run(close);
+    } catch (error) {
+      setFailure(toFailure(error));
+    }
+  };
+  return (
+    <div class="account">
+      <Popover
+        up
+        look="account-button"
+        label={
+          <>
+            <Icon name="user" />
+            <span class="account-names">
+              <span class="unseen">{label} </span>
+              <span class="cut">{name}</span>
+              <span class="cut faint">{more}</span>
+            </span>
+          </>
+        }
+      >
+        {(close) => (
+          <div class="account-sheet">
+            <div class="account-who">{head}</div>
+            <ThemeChoice />
+            <ul class="menu">
+              {items.map((item) => (
+                <li key={item.text}>
+                  <button type="button" onClick={() => run(item, close)}>
+                    {item.text}
+                  </button>
+                </li>
+              ))}
+            </ul>
+            {failure !== undefined && <Failed failure={failure} />}
+          </div>
+        )}
+      </Popover>
+    </div>
+  );
+}
