@@ -1,15 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
+import type { Answers } from '../shapes/answers';
 import type { Session } from './command';
 import { Failure, Refusal } from './failure';
 import { showOne } from './output';
 
-interface AdjustmentShape {
-  readonly id: string;
-  readonly amountUsd: string;
-  readonly balanceUsd: string;
-  readonly idempotencyKey: string;
-}
+type AdjustmentShape = Answers['POST /admin/v1/accounts/{accountId}/credits'];
 
 interface Options {
   readonly idempotencyKey?: string;

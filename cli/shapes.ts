@@ -1,17 +1,9 @@
+import type { Answers } from '../shapes/answers';
 import type { Columns } from './output';
 
 /** What /admin/v1 answers, and how people see it. */
 
-export interface AccountShape {
-  readonly id: string;
-  readonly name: string;
-  readonly status: string;
-  readonly createdAt: string;
-  readonly balanceUsd: string | null;
-  readonly heldUsd: string | null;
-  readonly availableUsd: string | null;
-  readonly markup: string | null;
-}
+export type AccountShape = Answers['GET /admin/v1/accounts/{accountId}'];
 
 export const ACCOUNT_COLUMNS: Columns<AccountShape> = {
   id: ({ id }) => id,
@@ -23,25 +15,7 @@ export const ACCOUNT_COLUMNS: Columns<AccountShape> = {
   created: ({ createdAt }) => createdAt,
 };
 
-export interface KeyShape {
-  readonly id: string;
-  readonly name: string;
-  readonly prefix: string;
-  readonly suffix: string;
-  readonly status: string;
-  readonly balanceLimit: string | null;
-  readonly dailyLimit: string | null;
-  readonly monthlyLimit: string | null;
-  readonly callsPerMinute: number | null;
-  readonly tokensPerMinute: number | null;
-  readonly spentUsd: string | null;
-  readonly allowedModels: readonly string[] | null;
-  readonly markup: string | null;
-  readonly debug: boolean;
-  readonly createdAt: string;
-  readonly expiresAt: string | null;
-  readonly allowedAddresses: readonly string[] | null;
-}
+export type KeyShape = Answers['GET /admin/v1/accounts/{accountId}/keys']['items'][number];
 
 export const KEY_COLUMNS: Columns<KeyShape> = {
   id: ({ id }) => id,
@@ -62,17 +36,7 @@ export const KEY_COLUMNS: Columns<KeyShape> = {
   created: ({ createdAt }) => createdAt,
 };
 
-export interface ViolationShape {
-  readonly invariant: string;
-  readonly holds: string;
-  readonly accountId: string | null;
-  readonly seq: number | null;
-  readonly keyId: string | null;
-  readonly rid: string | null;
-  readonly expected: string;
-  readonly found: string;
-  readonly repair: string | null;
-}
+export type ViolationShape = Answers['GET /admin/v1/ledger/verify']['items'][number];
 
 export const VIOLATION_COLUMNS: Columns<ViolationShape> = {
   invariant: ({ invariant }) => invariant,

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { Answers } from '../../shapes/answers';
 import { withQuery } from '../client';
 import type { Verb } from '../command';
 import { type ListOptions, noteMore, withListOptions } from '../list-options';
@@ -6,14 +7,7 @@ import { type Columns, showList } from '../output';
 import type { ListShape } from '../shapes';
 import { toTime } from '../time';
 
-interface AuditShape {
-  readonly createdAt: string;
-  readonly actor: string;
-  readonly action: string;
-  readonly subject: string;
-  readonly before: Readonly<Record<string, unknown>> | null;
-  readonly after: Readonly<Record<string, unknown>> | null;
-}
+type AuditShape = Answers['GET /admin/v1/audit']['items'][number];
 
 const COLUMNS: Columns<AuditShape> = {
   time: (row) => row.createdAt,

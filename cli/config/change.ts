@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { MeaningChange } from '../../core/configuration/meaning';
 import { type ConfigurationProblem, problemText } from '../../core/configuration/yaml-file';
+import type { Answers } from '../../shapes/answers';
 import type { Session } from '../command';
 import { confirm } from '../confirm';
 import { Failure, Refusal, UsageError } from '../failure';
@@ -16,17 +17,7 @@ export interface ChangeOptions {
   readonly timeout: string;
 }
 
-/** What the gateway says of a change, before and after it. */
-interface ChangeShape {
-  readonly applied: boolean;
-  readonly number: number | null;
-  readonly newest: number;
-  readonly revision: string;
-  readonly base: { readonly number?: number; readonly revision: string };
-  readonly changes: readonly MeaningChange[];
-  readonly warnings: readonly ConfigurationProblem[];
-  readonly objections: readonly string[];
-}
+type ChangeShape = Answers['POST /admin/v1/config/revisions'];
 
 export const CHANGE_COLUMNS: Columns<MeaningChange> = {
   WHAT: ({ what }) => what,

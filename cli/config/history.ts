@@ -1,17 +1,11 @@
+import type { Answers } from '../../shapes/answers';
 import { withQuery } from '../client';
 import type { Verb } from '../command';
 import { type ListOptions, noteMore, withListOptions } from '../list-options';
 import { type Columns, showList } from '../output';
 import type { ListShape } from '../shapes';
 
-interface RevisionShape {
-  readonly number: number;
-  readonly revision: string;
-  readonly createdAt: string;
-  readonly actor: string;
-  readonly note: string | null;
-  readonly restores: number | null;
-}
+type RevisionShape = Answers['GET /admin/v1/config/revisions']['items'][number];
 
 const COLUMNS: Columns<RevisionShape> = {
   number: ({ number }) => number,

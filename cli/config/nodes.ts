@@ -1,22 +1,10 @@
-import { type ConfigurationProblem, problemText } from '../../core/configuration/yaml-file';
+import { problemText } from '../../core/configuration/yaml-file';
+import type { Answers } from '../../shapes/answers';
 import type { Columns } from '../output';
 
-export interface NodeShape {
-  readonly node: string;
-  readonly name: string;
-  readonly source: 'file' | 'database';
-  readonly number: number | null;
-  readonly revision: string;
-  readonly since: string;
-  readonly restartNeeded: readonly string[];
-  readonly failure: { readonly number: number | null; readonly problems: readonly ConfigurationProblem[] } | null;
-}
+export type NodeShape = StatusShape['nodes'][number];
 
-export interface StatusShape {
-  readonly source: 'file' | 'database';
-  readonly newest: { readonly number: number; readonly revision: string } | null;
-  readonly nodes: readonly NodeShape[];
-}
+export type StatusShape = Answers['GET /admin/v1/config/status'];
 
 export const NODE_COLUMNS: Columns<NodeShape> = {
   node: ({ name }) => name,

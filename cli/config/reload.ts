@@ -1,12 +1,9 @@
+import type { Answers } from '../../shapes/answers';
 import type { Verb } from '../command';
 import { showOne } from '../output';
 import { withProblems } from './change';
 
-interface ReloadShape {
-  readonly revision: string;
-  readonly before: string;
-  readonly restartNeeded: readonly string[];
-}
+type ReloadShape = Answers['POST /admin/v1/config/reload'];
 
 const reloadConfig: Verb = (noun, open) => {
   noun

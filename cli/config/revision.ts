@@ -1,19 +1,9 @@
-import { type ConfigurationProblem, problemText } from '../../core/configuration/yaml-file';
+import { problemText } from '../../core/configuration/yaml-file';
+import type { Answers } from '../../shapes/answers';
 import type { Verb } from '../command';
 import { showOne } from '../output';
 
-interface RevisionShape {
-  readonly source: string;
-  readonly number: number | null;
-  readonly revision: string;
-  readonly since: string;
-  readonly restartNeeded: readonly string[];
-  readonly lastFailure: {
-    readonly at: string;
-    readonly actor: string;
-    readonly problems: readonly ConfigurationProblem[];
-  } | null;
-}
+type RevisionShape = Answers['GET /admin/v1/config/revision'];
 
 const showRevision: Verb = (noun, open) => {
   noun

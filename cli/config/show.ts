@@ -1,3 +1,4 @@
+import type { Answers } from '../../shapes/answers';
 import type { Client } from '../client';
 import type { Verb } from '../command';
 import { Failure } from '../failure';
@@ -12,7 +13,7 @@ const showConfig: Verb = (noun, open) => {
       const { client, output } = open(command);
       const revision = given ?? (await newest(client));
       const path = `/config/revisions/${encodeURIComponent(revision)}`;
-      const found = await client.ask<{ readonly text: string }>('GET', path);
+      const found = await client.ask<Answers['GET /admin/v1/config/revisions/{revision}']>('GET', path);
       if (output.json) await showText(output, found, []);
       else await output.write(found.text);
     });

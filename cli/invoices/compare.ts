@@ -1,39 +1,11 @@
+import type { Answers } from '../../shapes/answers';
 import { withQuery } from '../client';
 import type { Verb } from '../command';
 import { Failure } from '../failure';
 import { showTable } from '../output';
 import { type DayOptions, withDays } from './days';
 
-interface ComparisonShape {
-  readonly isAlarm: boolean;
-  readonly counts: readonly {
-    readonly day: string;
-    readonly model: string;
-    readonly meter: string;
-    readonly reported: number;
-    readonly recorded: number;
-    readonly difference: number;
-    readonly differenceUsd: string | null;
-    readonly causes: readonly { readonly cause: string; readonly attempts: number }[];
-  }[];
-  readonly costs: readonly {
-    readonly day: string;
-    readonly reportedUsd: string;
-    readonly recordedUsd: string;
-    readonly differenceUsd: string;
-    readonly ofCountsUsd: string | null;
-    readonly ofPricesUsd: string | null;
-    readonly chargedUsd: string;
-    readonly isAlarm: boolean;
-  }[];
-  readonly causes: readonly {
-    readonly day: string;
-    readonly cause: string;
-    readonly attempts: number;
-    readonly uncertain: number;
-    readonly recordedUsd: string;
-  }[];
-}
+type ComparisonShape = Answers['GET /admin/v1/invoices/{name}/comparison'];
 
 const compareInvoice: Verb = (noun, open) => {
   withDays(noun.command('compare <upstream>'))

@@ -1,23 +1,10 @@
+import type { Answers } from '../../shapes/answers';
 import { withQuery } from '../client';
 import type { Verb } from '../command';
 import { showTable } from '../output';
 import { type DayOptions, withDays } from './days';
 
-interface ReportShape {
-  readonly usage: readonly {
-    readonly day: string;
-    readonly apiKeyId: string | null;
-    readonly model: string;
-    readonly tier: string | null;
-    readonly counts: Readonly<Record<string, number>>;
-  }[];
-  readonly costs: readonly {
-    readonly day: string;
-    readonly workspaceId: string | null;
-    readonly item: string | null;
-    readonly reportedUsd: string;
-  }[];
-}
+type ReportShape = Answers['GET /admin/v1/invoices/{name}'];
 
 const fetchInvoice: Verb = (noun, open) => {
   withDays(noun.command('fetch <upstream>'))

@@ -1,6 +1,7 @@
+import type { Answers } from '../../shapes/answers';
 import type { Verb } from '../command';
 import { showOne } from '../output';
-import { KEY_COLUMNS, type KeyShape } from '../shapes';
+import { KEY_COLUMNS } from '../shapes';
 import { EXPIRY, toExpiry } from '../time';
 import { limitFields, limitOptions } from './limits';
 
@@ -45,7 +46,7 @@ const createKey: Verb = (noun, open) => {
         ...limitFields(limits),
       };
       const path = `/accounts/${encodeURIComponent(account)}/keys`;
-      const made = await client.ask<KeyShape & { readonly key: string }>('POST', path, wanted);
+      const made = await client.ask<Answers['POST /admin/v1/accounts/{accountId}/keys']>('POST', path, wanted);
       await showOne(output, made, { ...KEY_COLUMNS, key: (item) => item.key });
       output.note('Keep the key now: it cannot be shown again.');
     },

@@ -1,7 +1,8 @@
+import type { Answers } from '../../shapes/answers';
 import type { Verb } from '../command';
 import { UsageError } from '../failure';
 import { showOne } from '../output';
-import { KEY_COLUMNS, type KeyShape } from '../shapes';
+import { KEY_COLUMNS } from '../shapes';
 
 const SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
 
@@ -14,11 +15,7 @@ const rotateKey: Verb = (noun, open) => {
       const { client, output } = open(command);
       const path = `/keys/${encodeURIComponent(key)}/rotate`;
       const body = { graceSeconds: toSeconds(grace) };
-      const made = await client.ask<KeyShape & { readonly key: string; readonly previousSecretUntil: string }>(
-        'POST',
-        path,
-        body,
-      );
+      const made = await client.ask<Answers['POST /admin/v1/keys/{keyId}/rotate']>('POST', path, body);
       const columns = { ...KEY_COLUMNS, secret: (item: typeof made) => item.key };
       await showOne(output, made, columns);
       output.note(

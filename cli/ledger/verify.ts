@@ -1,8 +1,9 @@
+import type { Answers } from '../../shapes/answers';
 import { type Client, withQuery } from '../client';
 import type { Verb } from '../command';
 import { Failure } from '../failure';
 import { showList } from '../output';
-import { type ListShape, VIOLATION_COLUMNS, type ViolationShape } from '../shapes';
+import { VIOLATION_COLUMNS, type ViolationShape } from '../shapes';
 
 interface Options {
   readonly account?: string;
@@ -10,10 +11,7 @@ interface Options {
   readonly repair?: boolean;
 }
 
-interface Looked extends ListShape<ViolationShape> {
-  readonly accounts: number;
-  readonly entries: number;
-}
+type Looked = Answers['GET /admin/v1/ledger/verify'];
 
 const verifyLedger: Verb = (noun, open) => {
   noun

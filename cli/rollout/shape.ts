@@ -1,37 +1,9 @@
+import type { Answers } from '../../shapes/answers';
 import type { Columns } from '../output';
 
-/** What /admin/v1/rollouts answers. */
-export interface RolloutShape {
-  readonly name: string;
-  readonly change: string;
-  readonly status: string;
-  readonly stage: number;
-  readonly share: number;
-  readonly stickyBy: string;
-  readonly stageEndsAt: string | null;
-  readonly waitsFor: string | null;
-  readonly reason: string | null;
-  readonly stages: readonly { readonly share: number; readonly holdSeconds: number }[];
-  readonly inStage: GroupsShape;
-  readonly inAll: GroupsShape;
-}
+export type RolloutShape = Answers['GET /admin/v1/rollouts/{name}'];
 
-interface GroupsShape {
-  readonly control: CountsShape;
-  readonly candidate: CountsShape;
-  readonly shadow: CountsShape;
-}
-
-export interface CountsShape {
-  readonly calls: number;
-  readonly errors: number;
-  readonly errorRate: number | null;
-  readonly callersHurt: number;
-  readonly p95FirstTokenMs: number | null;
-  readonly p95WholeMs: number | null;
-  readonly costUsd: string;
-  readonly meanCostUsd: string | null;
-}
+export type CountsShape = RolloutShape['inStage']['control'];
 
 export const ROLLOUT_COLUMNS: Columns<RolloutShape> = {
   name: ({ name }) => name,

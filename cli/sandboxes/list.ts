@@ -1,19 +1,11 @@
+import type { Answers } from '../../shapes/answers';
 import { withQuery } from '../client';
 import type { Verb } from '../command';
 import { type ListOptions, noteMore, withListOptions } from '../list-options';
 import { type Columns, showList } from '../output';
 import type { ListShape } from '../shapes';
 
-interface SandboxShape {
-  readonly id: string;
-  readonly accountId: string;
-  readonly offeringName: string;
-  readonly supplier: string;
-  readonly lifecyclePhase: string;
-  readonly totalCost: string;
-  readonly reservedUntil: string | null;
-  readonly createdAt: string;
-}
+type SandboxShape = Answers['GET /admin/v1/sandboxes']['items'][number];
 
 const COLUMNS: Columns<SandboxShape> = {
   id: (row) => row.id,

@@ -1,18 +1,11 @@
+import type { Answers } from '../../shapes/answers';
 import { withQuery } from '../client';
 import type { Verb } from '../command';
 import { type ListOptions, noteMore, withListOptions } from '../list-options';
 import { type Columns, showList } from '../output';
 import type { ListShape } from '../shapes';
 
-interface OrphanShape {
-  readonly supplier: string;
-  readonly name: string;
-  readonly sandboxId: string | null;
-  readonly reason: string;
-  readonly attempts: number;
-  readonly foundAt: string;
-  readonly removedAt: string | null;
-}
+type OrphanShape = Answers['GET /admin/v1/sandboxes/orphans']['items'][number];
 
 const COLUMNS: Columns<OrphanShape> = {
   supplier: (row) => row.supplier,

@@ -1,15 +1,7 @@
+import type { Answers } from '../../shapes/answers';
 import type { Columns } from '../output';
 
-/** Where sandboxes live that only some nodes reach. */
-export interface PlaceShape {
-  readonly id: string;
-  readonly supplier: string;
-  readonly host: string;
-  readonly seenAt: string;
-  readonly silent: boolean;
-  readonly lostAt: string | null;
-  readonly activeSandboxes: number;
-}
+export type PlaceShape = Answers['GET /admin/v1/sandboxes/places']['items'][number];
 
 export const PLACE_COLUMNS: Columns<PlaceShape> = {
   id: (row) => row.id,

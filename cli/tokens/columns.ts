@@ -1,15 +1,7 @@
+import type { Answers } from '../../shapes/answers';
 import type { Columns } from '../output';
 
-export interface TokenShape {
-  readonly id: string;
-  readonly name: string;
-  readonly role: string;
-  readonly suffix: string;
-  readonly createdAt: string;
-  readonly expiresAt: string | null;
-  readonly revokedAt: string | null;
-  readonly lastUsedAt: string | null;
-}
+export type TokenShape = Answers['GET /admin/v1/tokens']['items'][number];
 
 export const TOKEN_COLUMNS: Columns<TokenShape> = {
   id: ({ id }) => id,

@@ -1,8 +1,9 @@
 import { ROLES } from '../../core/operators/roles';
+import type { Answers } from '../../shapes/answers';
 import type { Verb } from '../command';
 import { showOne } from '../output';
 import { EXPIRY, toExpiry } from '../time';
-import { TOKEN_COLUMNS, type TokenShape } from './columns';
+import { TOKEN_COLUMNS } from './columns';
 
 const createToken: Verb = (noun, open) => {
   const roles = Object.entries(ROLES).map(([role, may]) => `${role} (${may})`);
@@ -14,7 +15,7 @@ const createToken: Verb = (noun, open) => {
     .action(async (name: string, { role, expires }: { role: string; expires: string }, command) => {
       const { client, output } = open(command);
       const wanted = { name, role, expiresAt: toExpiry(expires) };
-      const made = await client.ask<TokenShape & { readonly token: string }>('POST', '/tokens', wanted);
+      const made = await client.ask<Answers['POST /admin/v1/tokens']>('POST', '/tokens', wanted);
       await showOne(output, made, { ...TOKEN_COLUMNS, token: (item) => item.token });
       output.note('Keep the token now: it cannot be shown again.');
     });

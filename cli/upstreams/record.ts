@@ -1,16 +1,12 @@
 import { writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import type { Answers } from '../../shapes/answers';
 import type { Verb } from '../command';
 import { Failure } from '../failure';
 import { makeFolder } from '../make-folder';
 import { showText } from '../output';
 
-interface RecordedShape {
-  readonly model: string;
-  readonly protocol: string;
-  readonly files: readonly { readonly name: string; readonly content: string }[];
-  readonly problem: string | null;
-}
+type RecordedShape = Answers['POST /admin/v1/upstreams/{name}/record'];
 
 const recordUpstream: Verb = (noun, open) => {
   noun

@@ -1,26 +1,7 @@
+import type { Answers } from '../../shapes/answers';
 import type { Columns } from '../output';
 
-/** What /admin/v1/upstreams answers, as far as a table shows it. */
-export interface UpstreamShape {
-  readonly name: string;
-  readonly adapters: readonly string[];
-  readonly tier: string;
-  readonly state: string;
-  readonly disabledReason: string | null;
-  readonly takenOut: { readonly since: string; readonly by: string; readonly reason: string | null } | null;
-  readonly ejectedUntil: string | null;
-  readonly credentials: readonly {
-    readonly name: string;
-    readonly state: string;
-    readonly refusedWith: number | null;
-    readonly restsUntil: string | null;
-  }[];
-  readonly successRate: number | null;
-  readonly firstTokenMs: number | null;
-  readonly wholeAnswerMs: number | null;
-  readonly attempts: { readonly answered: number; readonly failed: number };
-  readonly models: readonly { readonly name: string; readonly pricePerMillion: { input: string; output: string } }[];
-}
+export type UpstreamShape = Answers['GET /admin/v1/upstreams/{name}'];
 
 export const UPSTREAM_COLUMNS: Columns<UpstreamShape> = {
   name: ({ name }) => name,

@@ -1,16 +1,9 @@
+import type { Answers } from '../../shapes/answers';
 import type { Verb } from '../command';
 import { Failure } from '../failure';
 import { type Columns, showOne } from '../output';
 
-interface TestShape {
-  readonly upstream: string;
-  readonly model: string;
-  readonly protocol: string;
-  readonly ok: boolean;
-  readonly status: number | null;
-  readonly ms: number;
-  readonly problem: string | null;
-}
+type TestShape = Answers['POST /admin/v1/upstreams/{name}/test'];
 
 const COLUMNS: Columns<TestShape> = {
   upstream: ({ upstream }) => upstream,

@@ -1,19 +1,9 @@
+import type { Answers } from '../../shapes/answers';
 import type { Verb } from '../command';
 import { type Columns, showList } from '../output';
 import type { ListShape } from '../shapes';
 
-interface AttemptShape {
-  readonly createdAt: string;
-  readonly upstream: string;
-  readonly credential: string;
-  readonly model: string;
-  readonly cause: string;
-  readonly outcome: string;
-  readonly status: number | null;
-  readonly upstreamRequestId: string | null;
-  readonly isReported: boolean;
-  readonly upstreamCost: string;
-}
+type AttemptShape = Answers['GET /admin/v1/usage/{requestId}/attempts']['items'][number];
 
 const COLUMNS: Columns<AttemptShape> = {
   time: ({ createdAt }) => createdAt,

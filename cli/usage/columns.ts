@@ -1,21 +1,7 @@
+import type { Answers } from '../../shapes/answers';
 import type { Columns } from '../output';
 
-export interface RecordShape {
-  readonly createdAt: string;
-  readonly requestId: string;
-  readonly keyName: string | null;
-  readonly model: string | null;
-  readonly modelRequested: string | null;
-  readonly upstream: string | null;
-  readonly status: number;
-  readonly errorCode: string | null;
-  readonly attempts: number;
-  readonly totalTokens: number | null;
-  readonly cost: string;
-  readonly billing: string;
-  readonly sessionId: string | null;
-  readonly agentId: string | null;
-}
+export type RecordShape = Answers['GET /admin/v1/usage']['items'][number];
 
 export const RECORD_COLUMNS: Columns<RecordShape> = {
   time: (record) => record.createdAt,

@@ -1,13 +1,7 @@
+import type { Answers } from '../../shapes/answers';
 import type { Columns } from '../output';
 
-export interface UserShape {
-  readonly id: string;
-  readonly email: string;
-  readonly status: string;
-  readonly createdAt: string;
-  readonly passwordChangedAt: string;
-  readonly identity: { readonly issuer: string; readonly subject: string } | null;
-}
+export type UserShape = Answers['GET /admin/v1/accounts/{accountId}/users']['items'][number];
 
 export const USER_COLUMNS: Columns<UserShape> = {
   id: ({ id }) => id,

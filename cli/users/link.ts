@@ -1,11 +1,8 @@
+import type { Answers } from '../../shapes/answers';
 import type { Verb } from '../command';
 import { showOne } from '../output';
 
-interface LinkShape {
-  readonly url: string | null;
-  readonly path: string;
-  readonly expiresAt: string;
-}
+type LinkShape = Answers['POST /admin/v1/users/{userId}/sign-in-link'];
 
 const makeLink: Verb = (noun, open) => {
   noun

@@ -2,6 +2,7 @@ import { listOf, oneOf, orNull, shape } from '../http/shape';
 import { mapValues } from '../map-values';
 import { divideRoundingUp, E14_PER_E8, formatUsd } from '../money';
 import type { Schema } from '../settings';
+import { PASS } from './usage-fields';
 
 /**
  * What an attempt was for, or how it ended, where that can be why a vendor's invoice differs from what customers were charged:
@@ -91,7 +92,7 @@ const ATTEMPT_FIELDS = {
   status: field('status', 'int', 'status', orNull(shape.integer)),
   ms: field('ms', 'int', 'ms', shape.integer),
   upstreamRequestId: field('upstream_request_id', 'text', 'upstreamRequestId', orNull(shape.text)),
-  passes: field('passes', 'jsonb', 'passes', orNull(listOf({ type: 'object' }))),
+  passes: field('passes', 'jsonb', 'passes', orNull(listOf(PASS))),
   isReported: field('is_reported', 'boolean', 'isReported', shape.yes),
   upstreamCost: field('cost_e14', 'numeric', 'costE14', { ...shape.usd, description: COST }),
 };

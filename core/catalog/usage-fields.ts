@@ -1,4 +1,4 @@
-import { listOf, oneOf, orNull, shape } from '../http/shape';
+import { listOf, mapOf, object, objectWith, oneOf, orNull, shape } from '../http/shape';
 import { formatUsd } from '../money';
 import type { Schema } from '../settings';
 import { PROTOCOL_NAMES } from './protocols';
@@ -59,6 +59,24 @@ const OPERATORS = { audience: 'operators', isOptional: true } as const;
  * The fields of a usage record (docs/contract.md, section 6), in the order of the CSV's columns. The record that
  * a call writes, the INSERT, the row that is read, what clients are shown, the CSV and the OpenAPI document are made of this table.
  */
+/** One run of a model inside a call: model, tier, speed and region where they differ, and its counts by meter. */
+export const PASS = mapOf({ anyOf: [shape.integer, shape.text] });
+
+/** Why a call went where it went: `RoutingFacts` as they are kept. */
+const ROUTING = objectWith(
+  {
+    of: { ...shape.integer, description: 'How many candidates there were.' },
+    candidates: listOf(object({ upstream: shape.text, score: shape.number })),
+    attempts: listOf(
+      objectWith(
+        { upstream: shape.text, outcome: shape.text, ms: shape.number },
+        { status: shape.integer, why: shape.text },
+      ),
+    ),
+  },
+  { clientRetry: shape.integer, intent: { type: 'object' } },
+);
+
 export const USAGE_FIELDS = {
   requestId: field('request_id', 'text', shape.text, NOTHING_MORE),
   createdAt: field('created_at', 'timestamptz', shape.time, NOTHING_MORE),
@@ -88,7 +106,7 @@ export const USAGE_FIELDS = {
   configRevision: field('config_revision', 'text', shape.text, NOTHING_MORE),
   // How many calls it stands for.
   calls: field('calls', 'int', shape.integer, { otherwise: 1 }),
-  passes: field('passes', 'jsonb', listOf({ type: 'object' }), MAYBE),
+  passes: field('passes', 'jsonb', listOf(PASS), MAYBE),
   flags: field('flags', 'jsonb', listOf(oneOf('unknown', 'unpriced', 'suspect', 'translated')), MAYBE),
   // The session and the agent that the client names, as `SessionIds` keeps them.
   sessionId: field('session_id', 'text', shape.text, MAYBE),
@@ -102,7 +120,7 @@ export const USAGE_FIELDS = {
   excess: field('excess_e8', 'bigint', shape.usd, OPERATORS),
   // What all its upstreams charge, at their prices; absent where none was asked.
   upstreamCost: field('upstream_cost_e8', 'bigint', shape.usd, OPERATORS),
-  routing: field('routing', 'jsonb', { type: 'object' }, { isOptional: true, audience: 'operator-details' }),
+  routing: field('routing', 'jsonb', ROUTING, { isOptional: true, audience: 'operator-details' }),
 } as const;
 
 type Fields = typeof USAGE_FIELDS;

@@ -17,8 +17,8 @@ import { isOwnSecret } from './own-secrets';
 
 export interface Place {
   readonly file: string;
-  readonly line: number | undefined;
-  readonly column: number | undefined;
+  readonly line?: number | undefined;
+  readonly column?: number | undefined;
 }
 
 /** One thing wrong with the configuration, where it stands and what to do. */

@@ -7,6 +7,7 @@ const ROOMS = [
   'plugins',
   'cli',
   'console',
+  'shapes',
   'conformance',
   'exports',
   'demo',
@@ -117,6 +118,7 @@ function objection(from: string, to: string): string | undefined {
   if (own === 'migrations') return other === 'core' ? undefined : 'a migration stands alone';
   if (own.startsWith('policies/')) return other === 'core' ? undefined : 'a policy knows core and itself';
   if (own.startsWith('plugins/')) return other === 'core' ? undefined : 'a plugin knows core and itself';
+  if (other === 'shapes') return own === 'cli' || own === 'console' ? undefined : 'shapes are for what speaks HTTP';
   if (own === 'console' || other === 'console') return 'the page speaks HTTP only, and nobody imports it';
   if (own === 'demo') return other === 'core' ? undefined : 'the demo knows core';
   if (own === 'cli') return other === 'core' ? undefined : 'the CLI speaks HTTP, and knows core for what works offline';

@@ -8,7 +8,8 @@ import type { Model } from '../../shapes';
 /** So many need no search. */
 const FEW = 8;
 
-const price = (of: keyof Model['pricePerMillion']) => (model: Model) => exactUsd(model.pricePerMillion[of]);
+const price = (of: 'input' | 'output' | 'cacheRead' | 'cacheWrite') => (model: Model) =>
+  exactUsd(model.pricePerMillion[of]);
 
 const COLUMNS: readonly Column<Model>[] = [
   {

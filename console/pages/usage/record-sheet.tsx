@@ -124,8 +124,8 @@ function ModelName({ record: { model, modelRequested } }: { readonly record: Exp
 function Tokens({ record }: { readonly record: ExplainedRecord }) {
   const { price, inputTokens, cacheReadTokens, cacheCreationTokens } = record;
   const input = (inputTokens ?? 0) + (cacheReadTokens ?? 0) + (cacheCreationTokens ?? 0);
-  const isAbove = price?.above !== null && price?.above !== undefined && input > price.above.tokens;
-  const each = isAbove ? price.above : price;
+  const above = price !== null && price.above !== null && input > price.above.tokens ? price.above : undefined;
+  const each = above ?? price;
   const rows = record.passes?.flatMap(passRows) ?? [
     { name: 'Input', tokens: inputTokens, price: each?.input },
     { name: 'Cache read', tokens: cacheReadTokens, price: each?.cacheRead },
@@ -163,7 +163,9 @@ function Tokens({ record }: { readonly record: ExplainedRecord }) {
           </tr>
         </tbody>
       </table>
-      {isAbove && <p class="faint small">The price for more than {showCount(price.above.tokens)} input tokens.</p>}
+      {above !== undefined && (
+        <p class="faint small">The price for more than {showCount(above.tokens)} input tokens.</p>
+      )}
       {record.flags?.map((flag) => (
         <p key={flag} class="faint small">
           {FLAGS[flag]}

@@ -42,15 +42,19 @@ export async function passLedger(
 
 /** What `passLedger` answers, as the OpenAPI document says it. */
 export const VERIFIED = object({
-  items: listOf({
-    type: 'object',
-    required: ['invariant', 'holds'],
-    properties: {
-      invariant: shape.text,
-      holds: shape.text,
+  items: listOf(
+    object({
+      invariant: oneOf(...Object.keys(INVARIANTS)),
+      holds: { ...shape.text, description: 'What must hold, in words.' },
+      accountId: orNull(shape.uuid),
+      seq: orNull(shape.integer),
+      keyId: orNull(shape.uuid),
+      rid: orNull(shape.text),
+      expected: shape.text,
+      found: shape.text,
       repair: orNull(oneOf('expired', 'credit_sent', 'charge_credited')),
-    },
-  }),
+    }),
+  ),
   nextCursor: orNull(shape.text),
   accounts: shape.integer,
   entries: shape.integer,

@@ -1,0 +1,2823 @@
+/** What the admin API and the interfaces of the pages answer. Made of the routes' own schemas: change these, then `npm run shapes`. */
+
+export interface Answers {
+  "DELETE /admin/v1/keys/{keyId}": {
+    id: string;
+    accountId: string;
+    name: string;
+    prefix: string;
+    suffix: string;
+    status: "active" | "revoked";
+    balanceLimit: string | null;
+    dailyLimit: string | null;
+    monthlyLimit: string | null;
+    callsPerMinute: number | null;
+    tokensPerMinute: number | null;
+    spentUsd: string | null;
+    heldUsd: string | null;
+    allowedModels: string[] | null;
+    debug: boolean;
+    createdAt: string;
+    expiresAt: string | null;
+    allowedAddresses: string[] | null;
+    previousSecretUntil: string | null;
+    revokedAt: string | null;
+    markup: string | null;
+  };
+  "DELETE /admin/v1/tokens/{tokenId}": {
+    id: string;
+    name: string;
+    role: "metrics" | "read" | "write" | "owner";
+    suffix: string;
+    createdAt: string;
+    expiresAt: string | null;
+    revokedAt: string | null;
+    lastUsedAt: string | null;
+  };
+  "DELETE /admin/v1/users/{userId}/identity": {
+    id: string;
+    accountId: string;
+    email: string;
+    status: "active" | "disabled";
+    createdAt: string;
+    passwordChangedAt: string;
+    identity: {
+      issuer: string;
+      subject: string;
+      boundAt: string;
+    } | null;
+  };
+  "DELETE /console/api/keys/{keyId}": {
+    id: string;
+    name: string;
+    prefix: string;
+    suffix: string;
+    status: "active" | "revoked";
+    balanceLimit: string | null;
+    dailyLimit: string | null;
+    monthlyLimit: string | null;
+    callsPerMinute: number | null;
+    tokensPerMinute: number | null;
+    spentUsd: string | null;
+    heldUsd: string | null;
+    allowedModels: string[] | null;
+    createdAt: string;
+    expiresAt: string | null;
+    allowedAddresses: string[] | null;
+    previousSecretUntil: string | null;
+    revokedAt: string | null;
+    lastUsedAt: string | null;
+  };
+  "DELETE /console/api/sandboxes/{id}": {
+    id: string;
+    type:
+      | "CREATE"
+      | "SUSPEND"
+      | "RESUME"
+      | "TERMINATE"
+      | "EXEC"
+      | "SIGNAL"
+      | "FILE_READ"
+      | "FILE_WRITE"
+      | "FILE_LIST"
+      | "FILE_DELETE"
+      | "PORT_EXPOSE"
+      | "PORT_REVOKE";
+    status: "PENDING" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED";
+    cause: string;
+    idempotencyKey: string | null;
+    requestedAt: string;
+    startedAt: string | null;
+    endedAt: string | null;
+    error: {
+      code: string;
+      message: string;
+    } | null;
+    result: Record<string, unknown> | null;
+    noop: boolean;
+  };
+  "GET /admin/v1/accounts": {
+    items: {
+      id: string;
+      name: string;
+      status: "active" | "frozen";
+      createdAt: string;
+      balanceUsd: string | null;
+      heldUsd: string | null;
+      availableUsd: string | null;
+      excessUsd: string;
+      markup: string | null;
+    }[];
+    nextCursor: string | null;
+  };
+  "GET /admin/v1/accounts/{accountId}": {
+    id: string;
+    name: string;
+    status: "active" | "frozen";
+    createdAt: string;
+    balanceUsd: string | null;
+    heldUsd: string | null;
+    availableUsd: string | null;
+    excessUsd: string;
+    markup: string | null;
+  };
+  "GET /admin/v1/accounts/{accountId}/keys": {
+    items: {
+      id: string;
+      accountId: string;
+      name: string;
+      prefix: string;
+      suffix: string;
+      status: "active" | "revoked";
+      balanceLimit: string | null;
+      dailyLimit: string | null;
+      monthlyLimit: string | null;
+      callsPerMinute: number | null;
+      tokensPerMinute: number | null;
+      spentUsd: string | null;
+      heldUsd: string | null;
+      allowedModels: string[] | null;
+      debug: boolean;
+      createdAt: string;
+      expiresAt: string | null;
+      allowedAddresses: string[] | null;
+      previousSecretUntil: string | null;
+      revokedAt: string | null;
+      markup: string | null;
+    }[];
+    nextCursor: string | null;
+  };
+  "GET /admin/v1/accounts/{accountId}/users": {
+    items: {
+      id: string;
+      accountId: string;
+      email: string;
+      status: "active" | "disabled";
+      createdAt: string;
+      passwordChangedAt: string;
+      identity: {
+        issuer: string;
+        subject: string;
+        boundAt: string;
+      } | null;
+    }[];
+    nextCursor: string | null;
+  };
+  "GET /admin/v1/audit": {
+    items: {
+      id: string;
+      createdAt: string;
+      actor: string;
+      action: string;
+      subject: string;
+      before: Record<string, unknown> | null;
+      after: Record<string, unknown> | null;
+    }[];
+    nextCursor: string | null;
+  };
+  "GET /admin/v1/config/revision": {
+    source: "file" | "database";
+    number: number | null;
+    revision: string;
+    since: string;
+    restartNeeded: string[];
+    lastFailure: {
+      at: string;
+      actor: string;
+      number: number | null;
+      problems: {
+        file: string;
+        line?: number;
+        column?: number;
+        message: string;
+      }[];
+    } | null;
+  };
+  "GET /admin/v1/config/revisions": {
+    items: {
+      number: number;
+      revision: string;
+      createdAt: string;
+      actor: string;
+      note: string | null;
+      restores: number | null;
+    }[];
+    nextCursor: string | null;
+  };
+  "GET /admin/v1/config/revisions/{revision}": {
+    number: number;
+    revision: string;
+    createdAt: string;
+    actor: string;
+    note: string | null;
+    restores: number | null;
+    text: string;
+  };
+  "GET /admin/v1/config/status": {
+    source: "file" | "database";
+    newest: {
+      number: number;
+      revision: string;
+    } | null;
+    nodes: {
+      node: string;
+      name: string;
+      startedAt: string;
+      seenAt: string;
+      source: "file" | "database";
+      number: number | null;
+      revision: string;
+      since: string;
+      restartNeeded: string[];
+      failure: {
+        at: string;
+        number: number | null;
+        problems: {
+          file: string;
+          line?: number;
+          column?: number;
+          message: string;
+        }[];
+      } | null;
+    }[];
+  };
+  "GET /admin/v1/invoices/{name}": {
+    upstream: string;
+    from: string;
+    to: string;
+    usage: {
+      day: string;
+      apiKeyId: string | null;
+      workspaceId: string | null;
+      model: string;
+      tier: string | null;
+      counts: Record<string, number>;
+    }[];
+    costs: {
+      day: string;
+      workspaceId: string | null;
+      item: string | null;
+      reportedUsd: string;
+    }[];
+  };
+  "GET /admin/v1/invoices/{name}/comparison": {
+    upstream: string;
+    from: string;
+    to: string;
+    isAlarm: boolean;
+    counts: {
+      day: string;
+      model: string;
+      meter: string;
+      reported: number;
+      recorded: number;
+      difference: number;
+      differenceUsd: string | null;
+      causes: {
+        cause:
+          | "answered"
+          | "unknown"
+          | "estimated"
+          | "left"
+          | "failed"
+          | "continuation"
+          | "mirror"
+          | "test"
+          | "expired"
+          | "unexplained";
+        attempts: number;
+      }[];
+    }[];
+    costs: {
+      day: string;
+      reportedUsd: string;
+      recordedUsd: string;
+      differenceUsd: string;
+      ofCountsUsd: string | null;
+      ofPricesUsd: string | null;
+      chargedUsd: string;
+      workspaces: {
+        workspaceId: string | null;
+        reportedUsd: string;
+      }[];
+      isAlarm: boolean;
+    }[];
+    causes: {
+      day: string;
+      cause:
+        | "answered"
+        | "unknown"
+        | "estimated"
+        | "left"
+        | "failed"
+        | "continuation"
+        | "mirror"
+        | "test";
+      attempts: number;
+      uncertain: number;
+      recordedUsd: string;
+    }[];
+  };
+  "GET /admin/v1/ledger/shortfalls": {
+    items: {
+      accountId: string;
+      keyId: string | null;
+      rid: string;
+      createdAt: string;
+      dueUsd: string;
+      chargedUsd: string;
+      shortfallUsd: string;
+    }[];
+    nextCursor: string | null;
+  };
+  "GET /admin/v1/ledger/verify": {
+    items: {
+      invariant:
+        | "account_missing"
+        | "key_missing"
+        | "available_negative"
+        | "held_negative"
+        | "balance_differs"
+        | "holds_differ"
+        | "key_holds_differ"
+        | "hold_without_deadline"
+        | "hold_overdue"
+        | "limit_exceeded"
+        | "spent_differs"
+        | "chain_gap"
+        | "chain_broken"
+        | "chain_end_differs"
+        | "key_sum_differs"
+        | "posted_differs"
+        | "entry_lost"
+        | "ledger_behind"
+        | "closed_twice"
+        | "record_missing"
+        | "record_twice"
+        | "record_without_entry"
+        | "record_differs"
+        | "credit_missing"
+        | "outbox_old";
+      holds: string;
+      accountId: string | null;
+      seq: number | null;
+      keyId: string | null;
+      rid: string | null;
+      expected: string;
+      found: string;
+      repair: "expired" | "credit_sent" | "charge_credited" | null;
+    }[];
+    nextCursor: string | null;
+    accounts: number;
+    entries: number;
+  };
+  "GET /admin/v1/now": {
+    at: string;
+    lately: {
+      start: string;
+      calls: number;
+      failed: number;
+      costUsd: string;
+      p99Ms: number | null;
+    };
+    minutes: {
+      start: string;
+      calls: number;
+      failed: number;
+      costUsd: string;
+      p99Ms: number | null;
+    }[];
+    heldUsd: string | null;
+    outbox: {
+      oldestSeconds: number;
+      memoryShare: number;
+    };
+  };
+  "GET /admin/v1/openapi.json": Record<string, unknown>;
+  "GET /admin/v1/rollouts": {
+    items: {
+      name: string;
+      change: string;
+      stickyBy: "account" | "key" | "request";
+      status:
+        | "not begun"
+        | "running"
+        | "paused"
+        | "held"
+        | "rolled-back"
+        | "completed";
+      stage: number;
+      share: number;
+      stageSince: string | null;
+      stageEndsAt: string | null;
+      waitsFor: string | null;
+      reason: string | null;
+      changedAt: string | null;
+      stages: {
+        share: number;
+        holdSeconds: number;
+      }[];
+      guards: {
+        name: string;
+        tolerance: number;
+        minCalls: number;
+      }[];
+      shadow: number;
+      onAbort: "rollback" | "hold";
+      inStage: {
+        control: {
+          calls: number;
+          errors: number;
+          errorRate: number | null;
+          callersHurt: number;
+          streams: number;
+          p95FirstTokenMs: number | null;
+          wholeAnswers: number;
+          p95WholeMs: number | null;
+          costUsd: string;
+          meanCostUsd: string | null;
+        };
+        candidate: {
+          calls: number;
+          errors: number;
+          errorRate: number | null;
+          callersHurt: number;
+          streams: number;
+          p95FirstTokenMs: number | null;
+          wholeAnswers: number;
+          p95WholeMs: number | null;
+          costUsd: string;
+          meanCostUsd: string | null;
+        };
+        shadow: {
+          calls: number;
+          errors: number;
+          errorRate: number | null;
+          callersHurt: number;
+          streams: number;
+          p95FirstTokenMs: number | null;
+          wholeAnswers: number;
+          p95WholeMs: number | null;
+          costUsd: string;
+          meanCostUsd: string | null;
+        };
+      };
+      inAll: {
+        control: {
+          calls: number;
+          errors: number;
+          errorRate: number | null;
+          callersHurt: number;
+          streams: number;
+          p95FirstTokenMs: number | null;
+          wholeAnswers: number;
+          p95WholeMs: number | null;
+          costUsd: string;
+          meanCostUsd: string | null;
+        };
+        candidate: {
+          calls: number;
+          errors: number;
+          errorRate: number | null;
+          callersHurt: number;
+          streams: number;
+          p95FirstTokenMs: number | null;
+          wholeAnswers: number;
+          p95WholeMs: number | null;
+          costUsd: string;
+          meanCostUsd: string | null;
+        };
+        shadow: {
+          calls: number;
+          errors: number;
+          errorRate: number | null;
+          callersHurt: number;
+          streams: number;
+          p95FirstTokenMs: number | null;
+          wholeAnswers: number;
+          p95WholeMs: number | null;
+          costUsd: string;
+          meanCostUsd: string | null;
+        };
+      };
+    }[];
+    nextCursor: string | null;
+  };
+  "GET /admin/v1/rollouts/{name}": {
+    name: string;
+    change: string;
+    stickyBy: "account" | "key" | "request";
+    status:
+      | "not begun"
+      | "running"
+      | "paused"
+      | "held"
+      | "rolled-back"
+      | "completed";
+    stage: number;
+    share: number;
+    stageSince: string | null;
+    stageEndsAt: string | null;
+    waitsFor: string | null;
+    reason: string | null;
+    changedAt: string | null;
+    stages: {
+      share: number;
+      holdSeconds: number;
+    }[];
+    guards: {
+      name: string;
+      tolerance: number;
+      minCalls: number;
+    }[];
+    shadow: number;
+    onAbort: "rollback" | "hold";
+    inStage: {
+      control: {
+        calls: number;
+        errors: number;
+        errorRate: number | null;
+        callersHurt: number;
+        streams: number;
+        p95FirstTokenMs: number | null;
+        wholeAnswers: number;
+        p95WholeMs: number | null;
+        costUsd: string;
+        meanCostUsd: string | null;
+      };
+      candidate: {
+        calls: number;
+        errors: number;
+        errorRate: number | null;
+        callersHurt: number;
+        streams: number;
+        p95FirstTokenMs: number | null;
+        wholeAnswers: number;
+        p95WholeMs: number | null;
+        costUsd: string;
+        meanCostUsd: string | null;
+      };
+      shadow: {
+        calls: number;
+        errors: number;
+        errorRate: number | null;
+        callersHurt: number;
+        streams: number;
+        p95FirstTokenMs: number | null;
+        wholeAnswers: number;
+        p95WholeMs: number | null;
+        costUsd: string;
+        meanCostUsd: string | null;
+      };
+    };
+    inAll: {
+      control: {
+        calls: number;
+        errors: number;
+        errorRate: number | null;
+        callersHurt: number;
+        streams: number;
+        p95FirstTokenMs: number | null;
+        wholeAnswers: number;
+        p95WholeMs: number | null;
+        costUsd: string;
+        meanCostUsd: string | null;
+      };
+      candidate: {
+        calls: number;
+        errors: number;
+        errorRate: number | null;
+        callersHurt: number;
+        streams: number;
+        p95FirstTokenMs: number | null;
+        wholeAnswers: number;
+        p95WholeMs: number | null;
+        costUsd: string;
+        meanCostUsd: string | null;
+      };
+      shadow: {
+        calls: number;
+        errors: number;
+        errorRate: number | null;
+        callersHurt: number;
+        streams: number;
+        p95FirstTokenMs: number | null;
+        wholeAnswers: number;
+        p95WholeMs: number | null;
+        costUsd: string;
+        meanCostUsd: string | null;
+      };
+    };
+  };
+  "GET /admin/v1/sandboxes": {
+    items: {
+      id: string;
+      offeringId: string;
+      offeringName: string;
+      observedState:
+        | "PROVISIONING"
+        | "RUNNING"
+        | "SUSPENDED"
+        | "FAILED"
+        | "TERMINATED"
+        | "UNKNOWN";
+      desiredState: "RUNNING" | "SUSPENDED" | "TERMINATED" | null;
+      lifecyclePhase:
+        | "PROVISIONING"
+        | "RUNNING"
+        | "SUSPENDING"
+        | "SUSPENDED"
+        | "RESUMING"
+        | "TERMINATING"
+        | "RECONCILING"
+        | "TERMINATED"
+        | "FAILED";
+      lastConfirmedState:
+        | "PROVISIONING"
+        | "RUNNING"
+        | "SUSPENDED"
+        | "FAILED"
+        | "TERMINATED"
+        | null;
+      stateVersion: number;
+      totalCost: string;
+      resources: {
+        cpu: number;
+        memoryGiB: number;
+        volumeGiB: number;
+        gpu: {
+          model: string;
+          count: number;
+        }[];
+      };
+      reservedUntil: string | null;
+      createdAt: string;
+      terminatedAt: string | null;
+      policy: {
+        resumeOnAccess: boolean;
+        idleTimeoutSeconds: number | null;
+        maxLifetimeSeconds: number | null;
+        maxTotalCostUsd: string | null;
+        onFundsExhausted: "suspend" | "terminate";
+      };
+      /** @deprecated */
+      autoResume: boolean;
+      failure: {
+        code: string;
+        message: string;
+      } | null;
+      accountId: string;
+      keyId: string;
+      supplier: string;
+      place: string | null;
+      supplierRef: Record<string, unknown> | null;
+    }[];
+    nextCursor: string | null;
+  };
+  "GET /admin/v1/sandboxes/orphans": {
+    items: {
+      id: string;
+      supplier: string;
+      place: string | null;
+      supplierRef: Record<string, unknown>;
+      name: string;
+      sandboxId: string | null;
+      reason: string;
+      attempts: number;
+      foundAt: string;
+      removedAt: string | null;
+    }[];
+    nextCursor: string | null;
+  };
+  "GET /admin/v1/sandboxes/places": {
+    items: {
+      id: string;
+      supplier: string;
+      host: string;
+      seenAt: string;
+      silent: boolean;
+      lostAt: string | null;
+      activeSandboxes: number;
+    }[];
+  };
+  "GET /admin/v1/tokens": {
+    items: {
+      id: string;
+      name: string;
+      role: "metrics" | "read" | "write" | "owner";
+      suffix: string;
+      createdAt: string;
+      expiresAt: string | null;
+      revokedAt: string | null;
+      lastUsedAt: string | null;
+    }[];
+    nextCursor: string | null;
+  };
+  "GET /admin/v1/tokens/own": {
+    name: string;
+    role: "metrics" | "read" | "write" | "owner";
+    expiresAt: string | null;
+  };
+  "GET /admin/v1/upstreams": {
+    items: {
+      name: string;
+      url: string;
+      adapters: string[];
+      tier: "official" | "high-sla" | "standard";
+      weight: number;
+      state:
+        | "disabled"
+        | "taken-out"
+        | "ejected"
+        | "probing"
+        | "resting"
+        | "available";
+      disabledReason: string | null;
+      takenOut: {
+        since: string;
+        by: string;
+        reason: string | null;
+      } | null;
+      ejectedUntil: string | null;
+      restsUntil: string | null;
+      credentials: {
+        name: string;
+        weight: number;
+        state: "missing" | "refused" | "rate-limited" | "available";
+        refusedWith: number | null;
+        restsUntil: string | null;
+        missing: string | null;
+      }[];
+      successRate: number | null;
+      consecutiveFailures: number;
+      lastFailureAt: string | null;
+      attempts: {
+        answered: number;
+        failed: number;
+      };
+      firstTokenMs: number | null;
+      wholeAnswerMs: number | null;
+      models: {
+        name: string;
+        aliases: string[];
+        protocols: ("messages" | "chat" | "responses" | "embeddings")[];
+        translated: ("responses" | "messages" | "chat")[];
+        reasoning: "effort" | "budget" | null;
+        context: number;
+        maxOutput: number;
+        firstTokenMs: number | null;
+        wholeAnswerMs: number | null;
+        pricePerMillion: {
+          input: string;
+          output: string;
+          cacheWrite: string;
+          cacheWrite1h: string;
+          cacheRead: string;
+          above: {
+            tokens: number;
+            input: string;
+            output: string;
+            cacheWrite: string;
+            cacheWrite1h: string;
+            cacheRead: string;
+            audioInput?: string;
+            imageInput?: string;
+            audioCacheRead?: string;
+            audioOutput?: string;
+            imageOutput?: string;
+          } | null;
+          pieces: Record<string, string>;
+          variants: Record<
+            string,
+            {
+              input: string;
+              output: string;
+              cacheWrite: string;
+              cacheWrite1h: string;
+              cacheRead: string;
+              above: {
+                tokens: number;
+                input: string;
+                output: string;
+                cacheWrite: string;
+                cacheWrite1h: string;
+                cacheRead: string;
+                audioInput?: string;
+                imageInput?: string;
+                audioCacheRead?: string;
+                audioOutput?: string;
+                imageOutput?: string;
+              } | null;
+              audioInput?: string;
+              imageInput?: string;
+              audioCacheRead?: string;
+              audioOutput?: string;
+              imageOutput?: string;
+            }
+          >;
+          audioInput?: string;
+          imageInput?: string;
+          audioCacheRead?: string;
+          audioOutput?: string;
+          imageOutput?: string;
+        };
+      }[];
+    }[];
+    nextCursor: string | null;
+  };
+  "GET /admin/v1/upstreams/{name}": {
+    name: string;
+    url: string;
+    adapters: string[];
+    tier: "official" | "high-sla" | "standard";
+    weight: number;
+    state:
+      | "disabled"
+      | "taken-out"
+      | "ejected"
+      | "probing"
+      | "resting"
+      | "available";
+    disabledReason: string | null;
+    takenOut: {
+      since: string;
+      by: string;
+      reason: string | null;
+    } | null;
+    ejectedUntil: string | null;
+    restsUntil: string | null;
+    credentials: {
+      name: string;
+      weight: number;
+      state: "missing" | "refused" | "rate-limited" | "available";
+      refusedWith: number | null;
+      restsUntil: string | null;
+      missing: string | null;
+    }[];
+    successRate: number | null;
+    consecutiveFailures: number;
+    lastFailureAt: string | null;
+    attempts: {
+      answered: number;
+      failed: number;
+    };
+    firstTokenMs: number | null;
+    wholeAnswerMs: number | null;
+    models: {
+      name: string;
+      aliases: string[];
+      protocols: ("messages" | "chat" | "responses" | "embeddings")[];
+      translated: ("responses" | "messages" | "chat")[];
+      reasoning: "effort" | "budget" | null;
+      context: number;
+      maxOutput: number;
+      firstTokenMs: number | null;
+      wholeAnswerMs: number | null;
+      pricePerMillion: {
+        input: string;
+        output: string;
+        cacheWrite: string;
+        cacheWrite1h: string;
+        cacheRead: string;
+        above: {
+          tokens: number;
+          input: string;
+          output: string;
+          cacheWrite: string;
+          cacheWrite1h: string;
+          cacheRead: string;
+          audioInput?: string;
+          imageInput?: string;
+          audioCacheRead?: string;
+          audioOutput?: string;
+          imageOutput?: string;
+        } | null;
+        pieces: Record<string, string>;
+        variants: Record<
+          string,
+          {
+            input: string;
+            output: string;
+            cacheWrite: string;
+            cacheWrite1h: string;
+            cacheRead: string;
+            above: {
+              tokens: number;
+              input: string;
+              output: string;
+              cacheWrite: string;
+              cacheWrite1h: string;
+              cacheRead: string;
+              audioInput?: string;
+              imageInput?: string;
+              audioCacheRead?: string;
+              audioOutput?: string;
+              imageOutput?: string;
+            } | null;
+            audioInput?: string;
+            imageInput?: string;
+            audioCacheRead?: string;
+            audioOutput?: string;
+            imageOutput?: string;
+          }
+        >;
+        audioInput?: string;
+        imageInput?: string;
+        audioCacheRead?: string;
+        audioOutput?: string;
+        imageOutput?: string;
+      };
+    }[];
+  };
+  "GET /admin/v1/usage": {
+    items: {
+      requestId: string;
+      createdAt: string;
+      keyId: string;
+      keyName: string | null;
+      protocol: "messages" | "chat" | "responses" | "embeddings";
+      path: string;
+      strategy: string | null;
+      modelRequested: string | null;
+      model: string | null;
+      upstream: string | null;
+      attempts: number;
+      fallback: boolean;
+      stream: boolean;
+      status: number;
+      source: "provider" | "platform";
+      errorCode: string | null;
+      inputTokens: number | null;
+      outputTokens: number | null;
+      totalTokens: number | null;
+      cacheCreationTokens: number | null;
+      cacheReadTokens: number | null;
+      cost: string;
+      billing: "actual" | "estimated" | "released" | "partial" | "expired";
+      responseTimeMs: number;
+      firstTokenMs: number | null;
+      configRevision: string;
+      calls: number;
+      passes: Record<string, number | string>[] | null;
+      flags: ("unknown" | "unpriced" | "suspect" | "translated")[] | null;
+      sessionId: string | null;
+      agentId: string | null;
+      accountId: string;
+      rollout: string | null;
+      rolloutStage: number | null;
+      rolloutArm: "control" | "candidate" | null;
+      excess: string | null;
+      upstreamCost: string | null;
+      routing: {
+        of: number;
+        candidates: {
+          upstream: string;
+          score: number;
+        }[];
+        attempts: {
+          upstream: string;
+          outcome: string;
+          ms: number;
+          status?: number;
+          why?: string;
+        }[];
+        clientRetry?: number;
+        intent?: Record<string, unknown>;
+      } | null;
+    }[];
+    nextCursor: string | null;
+  };
+  "GET /admin/v1/usage/{requestId}": {
+    requestId: string;
+    createdAt: string;
+    keyId: string;
+    keyName: string | null;
+    protocol: "messages" | "chat" | "responses" | "embeddings";
+    path: string;
+    strategy: string | null;
+    modelRequested: string | null;
+    model: string | null;
+    upstream: string | null;
+    attempts: number;
+    fallback: boolean;
+    stream: boolean;
+    status: number;
+    source: "provider" | "platform";
+    errorCode: string | null;
+    inputTokens: number | null;
+    outputTokens: number | null;
+    totalTokens: number | null;
+    cacheCreationTokens: number | null;
+    cacheReadTokens: number | null;
+    cost: string;
+    billing: "actual" | "estimated" | "released" | "partial" | "expired";
+    responseTimeMs: number;
+    firstTokenMs: number | null;
+    configRevision: string;
+    calls: number;
+    passes: Record<string, number | string>[] | null;
+    flags: ("unknown" | "unpriced" | "suspect" | "translated")[] | null;
+    sessionId: string | null;
+    agentId: string | null;
+    accountId: string;
+    rollout: string | null;
+    rolloutStage: number | null;
+    rolloutArm: "control" | "candidate" | null;
+    excess: string | null;
+    upstreamCost: string | null;
+    routing: {
+      of: number;
+      candidates: {
+        upstream: string;
+        score: number;
+      }[];
+      attempts: {
+        upstream: string;
+        outcome: string;
+        ms: number;
+        status?: number;
+        why?: string;
+      }[];
+      clientRetry?: number;
+      intent?: Record<string, unknown>;
+    } | null;
+  };
+  "GET /admin/v1/usage/{requestId}/attempts": {
+    items: {
+      number: number;
+      createdAt: string;
+      upstream: string;
+      credential: string;
+      model: string;
+      cause:
+        | "answered"
+        | "unknown"
+        | "estimated"
+        | "left"
+        | "failed"
+        | "continuation"
+        | "mirror"
+        | "test";
+      outcome: string;
+      status: number | null;
+      ms: number;
+      upstreamRequestId: string | null;
+      passes: Record<string, number | string>[] | null;
+      isReported: boolean;
+      upstreamCost: string;
+    }[];
+    nextCursor: string | null;
+  };
+  "GET /console/api/catalog": {
+    publicUrl: string;
+    strategies: string[];
+    models: {
+      name: string;
+      aliases: string[];
+      protocols: ("messages" | "chat" | "responses" | "embeddings")[];
+      context: number;
+      maxOutput: number;
+      upstreams: string[];
+      pricePerMillion: {
+        input: string;
+        output: string;
+        cacheWrite: string;
+        cacheWrite1h: string;
+        cacheRead: string;
+        audioInput?: string;
+        imageInput?: string;
+        audioCacheRead?: string;
+        audioOutput?: string;
+        imageOutput?: string;
+      };
+    }[];
+    upstreams: {
+      name: string;
+      tier: "official" | "high-sla" | "standard";
+      state:
+        | "disabled"
+        | "taken-out"
+        | "ejected"
+        | "probing"
+        | "resting"
+        | "available";
+      successRate: number | null;
+      firstTokenMs: number | null;
+      models: string[];
+    }[];
+  };
+  "GET /console/api/keys": {
+    items: {
+      id: string;
+      name: string;
+      prefix: string;
+      suffix: string;
+      status: "active" | "revoked";
+      balanceLimit: string | null;
+      dailyLimit: string | null;
+      monthlyLimit: string | null;
+      callsPerMinute: number | null;
+      tokensPerMinute: number | null;
+      spentUsd: string | null;
+      heldUsd: string | null;
+      allowedModels: string[] | null;
+      createdAt: string;
+      expiresAt: string | null;
+      allowedAddresses: string[] | null;
+      previousSecretUntil: string | null;
+      revokedAt: string | null;
+      lastUsedAt: string | null;
+    }[];
+    nextCursor: string | null;
+  };
+  "GET /console/api/keys/{keyId}": {
+    id: string;
+    name: string;
+    prefix: string;
+    suffix: string;
+    status: "active" | "revoked";
+    balanceLimit: string | null;
+    dailyLimit: string | null;
+    monthlyLimit: string | null;
+    callsPerMinute: number | null;
+    tokensPerMinute: number | null;
+    spentUsd: string | null;
+    heldUsd: string | null;
+    allowedModels: string[] | null;
+    createdAt: string;
+    expiresAt: string | null;
+    allowedAddresses: string[] | null;
+    previousSecretUntil: string | null;
+    revokedAt: string | null;
+    lastUsedAt: string | null;
+  };
+  "GET /console/api/overview": {
+    balanceUsd: string | null;
+    heldUsd: string | null;
+    availableUsd: string | null;
+    timeZone: string;
+    spend: {
+      todayUsd: string;
+      yesterdayUsd: string;
+      monthUsd: string;
+      lastMonthUsd: string;
+      lastMonthToThisDayUsd: string;
+      days: {
+        day: string;
+        callsUsd: string;
+        sandboxesUsd: string;
+        calls: number;
+      }[];
+    };
+    publicUrl: string;
+    strategies: string[];
+    models: {
+      name: string;
+      aliases: string[];
+      protocols: ("messages" | "chat" | "responses" | "embeddings")[];
+      context: number;
+      maxOutput: number;
+      upstreams: string[];
+      pricePerMillion: {
+        input: string;
+        output: string;
+        cacheWrite: string;
+        cacheWrite1h: string;
+        cacheRead: string;
+        audioInput?: string;
+        imageInput?: string;
+        audioCacheRead?: string;
+        audioOutput?: string;
+        imageOutput?: string;
+      };
+    }[];
+    upstreams: {
+      name: string;
+      tier: "official" | "high-sla" | "standard";
+      state:
+        | "disabled"
+        | "taken-out"
+        | "ejected"
+        | "probing"
+        | "resting"
+        | "available";
+      successRate: number | null;
+      firstTokenMs: number | null;
+      models: string[];
+    }[];
+  };
+  "GET /console/api/sandboxes": {
+    items: {
+      id: string;
+      offeringId: string;
+      offeringName: string;
+      observedState:
+        | "PROVISIONING"
+        | "RUNNING"
+        | "SUSPENDED"
+        | "FAILED"
+        | "TERMINATED"
+        | "UNKNOWN";
+      desiredState: "RUNNING" | "SUSPENDED" | "TERMINATED" | null;
+      lifecyclePhase:
+        | "PROVISIONING"
+        | "RUNNING"
+        | "SUSPENDING"
+        | "SUSPENDED"
+        | "RESUMING"
+        | "TERMINATING"
+        | "RECONCILING"
+        | "TERMINATED"
+        | "FAILED";
+      lastConfirmedState:
+        | "PROVISIONING"
+        | "RUNNING"
+        | "SUSPENDED"
+        | "FAILED"
+        | "TERMINATED"
+        | null;
+      stateVersion: number;
+      totalCost: string;
+      resources: {
+        cpu: number;
+        memoryGiB: number;
+        volumeGiB: number;
+        gpu: {
+          model: string;
+          count: number;
+        }[];
+      };
+      reservedUntil: string | null;
+      createdAt: string;
+      terminatedAt: string | null;
+      policy: {
+        resumeOnAccess: boolean;
+        idleTimeoutSeconds: number | null;
+        maxLifetimeSeconds: number | null;
+        maxTotalCostUsd: string | null;
+        onFundsExhausted: "suspend" | "terminate";
+      };
+      /** @deprecated */
+      autoResume: boolean;
+      failure: {
+        code: string;
+        message: string;
+      } | null;
+      idempotencyKey: string;
+      metadata: Record<string, unknown>;
+    }[];
+    stateCounts: {
+      ALL: number;
+      ACTIVE: number;
+      HISTORY: number;
+      PROVISIONING: number;
+      RUNNING: number;
+      SUSPENDED: number;
+      FAILED: number;
+      TERMINATED: number;
+      UNKNOWN: number;
+    };
+    page: number;
+    pageSize: number;
+    total: number;
+  };
+  "GET /console/api/sandboxes/{id}": {
+    id: string;
+    offeringId: string;
+    offeringName: string;
+    observedState:
+      | "PROVISIONING"
+      | "RUNNING"
+      | "SUSPENDED"
+      | "FAILED"
+      | "TERMINATED"
+      | "UNKNOWN";
+    desiredState: "RUNNING" | "SUSPENDED" | "TERMINATED" | null;
+    lifecyclePhase:
+      | "PROVISIONING"
+      | "RUNNING"
+      | "SUSPENDING"
+      | "SUSPENDED"
+      | "RESUMING"
+      | "TERMINATING"
+      | "RECONCILING"
+      | "TERMINATED"
+      | "FAILED";
+    lastConfirmedState:
+      | "PROVISIONING"
+      | "RUNNING"
+      | "SUSPENDED"
+      | "FAILED"
+      | "TERMINATED"
+      | null;
+    stateVersion: number;
+    totalCost: string;
+    resources: {
+      cpu: number;
+      memoryGiB: number;
+      volumeGiB: number;
+      gpu: {
+        model: string;
+        count: number;
+      }[];
+    };
+    reservedUntil: string | null;
+    createdAt: string;
+    terminatedAt: string | null;
+    policy: {
+      resumeOnAccess: boolean;
+      idleTimeoutSeconds: number | null;
+      maxLifetimeSeconds: number | null;
+      maxTotalCostUsd: string | null;
+      onFundsExhausted: "suspend" | "terminate";
+    };
+    /** @deprecated */
+    autoResume: boolean;
+    failure: {
+      code: string;
+      message: string;
+    } | null;
+    idempotencyKey: string;
+    metadata: Record<string, unknown>;
+    offering: {
+      id: string;
+      name: string;
+      supplier: string;
+      status: "AVAILABLE" | "UNAVAILABLE";
+      region: string;
+      isolation: "virtual-machine" | "container" | "namespaces" | "none";
+      resources: {
+        cpu: number;
+        memoryGiB: number;
+        volumeGiB: number;
+        gpu: {
+          model: string;
+          count: number;
+        }[];
+      };
+      capabilities: {
+        exec: boolean;
+        backgroundExec: boolean;
+        files: boolean;
+        ports: boolean;
+      };
+      lifecycle: {
+        suspension: {
+          supported: boolean;
+          preserves: "memory" | "filesystem" | null;
+        };
+        resumeOnAccess: boolean;
+        maxContinuousRuntimeSeconds: number;
+      };
+      billing: {
+        currency: "USD";
+        estimatedHourlyUsdByState: {
+          PROVISIONING: string;
+          RUNNING: string;
+          SUSPENDED: string;
+        };
+        initialReservationUsd: string;
+      };
+    };
+    operations: {
+      id: string;
+      type:
+        | "CREATE"
+        | "SUSPEND"
+        | "RESUME"
+        | "TERMINATE"
+        | "EXEC"
+        | "SIGNAL"
+        | "FILE_READ"
+        | "FILE_WRITE"
+        | "FILE_LIST"
+        | "FILE_DELETE"
+        | "PORT_EXPOSE"
+        | "PORT_REVOKE";
+      status: "PENDING" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED";
+      cause: string;
+      idempotencyKey: string | null;
+      requestedAt: string;
+      startedAt: string | null;
+      endedAt: string | null;
+      error: {
+        code: string;
+        message: string;
+      } | null;
+      result: Record<string, unknown> | null;
+      noop: boolean;
+    }[];
+    events: {
+      id: string;
+      sequence: number;
+      type: string;
+      status: "PENDING" | "SUCCEEDED" | "FAILED";
+      previousState:
+        | "PROVISIONING"
+        | "RUNNING"
+        | "SUSPENDED"
+        | "FAILED"
+        | "TERMINATED"
+        | "UNKNOWN"
+        | null;
+      currentState:
+        | "PROVISIONING"
+        | "RUNNING"
+        | "SUSPENDED"
+        | "FAILED"
+        | "TERMINATED"
+        | "UNKNOWN";
+      lifecyclePhase:
+        | "PROVISIONING"
+        | "RUNNING"
+        | "SUSPENDING"
+        | "SUSPENDED"
+        | "RESUMING"
+        | "TERMINATING"
+        | "RECONCILING"
+        | "TERMINATED"
+        | "FAILED";
+      stateVersion: number;
+      operationId: string | null;
+      source: "caller" | "supplier" | "policy" | "gateway";
+      message: string | null;
+      createdAt: string;
+    }[];
+    usageSegments: {
+      id: string;
+      sequence: number;
+      state: "PROVISIONING" | "RUNNING" | "SUSPENDED";
+      startsAt: string;
+      endsAt: string | null;
+      status: "OPEN" | "SETTLED";
+      hourlyUsd: string;
+      seconds: number | null;
+      amount: string;
+    }[];
+    billingPeriods: {
+      id: string;
+      sequence: number;
+      startedAt: string;
+      endedAt: string | null;
+      coversUntil: string;
+      status: "OPEN" | "SETTLED";
+      reservedAmount: string;
+      amount: string | null;
+      settledAt: string | null;
+    }[];
+    auditCounts: {
+      operations: number;
+      events: number;
+      usageSegments: number;
+      billingPeriods: number;
+    };
+  };
+  "GET /console/api/sandboxes/{id}/audit": {
+    items: (
+      | {
+          id: string;
+          type:
+            | "CREATE"
+            | "SUSPEND"
+            | "RESUME"
+            | "TERMINATE"
+            | "EXEC"
+            | "SIGNAL"
+            | "FILE_READ"
+            | "FILE_WRITE"
+            | "FILE_LIST"
+            | "FILE_DELETE"
+            | "PORT_EXPOSE"
+            | "PORT_REVOKE";
+          status: "PENDING" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED";
+          cause: string;
+          idempotencyKey: string | null;
+          requestedAt: string;
+          startedAt: string | null;
+          endedAt: string | null;
+          error: {
+            code: string;
+            message: string;
+          } | null;
+          result: Record<string, unknown> | null;
+          noop: boolean;
+        }
+      | {
+          id: string;
+          sequence: number;
+          type: string;
+          status: "PENDING" | "SUCCEEDED" | "FAILED";
+          previousState:
+            | "PROVISIONING"
+            | "RUNNING"
+            | "SUSPENDED"
+            | "FAILED"
+            | "TERMINATED"
+            | "UNKNOWN"
+            | null;
+          currentState:
+            | "PROVISIONING"
+            | "RUNNING"
+            | "SUSPENDED"
+            | "FAILED"
+            | "TERMINATED"
+            | "UNKNOWN";
+          lifecyclePhase:
+            | "PROVISIONING"
+            | "RUNNING"
+            | "SUSPENDING"
+            | "SUSPENDED"
+            | "RESUMING"
+            | "TERMINATING"
+            | "RECONCILING"
+            | "TERMINATED"
+            | "FAILED";
+          stateVersion: number;
+          operationId: string | null;
+          source: "caller" | "supplier" | "policy" | "gateway";
+          message: string | null;
+          createdAt: string;
+        }
+      | {
+          id: string;
+          sequence: number;
+          state: "PROVISIONING" | "RUNNING" | "SUSPENDED";
+          startsAt: string;
+          endsAt: string | null;
+          status: "OPEN" | "SETTLED";
+          hourlyUsd: string;
+          seconds: number | null;
+          amount: string;
+        }
+      | {
+          id: string;
+          sequence: number;
+          startedAt: string;
+          endedAt: string | null;
+          coversUntil: string;
+          status: "OPEN" | "SETTLED";
+          reservedAmount: string;
+          amount: string | null;
+          settledAt: string | null;
+        }
+    )[];
+    kind: "operations" | "events" | "usageSegments" | "billingPeriods";
+    page: number;
+    pageSize: number;
+    total: number;
+  };
+  "GET /console/api/session": {
+    user: {
+      id: string;
+      email: string;
+      passwordChangedAt: string;
+    };
+    account: {
+      id: string;
+      name: string;
+      status: "active" | "frozen";
+    };
+    csrfToken: string;
+    createdAt: string;
+    expiresAt: string;
+    passwordSignIn: boolean;
+  };
+  "GET /console/api/sign-in": {
+    password: boolean;
+    oidc: {
+      name: string;
+      startUrl: string;
+    } | null;
+  };
+  "GET /console/api/usage": {
+    items: {
+      requestId: string;
+      createdAt: string;
+      keyId: string;
+      keyName: string | null;
+      protocol: "messages" | "chat" | "responses" | "embeddings";
+      path: string;
+      strategy: string | null;
+      modelRequested: string | null;
+      model: string | null;
+      upstream: string | null;
+      attempts: number;
+      fallback: boolean;
+      stream: boolean;
+      status: number;
+      source: "provider" | "platform";
+      errorCode: string | null;
+      inputTokens: number | null;
+      outputTokens: number | null;
+      totalTokens: number | null;
+      cacheCreationTokens: number | null;
+      cacheReadTokens: number | null;
+      cost: string;
+      billing: "actual" | "estimated" | "released" | "partial" | "expired";
+      responseTimeMs: number;
+      firstTokenMs: number | null;
+      configRevision: string;
+      calls: number;
+      passes: Record<string, number | string>[] | null;
+      flags: ("unknown" | "unpriced" | "suspect" | "translated")[] | null;
+      sessionId: string | null;
+      agentId: string | null;
+    }[];
+    nextCursor: string | null;
+  };
+  "GET /console/api/usage/series": {
+    timeZone: string;
+    interval: "minute" | "hour" | "day" | "month";
+    from: string;
+    to: string;
+    starts: string[];
+    groups: {
+      id: string | null;
+      name: string;
+      calls: number[];
+      costUsd: string[];
+      totalCalls: number;
+      totalCostUsd: string;
+    }[];
+    firstTokenMs: {
+      p50: (number | null)[];
+      p90: (number | null)[];
+      p99: (number | null)[];
+    };
+  };
+  "GET /console/api/usage/totals": {
+    calls: number;
+    failed: number;
+    costUsd: string;
+    inputTokens: number;
+    outputTokens: number;
+    cacheCreationTokens: number;
+    cacheReadTokens: number;
+    totalTokens: number;
+    firstTokenMs: {
+      p50: number | null;
+      p90: number | null;
+      p99: number | null;
+    };
+  };
+  "GET /console/api/usage/{requestId}": {
+    requestId: string;
+    createdAt: string;
+    keyId: string;
+    keyName: string | null;
+    protocol: "messages" | "chat" | "responses" | "embeddings";
+    path: string;
+    strategy: string | null;
+    modelRequested: string | null;
+    model: string | null;
+    upstream: string | null;
+    attempts: number;
+    fallback: boolean;
+    stream: boolean;
+    status: number;
+    source: "provider" | "platform";
+    errorCode: string | null;
+    inputTokens: number | null;
+    outputTokens: number | null;
+    totalTokens: number | null;
+    cacheCreationTokens: number | null;
+    cacheReadTokens: number | null;
+    cost: string;
+    billing: "actual" | "estimated" | "released" | "partial" | "expired";
+    responseTimeMs: number;
+    firstTokenMs: number | null;
+    configRevision: string;
+    calls: number;
+    passes: Record<string, number | string>[] | null;
+    flags: ("unknown" | "unpriced" | "suspect" | "translated")[] | null;
+    sessionId: string | null;
+    agentId: string | null;
+    routing: {
+      of: number;
+      candidates: {
+        upstream: string;
+        score: number;
+      }[];
+      attempts: {
+        upstream: string;
+        outcome: string;
+        ms: number;
+        status?: number;
+        why?: string;
+      }[];
+      clientRetry?: number;
+      intent?: Record<string, unknown>;
+    } | null;
+    price: {
+      input: string;
+      output: string;
+      cacheWrite: string;
+      cacheWrite1h: string;
+      cacheRead: string;
+      above: {
+        tokens: number;
+        input: string;
+        output: string;
+        cacheWrite: string;
+        cacheWrite1h: string;
+        cacheRead: string;
+        audioInput?: string;
+        imageInput?: string;
+        audioCacheRead?: string;
+        audioOutput?: string;
+        imageOutput?: string;
+      } | null;
+      pieces: Record<string, string>;
+      variants: Record<
+        string,
+        {
+          input: string;
+          output: string;
+          cacheWrite: string;
+          cacheWrite1h: string;
+          cacheRead: string;
+          above: {
+            tokens: number;
+            input: string;
+            output: string;
+            cacheWrite: string;
+            cacheWrite1h: string;
+            cacheRead: string;
+            audioInput?: string;
+            imageInput?: string;
+            audioCacheRead?: string;
+            audioOutput?: string;
+            imageOutput?: string;
+          } | null;
+          audioInput?: string;
+          imageInput?: string;
+          audioCacheRead?: string;
+          audioOutput?: string;
+          imageOutput?: string;
+        }
+      >;
+      isCurrent: boolean;
+      audioInput?: string;
+      imageInput?: string;
+      audioCacheRead?: string;
+      audioOutput?: string;
+      imageOutput?: string;
+    } | null;
+  };
+  "GET /operator/api/session": {
+    operator: {
+      name: string;
+      role: "metrics" | "read" | "write" | "owner";
+    };
+    csrfToken: string;
+    createdAt: string;
+    expiresAt: string;
+  };
+  "PATCH /admin/v1/accounts/{accountId}": {
+    id: string;
+    name: string;
+    status: "active" | "frozen";
+    createdAt: string;
+    balanceUsd: string | null;
+    heldUsd: string | null;
+    availableUsd: string | null;
+    excessUsd: string;
+    markup: string | null;
+  };
+  "PATCH /admin/v1/keys/{keyId}": {
+    id: string;
+    accountId: string;
+    name: string;
+    prefix: string;
+    suffix: string;
+    status: "active" | "revoked";
+    balanceLimit: string | null;
+    dailyLimit: string | null;
+    monthlyLimit: string | null;
+    callsPerMinute: number | null;
+    tokensPerMinute: number | null;
+    spentUsd: string | null;
+    heldUsd: string | null;
+    allowedModels: string[] | null;
+    debug: boolean;
+    createdAt: string;
+    expiresAt: string | null;
+    allowedAddresses: string[] | null;
+    previousSecretUntil: string | null;
+    revokedAt: string | null;
+    markup: string | null;
+  };
+  "PATCH /admin/v1/users/{userId}": {
+    id: string;
+    accountId: string;
+    email: string;
+    status: "active" | "disabled";
+    createdAt: string;
+    passwordChangedAt: string;
+    identity: {
+      issuer: string;
+      subject: string;
+      boundAt: string;
+    } | null;
+  };
+  "PATCH /console/api/keys/{keyId}": {
+    id: string;
+    name: string;
+    prefix: string;
+    suffix: string;
+    status: "active" | "revoked";
+    balanceLimit: string | null;
+    dailyLimit: string | null;
+    monthlyLimit: string | null;
+    callsPerMinute: number | null;
+    tokensPerMinute: number | null;
+    spentUsd: string | null;
+    heldUsd: string | null;
+    allowedModels: string[] | null;
+    createdAt: string;
+    expiresAt: string | null;
+    allowedAddresses: string[] | null;
+    previousSecretUntil: string | null;
+    revokedAt: string | null;
+    lastUsedAt: string | null;
+  };
+  "POST /admin/v1/accounts": {
+    id: string;
+    name: string;
+    status: "active" | "frozen";
+    createdAt: string;
+    balanceUsd: string | null;
+    heldUsd: string | null;
+    availableUsd: string | null;
+    excessUsd: string;
+    markup: string | null;
+  };
+  "POST /admin/v1/accounts/{accountId}/credits": {
+    id: string;
+    accountId: string;
+    amountUsd: string;
+    idempotencyKey: string;
+    note: string | null;
+    createdAt: string;
+    balanceUsd: string;
+  };
+  "POST /admin/v1/accounts/{accountId}/debits": {
+    id: string;
+    accountId: string;
+    amountUsd: string;
+    idempotencyKey: string;
+    note: string | null;
+    createdAt: string;
+    balanceUsd: string;
+  };
+  "POST /admin/v1/accounts/{accountId}/freeze": {
+    id: string;
+    name: string;
+    status: "active" | "frozen";
+    createdAt: string;
+    balanceUsd: string | null;
+    heldUsd: string | null;
+    availableUsd: string | null;
+    excessUsd: string;
+    markup: string | null;
+  };
+  "POST /admin/v1/accounts/{accountId}/keys": {
+    id: string;
+    accountId: string;
+    name: string;
+    prefix: string;
+    suffix: string;
+    status: "active" | "revoked";
+    balanceLimit: string | null;
+    dailyLimit: string | null;
+    monthlyLimit: string | null;
+    callsPerMinute: number | null;
+    tokensPerMinute: number | null;
+    spentUsd: string | null;
+    heldUsd: string | null;
+    allowedModels: string[] | null;
+    debug: boolean;
+    createdAt: string;
+    expiresAt: string | null;
+    allowedAddresses: string[] | null;
+    previousSecretUntil: string | null;
+    revokedAt: string | null;
+    markup: string | null;
+    key: string;
+  };
+  "POST /admin/v1/accounts/{accountId}/unfreeze": {
+    id: string;
+    name: string;
+    status: "active" | "frozen";
+    createdAt: string;
+    balanceUsd: string | null;
+    heldUsd: string | null;
+    availableUsd: string | null;
+    excessUsd: string;
+    markup: string | null;
+  };
+  "POST /admin/v1/accounts/{accountId}/users": {
+    id: string;
+    accountId: string;
+    email: string;
+    status: "active" | "disabled";
+    createdAt: string;
+    passwordChangedAt: string;
+    identity: {
+      issuer: string;
+      subject: string;
+      boundAt: string;
+    } | null;
+  };
+  "POST /admin/v1/config/reload": {
+    revision: string;
+    before: string;
+    restartNeeded: string[];
+  };
+  "POST /admin/v1/config/revisions": {
+    applied: boolean;
+    number: number | null;
+    newest: number;
+    revision: string;
+    base: {
+      revision: string;
+      number?: number;
+    };
+    changes: {
+      what: string;
+      before: string | null;
+      after: string | null;
+    }[];
+    warnings: {
+      file: string;
+      line?: number;
+      column?: number;
+      message: string;
+    }[];
+    objections: string[];
+  };
+  "POST /admin/v1/config/revisions/{revision}/rollback": {
+    applied: boolean;
+    number: number | null;
+    newest: number;
+    revision: string;
+    base: {
+      revision: string;
+      number?: number;
+    };
+    changes: {
+      what: string;
+      before: string | null;
+      after: string | null;
+    }[];
+    warnings: {
+      file: string;
+      line?: number;
+      column?: number;
+      message: string;
+    }[];
+    objections: string[];
+  };
+  "POST /admin/v1/keys/{keyId}/rotate": {
+    id: string;
+    accountId: string;
+    name: string;
+    prefix: string;
+    suffix: string;
+    status: "active" | "revoked";
+    balanceLimit: string | null;
+    dailyLimit: string | null;
+    monthlyLimit: string | null;
+    callsPerMinute: number | null;
+    tokensPerMinute: number | null;
+    spentUsd: string | null;
+    heldUsd: string | null;
+    allowedModels: string[] | null;
+    debug: boolean;
+    createdAt: string;
+    expiresAt: string | null;
+    allowedAddresses: string[] | null;
+    previousSecretUntil: string | null;
+    revokedAt: string | null;
+    markup: string | null;
+    key: string;
+  };
+  "POST /admin/v1/ledger/repair": {
+    items: {
+      invariant:
+        | "account_missing"
+        | "key_missing"
+        | "available_negative"
+        | "held_negative"
+        | "balance_differs"
+        | "holds_differ"
+        | "key_holds_differ"
+        | "hold_without_deadline"
+        | "hold_overdue"
+        | "limit_exceeded"
+        | "spent_differs"
+        | "chain_gap"
+        | "chain_broken"
+        | "chain_end_differs"
+        | "key_sum_differs"
+        | "posted_differs"
+        | "entry_lost"
+        | "ledger_behind"
+        | "closed_twice"
+        | "record_missing"
+        | "record_twice"
+        | "record_without_entry"
+        | "record_differs"
+        | "credit_missing"
+        | "outbox_old";
+      holds: string;
+      accountId: string | null;
+      seq: number | null;
+      keyId: string | null;
+      rid: string | null;
+      expected: string;
+      found: string;
+      repair: "expired" | "credit_sent" | "charge_credited" | null;
+    }[];
+    nextCursor: string | null;
+    accounts: number;
+    entries: number;
+  };
+  "POST /admin/v1/rollouts/{name}/pause": {
+    name: string;
+    change: string;
+    stickyBy: "account" | "key" | "request";
+    status:
+      | "not begun"
+      | "running"
+      | "paused"
+      | "held"
+      | "rolled-back"
+      | "completed";
+    stage: number;
+    share: number;
+    stageSince: string | null;
+    stageEndsAt: string | null;
+    waitsFor: string | null;
+    reason: string | null;
+    changedAt: string | null;
+    stages: {
+      share: number;
+      holdSeconds: number;
+    }[];
+    guards: {
+      name: string;
+      tolerance: number;
+      minCalls: number;
+    }[];
+    shadow: number;
+    onAbort: "rollback" | "hold";
+    inStage: {
+      control: {
+        calls: number;
+        errors: number;
+        errorRate: number | null;
+        callersHurt: number;
+        streams: number;
+        p95FirstTokenMs: number | null;
+        wholeAnswers: number;
+        p95WholeMs: number | null;
+        costUsd: string;
+        meanCostUsd: string | null;
+      };
+      candidate: {
+        calls: number;
+        errors: number;
+        errorRate: number | null;
+        callersHurt: number;
+        streams: number;
+        p95FirstTokenMs: number | null;
+        wholeAnswers: number;
+        p95WholeMs: number | null;
+        costUsd: string;
+        meanCostUsd: string | null;
+      };
+      shadow: {
+        calls: number;
+        errors: number;
+        errorRate: number | null;
+        callersHurt: number;
+        streams: number;
+        p95FirstTokenMs: number | null;
+        wholeAnswers: number;
+        p95WholeMs: number | null;
+        costUsd: string;
+        meanCostUsd: string | null;
+      };
+    };
+    inAll: {
+      control: {
+        calls: number;
+        errors: number;
+        errorRate: number | null;
+        callersHurt: number;
+        streams: number;
+        p95FirstTokenMs: number | null;
+        wholeAnswers: number;
+        p95WholeMs: number | null;
+        costUsd: string;
+        meanCostUsd: string | null;
+      };
+      candidate: {
+        calls: number;
+        errors: number;
+        errorRate: number | null;
+        callersHurt: number;
+        streams: number;
+        p95FirstTokenMs: number | null;
+        wholeAnswers: number;
+        p95WholeMs: number | null;
+        costUsd: string;
+        meanCostUsd: string | null;
+      };
+      shadow: {
+        calls: number;
+        errors: number;
+        errorRate: number | null;
+        callersHurt: number;
+        streams: number;
+        p95FirstTokenMs: number | null;
+        wholeAnswers: number;
+        p95WholeMs: number | null;
+        costUsd: string;
+        meanCostUsd: string | null;
+      };
+    };
+  };
+  "POST /admin/v1/rollouts/{name}/promote": {
+    name: string;
+    change: string;
+    stickyBy: "account" | "key" | "request";
+    status:
+      | "not begun"
+      | "running"
+      | "paused"
+      | "held"
+      | "rolled-back"
+      | "completed";
+    stage: number;
+    share: number;
+    stageSince: string | null;
+    stageEndsAt: string | null;
+    waitsFor: string | null;
+    reason: string | null;
+    changedAt: string | null;
+    stages: {
+      share: number;
+      holdSeconds: number;
+    }[];
+    guards: {
+      name: string;
+      tolerance: number;
+      minCalls: number;
+    }[];
+    shadow: number;
+    onAbort: "rollback" | "hold";
+    inStage: {
+      control: {
+        calls: number;
+        errors: number;
+        errorRate: number | null;
+        callersHurt: number;
+        streams: number;
+        p95FirstTokenMs: number | null;
+        wholeAnswers: number;
+        p95WholeMs: number | null;
+        costUsd: string;
+        meanCostUsd: string | null;
+      };
+      candidate: {
+        calls: number;
+        errors: number;
+        errorRate: number | null;
+        callersHurt: number;
+        streams: number;
+        p95FirstTokenMs: number | null;
+        wholeAnswers: number;
+        p95WholeMs: number | null;
+        costUsd: string;
+        meanCostUsd: string | null;
+      };
+      shadow: {
+        calls: number;
+        errors: number;
+        errorRate: number | null;
+        callersHurt: number;
+        streams: number;
+        p95FirstTokenMs: number | null;
+        wholeAnswers: number;
+        p95WholeMs: number | null;
+        costUsd: string;
+        meanCostUsd: string | null;
+      };
+    };
+    inAll: {
+      control: {
+        calls: number;
+        errors: number;
+        errorRate: number | null;
+        callersHurt: number;
+        streams: number;
+        p95FirstTokenMs: number | null;
+        wholeAnswers: number;
+        p95WholeMs: number | null;
+        costUsd: string;
+        meanCostUsd: string | null;
+      };
+      candidate: {
+        calls: number;
+        errors: number;
+        errorRate: number | null;
+        callersHurt: number;
+        streams: number;
+        p95FirstTokenMs: number | null;
+        wholeAnswers: number;
+        p95WholeMs: number | null;
+        costUsd: string;
+        meanCostUsd: string | null;
+      };
+      shadow: {
+        calls: number;
+        errors: number;
+        errorRate: number | null;
+        callersHurt: number;
+        streams: number;
+        p95FirstTokenMs: number | null;
+        wholeAnswers: number;
+        p95WholeMs: number | null;
+        costUsd: string;
+        meanCostUsd: string | null;
+      };
+    };
+  };
+  "POST /admin/v1/rollouts/{name}/resume": {
+    name: string;
+    change: string;
+    stickyBy: "account" | "key" | "request";
+    status:
+      | "not begun"
+      | "running"
+      | "paused"
+      | "held"
+      | "rolled-back"
+      | "completed";
+    stage: number;
+    share: number;
+    stageSince: string | null;
+    stageEndsAt: string | null;
+    waitsFor: string | null;
+    reason: string | null;
+    changedAt: string | null;
+    stages: {
+      share: number;
+      holdSeconds: number;
+    }[];
+    guards: {
+      name: string;
+      tolerance: number;
+      minCalls: number;
+    }[];
+    shadow: number;
+    onAbort: "rollback" | "hold";
+    inStage: {
+      control: {
+        calls: number;
+        errors: number;
+        errorRate: number | null;
+        callersHurt: number;
+        streams: number;
+        p95FirstTokenMs: number | null;
+        wholeAnswers: number;
+        p95WholeMs: number | null;
+        costUsd: string;
+        meanCostUsd: string | null;
+      };
+      candidate: {
+        calls: number;
+        errors: number;
+        errorRate: number | null;
+        callersHurt: number;
+        streams: number;
+        p95FirstTokenMs: number | null;
+        wholeAnswers: number;
+        p95WholeMs: number | null;
+        costUsd: string;
+        meanCostUsd: string | null;
+      };
+      shadow: {
+        calls: number;
+        errors: number;
+        errorRate: number | null;
+        callersHurt: number;
+        streams: number;
+        p95FirstTokenMs: number | null;
+        wholeAnswers: number;
+        p95WholeMs: number | null;
+        costUsd: string;
+        meanCostUsd: string | null;
+      };
+    };
+    inAll: {
+      control: {
+        calls: number;
+        errors: number;
+        errorRate: number | null;
+        callersHurt: number;
+        streams: number;
+        p95FirstTokenMs: number | null;
+        wholeAnswers: number;
+        p95WholeMs: number | null;
+        costUsd: string;
+        meanCostUsd: string | null;
+      };
+      candidate: {
+        calls: number;
+        errors: number;
+        errorRate: number | null;
+        callersHurt: number;
+        streams: number;
+        p95FirstTokenMs: number | null;
+        wholeAnswers: number;
+        p95WholeMs: number | null;
+        costUsd: string;
+        meanCostUsd: string | null;
+      };
+      shadow: {
+        calls: number;
+        errors: number;
+        errorRate: number | null;
+        callersHurt: number;
+        streams: number;
+        p95FirstTokenMs: number | null;
+        wholeAnswers: number;
+        p95WholeMs: number | null;
+        costUsd: string;
+        meanCostUsd: string | null;
+      };
+    };
+  };
+  "POST /admin/v1/rollouts/{name}/rollback": {
+    name: string;
+    change: string;
+    stickyBy: "account" | "key" | "request";
+    status:
+      | "not begun"
+      | "running"
+      | "paused"
+      | "held"
+      | "rolled-back"
+      | "completed";
+    stage: number;
+    share: number;
+    stageSince: string | null;
+    stageEndsAt: string | null;
+    waitsFor: string | null;
+    reason: string | null;
+    changedAt: string | null;
+    stages: {
+      share: number;
+      holdSeconds: number;
+    }[];
+    guards: {
+      name: string;
+      tolerance: number;
+      minCalls: number;
+    }[];
+    shadow: number;
+    onAbort: "rollback" | "hold";
+    inStage: {
+      control: {
+        calls: number;
+        errors: number;
+        errorRate: number | null;
+        callersHurt: number;
+        streams: number;
+        p95FirstTokenMs: number | null;
+        wholeAnswers: number;
+        p95WholeMs: number | null;
+        costUsd: string;
+        meanCostUsd: string | null;
+      };
+      candidate: {
+        calls: number;
+        errors: number;
+        errorRate: number | null;
+        callersHurt: number;
+        streams: number;
+        p95FirstTokenMs: number | null;
+        wholeAnswers: number;
+        p95WholeMs: number | null;
+        costUsd: string;
+        meanCostUsd: string | null;
+      };
+      shadow: {
+        calls: number;
+        errors: number;
+        errorRate: number | null;
+        callersHurt: number;
+        streams: number;
+        p95FirstTokenMs: number | null;
+        wholeAnswers: number;
+        p95WholeMs: number | null;
+        costUsd: string;
+        meanCostUsd: string | null;
+      };
+    };
+    inAll: {
+      control: {
+        calls: number;
+        errors: number;
+        errorRate: number | null;
+        callersHurt: number;
+        streams: number;
+        p95FirstTokenMs: number | null;
+        wholeAnswers: number;
+        p95WholeMs: number | null;
+        costUsd: string;
+        meanCostUsd: string | null;
+      };
+      candidate: {
+        calls: number;
+        errors: number;
+        errorRate: number | null;
+        callersHurt: number;
+        streams: number;
+        p95FirstTokenMs: number | null;
+        wholeAnswers: number;
+        p95WholeMs: number | null;
+        costUsd: string;
+        meanCostUsd: string | null;
+      };
+      shadow: {
+        calls: number;
+        errors: number;
+        errorRate: number | null;
+        callersHurt: number;
+        streams: number;
+        p95FirstTokenMs: number | null;
+        wholeAnswers: number;
+        p95WholeMs: number | null;
+        costUsd: string;
+        meanCostUsd: string | null;
+      };
+    };
+  };
+  "POST /admin/v1/sandboxes/places/{id}/lose": {
+    id: string;
+    supplier: string;
+    host: string;
+    seenAt: string;
+    silent: boolean;
+    lostAt: string | null;
+    activeSandboxes: number;
+  };
+  "POST /admin/v1/tokens": {
+    id: string;
+    name: string;
+    role: "metrics" | "read" | "write" | "owner";
+    suffix: string;
+    createdAt: string;
+    expiresAt: string | null;
+    revokedAt: string | null;
+    lastUsedAt: string | null;
+    token: string;
+  };
+  "POST /admin/v1/upstreams/{name}/eject": {
+    name: string;
+    url: string;
+    adapters: string[];
+    tier: "official" | "high-sla" | "standard";
+    weight: number;
+    state:
+      | "disabled"
+      | "taken-out"
+      | "ejected"
+      | "probing"
+      | "resting"
+      | "available";
+    disabledReason: string | null;
+    takenOut: {
+      since: string;
+      by: string;
+      reason: string | null;
+    } | null;
+    ejectedUntil: string | null;
+    restsUntil: string | null;
+    credentials: {
+      name: string;
+      weight: number;
+      state: "missing" | "refused" | "rate-limited" | "available";
+      refusedWith: number | null;
+      restsUntil: string | null;
+      missing: string | null;
+    }[];
+    successRate: number | null;
+    consecutiveFailures: number;
+    lastFailureAt: string | null;
+    attempts: {
+      answered: number;
+      failed: number;
+    };
+    firstTokenMs: number | null;
+    wholeAnswerMs: number | null;
+    models: {
+      name: string;
+      aliases: string[];
+      protocols: ("messages" | "chat" | "responses" | "embeddings")[];
+      translated: ("responses" | "messages" | "chat")[];
+      reasoning: "effort" | "budget" | null;
+      context: number;
+      maxOutput: number;
+      firstTokenMs: number | null;
+      wholeAnswerMs: number | null;
+      pricePerMillion: {
+        input: string;
+        output: string;
+        cacheWrite: string;
+        cacheWrite1h: string;
+        cacheRead: string;
+        above: {
+          tokens: number;
+          input: string;
+          output: string;
+          cacheWrite: string;
+          cacheWrite1h: string;
+          cacheRead: string;
+          audioInput?: string;
+          imageInput?: string;
+          audioCacheRead?: string;
+          audioOutput?: string;
+          imageOutput?: string;
+        } | null;
+        pieces: Record<string, string>;
+        variants: Record<
+          string,
+          {
+            input: string;
+            output: string;
+            cacheWrite: string;
+            cacheWrite1h: string;
+            cacheRead: string;
+            above: {
+              tokens: number;
+              input: string;
+              output: string;
+              cacheWrite: string;
+              cacheWrite1h: string;
+              cacheRead: string;
+              audioInput?: string;
+              imageInput?: string;
+              audioCacheRead?: string;
+              audioOutput?: string;
+              imageOutput?: string;
+            } | null;
+            audioInput?: string;
+            imageInput?: string;
+            audioCacheRead?: string;
+            audioOutput?: string;
+            imageOutput?: string;
+          }
+        >;
+        audioInput?: string;
+        imageInput?: string;
+        audioCacheRead?: string;
+        audioOutput?: string;
+        imageOutput?: string;
+      };
+    }[];
+  };
+  "POST /admin/v1/upstreams/{name}/record": {
+    upstream: string;
+    model: string;
+    protocol: "messages" | "chat" | "responses" | "embeddings";
+    files: {
+      name: string;
+      content: string;
+    }[];
+    problem: string | null;
+  };
+  "POST /admin/v1/upstreams/{name}/restore": {
+    name: string;
+    url: string;
+    adapters: string[];
+    tier: "official" | "high-sla" | "standard";
+    weight: number;
+    state:
+      | "disabled"
+      | "taken-out"
+      | "ejected"
+      | "probing"
+      | "resting"
+      | "available";
+    disabledReason: string | null;
+    takenOut: {
+      since: string;
+      by: string;
+      reason: string | null;
+    } | null;
+    ejectedUntil: string | null;
+    restsUntil: string | null;
+    credentials: {
+      name: string;
+      weight: number;
+      state: "missing" | "refused" | "rate-limited" | "available";
+      refusedWith: number | null;
+      restsUntil: string | null;
+      missing: string | null;
+    }[];
+    successRate: number | null;
+    consecutiveFailures: number;
+    lastFailureAt: string | null;
+    attempts: {
+      answered: number;
+      failed: number;
+    };
+    firstTokenMs: number | null;
+    wholeAnswerMs: number | null;
+    models: {
+      name: string;
+      aliases: string[];
+      protocols: ("messages" | "chat" | "responses" | "embeddings")[];
+      translated: ("responses" | "messages" | "chat")[];
+      reasoning: "effort" | "budget" | null;
+      context: number;
+      maxOutput: number;
+      firstTokenMs: number | null;
+      wholeAnswerMs: number | null;
+      pricePerMillion: {
+        input: string;
+        output: string;
+        cacheWrite: string;
+        cacheWrite1h: string;
+        cacheRead: string;
+        above: {
+          tokens: number;
+          input: string;
+          output: string;
+          cacheWrite: string;
+          cacheWrite1h: string;
+          cacheRead: string;
+          audioInput?: string;
+          imageInput?: string;
+          audioCacheRead?: string;
+          audioOutput?: string;
+          imageOutput?: string;
+        } | null;
+        pieces: Record<string, string>;
+        variants: Record<
+          string,
+          {
+            input: string;
+            output: string;
+            cacheWrite: string;
+            cacheWrite1h: string;
+            cacheRead: string;
+            above: {
+              tokens: number;
+              input: string;
+              output: string;
+              cacheWrite: string;
+              cacheWrite1h: string;
+              cacheRead: string;
+              audioInput?: string;
+              imageInput?: string;
+              audioCacheRead?: string;
+              audioOutput?: string;
+              imageOutput?: string;
+            } | null;
+            audioInput?: string;
+            imageInput?: string;
+            audioCacheRead?: string;
+            audioOutput?: string;
+            imageOutput?: string;
+          }
+        >;
+        audioInput?: string;
+        imageInput?: string;
+        audioCacheRead?: string;
+        audioOutput?: string;
+        imageOutput?: string;
+      };
+    }[];
+  };
+  "POST /admin/v1/upstreams/{name}/test": {
+    upstream: string;
+    model: string;
+    protocol: "messages" | "chat" | "responses" | "embeddings";
+    ok: boolean;
+    status: number | null;
+    ms: number;
+    problem: string | null;
+  };
+  "POST /admin/v1/users/{userId}/sign-in-link": {
+    url: string | null;
+    path: string;
+    expiresAt: string;
+  };
+  "POST /console/api/keys": {
+    id: string;
+    name: string;
+    prefix: string;
+    suffix: string;
+    status: "active" | "revoked";
+    balanceLimit: string | null;
+    dailyLimit: string | null;
+    monthlyLimit: string | null;
+    callsPerMinute: number | null;
+    tokensPerMinute: number | null;
+    spentUsd: string | null;
+    heldUsd: string | null;
+    allowedModels: string[] | null;
+    createdAt: string;
+    expiresAt: string | null;
+    allowedAddresses: string[] | null;
+    previousSecretUntil: string | null;
+    revokedAt: string | null;
+    lastUsedAt: string | null;
+    key: string;
+  };
+  "POST /console/api/keys/{keyId}/rotate": {
+    id: string;
+    name: string;
+    prefix: string;
+    suffix: string;
+    status: "active" | "revoked";
+    balanceLimit: string | null;
+    dailyLimit: string | null;
+    monthlyLimit: string | null;
+    callsPerMinute: number | null;
+    tokensPerMinute: number | null;
+    spentUsd: string | null;
+    heldUsd: string | null;
+    allowedModels: string[] | null;
+    createdAt: string;
+    expiresAt: string | null;
+    allowedAddresses: string[] | null;
+    previousSecretUntil: string | null;
+    revokedAt: string | null;
+    lastUsedAt: string | null;
+    key: string;
+  };
+  "POST /console/api/session": {
+    user: {
+      id: string;
+      email: string;
+      passwordChangedAt: string;
+    };
+    account: {
+      id: string;
+      name: string;
+      status: "active" | "frozen";
+    };
+    csrfToken: string;
+    createdAt: string;
+    expiresAt: string;
+    passwordSignIn: boolean;
+  };
+  "POST /console/api/session/link": {
+    user: {
+      id: string;
+      email: string;
+      passwordChangedAt: string;
+    };
+    account: {
+      id: string;
+      name: string;
+      status: "active" | "frozen";
+    };
+    csrfToken: string;
+    createdAt: string;
+    expiresAt: string;
+    passwordSignIn: boolean;
+  };
+  "POST /operator/api/session": {
+    operator: {
+      name: string;
+      role: "metrics" | "read" | "write" | "owner";
+    };
+    csrfToken: string;
+    createdAt: string;
+    expiresAt: string;
+  };
+  "PUT /console/api/password": {
+    user: {
+      id: string;
+      email: string;
+      passwordChangedAt: string;
+    };
+    account: {
+      id: string;
+      name: string;
+      status: "active" | "frozen";
+    };
+    csrfToken: string;
+    createdAt: string;
+    expiresAt: string;
+    passwordSignIn: boolean;
+  };
+}
