@@ -55,10 +55,6 @@ const MAYBE = { isOptional: true } as const;
 const NOTHING_MORE = {} as const;
 const OPERATORS = { audience: 'operators', isOptional: true } as const;
 
-/**
- * The fields of a usage record (docs/contract.md, section 6), in the order of the CSV's columns. The record that
- * a call writes, the INSERT, the row that is read, what clients are shown, the CSV and the OpenAPI document are made of this table.
- */
 /** One run of a model inside a call: model, tier, speed and region where they differ, and its counts by meter. */
 export const PASS = mapOf({ anyOf: [shape.integer, shape.text] });
 
@@ -77,6 +73,10 @@ const ROUTING = objectWith(
   { clientRetry: shape.integer, intent: { type: 'object' } },
 );
 
+/**
+ * The fields of a usage record (docs/contract.md, section 6), in the order of the CSV's columns. The record that
+ * a call writes, the INSERT, the row that is read, what clients are shown, the CSV and the OpenAPI document are made of this table.
+ */
 export const USAGE_FIELDS = {
   requestId: field('request_id', 'text', shape.text, NOTHING_MORE),
   createdAt: field('created_at', 'timestamptz', shape.time, NOTHING_MORE),
