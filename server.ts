@@ -103,7 +103,7 @@ async function main(): Promise<void> {
     openCertificates(configuration, files.configFolder);
     const { revision, warnings } = configuration;
     for (const warning of warnings) process.stdout.write(`${problemText(warning)} (warning)\n`);
-    process.stdout.write(`The configuration in ${files.configFolder} is sound (revision ${revision}).\n`);
+    process.stdout.write(`The configuration in ${files.configFolder} is valid (revision ${revision}).\n`);
     return resources.close();
   }
   const stores = await openStores(files, resources);

@@ -15,8 +15,8 @@ interface Options {
 /** What credits and debits have in common: an amount, once per idempotency key. */
 export function adjusts(command: Command, open: (command: Command) => Session, noun: 'credits' | 'debits'): void {
   command
-    .option('--idempotency-key <key>', 'the same key counts once, however often the command runs')
-    .option('--note <text>', 'why, for the books')
+    .option('--idempotency-key <key>', 'makes a retry safe: the same key is booked once')
+    .option('--note <text>', 'the reason, for the ledger')
     .action(async (account: string, amountUsd: string, { note, idempotencyKey = randomUUID() }: Options) => {
       const { client, output } = open(command);
       const path = `/accounts/${encodeURIComponent(account)}/${noun}`;

@@ -38,14 +38,14 @@ export function connect(environment: Environment): Client {
       try {
         return (await response.json()) as T;
       } catch (cause) {
-        throw new Failure(`What answers at ${base} is not Tollgate's admin listener. Is TOLLGATE_URL right?`, {
+        throw new Failure(`The server at ${base} is not Tollgate's admin listener. Check TOLLGATE_URL.`, {
           cause,
         });
       }
     },
     open: async (path) => {
       const { body } = await send('GET', path);
-      if (body === null) throw new Failure('The gateway answered nothing.');
+      if (body === null) throw new Failure('The gateway sent an empty answer.');
       return body;
     },
   };
@@ -79,7 +79,7 @@ async function readToken(environment: Environment, base: string): Promise<{ toke
     return { token: (await readFile(file, 'utf8')).trim(), source: file };
   } catch (cause) {
     throw new Failure(
-      `No admin token: TOLLGATE_TOKEN is not set and ${file} cannot be read. Set TOLLGATE_TOKEN to the gateway's ` +
+      `There is no admin token: TOLLGATE_TOKEN is not set, and ${file} cannot be read. Set TOLLGATE_TOKEN to the gateway's ` +
         'ADMIN_TOKEN, or DATA_DIR to its data folder.',
       { cause },
     );
@@ -103,20 +103,22 @@ async function refused(response: Response, tokenSource: string): Promise<Failure
   if (response.status === 401 || error?.code === 'ADMIN_TOKEN_SLOWED') {
     return new Refusal(
       `The gateway refused the operator token of ${tokenSource}: ${error?.message ?? `it answered ${response.status}.`} Set TOLLGATE_TOKEN to an operator's token, ` +
-        "to the gateway's ADMIN_TOKEN, or, where that is not set, to what stands in the file admin-token of its DATA_DIR.",
+        "to the gateway's ADMIN_TOKEN, or, if that is not set, to the content of the file admin-token in its DATA_DIR.",
       error?.code ?? '',
       {},
     );
   }
   if (error?.code === undefined) {
     return new Failure(
-      `The gateway answered ${response.status}. Is TOLLGATE_URL its admin listener, not the public one?`,
+      `The gateway answered ${response.status}. Check that TOLLGATE_URL is its admin listener, not the public one.`,
     );
   }
   if (response.status === 404 && error.message?.includes('/admin/v1') === true) {
-    return new Failure(`${error.message} Is TOLLGATE_URL its admin listener, and the gateway as new as this program?`);
+    return new Failure(
+      `${error.message} Check that TOLLGATE_URL is its admin listener, and that the gateway is as new as this program.`,
+    );
   }
-  const again = response.status === 503 ? ' Nothing is lost: run the same command again in a moment.' : '';
+  const again = response.status === 503 ? ' Run the same command again in a moment; it is safe to repeat.' : '';
   const ask = response.status === 500 ? ` The gateway's log has more under ${requestId}.` : '';
   const message = `${error.message} (${error.code})${again}${ask}`;
   return response.status < 500 ? new Refusal(message, error.code, error.details ?? {}) : new Failure(message);

@@ -13,7 +13,7 @@ export async function confirm(
   { ask }: Pick<Output, 'ask'>,
   { question, otherwise, declined }: Question,
 ): Promise<void> {
-  if (ask === undefined) throw new UsageError(`there is nobody to ask here: ${otherwise}`);
+  if (ask === undefined) throw new UsageError(`this is not a terminal, so no confirmation is possible: ${otherwise}`);
   const answer = await ask(`${question} [y/N] `);
   if (!/^y(es)?$/i.test(answer.trim())) throw new Failure(declined);
 }

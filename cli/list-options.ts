@@ -9,11 +9,11 @@ export interface ListOptions {
 
 export function withListOptions(command: Command): Command {
   return command
-    .option('--limit <count>', 'at most so many, up to 1000 (default 100)')
-    .option('--cursor <cursor>', 'go on where the list before ended');
+    .option('--limit <count>', 'how many to list, up to 1000 (default 100)')
+    .option('--cursor <cursor>', 'continue after the end of the previous list');
 }
 
 /** Tells people that a list goes on; programs read nextCursor. */
 export function noteMore(output: Output, { nextCursor }: ListShape<unknown>): void {
-  if (!output.json && nextCursor !== null) output.note(`There is more: --cursor ${nextCursor}`);
+  if (!output.json && nextCursor !== null) output.note(`More entries: --cursor ${nextCursor}`);
 }

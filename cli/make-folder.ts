@@ -7,7 +7,7 @@ export async function makeFolder(folder: string): Promise<void> {
     await mkdir(folder);
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
-    const why = code === 'EEXIST' ? 'is there already: choose another name' : `cannot be made (${code})`;
+    const why = code === 'EEXIST' ? 'already exists: choose another name' : `cannot be created (${code})`;
     throw new Failure(`${folder} ${why}.`, { cause });
   }
 }

@@ -69,36 +69,42 @@ import unbindUser from './users/unbind';
 /** Every noun with its verbs, in the order of the help. */
 const NOUNS: Readonly<Record<string, { readonly summary: string; readonly verbs: readonly Verb[] }>> = {
   accounts: {
-    summary: 'who pays',
+    summary: 'accounts, which pay for calls',
     verbs: [createAccount, listAccounts, showAccount, updateAccount, freezeAccount, unfreezeAccount],
   },
-  credits: { summary: 'money given to an account', verbs: [addCredit] },
-  debits: { summary: 'money taken off an account', verbs: [addDebit] },
+  credits: { summary: 'add money to accounts', verbs: [addCredit] },
+  debits: { summary: 'debit money from accounts', verbs: [addDebit] },
   keys: { summary: 'API keys of an account', verbs: [createKey, listKeys, revokeKey, limitKey, updateKey, rotateKey] },
   users: {
-    summary: 'who signs in to the console',
+    summary: 'users of the console',
     verbs: [createUser, listUsers, setPassword, makeLink, unbindUser, disableUser, enableUser],
   },
   sandboxes: {
-    summary: 'instances of all accounts, where they live, and what is left over at suppliers',
+    summary: 'sandboxes of all accounts, their places, and orphaned instances at suppliers',
     verbs: [listSandboxes, listOrphans, listPlaces, losePlace],
   },
   upstreams: {
-    summary: 'where calls may go',
+    summary: 'upstreams and their health',
     verbs: [listUpstreams, testUpstream, recordUpstream, ejectUpstream, restoreUpstream],
   },
   rollout: {
-    summary: 'changes that go out in stages',
+    summary: 'changes that are rolled out in stages',
     verbs: [listRollouts, rolloutStatus, pauseRollout, resumeRollout, promoteRollout, rollbackRollout],
   },
-  ledger: { summary: 'whether all money is accounted for', verbs: [verifyLedger] },
-  usage: { summary: 'what calls used and cost', verbs: [listUsage, showUsage, listAttempts, exportUsage] },
-  invoices: { summary: 'what vendors charge, beside the records', verbs: [fetchInvoice, compareInvoice] },
-  tokens: { summary: 'what operators show to the admin listener', verbs: [createToken, listTokens, revokeToken] },
-  audit: { summary: 'who changed what', verbs: [listAudit] },
-  prices: { summary: 'what vendors publish, beside the configuration', verbs: [checkPrices, updatePrices] },
+  ledger: { summary: 'checks of the ledger', verbs: [verifyLedger] },
+  usage: {
+    summary: 'usage records: what calls used and cost',
+    verbs: [listUsage, showUsage, listAttempts, exportUsage],
+  },
+  invoices: { summary: 'invoices of vendors, compared with the usage records', verbs: [fetchInvoice, compareInvoice] },
+  tokens: { summary: 'tokens of operators for the admin listener', verbs: [createToken, listTokens, revokeToken] },
+  audit: { summary: 'the audit log', verbs: [listAudit] },
+  prices: {
+    summary: 'published prices of vendors, compared with the configuration',
+    verbs: [checkPrices, updatePrices],
+  },
   config: {
-    summary: 'the YAML files, and what was applied of them',
+    summary: 'configuration files and applied revisions',
     verbs: [
       ...[
         validateConfig,
@@ -114,8 +120,8 @@ const NOUNS: Readonly<Record<string, { readonly summary: string; readonly verbs:
       showRevision,
     ],
   },
-  dialects: { summary: 'what requests are made of, and what is held for it', verbs: [showDialect] },
-  plugin: { summary: 'what you add to the gateway', verbs: [newPlugin] },
+  dialects: { summary: 'members of requests, and what is held for them', verbs: [showDialect] },
+  plugin: { summary: 'your own packages', verbs: [newPlugin] },
 };
 
 const { version: VERSION } = require('tollgate/package.json') as { readonly version: string };
@@ -145,9 +151,9 @@ function program(environment: Environment, output: Omit<Output, 'json'>): Comman
   const open = sessions(environment, output);
   const root = new Command('tollgate')
     .description('Operates a Tollgate gateway through its admin listener (TOLLGATE_URL, TOLLGATE_TOKEN).')
-    .version(VERSION, '--version', 'show which version this is')
+    .version(VERSION, '--version', 'show the version')
     .option('--json', 'print JSON for programs instead of tables')
-    .showHelpAfterError('(add --help for what there is)')
+    .showHelpAfterError('(add --help for usage)')
     .exitOverride()
     .configureOutput({
       writeOut: (text) => void output.write(text),
@@ -168,5 +174,5 @@ function program(environment: Environment, output: Omit<Output, 'json'>): Comman
 /** Nothing has an empty name: most likely a variable of the shell is not set, and the gateway could not say so. */
 function refuseEmpty({ args, registeredArguments }: Command): void {
   const empty = registeredArguments[args.indexOf('')];
-  if (empty !== undefined) throw new UsageError(`<${empty.name()}> is empty. Is the variable set?`);
+  if (empty !== undefined) throw new UsageError(`<${empty.name()}> is empty. Check that its shell variable is set.`);
 }

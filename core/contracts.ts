@@ -18,13 +18,13 @@ export function requireContract(value: unknown, contract: Contract): void {
   const members = (typeof value === 'object' && value !== null ? value : {}) as Readonly<Record<string, unknown>>;
   const { name, contract: written, schema } = members;
   if (typeof name !== 'string' || name === '')
-    throw new Error(`${articleOf(kind)} ${kind} has no name: give it the word that configurations use`);
+    throw new Error(`${articleOf(kind)} ${kind} has no \`name\`: add the name that configurations use`);
   const who = `the ${kind} "${name}"`;
   if (typeof written !== 'string')
     throw new Error(`${who} names no contract: write \`contract: '${versions.at(-1)}'\` in it`);
   if (!versions.includes(written))
     throw new Error(
-      `${who} is written for the contract ${written}; this version of Tollgate has ${versions.join(' and ')}: install a release of its package for one of them`,
+      `${who} requires the contract ${written}, but this version of Tollgate supports ${versions.join(' and ')}: install a release of its package for one of them`,
     );
   const missing = functions.filter((each) => typeof members[each] !== 'function');
   if (missing.length > 0) throw new Error(`${who} lacks ${missing.join(', ')}: ${written} asks for each as a function`);
@@ -32,9 +32,7 @@ export function requireContract(value: unknown, contract: Contract): void {
   if (odd.length > 0)
     throw new Error(`${who} has ${odd.join(', ')}, and not as a function: leave it out, or make it one`);
   if (typeof schema !== 'object' || schema === null)
-    throw new Error(
-      `${who} has no schema: write \`schema: { type: 'object', properties: {} }\` where it has no settings`,
-    );
+    throw new Error(`${who} has no schema: write \`schema: { type: 'object', properties: {} }\` if it has no settings`);
 }
 
 function articleOf(kind: Brought): string {

@@ -54,13 +54,13 @@ export function watchReach(database: Knex, place: string, log: Logger): void {
   database.on('query-response', () => {
     hasAnswered = true;
     if (awaySinceMs === undefined) return;
-    log.info({ place, awayMs: Math.round(performance.now() - awaySinceMs) }, 'Postgres answers again');
+    log.info({ place, awayMs: Math.round(performance.now() - awaySinceMs) }, 'Postgres is reachable again');
     awaySinceMs = undefined;
   });
 }
 
 const AWAY =
-  'Postgres cannot be reached: calls go on and their records wait in Redis, operators and the console are refused; ' +
+  'Postgres is unreachable: calls continue and their records wait in Redis; requests of operators and the console fail; ' +
   'check that Postgres runs and that DATABASE_URL is right';
 
 /** SQLSTATE: connection exceptions, and a server that stops, has crashed or is starting. */

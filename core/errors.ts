@@ -13,7 +13,7 @@ export const ERRORS = {
     status: 400,
     type: 'invalid_request_error',
     retryable: false,
-    summary: 'This is not HTTP/1.1 as it should be.',
+    summary: 'The request is not valid HTTP/1.1.',
   },
   INVALID_FIELD: {
     status: 400,
@@ -31,7 +31,7 @@ export const ERRORS = {
     status: 400,
     type: 'invalid_request_error',
     retryable: false,
-    summary: 'The name fits several models equally well; `details.models` lists them.',
+    summary: 'The name matches several models equally well. Send one of `details.models`.',
   },
   MODEL_NOT_ALLOWED: {
     status: 400,
@@ -43,14 +43,14 @@ export const ERRORS = {
     status: 400,
     type: 'invalid_request_error',
     retryable: false,
-    summary: 'No upstream serves this model here: not at this direct address, or only in the other protocol.',
+    summary: 'No upstream serves this model at this address or in this protocol.',
   },
   NOT_TRANSLATABLE: {
     status: 400,
     type: 'invalid_request_error',
     retryable: false,
     summary:
-      'Only upstreams that do not speak this protocol could be asked, and `param` cannot be carried over into theirs.',
+      'Only upstreams of another protocol serve this model, and `param` cannot be translated into it. Remove the field or use another model.',
   },
   SELECTION_INVALID: {
     status: 400,
@@ -63,7 +63,7 @@ export const ERRORS = {
     status: 400,
     type: 'invalid_request_error',
     retryable: false,
-    summary: 'The requirements of a sandbox name something unknown or contradict themselves.',
+    summary: 'The requirements of the sandbox have an unknown value, or contradict each other.',
   },
   QUOTE_INVALID: { status: 400, type: 'invalid_request_error', retryable: false, summary: 'There is no such quote.' },
   QUOTE_EXPIRED: {
@@ -88,7 +88,7 @@ export const ERRORS = {
     status: 400,
     type: 'invalid_request_error',
     retryable: false,
-    summary: 'The metadata is not an object, is too large, or looks like it holds a secret.',
+    summary: 'The metadata is not an object, is too large, or seems to contain a secret.',
   },
   COMMAND_INVALID: {
     status: 400,
@@ -100,13 +100,13 @@ export const ERRORS = {
     status: 400,
     type: 'invalid_request_error',
     retryable: false,
-    summary: "The path is not valid, or leads out of the sandbox's own files.",
+    summary: "The path is not valid, or is outside the sandbox's own files.",
   },
   PORT_INVALID: {
     status: 400,
     type: 'invalid_request_error',
     retryable: false,
-    summary: 'The port is not one that a sandbox can open.',
+    summary: 'A sandbox cannot open this port.',
   },
   INVALID_API_KEY: {
     status: 401,
@@ -118,19 +118,19 @@ export const ERRORS = {
     status: 401,
     type: 'authentication_error',
     retryable: false,
-    summary: 'The API key, or the secret of it that was replaced, has expired.',
+    summary: 'The API key has expired, or this secret was replaced and its grace period is over.',
   },
   NOT_SIGNED_IN: {
     status: 401,
     type: 'authentication_error',
     retryable: false,
-    summary: 'Nobody is signed in to the console, or the session has ended.',
+    summary: 'The request has no valid console session. Sign in again.',
   },
   SIGN_IN_FAILED: {
     status: 401,
     type: 'authentication_error',
     retryable: false,
-    summary: 'Address and password do not belong together, or the link was used or is too old.',
+    summary: 'Wrong e-mail address or password, or the sign-in link has expired or was already used.',
   },
   INSUFFICIENT_BALANCE: {
     status: 402,
@@ -148,7 +148,7 @@ export const ERRORS = {
     status: 403,
     type: 'permission_error',
     retryable: false,
-    summary: 'Not allowed with these credentials.',
+    summary: 'These credentials do not allow this request.',
   },
   ADDRESS_NOT_ALLOWED: {
     status: 403,
@@ -162,31 +162,31 @@ export const ERRORS = {
     retryable: false,
     summary: "The operator token's role does not allow this; `details.needed` names the role that does.",
   },
-  NOT_FOUND: { status: 404, type: 'not_found_error', retryable: false, summary: 'There is nothing at this address.' },
+  NOT_FOUND: { status: 404, type: 'not_found_error', retryable: false, summary: 'No resource exists at this address.' },
   ENDPOINT_NOT_IMPLEMENTED: {
     status: 404,
     type: 'not_found_error',
     retryable: false,
-    summary: 'This endpoint of the protocol is not offered.',
+    summary: 'The gateway does not implement this endpoint of the protocol.',
   },
   OFFERING_NOT_FOUND: {
     status: 404,
     type: 'not_found_error',
     retryable: false,
-    summary: 'There is no such offering, or it is not available.',
+    summary: 'The offering does not exist, or is not available.',
   },
   NO_MATCHING_OFFERING: {
     status: 404,
     type: 'not_found_error',
     retryable: false,
-    summary: 'No offering meets the requirements at the price.',
+    summary: 'No offering meets the requirements at or below the maximum price.',
   },
   KEPT_OBJECT_NOT_FOUND: {
     status: 404,
     type: 'not_found_error',
     retryable: false,
     summary:
-      'The call names something at the vendor that this account has not got through this gateway; `param` names it.',
+      'The object that `param` names does not exist at the vendor for this account, or was not created through this gateway.',
   },
   SANDBOX_NOT_FOUND: { status: 404, type: 'not_found_error', retryable: false, summary: 'There is no such sandbox.' },
   FILE_NOT_FOUND: {
@@ -199,7 +199,7 @@ export const ERRORS = {
     status: 405,
     type: 'invalid_request_error',
     retryable: false,
-    summary: 'The address exists with other methods; `Allow` lists them.',
+    summary: 'The address does not accept this method; `Allow` lists the methods that it accepts.',
   },
   BODY_TIMEOUT: {
     status: 408,
@@ -211,7 +211,7 @@ export const ERRORS = {
     status: 409,
     type: 'conflict_error',
     retryable: false,
-    summary: 'The request contradicts what is already there.',
+    summary: 'The request conflicts with the current state of the resource.',
   },
   OFFERING_CHANGED: {
     status: 409,
@@ -229,7 +229,7 @@ export const ERRORS = {
     status: 409,
     type: 'conflict_error',
     retryable: false,
-    summary: 'The account has as many active sandboxes as it may.',
+    summary: 'The account has reached its limit of active sandboxes. End one, or ask the operator to raise the limit.',
   },
   IDEMPOTENCY_CONFLICT: {
     status: 409,
@@ -241,7 +241,7 @@ export const ERRORS = {
     status: 409,
     type: 'conflict_error',
     retryable: true,
-    summary: 'The first call with this idempotency key still runs; `Retry-After` says when to ask again.',
+    summary: 'The first call with this idempotency key is still running; retry after `Retry-After`.',
   },
   ALREADY_CHARGED: {
     status: 409,
@@ -259,7 +259,7 @@ export const ERRORS = {
     status: 409,
     type: 'conflict_error',
     retryable: false,
-    summary: "Another change of the sandbox's state has not ended yet.",
+    summary: "Another change of the sandbox's state is still in progress. Retry later.",
   },
   SANDBOX_NOT_RUNNING: {
     status: 409,
@@ -271,50 +271,51 @@ export const ERRORS = {
     status: 409,
     type: 'conflict_error',
     retryable: false,
-    summary: "The sandbox's offering does not support this. In a model call: 400, `param` names what is not served.",
+    summary:
+      "The sandbox's offering does not support this. In a model call: 400, and `param` names the unsupported field.",
   },
   CONFIGURATION_INVALID: {
     status: 409,
     type: 'conflict_error',
     retryable: false,
-    summary: 'The configuration has mistakes (`details.problems`); the one in force stays.',
+    summary: 'The configuration is not valid: see `details.problems`. The active configuration is unchanged.',
   },
   CONFIGURATION_FROM_FILES: {
     status: 409,
     type: 'conflict_error',
     retryable: false,
-    summary: 'The configuration comes from files: change them, and reload.',
+    summary: 'The configuration comes from files. Edit the files and reload.',
   },
   CHANGE_NEEDS_FORCE: {
     status: 409,
     type: 'conflict_error',
     retryable: false,
-    summary: 'Something speaks against this change (`details.objections`); it is applied only with `force`.',
+    summary: 'The change has objections (`details.objections`). Send `force` to apply it anyway.',
   },
   SANDBOX_FINAL: { status: 410, type: 'gone_error', retryable: false, summary: 'The sandbox has ended.' },
   PRECONDITION_FAILED: {
     status: 412,
     type: 'conflict_error',
     retryable: false,
-    summary: 'What is to be changed has changed since the version that `If-Match` names.',
+    summary: 'The resource has changed since the version that `If-Match` names. Read it again and repeat the change.',
   },
   BODY_TOO_LARGE: {
     status: 413,
     type: 'invalid_request_error',
     retryable: false,
-    summary: 'The body has more than 20,971,520 bytes, as it was sent or when it is decoded.',
+    summary: 'The body has more than 20,971,520 bytes, as sent or after decoding.',
   },
   FILE_TOO_LARGE: {
     status: 413,
     type: 'invalid_request_error',
     retryable: false,
-    summary: 'The file is larger than may be moved in one request.',
+    summary: 'The file is larger than one request may transfer.',
   },
   UNSUPPORTED_MEDIA_TYPE: {
     status: 415,
     type: 'invalid_request_error',
     retryable: false,
-    summary: 'The body must be application/json, in a content encoding that is accepted.',
+    summary: 'The body must be application/json in a supported content encoding.',
   },
   EXPECTATION_FAILED: {
     status: 417,
@@ -326,105 +327,115 @@ export const ERRORS = {
     status: 429,
     type: 'rate_limit_error',
     retryable: true,
-    summary: 'Every upstream that could answer is rate limited.',
+    summary: 'Every upstream of this model is rate limited. Retry later.',
   },
   KEY_RATE_LIMITED: {
     status: 429,
     type: 'rate_limit_error',
     retryable: true,
-    summary: "The key's own limit of calls or tokens by the minute; `Retry-After` says when to come back.",
+    summary: 'The key has reached its limit of calls or tokens per minute; retry after `Retry-After`.',
   },
   CONCURRENCY_LIMIT: {
     status: 429,
     type: 'rate_limit_error',
     retryable: true,
-    summary: 'The key or its account has too many calls under way at this node; `details` says which limit.',
+    summary: 'The key or its account has too many concurrent calls at this node; `details` names the limit.',
   },
   SIGN_IN_SLOWED: {
     status: 429,
     type: 'rate_limit_error',
     retryable: true,
-    summary: 'Too many attempts to sign in; `Retry-After` says when the next one is taken.',
+    summary: 'Too many attempts to sign in; retry after `Retry-After`.',
   },
   ADMIN_TOKEN_SLOWED: {
     status: 429,
     type: 'rate_limit_error',
     retryable: true,
-    summary: 'Too many wrong operator tokens from this address; a right one is taken at any time.',
+    summary: 'Too many wrong operator tokens from this address. A valid token still works.',
   },
   RATE_LIMITED: {
     status: 429,
     type: 'rate_limit_error',
     retryable: true,
-    summary: 'Too many sandboxes are created too fast; keep the idempotency key and repeat later.',
+    summary: 'Too many sandboxes are being created. Retry later with the same idempotency key.',
   },
   COMMAND_LIMIT: {
     status: 429,
     type: 'rate_limit_error',
     retryable: true,
-    summary: 'As many commands of the sandbox or the account run, or are followed, as may at once.',
+    summary: 'The sandbox or the account has reached its limit of running or followed commands.',
   },
   HEADERS_TOO_LARGE: {
     status: 431,
     type: 'invalid_request_error',
     retryable: false,
-    summary: 'The head of the request has more than 16 KiB.',
+    summary: 'The request line and headers have more than 16 KiB.',
   },
-  INTERNAL_ERROR: { status: 500, type: 'server_error', retryable: true, summary: 'A fault of the gateway itself.' },
+  INTERNAL_ERROR: {
+    status: 500,
+    type: 'server_error',
+    retryable: true,
+    summary: 'An internal error of the gateway. Report the request id if it persists.',
+  },
   ALL_PROVIDERS_FAILED: {
     status: 502,
     type: 'server_error',
     retryable: true,
-    summary: 'Every upstream that could answer failed; `details.attempts` says how.',
+    summary: 'Every upstream that was tried failed; `details.attempts` lists the attempts.',
   },
   SUPPLIER_ERROR: {
     status: 502,
     type: 'server_error',
     retryable: true,
-    summary: 'The supplier that runs the sandbox failed.',
+    summary: 'The supplier of the sandbox returned an error.',
   },
   REPORT_UNAVAILABLE: {
     status: 502,
     type: 'server_error',
     retryable: true,
-    summary: "A vendor's report of usage or cost could not be read; the message says why.",
+    summary: "A vendor's report of usage or cost could not be read; see the message.",
   },
   LEDGER_UNAVAILABLE: {
     status: 503,
     type: 'server_error',
     retryable: true,
-    summary: 'The ledger cannot be asked now, and no call is served unbilled.',
+    summary: 'The ledger is unavailable, and the gateway serves no unbilled calls. Retry later.',
   },
   DATABASE_UNAVAILABLE: {
     status: 503,
     type: 'server_error',
     retryable: true,
-    summary: 'The database cannot be reached now; `Retry-After` says when to ask again.',
+    summary: 'The database is unavailable; retry after `Retry-After`.',
   },
   SANDBOX_ELSEWHERE: {
     status: 503,
     type: 'server_error',
     retryable: true,
-    summary: 'Another node of the gateway has the sandbox, and this one cannot reach it: repeat the request there.',
+    summary: 'Another node runs the sandbox, and this node cannot reach it. Send the request to that node.',
   },
   OVERLOADED: {
     status: 503,
     type: 'server_error',
     retryable: true,
-    summary: 'The gateway has as much work as it may take.',
+    summary: 'The gateway is at its capacity. Retry later.',
   },
-  DRAINING: { status: 503, type: 'server_error', retryable: true, summary: 'This process is shutting down.' },
+  DRAINING: {
+    status: 503,
+    type: 'server_error',
+    retryable: true,
+    summary: 'This process is stopping. Retry at another node.',
+  },
   UPSTREAM_TIMEOUT: {
     status: 504,
     type: 'server_error',
     retryable: true,
-    summary: 'Every upstream that could answer timed out.',
+    summary: 'Every upstream that was tried timed out.',
   },
   SUPPLIER_TIMEOUT: {
     status: 504,
     type: 'server_error',
     retryable: true,
-    summary: 'The supplier that runs the sandbox did not answer in time.',
+    summary: 'The supplier of the sandbox did not answer in time.',
   },
 } as const satisfies Record<string, ErrorKind>;
 
@@ -479,13 +490,14 @@ export function declareErrors<const Code extends string>(
 const CODE = /^[A-Z][A-Z0-9_]{2,63}$/;
 
 function objectionTo(code: string, { status, type, retryable, summary }: ErrorKind): string | undefined {
-  if (!CODE.test(code)) return 'a code is 3 to 64 capital letters, digits and underscores, a letter first';
-  if (Object.hasOwn(ERRORS, code) || declared.has(code)) return 'the code is taken; give it another name';
-  if (!Number.isInteger(status) || status < 400 || status > 599) return '`status` is 400 to 599';
+  if (!CODE.test(code))
+    return 'a code must have 3 to 64 capital letters, digits and underscores, and begin with a letter';
+  if (Object.hasOwn(ERRORS, code) || declared.has(code)) return 'the code exists already; choose another name';
+  if (!Number.isInteger(status) || status < 400 || status > 599) return '`status` must be from 400 to 599';
   const types = [...new Set(Object.values(ERRORS).map((kind) => kind.type))];
-  if (!types.some((known) => known === type)) return `\`type\` is one of ${types.join(', ')}`;
-  if (typeof retryable !== 'boolean') return '`retryable` is true or false';
-  if (typeof summary !== 'string' || summary === '') return '`summary` has the words for the caller';
+  if (!types.some((known) => known === type)) return `\`type\` must be one of ${types.join(', ')}`;
+  if (typeof retryable !== 'boolean') return '`retryable` must be true or false';
+  if (typeof summary !== 'string' || summary === '') return '`summary` must be the message for the caller, not empty';
   return undefined;
 }
 
@@ -497,7 +509,7 @@ export function allErrors(): ReadonlyMap<string, ErrorKind> {
 /** @throws when nobody has declared the code */
 export function kindOf(code: ErrorCode | DeclaredCode): ErrorKind {
   const kind = declared.get(code) ?? ERRORS[code as ErrorCode];
-  if (kind === undefined) throw new Error(`there is no error ${code}: declare it with declareErrors`);
+  if (kind === undefined) throw new Error(`the error code ${code} is not declared: declare it with declareErrors`);
   return kind;
 }
 

@@ -9,7 +9,7 @@ import { metrics } from './metrics';
 
 const leftOpen = new Counter({
   name: 'tollgate_plugin_left_open_total',
-  help: 'Timers, sockets and the like that a policy or plugin left open in reloads, by what they are.',
+  help: 'Timers, sockets and other resources that a policy or plugin left open after reloads, by kind.',
   labelNames: ['by', 'resource'],
   registers: [metrics],
 });
@@ -63,6 +63,6 @@ function note(by: string, resource: string, count: number): void {
 /** One line for all pipelines in which a policy stands. */
 function tell(): void {
   for (const [by, left] of found)
-    log?.warn({ by, left }, 'left open in a reload: nothing ends it, and each reload adds to it');
+    log?.warn({ by, left }, 'a policy or plugin left resources open after a reload; each reload adds more');
   found = new Map();
 }

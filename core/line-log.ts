@@ -12,7 +12,7 @@ const WRITTEN_WITHIN_MS = 250;
 
 const dropped = new Counter({
   name: 'tollgate_log_lines_dropped_total',
-  help: 'Lines of calls and requests that were dropped, because standard output took no more.',
+  help: 'Log lines of calls and requests that were dropped because standard output was blocked.',
   registers: [metrics],
 });
 

@@ -113,7 +113,7 @@ function toProblem(error: ErrorObject): Problem {
     case 'additionalProperties': {
       const unknown = String(error.params['additionalProperty']);
       const known = Object.keys((error.parentSchema?.['properties'] as object | undefined) ?? {});
-      return { path: [...path, unknown], message: `"${unknown}" is not known here`, unknown, known };
+      return { path: [...path, unknown], message: `unknown setting "${unknown}"`, unknown, known };
     }
     case 'required': {
       const missing = String(error.params['missingProperty']);
@@ -128,7 +128,7 @@ function toProblem(error: ErrorObject): Problem {
     case 'pattern':
       return { path, message: expectedByPattern(error) };
     case 'uniqueItems':
-      return { path, message: 'expected no entry twice' };
+      return { path, message: 'expected no duplicate entries' };
     default:
       return { path, message: expectedByLimit(error) ?? error.message ?? 'is not valid' };
   }

@@ -57,7 +57,7 @@ export function prepareStop(stop: Stop, graceMs: number, log: Logger): (exitCode
         process.exit(exitCode);
       },
       (error: unknown) => {
-        log.error({ err: error }, 'could not stop cleanly');
+        log.error({ err: error }, 'the process could not stop cleanly');
         process.exit(1);
       },
     );
@@ -68,13 +68,13 @@ async function stopInOrder({ begin, finish, cutOff, close }: Stop, graceMs: numb
   begin();
   const finished = finish();
   if (!(await isDoneWithin(graceMs, finished))) {
-    log.warn({ graceMs }, 'calls still run after shutdownGrace: they are ended');
+    log.warn({ graceMs }, 'calls are still running after shutdownGrace and are ended');
     cutOff();
     await isDoneWithin(CUT_OFF_READ_WITHIN_MS, finished);
   }
   setTimeout(() => {
     log.error(
-      'what was open could not be closed in time; entries and settlements that wait are found at the next start',
+      'connections and files could not be closed in time; the next start resumes waiting entries and settlements',
     );
     process.exit(1);
   }, CLOSE_WITHIN_MS).unref();
@@ -91,7 +91,7 @@ function isDoneWithin(ms: number, work: Promise<void>): Promise<boolean> {
 /** What nothing caught: what runs may finish, and nothing new begins in a process that may be broken. The second ends it at once. */
 export function stopOnFault(stop: (exitCode: number) => void, log: Logger): (fault: unknown, origin: string) => void {
   return (fault, origin) => {
-    log.fatal({ error: describeFault(fault), origin }, 'an unexpected failure: stopping, running calls finish');
+    log.fatal({ error: describeFault(fault), origin }, 'stopping after an unexpected error: running calls finish');
     stop(1);
   };
 }

@@ -40,7 +40,7 @@ export interface Block {
 
 const blockedSeconds = new Counter({
   name: 'tollgate_event_loop_blocked_seconds_total',
-  help: 'How long the event loop stood still, over half a second at once, by the plugin, policy or adapter that held it.',
+  help: 'Time that the event loop was blocked for more than half a second at once, by the plugin, policy or adapter that blocked it.',
   labelNames: ['by'],
   registers: [metrics],
 });
@@ -102,7 +102,7 @@ export function startWatchdog(log: Logger): Watchdog {
     log.warn({ by, blockedMs }, 'the event loop was blocked');
   });
   thread.on('error', (reason) =>
-    log.error({ reason: String(reason) }, 'the watchdog broke: what blocks the event loop is named no more'),
+    log.error({ reason: String(reason) }, 'the watchdog failed: code that blocks the event loop is no longer reported'),
   );
   return {
     serving: () => {

@@ -5,7 +5,7 @@ import { ACCOUNT_COLUMNS, type AccountShape } from '../shapes';
 const freezeAccount: Verb = (noun, open) => {
   noun
     .command('freeze <account>')
-    .description('refuse every further call of an account')
+    .description('freeze an account: refuse all its further calls')
     .action(async (account: string, _options, command) => {
       const { client, output } = open(command);
       const path = `/accounts/${encodeURIComponent(account)}/freeze`;

@@ -5,7 +5,7 @@ import { ACCOUNT_COLUMNS, type AccountShape } from '../shapes';
 const unfreezeAccount: Verb = (noun, open) => {
   noun
     .command('unfreeze <account>')
-    .description('take calls of a frozen account again')
+    .description('unfreeze an account: accept its calls again')
     .action(async (account: string, _options, command) => {
       const { client, output } = open(command);
       const path = `/accounts/${encodeURIComponent(account)}/unfreeze`;

@@ -11,7 +11,7 @@ interface Options {
 const updateAccount: Verb = (noun, open) => {
   noun
     .command('update <account>')
-    .description('rename an account, or change what its keys pay')
+    .description('rename an account, or change the markup of its keys')
     .option('--name <name>', 'its new name')
     .option('--markup <markup>', 'a factor such as 1.25, or a list under customerPrices; "none" removes it')
     .action(async (account: string, { name, markup }: Options, command) => {

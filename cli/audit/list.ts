@@ -35,12 +35,12 @@ interface Options extends ListOptions {
 
 const listAudit: Verb = (noun, open) => {
   withListOptions(noun.command('list'))
-    .description('list who changed what, newest first')
-    .option('--subject <subject>', 'what was changed, such as key:<id> or account:<id>')
-    .option('--actor <actor>', 'who changed it, such as admin or user:<id>')
-    .option('--action <action>', 'what was done, such as key.revoke')
-    .option('--from <time>', 'from this time on, such as 2026-11-20 (UTC) or 2026-11-20T08:00:00+01:00')
-    .option('--to <time>', 'before this time')
+    .description('list changes of operators and users, newest first')
+    .option('--subject <subject>', 'only changes of this subject, such as key:<id> or account:<id>')
+    .option('--actor <actor>', 'only changes by this actor, such as admin or user:<id>')
+    .option('--action <action>', 'only this action, such as key.revoke')
+    .option('--from <time>', 'only from this time on, such as 2026-11-20 (UTC) or 2026-11-20T08:00:00+01:00')
+    .option('--to <time>', 'only before this time')
     .action(async ({ from, to, ...filters }: Options, command) => {
       const { client, output } = open(command);
       const { limit, cursor, subject, actor, action } = filters;

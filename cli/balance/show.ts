@@ -5,7 +5,7 @@ import type { AccountShape } from '../shapes';
 const showBalance: Verb = (root, open) => {
   root
     .command('balance <account>')
-    .description('what an account owns, has promised and can spend')
+    .description('show what an account owns, what is held, and what it can spend')
     .action(async (account: string, _options, command) => {
       const { client, output } = open(command);
       const shown = await client.ask<AccountShape>('GET', `/accounts/${encodeURIComponent(account)}`);

@@ -11,7 +11,7 @@ const showCompletion: Verb = (root, open) => {
   root
     .command('completion')
     .addArgument(new Argument('<shell>', 'which shell').choices(Object.keys(SCRIPTS)))
-    .description('print what a shell completes commands with: source <(tollgate completion bash)')
+    .description('print the completion script for a shell: source <(tollgate completion bash)')
     .action(async (shell: keyof typeof SCRIPTS, _options, command: Command) => {
       await open(command).output.write(SCRIPTS[shell](completionWords(root)));
     });

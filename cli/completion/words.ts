@@ -8,7 +8,7 @@ export interface Word {
 
 /** The words after each path of the command line: `''` for the program, `accounts` and `accounts create` for what follows. */
 export function completionWords(root: Command): ReadonlyMap<string, readonly Word[]> {
-  const everywhere = [...root.options.map(optionWord), { word: '--help', summary: 'show what there is' }];
+  const everywhere = [...root.options.map(optionWord), { word: '--help', summary: 'show the available commands' }];
   const words = new Map<string, readonly Word[]>();
   const visit = (command: Command, path: string): void => {
     const own = command === root ? [] : command.options.map(optionWord);

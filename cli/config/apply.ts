@@ -6,7 +6,7 @@ import { type ChangeOptions, changeConfiguration, withChangeOptions, withProblem
 
 const applyConfig: Verb = (noun, open) => {
   withChangeOptions(noun.command('apply'))
-    .description('have every node take a gateway.config.yml; it is checked, compared and asked about first')
+    .description('apply a gateway.config.yml to every node, after a check, a comparison and a confirmation')
     .requiredOption('--from <file>', 'the file, or - for standard input')
     .action(async ({ from, ...options }: ChangeOptions & { from: string }, command) => {
       const session = open(command);

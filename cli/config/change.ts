@@ -27,10 +27,10 @@ export const CHANGE_COLUMNS: Columns<MeaningChange> = {
 
 export function withChangeOptions(command: Command): Command {
   return command
-    .option('--yes', 'do not ask')
-    .option('--dry-run', 'only say what it would change')
-    .option('--force', 'although something speaks against it, such as a stage of a rollout that would be left out')
-    .option('--note <note>', 'why, for the history and the audit log')
+    .option('--yes', 'do not ask for confirmation')
+    .option('--dry-run', 'only show what it would change')
+    .option('--force', 'apply it in spite of objections, such as a skipped stage of a rollout')
+    .option('--note <note>', 'the reason, for the history and the audit log')
     .option('--timeout <seconds>', 'how long to wait for the nodes', '60');
 }
 
@@ -45,7 +45,7 @@ export async function changeConfiguration(
   const plan = await client.ask<ChangeShape>('POST', path, { ...body, dryRun: true });
   await showPlan(output, plan);
   if (plan.objections.length > 0 && force !== true && dryRun !== true)
-    throw new Failure('Nothing was applied. Add --force to do it all the same.');
+    throw new Failure('Nothing was applied. Add --force to apply it in spite of the objections.');
   if (dryRun === true) return output.json ? showText(output, plan, []) : undefined;
   let { number } = plan;
   if (number === null) {
@@ -75,22 +75,23 @@ export async function withProblems<T>(output: Output, work: () => Promise<T>, fi
     );
     const count = `${problems.length} ${problems.length === 1 ? 'problem' : 'problems'}`;
     throw new Failure(
-      `${count}${file === undefined ? '; what is in force stays' : ` in ${file}; nothing was applied`}.`,
+      `${count}${file === undefined ? '; the active configuration stays' : ` in ${file}; nothing was applied`}.`,
     );
   }
 }
 
 async function showPlan(output: Output, plan: ChangeShape): Promise<void> {
   const { number, newest, base, changes, warnings, objections } = plan;
-  if (number !== null) return output.note(`Revision ${number} (${plan.revision}), the newest, says this already.`);
+  if (number !== null)
+    return output.note(`Revision ${number} (${plan.revision}), the newest, already has this content.`);
   if (base.number !== undefined && base.number !== newest)
     output.note(
-      `Compared with revision ${base.number}: the newest, ${newest}, is not in force on the node that answers.`,
+      `Compared with revision ${base.number}: the newest, ${newest}, is not active on the node that answered.`,
     );
   if (!output.json && changes.length > 0) await showList(output, { items: changes }, CHANGE_COLUMNS);
-  if (changes.length === 0) output.note('It changes nothing in meaning.');
+  if (changes.length === 0) output.note('It does not change how calls are served.');
   for (const each of warnings) output.note(`${problemText(each)} (warning)`);
-  for (const each of objections) output.note(`Against it: ${each}`);
+  for (const each of objections) output.note(`Objection: ${each}`);
 }
 
 const APPLY = {
@@ -105,11 +106,11 @@ function notEverywhere(
   { failed, silent }: { readonly failed: number; readonly silent: number },
 ): string {
   const what = [
-    ...(failed > 0 ? [`${failed} could not take it and stay with what they have`] : []),
-    ...(silent > 0 ? [`${silent} have not said in time that they took it`] : []),
+    ...(failed > 0 ? [`${failed} rejected it and keep their configuration`] : []),
+    ...(silent > 0 ? [`${silent} did not confirm it in time`] : []),
   ];
-  const back = before === undefined ? '' : ` Bring all of them back with: tollgate config rollback ${before}`;
-  return `Revision ${number} is applied, but not in force on every node: ${what.join(', ')}.${back}`;
+  const back = before === undefined ? '' : ` Roll all of them back with: tollgate config rollback ${before}`;
+  return `Revision ${number} is applied, but not active on every node: ${what.join(', ')}.${back}`;
 }
 
 function toMilliseconds(seconds: string): number {

@@ -18,7 +18,7 @@ const COLUMNS: Columns<RevisionShape> = {
 
 const configHistory: Verb = (noun, open) => {
   withListOptions(noun.command('history'))
-    .description('list what was applied, newest first')
+    .description('list the applied configurations, newest first')
     .action(async ({ limit, cursor }: ListOptions, command) => {
       const { client, output } = open(command);
       const path = withQuery('/config/revisions', { limit, cursor });

@@ -8,7 +8,7 @@ type ReloadShape = Answers['POST /admin/v1/config/reload'];
 const reloadConfig: Verb = (noun, open) => {
   noun
     .command('reload')
-    .description('have the gateway read gateway.config.yml again')
+    .description('reload gateway.config.yml')
     .action(async (_options, command) => {
       const { client, output } = open(command);
       const reloaded = await withProblems(output, () => client.ask<ReloadShape>('POST', '/config/reload'));

@@ -8,7 +8,7 @@ type RevisionShape = Answers['GET /admin/v1/config/revision'];
 const showRevision: Verb = (noun, open) => {
   noun
     .command('revision')
-    .description('which configuration is in force, and why the last reload was refused')
+    .description('show the active configuration, and why the last reload was rejected')
     .action(async (_options, command) => {
       const { client, output } = open(command);
       await showOne(output, await client.ask<RevisionShape>('GET', '/config/revision'), {

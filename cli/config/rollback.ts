@@ -3,7 +3,7 @@ import { type ChangeOptions, changeConfiguration, withChangeOptions, withProblem
 
 const rollbackConfig: Verb = (noun, open) => {
   withChangeOptions(noun.command('rollback <revision>'))
-    .description('have every node take a configuration that was applied before, by its number or its revision')
+    .description('apply an earlier configuration to every node, by its number or its revision')
     .action(async (revision: string, options: ChangeOptions, command) => {
       const session = open(command);
       const path = `/config/revisions/${encodeURIComponent(revision)}/rollback`;

@@ -11,8 +11,10 @@ import { folderOf } from './folder';
 const configSchema: Verb = (noun, open) => {
   noun
     .command('schema')
-    .addArgument(new Argument('[file]', 'of which file').choices(['gateway', 'system']).default('gateway'))
-    .argument('[folder]', 'whose system.config.yml says which plugins are loaded')
+    .addArgument(
+      new Argument('[file]', 'the file that the schema is for').choices(['gateway', 'system']).default('gateway'),
+    )
+    .argument('[folder]', 'a folder whose system.config.yml names the plugins to load')
     .description('print the JSON Schema of a configuration file, for editors')
     .action(async (file: 'gateway' | 'system', given: string | undefined, _options, command) => {
       const { output, environment } = open(command);
@@ -27,7 +29,7 @@ function load(folder: string, environment: Environment): LoadedPlugins {
     return loadPlugins(resolve(folder), { ...environment });
   } catch (error) {
     if (error instanceof ConfigurationError)
-      throw new Failure(`${folder} has mistakes:\n${error.message}`, { cause: error });
+      throw new Failure(`The configuration in ${folder} has errors:\n${error.message}`, { cause: error });
     throw error;
   }
 }

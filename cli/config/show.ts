@@ -21,7 +21,8 @@ const showConfig: Verb = (noun, open) => {
 
 async function newest(client: Client): Promise<string> {
   const { newest } = await client.ask<StatusShape>('GET', '/config/status');
-  if (newest === null) throw new Failure('Nothing was applied: this gateway takes its configuration from files.');
+  if (newest === null)
+    throw new Failure('There is no applied configuration: this gateway reads its configuration from files.');
   return String(newest.number);
 }
 

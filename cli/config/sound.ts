@@ -11,5 +11,5 @@ export function soundConfiguration(given: string | undefined, environment: Envir
   const folder = resolve(folderOf(given, environment));
   const { configuration, problems } = validateConfiguration(folder, { ...environment });
   if (configuration !== undefined) return configuration;
-  throw new Failure(`the configuration in ${folder} has mistakes:\n${problems.map(problemText).join('\n')}`);
+  throw new Failure(`the configuration in ${folder} has errors:\n${problems.map(problemText).join('\n')}`);
 }

@@ -2,12 +2,12 @@ import type { Verb } from '../command';
 import { showList, showText } from '../output';
 import { NODE_COLUMNS, type StatusShape } from './nodes';
 
-const TO_MEND = 'Mend it there, or bring all nodes back: tollgate config rollback <number>';
+const TO_MEND = 'Fix the cause on that node, or roll all nodes back: tollgate config rollback <number>';
 
 const configStatus: Verb = (noun, open) => {
   noun
     .command('status')
-    .description('which configuration each node has in force, and what it could not take')
+    .description('show the active configuration of each node, and why a node rejected one')
     .action(async (_options, command) => {
       const { client, output } = open(command);
       const status = await client.ask<StatusShape>('GET', '/config/status');
@@ -15,7 +15,7 @@ const configStatus: Verb = (noun, open) => {
       if (status.newest !== null) output.note(`Newest: revision ${status.newest.number} (${status.newest.revision}).`);
       await showList(output, { items: status.nodes }, NODE_COLUMNS);
       if (status.source === 'database' && status.nodes.some(({ failure }) => failure !== null))
-        output.note(`What a node could not take it tries again every 30 s. ${TO_MEND}`);
+        output.note(`A node retries a rejected configuration every 30 s. ${TO_MEND}`);
     });
 };
 

@@ -18,7 +18,7 @@ const validateConfig: Verb = (noun, open) => {
       await showText(output, { ok: configuration !== undefined, revision, problems, warnings }, [
         ...problems.map(problemText),
         ...warnings.map((each) => `${problemText(each)} (warning)`),
-        ...(revision === null ? [] : [`The configuration in ${folder} is sound (revision ${revision}).`]),
+        ...(revision === null ? [] : [`The configuration in ${folder} is valid (revision ${revision}).`]),
       ]);
       if (problems.length > 0)
         throw new Failure(`${problems.length} ${problems.length === 1 ? 'problem' : 'problems'} in ${folder}.`);

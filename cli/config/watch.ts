@@ -27,7 +27,7 @@ export async function watchNodes(
     for (const each of settled.filter(({ node }) => !told.has(node))) {
       told.add(each.node);
       const { name, failure } = each;
-      const what = hasTaken(each, number) || failure === null ? 'took it' : `cannot take it: ${failureText(failure)}`;
+      const what = hasTaken(each, number) || failure === null ? 'took it' : `rejected it: ${failureText(failure)}`;
       output.note(`${name} ${what} (${told.size} of ${nodes.length})`);
     }
     if (settled.length === nodes.length || Date.now() > deadline) {

@@ -4,7 +4,7 @@ import type { Verb } from '../command';
 const addDebit: Verb = (noun, open) => {
   const command = noun
     .command('add <account> <usd>')
-    .description('take money off an account, at most what is available');
+    .description('debit money from an account, at most what is available');
   adjusts(command, open, 'debits');
 };
 

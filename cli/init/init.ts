@@ -10,7 +10,7 @@ const CONFIGURATION = ['gateway.config.yml', 'system.config.yml'];
 const init: Verb = (root, open) => {
   root
     .command('init <folder>')
-    .description('begin a gateway of your own: a folder with both configuration files and a package.json')
+    .description('create a folder for your own gateway, with both configuration files and a package.json')
     .action(async (given: string, _options: object, command) => {
       const { output } = open(command);
       const folder = resolve(given);
@@ -53,14 +53,14 @@ async function packageOf(folder: string): Promise<string> {
 
 function nextSteps(folder: string): string[] {
   return [
-    `${folder} has a gateway. To try it with a demo upstream, an account and a key:`,
+    `Created a gateway in ${folder}. To try it with a demo upstream, an account and a key:`,
     '',
     `  cd ${folder}`,
     '  npm install',
     '  npx tollgate start --demo',
     '',
     'For real models set ANTHROPIC_API_KEY or OPENAI_API_KEY, or name your upstreams in gateway.config.yml; then',
-    '`npx tollgate config validate` says what is wrong, and `npx tollgate start` serves.',
+    '`npx tollgate config validate` checks it, and `npx tollgate start` starts the gateway.',
   ];
 }
 

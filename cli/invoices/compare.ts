@@ -10,7 +10,7 @@ type ComparisonShape = Answers['GET /admin/v1/invoices/{name}/comparison'];
 const compareInvoice: Verb = (noun, open) => {
   withDays(noun.command('compare <upstream>'))
     .description(
-      "set an upstream's report beside the records; exit status 1 where a difference is above reporting.alarmAboveUsd",
+      "compare the report of an upstream's vendor with the usage records; exit status 1 if a difference is above reporting.alarmAboveUsd",
     )
     .action(async (upstream: string, { from, to }: DayOptions, command) => {
       const { client, output } = open(command);
@@ -24,7 +24,9 @@ const compareInvoice: Verb = (noun, open) => {
       }
       if (comparison.counts.length === 0) output.note('No count differs.');
       if (comparison.isAlarm)
-        throw new Failure('A difference is above the bound; docs/operating.md says what to do about each cause.');
+        throw new Failure(
+          'A difference is above reporting.alarmAboveUsd. See docs/operating.md for what to do about each cause.',
+        );
     });
 };
 

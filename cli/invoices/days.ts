@@ -7,6 +7,6 @@ export interface DayOptions {
 
 export function withDays(command: Command): Command {
   return command
-    .option('--from <day>', 'the first day of UTC, such as 2026-11-01; without it the last one alone')
-    .option('--to <day>', 'the last day, included (the first one, or yesterday)');
+    .option('--from <day>', 'the first day in UTC, such as 2026-11-01; default: only the last day')
+    .option('--to <day>', 'the last day, inclusive (default: the first one, or yesterday)');
 }

@@ -8,7 +8,7 @@ type ReportShape = Answers['GET /admin/v1/invoices/{name}'];
 
 const fetchInvoice: Verb = (noun, open) => {
   withDays(noun.command('fetch <upstream>'))
-    .description("show what an upstream's vendor reports: usage by day, API key and model; cost by day and workspace")
+    .description("fetch the report of an upstream's vendor: usage by day, API key and model; cost by day and workspace")
     .action(async (upstream: string, { from, to }: DayOptions, command) => {
       const { client, output } = open(command);
       const path = withQuery(`/invoices/${encodeURIComponent(upstream)}`, { from, to });

@@ -17,16 +17,13 @@ interface Options {
 const createKey: Verb = (noun, open) => {
   const verb = noun
     .command('create <account> <name>')
-    .description('create an API key; it is shown this once')
-    .option('--limit <usd>', 'the most this key may spend')
+    .description('create an API key; it is shown only once')
+    .option('--limit <usd>', 'the spending limit of the key')
     .option('--models <names...>', 'the only models this key may call')
-    .option('--markup <markup>', "what it pays in place of its account's markup")
-    .option('--debug', 'it may see how its calls are routed')
+    .option('--markup <markup>', "its own markup, instead of the account's")
+    .option('--debug', 'allow it to request the reasons of routing decisions')
     .option('--expires <when>', EXPIRY)
-    .option(
-      '--addresses <ranges...>',
-      'the only addresses it may be used from, such as 203.0.113.0/24 or 2001:db8::/32',
-    );
+    .option('--addresses <ranges...>', 'allow it only from these addresses, such as 203.0.113.0/24 or 2001:db8::/32');
   limitOptions(verb).action(
     async (
       account: string,
@@ -48,7 +45,7 @@ const createKey: Verb = (noun, open) => {
       const path = `/accounts/${encodeURIComponent(account)}/keys`;
       const made = await client.ask<Answers['POST /admin/v1/accounts/{accountId}/keys']>('POST', path, wanted);
       await showOne(output, made, { ...KEY_COLUMNS, key: (item) => item.key });
-      output.note('Keep the key now: it cannot be shown again.');
+      output.note('Store the key now: it cannot be shown again.');
     },
   );
 };

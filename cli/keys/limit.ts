@@ -5,7 +5,7 @@ import { KEY_COLUMNS, type KeyShape } from '../shapes';
 const limitKey: Verb = (noun, open) => {
   noun
     .command('limit <key> <usd>')
-    .description('set the most a key may spend; "none" removes the limit')
+    .description('set the spending limit of a key; "none" removes it')
     .action(async (key: string, usd: string, _options, command) => {
       const { client, output } = open(command);
       const change = { balanceLimit: usd === 'none' ? null : usd };

@@ -9,8 +9,8 @@ const SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
 const rotateKey: Verb = (noun, open) => {
   noun
     .command('rotate <key>')
-    .description('give a key another secret by its id; it is shown this once')
-    .option('--grace <time>', 'how long the secret before works on, such as 24h or 7d; 0 ends it at once', '24h')
+    .description('give a key a new secret, by its id; it is shown only once')
+    .option('--grace <time>', 'how long the previous secret keeps working, such as 24h or 7d; 0 ends it at once', '24h')
     .action(async (key: string, { grace }: { grace: string }, command) => {
       const { client, output } = open(command);
       const path = `/keys/${encodeURIComponent(key)}/rotate`;
@@ -19,7 +19,7 @@ const rotateKey: Verb = (noun, open) => {
       const columns = { ...KEY_COLUMNS, secret: (item: typeof made) => item.key };
       await showOne(output, made, columns);
       output.note(
-        `Keep the secret now: it cannot be shown again. The one before works until ${made.previousSecretUntil}.`,
+        `Store the secret now: it cannot be shown again. The previous one works until ${made.previousSecretUntil}.`,
       );
     });
 };

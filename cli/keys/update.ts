@@ -24,13 +24,13 @@ const updateKey: Verb = (noun, open) => {
     )
     .option('--name <name>', 'its new name')
     .option('--models <names...>', 'the only models this key may call')
-    .option('--all-models', 'it may call every model')
-    .option('--markup <markup>', 'what it pays: a factor such as 1.25, or a list under customerPrices')
-    .option('--debug', 'it may ask how its calls are routed')
-    .option('--no-debug', 'it may not')
+    .option('--all-models', 'allow every model')
+    .option('--markup <markup>', 'its markup: a factor such as 1.25, or a list under customerPrices')
+    .option('--debug', 'allow it to request the reasons of routing decisions')
+    .option('--no-debug', 'do not allow that')
     .option('--expires <when>', EXPIRY)
-    .option('--addresses <ranges...>', 'the only addresses it may be used from, such as 203.0.113.0/24')
-    .option('--all-addresses', 'it may be used from everywhere');
+    .option('--addresses <ranges...>', 'allow it only from these addresses, such as 203.0.113.0/24')
+    .option('--all-addresses', 'allow it from every address');
   limitOptions(verb).action(
     async (
       key: string,

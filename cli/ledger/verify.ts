@@ -16,12 +16,10 @@ type Looked = Answers['GET /admin/v1/ledger/verify'];
 const verifyLedger: Verb = (noun, open) => {
   noun
     .command('verify')
-    .description(
-      'look whether every invariant of the ledger holds, while calls go on; exit status 1 where one does not',
-    )
+    .description('check all invariants of the ledger while calls continue; exit status 1 if one is violated')
     .option('--account <id>', 'only this account')
-    .option('--days <n>', 'compare the usage records of so many days with their entries (7)')
-    .option('--repair', 'make good by entries what can be; what was written is never changed')
+    .option('--days <n>', 'compare the usage records of this many days with their entries (default 7)')
+    .option('--repair', 'repair violations by new entries if possible; existing entries never change')
     .action(async (options: Options, command) => {
       const { client, output } = open(command);
       const looked = await lookAtAll(client, options);
@@ -31,7 +29,8 @@ const verifyLedger: Verb = (noun, open) => {
       output.note(
         `${accounts} accounts, ${entries} entries, ${items.length} violations, ${items.length - left} repaired.`,
       );
-      if (left > 0) throw new Failure('The ledger is not whole; docs/operating.md says what to do about each.');
+      if (left > 0)
+        throw new Failure('The ledger has violated invariants. See docs/operating.md for what to do about each.');
     });
 };
 

@@ -21,7 +21,7 @@ const KINDS: Readonly<Record<string, (name: string) => readonly string[]>> = {
     `      - ${name}:`,
     '          - action: { words: [falcon] }',
   ],
-  plugin: (name) => ['and, where it is to say more than hello, in gateway.config.yml:', '', `${name}:`, '  it: ciao'],
+  plugin: (name) => ['and, to change its greeting, in gateway.config.yml:', '', `${name}:`, '  it: ciao'],
   supplier: (name) => [
     'and name it as the driver of a supplier there:',
     '',
@@ -45,11 +45,11 @@ function adapterLines(name: string): readonly string[] {
 const newPlugin: Verb = (noun, open) => {
   noun
     .command('new')
-    .addArgument(new Argument('<kind>', 'what it brings').choices(Object.keys(KINDS)))
+    .addArgument(new Argument('<kind>', 'what the package contains').choices(Object.keys(KINDS)))
     .argument('<name>')
-    .description('begin a package of your own beside system.config.yml, with tests that pass')
+    .description('create your own package beside system.config.yml, with passing tests')
     .action(async (kind: string, name: string, _options: object, command) => {
-      if (!NAME.test(name)) throw new UsageError(`"${name}" is no name for a package; write it as my-plugin.`);
+      if (!NAME.test(name)) throw new UsageError(`"${name}" is not a valid package name; write it as my-plugin.`);
       const { output, environment } = open(command);
       const folder = resolve(folderOf(undefined, environment), name);
       await makeFolder(folder);
@@ -84,7 +84,7 @@ async function findTollgate(folder: string): Promise<void> {
 
 function nextSteps(kind: string, name: string, folder: string): string[] {
   return [
-    `${folder} has a package whose tests pass: run \`npm test\` there. Name it in system.config.yml:`,
+    `Created a package in ${folder}; run its tests with \`npm test\` there. Add it to system.config.yml:`,
     '',
     'plugins:',
     `  ${name}:`,
@@ -92,7 +92,7 @@ function nextSteps(kind: string, name: string, folder: string): string[] {
     '',
     ...(KINDS[kind]?.(name) ?? []),
     '',
-    'Then check both with `tollgate config validate`, and start the gateway again.',
+    'Then check both with `tollgate config validate`, and restart the gateway.',
   ];
 }
 

@@ -7,7 +7,7 @@ import { DIFFERENCE_COLUMNS, differencesOf, publishedEntries } from './differenc
 const checkPrices: Verb = (noun, open) => {
   noun
     .command('check [folder]')
-    .description('name every difference between the models of a configuration and what their vendors publish')
+    .description('list every difference between the models of a configuration and what their vendors publish')
     .action(async (given: string | undefined, _options, command) => {
       const { output, environment } = open(command);
       const entries = publishedEntries(soundConfiguration(given, environment));
@@ -17,7 +17,7 @@ const checkPrices: Verb = (noun, open) => {
       await showList(output, { items }, DIFFERENCE_COLUMNS);
       if (items.length > 0)
         throw new Failure(
-          `${items.length === 1 ? '1 difference' : `${items.length} differences`} in ${models}. Take over what is published with: tollgate prices update`,
+          `${items.length === 1 ? '1 difference' : `${items.length} differences`} in ${models}. Write the published values with: tollgate prices update`,
         );
     });
 };

@@ -14,7 +14,7 @@ const updatePrices: Verb = (noun, open) => {
     .description(
       'write what vendors publish into gateway.config.yml: context, maxOutput and price of models that differ',
     )
-    .option('--yes', 'do not ask')
+    .option('--yes', 'do not ask for confirmation')
     .action(async (given: string | undefined, { yes }: { yes?: true }, command) => {
       const { output, environment } = open(command);
       const entries = publishedEntries(soundConfiguration(given, environment)).filter(
@@ -23,7 +23,7 @@ const updatePrices: Verb = (noun, open) => {
       const items = entries.flatMap(differencesOf);
       if (items.length === 0) return showText(output, { items, written: false }, ['Nothing differs.']);
       if (!output.json) await showList(output, { items }, DIFFERENCE_COLUMNS);
-      const otherwise = 'say --yes to write it.';
+      const otherwise = 'add --yes to write it.';
       if (yes !== true) await confirm(output, { question: 'Write it?', otherwise, declined: 'Nothing was written.' });
       const file = join(resolve(folderOf(given, environment)), 'gateway.config.yml');
       await writeWhole(file, updated(await readFile(file, 'utf8'), entries));

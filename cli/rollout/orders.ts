@@ -14,8 +14,8 @@ function order(verb: string, description: string, askAbout?: (rollout: RolloutSh
     const command = noun
       .command(`${verb} <name>`)
       .description(description)
-      .option('--reason <text>', 'why, for whoever looks next');
-    if (askAbout !== undefined) command.option('--yes', 'do not ask');
+      .option('--reason <text>', 'the reason, for other operators');
+    if (askAbout !== undefined) command.option('--yes', 'do not ask for confirmation');
     command.action(async (name: string, { reason, yes }: Options, self) => {
       const { client, output } = open(self);
       const path = `/rollouts/${encodeURIComponent(name)}`;
@@ -44,10 +44,14 @@ function askToPromote({ name, stage, stages, stickyBy }: RolloutShape): string {
 }
 
 function askToRollBack({ name, share, stickyBy }: RolloutShape): string {
-  return `Roll ${name} back now: everybody as before, instead of ${share} % by ${stickyBy} with it?`;
+  return `Roll ${name} back now: serve all callers without the change, instead of ${share} % by ${stickyBy} with it?`;
 }
 
-export const pauseRollout = order('pause', 'stop its clock: the share stays, the guards watch on');
-export const resumeRollout = order('resume', 'go on; one that was rolled back begins anew');
-export const promoteRollout = order('promote', 'begin its next stage now', askToPromote);
-export const rollbackRollout = order('rollback', 'serve everybody as before, from the next call on', askToRollBack);
+export const pauseRollout = order('pause', 'pause it: the share stays, and the guards stay active');
+export const resumeRollout = order('resume', 'continue it; one that was rolled back starts again');
+export const promoteRollout = order('promote', 'start its next stage now', askToPromote);
+export const rollbackRollout = order(
+  'rollback',
+  'roll it back: serve all callers without the change, from the next call on',
+  askToRollBack,
+);

@@ -8,8 +8,8 @@ const LOOK_EVERY_MS = 1_000;
 const rolloutStatus: Verb = (noun, open) => {
   noun
     .command('status <name>')
-    .description('how a rollout is doing: control group against candidate, and what it waits for')
-    .option('--watch', 'look again every second until it has ended')
+    .description('show a rollout: control group, treatment group, and what it waits for')
+    .option('--watch', 'refresh every second until it has ended')
     .action(async (name: string, { watch = false }: { readonly watch?: boolean }, command) => {
       const { client, output } = open(command);
       const path = `/rollouts/${encodeURIComponent(name)}`;

@@ -6,7 +6,7 @@ const losePlace: Verb = (noun, open) => {
   noun
     .command('lose <place>')
     .description(
-      'say that the node of a place is gone for good: its sandboxes end as lost, billed to their last confirmation',
+      'declare that the node of a place is permanently lost: its sandboxes end as lost, billed to their last confirmation',
     )
     .action(async (place: string, _options, command) => {
       const { client, output } = open(command);

@@ -19,7 +19,7 @@ const COLUMNS: Columns<OrphanShape> = {
 
 const listOrphans: Verb = (noun, open) => {
   withListOptions(noun.command('orphans'))
-    .description('list instances at suppliers that no sandbox accounts for, newest first')
+    .description('list instances at suppliers that belong to no sandbox, newest first')
     .action(async ({ limit, cursor }: ListOptions, command) => {
       const { client, output } = open(command);
       const answer = await client.ask<ListShape<OrphanShape>>(

@@ -6,7 +6,7 @@ import { PLACE_COLUMNS, type PlaceShape } from './place';
 const listPlaces: Verb = (noun, open) => {
   noun
     .command('places')
-    .description('list where sandboxes live that only some nodes reach, the last seen first')
+    .description('list places of sandboxes that only some nodes can reach, last seen first')
     .action(async (_options, command) => {
       const { client, output } = open(command);
       const answer = await client.ask<ListShape<PlaceShape>>('GET', '/sandboxes/places');

@@ -15,15 +15,17 @@ const start: Verb = (root, open) => {
   root
     .command('start [folder]')
     .description('start the gateway with the YAML files of a folder; its data is in DATA_DIR, or in .tollgate there')
-    .option('--demo', 'with a demo upstream, an account and a key, and what to do with them')
+    .option('--demo', 'add a demo upstream, an account and a key, and print how to use them')
     .action(async (given: string | undefined, { demo = false }: { readonly demo?: boolean }, command) => {
       const { environment, output } = open(command);
       const folder = resolve(folderOf(given, environment));
       if (!existsSync(join(folder, 'system.config.yml')))
-        throw new Failure(`${folder} has no system.config.yml. \`tollgate init <folder>\` begins a folder with one.`);
+        throw new Failure(
+          `${folder} has no system.config.yml. Create a folder with one by \`tollgate init <folder>\`.`,
+        );
       const program = join(OWN_FOLDER, demo ? 'demo/quickstart.mjs' : 'dist/server.js');
       if (!existsSync(program))
-        throw new Failure(`${program} is not there. In a checkout, \`npm run build\` makes it.`);
+        throw new Failure(`${program} does not exist. In a checkout, create it with \`npm run build\`.`);
       const dataFolder = resolve(environment['DATA_DIR'] || join(folder, '.tollgate'));
       const env = { ...environment, TOLLGATE_CONFIG_DIR: folder, DATA_DIR: dataFolder };
       throw new Ended(await run(program, demo && output.json ? ['--json'] : [], env));

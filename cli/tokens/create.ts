@@ -9,15 +9,15 @@ const createToken: Verb = (noun, open) => {
   const roles = Object.entries(ROLES).map(([role, may]) => `${role} (${may})`);
   noun
     .command('create <name>')
-    .description('create a token for an operator; it is shown this once')
-    .requiredOption('--role <role>', `each also may what those before it may: ${roles.join(', ')}`)
+    .description('create a token for an operator; it is shown only once')
+    .requiredOption('--role <role>', `each includes the rights of those before it: ${roles.join(', ')}`)
     .requiredOption('--expires <when>', EXPIRY)
     .action(async (name: string, { role, expires }: { role: string; expires: string }, command) => {
       const { client, output } = open(command);
       const wanted = { name, role, expiresAt: toExpiry(expires) };
       const made = await client.ask<Answers['POST /admin/v1/tokens']>('POST', '/tokens', wanted);
       await showOne(output, made, { ...TOKEN_COLUMNS, token: (item) => item.token });
-      output.note('Keep the token now: it cannot be shown again.');
+      output.note('Store the token now: it cannot be shown again.');
     });
 };
 

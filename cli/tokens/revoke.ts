@@ -5,7 +5,7 @@ import { TOKEN_COLUMNS, type TokenShape } from './columns';
 const revokeToken: Verb = (noun, open) => {
   noun
     .command('revoke <token>')
-    .description('revoke a token by its id; no node takes it any more')
+    .description('revoke a token by its id; no node accepts it any more')
     .action(async (token: string, _options, command) => {
       const { client, output } = open(command);
       const path = `/tokens/${encodeURIComponent(token)}`;

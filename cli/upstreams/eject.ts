@@ -5,8 +5,8 @@ import { UPSTREAM_COLUMNS, type UpstreamShape } from './shape';
 const ejectUpstream: Verb = (noun, open) => {
   noun
     .command('eject <name>')
-    .description('ask an upstream no more until it is restored')
-    .option('--reason <text>', 'why, for whoever looks next')
+    .description('disable an upstream on every node until it is restored')
+    .option('--reason <text>', 'the reason, for other operators')
     .action(async (name: string, { reason }: { readonly reason?: string }, command) => {
       const { client, output } = open(command);
       const path = `/upstreams/${encodeURIComponent(name)}/eject`;

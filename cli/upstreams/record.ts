@@ -11,11 +11,11 @@ type RecordedShape = Answers['POST /admin/v1/upstreams/{name}/record'];
 const recordUpstream: Verb = (noun, open) => {
   noun
     .command('record <name>')
-    .description('make three tiny real calls to an upstream, and keep its answers for the conformance suite')
+    .description('make three small real calls to an upstream, and store its answers for the conformance suite')
     .option('--to <folder>', 'a new folder', 'recordings')
-    .option('--model <name>', "the upstream's own name of a model; its cheapest when absent")
+    .option('--model <name>', "the upstream's own name of a model; default: its cheapest")
     .option('--protocol <protocol>', 'messages, chat, responses or embeddings')
-    .option('--credential <name>', 'the name of one of its credentials; absent: one that calls would use now')
+    .option('--credential <name>', 'the name of one of its credentials; default: one that calls would use now')
     .action(
       async (
         name: string,
@@ -35,8 +35,8 @@ const recordUpstream: Verb = (noun, open) => {
         for (const { name: file, content } of files) await writeFile(join(folder, file), content);
         const names = files.map((file) => file.name);
         await showText(output, { folder, model, protocol, files: names }, [
-          `${folder} has what ${model} answered (${protocol}): ${names.join(', ')}.`,
-          'expected.json says what the adapter makes of it today. Read all of it before you keep it.',
+          `Stored the answers of ${model} (${protocol}) in ${folder}: ${names.join(', ')}.`,
+          'expected.json has what the adapter reads from them today. Check all of it before you commit it.',
         ]);
       },
     );

@@ -5,7 +5,7 @@ import { UPSTREAM_COLUMNS, type UpstreamShape } from './shape';
 const restoreUpstream: Verb = (noun, open) => {
   noun
     .command('restore <name>')
-    .description('ask an upstream again, whoever or whatever had left it out')
+    .description('enable a disabled upstream, and end its ejection')
     .action(async (name: string, _options, command) => {
       const { client, output } = open(command);
       const path = `/upstreams/${encodeURIComponent(name)}/restore`;

@@ -24,15 +24,15 @@ interface TestOptions {
 const testUpstream: Verb = (noun, open) => {
   noun
     .command('test <name>')
-    .description('make one tiny real call to an upstream; exit status 1 when it does not answer')
-    .option('--model <name>', "the upstream's own name of a model; its cheapest when absent")
+    .description('make one small real call to an upstream; exit status 1 if it does not answer')
+    .option('--model <name>', "the upstream's own name of a model; default: its cheapest")
     .option('--protocol <protocol>', 'messages or chat')
-    .option('--credential <name>', 'the name of one of its credentials; absent: one that calls would use now')
+    .option('--credential <name>', 'the name of one of its credentials; default: one that calls would use now')
     .action(async (name: string, asked: TestOptions, command) => {
       const { client, output } = open(command);
       const result = await client.ask<TestShape>('POST', `/upstreams/${encodeURIComponent(name)}/test`, asked);
       await showOne(output, result, COLUMNS);
-      if (!result.ok) throw new Failure(`"${name}" does not answer.`);
+      if (!result.ok) throw new Failure(`The upstream "${name}" does not answer.`);
     });
 };
 

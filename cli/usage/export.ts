@@ -12,7 +12,7 @@ const exportUsage: Verb = (noun, open) => {
       try {
         for await (const chunk of body) await output.write(chunk);
       } catch (cause) {
-        throw new Failure('The export broke off: what was written is not complete. Run it again.', { cause });
+        throw new Failure('The export was interrupted and is incomplete. Run it again.', { cause });
       }
     });
 };

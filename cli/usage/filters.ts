@@ -15,15 +15,15 @@ export interface FilterOptions {
 
 export function withFilters(command: Command): Command {
   return command
-    .option('--account <id>', 'of this account only')
-    .option('--from <time>', 'from this time on, such as 2026-11-20 (UTC) or 2026-11-20T08:00:00+01:00')
-    .option('--to <time>', 'before this time')
-    .option('--key <id>', 'of this key only')
-    .option('--model <name>', 'of this model only')
-    .option('--upstream <name>', 'answered by this upstream only')
-    .option('--status <code>', 'with this HTTP status only')
-    .option('--session <id>', 'of this session only, as the client names it')
-    .option('--agent <id>', 'of this agent only, as the client names it');
+    .option('--account <id>', 'only of this account')
+    .option('--from <time>', 'only from this time on, such as 2026-11-20 (UTC) or 2026-11-20T08:00:00+01:00')
+    .option('--to <time>', 'only before this time')
+    .option('--key <id>', 'only of this key')
+    .option('--model <name>', 'only of this model')
+    .option('--upstream <name>', 'only answered by this upstream')
+    .option('--status <code>', 'only with this HTTP status')
+    .option('--session <id>', 'only of this session, as the client names it')
+    .option('--agent <id>', 'only of this agent, as the client names it');
 }
 
 export function filtersOf({ account, from, to, key, model, upstream, status, session, agent }: FilterOptions) {

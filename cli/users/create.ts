@@ -5,7 +5,7 @@ import { choosePassword, type PasswordOptions, withPasswordOption } from './pass
 
 const createUser: Verb = (noun, open) => {
   withPasswordOption(noun.command('create <account> <email>'))
-    .description('let a person sign in to the console; a password that is made is shown this once')
+    .description('create a user of the console; a generated password is shown only once')
     .action(async (account: string, email: string, options: PasswordOptions, command) => {
       const { client, output } = open(command);
       const { password, isNew } = await choosePassword(options, output);
@@ -13,7 +13,7 @@ const createUser: Verb = (noun, open) => {
       const made = await client.ask<UserShape>('POST', path, { email, password });
       if (!isNew) return showOne(output, made, USER_COLUMNS);
       await showOne(output, { ...made, password }, { ...USER_COLUMNS, password: (item) => item.password });
-      output.note('Hand the password over now: it cannot be shown again.');
+      output.note('Pass the password on now: it cannot be shown again.');
     });
 };
 

@@ -5,7 +5,7 @@ import { USER_COLUMNS, type UserShape } from './columns';
 const disableUser: Verb = (noun, open) => {
   noun
     .command('disable <user>')
-    .description('end the sessions of a user and let them sign in no more')
+    .description('disable a user: end their sessions and refuse their sign-ins')
     .action(async (user: string, _options, command) => {
       const { client, output } = open(command);
       const path = `/users/${encodeURIComponent(user)}`;

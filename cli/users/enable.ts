@@ -5,7 +5,7 @@ import { USER_COLUMNS, type UserShape } from './columns';
 const enableUser: Verb = (noun, open) => {
   noun
     .command('enable <user>')
-    .description('let a disabled user sign in again')
+    .description('enable a disabled user')
     .action(async (user: string, _options, command) => {
       const { client, output } = open(command);
       const path = `/users/${encodeURIComponent(user)}`;

@@ -7,7 +7,7 @@ type LinkShape = Answers['POST /admin/v1/users/{userId}/sign-in-link'];
 const makeLink: Verb = (noun, open) => {
   noun
     .command('link <user>')
-    .description('make a link that signs a user in to the console once, within an hour')
+    .description('create a link that signs a user in to the console once, within an hour')
     .action(async (user: string, _options: object, command) => {
       const { client, output } = open(command);
       const link = await client.ask<LinkShape>('POST', `/users/${encodeURIComponent(user)}/sign-in-link`, {});

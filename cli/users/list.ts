@@ -7,7 +7,7 @@ import { USER_COLUMNS, type UserShape } from './columns';
 
 const listUsers: Verb = (noun, open) => {
   withListOptions(noun.command('list <account>'))
-    .description('list who can sign in to an account, newest first')
+    .description('list the users of an account, newest first')
     .action(async (account: string, { limit, cursor }: ListOptions, command) => {
       const { client, output } = open(command);
       const path = withQuery(`/accounts/${encodeURIComponent(account)}/users`, { limit, cursor });

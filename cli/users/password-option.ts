@@ -8,7 +8,7 @@ export interface PasswordOptions {
 
 /** Never an argument: those are seen by everybody on the machine and kept in the shell's history. */
 export function withPasswordOption(command: Command): Command {
-  return command.option('--password-stdin', 'read the password from standard input instead of making one');
+  return command.option('--password-stdin', 'read the password from standard input instead of generating one');
 }
 
 /** The password that was piped in, or a new one. */

@@ -5,14 +5,14 @@ import { choosePassword, type PasswordOptions, withPasswordOption } from './pass
 
 const setPassword: Verb = (noun, open) => {
   withPasswordOption(noun.command('password <user>'))
-    .description('give a user a new password and end their sessions; one that is made is shown this once')
+    .description('set a new password and end the sessions of a user; a generated password is shown only once')
     .action(async (user: string, options: PasswordOptions, command) => {
       const { client, output } = open(command);
       const { password, isNew } = await choosePassword(options, output);
       const changed = await client.ask<UserShape>('PATCH', `/users/${encodeURIComponent(user)}`, { password });
       if (!isNew) return showOne(output, changed, USER_COLUMNS);
       await showOne(output, { ...changed, password }, { ...USER_COLUMNS, password: (item) => item.password });
-      output.note('Hand the password over now: it cannot be shown again.');
+      output.note('Pass the password on now: it cannot be shown again.');
     });
 };
 

@@ -197,7 +197,7 @@ async function lockRow(transaction: Knex.Transaction, accountId: string): Promis
 }
 
 function noAccount(): GatewayError {
-  return fail('NOT_FOUND', { message: 'There is no such account.' });
+  return fail('NOT_FOUND', { message: 'The account does not exist.' });
 }
 
 async function withMoney(stores: Stores, row: AccountRow): Promise<Account> {

@@ -27,7 +27,7 @@ export function refusalOfKey(
   if (shown !== undefined && secrets !== undefined && shown.hash !== secrets.current) {
     if (shown.hash !== secrets.previous) return fail('INVALID_API_KEY');
     if (nowMs >= secrets.previousUntilMs)
-      return expired('This secret of the key was replaced, and', secrets.previousUntilMs);
+      return expired('This secret of the API key was replaced, and it', secrets.previousUntilMs);
   }
   if (expiresAtMs !== undefined && nowMs >= expiresAtMs) return expired('The API key', expiresAtMs);
   if (shown === undefined || addresses === undefined || isWithin(shown.address, rangesOf(addresses))) return undefined;
@@ -37,7 +37,10 @@ export function refusalOfKey(
 
 function expired(what: string, atMs: number): GatewayError {
   const expiredAt = new Date(atMs).toISOString();
-  return fail('API_KEY_EXPIRED', { message: `${what} expired at ${expiredAt}.`, details: { expiredAt } });
+  return fail('API_KEY_EXPIRED', {
+    message: `${what} expired at ${expiredAt}. Use a valid key.`,
+    details: { expiredAt },
+  });
 }
 
 /** Ranges that were read before, by the list of a key's settings: a node keeps those of each key for all of its calls. */

@@ -47,7 +47,7 @@ export async function addCredit(
   if (row.amount_e8 !== wanted.amountE8) {
     throw fail('CONFLICT', {
       param: 'idempotencyKey',
-      message: `This idempotency key was used for ${formatUsd(row.amount_e8)} USD before.`,
+      message: `This idempotency key was already used for ${formatUsd(row.amount_e8)} USD. Use another key for another amount.`,
     });
   }
   const details = { creditId: row.id, idempotencyKey: row.idempotency_key };
@@ -60,7 +60,7 @@ export async function addCredit(
     case 'above_maximum':
       throw fail('INVALID_FIELD', {
         param: 'amountUsd',
-        message: `amountUsd: a balance is at most ${formatUsd(MAX_AMOUNT_E8)} USD`,
+        message: `amountUsd: the balance would exceed the maximum of ${formatUsd(MAX_AMOUNT_E8)} USD`,
       });
     default:
       throw fail('LEDGER_UNAVAILABLE', { retryAfterSeconds: 1, details });
@@ -125,7 +125,7 @@ export async function pushCredit(stores: Stores, creditId: string, actor: string
 async function insufficient({ ledger }: Stores, row: CreditRow) {
   const state = await askLedger(() => ledger.readAccount(row.account_id));
   return fail('INSUFFICIENT_BALANCE', {
-    message: 'The account has less available than this debit takes.',
+    message: 'The available balance of the account is lower than this debit.',
     details: { requiredUsd: formatUsd(-row.amount_e8), availableUsd: formatUsd(state?.availableE8 ?? 0n) },
   });
 }

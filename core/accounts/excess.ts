@@ -6,7 +6,7 @@ import { type Stores, setAccountStatus } from './accounts';
 
 const freezes = new Counter({
   name: 'tollgate_excess_freezes_total',
-  help: 'Accounts that were frozen because their requests cost more than was held for them.',
+  help: 'Accounts frozen because their requests cost more than their holds.',
   registers: [metrics],
 });
 
@@ -26,7 +26,7 @@ export async function freezeForExcess(stores: Stores, aboveE8: bigint, log: Logg
     freezes.inc();
     log.warn(
       { accountId: id, excessUsd: formatUsd(excessE8) },
-      'an account is frozen: its requests cost more than was held for them; see docs/operating.md',
+      'the account was frozen because its requests cost more than their holds; see docs/operating.md',
     );
     await setAccountStatus(stores, id, 'frozen', 'excess');
   }

@@ -147,7 +147,8 @@ export async function updateKey(
 ): Promise<AccountKey> {
   await stores.database.transaction(async (transaction) => {
     const before = await lockRow(transaction, keyId);
-    if (before.status === 'revoked') throw fail('CONFLICT', { message: 'The key is revoked and cannot be changed.' });
+    if (before.status === 'revoked')
+      throw fail('CONFLICT', { message: 'The key is revoked and cannot be changed. Create a new key.' });
     const after: KeyRow = {
       ...before,
       name: changes.name ?? before.name,
@@ -216,7 +217,7 @@ export async function rotateKey(
   const apiKey = makeApiKey();
   const before = await replaceSecret(stores, keyId, actor, ({ hash, status, expires_at }) => {
     const isOver = status === 'revoked' || (expires_at !== null && expires_at.getTime() <= Date.now());
-    if (isOver) throw fail('CONFLICT', { message: 'The key is revoked or has expired: create another one.' });
+    if (isOver) throw fail('CONFLICT', { message: 'The key is revoked or expired. Create a new key.' });
     const previous_until = new Date(Date.now() + graceSeconds * 1_000);
     return { hash: hashApiKey(apiKey), ...displayParts(apiKey), previous_hash: hash, previous_until };
   });
@@ -375,7 +376,7 @@ async function lockRow(transaction: Knex.Transaction, keyId: string): Promise<Ke
 }
 
 function noKey(): GatewayError {
-  return fail('NOT_FOUND', { message: 'There is no such key.' });
+  return fail('NOT_FOUND', { message: 'The key does not exist.' });
 }
 
 async function withMoney({ ledger }: Stores, row: KeyRow): Promise<AccountKey> {

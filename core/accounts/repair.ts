@@ -39,7 +39,7 @@ async function compensate(stores: Stores, violation: Violation, actor: string): 
   if (invariant === 'closed_twice' && seq !== null) {
     const amountE8 = await chargedBy(stores, accountId, rid, seq);
     if (amountE8 === 0n) return null;
-    const note = `Entry ${seq} charged a reservation that was closed before.`;
+    const note = `Entry ${seq} charged a reservation that was already closed.`;
     const wanted = { accountId, amountE8, idempotencyKey: COMPENSATION + rid, note };
     await addCredit(stores, wanted, actor, reasonOf(violation, 'charge_credited'));
     return 'charge_credited';

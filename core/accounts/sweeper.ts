@@ -36,11 +36,16 @@ export function startSweeper({
     const keys = await tellChangedKeys(stores, olderThanMs);
     const credits = await sendCredits(stores, olderThanMs);
     if (freezeAboveE8 !== undefined) await freezeForExcess(stores, freezeAboveE8, log);
-    if (accounts + keys + credits > 0) log.warn({ accounts, keys, credits }, 'the ledger was told of changes again');
+    if (accounts + keys + credits > 0)
+      log.warn({ accounts, keys, credits }, 'the sweeper sent missed changes of accounts and keys to the ledger');
   };
   return startLoop(sweep, {
     everyMs,
-    whenFailed: (error) => log.debug({ reason: String(error) }, 'changes cannot be told to the ledger now'),
+    whenFailed: (error) =>
+      log.debug(
+        { reason: String(error) },
+        'changes of accounts and keys cannot be sent to the ledger; the sweeper retries',
+      ),
   });
 }
 

@@ -43,7 +43,8 @@ export function servePage(page: 'console' | 'operator', folder = join(BUILT, pag
 
   return async ({ params }, request, response) => {
     const path = params['path'] ?? '';
-    if (path === 'api' || path.startsWith('api/')) throw fail('NOT_FOUND', { message: 'There is no such address.' });
+    if (path === 'api' || path.startsWith('api/'))
+      throw fail('NOT_FOUND', { message: 'No page exists at this address.' });
     reading ??= readPage(folder);
     const files = await reading;
     const index = files.get('index.html');
@@ -57,7 +58,7 @@ export function servePage(page: 'console' | 'operator', folder = join(BUILT, pag
       const lasts = path.startsWith('assets/') ? 'public, max-age=31536000, immutable' : 'no-cache';
       return sendFile(request, response, file, lasts);
     }
-    if (path.startsWith('assets/')) throw fail('NOT_FOUND', { message: 'There is no such file.' });
+    if (path.startsWith('assets/')) throw fail('NOT_FOUND', { message: 'The file does not exist.' });
     return sendFile(request, response, index, 'no-store');
   };
 }

@@ -42,11 +42,12 @@ export function showUsd(amountE8: bigint | undefined): string | null {
 }
 
 /** A time with its offset, as `readTime` takes it. */
-export const TIME = { type: 'string', maxLength: 40, 'x-expected': 'a time with its offset' } as const;
+export const TIME = { type: 'string', maxLength: 40, 'x-expected': 'an RFC 3339 time with an offset' } as const;
 
 /** @throws GatewayError INVALID_FIELD that names the field, also for a time that has passed */
 export function readComingTime(field: string, text: string): Date {
   const time = asField(field, () => readTime(text));
-  if (time.getTime() <= Date.now()) throw fail('INVALID_FIELD', { param: field, message: `${field}: has passed` });
+  if (time.getTime() <= Date.now())
+    throw fail('INVALID_FIELD', { param: field, message: `${field}: expected a time in the future` });
   return time;
 }

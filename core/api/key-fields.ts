@@ -48,7 +48,7 @@ export const ROTATION = {
   required: ['graceSeconds'],
   properties: {
     graceSeconds: {
-      description: 'How long the secret before works on; 0 ends it at once.',
+      description: 'How long the previous secret keeps working; 0 ends it at once.',
       type: 'integer',
       minimum: 0,
       maximum: 90 * 86_400,
@@ -123,8 +123,7 @@ export const KEY = {
   allowedAddresses: orNull(shape.texts),
   previousSecretUntil: {
     ...orNull(shape.time),
-    description:
-      'Until when the secret before the last rotation works, or worked; null for a key that was never rotated.',
+    description: 'When the previous secret expires or expired; null for a key that was never rotated.',
   },
   revokedAt: orNull(shape.time),
 };

@@ -77,7 +77,7 @@ function countAndLog(facts: RequestFacts, { method, status, code }: Outcome): vo
 
 new Counter({
   name: 'tollgate_api_requests_total',
-  help: 'Requests that were no calls, by route; `other` is what has none, `host` what came to a host of a plugin, `upgrade` what asked for another protocol, `preflight` what browsers ask first, `broken` what was refused before it was read.',
+  help: 'Requests that are not model calls, by route: `other` for no route, `host` for a host of a plugin, `upgrade` for protocol upgrades, `preflight` for CORS preflights, `broken` for requests rejected before they were read.',
   labelNames: ['route', 'method', 'status', 'code'],
   registers: [metrics],
   collect() {

@@ -47,7 +47,8 @@ export class RouteTable<T> {
       }
     }
     const other = node.routes.get(method);
-    if (other !== undefined) throw new Error(`${method} ${path} is there already, as ${method} ${other.path}`);
+    if (other !== undefined)
+      throw new Error(`${method} ${path} conflicts with the existing route ${method} ${other.path}`);
     node.routes.set(method, { route, path, names });
   }
 

@@ -42,7 +42,8 @@ export interface Router {
 /** @throws Error when two routes answer the same, or when routes of both listeners are given: they must never mix. */
 export function compileRoutes(routes: readonly Route[]): Router {
   const listeners = new Set(routes.map((route) => route.listener));
-  if (listeners.size > 1) throw new Error('routes of the public and of the admin listener cannot share a router');
+  if (listeners.size > 1)
+    throw new Error('routes of the public listener and of the admin listener cannot share a router');
   const table = new RouteTable<Route>();
   for (const route of routes) table.add(route.method, route.path, route);
 
@@ -119,13 +120,15 @@ async function answer(
   if (route.listener === 'admin' && route.auth === undefined) {
     // A browser with a session: programs show a token.
     if (request.headers.authorization === undefined) beginConsoleAnswer(response);
-    if (admit === undefined) throw new Error(`${route.path} needs an operator, and this listener cannot admit one`);
+    if (admit === undefined)
+      throw new Error(`${route.path} requires an operator, but this listener does not authenticate operators`);
     const operator = await admit(request, route.role ?? USUAL_ROLE);
     return route.handle({ ...visit, operator }, request, response);
   }
   if (route.auth === 'none') return route.handle(visit, request, response);
   if (route.auth === 'key') {
-    if (identify === undefined) throw new Error(`${route.path} needs a key, and this listener cannot identify one`);
+    if (identify === undefined)
+      throw new Error(`${route.path} requires an API key, but this listener does not authenticate keys`);
     const key = await identify(request);
     facts.keyId = key.keyId;
     facts.accountId = key.accountId;
@@ -134,7 +137,8 @@ async function answer(
   beginConsoleAnswer(response);
   refuseOtherSites(request);
   if (route.auth === 'page') return route.handle(visit, request, response);
-  if (signedIn === undefined) throw new Error(`${route.path} needs a session, and this listener cannot find one`);
+  if (signedIn === undefined)
+    throw new Error(`${route.path} requires a session, but this listener does not authenticate sessions`);
   const session = await signedIn(request);
   facts.accountId = session.user.accountId;
   await route.handle({ ...visit, accountId: session.user.accountId, session }, request, response);
@@ -142,7 +146,7 @@ async function answer(
 
 function methodNotAllowed(allow: readonly string[]): GatewayError {
   const methods = allow.join(', ');
-  return fail('METHOD_NOT_ALLOWED', { message: `This address answers to ${methods}.`, headers: { allow: methods } });
+  return fail('METHOD_NOT_ALLOWED', { message: `This address accepts ${methods}.`, headers: { allow: methods } });
 }
 
 /** Returns the code that the client is told. */
@@ -159,7 +163,8 @@ function render(
     return undefined;
   }
   const shown = toGatewayError(error);
-  if (shown.code === 'INTERNAL_ERROR') log.error({ requestId, error: describeFault(error) }, 'a handler failed');
+  if (shown.code === 'INTERNAL_ERROR')
+    log.error({ requestId, error: describeFault(error) }, 'a route handler threw an unexpected error');
   // Half an answer must not end as if it were whole.
   if (response.headersSent) response.destroy();
   else sendError(request, response, shown, requestId);

@@ -19,7 +19,7 @@ export async function assertAllowed(
   if (isAllowed(catalog, candidates, settings.allowedModels)) return;
   throw fail('MODEL_NOT_ALLOWED', {
     param: 'model',
-    message: `This key may not call "${shortenName(modelRequested)}".`,
+    message: `This API key may not call the model "${shortenName(modelRequested)}". GET /v1/models lists the models that it may call.`,
   });
 }
 

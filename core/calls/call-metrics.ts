@@ -100,26 +100,26 @@ new Counter({
   },
 });
 new QuickHistogram(
-  { name: 'tollgate_call_duration_seconds', help: 'From the head of a call to its end.' },
+  { name: 'tollgate_call_duration_seconds', help: 'Time from the head of a call to its end.' },
   seriesOf('durations'),
 );
 new QuickHistogram(
   {
     name: 'tollgate_call_first_token_seconds',
-    help: 'From the head of a streamed call to the first content of its answer.',
+    help: 'Time from the head of a streamed call to the first content of its answer.',
   },
   seriesOf('firstTokens'),
 );
 new QuickHistogram(
   {
     name: 'tollgate_call_added_seconds',
-    help: "The gateway's own time until the head of an answer: without waiting for the client's body and for upstreams.",
+    help: "Time that the gateway itself adds until the head of an answer, without waiting for the client's body or upstreams.",
   },
   seriesOf('added'),
 );
 new Counter({
   name: 'tollgate_calls_aborted_total',
-  help: 'Calls whose clients left, by how they were charged: `released` for nothing, `partial` for what there was, others were read to their end.',
+  help: 'Calls whose clients disconnected, by billing: `released` cost nothing, `partial` paid for the part received, others were read to their end.',
   labelNames: ['billing'],
   registers: [metrics],
   collect() {
@@ -142,7 +142,7 @@ new Counter({
 });
 new Counter({
   name: 'tollgate_cost_usd_total',
-  help: 'What calls were charged.',
+  help: 'Amount in USD that calls were charged.',
   labelNames: ['model', 'upstream'],
   registers: [metrics],
   collect() {
@@ -152,7 +152,7 @@ new Counter({
 });
 new Counter({
   name: 'tollgate_upstream_cost_usd_total',
-  help: 'What the same costs at the prices of the upstreams.',
+  help: 'Cost in USD of the same calls at the prices of the upstreams.',
   labelNames: ['model', 'upstream'],
   registers: [metrics],
   collect() {

@@ -522,7 +522,7 @@ export class Call implements Partial<CallFields> {
       try {
         await work();
       } catch (error) {
-        log.error({ error: describeFault(error), requestId: this.id }, 'work at the end of a call failed');
+        log.error({ error: describeFault(error), requestId: this.id }, 'a handler for the end of a call failed');
       }
     }
   }

@@ -19,15 +19,15 @@ export function keptCandidate<C extends Pick<Candidate, 'upstream'>>(
   if (candidate === undefined || credential === undefined)
     throw fail('MODEL_NOT_SUPPORTED', {
       param: 'model',
-      message: `What "${kept.param}" names is kept elsewhere: this model is not asked at that upstream with that credential.`,
+      message: `The object that "${kept.param}" names is stored at another upstream or with another credential than this model uses. Use the model that created it.`,
     });
   const { name } = candidate.upstream;
   const gauge = health.upstream(name);
   const { isDisabledByOperator } = gauge;
   if (isDisabledByOperator)
     throw fail('ALL_PROVIDERS_FAILED', {
-      message: `The upstream that keeps what "${kept.param}" names is not asked at the moment.`,
-      details: { attempts: [{ upstream: name, outcome: 'taken out by an operator' }] },
+      message: `The upstream that stores the object named by "${kept.param}" is unavailable. Retry later.`,
+      details: { attempts: [{ upstream: name, outcome: 'disabled by an operator' }] },
       retryable: false,
     });
   const { refusedWith, restsUntilMs } = gauge.credential(credential.name);
@@ -35,7 +35,7 @@ export function keptCandidate<C extends Pick<Candidate, 'upstream'>>(
   const restsForMs = (isLimited ? restsUntilMs : gauge.restsUntilMs) - health.now();
   if (restsForMs > 0)
     throw fail('UPSTREAM_RATE_LIMITED', {
-      message: `The upstream that keeps what "${kept.param}" names is rate limited.`,
+      message: `The upstream that stores the object named by "${kept.param}" is rate limited. Retry later.`,
       retryAfterSeconds: Math.ceil(restsForMs / 1_000),
     });
   return { ...candidate, upstream: keptTo(candidate.upstream, credential) };

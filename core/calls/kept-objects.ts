@@ -74,7 +74,7 @@ const DAYS_MORE = 1;
 
 const keptIds = new Counter({
   name: 'tollgate_kept_ids_total',
-  help: 'Ids of objects that vendors keep, by what became of them (stored, foreign, lost).',
+  help: 'Ids of objects stored at vendors, by result (stored, foreign, lost).',
   labelNames: ['outcome'],
   registers: [metrics],
 });
@@ -111,7 +111,10 @@ export function startKeptObjects(options: KeptObjectsOptions): KeptObjects {
     const foreign = batch.length - stored.length;
     if (foreign > 0) {
       keptIds.inc({ outcome: 'foreign' }, foreign);
-      log.warn({ foreign }, 'an answer named an object of another account; it stays with the account that made it');
+      log.warn(
+        { foreign },
+        'an answer named an object of another account; the object stays with the account that created it',
+      );
     }
     for (const [key, each] of batch) {
       if (waiting.get(key) === each) waiting.delete(key);
@@ -124,12 +127,19 @@ export function startKeptObjects(options: KeptObjectsOptions): KeptObjects {
   };
   const writer = startLoop(writeAll, {
     everyMs: RETRY_AFTER_MS,
-    whenFailed: tellFirst((error) => log.error({ reason: String(error) }, 'ids of kept objects cannot be written now')),
+    whenFailed: tellFirst((error) =>
+      log.error({ reason: String(error) }, 'ids of kept objects cannot be written to Postgres; the write is retried'),
+    ),
   });
   const clearer = startLoop(() => database('kept_objects').where('expires_at', '<', database.fn.now()).delete(), {
     everyMs: CLEAR_EVERY_MS,
     firstAfterMs: CLEAR_EVERY_MS,
-    whenFailed: tellFirst((error) => log.error({ reason: String(error) }, 'old kept objects cannot be cleared now')),
+    whenFailed: tellFirst((error) =>
+      log.error(
+        { reason: String(error) },
+        'expired ids of kept objects cannot be deleted from Postgres; the deletion is retried',
+      ),
+    ),
   });
 
   return {
@@ -172,7 +182,10 @@ export function startKeptObjects(options: KeptObjectsOptions): KeptObjects {
     close: async () => {
       await Promise.all([writer.stop(), clearer.stop()]);
       await writeAll().catch((error: unknown) =>
-        log.error({ reason: String(error), lost: waiting.size }, 'ids of kept objects could not be written'),
+        log.error(
+          { reason: String(error), lost: waiting.size },
+          'ids of kept objects were lost: they could not be written to Postgres',
+        ),
       );
     },
   };

@@ -17,7 +17,7 @@ function withPieces(candidates: readonly Candidate[], { toolUses = [] }: Reading
     const before = priced;
     priced = before.filter(({ model }) => model.price.pieces.has(meter));
     if (priced.length === 0 && before.length > 0)
-      throw fail('MODEL_NOT_PRICED', { param, message: `This model has no price here for ${meter}.` });
+      throw fail('MODEL_NOT_PRICED', { param, message: `This model has no price for ${meter} in the configuration.` });
   }
   return priced;
 }
@@ -28,7 +28,10 @@ function withVariants(candidates: readonly Candidate[], { asked }: Reading): rea
   if (priced.length > 0 || candidates.length === 0) return priced;
   const [first = 'tier'] = VARIANTS.filter((kind) => asked[kind] !== undefined);
   const what = VARIANTS.flatMap((kind) => asked[kind] ?? []).join(', ');
-  throw fail('MODEL_NOT_PRICED', { param: MEMBERS[first], message: `This model has no price here for ${what}.` });
+  throw fail('MODEL_NOT_PRICED', {
+    param: MEMBERS[first],
+    message: `This model has no price for ${what} in the configuration.`,
+  });
 }
 
 /** All protocols name them alike. */

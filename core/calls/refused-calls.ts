@@ -19,7 +19,7 @@ export interface RefusedCalls {
 
 const droppedRecords = new Counter({
   name: 'tollgate_usage_records_dropped_total',
-  help: 'Usage records of refused calls that were not written, because the database was away or too slow for them.',
+  help: 'Usage records of refused calls that were dropped because the database was unavailable or too slow.',
   registers: [metrics],
 });
 
@@ -52,13 +52,13 @@ export function startRefusedCalls(options: RefusedCallsOptions): RefusedCalls {
       if (dropped > 0)
         log.warn(
           { dropped },
-          'usage records of refused calls were dropped: the database was away or too slow for them',
+          'usage records of refused calls were dropped because the database was unavailable or too slow',
         );
       dropped = 0;
     } catch (error) {
       drop(batch.length);
       if (!isDatabaseUnavailable(error))
-        log.warn({ reason: String(error) }, 'usage records of refused calls could not be written');
+        log.warn({ reason: String(error) }, 'usage records of refused calls could not be written to Postgres');
     }
   };
   // One batch at a time: while one is written, the next collects within its bound.

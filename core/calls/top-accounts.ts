@@ -105,7 +105,7 @@ export function exposeAccounts(
   const registers = [registry];
   new Counter({
     name: 'tollgate_account_calls_total',
-    help: 'Calls with a valid key, by the accounts that spend most; `other` has all the rest.',
+    help: 'Calls with a valid key of the accounts that spend most; `other` sums up all other accounts.',
     labelNames: ['account'],
     registers,
     collect() {
@@ -116,7 +116,7 @@ export function exposeAccounts(
   });
   new Counter({
     name: 'tollgate_account_tokens_total',
-    help: 'Tokens that those were charged for.',
+    help: 'Tokens charged to the accounts that spend most.',
     labelNames: ['account', 'direction'],
     registers,
     collect() {
@@ -129,7 +129,7 @@ export function exposeAccounts(
   });
   new Counter({
     name: 'tollgate_account_cost_usd_total',
-    help: 'What those were charged.',
+    help: 'Amount in USD charged to the accounts that spend most.',
     labelNames: ['account'],
     registers,
     collect() {

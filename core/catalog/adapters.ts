@@ -35,14 +35,16 @@ export function registerAdapter(adapter: AnyAdapter): () => void {
   requireContract(adapter, isOfOwnDialect ? TRANSLATING : NATIVE);
   const { name, framing } = adapter;
   if (framing !== undefined && typeof framing.open !== 'function')
-    throw new Error(`the adapter "${name}" has a \`framing\` without the function \`open\`: its contract asks for it`);
+    throw new Error(
+      `the adapter "${name}" has a \`framing\` without the function \`open\`: add \`open\`, which the contract of adapters requires`,
+    );
   if (!isOfOwnDialect && !(Array.isArray(adapter.protocols) && adapter.protocols.length > 0))
     throw new Error(
-      `the adapter "${name}" names no protocols: write those that clients may speak to it, or a \`dialect\` of its own`,
+      `the adapter "${name}" declares no protocols: add \`protocols\` for clients to use, or its own \`dialect\``,
     );
   const known = adapters.get(name);
   if (known !== undefined && known.given !== adapter)
-    throw new Error(`two adapters are named "${name}": give this one another name`);
+    throw new Error(`another adapter is already named "${name}": rename this one`);
   adapters.set(name, { given: adapter, guarded: guardAdapter(toCurrent(adapter)) });
   return () => void adapters.delete(name);
 }

@@ -74,7 +74,7 @@ function field(
 }
 
 const NUMBER = 'Its place in the call; 0: a mirror, which a rollout sent after the call.';
-const CREDENTIAL = 'The name of the credential, not its value.';
+const CREDENTIAL = 'The name of the credential, never its value.';
 const COST = "At the upstream's price; not what the customer paid.";
 
 /**

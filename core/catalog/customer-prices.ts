@@ -125,7 +125,7 @@ export class CustomerPrices {
   }
 
   #names(): string {
-    return this.#lists.size === 0 ? ' (there is none)' : ` (${[...this.#lists.keys()].join(', ')})`;
+    return this.#lists.size === 0 ? ' (none is configured)' : ` (${[...this.#lists.keys()].join(', ')})`;
   }
 }
 

@@ -180,7 +180,7 @@ function isCount(value: number): boolean {
 
 const faults = new Counter({
   name: 'tollgate_adapter_faults_total',
-  help: 'Attempts that failed because an adapter threw, by adapter and its function.',
+  help: 'Attempts that failed because an adapter threw an error, by adapter and function.',
   labelNames: ['adapter', 'place'],
   registers: [metrics],
 });
@@ -195,5 +195,5 @@ function report(adapter: string, place: string, cause: unknown): void {
   const nowMs = performance.now();
   if (nowMs - (loggedAtMs.get(key) ?? Number.NEGATIVE_INFINITY) < LOGGED_EVERY_MS) return;
   loggedAtMs.set(key, nowMs);
-  log.error({ adapter, place, error: describeFault(cause) }, 'an adapter threw: the attempt has failed');
+  log.error({ adapter, place, error: describeFault(cause) }, 'an attempt failed because the adapter threw an error');
 }

@@ -8,7 +8,7 @@ export function readUsualError(body: unknown): AnswerError {
   const message = asText(error['message']) || asText(outer['error']) || asText(outer['detail']) || asText(body);
   const textOf = (name: string) => asText(error[name]) || undefined;
   return {
-    message: message || 'The upstream gives no reason.',
+    message: message || 'The upstream sent an error without a message.',
     type: textOf('type') ?? textOf('status'),
     code: textOf('code'),
     param: textOf('param'),

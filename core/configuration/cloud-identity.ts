@@ -29,6 +29,6 @@ async function fetchFromGoogle(): Promise<Fetched> {
   const { GoogleAuth } = await import('google-auth-library');
   const client = await new GoogleAuth({ scopes: [GOOGLE_SCOPE] }).getClient();
   const { token } = await client.getAccessToken();
-  if (typeof token !== 'string' || token === '') throw new Error('no access token was given');
+  if (typeof token !== 'string' || token === '') throw new Error('the cloud returned no access token');
   return { value: token, expiresAtMs: client.credentials.expiry_date ?? undefined };
 }

@@ -41,7 +41,9 @@ export function readCredentials(
   const { problems } = reading;
   if ((credential === undefined) === (credentials === undefined)) {
     const message =
-      credential === undefined ? '"credential" is missing' : 'has credential and credentials: expected one';
+      credential === undefined
+        ? '"credential" is missing'
+        : 'has both `credential` and `credentials`: keep one of them';
     problems.push({ path, message });
   }
   const one = credential === undefined ? [] : [{ settings: credential, at: [...path, 'credential'] }];
@@ -50,7 +52,7 @@ export function readCredentials(
   const [first = ABSENT, ...others] = (several ?? one).map(({ settings, at }) => {
     const read = readOne(at, settings, reading);
     if (names.has(read.name))
-      problems.push({ path: at, message: `"${read.name}" is there twice; give it another name` });
+      problems.push({ path: at, message: `the name "${read.name}" is used twice; rename one of them` });
     names.add(read.name);
     return read;
   });
@@ -73,7 +75,7 @@ function readOne(
   }
   const name = settings.name ?? nameOf(settings);
   if (refreshEvery !== undefined && command === undefined && cloud === undefined)
-    problems.push({ path: [...path, 'refreshEvery'], message: 'is for command and cloud' });
+    problems.push({ path: [...path, 'refreshEvery'], message: 'is only valid with `command` and `cloud`' });
   if (kind === 'none') return { name, weight, value: '', missing: undefined };
   if (command === undefined && cloud === undefined) {
     const secret = readSecret(settings, folder, env);
@@ -98,7 +100,7 @@ function readCommand(
 ): Fetching {
   const inside = pathInside(program, folder, env);
   if (inside === undefined) {
-    const message = `${program} is not in the folder of credentials; put a program there, or set CREDENTIALS_DIR`;
+    const message = `${program} is outside the credentials folder; move the program there, or set CREDENTIALS_DIR`;
     problems.push({ path: [...path, 'command'], message });
   }
   return fetchingCommand([inside ?? program, ...args], folder, env);
@@ -124,7 +126,11 @@ export function readSecret(
 }
 
 function readFromEnvironment(name: string, env: NodeJS.ProcessEnv): Secret {
-  if (isOwnSecret(name)) return { problem: `${name} is a secret of the gateway itself; use another name`, at: 'env' };
+  if (isOwnSecret(name))
+    return {
+      problem: `${name} is reserved for a secret of the gateway itself; use another environment variable`,
+      at: 'env',
+    };
   const value = env[name]?.trim() ?? '';
   return value === '' ? { missing: `${name} is not set` } : { value };
 }
@@ -132,7 +138,7 @@ function readFromEnvironment(name: string, env: NodeJS.ProcessEnv): Secret {
 function readFromFile(file: string, configFolder: string, env: NodeJS.ProcessEnv): Secret {
   const path = pathInside(file, configFolder, env);
   if (path === undefined) {
-    const problem = `${file} is not in the folder of credentials; put it there, or set CREDENTIALS_DIR`;
+    const problem = `${file} is outside the credentials folder; move the file there, or set CREDENTIALS_DIR`;
     return { problem, at: 'file' };
   }
   try {

@@ -22,7 +22,7 @@ export function readCustomerPrices(
     const prices = Object.entries(models).map(([model, { price }]): [string, Price] => {
       const at = [...path, 'models', model];
       const normalised = normaliseModelName(model);
-      if (!known.has(normalised)) problems.push({ path: at, message: 'no upstream has a model of this name' });
+      if (!known.has(normalised)) problems.push({ path: at, message: 'no upstream has a model with this name' });
       return [normalised, readPrice(at, { price, mayAnswerWith: NOTHING_MORE }, problems)];
     });
     return [name, { factorE8: readFactor([...path, 'factor'], factor, problems), models: new Map(prices) }] as const;

@@ -32,7 +32,10 @@ export function followRevisions({ live, database, log, tryAgainMs = TRY_AGAIN_MS
     await live.reload('revision');
   };
   const whenFailed = tellFirst((error) =>
-    log.warn({ error: describeFault(error) }, 'applied revisions of the configuration cannot be looked for'),
+    log.warn(
+      { error: describeFault(error) },
+      'the revisions of the configuration cannot be read from Postgres; the active one stays',
+    ),
   );
   return startLoop(look, { everyMs: LOOK_EVERY_MS, whenFailed });
 }

@@ -71,21 +71,21 @@ type Refusal = Pick<ConfigurationError, 'number' | 'problems'>;
 
 const reloads = new Counter({
   name: 'tollgate_config_reloads_total',
-  help: 'Reloads of the configuration, by how they ended.',
+  help: 'Reloads of the configuration, by result.',
   labelNames: ['outcome'] as const,
   registers: [metrics],
 });
 
 const lastReloadSuccessful = new Gauge({
   name: 'tollgate_config_last_reload_successful',
-  help: '0 while the files hold a configuration that was refused.',
+  help: '1 if the last reload of the configuration succeeded, 0 if it was rejected.',
   aggregator: 'min',
   registers: [metrics],
 });
 
 const inForceSince = new Gauge({
   name: 'tollgate_config_in_force_timestamp_seconds',
-  help: 'Since when the configuration is in force.',
+  help: 'Unix time when the active configuration was loaded.',
   aggregator: 'min',
   registers: [metrics],
 });
@@ -167,7 +167,7 @@ export class ReloadableConfiguration<C extends Configuration> implements LiveCon
     const before = replaced.revision;
     const { restartNeeded } = this;
     log.info({ actor, before, revision, number: next.number }, 'the configuration was reloaded');
-    if (restartNeeded.length > 0) log.warn({ restartNeeded }, 'some of what was changed needs a restart');
+    if (restartNeeded.length > 0) log.warn({ restartNeeded }, 'some changed settings take effect only after a restart');
     if (!AUTOMATIC.some((each) => each === actor)) await this.#options.spread?.();
     return { outcome: 'reloaded', before, revision, restartNeeded };
   }
@@ -191,8 +191,8 @@ export class ReloadableConfiguration<C extends Configuration> implements LiveCon
     try {
       return { next, commits: await Promise.all(this.#participants.map((prepare) => prepare(next))) };
     } catch (error) {
-      this.#options.log.error({ error: describeFault(error) }, 'the configuration could not be prepared');
-      const message = 'is sound, but could not be put into force; the log says why';
+      this.#options.log.error({ error: describeFault(error) }, 'the new configuration could not be prepared');
+      const message = 'is valid, but could not be activated; see the log';
       const problems = [{ file: 'gateway.config.yml', line: undefined, column: undefined, message }];
       return { number: next.number, problems };
     }
@@ -205,7 +205,7 @@ export class ReloadableConfiguration<C extends Configuration> implements LiveCon
     lastReloadSuccessful.set(0);
     this.#options.log.error(
       { actor, revision, refused: number, problems },
-      'the configuration was not reloaded: the one in force stays',
+      'the configuration was not reloaded; the active one stays',
     );
     return { outcome: 'refused', revision, problems };
   }

@@ -64,7 +64,10 @@ export function reportConfiguration({ live, source, database, log }: ReportOptio
     toldAtMs = performance.now();
   };
   const whenFailed = tellFirst((error) =>
-    log.warn({ error: describeFault(error) }, 'what is in force here cannot be told to the other nodes'),
+    log.warn(
+      { error: describeFault(error) },
+      'the revision of this node cannot be written to Postgres for the other nodes',
+    ),
   );
   const loop = startLoop(report, { everyMs: LOOK_EVERY_MS, whenFailed });
   return async () => {

@@ -41,7 +41,7 @@ export function readPipelines<P extends PolicyShape>(
     if (byName.has(name)) continue;
     problems.push({
       path: ['policies', index],
-      message: `there is no policy "${name}"${hint(name, [...byName.keys()])}`,
+      message: `policy "${name}" does not exist${hint(name, [...byName.keys()])}`,
     });
   }
   const endpointsOf = endpointReader(gateway, written, problems);
@@ -61,7 +61,7 @@ function unservedEndpoints({ endpoints, usedEndpoints }: WrittenNames): LocatedP
     .filter((name) => !usedEndpoints.includes(name))
     .map((name) => ({
       path: ['apiEndpoints', name],
-      message: `no pipeline serves endpoint "${name}": name it under the apiEndpoints of one, or leave it out`,
+      message: `no pipeline serves endpoint "${name}": add it to \`apiEndpoints\` of a pipeline, or remove it`,
     }));
 }
 
@@ -77,7 +77,7 @@ function endpointReader(
   const readEndpoint = (name: string, pipeline: string, index: number): EndpointSettings | undefined => {
     const refuse = (message: string) =>
       void problems.push({ path: ['pipelines', pipeline, 'apiEndpoints', index], message });
-    if (!known.includes(name)) return refuse(`there is no endpoint "${name}"${hint(name, known)}`);
+    if (!known.includes(name)) return refuse(`endpoint "${name}" does not exist${hint(name, known)}`);
     const other = takenBy.get(name);
     if (other !== undefined) return refuse(`endpoint "${name}" already belongs to pipeline "${other}"`);
     takenBy.set(name, pipeline);
@@ -96,7 +96,7 @@ function checkPaths(endpoint: string, { paths }: EndpointWritten, problems: Loca
   for (const [index, path] of paths.entries()) {
     const [odd] = /[*?:()#{}\s]/.exec(path) ?? [];
     if (odd === undefined) continue;
-    const message = `"${path}" is never reached: a path is compared as it is, and "${odd}" stands in none`;
+    const message = `no request can match "${path}": paths are compared literally, and "${odd}" cannot be part of one`;
     problems.push({ path: ['apiEndpoints', endpoint, 'paths', index], message });
   }
 }
@@ -139,17 +139,17 @@ function readSteps<P extends PolicyShape>(
     const [[name, uses] = ['', null]] = Object.entries(entry);
     const policy = byName.get(name);
     if (policy === undefined) {
-      problems.push({ path, message: `there is no policy "${name}"${hint(name, [...byName.keys()])}` });
+      problems.push({ path, message: `policy "${name}" does not exist${hint(name, [...byName.keys()])}` });
       isOrderKnown = false;
       continue;
     }
-    if (!declared.includes(name)) problems.push({ path, message: `"${name}" must also stand under policies:` });
+    if (!declared.includes(name)) problems.push({ path, message: `"${name}" must also be listed under \`policies\`` });
     for (const field of policy.needs.filter((each) => isOrderKnown && !there.has(each))) {
       const provider = [...byName.values()].find((each) => each.provides.includes(field));
-      const remedy = provider === undefined ? 'no policy provides it' : `put "${provider.name}" before it`;
+      const remedy = provider === undefined ? 'no installed policy provides it' : `put "${provider.name}" before it`;
       problems.push({
         path,
-        message: `"${name}" in pipeline "${pipeline}" needs \`${field}\` of the call, which nothing before it provides: ${remedy}`,
+        message: `"${name}" in pipeline "${pipeline}" needs \`${field}\` of the call, which no earlier policy provides: ${remedy}`,
       });
     }
     for (const field of policy.provides) there.add(field);
@@ -165,7 +165,7 @@ function readSteps<P extends PolicyShape>(
     const path = ['pipelines', pipeline, 'policies', settings.policies.length - 1];
     problems.push({
       path,
-      message: `pipeline "${pipeline}" ends without an answer: its last policy must be one that answers, such as "sse-relay"`,
+      message: `pipeline "${pipeline}" ends without an answer: end it with a policy that answers, such as "sse-relay"`,
     });
   }
   return steps;

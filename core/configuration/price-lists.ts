@@ -83,7 +83,7 @@ export function findPublished(
   const [vendor = '', ...rest] = from.split('/');
   const list = priceLists().find((each) => each.vendor === vendor);
   const vendors = priceLists().map((each) => each.vendor);
-  if (list === undefined) return { problem: `there is no price list "${vendor}"${hint(vendor, vendors)}` };
+  if (list === undefined) return { problem: `price list "${vendor}" does not exist${hint(vendor, vendors)}` };
   const wanted = rest.length === 0 ? name : rest.join('/');
   const model = Object.hasOwn(list.models, wanted) ? list.models[wanted] : undefined;
   return model === undefined

@@ -104,7 +104,7 @@ function times({ rates, above }: RateCard, factor: bigint, at: readonly string[]
   const scaled = (all: Rates) =>
     byMeter((_, meter) => {
       const exact = all[meter] * factor;
-      if (exact % ONE !== 0n) report([...at, 'factor'], `makes the price of ${meter} longer than 8 decimals`);
+      if (exact % ONE !== 0n) report([...at, 'factor'], `gives the price of ${meter} more than 8 decimals`);
       return exact / ONE;
     });
   return { rates: scaled(rates), above: above && { tokens: above.tokens, rates: scaled(above.rates) } };

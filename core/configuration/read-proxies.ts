@@ -34,7 +34,10 @@ export function readProxies(
   const ranges = addresses.flatMap((text, index) => {
     const range = readAddressRange(text);
     if (range !== undefined) return [range];
-    problems.push({ path: [...path, index], message: `${text} is neither an address nor a range` });
+    problems.push({
+      path: [...path, index],
+      message: `${text} is neither an IP address nor a range such as 10.0.0.0/8`,
+    });
     return [];
   });
   return { count, isProxy: (address) => isWithin(address, ranges) };
@@ -49,7 +52,7 @@ interface Said<T> {
 function either<T>(name: Said<T>, oldName: Said<T>, problems: LocatedProblem[]): Said<T> {
   if (oldName.value === undefined) return name;
   if (name.value !== undefined && !isDeepStrictEqual(name.value, oldName.value)) {
-    const message = `this is the old name of ${name.path.join('.')}, which says something else; remove it`;
+    const message = `this is the old name of ${name.path.join('.')}, which has another value; remove this one`;
     problems.push({ path: [...oldName.path], message });
   }
   return oldName;

@@ -28,7 +28,7 @@ export function reloadOnChange({ live, source, configFolder, isWatching, log }: 
   process.on('SIGHUP', onSignal);
   const tellRestart = () => {
     const { restartNeeded } = live;
-    if (restartNeeded.length > 0) log.warn({ restartNeeded }, 'some of what was changed needs a restart');
+    if (restartNeeded.length > 0) log.warn({ restartNeeded }, 'some changed settings take effect only after a restart');
   };
   const stops = isWatching ? [watchFile(join(configFolder, 'system.config.yml'), tellRestart)] : [];
   if (isWatching && source === 'file')
@@ -58,7 +58,7 @@ export function recordReloads(database: Knex, log: Logger): (replacement: Replac
     );
     if (actor === 'admin') return written;
     await written.catch((error: unknown) =>
-      log.error({ error: describeFault(error) }, 'a reload could not be written into the audit log'),
+      log.error({ error: describeFault(error) }, 'a reload could not be written to the audit log'),
     );
   };
 }

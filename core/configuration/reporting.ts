@@ -31,9 +31,12 @@ export function readReporting(
   const [first = ''] = [adapter].flat();
   const vendor = reporting.vendor ?? VENDOR_OF_ADAPTER[first];
   if (vendor === undefined)
-    problems.push({ path, message: `say vendor: the adapter "${first}" does not tell whose reports they are` });
+    problems.push({
+      path,
+      message: `add \`vendor\`: the adapter "${first}" does not determine the vendor of the reports`,
+    });
   if (reporting.apiKeyId !== undefined && credentials.length > 1)
-    problems.push({ path: [...path, 'apiKeyId'], message: 'is of one key, and the upstream has several credentials' });
+    problems.push({ path: [...path, 'apiKeyId'], message: 'names one key, but the upstream has several credentials' });
   const base = reporting.url ?? url;
   if (!URL.canParse(base)) problems.push({ path: [...path, 'url'], message: 'is not a valid address' });
   const alarmAboveE8 = readUsd([...path, 'alarmAboveUsd'], reporting.alarmAboveUsd, problems);

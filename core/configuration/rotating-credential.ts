@@ -48,7 +48,12 @@ export class RotatingCredential implements Credential {
     private readonly fetching: Fetching,
     private readonly refreshEveryMs: number,
   ) {
-    const unknown: Kept = { last: undefined, missing: 'it was not fetched yet', dueAtMs: 0, underWay: undefined };
+    const unknown: Kept = {
+      last: undefined,
+      missing: 'the credential has not been fetched yet',
+      dueAtMs: 0,
+      underWay: undefined,
+    };
     this.#kept = KEPT.get(fetching.key) ?? unknown;
     KEPT.set(fetching.key, this.#kept);
   }
@@ -95,9 +100,12 @@ export class RotatingCredential implements Credential {
       return Math.max(AT_LEAST_MS, Math.min(refreshEveryMs, lifeMs * SHARE_OF_LIFE));
     } catch (error) {
       const reason = (error instanceof Error ? error.message : String(error)).slice(0, LONGEST_REASON);
-      this.#kept.missing = `it could not be fetched: ${reason}`;
+      this.#kept.missing = `the credential could not be fetched: ${reason}`;
       const lastIsUsed = this.value !== undefined;
-      log.error({ upstream, credential: name, reason, lastIsUsed }, 'a credential could not be fetched');
+      log.error(
+        { upstream, credential: name, reason, lastIsUsed },
+        'a credential could not be fetched; the fetch is retried',
+      );
       return Math.min(refreshEveryMs, AGAIN_AFTER_FAILURE_MS);
     }
   }
@@ -107,7 +115,7 @@ export class RotatingCredential implements Credential {
 const FETCHED_WITHIN_MS = 15_000;
 
 function tooLate(): Error {
-  return new Error(`it did not come within ${FETCHED_WITHIN_MS / 1_000} s`);
+  return new Error(`no credential arrived within ${FETCHED_WITHIN_MS / 1_000} s`);
 }
 
 const LONGEST_REASON = 300;
@@ -166,10 +174,10 @@ export function fetchingCommand(command: readonly string[], cwd: string, env: No
 
 /** Neither arguments nor output are told: both may hold secrets. */
 function reasonOf({ code, signal, killed }: { code?: unknown; signal?: unknown; killed?: boolean }): string {
-  if (code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') return `it printed more than ${LONGEST_OUTPUT} bytes`;
-  if (killed === true) return `it did not end within ${COMMAND_WITHIN_MS / 1_000} s`;
+  if (code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') return `the command printed more than ${LONGEST_OUTPUT} bytes`;
+  if (killed === true) return `the command did not exit within ${COMMAND_WITHIN_MS / 1_000} s`;
   if (typeof code === 'number') return `it ended with ${code}`;
-  return `it could not be run (${String(code ?? signal ?? 'unknown')})`;
+  return `the command could not be run (${String(code ?? signal ?? 'unknown')})`;
 }
 
 /**
@@ -178,13 +186,13 @@ function reasonOf({ code, signal, killed }: { code?: unknown; signal?: unknown; 
  */
 export function readOutput(output: string): Fetched {
   const text = output.trim();
-  if (text === '') throw new Error('it printed nothing');
+  if (text === '') throw new Error('the command printed nothing');
   const json = text.startsWith('{') ? parseObject(text) : undefined;
   const value = typeof json?.['credential'] === 'string' ? json['credential'] : text;
-  if (json === undefined && !/^[\x20-\x7e]+$/.test(value)) throw new Error('it printed more than one line');
+  if (json === undefined && !/^[\x20-\x7e]+$/.test(value)) throw new Error('the command printed more than one line');
   const expires = json?.['expiresAt'] ?? json?.['Expiration'];
   const expiresAtMs = typeof expires === 'string' ? Date.parse(expires) : undefined;
-  if (Number.isNaN(expiresAtMs)) throw new Error('it printed a time of expiry that is none');
+  if (Number.isNaN(expiresAtMs)) throw new Error('the command printed an expiry that is not a valid time');
   return { value, expiresAtMs };
 }
 
@@ -192,6 +200,6 @@ function parseObject(text: string): Readonly<Record<string, unknown>> {
   try {
     return JSON.parse(text) as Record<string, unknown>;
   } catch {
-    throw new Error('it printed JSON that cannot be read');
+    throw new Error('the command printed invalid JSON');
   }
 }

@@ -30,7 +30,7 @@ function variants(what: string) {
       additionalProperties: false,
       minProperties: 1,
       properties: {
-        factor: { description: 'Every price times this.', type: ['number', 'string'] },
+        factor: { description: 'Factor for every price.', type: ['number', 'string'] },
         ...PRICE_PARTS,
         above: ABOVE,
       },
@@ -77,7 +77,7 @@ const MODEL = {
     },
     from: {
       description:
-        'The price list (`anthropic`, `openai`, `google`), or `list/model`, that says context, maxOutput, price and created where they are left out here.',
+        'The price list (`anthropic`, `openai`, `google`), or `list/model`, for the values of context, maxOutput, price and created that are not set here.',
       type: 'string',
       minLength: 1,
     },
@@ -106,7 +106,7 @@ const MODEL = {
     },
     reasoning: {
       description:
-        'How it is told how much to reason where a call of another protocol says so: by a word (`effort`) or by a number of tokens (`budget`). Default: it is not told.',
+        'How translated calls pass on the effort of reasoning: by a word (`effort`) or by a number of tokens (`budget`). Default: not at all.',
       enum: REASONING_SETTINGS,
     },
     estimatedMaxTokens: {
@@ -116,7 +116,8 @@ const MODEL = {
       minimum: 0,
     },
     bounds: {
-      description: 'The most tokens of things that the vendor fetches or unpacks; without one the context is held.',
+      description:
+        'The most tokens of content that the vendor fetches or unpacks. Without a limit the whole context is held.',
       type: 'object',
       additionalProperties: false,
       default: {},
@@ -214,16 +215,17 @@ const CREDENTIAL = {
       minItems: 1,
     },
     cloud: {
-      description: 'The identity that the gateway has in the cloud it runs in.',
+      description: 'The identity of the gateway in the cloud that runs it.',
       enum: ['aws', 'google'],
     },
     none: { description: 'The upstream asks for no credential.', const: true },
     refreshEvery: {
       ...DURATION,
-      description: 'How often command or cloud is asked again; earlier where it says when it expires. Default: 10m.',
+      description:
+        'How often `command` or `cloud` is fetched again; earlier if the credential expires earlier. Default: 10m.',
     },
     name: {
-      description: 'Its name in records, logs and lists; default: where it comes from, such as `env NAME`.',
+      description: 'Its name in records, logs and lists; default: its source, such as `env NAME`.',
       type: 'string',
       minLength: 1,
       maxLength: 100,
@@ -237,18 +239,18 @@ const CREDENTIAL = {
 } as const;
 
 const REPORTING = {
-  description: "Where the vendor's own reports of usage and cost are read, to be set beside the records.",
+  description: "The vendor's own reports of usage and cost, which are compared with the usage records.",
   type: 'object',
   additionalProperties: false,
   required: ['credential'],
   properties: {
     credential: {
       ...SECRET,
-      description: "Where the key for the vendor's admin API is; while it is unset or empty no report is read.",
+      description: "The source of the key for the vendor's admin API; no report is read while it is unset or empty.",
     },
     vendor: {
       description:
-        'Whose reports they are; default: `anthropic` for the adapter `messages`, `openai` for `chat` and `embeddings`.',
+        'The vendor of the reports; default: `anthropic` for the adapter `messages`, `openai` for `chat` and `embeddings`.',
       enum: ['anthropic', 'openai'],
     },
     url: {
@@ -257,7 +259,7 @@ const REPORTING = {
       pattern: '^https?://',
     },
     apiKeyId: {
-      description: "The vendor's id of the upstream's `credential`: only what it used is compared. Default: all keys.",
+      description: "The vendor's id of the upstream's `credential`: only its usage is compared. Default: all keys.",
       type: 'string',
       minLength: 1,
     },
@@ -268,7 +270,7 @@ const REPORTING = {
       minLength: 1,
     },
     alarmAboveUsd: {
-      description: 'A difference of more than this on one day is an alarm.',
+      description: 'A larger difference on one day raises an alarm.',
       type: ['number', 'string'],
       default: 1,
     },
@@ -296,11 +298,11 @@ const SERVICE_ENDPOINT = {
     credential: {
       ...CREDENTIAL,
       description:
-        "Where the platform's key for this upstream is; while it is unset or empty the upstream is disabled.",
+        "The source of the platform's key for this upstream; the upstream is disabled while it is unset or empty.",
     },
     credentials: {
       description:
-        'Several in place of one. One that is refused or rate limited rests, and the others are used meanwhile.',
+        'Several credentials instead of one. A rejected or rate limited one rests while the others are used.',
       type: 'array',
       items: CREDENTIAL,
       minItems: 1,
@@ -308,19 +310,19 @@ const SERVICE_ENDPOINT = {
     },
     reporting: REPORTING,
     tier: {
-      description: 'How good it is; the strategy `quality` prefers the first.',
+      description: 'Quality of the upstream; the strategy `quality` prefers the first value.',
       enum: ['official', 'high-sla', 'standard'],
       default: 'standard',
     },
     weight: { description: 'Its share of the calls among equals.', type: 'number', exclusiveMinimum: 0, default: 1 },
     maxConcurrent: {
-      description: 'Calls it may have under way at a time, from one process; default: no limit.',
+      description: 'Concurrent calls to the upstream from one process; default: no limit.',
       type: 'integer',
       minimum: 1,
     },
-    allowPrivate: { description: 'It may live on a private address.', type: 'boolean', default: false },
+    allowPrivate: { description: 'Allows a private address.', type: 'boolean', default: false },
     timeouts: {
-      description: 'How long it may take.',
+      description: 'Timeouts of the upstream.',
       type: 'object',
       additionalProperties: false,
       default: {},
@@ -331,32 +333,32 @@ const SERVICE_ENDPOINT = {
         idle: { ...DURATION, description: 'Between two bytes of an answer.', default: '300s' },
       },
     },
-    prefill: { description: 'It can go on from a partial answer.', type: 'boolean', default: false },
+    prefill: { description: 'The upstream can continue a partial answer.', type: 'boolean', default: false },
     ignoreUsage: {
       ...NAMES,
-      description: 'Paths of numbers in its reports, such as `queue_time`, that are free and raise no alarm.',
+      description: 'Paths of numbers in its usage reports, such as `queue_time`, that cost nothing and raise no alarm.',
     },
     streamUsage: { description: 'It understands stream_options.include_usage.', type: 'boolean', default: true },
     translate: {
       description:
-        'Whether calls of another protocol go there, translated: `last` after all upstreams that speak it, `equal` like those, or `never`.',
+        'Whether calls of another protocol are translated for it: `last` after all upstreams that speak the protocol, `equal` like those, or `never`.',
       enum: TRANSLATE,
       default: 'last',
     },
     webSocket: {
       description:
-        'It takes `response.create` over a WebSocket at the address of its Responses calls. Otherwise each one that comes over a WebSocket is sent as a POST.',
+        'The upstream accepts `response.create` over a WebSocket at its Responses address. Otherwise the gateway sends each one as a POST.',
       type: 'boolean',
       default: false,
     },
     traceContext: {
-      description: 'Where traces are on, it is sent `traceparent` and `tracestate` of the call.',
+      description: 'With tracing on, the gateway sends `traceparent` and `tracestate` of the call.',
       type: 'boolean',
       default: true,
     },
     versions: {
       description:
-        'Versions of the Messages protocol (`anthropic-version`) that it takes; calls of others do not go there. Default: all.',
+        'Versions of the Messages protocol (`anthropic-version`) that it accepts; calls of other versions go elsewhere. Default: all.',
       type: 'array',
       items: { type: 'string', minLength: 1 },
       minItems: 1,
@@ -364,7 +366,7 @@ const SERVICE_ENDPOINT = {
     },
     stopsOnCancel: {
       description:
-        'It stops working, and charging, when a call is cancelled. `false`: a stream whose client leaves is read to its end, 15 minutes at most. Default: not said; such a stream is read on for 10 s and then cancelled.',
+        'The upstream stops and charges no more when a call is cancelled. `false`: if a client disconnects, its stream is read to the end, for 15 minutes at most. Default: such a stream is read for 10 s and then cancelled.',
       type: 'boolean',
     },
     freeMembers: {
@@ -393,7 +395,7 @@ const CUSTOMER_PRICES = {
     additionalProperties: false,
     properties: {
       factor: {
-        description: "For models without a price here: so many times the upstream's price, from 0.1 to 100.",
+        description: "Factor from 0.1 to 100 on the upstream's price, for models that this list does not name.",
         type: ['number', 'string'],
         default: 1,
       },
@@ -413,7 +415,7 @@ const CUSTOMER_PRICES = {
 } as const;
 
 const API_ENDPOINT = {
-  description: 'Where calls of one pipeline come in.',
+  description: 'An address at which calls of one pipeline arrive.',
   type: 'object',
   additionalProperties: false,
   required: ['paths'],
@@ -424,7 +426,7 @@ const API_ENDPOINT = {
       minLength: 1,
     },
     paths: {
-      description: 'Compared as they are.',
+      description: 'Compared literally.',
       type: 'array',
       items: { type: 'string', pattern: '^/' },
       minItems: 1,
@@ -505,7 +507,7 @@ export const GATEWAY_SCHEMA = {
       },
     },
     admin: {
-      description: "The operator's listener; every request shows the admin token.",
+      description: "The operator's listener; every request needs an operator token.",
       type: 'object',
       additionalProperties: false,
       required: ['port'],
@@ -516,13 +518,13 @@ export const GATEWAY_SCHEMA = {
       },
     },
     apiEndpoints: {
-      description: 'Where calls come in, by name.',
+      description: 'The addresses at which calls arrive, by name.',
       type: 'object',
       minProperties: 1,
       additionalProperties: API_ENDPOINT,
     },
     serviceEndpoints: {
-      description: 'Where calls may go: the upstreams, by the names that headers and usage records show.',
+      description: 'The upstreams, by the names that headers and usage records show.',
       type: 'object',
       propertyNames: { pattern: '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$' },
       additionalProperties: SERVICE_ENDPOINT,
@@ -535,7 +537,7 @@ export const GATEWAY_SCHEMA = {
       uniqueItems: true,
     },
     pipelines: {
-      description: 'What happens to a call, by name.',
+      description: 'The pipelines, by name: what happens to a call.',
       type: 'object',
       minProperties: 1,
       additionalProperties: {
@@ -544,7 +546,7 @@ export const GATEWAY_SCHEMA = {
         required: ['apiEndpoints', 'policies'],
         properties: {
           apiEndpoints: {
-            description: 'Whose calls take it; each endpoint has one pipeline.',
+            description: 'The endpoints of the pipeline; each endpoint belongs to one pipeline.',
             type: 'array',
             items: { type: 'string' },
             minItems: 1,
@@ -607,24 +609,33 @@ export const SYSTEM_SCHEMA = {
       default: true,
     },
     ejection: {
-      description: 'When an upstream that fails is left out, and for how long.',
+      description: 'When a failing upstream is ejected, and for how long.',
       type: 'object',
       additionalProperties: false,
       default: {},
       properties: {
-        consecutiveFailures: { description: 'So many failures in a row.', type: 'integer', minimum: 1, default: 5 },
-        outFor: { ...DURATION, description: 'So long, times n at the nth ejection.', default: '30s' },
-        outAtMost: { ...DURATION, description: 'Never longer than this.', default: '5m' },
+        consecutiveFailures: {
+          description: 'Consecutive failures that eject an upstream.',
+          type: 'integer',
+          minimum: 1,
+          default: 5,
+        },
+        outFor: {
+          ...DURATION,
+          description: 'Duration of the first ejection; the nth lasts n times as long.',
+          default: '30s',
+        },
+        outAtMost: { ...DURATION, description: 'Longest ejection.', default: '5m' },
       },
     },
     suspect: {
-      description: 'What becomes of an upstream that reports more than calls allow.',
+      description: 'How to treat an upstream that reports more usage than its calls allow.',
       type: 'object',
       additionalProperties: false,
       default: {},
       properties: {
         ejectAbove: {
-          description: 'It is left out after more such answers than this within 10 minutes, as if it had failed.',
+          description: 'More such answers within 10 minutes eject the upstream, as failures do.',
           type: 'integer',
           minimum: 0,
           default: 5,
@@ -632,13 +643,13 @@ export const SYSTEM_SCHEMA = {
       },
     },
     excess: {
-      description: 'What becomes of an account whose requests cost more than was held for them.',
+      description: 'How to treat an account whose requests cost more than their holds.',
       type: 'object',
       additionalProperties: false,
       default: {},
       properties: {
         freezeAboveUsd: {
-          description: 'It is frozen when they have cost the platform more USD than this since it was last unfrozen.',
+          description: 'The account is frozen when these costs exceed this many USD since it was last unfrozen.',
           type: 'number',
           minimum: 0,
           maximum: 90_000_000,
@@ -647,14 +658,14 @@ export const SYSTEM_SCHEMA = {
       },
     },
     ledger: {
-      description: 'How holds end by themselves, and how sure it is that what was acknowledged stays.',
+      description: 'When holds expire, and how durable acknowledged writes are.',
       type: 'object',
       additionalProperties: false,
       default: {},
       properties: {
         leaseSeconds: {
           description:
-            'So long after a process died the holds of its calls are given back. Renewals, repeated settles and what waits on disk go by it. A process that stands still for longer loses the price of its open calls.',
+            'Time after which the holds of a dead process are released. Renewals, retries of settles and the spool depend on it. A process that is paused for longer loses the cost of its open calls.',
           type: 'integer',
           minimum: LEASE_SECONDS.least,
           maximum: LEASE_SECONDS.most,
@@ -662,20 +673,20 @@ export const SYSTEM_SCHEMA = {
         },
         allowances: {
           description:
-            'Whether this process takes money of keys that are used much in advance, in pieces, and serves their calls from memory. With false each call asks Redis twice. It must be false while processes of a version without it run on the same stores. The embedded ledger has none.',
+            'Whether this process holds money of busy keys in advance and serves their calls from memory. With false each call asks Redis twice. It must be false while processes of an older version without it use the same stores. The embedded ledger ignores it.',
           type: 'boolean',
           default: true,
         },
         waitReplicas: {
           description:
-            'So many replicas of Redis must have what the ledger wrote before a caller is told (WAIT); 0 waits for none. Not with a Cluster.',
+            'Number of Redis replicas that must acknowledge a write of the ledger before the caller gets an answer (WAIT); 0 waits for none. Not with a Cluster.',
           type: 'integer',
           minimum: 0,
           maximum: 5,
           default: 0,
         },
         waitTimeoutMs: {
-          description: 'How long it is waited for them.',
+          description: 'How long to wait for the replicas.',
           type: 'integer',
           minimum: 10,
           maximum: 120,
@@ -683,7 +694,7 @@ export const SYSTEM_SCHEMA = {
         },
         onTooFew: {
           description:
-            '`refuse`: the call is answered 503, and what closes a call is repeated until they have it. `warn`: it goes on, and the log and a metric say so.',
+            '`refuse`: the call gets 503, and settles are retried until the replicas acknowledge them. `warn`: the call continues, and the log and a metric report it.',
           enum: ['refuse', 'warn'],
           default: 'refuse',
         },
@@ -692,11 +703,11 @@ export const SYSTEM_SCHEMA = {
     stepTimeout: {
       ...DURATION,
       description:
-        'A policy that has not finished its step by then fails the call with 500; for policies that do not bound their own waiting.',
+        'A call fails with 500 if a policy takes longer for its step. For policies without a timeout of their own.',
       default: '30s',
     },
     connections: {
-      description: 'How many connections the public listener takes; those above are closed at once.',
+      description: 'How many connections the public listener accepts; it closes further ones at once.',
       type: 'object',
       additionalProperties: false,
       default: {},
@@ -718,8 +729,7 @@ export const SYSTEM_SCHEMA = {
       default: {},
       properties: {
         count: {
-          description:
-            'How many stand in a row, each of which adds the address it was asked from to X-Forwarded-For; 0 unless given.',
+          description: 'How many proxies are in a row, each of which adds an address to X-Forwarded-For. Default: 0.',
           type: 'integer',
           minimum: 0,
           maximum: 10,
@@ -727,20 +737,20 @@ export const SYSTEM_SCHEMA = {
         addresses: {
           ...ADDRESSES,
           description:
-            'Addresses and ranges they connect from: X-Forwarded-For is believed of them alone, and `connections.mostOfAddress` does not bind them; loopback and private ranges unless given.',
+            'Addresses and ranges of these proxies. The gateway trusts X-Forwarded-For only from them, and `connections.mostOfAddress` does not apply to them. Default: loopback and private ranges.',
         },
       },
     },
     cors: {
       description:
-        'Which pages may call the API of the public listener from a browser and read its answers. None of another origin unless given.',
+        'Which web pages may call the API of the public listener from a browser. Default: none of another origin.',
       type: 'object',
       additionalProperties: false,
       required: ['origins'],
       properties: {
         origins: {
           description:
-            'Origins as browsers write them, such as `https://app.example.com`: lower case, no path, and a port only where it is not the usual one. `*` is every page.',
+            'Origins as browsers write them, such as `https://app.example.com`: lower case, no path, and a port only if it is not the default one. `*` allows every page.',
           type: 'array',
           minItems: 1,
           items: {
@@ -753,12 +763,12 @@ export const SYSTEM_SCHEMA = {
     },
     answerStore: {
       description:
-        'Keeps unstreamed answers of calls with an Idempotency-Key in the memory of the process that gave them, for clients that repeat the call. Answers are content: see docs/security.md. Off unless given.',
+        'Keeps unstreamed answers of calls with an Idempotency-Key in the memory of the process that gave them, for clients that repeat the call. Answers are content: see docs/security.md. Default: off.',
       type: 'object',
       additionalProperties: false,
       properties: {
         maxBytes: {
-          description: 'What all answers of a process may take; the oldest give way.',
+          description: 'Memory for all kept answers of a process; the oldest are dropped first.',
           type: 'integer',
           minimum: 1_048_576,
           default: 67_108_864,
@@ -768,17 +778,17 @@ export const SYSTEM_SCHEMA = {
     },
     clientIdle: {
       ...DURATION,
-      description: 'A client that takes nothing of its answer for so long is treated as one that has left.',
+      description: 'A client that reads nothing of its answer for this long is treated as disconnected.',
       default: '10m',
     },
     webSockets: {
-      description: 'What a client may do with WebSockets to which it brings Responses calls.',
+      description: 'Limits for WebSockets of clients, which carry Responses calls.',
       type: 'object',
       additionalProperties: false,
       default: {},
       properties: {
         mostOfKey: {
-          description: 'So many of one key are open in one process.',
+          description: 'Open WebSockets of one key in one process.',
           type: 'integer',
           minimum: 1,
           default: 8,
@@ -792,24 +802,23 @@ export const SYSTEM_SCHEMA = {
         },
         idle: {
           ...DURATION,
-          description: 'One without a frame and without a response under way is closed after so long.',
+          description: 'A WebSocket without a frame and without a running response is closed after this time.',
           default: '5m',
         },
         life: {
           ...DURATION,
-          description: 'One is closed after so long, behind the response that is under way.',
+          description: 'Lifetime of a WebSocket; a running response finishes first.',
           default: '60m',
         },
       },
     },
     shutdownGrace: {
       ...DURATION,
-      description:
-        'How long running calls may finish when the process is told to stop, or has failed; then they are ended.',
+      description: 'How long running calls may finish when the process stops or has failed; then they are ended.',
       default: '25s',
     },
     config: {
-      description: 'Where the configuration of calls comes from.',
+      description: 'The source of the configuration of calls.',
       type: 'object',
       additionalProperties: false,
       default: {},
@@ -823,14 +832,14 @@ export const SYSTEM_SCHEMA = {
       },
     },
     log: {
-      description: 'What the log says beside what an operator has to know.',
+      description: 'What the log contains in addition to warnings and errors.',
       type: 'object',
       additionalProperties: false,
       default: {},
       properties: {
         calls: {
           description:
-            'Which share of calls, and of requests of our own API, has a line at the level info; those that fail always have one. 0 is none at all.',
+            'Share of calls and of requests of our own API that are logged at level info; failed ones are always logged. 0 logs none.',
           type: 'number',
           minimum: 0,
           maximum: 1,
@@ -846,7 +855,7 @@ export const SYSTEM_SCHEMA = {
       properties: {
         accounts: {
           description:
-            'So many accounts have series of their own: those that spend most. All others are added up as `other`.',
+            'How many accounts have their own series: those that spend most. `other` sums up all other accounts.',
           type: 'integer',
           minimum: 0,
           maximum: 1_000,
@@ -855,12 +864,12 @@ export const SYSTEM_SCHEMA = {
       },
     },
     watchConfig: {
-      description: 'gateway.config.yml is reloaded when it changes; a file with mistakes is refused, and said so.',
+      description: 'Reloads gateway.config.yml when it changes; a file with errors is rejected, and the log says why.',
       type: 'boolean',
       default: true,
     },
     plugins: {
-      description: 'Which plugins are loaded, each with its settings.',
+      description: 'The plugins to load, each with its settings.',
       type: 'object',
       minProperties: 1,
       additionalProperties: {

@@ -41,6 +41,6 @@ async function applyFile(read: ReadHere, database: Knex): Promise<AppliedRevisio
   const first = { revision, text, actor: 'file', note: null, restores: null, objections: [], onlyAfter: [0] };
   await applyRevision(database, first);
   const newest = await newestRevision(database);
-  if (newest === undefined) throw new Error('the first revision of the configuration is not there');
+  if (newest === undefined) throw new Error('the first revision of the configuration is missing in Postgres');
   return newest;
 }

@@ -64,7 +64,10 @@ export function readUpstreams(
     };
     checkProtocols(path, upstream, problems);
     if (settings.webSocket && adapters.some(({ sign }) => sign !== undefined))
-      problems.push({ path: [...path, 'webSocket'], message: 'does not fit an adapter that signs each request' });
+      problems.push({
+        path: [...path, 'webSocket'],
+        message: 'is not possible with an adapter that signs each request',
+      });
     return [upstream];
   });
 }
@@ -85,7 +88,7 @@ function readAdapters(
     if (found !== undefined) return [found];
     problems.push({
       path: [...path, 'adapter'],
-      message: `there is no adapter "${name}"${hint(name, adapterNames())}`,
+      message: `adapter "${name}" does not exist${hint(name, adapterNames())}`,
     });
     return [];
   });
@@ -134,7 +137,7 @@ function checkProtocols(path: readonly string[], upstream: Upstream, problems: L
       if (served.includes(protocol)) continue;
       const isSpoken = upstream.adapters.some(({ protocols }) => protocols.includes(protocol));
       const message = isSpoken
-        ? 'does not fit maxOutput, which is 0 for embeddings alone'
+        ? 'contradicts maxOutput, which is 0 only for models of embeddings'
         : 'no adapter of the upstream speaks it';
       problems.push({ path: [...at, 'protocols', index], message });
     }

@@ -37,7 +37,7 @@ export function unknownNames(uses: readonly NameUse[], written: WrittenNames): L
     .filter(({ kind, name }) => name !== '*' && !isKnown(kind, name, written))
     .map(({ kind, name, path }) => ({
       path,
-      message: `there is no ${kind} "${name}"${hint(name, kind === 'upstream' ? written.upstreams : written.models)}`,
+      message: `${kind} "${name}" does not exist${hint(name, kind === 'upstream' ? written.upstreams : written.models)}`,
     }));
 }
 

@@ -118,7 +118,8 @@ export function parseYamlFile(path: string, env: NodeJS.ProcessEnv, given?: stri
 }
 
 function whyMissing(name: string): string {
-  if (isOwnSecret(name)) return `${name} is a secret of the gateway itself; use another name`;
+  if (isOwnSecret(name))
+    return `${name} is reserved for a secret of the gateway itself; use another environment variable`;
   return `the environment variable ${name} is not set; set it, or give a default with \${${name}:-default}`;
 }
 

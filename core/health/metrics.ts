@@ -6,7 +6,7 @@ import type { UpstreamHealth } from './health';
 export function exposeUpstreams(health: UpstreamHealth): void {
   new Counter({
     name: 'tollgate_upstream_attempts_total',
-    help: 'Attempts of this process at an upstream, by what came of them.',
+    help: 'Attempts of this process at an upstream, by outcome.',
     labelNames: ['upstream', 'outcome'],
     registers: [metrics],
     collect() {
@@ -31,7 +31,7 @@ export function exposeUpstreams(health: UpstreamHealth): void {
   });
   new Gauge({
     name: 'tollgate_upstream_failure_ratio',
-    help: 'Moving estimate of the share of attempts that fail; silence forgives.',
+    help: 'Moving estimate of the share of attempts that fail; it decays without attempts.',
     labelNames: ['upstream'],
     aggregator: 'average',
     registers: [metrics],
@@ -42,7 +42,7 @@ export function exposeUpstreams(health: UpstreamHealth): void {
   });
   new Gauge({
     name: 'tollgate_upstream_ejected',
-    help: '1 while an upstream is left out, by its failures or by an operator.',
+    help: '1 while an upstream is ejected after failures or disabled by an operator.',
     labelNames: ['upstream'],
     aggregator: 'max',
     registers: [metrics],
@@ -54,7 +54,7 @@ export function exposeUpstreams(health: UpstreamHealth): void {
   });
   new Counter({
     name: 'tollgate_upstream_credential_refusals_total',
-    help: 'Answers 401, 403 and 429 that a credential of an upstream got, by the status.',
+    help: 'Answers 401, 403 and 429 that a credential of an upstream received, by status.',
     labelNames: ['upstream', 'credential', 'status'],
     registers: [metrics],
     collect() {
@@ -66,7 +66,7 @@ export function exposeUpstreams(health: UpstreamHealth): void {
   });
   new Gauge({
     name: 'tollgate_upstream_credential_refused',
-    help: '1 while a credential of an upstream is refused or rate limited.',
+    help: '1 while a credential of an upstream is rejected or rate limited.',
     labelNames: ['upstream', 'credential'],
     aggregator: 'max',
     registers: [metrics],

@@ -38,7 +38,10 @@ export function bodyEncoding(
 }
 
 function unsupported(accepted: readonly BodyEncoding[]): GatewayError {
-  if (accepted.length === 0) return fail('UNSUPPORTED_MEDIA_TYPE', { message: 'The body must not be compressed.' });
+  if (accepted.length === 0)
+    return fail('UNSUPPORTED_MEDIA_TYPE', {
+      message: 'The body must not be compressed. Send it without `content-encoding`.',
+    });
   const names = accepted.join(', ');
   const message = `\`content-encoding\` must be one of ${names}, or absent; a body encoded twice is not accepted.`;
   return fail('UNSUPPORTED_MEDIA_TYPE', { message, headers: { 'accept-encoding': names } });
@@ -67,12 +70,12 @@ function mostDecodedBytes(receivedBytes: number): number {
 export function checkExpansion(receivedBytes: number, decodedBytes: number): void {
   if (decodedBytes > mostDecodedBytes(receivedBytes))
     throw fail('BODY_TOO_LARGE', {
-      message: `The body becomes more than ${MOST_RATIO} times larger when it is decoded.`,
+      message: `The decoded body is more than ${MOST_RATIO} times larger than the compressed one.`,
     });
 }
 
 /** INVALID_FIELD for bytes that are broken, end too early, or have something behind their end. */
 export function brokenBody(encoding: BodyEncoding, cause?: unknown): GatewayError {
-  const message = `The body is not whole and valid ${encoding}, as \`content-encoding\` says.`;
+  const message = `The body is not complete and valid ${encoding}, which \`content-encoding\` declares.`;
   return fail('INVALID_FIELD', { param: 'content-encoding', message, cause });
 }

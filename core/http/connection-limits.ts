@@ -15,7 +15,7 @@ export interface ConnectionLimits {
 
 const refused = new Counter({
   name: 'tollgate_connections_refused_total',
-  help: 'Connections to the public listener that were closed at once, by the limit they were above.',
+  help: 'Connections to the public listener closed at once, by the limit that they exceeded.',
   labelNames: ['limit'],
   registers: [metrics],
 });
@@ -40,7 +40,10 @@ export function limitConnections(
     refused.inc({ limit });
     if (performance.now() - toldMs < TOLD_EVERY_MS) return;
     toldMs = performance.now();
-    log.warn({ limit: `connections.${limit}`, value: limits[limit] }, 'connections are refused: a limit is reached');
+    log.warn(
+      { limit: `connections.${limit}`, value: limits[limit] },
+      'connections are closed because a limit of connections is reached',
+    );
   };
 
   // `maxConnections` would not do: the primary process of workers offers a connection that is refused to them again and again.

@@ -148,7 +148,7 @@ export class JsonScanner implements JsonToken {
   /** @throws {JsonError} when the text is not complete. */
   finish(): void {
     if (this.#state >= NUMBER_MINUS && this.#open.length === 0) this.#endNumber(0);
-    if (this.#state !== END) throw new JsonError(this.#base === 0 ? 'there is no JSON text' : 'JSON ends', this.#base);
+    if (this.#state !== END) throw new JsonError(this.#base === 0 ? 'the JSON text is empty' : 'JSON ends', this.#base);
   }
 
   text(): string | undefined {

@@ -26,7 +26,7 @@ export function warnOfUnnamedProxies(
     warnedMs = now();
     log.warn(
       { peer: remoteAddress },
-      'a request with X-Forwarded-For came from where proxies are, but proxies.count of system.config.yml is 0: set it to ' +
+      'a proxy sent X-Forwarded-For, but proxies.count in system.config.yml is 0: set it to ' +
         'how many proxies of yours stand in front, else attempts to sign in are counted as if all came from one address',
     );
   });

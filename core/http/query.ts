@@ -22,7 +22,7 @@ export function wordReader<W extends string>(words: readonly W[], more: Schema =
 
 /** Some of these words, with commas between. */
 export function wordsReader<W extends string>(words: readonly W[]): Reader<readonly W[]> {
-  const description = `Some of ${words.join(', ')}, with commas between.`;
+  const description = `A comma-separated list of ${words.join(', ')}.`;
   return reader({ type: 'string', description }, (text) => text.split(',').map((each) => readWord(each.trim(), words)));
 }
 
@@ -53,7 +53,8 @@ export function readQuery<R extends Record<string, Reader<unknown>>>(query: URLS
   const filters: Record<string, unknown> = {};
   for (const [name, text] of query) {
     const reader = Object.hasOwn(readers, name) ? readers[name] : undefined;
-    if (reader === undefined) throw wrong(name, `is not known here; there are ${Object.keys(readers).join(', ')}`);
+    if (reader === undefined)
+      throw wrong(name, `unknown parameter; expected one of ${Object.keys(readers).join(', ')}`);
     if (name in filters) throw wrong(name, 'is given twice');
     filters[name] = readFilter(name, text, reader);
   }
@@ -80,7 +81,7 @@ const DEFAULT_LIMIT = 100;
 /** `limit` and `cursor`, which every list takes. */
 export const PAGE_READERS = {
   limit: integerReader(1, MAX_LIMIT, { default: DEFAULT_LIMIT }),
-  cursor: reader({ type: 'string', description: 'The nextCursor of the answer before.' }, (text) => text),
+  cursor: reader({ type: 'string', description: '`nextCursor` of the previous page.' }, (text) => text),
 };
 
 /** The page that a list is asked for. */

@@ -29,15 +29,15 @@ export function checkHead({ rawHeaders, httpVersion }: IncomingMessage): Gateway
       encodings += 1;
       if (value.toLowerCase() !== 'chunked') return wrong('transfer-encoding', 'expected chunked');
     } else if (name.length === 10 && name.toLowerCase() === 'connection' && namesFieldForAll(value)) {
-      return wrong('connection', 'names a field that is not for one connection only');
+      return wrong('connection', 'names a header that must not be limited to one connection');
     }
   }
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return fail('MALFORMED_REQUEST', { headers: CLOSE });
   if (hosts > 1 || (hosts === 0 && httpVersion === '1.1')) return wrong('host', 'expected one Host header');
   if (authorizations > 1) return wrong('authorization', 'expected one Authorization header');
-  if (encodings > 1) return wrong('transfer-encoding', 'expected it once');
+  if (encodings > 1) return wrong('transfer-encoding', 'expected the header once');
   // HTTP/1.0 knows no chunks: a proxy in between would take them for the body, or for the next request.
-  if (encodings > 0 && httpVersion === '1.0') return wrong('transfer-encoding', 'expected none in HTTP/1.0');
+  if (encodings > 0 && httpVersion === '1.0') return wrong('transfer-encoding', 'expected no such header in HTTP/1.0');
   return undefined;
 }
 

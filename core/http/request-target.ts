@@ -28,7 +28,7 @@ export function settleTarget(request: IncomingMessage): GatewayError | undefined
 }
 
 const SLASH = 0x2f;
-const NO_HOST = 'host: expected a name or an address, and a port at most';
+const NO_HOST = 'host: expected a host name or an address, optionally with a port';
 
 export function pathOf({ url = '/' }: Pick<IncomingMessage, 'url'>): string {
   const query = url.indexOf('?');

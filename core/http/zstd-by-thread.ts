@@ -54,7 +54,7 @@ function decode(job: ZstdJob, take: (piece: Buffer) => void): Promise<void> {
     const worker = idle ?? startWorker();
     idle = undefined;
     worker.ref();
-    const tooLong = setTimeout(() => end(new Error('decoding took too long')), JOB_WITHIN_MS);
+    const tooLong = setTimeout(() => end(new Error('decoding the body took too long')), JOB_WITHIN_MS);
     const onEnd = () => end(new Error('the thread ended'));
 
     function onMessage(message: FromZstdThread): void {

@@ -11,7 +11,7 @@ const REPEATED_BLOCK = 1;
 /** Checks that the bytes are one frame (RFC 8878, section 3): newer Nodes decode no more than one. @throws RangeError */
 function checkOneFrame(bytes: Buffer): void {
   if (bytes.readUInt32LE(0) !== FRAME) throw new RangeError('there is no frame');
-  if (endOfFrame(bytes, 4) !== bytes.length) throw new RangeError('the bytes do not end with their frame');
+  if (endOfFrame(bytes, 4) !== bytes.length) throw new RangeError('the body has bytes after its last zstd frame');
 }
 
 function endOfFrame(bytes: Buffer, start: number): number {
@@ -46,7 +46,7 @@ parentPort?.on('message', async ({ encoded, mostBytes }: ZstdJob) => {
     let empty = 0;
     for (const piece of pieces) {
       empty = piece.length === 0 ? empty + 1 : 0;
-      if (empty > MOST_EMPTY_PIECES) throw new Error('the bytes are not zstd');
+      if (empty > MOST_EMPTY_PIECES) throw new Error('the body is not valid zstd');
       decodedBytes += piece.length;
       if (piece.length > 0) tell({ piece });
       if (decodedBytes > mostBytes) return tell('too large');

@@ -8,7 +8,7 @@ const LOOK_EVERY_MS = 1_000;
 
 const ready = new Gauge({
   name: 'tollgate_ledger_ready',
-  help: '1 while the ledger answers, 0 while it cannot be asked or is being rebuilt from Postgres.',
+  help: '1 while the ledger answers, 0 while it is unavailable or being rebuilt from Postgres.',
   aggregator: 'min',
   registers: [metrics],
 });
@@ -21,7 +21,9 @@ export function startGuardian(options: ShipOptions & { readonly everyMs?: number
   const look = async () => {
     if (!(await ledger.isReady())) {
       ready.set(0);
-      log.warn('the ledger was lost or has gone back in time; calls are refused while it is compared with Postgres');
+      log.warn(
+        'the ledger lost data or was restored to an older state; calls are refused while it is compared with Postgres',
+      );
       await recover(options);
     }
     ready.set(1);
@@ -31,7 +33,7 @@ export function startGuardian(options: ShipOptions & { readonly everyMs?: number
     ready.set(0);
     const reason = String(error);
     // One line for each: what is wrong behind a first trouble may be what somebody has to mend.
-    if (reason !== trouble) log.error({ reason }, 'the ledger cannot be looked after; it is tried again');
+    if (reason !== trouble) log.error({ reason }, 'the ledger cannot be checked; the check is retried');
     trouble = reason;
   };
   return startLoop(look, { everyMs, whenFailed });

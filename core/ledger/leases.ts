@@ -58,7 +58,7 @@ export function startLeases(options: LeasesOptions): Leases {
       if (outcome !== 'not_open') return;
       leases.delete(rid);
     } catch (error) {
-      log.warn({ rid, reason: String(error) }, 'a hold could not be renewed; it is tried again');
+      log.warn({ rid, reason: String(error) }, 'the lease of a hold could not be renewed; it is retried');
       if (leases.has(rid)) leases.set(rid, { ...lease, renewAt: performance.now() + Math.min(retryMs, renewEveryMs) });
     }
   };
@@ -92,11 +92,12 @@ export function startLeases(options: LeasesOptions): Leases {
       if ((await ledger.expire(payer, rid)).outcome === 'expired') expired += 1;
     });
     countExpired(expired);
-    if (expired > 0) log.warn({ expired }, 'holds were given back whose calls have ended without saying so');
+    if (expired > 0)
+      log.warn({ expired }, 'holds were released because their lease expired: their calls never settled');
   };
 
   const tell = (error: unknown) =>
-    log.warn({ reason: String(error) }, 'leases cannot be looked after; the ledger is not available');
+    log.warn({ reason: String(error) }, 'expired leases cannot be checked because the ledger is unavailable');
   const loops = [
     startLoop(renewDue, { everyMs: Math.min(1_000, renewEveryMs), whenFailed: tellFirst(tell) }),
     startLoop(sweep, { everyMs: sweepEveryMs, whenFailed: tellFirst(tell) }),

@@ -9,40 +9,40 @@ const buckets = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5]
 
 const reserves = new Histogram({
   name: 'tollgate_ledger_reserve_seconds',
-  help: 'How long the ledger took to answer whether a call is paid for.',
+  help: 'Time of the ledger to answer a reserve.',
   buckets,
   registers,
 });
 const settles = new Histogram({
   name: 'tollgate_ledger_settle_seconds',
-  help: 'How long the ledger took to answer that a call is charged, each time it was asked.',
+  help: 'Time of the ledger to answer a settle, for each try.',
   buckets,
   registers,
 });
 const refusals = new Counter({
   name: 'tollgate_ledger_refusals_total',
-  help: 'Reserves of calls that were not taken, by the answer; `unavailable` where there was none.',
+  help: 'Reserves that the ledger refused, by answer; `unavailable` if it did not answer.',
   labelNames: ['reason'],
   registers,
 });
 const expired = new Counter({
   name: 'tollgate_ledger_expired_total',
-  help: 'Holds given back because their lease ended: nobody said how the call did.',
+  help: 'Holds released because their lease expired before the call settled.',
   registers,
 });
 const late = new Counter({
   name: 'tollgate_ledger_late_settles_total',
-  help: 'Settles that came after the lease had ended and charged nothing.',
+  help: 'Settles after the end of the lease, which charged nothing.',
   registers,
 });
 const shortfalls = new Counter({
   name: 'tollgate_ledger_shortfalls_total',
-  help: 'Settles whose cost was above what hold, balance and limits had.',
+  help: 'Settles whose cost exceeded the hold, the balance or a limit.',
   registers,
 });
 const shortfallUsd = new Counter({
   name: 'tollgate_ledger_shortfall_usd_total',
-  help: 'What those could not charge.',
+  help: 'Amount in USD that could not be charged.',
   registers,
 });
 

@@ -556,7 +556,7 @@ export class MemoryLedger implements Ledger {
   }
 
   protected assertOpen(): void {
-    if (!this.isOpen) throw new LedgerUnavailable('the ledger is being filled from Postgres');
+    if (!this.isOpen) throw new LedgerUnavailable('the ledger is being restored from Postgres');
   }
 }
 

@@ -14,7 +14,7 @@ import type { ReplicaPolicy } from './redis/replicas';
 export function refuseHalfOfTheStores({ REDIS_URL: redis = '', DATABASE_URL: database = '' }: NodeJS.ProcessEnv): void {
   if ((redis === '') === (database === '')) return;
   const [set, missing] = redis === '' ? ['DATABASE_URL', 'REDIS_URL'] : ['REDIS_URL', 'DATABASE_URL'];
-  throw new StartFailure(`${set} is set and ${missing} is not: set both, or neither for the embedded stores.`);
+  throw new StartFailure(`${set} is set, but ${missing} is not: set both, or neither to use the embedded stores.`);
 }
 
 /** `store` is where allowances are taken; the ledger in the process needs none. */
@@ -28,7 +28,9 @@ export interface OpenedLedger {
 export async function openLedger(redisUrl: string | undefined, replicas: ReplicaPolicy): Promise<OpenedLedger> {
   if (redisUrl === undefined || redisUrl === '') {
     if (replicas.waitReplicas > 0)
-      throw new StartFailure('ledger.waitReplicas is set, and the embedded ledger has none.');
+      throw new StartFailure(
+        'system.config.yml: ledger.waitReplicas is set, but the embedded ledger has no replicas: remove it, or set REDIS_URL.',
+      );
     return { ledger: new MemoryLedger(), store: undefined, redis: undefined };
   }
   const redis = connectRedis(redisUrl, log);

@@ -51,7 +51,7 @@ export async function recover(given: ShipOptions): Promise<void> {
     accounts = await restoreLocked(options);
   } while (accounts === 'again');
   const credits = await resendCredits(options);
-  if (accounts !== undefined) log.info({ accounts, credits }, 'the ledger was compared with Postgres, and filled');
+  if (accounts !== undefined) log.info({ accounts, credits }, 'the ledger was compared with Postgres and restored');
 }
 
 /** How many accounts were compared; undefined when another process has done it, `again` when there is more to ship first, or it was lost meanwhile. */
@@ -96,7 +96,7 @@ async function restoreAccounts({ ledger, log }: ShipOptions, trx: Knex): Promise
     after = last.id;
     if (Date.now() - toldAt < TELL_EVERY_MS) continue;
     toldAt = Date.now();
-    log.info({ done, total }, 'accounts are being compared with Postgres');
+    log.info({ done, total }, 'comparing accounts of the ledger with Postgres');
   }
 }
 

@@ -65,7 +65,10 @@ export function createSettler(options: SettlerOptions): Settler {
   /** Asks once; answers why there is no outcome when there is none. */
   const attempt = <T extends Answer>(ask: () => Promise<T>): Promise<T | Failure> =>
     ask().then(
-      (answer) => (answer.outcome === 'not_ready' ? { outcome: 'none', why: 'the ledger is being filled' } : answer),
+      (answer) =>
+        answer.outcome === 'not_ready'
+          ? { outcome: 'none', why: 'the ledger is being restored from Postgres' }
+          : answer,
       (error: unknown) => ({ outcome: 'none', why: String(error) }),
     );
 
@@ -80,7 +83,7 @@ export function createSettler(options: SettlerOptions): Settler {
     if (!('why' in answer)) return answer;
     log.error(
       { rid, reason: answer.why },
-      'a reservation could not be closed; its hold is given back when its lease ends',
+      'a reservation could not be settled; its hold is released when its lease expires',
     );
     return undefined;
   };
@@ -131,7 +134,7 @@ export function createSettler(options: SettlerOptions): Settler {
       return { chargedE8: request.costE8, inTime: true };
     if (answer !== undefined) {
       const { rid, costE8 } = request;
-      log.warn({ rid, costE8: costE8.toString(), outcome: answer.outcome }, 'a cost was not charged');
+      log.warn({ rid, costE8: costE8.toString(), outcome: answer.outcome }, 'the cost of a call was not fully charged');
     }
     return { chargedE8: 0n, inTime: true };
   };

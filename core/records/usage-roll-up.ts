@@ -35,7 +35,7 @@ export function startUsageRollUp({
     for (const { wanted } of rows) while (!signal.aborted && (await sumSomeUntil(database, wanted)));
   };
   const whenFailed = tellFirst((error) =>
-    log.warn({ reason: String(error) }, 'usage cannot be summed now; what is not is read from the records'),
+    log.warn({ reason: String(error) }, 'usage cannot be summed; totals are read from the records meanwhile'),
   );
   return startLoop(look, { everyMs, whenFailed });
 }

@@ -84,7 +84,7 @@ export async function readSums(database: Knex, filters: SumFilters, slots: reado
   }));
   for (const row of rows) {
     const sum = sums[row.slot];
-    if (sum === undefined) throw new Error('a sum of a slot nobody asked for');
+    if (sum === undefined) throw new Error('the database returned a sum for a slot outside the query');
     for (const name of MEASURES) sum[name] += row[name];
     const classes = row.classes?.entries() ?? (row.class === null ? [] : [[row.class, Number(row.calls)] as const]);
     for (const [at, calls] of classes) sum.firstTokens[at] = (sum.firstTokens[at] ?? 0) + (calls ?? 0);

@@ -1,8 +1,8 @@
 const USAGE = `Usage: node dist/server.js [--check]
 
 Starts Tollgate with gateway.config.yml and system.config.yml of TOLLGATE_CONFIG_DIR (default: the project's folder).
-  --check  reads and checks the configuration, and ends
-  --help   shows this
+  --check  checks the configuration and exits
+  --help   shows this help
 `;
 
 /** Returns whether `--check` is given. Prints the help and exits 0 with `--help`; exits 2 with anything unknown. */
@@ -13,6 +13,6 @@ export function readArguments(given: readonly string[]): boolean {
     process.stdout.write(USAGE);
     process.exit(0);
   }
-  process.stderr.write(`tollgate does not know ${given.join(' ')}.\n\n${USAGE}`);
+  process.stderr.write(`unknown argument ${given.join(' ')}.\n\n${USAGE}`);
   process.exit(2);
 }

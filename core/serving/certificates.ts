@@ -27,7 +27,7 @@ type ByHost = ReadonlyMap<string, Certificate>;
 
 const expiresAt = new Gauge({
   name: 'tollgate_certificate_expires_timestamp_seconds',
-  help: 'When a certificate of a listener expires, by its place in gateway.config.yml.',
+  help: 'Unix time when a certificate of a listener expires, by its path in gateway.config.yml.',
   labelNames: ['certificate'] as const,
   aggregator: 'min',
   registers: [metrics],
@@ -75,14 +75,14 @@ export class Certificates {
     } catch (error) {
       if (!(error instanceof ConfigurationError)) throw error;
       const { problems } = error;
-      log.error({ certificates, problems }, 'changed certificates are not taken: those in force stay');
+      log.error({ certificates, problems }, 'changed certificates are not valid; the previous ones stay active');
       return;
     }
     if (isDeepStrictEqual(pairsOf(read), pairsOf(this.#current))) return;
     this.#current = this.#take(read);
     const { pair, expires } = certificateOf(read, 'default');
     for (const take of this.#followers) take(pair);
-    log.info({ certificates, expires }, 'the certificates have changed: new connections have the new ones');
+    log.info({ certificates, expires }, 'certificates were reloaded: new connections use the new ones');
   }
 
   /** Reads the files again when one of them changes. @returns ends it */
@@ -107,7 +107,7 @@ function pairsOf(certificates: ByHost): readonly KeyPair[] {
 /** By the host itself, by a wildcard for its first label, or the default. */
 function certificateOf(certificates: ByHost, host: string): Certificate {
   const found = certificates.get(host) ?? certificates.get(host.replace(/^[^.]+/, '*')) ?? certificates.get('default');
-  if (found === undefined) throw new Error('there is no default certificate');
+  if (found === undefined) throw new Error('the default certificate is missing');
   return found;
 }
 
@@ -144,7 +144,7 @@ function readPair(keyFile: string, certFile: string): Certificate {
   const cert = parse('cert', certFile, 'a certificate in PEM', () => new X509Certificate(pair.cert));
   if (!cert.checkPrivateKey(key))
     throw new WrongFile('cert', `${certFile} is not the certificate of the private key in ${keyFile}`);
-  const context = parse('cert', certFile, 'a certificate that TLS takes', () => createSecureContext(pair));
+  const context = parse('cert', certFile, 'a certificate that TLS accepts', () => createSecureContext(pair));
   return { pair, context, expires: new Date(cert.validTo) };
 }
 

@@ -8,7 +8,9 @@ export function explain(error: unknown): never {
   if (error instanceof ConfigurationError || error instanceof StartFailure) {
     const number = error instanceof ConfigurationError ? error.number : undefined;
     const which =
-      number === undefined ? '' : `The newest applied configuration, revision ${number}, cannot be taken here.\n`;
+      number === undefined
+        ? ''
+        : `The newest configuration, revision ${number} in Postgres, is not valid on this node.\n`;
     process.stderr.write(`tollgate cannot start.\n${which}${error.message}\n`);
     process.exit(EXIT_CONFIGURATION);
   }
@@ -18,12 +20,12 @@ export function explain(error: unknown): never {
     (error.code === 'EADDRINUSE' || error.code === 'EACCES') &&
     'port' in error
   ) {
-    const reason = error.code === 'EADDRINUSE' ? 'is already taken' : 'may not be opened';
+    const reason = error.code === 'EADDRINUSE' ? 'is already in use' : 'may not be opened by this user';
     process.stderr.write(
-      `tollgate cannot start.\nPort ${error.port} ${reason}: stop what uses it, or set PORT or ADMIN_PORT to another.\n`,
+      `tollgate cannot start.\nPort ${error.port} ${reason}: stop the program that uses it, or set PORT or ADMIN_PORT to another port.\n`,
     );
     process.exit(EXIT_CONFIGURATION);
   }
-  log.fatal({ error: describeFault(error) }, 'an unexpected failure');
+  log.fatal({ error: describeFault(error) }, 'tollgate failed with an unexpected error');
   process.exit(1);
 }

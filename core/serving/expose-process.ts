@@ -24,13 +24,13 @@ interface Pool {
 export function exposeProcess({ openCalls, leases, database }: Exposed): void {
   gauge(
     'tollgate_calls_in_flight',
-    'Calls that have not ended, also those that are read on for a client that has left.',
+    'Calls that have not ended, including those that are read to their end after the client disconnected.',
     () => openCalls.count().calls,
   );
-  gauge('tollgate_streams_open', 'Those of them whose answer is a stream.', () => openCalls.count().streams);
+  gauge('tollgate_streams_open', 'Open calls whose answer is a stream.', () => openCalls.count().streams);
   gauge(
     'tollgate_buffered_bytes',
-    'Bytes of large bodies, and of answers that their clients have not taken, in memory.',
+    'Bytes in memory of large bodies and of answers that clients have not read yet.',
     () => BUFFERED.bytes,
   );
   gauge('tollgate_ledger_holds', 'Holds of calls that have not ended.', () => leases.count());
@@ -38,7 +38,7 @@ export function exposeProcess({ openCalls, leases, database }: Exposed): void {
   const pool: Partial<Pool> | undefined = database.client.pool;
   new Gauge({
     name: 'tollgate_database_connections',
-    help: 'Connections of the pool to Postgres: `used`, `free`; and what waits for one: `awaited`.',
+    help: 'Connections of the Postgres pool: `used`, `free`, and `awaited` for queries that wait for one.',
     labelNames: ['state'],
     aggregator: 'sum',
     registers: [metrics],

@@ -45,7 +45,7 @@ function toExpressGateway(policy: Policy): ExpressGatewayPolicy {
     name: policy.name,
     schema: openSchema(`policies/${policy.name}`),
     policy: (action) => {
-      if (running === undefined) throw new Error('a policy was mounted before the gateway was there');
+      if (running === undefined) throw new Error('Express Gateway mounted a policy before Tollgate was ready');
       const gateway = running;
       const { settings, pipeline } = ownSettings(action);
       const prepared = prepareStep({ policy, settings }, pipeline, gateway);
@@ -74,7 +74,7 @@ async function runInExpress(
   gateway: PipelineGateway,
 ): Promise<void> {
   const call = request[CALL];
-  if (call === undefined) throw new Error('a policy was reached without a call');
+  if (call === undefined) throw new Error('Express Gateway ran a policy without a call');
   if (await runStep(prepared, call, request, response, gateway)) next();
 }
 
@@ -268,7 +268,7 @@ function replaceConfiguration(load: NodeJS.Require, gatewaySettings: unknown, sy
 function checkedByExpressGateway(config: EgConfig, type: 'system' | 'gateway', settings: unknown): unknown {
   const value: unknown = structuredClone(settings);
   const { isValid, error } = config.configTypes[type].validator(value);
-  if (!isValid) throw new Error(`Express Gateway does not take ${type}.config: ${error}`);
+  if (!isValid) throw new Error(`Express Gateway rejects ${type}.config: ${error}`);
   return value;
 }
 

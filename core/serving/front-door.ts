@@ -131,7 +131,7 @@ function hasSocket(calls: CallTable, { url }: IncomingMessage, host: string): bo
   return calls.find({ url, method: 'POST' }, host).is === 'call';
 }
 
-const READ_ONLY = "Express Gateway's own admin API is read-only here: change gateway.config.yml instead.";
+const READ_ONLY = "Express Gateway's own admin API is read-only. Change gateway.config.yml instead.";
 
 /** What comes to a host of a plugin is a plugin's own, and so are its paths. */
 const OF_HOST = { path: 'host' };
@@ -147,16 +147,18 @@ function refuse(request: IncomingMessage, response: ServerResponse, error: Gatew
 
 function notFound(request: IncomingMessage): GatewayError {
   const path = pathOf(request);
-  return fail('NOT_FOUND', { message: `There is nothing at ${path.length > 100 ? `${path.slice(0, 100)}…` : path}.` });
+  return fail('NOT_FOUND', {
+    message: `No resource exists at ${path.length > 100 ? `${path.slice(0, 100)}…` : path}.`,
+  });
 }
 
 function notDirect(): GatewayError {
   return fail('NOT_FOUND', {
-    message: 'At an address of one upstream there are its model calls only, and only for upstreams that exist.',
+    message: 'The direct address of an upstream accepts only model calls, and the upstream must exist.',
   });
 }
 
 function otherMethod(methods: readonly string[]): GatewayError {
   const allow = methods.join(', ');
-  return fail('METHOD_NOT_ALLOWED', { message: `This address answers to ${allow}.`, headers: { allow } });
+  return fail('METHOD_NOT_ALLOWED', { message: `This address accepts ${allow}.`, headers: { allow } });
 }

@@ -92,7 +92,7 @@ function loadPackage(
   const manifest = requireManifest(packageName);
   if (typeof manifest === 'string') return { problems: [{ path: ['package'], message: manifest }] };
   if (manifest.name !== name) {
-    const message = `${packageName} brings "${manifest.name}" and not "${name}": write ${manifest.name}: in place of ${name}:`;
+    const message = `${packageName} contains the plugin "${manifest.name}", not "${name}": write ${manifest.name}: instead of ${name}:`;
     return { problems: [{ path: [], message }] };
   }
   try {
@@ -123,10 +123,10 @@ function requirePolicy(policy: Policy): void {
   requireContract(policy, POLICY_CONTRACT);
   const { name, needs, provides } = policy;
   if (![needs, provides].every((fields) => Array.isArray(fields)))
-    throw new Error(`the policy "${name}" lacks \`needs\` or \`provides\`: write \`[]\` where there are none`);
+    throw new Error(`the policy "${name}" lacks \`needs\` or \`provides\`: write \`[]\` if it has none`);
   const taken = provides.find((field) => !mayBeField(field));
   if (taken !== undefined)
-    throw new Error(`the policy "${name}" provides \`${taken}\`, which every call has: give the field another name`);
+    throw new Error(`the policy "${name}" provides \`${taken}\`, which every call already has: rename the field`);
 }
 
 /** Several plugins of one package have their settings under their names. */
@@ -151,13 +151,13 @@ function requireManifest(packageName: string): Manifest | string {
   const { madeBy } = manifest.tollgate ?? {};
   if (madeBy === OWN_MANIFESTS) return manifest as Manifest;
   if (madeBy === undefined)
-    return `${packageName} is not a Tollgate plugin: what it exports must be made with \`manifest\` of tollgate/manifest`;
-  return `${packageName} is made with another copy of Tollgate (${madeBy}) than the one that serves (${OWN_MANIFESTS}): make tollgate a peer dependency of it, and install it once`;
+    return `${packageName} is not a Tollgate plugin: its export must be created with \`manifest\` of tollgate/manifest`;
+  return `${packageName} uses another copy of Tollgate (${madeBy}) than the running one (${OWN_MANIFESTS}): declare tollgate as its peer dependency, and install it once`;
 }
 
 function remedyFor(packageName: string): string {
-  if (packageName.startsWith('.')) return 'write the path of a folder or file, as seen from this file';
-  return `install it, or write ./${packageName} when it is a folder beside this file`;
+  if (packageName.startsWith('.')) return 'write the path of a folder or file, relative to this file';
+  return `install it, or write ./${packageName} if it is a folder beside this file`;
 }
 
 /** Where a file is no JavaScript: Node writes it above the stack. */
@@ -190,7 +190,7 @@ function refuseTwins(packages: readonly LoadedPackage[], problems: LocatedProble
       if (other !== undefined)
         problems.push({
           path: ['plugins', manifest.name],
-          message: `two packages bring a ${what}: ${other} and ${packageName}; take one of them out, or give it another name`,
+          message: `two packages contain a ${what}: ${other} and ${packageName}; remove one of them, or rename it`,
         });
       known.set(what, packageName);
     }
@@ -202,7 +202,7 @@ function sectionsOf(plugins: readonly LoadedPlugin[], problems: LocatedProblem[]
   for (const { plugin } of plugins) {
     for (const [name, section] of Object.entries(plugin.sections ?? {})) {
       if (sections.has(name) || Object.hasOwn(GATEWAY_SCHEMA.properties, name)) {
-        const message = `its section "${name}" of gateway.config.yml is already taken`;
+        const message = `its section "${name}" of gateway.config.yml already belongs to another plugin`;
         problems.push({ path: ['plugins', plugin.name], message });
       }
       sections.set(name, watched(section, `plugin ${plugin.name}`));

@@ -19,7 +19,7 @@ export function publishedGatewaySchema({ policies, sections }: Loaded): JsonSche
   const policyEntry = { ...pipeline.properties.policies.items, additionalProperties: false };
   const steps = { ...pipeline.properties.policies, items: { ...policyEntry, properties: Object.fromEntries(uses) } };
   const { required, ...schema } = gatewaySchema(sections);
-  return published('gateway.config.yml', 'The way of a call through Tollgate.', {
+  return published('gateway.config.yml', 'The endpoints, upstreams and pipelines of calls through Tollgate.', {
     ...schema,
     required: required.filter((key) => key !== 'http'),
     oneOf: [{ required: ['http'] }, { required: ['https'] }],
@@ -45,7 +45,7 @@ export function publishedSystemSchema({ manifests }: Pick<LoadedPlugins, 'manife
     const required = [...anyPlugin.required, ...(own.required ?? [])];
     return [name, { description: summary, type: 'object', additionalProperties: false, required, properties }] as const;
   });
-  return published('system.config.yml', 'Which plugins Tollgate loads, with which settings.', {
+  return published('system.config.yml', 'The plugins that Tollgate loads, and their settings.', {
     ...SYSTEM_SCHEMA,
     properties: {
       ...SYSTEM_SCHEMA.properties,

@@ -66,7 +66,7 @@ function ask<T>(loaded: LoadedPlugin, place: string, work: () => T): T {
 async function startInTime<T>(loaded: LoadedPlugin, withinMs: number, start: () => Promise<T>): Promise<T> {
   const late = () =>
     new StartFailure(
-      `The plugin ${placeOf(loaded)} has not started within ${withinMs / 1_000} s: its \`start\` must resolve once its work has begun.`,
+      `The plugin ${placeOf(loaded)} has not started within ${withinMs / 1_000} s: its \`start\` must resolve as soon as its work has begun.`,
     );
   try {
     return await inTime(within(ownerNumber(`plugin ${loaded.plugin.name}`), start), withinMs, late);

@@ -26,7 +26,7 @@ const HANDSHAKE_WITHIN_MS = 10_000;
  */
 export function serveWithTls(server: Server, certificates: Certificates): void {
   const [serve] = server.listeners('connection');
-  if (serve === undefined) throw new Error('the server takes no connections');
+  if (serve === undefined) throw new Error('the server accepts no connections');
   const tls = createServer({
     ALPNProtocols: ['http/1.1'],
     handshakeTimeout: HANDSHAKE_WITHIN_MS,

@@ -87,7 +87,7 @@ export function serveAsWorker(primary: Channel, parts: WorkerParts): (exitCode: 
   const retire = () => {
     if (isLeaving || isStopping) return;
     isLeaving = true;
-    log.info('other workers take the calls that begin now; this one ends when its own have ended');
+    log.info('this worker stops: other workers take new calls, and it exits when its own calls have ended');
     const closed = once(servers.http, 'close');
     closeListeners();
     leaveSockets();
@@ -97,7 +97,7 @@ export function serveAsWorker(primary: Channel, parts: WorkerParts): (exitCode: 
   };
   const openAdmin = (): Promise<void> =>
     servers.openAdmin().catch(async (error: unknown) => {
-      log.error({ error: describeFault(error) }, 'the admin listener cannot be opened; it is tried again');
+      log.error({ error: describeFault(error) }, 'the admin listener cannot be opened; it is retried');
       await sleep(OPEN_AGAIN_MS);
       return openAdmin();
     });
@@ -119,7 +119,7 @@ export function serveAsWorker(primary: Channel, parts: WorkerParts): (exitCode: 
   cluster.worker?.once('disconnect', () => {
     // Node would end the process at once.
     if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true;
-    log.error('the primary process is gone: running calls finish, and this worker ends');
+    log.error('the primary process has ended: this worker finishes its calls and exits');
     stopOnce();
   });
   void primary.ask('ready', { facts, mostAccounts } satisfies Ready);

@@ -25,7 +25,10 @@ const RELOADED_WITHIN_MS = 10_000;
 export function readWorkers(env: NodeJS.ProcessEnv, log: Logger): number {
   const count = countOf(env['WORKERS'] || '1');
   if (count === 1 || env['REDIS_URL'] || env['DATABASE_URL']) return count;
-  log.warn({ WORKERS: count }, 'embedded stores serve one process: WORKERS is ignored; set REDIS_URL and DATABASE_URL');
+  log.warn(
+    { WORKERS: count },
+    'WORKERS is ignored because the embedded stores serve one process only; set REDIS_URL and DATABASE_URL',
+  );
   return 1;
 }
 
@@ -104,12 +107,14 @@ class Workers {
     for (const old of this.#in('serving')) {
       if (old.state !== 'serving' || !this.#members.has(old)) continue;
       if (!(await this.#begin())) {
-        this.#log.error('the rolling restart is given up: a new worker did not start; those that serve go on');
+        this.#log.error(
+          'the rolling restart is aborted because a new worker did not start; the running workers continue',
+        );
         return;
       }
       await this.#retire(old);
     }
-    this.#log.info('rolling restart: all workers are new');
+    this.#log.info('rolling restart: all workers were replaced');
   }
 
   /** Resolves with true when a new worker serves, with false when it has ended before. */
@@ -154,7 +159,7 @@ class Workers {
     }
     void this.#giveAdmin();
     this.#fill();
-    if (this.#isAnnounced) this.#log.info({ started: member.worker.process.pid }, 'a worker serves');
+    if (this.#isAnnounced) this.#log.info({ started: member.worker.process.pid }, 'a worker is ready');
     else if (member === this.#admin) this.#announce(facts);
   }
 
@@ -188,7 +193,7 @@ class Workers {
     const isEarly = performance.now() - member.startedMs < STEADY_AFTER_MS;
     this.#endedEarly = isEarly ? this.#endedEarly + 1 : 0;
     const waitMs = this.#endedEarly < 2 ? 0 : Math.min(FIRST_WAIT_MS * 2 ** (this.#endedEarly - 2), MOST_WAIT_MS);
-    this.#log.warn({ ended: member.worker.process.pid, ...how, waitMs }, 'a worker ends: another takes its place');
+    this.#log.warn({ ended: member.worker.process.pid, ...how, waitMs }, 'a worker ended and is replaced');
     clearTimeout(this.#filling);
     this.#filling = setTimeout(() => this.#fill(), waitMs);
   }

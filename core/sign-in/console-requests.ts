@@ -33,7 +33,9 @@ export function refuseOtherSites(request: IncomingMessage): void {
   if (!isChange(request)) return;
   const { 'sec-fetch-site': site, origin, host } = request.headers;
   if (site === undefined ? isOwnOrigin(origin, host) : site === 'same-origin') return;
-  throw fail('FORBIDDEN', { message: 'This is taken from the console’s own page only, not from another site.' });
+  throw fail('FORBIDDEN', {
+    message: 'The console accepts this request only from its own page, not from another site.',
+  });
 }
 
 /** A proxy may have changed the Host header: then `PUBLIC_URL` says what our origin is. */

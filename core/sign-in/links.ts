@@ -18,7 +18,7 @@ export async function makeSignInLink(
   actor: string,
 ): Promise<SignInLink> {
   const user = await findUser(database, userId);
-  if (user.status !== 'active') throw fail('CONFLICT', { message: 'The user is disabled.' });
+  if (user.status !== 'active') throw fail('CONFLICT', { message: 'The user is disabled. Enable it first.' });
   const token = randomBytes(32).toString('base64url');
   const expiresAt = new Date(Date.now() + lifetimeMs);
   await database.transaction(async (transaction) => {
@@ -37,6 +37,7 @@ export async function takeSignInLink(database: Knex, token: string): Promise<Use
     .whereRaw('expires_at > now()')
     .delete()
     .returning('user_id');
-  if (taken === undefined) throw fail('SIGN_IN_FAILED', { message: 'This link was used before, or is too old.' });
+  if (taken === undefined)
+    throw fail('SIGN_IN_FAILED', { message: 'The sign-in link has expired or was already used. Request a new one.' });
   return findUser(database, taken.user_id);
 }

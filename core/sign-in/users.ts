@@ -64,7 +64,7 @@ export async function createUser(
   await database.transaction(async (transaction) => {
     const written = await transaction('users').insert(row).onConflict('email').ignore().returning('id');
     if (written.length === 0)
-      throw fail('CONFLICT', { param: 'email', message: 'email: somebody signs in with this address already' });
+      throw fail('CONFLICT', { param: 'email', message: 'email: another user already has this address' });
     const { email, status } = row;
     await writeAudit(transaction, {
       actor,
@@ -153,7 +153,7 @@ export function canonicalEmail(email: string): string {
 }
 
 function noUser(): GatewayError {
-  return fail('NOT_FOUND', { message: 'There is no such user.' });
+  return fail('NOT_FOUND', { message: 'The user does not exist.' });
 }
 
 export function toUser(row: UserRow): User {

@@ -51,7 +51,7 @@ export class ClientSocket {
     accountId: string,
   ) {
     this.#incoming = new IncomingBytes(accountId);
-    this.#life = setTimeout(() => this.leave('open for as long as it may be'), times.lifeMs);
+    this.#life = setTimeout(() => this.leave('the WebSocket reached its maximum lifetime'), times.lifeMs);
     this.#watchIdle();
     socket.on('message', (data: Buffer, isBinary) => this.#frame(data, isBinary));
     socket.on('ping', ({ length }) => this.#incoming.add(-length - PING_HEAD_BYTES));
@@ -74,7 +74,7 @@ export class ClientSocket {
   #frame(data: Buffer, isBinary: boolean): void {
     this.#incoming.clear();
     if (this.socket.readyState !== WebSocket.OPEN) return;
-    if (isBinary) this.#refuse(fail('INVALID_FIELD', { message: 'The frame is not text.' }));
+    if (isBinary) this.#refuse(fail('INVALID_FIELD', { message: 'The frame must be a text frame.' }));
     else if (this.#isBusy) this.#refuse(meanwhile(data));
     else this.#begin(data);
   }
@@ -120,7 +120,7 @@ export class ClientSocket {
     const exchange = this.calls.post(body);
     this.#exchange = exchange;
     await giveAnswer(exchange, writer).catch((cause: unknown) => {
-      throw fail('ALL_PROVIDERS_FAILED', { message: 'The answer broke off.', cause });
+      throw fail('ALL_PROVIDERS_FAILED', { message: 'The answer was interrupted.', cause });
     });
   }
 
@@ -179,7 +179,8 @@ export class ClientSocket {
 
 function asRefusal(error: unknown): GatewayError {
   const shown = toGatewayError(error);
-  if (shown.code === 'INTERNAL_ERROR') log.error({ error: describeFault(error) }, 'a frame could not be answered');
+  if (shown.code === 'INTERNAL_ERROR')
+    log.error({ error: describeFault(error) }, 'a frame of a WebSocket could not be answered');
   return shown;
 }
 

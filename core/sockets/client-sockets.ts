@@ -27,7 +27,7 @@ export interface ClientSocketsOptions {
 
 const openSockets = new Gauge({
   name: 'tollgate_web_sockets',
-  help: 'WebSockets of clients that are open.',
+  help: 'Open WebSockets of clients.',
   aggregator: 'sum',
   registers: [metrics],
 });
@@ -97,7 +97,7 @@ export class ClientSockets {
     if (count >= limit)
       throw fail('CONCURRENCY_LIMIT', {
         retryAfterSeconds: 1,
-        message: 'This key has as many WebSockets open at this node as it may.',
+        message: 'This key has reached its limit of open WebSockets at this node. Close one first.',
         details: { of: 'key', limit },
       });
     this.#countOfKeys.set(keyId, count + 1);

@@ -36,7 +36,7 @@ function noError(status: number): object {
   return {
     type: 'server_error',
     code: null,
-    message: `The upstream answered ${status} without saying why.`,
+    message: `The upstream answered ${status} without an error message.`,
     param: null,
   };
 }

@@ -45,7 +45,7 @@ async function membersOf(frame: Buffer): Promise<TopLevelMembers> {
   }
   if (!members.isObject) throw fail('INVALID_FIELD', { message: 'The frame is not a JSON object.' });
   if (members.repeated !== undefined)
-    throw fail('INVALID_FIELD', { param: members.repeated, message: `${members.repeated}: stands there twice` });
+    throw fail('INVALID_FIELD', { param: members.repeated, message: `${members.repeated}: expected the member once` });
   return members;
 }
 
@@ -56,7 +56,7 @@ function isText(json: Buffer, text: string): boolean {
 function otherType(): GatewayError {
   return fail('INVALID_FIELD', {
     param: 'type',
-    message: `type: expected ${CREATE}. A response is cancelled by closing the WebSocket.`,
+    message: `type: expected ${CREATE}. To cancel a response, close the WebSocket.`,
   });
 }
 
@@ -68,7 +68,7 @@ export function meanwhile(frame: Buffer): GatewayError {
   const type = TYPE_FIRST.exec(frame.toString('latin1', 0, LOOKED_AT_BYTES))?.[1];
   if (type !== undefined && type !== CREATE) return otherType();
   return fail('CONFLICT', {
-    message: 'A response is under way on this WebSocket: send the next response.create behind its last event.',
+    message: 'A response is still running on this WebSocket. Send the next response.create after its last event.',
     retryable: true,
   });
 }

@@ -151,11 +151,11 @@ function placeOf(databaseUrl: string): string {
 }
 
 const REASONS: Readonly<Record<string, string>> = {
-  '3D000': 'there is no such database; create it first (createdb)',
-  '28P01': 'the user or the password was refused; look at DATABASE_URL',
-  '28000': 'this user may not connect from here; look at DATABASE_URL and pg_hba.conf',
-  '53300': 'it has too many connections already',
-  '57P03': 'it is still starting',
+  '3D000': 'the database does not exist; create it first (createdb)',
+  '28P01': 'the user or the password is wrong; check DATABASE_URL',
+  '28000': 'this user may not connect from this host; check DATABASE_URL and pg_hba.conf',
+  '53300': 'it has too many connections; close some, or raise max_connections',
+  '57P03': 'it is still starting; retry in a moment',
 };
 
 /** @throws Error that says where the database was looked for, why it was not found, and what to do. */

@@ -23,7 +23,7 @@ async function namesInFolder(): Promise<string[]> {
 
 /** Knex demands it. The way back from an upgrade is a backup. */
 async function refuseDown(): Promise<void> {
-  throw new Error('migrations only go forward');
+  throw new Error('migrations cannot be rolled back');
 }
 
 /**

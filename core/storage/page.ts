@@ -54,7 +54,7 @@ export function decodeCursor(cursor: string, shape: readonly Pick<RegExp, 'test'
       return parts as string[];
     }
   }
-  throw fail('INVALID_FIELD', { param: 'cursor', message: 'cursor: expected the nextCursor of an earlier answer' });
+  throw fail('INVALID_FIELD', { param: 'cursor', message: 'cursor: expected the nextCursor of a previous page' });
 }
 
 /** The cursor of lists in the order of their UUIDv7 ids. */

@@ -41,11 +41,13 @@ export function parseRedisUrl(text: string): RedisAddress {
   const access = { tls: scheme === 'rediss', ...readUser(userinfo) };
   if (kind === 'cluster') {
     if (path !== '' || query !== '')
-      throw new StartFailure(`REDIS_URL: nothing comes after the hosts of a Cluster, which has one database. ${FORMS}`);
+      throw new StartFailure(
+        `REDIS_URL: the address of a Cluster must end after its hosts, because a Cluster has one database. ${FORMS}`,
+      );
     return { kind, nodes, ...access };
   }
   if (path === '' || path.includes('/'))
-    throw new StartFailure(`REDIS_URL: the name of the master stands after the sentinels. ${FORMS}`);
+    throw new StartFailure(`REDIS_URL: the name of the master must follow the sentinels. ${FORMS}`);
   return { kind: 'sentinel', nodes, master: decodeURIComponent(path), ...access, ...readSentinel(query) };
 }
 
@@ -73,7 +75,7 @@ function readSentinel(query: string): Pick<Access, 'sentinelPassword'> {
   const given = new URLSearchParams(query);
   for (const name of given.keys()) {
     if (name !== 'sentinelPassword')
-      throw new StartFailure(`REDIS_URL: "${name}" is not known here; there is sentinelPassword. ${FORMS}`);
+      throw new StartFailure(`REDIS_URL: unknown parameter "${name}"; only sentinelPassword is known. ${FORMS}`);
   }
   return { sentinelPassword: given.get('sentinelPassword') ?? undefined };
 }

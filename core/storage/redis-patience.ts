@@ -19,7 +19,7 @@ export function readBeforeGivingUp(): void {
     const timer = afterReading(socketTimeout, () => {
       if (this.socketTimeoutTimer !== timer) return;
       this.socketTimeoutTimer = undefined;
-      stream.destroy(new Error(`Redis said nothing for ${socketTimeout} ms.`));
+      stream.destroy(new Error(`Redis did not answer for ${socketTimeout} ms.`));
     });
     this.socketTimeoutTimer = timer;
     // After ioredis' own reader of the stream, which takes what was answered off the queue.

@@ -114,7 +114,7 @@ function counted<T extends RedisClient>(client: T): T {
 
 new Counter({
   name: 'tollgate_redis_commands_total',
-  help: 'Commands to Redis; `failed` are those that Redis refused, or did not answer in time.',
+  help: 'Commands to Redis; `failed` if Redis rejected them or did not answer in time.',
   labelNames: ['command', 'outcome'],
   registers: [metrics],
   collect() {
@@ -136,7 +136,11 @@ function reportChanges(redis: RedisClient, address: string, log: Logger): void {
   addresses.set(redis, address);
   let lost = false;
   redis.on('error', (error: Error) => {
-    if (!lost) log.error({ address, reason: error.message }, 'Redis is not reachable; calls are refused until it is');
+    if (!lost)
+      log.error(
+        { address, reason: error.message },
+        'Redis is unreachable; calls are refused until it is reachable again',
+      );
     lost = true;
   });
   redis.on('ready', () => {

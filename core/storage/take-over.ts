@@ -86,9 +86,9 @@ function refuseOther(old: readonly string[], recorded: readonly string[]): void 
   const lacks = missing.length > 0 ? `lacks ${missing.join(', ')}` : `also has ${replacements.join(', ')}`;
   const isEarly = recorded.every((name) => EARLY.includes(name));
   throw new StartFailure(
-    `The database is not of a version that can be taken over: it has ${old.length} migrations up to ${old.at(-1)}, but ${lacks}. ` +
+    `The version of the database cannot be upgraded: it has ${old.length} migrations up to ${old.at(-1)}, but ${lacks}. ` +
       (isEarly
         ? 'Start commit 302d198 with it once, then this program.'
-        : 'No version leaves it like this: restore a backup.'),
+        : 'No version of Tollgate leaves a database in this state: restore a backup.'),
   );
 }

@@ -52,8 +52,9 @@ export function startTracing(log: Logger): Tracing {
   return {
     begin: (facts, parent) => beginSpan(tracer, facts, contextIn(parent)),
     stop: () =>
-      inTime(sendAll(), LAST_SPANS_WITHIN_MS, () => new Error('the collector did not take them in time')).catch(
-        (error: unknown) => log.warn({ reason: reasonOf(error) }, 'the last spans may not have reached the collector'),
+      inTime(sendAll(), LAST_SPANS_WITHIN_MS, () => new Error('the collector did not accept the spans in time')).catch(
+        (error: unknown) =>
+          log.warn({ reason: reasonOf(error) }, 'the last spans may be lost: the collector may not have received them'),
       ),
   };
 }
@@ -123,8 +124,8 @@ class ToldExporter implements SpanExporter {
     this.exporter.export(spans, ({ code, error }) => {
       const hasFailed = code !== ExportResultCode.SUCCESS;
       if (hasFailed && !this.#isFailing)
-        this.log.warn({ reason: reasonOf(error) }, 'the collector does not take spans: they are lost until it does');
-      if (!hasFailed && this.#isFailing) this.log.info('the collector takes spans again');
+        this.log.warn({ reason: reasonOf(error) }, 'the collector does not accept spans; spans are lost until it does');
+      if (!hasFailed && this.#isFailing) this.log.info('the collector accepts spans again');
       this.#isFailing = hasFailed;
       // It has been told: the SDK would tell it for every batch.
       done({ code: ExportResultCode.SUCCESS });

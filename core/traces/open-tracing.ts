@@ -14,13 +14,13 @@ function isWanted(env: NodeJS.ProcessEnv, log: Logger): boolean {
   const isNamed = [env['OTEL_EXPORTER_OTLP_ENDPOINT'], env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT']].some(isSet);
   if (!isSet(exporter) ? !isNamed : exporter === 'none') return false;
   if (isSet(exporter) && exporter !== 'otlp') {
-    log.warn({ exporter }, 'OTEL_TRACES_EXPORTER: expected otlp or none; there are no traces');
+    log.warn({ exporter }, 'OTEL_TRACES_EXPORTER: expected otlp or none; tracing is off');
     return false;
   }
   const protocol = env['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL'] || env['OTEL_EXPORTER_OTLP_PROTOCOL'];
   if (protocol === 'grpc')
     log.warn(
-      'OTEL_EXPORTER_OTLP_PROTOCOL=grpc is not supported: spans are sent over HTTP; collectors take that at port 4318',
+      'OTEL_EXPORTER_OTLP_PROTOCOL=grpc is not supported: spans are sent over HTTP, which collectors accept at port 4318',
     );
   return true;
 }

@@ -20,7 +20,7 @@ export class AddressRefused extends Error {
     readonly address: string,
     readonly range: string,
   ) {
-    super(`${host} is not dialled: ${address} is not a public address (${range}) and allowPrivate is not set`);
+    super(`refused to connect to ${host}: ${address} is not a public address (${range}), and allowPrivate is not set`);
     this.name = 'AddressRefused';
   }
 }
@@ -82,5 +82,5 @@ function refusal(host: string, address: string): AddressRefused | undefined {
 }
 
 function notFound(host: string): NodeJS.ErrnoException {
-  return Object.assign(new Error(`${host} has no address`), { code: 'ENOTFOUND' });
+  return Object.assign(new Error(`the host name ${host} has no address`), { code: 'ENOTFOUND' });
 }

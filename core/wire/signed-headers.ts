@@ -32,7 +32,7 @@ export function shownCredential(
   { credential: { name, value }, adapterSettings }: Upstream,
   adapter: UpstreamAdapter,
 ): Unsigned['headers'] {
-  if (value === undefined) throw new NoCredential(`there is no credential "${name}" yet`);
+  if (value === undefined) throw new NoCredential(`the credential "${name}" has no value yet`);
   return value === '' ? {} : adapter.authorize(value, adapterSettings);
 }
 

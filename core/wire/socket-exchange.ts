@@ -56,7 +56,7 @@ export class SocketExchange extends UpstreamExchange {
     this.gotHead({ status, headers });
     answer.on('data', (chunk: Buffer) => this.arrived(chunk));
     answer.once('end', () => this.end());
-    answer.once('close', () => this.lost(new SocketLost('the upstream broke off its refusal')));
+    answer.once('close', () => this.lost(new SocketLost('the upstream closed the connection while it sent its error')));
   }
 
   /** The socket is gone, or says why it will be. */
@@ -125,5 +125,5 @@ export class SocketLost extends Error {
 
 class SilentUpstream extends Error {
   override readonly name = 'TimeoutError';
-  override readonly message = 'the upstream sent no frame for too long';
+  override readonly message = 'the upstream sent no frame within the timeout';
 }

@@ -109,7 +109,7 @@ class ExampleDriver {
   /** @param {Reference} reference @param {'start' | 'stop'} verb */
   async #change({ id, name }, verb) {
     const { status } = await this.#ask('POST', `/instances/${id}/${verb}`);
-    if (status === 404) throw new InstanceGone(`there is no instance ${name}`);
+    if (status === 404) throw new InstanceGone(`the instance ${name} does not exist`);
   }
 
   /**

@@ -5,13 +5,13 @@ import { identityProvider, OIDC } from './oidc';
 import { consoleRoutes } from './routes';
 
 const NO_WAY_IN =
-  'system.config.yml: plugins.console.passwordSignIn: false leaves no way to sign in without an identity provider: set plugins.console.oidc, or remove passwordSignIn.';
+  'system.config.yml: plugins.console.passwordSignIn: false needs an identity provider, because otherwise no user can sign in: set plugins.console.oidc, or remove passwordSignIn.';
 
 /** The console for account owners: docs/console.md. What other plugins show in it they serve themselves. */
 export default definePlugin({
   contract: 'plugin/1',
   name: 'console',
-  summary: 'The web page under /console, signing in to it, and what it shows.',
+  summary: 'The web page under /console, its sign-in and its API.',
   schema: {
     type: 'object',
     additionalProperties: false,

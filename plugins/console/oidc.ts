@@ -14,13 +14,13 @@ export const OIDC = {
   additionalProperties: false,
   required: ['name', 'issuer', 'clientId'],
   properties: {
-    name: { description: 'What people know it by.', type: 'string', minLength: 1, maxLength: 80 },
+    name: { description: 'Its name on the sign-in page.', type: 'string', minLength: 1, maxLength: 80 },
     issuer: {
       description: 'As its documents name it, such as https://accounts.example.',
       type: 'string',
       pattern: '^https?://',
     },
-    clientId: { description: 'What it knows this gateway by.', type: 'string', minLength: 1 },
+    clientId: { description: 'The client id of this gateway at the provider.', type: 'string', minLength: 1 },
     clientSecret: {
       description: 'The environment variable that holds it; absent for a public client.',
       type: 'object',
@@ -29,16 +29,16 @@ export const OIDC = {
       properties: { env: { description: "The variable's name.", type: 'string', minLength: 1 } },
     },
     trustsAddresses: {
-      description: 'Its e-mail addresses are true although it does not say email_verified: it lets nobody choose one.',
+      description: 'Trusts its e-mail addresses without email_verified, because users cannot choose them.',
       type: 'boolean',
       default: false,
     },
     allowPrivate: {
-      description: 'It lives at a private address, and may be asked without TLS.',
+      description: 'Allows a private address, and requests without TLS.',
       type: 'boolean',
       default: false,
     },
-    timeout: { ...DURATION, description: 'How long each of its answers may take.', default: '10s' },
+    timeout: { ...DURATION, description: 'Timeout of each request to the provider.', default: '10s' },
   },
 } as const;
 

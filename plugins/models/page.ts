@@ -8,9 +8,9 @@ const readId = (description: string) => reader({ ...readText.schema, description
 
 /** What clients ask of the list, as the SDK of the Messages protocol and Codex do. */
 export const MODELS_QUERY = {
-  limit: integerReader(1, MOST_MODELS, { description: 'How many models; all unless given.' }),
-  after_id: readId('The models behind this one: the `last_id` of the answer before.'),
-  before_id: readId('The models before this one: the `first_id` of the answer before.'),
+  limit: integerReader(1, MOST_MODELS, { description: 'How many models to list; default: all.' }),
+  after_id: readId('Lists the models after this one: `last_id` of the previous page.'),
+  before_id: readId('Lists the models before this one: `first_id` of the previous page.'),
   client_version: readId('Adds `models`, which Codex reads.'),
 } satisfies Record<string, Reader<unknown>>;
 

@@ -16,8 +16,8 @@ const LICENSE = { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICE
 const errorSchemas = () => ({ Error: ERROR_SCHEMA, ErrorCode: errorCodes() });
 
 const PLATFORM_HEADERS = {
-  Source: header('`platform`: the gateway made this answer; `provider`: an upstream did.', 'string'),
-  RequestId: header('The id to ask about.', 'string'),
+  Source: header('`platform`: the gateway created this answer; `provider`: an upstream did.', 'string'),
+  RequestId: header('The request id; name it in questions to the operator.', 'string'),
 };
 
 /** The public listener: model calls as the pipelines serve them, and the plugins' endpoints. */
@@ -39,15 +39,12 @@ export function publicDocument(gateway: PluginGateway): object {
         ...PLATFORM_HEADERS,
         Repeats: header('The request id of the first call, whose stored answer this is.', 'string'),
         Provider: header('The upstream that served the call.', 'string'),
-        Attempts: header('Attempts; above 1 there was a failover.', 'integer'),
+        Attempts: header('Number of attempts; above 1 after a failover.', 'integer'),
         Fallback: header('Whether another upstream than the first served it.', 'boolean'),
-        Translated: header(
-          'Present and true where the call was translated into the protocol of the upstream.',
-          'boolean',
-        ),
+        Translated: header('Present and true if the call was translated into the protocol of the upstream.', 'boolean'),
         Cost: header('USD charged, 8 decimals; not on streams.', 'string'),
         Tokens: header('Tokens; not on streams.', 'integer'),
-        Routing: header('Why the call went where it went, as JSON; for keys that may debug and ask for it.', 'string'),
+        Routing: header('The reasons of the routing decision as JSON, on request and for keys with `debug`.', 'string'),
       },
       schemas: mapValues(
         {

@@ -8,10 +8,10 @@ export const ERROR_SCHEMA = object({
   error: object({
     type: shape.text,
     code: { $ref: '#/components/schemas/ErrorCode' },
-    message: { type: 'string', description: 'For people; it may change.' },
-    param: orNull({ type: 'string', description: 'The field that is at fault.' }),
+    message: { type: 'string', description: 'For people; the text may change.' },
+    param: orNull({ type: 'string', description: 'The field that caused the error.' }),
     details: { type: 'object' },
-    retryable: { type: 'boolean', description: 'The same again can succeed.' },
+    retryable: { type: 'boolean', description: 'Whether a retry of the same request can succeed.' },
   }),
 });
 
@@ -19,7 +19,7 @@ export const ERROR_SCHEMA = object({
 export const CALL_ERROR_SCHEMA = {
   anyOf: [
     { $ref: '#/components/schemas/Error' },
-    { type: 'object', description: "An upstream's own, where `X-SVC-Source` is `provider`." },
+    { type: 'object', description: "An upstream's own error, if `X-SVC-Source` is `provider`." },
   ],
 };
 

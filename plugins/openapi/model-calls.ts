@@ -83,7 +83,7 @@ const OVER_SOCKET =
 const DEBUG = {
   name: 'x-tollgate-debug',
   in: 'header',
-  description: 'Asks why the call goes where it goes; ignored from keys that may not debug.',
+  description: 'Requests the reasons of the routing decision; ignored for keys without `debug`.',
   schema: { type: 'string', enum: ['routing'] },
 };
 
@@ -91,7 +91,7 @@ const IDEMPOTENCY_KEY = {
   name: 'idempotency-key',
   in: 'header',
   description:
-    'Makes it safe to send the call again: one key is charged once at most. It is known for 10 minutes after the call.',
+    'Makes a retry of the call safe: one key is charged once at most. The gateway remembers it for 10 minutes after the call.',
   schema: { type: 'string', minLength: 1, maxLength: 160 },
 };
 

@@ -8,7 +8,7 @@ const CONTENT = {
 };
 
 const COMMON = {
-  model: { type: 'string', description: 'Any name of a model that is priced here.' },
+  model: { type: 'string', description: 'Any name of a model that the gateway serves.' },
   stream: { type: 'boolean', default: false, description: 'Answer with server-sent events.' },
   tools: listOf({ type: 'object' }),
 };

@@ -131,7 +131,7 @@ function usageOf(adapter: UpstreamAdapter, asked: TranslatedCall | undefined, bo
 
 /** In words, for whoever has to mend it. */
 export function problemOf({ status, text }: Heard): string {
-  return status === null ? text : `it answered ${status}: ${text.slice(0, SHOWN_AT_MOST)}`;
+  return status === null ? text : `the upstream answered ${status}: ${text.slice(0, SHOWN_AT_MOST)}`;
 }
 
 /** Notes what the upstream charges for. */

@@ -15,13 +15,13 @@ export default definePlugin({
     additionalProperties: false,
     properties: {
       watchLedger: {
-        description: 'This process goes over all accounts by itself and says where an invariant does not hold.',
+        description: 'This process checks all accounts regularly and reports violated invariants.',
         type: 'boolean',
         default: true,
       },
-      watchEvery: { ...DURATION, description: 'From one pass to the next.', default: '10m' },
+      watchEvery: { ...DURATION, description: 'Time between two passes.', default: '10m' },
       watchAccountsPerSecond: {
-        description: 'The pass goes no faster.',
+        description: 'Highest speed of a pass.',
         type: 'number',
         exclusiveMinimum: 0,
         default: 100,
@@ -31,9 +31,13 @@ export default definePlugin({
         description: "A session of the operator's page ends this long after its last use.",
         default: '1h',
       },
-      sessionLifetime: { ...DURATION, description: 'And this long after the sign-in.', default: '12h' },
+      sessionLifetime: {
+        ...DURATION,
+        description: "A session of the operator's page ends this long after the sign-in.",
+        default: '12h',
+      },
       compareInvoices: {
-        description: "Once a day sets each vendor's report beside the records, where an upstream has `reporting`.",
+        description: "Once a day compares each vendor's report with the usage records, if an upstream has `reporting`.",
         type: 'boolean',
         default: true,
       },

@@ -7,18 +7,19 @@ const LOOK_EVERY_MS = 3_600_000;
 export default definePlugin({
   contract: 'plugin/1',
   name: 'retention',
-  summary: 'Makes the months of the tables that grow with every call ahead of time, and drops those that are past.',
+  summary: 'Creates monthly partitions of the tables that grow with every call, and drops expired ones.',
   schema: {
     type: 'object',
     properties: {
       usageMonths: {
-        description: 'Usage records are kept for this many whole months beside the current one; absent: for ever.',
+        description:
+          'Whole months for which usage records are kept, in addition to the current one. Default: for ever.',
         type: 'integer',
         minimum: 1,
       },
       entryMonths: {
         description:
-          "Entries of the ledger likewise; a checkpoint of each account's chain takes their place. Absent: for ever.",
+          'Whole months for which entries of the ledger are kept; a checkpoint of each account replaces older ones. Default: for ever.',
         type: 'integer',
         minimum: 1,
       },
@@ -30,7 +31,8 @@ export default definePlugin({
     return startLoop(keep, {
       everyMs: LOOK_EVERY_MS,
       firstAfterMs: LOOK_EVERY_MS,
-      whenFailed: (error) => log.error({ reason: String(error) }, 'partitions cannot be looked after now'),
+      whenFailed: (error) =>
+        log.error({ reason: String(error) }, 'partitions cannot be created or dropped; it is retried'),
     }).stop;
   },
 });

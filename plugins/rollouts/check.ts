@@ -20,7 +20,7 @@ export function checkRollouts(settings: RolloutsSettings, catalog: Models, pipel
     const problems = [...checkChange(change, catalog, pipelines), ...checkStages(rollout), ...checkCallers(rollout)];
     const other = before.find((each) => areInTheWay(each.change, change, catalog, pipelines));
     if (other !== undefined) {
-      const message = `it and "${other.name}" would change the same calls: end one before the other begins`;
+      const message = `this rollout and "${other.name}" would change the same calls: end one before the other starts`;
       problems.push({ path: ['change'], message });
     }
     before.push({ name, change });
@@ -39,17 +39,17 @@ function checkStages({ stages, guards, shadow, change }: RolloutSettings): Locat
   }
   if (stages[0]?.share === 100 && Object.keys(guards).length > 0) {
     const message =
-      'everybody is in from the first stage on: there is no control group for the guards, and so no way back';
+      'the first stage has all callers, so the guards have no control group and nothing can be rolled back';
     problems.push({ path: ['stages', 0, 'share'], message });
   }
   if (shadow > 0 && change.pipeline !== undefined)
-    problems.push({ path: ['shadow'], message: 'settings of a pipeline cannot be tried without answering from them' });
+    problems.push({ path: ['shadow'], message: 'settings of a pipeline cannot be mirrored; remove `shadow`' });
   return problems;
 }
 
 function checkCallers({ include, exclude }: RolloutSettings): LocatedProblem[] {
   return exclude.flatMap((id, index) =>
-    include.includes(id) ? [{ path: ['exclude', index], message: `${id} stands under include too` }] : [],
+    include.includes(id) ? [{ path: ['exclude', index], message: `${id} is also listed under include` }] : [],
   );
 }
 
@@ -76,17 +76,19 @@ function checkUpstreams({ model: name, add, drop }: UpstreamsChange, catalog: Ca
   if (strangers.length > 0) {
     return strangers.map((each) => ({
       path: [...path, ...each.path],
-      message: `"${each.name}" does not serve "${name}": give it an entry under serviceEndpoints.${each.name}.models`,
+      message: `"${each.name}" does not serve "${name}": add an entry under serviceEndpoints.${each.name}.models`,
     }));
   }
   const both = namesIn('drop', drop).filter((each) => add.includes(each.name));
   if (both.length > 0)
-    return both.map((each) => ({ path: [...path, ...each.path], message: `"${each.name}" stands under add too` }));
+    return both.map((each) => ({ path: [...path, ...each.path], message: `"${each.name}" is also listed under add` }));
   if (add.length + drop.length === 0) return [{ path, message: 'changes nothing: name upstreams under add or drop' }];
   if (serving.every((each) => add.includes(each)))
-    return [{ path: [...path, 'add'], message: `there is no way back: nobody else serves "${name}"` }];
+    return [
+      { path: [...path, 'add'], message: `the change cannot be rolled back: no other upstream serves "${name}"` },
+    ];
   if (serving.every((each) => drop.includes(each)))
-    return [{ path: [...path, 'drop'], message: `nobody would be left to serve "${name}"` }];
+    return [{ path: [...path, 'drop'], message: `no upstream would be left that serves "${name}"` }];
   return [];
 }
 
@@ -101,7 +103,7 @@ function checkVersion({ alias, model }: VersionChange, catalog: Catalog): Locate
   if (!('model' in now && 'model' in next))
     return [now, next].flatMap((each) => ('model' in each ? [] : each.problems));
   if (now.model !== next.model) return [];
-  return [{ path: [...path, 'model'], message: `changes nothing: "${alias}" means "${now.model.name}" already` }];
+  return [{ path: [...path, 'model'], message: `changes nothing: "${alias}" already means "${now.model.name}"` }];
 }
 
 function checkSettings(
@@ -113,7 +115,7 @@ function checkSettings(
   const pipeline = pipelines.find((each) => each.name === name);
   if (pipeline === undefined) {
     const known = pipelines.map((each) => each.name);
-    return [{ path: [...path, 'name'], message: `there is no pipeline "${name}"${hint(name, known)}` }];
+    return [{ path: [...path, 'name'], message: `pipeline "${name}" does not exist${hint(name, known)}` }];
   }
   const known = pipeline.steps.findIndex(({ policy }) => policy.provides.includes('key'));
   return Object.entries(settings).flatMap(([policyName, changed]) => {
@@ -125,20 +127,20 @@ function checkSettings(
       return [{ path: at, message: `pipeline "${name}" has no policy "${policyName}"${hint(policyName, policies)}` }];
     }
     if (index <= known || known === -1)
-      return [{ path: at, message: `"${policyName}" runs before it is known who is calling` }];
+      return [{ path: at, message: `"${policyName}" runs before the caller is identified` }];
     const names: Parameters<typeof checkAction>[2] = [];
     const checked = checkAction(step.policy, { ...(step.settings as object), ...changed }, names);
     if ('problems' in checked)
       return checked.problems.map(withHint).map((each) => ({ ...each, path: [...at, ...each.path] }));
     const { declares } = step.policy;
     if (!isDeepStrictEqual(declares?.(checked.value), declares?.(step.settings)))
-      return [{ path: at, message: 'changes what is settled before it is known who is calling' }];
+      return [{ path: at, message: 'changes what a policy declares before the caller is identified' }];
     const upstreams = catalog.upstreams.map((each) => each.name);
     return names
       .filter((use) => use.kind === 'upstream' && use.name !== '*' && !upstreams.includes(use.name))
       .map((use) => ({
         path: [...at, ...use.path],
-        message: `there is no upstream "${use.name}"${hint(use.name, upstreams)}`,
+        message: `upstream "${use.name}" does not exist${hint(use.name, upstreams)}`,
       }));
   });
 }
@@ -172,5 +174,7 @@ function findModel(catalog: Catalog, name: string, path: readonly string[]): Fou
   const lookup = catalog.find(name);
   if ('found' in lookup) return { model: lookup.found };
   if (!('ambiguous' in lookup)) return { problems: [] };
-  return { problems: [{ path, message: `"${name}" could mean ${lookup.ambiguous.join(' or ')}: name one of them` }] };
+  return {
+    problems: [{ path, message: `the model name "${name}" is ambiguous: use ${lookup.ambiguous.join(' or ')}` }],
+  };
 }

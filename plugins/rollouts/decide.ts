@@ -46,7 +46,7 @@ export function decide(rollout: Rollout, progress: Progress, counts: CountsOf, n
   const { stages, guards } = rollout;
   const current = stages[stage - 1];
   if ((status !== 'running' && status !== 'paused') || current === undefined)
-    return { do: 'wait', why: 'nothing: it is not under way', looks: progress.looks };
+    return { do: 'wait', why: 'nothing: it is not running', looks: progress.looks };
   const looks: { -readonly [name in GuardName]?: Looks[name] } = { ...progress.looks };
   const missing: string[] = [];
   for (const guard of current.share === 0 ? [] : guards) {
@@ -68,7 +68,7 @@ export function decide(rollout: Rollout, progress: Progress, counts: CountsOf, n
     if (finding.pValue < bound)
       return { do: 'abort', why: `${guard.name}: ${finding.says()}; p = ${finding.pValue.toExponential(1)}`, looks };
   }
-  if (status === 'paused') return { do: 'wait', why: 'an operator, who has paused it', looks };
+  if (status === 'paused') return { do: 'wait', why: 'an operator, because it is paused', looks };
   if (nowMs < progress.stageSinceMs + current.holdMs) return { do: 'wait', why: 'the end of its stage', looks };
   if (missing.length > 0) return { do: 'wait', why: missing.join('; '), looks };
   if (stage < stages.length) return { do: 'advance', why: 'the stage is over and no guard objects', looks };

@@ -204,7 +204,7 @@ export class Engine {
   }
 
   async #tellAll(trx: Knex.Transaction, { name }: Rollout, action: string, after: NonNullable<AuditEntry['after']>) {
-    this.gateway.log.info({ rollout: name, action, ...after }, 'a rollout has changed');
+    this.gateway.log.info({ rollout: name, action, ...after }, 'the state of a rollout has changed');
     await writeAudit(trx, { actor: ENGINE, action, subject: `rollout:${name}`, after });
   }
 }

@@ -15,7 +15,7 @@ const engines = new WeakMap<PluginGateway, Engine>();
 export default definePlugin({
   contract: 'plugin/1',
   name: 'rollouts',
-  summary: 'Changes that go out in stages, are watched, and come back by themselves.',
+  summary: 'Changes that are rolled out in stages, guarded, and rolled back automatically.',
   schema: { type: 'object', additionalProperties: false, properties: {} },
   sections: { rollouts: { schema: ROLLOUTS, check: checkRollouts, rollouts: readRollouts } },
   routes: (_settings, gateway) => {
@@ -25,7 +25,7 @@ export default definePlugin({
   },
   start: async (_settings, gateway) => {
     const engine = engines.get(gateway);
-    if (engine === undefined) throw new Error('the routes of the rollouts are made first');
+    if (engine === undefined) throw new Error('the rollouts plugin must create its routes before it starts');
     exposeRollouts(gateway, engine);
     gateway.changeChecks.push(async (before, next) => {
       const rows = await readRows(gateway.database);

@@ -19,7 +19,7 @@ export function exposeRollouts(
 ): void {
   new Gauge({
     name: 'tollgate_rollout_share_ratio',
-    help: 'Share of the callers that are in a rollout; 0 when it is rolled back or has not begun.',
+    help: 'Share of the callers in the treatment group of a rollout; 0 if it is rolled back or has not started.',
     labelNames: ['rollout'],
     aggregator: 'max',
     registers: [metrics],
@@ -43,7 +43,7 @@ export function exposeRollouts(
   });
   new Gauge({
     name: 'tollgate_rollout_status',
-    help: '1 at the status a rollout has.',
+    help: '1 for the current status of a rollout.',
     labelNames: ['rollout', 'status'],
     aggregator: 'max',
     registers: [metrics],
@@ -55,7 +55,7 @@ export function exposeRollouts(
   });
   new Counter({
     name: 'tollgate_rollout_mirrors_dropped_total',
-    help: 'Calls that were not sent to a candidate too, because too many such calls were under way.',
+    help: 'Calls that were not mirrored to the treatment because too many mirrored calls were running.',
     registers: [metrics],
     collect() {
       this.reset();

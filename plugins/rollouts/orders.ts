@@ -33,14 +33,16 @@ export function give(database: Knex, rollout: Rollout, { order, actor, reason, s
   return alone(database, async (trx) => {
     const row = (await readRows(trx)).get(rollout.name);
     if (row?.definition !== rollout.definition)
-      throw fail('CONFLICT', { message: `"${rollout.name}" has not begun here, or another node has another file.` });
+      throw fail('CONFLICT', {
+        message: `Rollout "${rollout.name}" has not started. If it has on another node, the nodes have different configuration files.`,
+      });
     if (!GIVEN_IN[order].includes(row.status))
-      throw fail('CONFLICT', { message: `"${rollout.name}" is ${row.status}: there is nothing to ${order}.` });
+      throw fail('CONFLICT', { message: `Rollout "${rollout.name}" is ${row.status}, so ${order} is not possible.` });
     if (stage !== undefined && stage !== row.stage)
-      throw fail('CONFLICT', { message: `"${rollout.name}" is at stage ${row.stage} by now, not at ${stage}.` });
+      throw fail('CONFLICT', { message: `Rollout "${rollout.name}" is now at stage ${row.stage}, not at ${stage}.` });
     if (WIDENING.includes(order) && !hasStagesOf(row, rollout))
       throw fail('CONFLICT', {
-        message: `"${rollout.name}" has other stages on another node: give all the same file.`,
+        message: `Rollout "${rollout.name}" has other stages on another node. Use the same configuration file on all nodes.`,
       });
     const change = await changeOf(trx, rollout, row, order, reason ?? null);
     await writeAudit(trx, {

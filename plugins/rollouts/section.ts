@@ -8,7 +8,7 @@ import {
 import { DURATION, parseDuration, type Settings } from '../../core/settings';
 
 const UPSTREAMS = {
-  description: 'Upstreams whose names stand under serviceEndpoints.',
+  description: 'Names of upstreams under serviceEndpoints.',
   type: 'array',
   items: { type: 'string', 'x-names': 'upstream' },
   uniqueItems: true,
@@ -28,36 +28,36 @@ const CALLERS = {
 } as const;
 
 const MIN_CALLS = {
-  description: 'It judges once the candidate has had so many calls in the stage, and no stage ends before.',
+  description: 'Calls of the treatment group in the stage before the guard judges; no stage ends before.',
   type: 'integer',
   minimum: 10,
 } as const;
 
 const TIMES = {
-  description: "The candidate's may be so many times the control group's.",
+  description: "Highest ratio of the treatment group's value to the control group's.",
   type: 'number',
   minimum: 1,
   default: 1,
 } as const;
 
 const CHANGE = {
-  description: 'What goes out: one of these.',
+  description: 'The change: one of these.',
   type: 'object',
   additionalProperties: false,
   minProperties: 1,
   maxProperties: 1,
   properties: {
     upstreams: {
-      description: 'Where calls of a model may go.',
+      description: 'The upstreams for calls of a model.',
       type: 'object',
       additionalProperties: false,
       required: ['model'],
       properties: {
         model: { description: 'The model, by any of its names.', type: 'string', 'x-names': 'model' },
-        add: { ...UPSTREAMS, description: "Only the candidate's calls may ask them." },
-        drop: { ...UPSTREAMS, description: "The candidate's calls ask them no more." },
+        add: { ...UPSTREAMS, description: 'Upstreams for the treatment group only.' },
+        drop: { ...UPSTREAMS, description: 'Upstreams that the treatment group no longer uses.' },
         first: {
-          description: 'Those that are added are asked before all others; otherwise the strategy says when.',
+          description: 'Tries added upstreams before all others; otherwise the strategy ranks them.',
           type: 'boolean',
           default: true,
         },
@@ -81,7 +81,7 @@ const CHANGE = {
       properties: {
         name: { description: 'The pipeline.', type: 'string' },
         settings: {
-          description: 'By policy: what is set otherwise; the rest of its action stays.',
+          description: 'By policy: the changed settings; the rest of its action stays.',
           type: 'object',
           minProperties: 1,
           additionalProperties: { type: 'object', minProperties: 1 },
@@ -98,17 +98,17 @@ const ROLLOUT = {
   properties: {
     change: CHANGE,
     stickyBy: {
-      description: 'Whose calls are served alike.',
+      description: 'The unit that is assigned to a group: all its calls are in the same group.',
       enum: ['account', 'key', 'request'],
       default: 'account',
     },
     include: {
       ...CALLERS,
-      description: 'Accounts and keys that are in from the first stage on; guards do not count them.',
+      description: 'Accounts and keys in the treatment group from the first stage on; guards do not count them.',
     },
-    exclude: { ...CALLERS, description: 'Accounts and keys that never are.' },
+    exclude: { ...CALLERS, description: 'Accounts and keys that are never in the treatment group.' },
     stages: {
-      description: 'How far it goes, one after the other.',
+      description: 'The stages, in order.',
       type: 'array',
       minItems: 1,
       items: {
@@ -116,13 +116,19 @@ const ROLLOUT = {
         additionalProperties: false,
         required: ['share', 'hold'],
         properties: {
-          share: { description: 'Percent of the callers that are in.', type: 'number', minimum: 0, maximum: 100 },
-          hold: { ...DURATION, description: 'The stage lasts at least so long.' },
+          share: {
+            description: 'Percent of the callers in the treatment group.',
+            type: 'number',
+            minimum: 0,
+            maximum: 100,
+          },
+          hold: { ...DURATION, description: 'Shortest duration of the stage.' },
         },
       },
     },
     guards: {
-      description: 'What ends it when the candidate is worse than the control group, beyond chance.',
+      description:
+        'Guards that abort the rollout if the treatment group is significantly worse than the control group.',
       type: 'object',
       additionalProperties: false,
       default: {},
@@ -134,7 +140,8 @@ const ROLLOUT = {
           required: ['minCalls'],
           properties: {
             above: {
-              description: "The candidate's may be so much above the control group's: 0.01 is one call in a hundred.",
+              description:
+                'Highest difference between the treatment group and the control group: 0.01 is one call in a hundred.',
               type: 'number',
               minimum: 0,
               maximum: 1,
@@ -162,7 +169,7 @@ const ROLLOUT = {
     },
     shadow: {
       description:
-        "Percent of the control group's calls that the candidate is sent too; its answers are measured and thrown away, and nobody is charged for them.",
+        "Percent of the control group's calls that are mirrored to the treatment; these answers are measured, discarded and never charged.",
       type: 'number',
       minimum: 0,
       maximum: 100,
@@ -178,7 +185,7 @@ const ROLLOUT = {
 } as const;
 
 export const ROLLOUTS = {
-  description: 'Changes that go out in stages, by name.',
+  description: 'Changes that are rolled out in stages, by name.',
   type: 'object',
   propertyNames: { pattern: '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$' },
   additionalProperties: ROLLOUT,

@@ -41,7 +41,7 @@ function remembered(rollout: Rollout, rowOf: RowOf): readonly string[] {
   const [share, first] = [shareAtFirst(rollout, rowOf), rollout.stages[0].share];
   if (row === undefined || share <= first) return [];
   return [
-    `rollout "${rollout.name}" has been here before and is ${row.status}: it goes on with ${percent(share)}, not with ${percent(first)}; give it another name to begin anew`,
+    `rollout "${rollout.name}" already ran and is ${row.status}: it continues with ${percent(share)}, not with ${percent(first)}; rename it to start again`,
   ];
 }
 

@@ -29,7 +29,7 @@ interface Services {
 
 function servicesOf(gateway: PluginGateway): Services {
   const made = services.get(gateway);
-  if (made === undefined) throw new Error('the routes of the sandbox plugin are made first');
+  if (made === undefined) throw new Error('the sandbox plugin must create its routes before it starts');
   return made;
 }
 
@@ -43,7 +43,7 @@ export default definePlugin({
     additionalProperties: false,
     properties: {
       suppliers: {
-        description: "Who runs sandboxes: a name, its `driver` and the driver's settings.",
+        description: 'The suppliers that run sandboxes, by name: the `driver` and its settings.',
         type: 'object',
         default: {},
         additionalProperties: {
@@ -53,19 +53,17 @@ export default definePlugin({
         },
       },
       environment: {
-        description:
-          'Tells the instances of this installation from those of others at the same supplier; default: its database does.',
+        description: 'Marks the instances of this installation at a shared supplier; default: an id from its database.',
         type: 'string',
         pattern: '^[a-z0-9-]{1,40}$',
       },
       allowUnisolated: {
-        description: 'Sandboxes without isolation may be offered where others reach the gateway.',
+        description: 'Allows sandboxes without isolation although other machines can reach the gateway.',
         type: 'boolean',
         default: false,
       },
       endedDays: {
-        description:
-          'Sandboxes that ended longer ago are forgotten with all that was written down of them; absent: never.',
+        description: 'Sandboxes that ended longer ago are deleted with all their records. Default: never.',
         type: 'integer',
         minimum: 1,
       },
@@ -95,7 +93,10 @@ export default definePlugin({
     const clock = startLoop(service.clock.read, {
       everyMs: READ_CLOCK_EVERY_MS,
       whenFailed: tellFirst((error) =>
-        gateway.log.warn({ error: describeFault(error) }, "the database's clock cannot be read"),
+        gateway.log.warn(
+          { error: describeFault(error) },
+          'the clock of the database cannot be read; the read is retried',
+        ),
       ),
     });
     const stopInside = runInside(inside);

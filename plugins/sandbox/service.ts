@@ -68,7 +68,7 @@ async function openSupplier(
   const where = `system.config.yml: plugins.sandbox.suppliers.${name}`;
   const kind = findSupplier(driver);
   if (kind === undefined)
-    throw new StartFailure(`${where}: there is no driver "${driver}"; known: ${supplierNames().join(', ')}`);
+    throw new StartFailure(`${where}: driver "${driver}" does not exist; known: ${supplierNames().join(', ')}`);
   const checked = compileCheck<never>(kind.schema)(settings);
   if ('problems' in checked) {
     throw new StartFailure(
@@ -82,7 +82,7 @@ async function openSupplier(
   if (opened.capabilities.uniqueName) return opened;
   await opened.close();
   throw new StartFailure(
-    `${where}: the driver "${driver}" cannot name its instances uniquely (capabilities.uniqueName): after a lost answer nobody could tell whether a sandbox is there, and a second one would be made.`,
+    `${where}: the driver "${driver}" cannot name its instances uniquely (capabilities.uniqueName): after a lost answer the gateway could not find the instance and would create a second one.`,
   );
 }
 

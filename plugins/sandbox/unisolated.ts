@@ -32,7 +32,7 @@ export function refuseUnisolated(service: SandboxService, isAllowed: boolean): v
 
   function warn(offerings: string): void {
     if (offerings !== '')
-      log.warn({ offerings }, 'sandboxes without isolation: their commands can do what this process can');
+      log.warn({ offerings }, 'sandboxes run without isolation: their commands have all rights of this process');
   }
 }
 

@@ -4,7 +4,8 @@ import { serviceRoutes } from './routes';
 export default definePlugin({
   contract: 'plugin/1',
   name: 'service',
-  summary: 'The service about itself: card, health, readiness, and what of the protocols is not offered.',
+  summary:
+    'Card, health, readiness and metrics of the service, and endpoints of the protocols that it does not implement.',
   schema: { type: 'object', properties: {} },
   routes: (_settings, gateway) => serviceRoutes(gateway),
 });

@@ -109,7 +109,7 @@ async function placeOf({ catalog, health, keptObjects }: Parts, { accountId, id 
   return keptCandidate(places, { ...kept, param: 'id' }, health);
 }
 
-const NOT_FOUND = 'There is no response of this id that this account has got through this gateway, or it has expired.';
+const NOT_FOUND = 'No response with this id was created by this account through this gateway, or it has expired.';
 
 function failureOf(error: unknown, upstream: string): GatewayError {
   const isLate = error instanceof TookTooLong || classifyDialFailure(error) === 'timeout';

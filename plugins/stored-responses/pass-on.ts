@@ -22,4 +22,4 @@ export function passOn(gateway: Parts, method: Method, after: string): KeyHandle
   };
 }
 
-const NO_STREAM = 'stream: a stored response is not streamed again here';
+const NO_STREAM = 'stream: this gateway does not stream stored responses again';

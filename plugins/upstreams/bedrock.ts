@@ -33,7 +33,7 @@ export default defineAdapter({
       region: REGION,
       betas: {
         description:
-          'Values of `anthropic-beta` that are sent on; others are left out. Default: those that Amazon documents.',
+          'Values of `anthropic-beta` that are forwarded; others are dropped. Default: those that Amazon documents.',
         type: 'array',
         items: { type: 'string', minLength: 1 },
         uniqueItems: true,

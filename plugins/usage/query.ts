@@ -72,7 +72,7 @@ export async function requireRecord(
   account?: string,
 ): Promise<UsageRecordRow> {
   const row = await findRecord(database, requestId ?? '', account);
-  if (row === undefined) throw fail('NOT_FOUND', { message: 'There is no usage record of this request.' });
+  if (row === undefined) throw fail('NOT_FOUND', { message: 'No usage record exists for this request.' });
   return row;
 }
 

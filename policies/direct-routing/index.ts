@@ -43,8 +43,8 @@ export default definePolicy({
 /** An operator's word holds here too; what its own failures say does not: who names an upstream wants its answer. */
 function disabledUpstream({ name }: Upstream): GatewayError {
   return fail('ALL_PROVIDERS_FAILED', {
-    message: `"${name}" is not asked at the moment.`,
-    details: { attempts: [{ upstream: name, outcome: 'taken out by an operator' }] },
+    message: `The upstream "${name}" is unavailable. Retry later, or use an address without an upstream.`,
+    details: { attempts: [{ upstream: name, outcome: 'disabled by an operator' }] },
     retryable: false,
   });
 }
@@ -55,7 +55,7 @@ function firstLabel(host: string): string {
 }
 
 function noUpstream(): GatewayError {
-  return fail('NOT_FOUND', { message: 'There is no upstream at this direct address.' });
+  return fail('NOT_FOUND', { message: 'No upstream has this direct address.' });
 }
 
 /** Here a name is never matched: it is the upstream's own or none. */
@@ -67,7 +67,7 @@ function notSupported({ name, models }: Upstream, { modelRequested }: ModelReque
   const hint = near.length === 0 ? '' : ` Did you mean ${near.join(' or ')}?`;
   return fail('MODEL_NOT_SUPPORTED', {
     param: 'model',
-    message: `"${name}" has no model of exactly the name "${shortenName(modelRequested)}".${hint}`,
+    message: `The upstream "${name}" has no model named exactly "${shortenName(modelRequested)}".${hint}`,
   });
 }
 
@@ -75,11 +75,11 @@ function noCandidate(upstream: Upstream, { entries }: Model): GatewayError {
   const { name, disabled } = upstream;
   if (disabled === undefined) {
     const here = entries.filter((entry) => entry.upstream === upstream);
-    const message = `This model of "${name}" is served at ${servedAt(here.flatMap(protocolsOf))} only.`;
+    const message = `The upstream "${name}" serves this model only at ${servedAt(here.flatMap(protocolsOf))}.`;
     return fail('MODEL_NOT_SUPPORTED', { param: 'model', message });
   }
   return fail('ALL_PROVIDERS_FAILED', {
-    message: `"${name}" cannot be asked.`,
+    message: `The upstream "${name}" cannot serve this call.`,
     details: { attempts: [{ upstream: name, outcome: 'disabled', reason: disabled }] },
     retryable: false,
   });

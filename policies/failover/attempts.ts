@@ -71,7 +71,11 @@ function reachable({ candidates, upstreamSocket, request }: AskingCall): readonl
   if (request.members.get('generate') !== 'false') return candidates;
   const able = candidates.filter(({ upstream }) => upstream.webSocket);
   if (able.length > 0) return able;
-  throw fail('NOT_SUPPORTED', { param: 'generate', status: 400, message: 'No upstream of this model takes it.' });
+  throw fail('NOT_SUPPORTED', {
+    param: 'generate',
+    status: 400,
+    message: 'No upstream of this model accepts `generate: false`, which needs a WebSocket to the upstream.',
+  });
 }
 
 type RelayedAnswer = Answer & { readonly kind: 'relay' };
@@ -203,8 +207,9 @@ export class Attempts implements AttemptingCall {
     if (this.#isOnTrust) this.budget.spend();
     const refused = gateway.health.failed(candidate, attempted.failure, ms);
     if (refused?.status === RATE_LIMITED)
-      gateway.log.info({ upstream, ...refused }, 'an upstream rate limits a credential');
-    else if (refused !== undefined) gateway.log.warn({ upstream, ...refused }, 'an upstream refuses a credential');
+      gateway.log.info({ upstream, ...refused }, 'an upstream rate limits one of its credentials');
+    else if (refused !== undefined)
+      gateway.log.warn({ upstream, ...refused }, 'an upstream rejects one of its credentials; check its key');
     return attempted;
   }
 
@@ -213,7 +218,7 @@ export class Attempts implements AttemptingCall {
     const { outcome, status } = failure;
     const why = refusal.message;
     this.call.facts.routing.attempts.push({ upstream, outcome, status, ms: this.#msSinceAsked(), why });
-    this.gateway.log.debug({ requestId: this.call.id, upstream, why }, 'an upstream was passed over');
+    this.gateway.log.debug({ requestId: this.call.id, upstream, why }, 'an upstream was skipped');
     return { failure, relay: undefined };
   }
 
@@ -239,7 +244,10 @@ export class Attempts implements AttemptingCall {
     if (last === undefined) return decision;
     this.call.facts.routing.attempts.push({ ...last, why: decision.why });
     const credential = failed.upstream.credential.name;
-    this.gateway.log.debug({ requestId: this.call.id, ...last, credential, ...decision }, 'an attempt failed');
+    this.gateway.log.debug(
+      { requestId: this.call.id, ...last, credential, ...decision },
+      'an attempt at an upstream failed',
+    );
     return decision;
   }
 

@@ -31,8 +31,8 @@ const WAIT_WITHOUT_HINT_MS = 100;
 /** What to do about a failed attempt. Pure; a reason per branch. */
 export function decide(failure: Failure, situation: Situation): Decision {
   if (failure.verdict === 'relay')
-    return { do: 'relay', why: 'the request itself is at fault: every upstream would say the same' };
-  if (failure.outcome === 'cancelled') return { do: 'give-up', why: 'the client has left' };
+    return { do: 'relay', why: 'the request is invalid: every upstream would reject it' };
+  if (failure.outcome === 'cancelled') return { do: 'give-up', why: 'the client has disconnected' };
   if (failure.verdict === 'larger-context') {
     if (situation.candidatesLeft === 0) return { do: 'relay', why: 'no candidate has a larger context' };
     if (situation.attemptsLeft === 0)
@@ -47,19 +47,19 @@ function decideStep({ isNextHealthy, doesNextMostlyAnswer, budgetLeft }: Situati
   if (isNextHealthy) return { do: 'next', why: 'another candidate can answer', spends: false };
   if (budgetLeft) return { do: 'next', why: 'another candidate may have recovered', spends: true };
   if (doesNextMostlyAnswer) return { do: 'next', why: 'another candidate answers most calls', spends: false };
-  return { do: 'give-up', why: 'all that are left have failed lately, and the budget for trying them is used up' };
+  return { do: 'give-up', why: 'the remaining candidates failed recently, and the retry budget is used up' };
 }
 
 function decideRetry({ outcome, status, retryAfterMs }: Failure, { retriesLeft, budgetLeft }: Situation): Decision {
-  if (outcome === 'not_translatable') return { do: 'give-up', why: 'no upstream is left that can be told of the call' };
-  if (outcome === 'timeout') return { do: 'give-up', why: 'who stayed silent is not asked again' };
+  if (outcome === 'not_translatable') return { do: 'give-up', why: 'no remaining upstream supports this call' };
+  if (outcome === 'timeout') return { do: 'give-up', why: 'an upstream that did not answer is not retried' };
   if (retriesLeft === 0) return { do: 'give-up', why: 'the last candidate has had its retries' };
   if (outcome === 'status' && !isWorthRepeating(status))
     return { do: 'give-up', why: 'the same upstream would give the same answer' };
   const afterMs = retryAfterMs ?? WAIT_WITHOUT_HINT_MS;
   if (afterMs > LONGEST_WAIT_MS)
-    return { do: 'give-up', why: 'the upstream asks for a longer wait than a caller should have' };
-  if (!budgetLeft) return { do: 'give-up', why: 'the budget for further attempts is used up' };
+    return { do: 'give-up', why: 'the upstream asks for a longer wait than a caller should bear' };
+  if (!budgetLeft) return { do: 'give-up', why: 'the retry budget is used up' };
   return { do: 'retry', why: 'no other candidate is left', afterMs };
 }
 

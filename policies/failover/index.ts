@@ -21,36 +21,36 @@ const SLOTS = new UpstreamSlots();
 export default definePolicy({
   contract: 'policy/1',
   name: 'failover',
-  summary: 'Which upstream answers? Its first content is seen, nothing is sent yet.',
+  summary: 'Which upstream answers? Waits for its first content; nothing is sent to the client yet.',
   schema: {
     type: 'object',
     properties: {
-      maxAttempts: { description: 'Attempts in all.', type: 'integer', minimum: 1, maximum: 20, default: 4 },
+      maxAttempts: { description: 'Most attempts of one call.', type: 'integer', minimum: 1, maximum: 20, default: 4 },
       sameUpstreamRetries: {
-        description: 'Further attempts at the last candidate when no other is left.',
+        description: 'Retries of the last candidate if no other is left.',
         type: 'integer',
         minimum: 0,
         maximum: 10,
         default: 1,
       },
       relayLastError: {
-        description: "When nobody answered, the last upstream's own error goes to the caller as it is.",
+        description: 'If no upstream answered, relays the error of the last one to the caller unchanged.',
         type: 'boolean',
         default: false,
       },
       midStream: {
         description:
-          "When a stream breaks after content: `error` ends it with the protocol's own error event; `continue` lets a candidate that declares `prefill` go on from the text already sent.",
+          "When a stream breaks after content: `error` ends it with the protocol's own error event; `continue` lets a candidate that declares `prefill` continue the text already sent.",
         enum: ['error', 'continue'],
         default: 'error',
       },
       queueWait: {
         ...DURATION,
-        description: 'How long a call waits for an upstream that has `maxConcurrent` calls under way.',
+        description: 'How long a call waits for an upstream that has `maxConcurrent` running calls.',
         default: '2s',
       },
       maxQueued: {
-        description: 'Calls that wait for such an upstream at most; they are served by account in turn.',
+        description: 'Most calls that wait for such an upstream; accounts take turns.',
         type: 'integer',
         minimum: 0,
         default: 100,
@@ -146,7 +146,7 @@ async function answerOf(
   if (failures.length === 0)
     throw fail('OVERLOADED', {
       retryAfterSeconds: 1,
-      message: 'Every upstream that could answer has as many calls as it may have.',
+      message: 'Every upstream of this model has reached its `maxConcurrent` calls. Retry later.',
     });
   throw errorOfAll(attempts.made, failures);
 }

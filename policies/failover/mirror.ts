@@ -64,7 +64,10 @@ function record(making: MadeAttempt, { id, key }: MirroredCall, { database, log 
   if (making.outcome === 'not_translatable') return;
   const row = { requestId: id, accountId: key.accountId, made: [recordedAttempt(making, 0)] };
   insertAttempts(database, [row]).catch((error: unknown) =>
-    log.warn({ requestId: id, reason: String(error) }, 'the attempt of a mirrored call could not be written'),
+    log.warn(
+      { requestId: id, reason: String(error) },
+      'the attempt of a mirrored call could not be written to Postgres',
+    ),
   );
 }
 

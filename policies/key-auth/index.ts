@@ -17,13 +17,13 @@ export default definePolicy({
     type: 'object',
     properties: {
       concurrentCallsPerKey: {
-        description: 'Calls that a key may have under way at a time, in one process.',
+        description: 'Concurrent calls of one key, in one process.',
         type: 'integer',
         minimum: 1,
         default: 4_000,
       },
       concurrentCallsPerAccount: {
-        description: 'Calls that all keys of an account may have under way at a time, in one process.',
+        description: 'Concurrent calls of all keys of an account, in one process.',
         type: 'integer',
         minimum: 1,
         default: 8_000,

@@ -81,7 +81,8 @@ export function checkFields(
   settings: MemberSettings,
 ): Fields {
   if (!observer.members.isObject) throw fail('INVALID_JSON', { message: 'The body must be a JSON object.' });
-  if (observer.members.repeated !== undefined) throw invalid(observer.members.repeated, 'stands in the body twice');
+  if (observer.members.repeated !== undefined)
+    throw invalid(observer.members.repeated, 'expected the member once in the body');
   const body = new Members(protocol, observer.members.places, chunks);
 
   const modelRequested = body.model();
@@ -117,7 +118,7 @@ export function checkFields(
 }
 
 function checkInput({ inputs, members }: CallObserver, stream: boolean): void {
-  if (stream) throw invalid('stream', 'embeddings are not streamed');
+  if (stream) throw invalid('stream', 'expected false or nothing: embeddings are not streamed');
   if (!members.places.has('input')) throw invalid('input', 'is missing');
   if (inputs?.fault !== undefined) throw inputs.fault;
 }
@@ -135,7 +136,7 @@ function decideForms(observer: CallObserver, chunks: readonly Buffer[]): void {
     const text = to - from > LONGEST_FORMED_TOOL ? undefined : sliceChunks(chunks, from, to).toString();
     // The schema of a tool that runs at the client has keys such as `additionalProperties`.
     if (text === undefined || hasDoubtfulKeys(text, 'parameters'))
-      throw invalid(`tools[${index}]`, 'has a form that is not known here');
+      throw invalid(`tools[${index}]`, 'has a form that the gateway does not know');
     observer.decideForm(place, JSON.parse(text) as Readonly<Record<string, unknown>>);
   }
 }
@@ -179,7 +180,7 @@ class Members {
   model(): string {
     const model = this.#value('model');
     if (model === undefined) throw invalid('model', this.#places.has('model') ? 'is too long' : 'is missing');
-    if (typeof model !== 'string' || model === '') throw invalid('model', 'expected a string that is not empty');
+    if (typeof model !== 'string' || model === '') throw invalid('model', 'expected a non-empty string');
     if (model.length > LONGEST_MODEL_NAME) throw invalid('model', `expected at most ${LONGEST_MODEL_NAME} characters`);
     // It goes into the usage record, and Postgres takes neither a NUL nor half a character.
     if (/\p{Cc}|\p{Cs}/u.test(model)) throw invalid('model', 'expected no control characters');

@@ -61,7 +61,7 @@ function missing(param: string): never {
   throw fail('KEPT_OBJECT_NOT_FOUND', { param, message: NOT_FOUND });
 }
 
-const NOT_FOUND = 'There is nothing of this id that this account has got through this gateway, or it has expired.';
+const NOT_FOUND = 'No object with this id was created by this account through this gateway, or it has expired.';
 
 function joined([first, ...others]: readonly Found[]): KeptForCall | undefined {
   if (first === undefined) return undefined;
@@ -71,7 +71,7 @@ function joined([first, ...others]: readonly Found[]): KeptForCall | undefined {
     if (other.upstream !== upstream || other.credential !== credential)
       throw fail('INVALID_FIELD', {
         param: other.param,
-        message: `${other.param}: is kept at another upstream than ${param}`,
+        message: `${other.param}: names an object at another upstream than ${param}`,
       });
     tokens = sum(tokens, other.tokens);
   }

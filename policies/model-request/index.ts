@@ -38,12 +38,12 @@ export const REQUEST_BODY_LIMITS: Omit<BodyLimits, 'totalMs' | 'slowMs'> = {
 export default definePolicy({
   contract: 'policy/1',
   name: 'model-request',
-  summary: 'What is asked?',
+  summary: 'What does the call request?',
   schema: {
     type: 'object',
     properties: {
       forwardHeaderPrefixes: {
-        description: 'Headers whose names begin so are forwarded, both ways.',
+        description: 'Headers whose names begin with one of these are forwarded in both directions.',
         type: 'array',
         items: { type: 'string', pattern: '^[a-z0-9][a-z0-9-]*-$' },
         default: ['anthropic-', 'protoa-'],
@@ -58,7 +58,7 @@ export default definePolicy({
       },
       sharedObjects: {
         description:
-          'Kinds of things kept at the vendor that every customer may name by id. Of the others, a thread, container, response or item must be of the same account, and any other is 400.',
+          'Kinds of objects at the vendor that every customer may name by id. Otherwise a thread, container, response or item must belong to the same account, and other kinds are rejected with 400.',
         type: 'array',
         items: { type: 'string', enum: SHARED_OBJECTS },
         uniqueItems: true,
@@ -66,7 +66,7 @@ export default definePolicy({
       },
       unknownMembers: {
         description:
-          'What becomes of top-level members that the gateway does not know. `byValue` forwards them and holds the context window for all but switches, numbers up to 1 and short words; `hold` holds it for each, `forward` for none, `refuse` answers 400.',
+          'How to treat unknown top-level members. `byValue` forwards them and holds the context window for all but switches, numbers up to 1 and short words; `hold` holds it for each, `forward` for none, `refuse` answers 400.',
         enum: ['forward', 'byValue', 'hold', 'refuse'],
         default: 'byValue',
       },
@@ -75,8 +75,8 @@ export default definePolicy({
         type: 'boolean',
         default: true,
       },
-      bodyTimeout: { ...DURATION, description: 'A body has to be here by then.', default: '120s' },
-      slowBodyTimeout: { ...DURATION, description: 'How long a body may be slower than 1 KB/s.', default: '30s' },
+      bodyTimeout: { ...DURATION, description: 'Deadline for the whole body.', default: '120s' },
+      slowBodyTimeout: { ...DURATION, description: 'How long a body may arrive slower than 1 KB/s.', default: '30s' },
     },
   },
   needs: ['key'],

@@ -25,10 +25,12 @@ export function namedItems(
   for (const place of references) {
     const param = `input[${place.index}]`;
     const id = idIn(place, chunks);
-    if (id === undefined) throw notSupported(param, `"${param}" names an item in a form that is not known here.`);
+    if (id === undefined)
+      throw notSupported(param, `"${param}" names an item in a form that the gateway does not know.`);
     const before = params.get(id);
     // Vendors refuse it. Without that, the hold would have to count the item each time.
-    if (before !== undefined) throw fail('INVALID_FIELD', { param, message: `${param}: names the item of ${before}` });
+    if (before !== undefined)
+      throw fail('INVALID_FIELD', { param, message: `${param}: names the same item as ${before}` });
     params.set(id, param);
   }
   return [...params].map(([id, param]) => ({ kind, id, param }));

@@ -5,7 +5,7 @@ import { fail, type GatewayError } from '../../core/errors';
 export function notShared(names: SharedObject, param: string): GatewayError {
   return notSupported(
     param,
-    `"${names}" names something that is kept at the vendor. It is not bound to accounts, and this gateway does not share it (\`sharedObjects\`).`,
+    `"${names}" names an object at the vendor that belongs to no account, and this gateway does not share such objects (\`sharedObjects\`).`,
   );
 }
 
@@ -14,5 +14,8 @@ export function notSupported(param: string, message: string): GatewayError {
 }
 
 export function notPriced(name: string): GatewayError {
-  return fail('MODEL_NOT_PRICED', { param: name, message: `There is no price here for what "${name}" asks.` });
+  return fail('MODEL_NOT_PRICED', {
+    param: name,
+    message: `The configuration has no price for what "${name}" requests.`,
+  });
 }

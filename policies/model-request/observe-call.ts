@@ -233,7 +233,7 @@ export class CallObserver implements JsonObserver {
     const uses = firstByte === NULL ? undefined : Number(firstByte === QUOTE ? Number.NaN : token.text());
     const isSound = uses === undefined || (Number.isInteger(uses) && uses >= 0 && uses <= MOST_USES);
     if (!isSound) this.#invalid('.max_uses', MAX_USES_EXPECTED);
-    if (this.#maxUses !== undefined) this.#invalid('.max_uses', 'stands there twice');
+    if (this.#maxUses !== undefined) this.#invalid('.max_uses', 'expected the member once');
     this.#maxUses = { uses, from: token.start, to: token.end };
   }
 
@@ -276,7 +276,7 @@ export class CallObserver implements JsonObserver {
       const tool = toolRule(DIALECTS[this.#protocol], token.text() ?? '');
       const { meter, uses } = this.#toolRule ?? {};
       if (meter !== undefined || uses !== undefined || this.#formedTool !== undefined)
-        this.#invalid('.type', 'stands there twice');
+        this.#invalid('.type', 'expected the member once');
       this.#formedTool = tool !== undefined && 'forms' in tool ? tool : undefined;
       this.#toolRule = tool !== undefined && 'forms' in tool ? undefined : tool;
       if (this.#formedTool === undefined) this.#applyTool(this.#toolRule, this.#item);
@@ -313,11 +313,11 @@ export class CallObserver implements JsonObserver {
 
 function objectionTo({ names, why }: Objection, param: string): GatewayError {
   if (names !== undefined) return notShared(names, param);
-  return fail('MODEL_NOT_PRICED', { param, message: `There is no price here for a content part: ${why}.` });
+  return fail('MODEL_NOT_PRICED', { param, message: `The configuration has no price for a content part: ${why}.` });
 }
 
 const NULL = 0x6e;
-const NOT_PRICED = 'Tools that run at the upstream have no price here.';
+const NOT_PRICED = 'The configuration has no price for tools that run at the upstream.';
 const MAX_USES_EXPECTED = `expected an integer from 0 to ${MOST_USES}`;
 
 /** Where an item of the conversation or of `tools` stands in the body. */

@@ -70,8 +70,8 @@ const MAX_DATA_URL_HEAD_BYTES = 256;
 /** Why a call cannot be served. */
 export type Objection = Pick<PartRule, 'names' | 'why'>;
 
-const AMBIGUOUS: Objection = { why: 'a member that says what it is stands there twice, or is not known' };
-const UNKNOWN_TOOL: Objection = { why: 'it adds a tool that is not known here' };
+const AMBIGUOUS: Objection = { why: 'its type is unknown, or a member that decides its type is repeated' };
+const UNKNOWN_TOOL: Objection = { why: 'it adds a tool that the gateway does not know' };
 
 /** What is known of one object while it is read; its keys may come in any order. */
 class Frame {

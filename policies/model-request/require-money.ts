@@ -14,7 +14,8 @@ export async function requireMoney({ ledger }: Pick<Gateway, 'ledger'>, payer: C
     Promise.all([ledger.readAccount(payer.accountId), ledger.readKey(payer)]),
   );
   if (account === undefined || key?.status !== 'active') throw fail('INVALID_API_KEY');
-  if (account.status === 'frozen') throw fail('FORBIDDEN', { message: 'This account is frozen.' });
+  if (account.status === 'frozen')
+    throw fail('FORBIDDEN', { message: 'This account is frozen. Ask the operator of the gateway.' });
   if (account.availableE8 <= 0n) throw fail('INSUFFICIENT_BALANCE', { details: available(account.availableE8) });
   if (key.limitE8 === undefined) return;
   const leftE8 = key.limitE8 - key.spentE8 - key.heldE8;

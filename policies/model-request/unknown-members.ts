@@ -7,7 +7,7 @@ import { metrics } from '../../core/metrics';
 /** Members and content parts that no table has. An alarm: a vendor, or a client, has something new. */
 const unknownMembers = new Counter({
   name: 'tollgate_unknown_members_total',
-  help: 'Request members and content parts that the gateway does not know, by protocol and by what they were taken for.',
+  help: 'Unknown request members and content parts, by protocol and by how they were treated.',
   labelNames: ['protocol', 'treatment'],
   registers: [metrics],
 });
@@ -27,5 +27,5 @@ export function noteUnknown(protocol: Protocol, member: string, { heldMembers }:
   const key = `${protocol} ${shown}`;
   if (logged.has(key) || logged.size >= MOST_LOGGED) return;
   logged.add(key);
-  log.warn({ protocol, member: shown, treatment }, 'a request has a member that the gateway does not know');
+  log.warn({ protocol, member: shown, treatment }, 'a request has an unknown member');
 }

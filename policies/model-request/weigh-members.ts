@@ -103,7 +103,7 @@ function weighKnown(
     return;
   }
   if (rule.class === 'priced') throw notPriced(name);
-  if (rule.class === 'refused') throw notSupported(name, `"${name}" is not supported here: ${rule.why}.`);
+  if (rule.class === 'refused') throw notSupported(name, `The gateway does not support "${name}": ${rule.why}.`);
   if (rule.names !== undefined && !shared.has(rule.names)) throw notShared(rule.names, name);
   weighed.isUnbounded = true;
   weighed.furtherPasses += rule.furtherPasses ?? 0;
@@ -121,7 +121,7 @@ function weighKept(
 ): void {
   if (text === 'null') return;
   const keeping = text === undefined || hasDoubtfulKeys(text) ? undefined : rule.keeps(JSON.parse(text));
-  if (keeping === undefined) throw notSupported(name, `"${name}" has a form that is not known here.`);
+  if (keeping === undefined) throw notSupported(name, `"${name}" has a form that the gateway does not know.`);
   weighed.isUnbounded ||= keeping.isOutside;
   if (keeping.makes.length > 0) weighed.makes = [...(weighed.makes ?? []), ...keeping.makes];
   for (const { kind, id } of keeping.names) {
@@ -148,7 +148,7 @@ function weighUnknown(
   weighed: WeighedMembers,
 ): void {
   if (unknownMembers === 'refuse' && !freeMembers.has(name))
-    throw notSupported(name, `"${name}" is not known here, and this gateway refuses unknown members.`);
+    throw notSupported(name, `The member "${name}" is unknown, and this gateway rejects unknown members. Remove it.`);
   weighed.unknownMembers.push(name);
   const isHeld = unknownMembers === 'hold' || (unknownMembers === 'byValue' && !isSmall(text));
   if (isHeld) weighed.heldMembers.push(name);

@@ -7,7 +7,7 @@ import type { Charged } from './charge';
 
 const doubts = new Counter({
   name: 'tollgate_usage_doubts_total',
-  help: 'Answers whose report cannot be charged as it is, by upstream and kind (unknown, unpriced, suspect).',
+  help: 'Answers whose reported usage cannot be charged as reported, by upstream and kind (unknown, unpriced, suspect).',
   labelNames: ['upstream', 'kind'],
   registers: [metrics],
 });
@@ -43,10 +43,10 @@ export function doubtsOf(
 
 const DOUBTS: Readonly<Record<UsageFlag, string>> = {
   unknown:
-    'an upstream reports a number that no meter counts, and it is not charged: see docs/money.md, or name it in ignoreUsage',
-  unpriced: 'an upstream reports what has no price, and the dearest price that could apply is charged: give it a price',
+    'an upstream reports usage that no meter counts, and it is not charged: see docs/money.md, or add it to ignoreUsage',
+  unpriced: 'an upstream reports usage without a price; the highest price that could apply is charged: add a price',
   suspect:
-    'an upstream reports more than the call allows, and at most the hold is charged: compare with its invoice, or raise tokenizerFactor',
+    'an upstream reports more usage than the call allows; at most the hold is charged: compare with its invoice, or raise tokenizerFactor',
 };
 
 function tell({ name: upstream }: Candidate['upstream'], kind: UsageFlag, what: string): void {

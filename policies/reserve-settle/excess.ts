@@ -8,7 +8,7 @@ import { mostTokens } from './hold';
 
 const excess = new Counter({
   name: 'tollgate_excess_usd_total',
-  help: 'What upstreams charge above the holds of their calls, which the platform pays, by upstream and cause (request, upstream).',
+  help: 'Cost in USD above the holds of calls, which the platform pays, by upstream and cause (request, upstream).',
   labelNames: ['upstream', 'cause'],
   registers: [metrics],
 });

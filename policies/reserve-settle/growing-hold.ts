@@ -121,7 +121,10 @@ export class GrowingHold {
         lifetimeMs: undefined,
       });
     } catch (error) {
-      this.#gateway.log.debug({ requestId: this.#call.id, reason: describeFault(error) }, 'a hold could not grow now');
+      this.#gateway.log.debug(
+        { requestId: this.#call.id, reason: describeFault(error) },
+        'the hold of a running stream could not grow; it is retried',
+      );
       return { outcome: 'not_ready' };
     }
   }

@@ -23,7 +23,7 @@ import { withUnreported } from './unreported';
 export default definePolicy({
   contract: 'policy/1',
   name: 'reserve-settle',
-  summary: 'Can they pay for it? Settles when the call ends.',
+  summary: 'Can the account pay for the call? Settles when the call ends.',
   schema: {
     type: 'object',
     properties: {
@@ -35,7 +35,7 @@ export default definePolicy({
       },
       onInsufficient: {
         description:
-          'When the money does not suffice: `reject` answers 402; `clamp` lowers the most output tokens to what is affordable, and answers 402 when not even one is.',
+          'If the balance is too low: `reject` answers 402; `clamp` lowers the limit of output tokens to what is affordable, and answers 402 if not even one is.',
         enum: ['reject', 'clamp'],
         default: 'reject',
       },

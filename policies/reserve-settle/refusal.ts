@@ -17,7 +17,7 @@ export function refusalOf(outcome: Refused, heldE8: bigint): GatewayError {
     case 'unknown_account':
       return fail('INVALID_API_KEY');
     case 'frozen':
-      return fail('FORBIDDEN', { message: 'This account is frozen.' });
+      return fail('FORBIDDEN', { message: 'This account is frozen. Ask the operator of the gateway.' });
     case 'insufficient_balance':
       return fail('INSUFFICIENT_BALANCE', { details: amounts(heldE8, outcome.availableE8) });
     case 'key_limit_exceeded':
@@ -25,7 +25,7 @@ export function refusalOf(outcome: Refused, heldE8: bigint): GatewayError {
     case 'intent_conflict':
       return fail('IDEMPOTENCY_CONFLICT', {
         param: IDEMPOTENCY_HEADER,
-        message: 'This Idempotency-Key was sent with another body, or to another address.',
+        message: 'This Idempotency-Key was already used with another body or address. Use a new key for a new request.',
         details: { requestId: outcome.requestId },
       });
     case 'intent_open':
@@ -39,7 +39,7 @@ export function refusalOf(outcome: Refused, heldE8: bigint): GatewayError {
       });
     case 'too_many_intents':
       return fail('CONCURRENCY_LIMIT', {
-        message: 'The account has too many calls with an Idempotency-Key under way.',
+        message: 'The account has too many running calls with an Idempotency-Key. Retry later.',
         details: { of: 'idempotency keys', limit: INTENTS_AT_MOST },
         retryAfterSeconds: ASK_AGAIN_SECONDS,
       });
@@ -49,7 +49,9 @@ export function refusalOf(outcome: Refused, heldE8: bigint): GatewayError {
     case 'stale_key':
       return fail('LEDGER_UNAVAILABLE', { retryAfterSeconds: 1 });
     default:
-      return fail('INTERNAL_ERROR', { cause: new Error(`a new reservation was answered with ${outcome.outcome}`) });
+      return fail('INTERNAL_ERROR', {
+        cause: new Error(`the ledger answered a new reservation with ${outcome.outcome}`),
+      });
   }
 }
 

@@ -96,7 +96,9 @@ function endOf(first: Promise<void>, call: PayingCall): Promise<void> {
 function atPricesOf({ catalog }: Gateway, call: PayingCall, { markup }: KeySettings): CustomerCandidates<Candidate> {
   const atPrices = catalog.customerPrices.candidates(call.candidates, markup);
   if (markup !== undefined && pricedCandidates(atPrices.candidates, call.request).length < call.candidates.length)
-    throw fail('MODEL_NOT_PRICED', { message: 'The prices of this key do not have all that the call asks for.' });
+    throw fail('MODEL_NOT_PRICED', {
+      message: 'The price list of this key lacks a price for what the call requests. Ask the operator of the gateway.',
+    });
   return atPrices;
 }
 

@@ -45,7 +45,7 @@ function vendorTypeOf({ type, status }: GatewayError): string {
 }
 
 /** OpenCode knows the second sentence from vendors, and continues by itself. */
-const BROKEN_OFF = 'The upstream broke off its answer. Please retry your request.';
+const BROKEN_OFF = 'The upstream ended its answer early. Please retry your request.';
 
 export function codeOf(outcome: AttemptOutcome | undefined): ErrorCode {
   return outcome === 'timeout' ? 'UPSTREAM_TIMEOUT' : 'ALL_PROVIDERS_FAILED';

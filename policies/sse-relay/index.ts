@@ -9,7 +9,7 @@ import { sendStream } from './stream';
 export default definePolicy({
   contract: 'policy/1',
   name: 'sse-relay',
-  summary: 'Gives the answer to the caller and feeds the meter.',
+  summary: 'Relays the answer to the caller and counts its usage.',
   schema: {
     type: 'object',
     properties: {
@@ -19,13 +19,13 @@ export default definePolicy({
         default: true,
       },
       exposeAccountHeaders: {
-        description: "Passes headers of upstreams that tell of the platform's own account, and their request ids.",
+        description: "Relays headers of upstreams about the platform's own account, and their request ids.",
         type: 'boolean',
         default: false,
       },
       keepAlive: {
         description:
-          'After so long without a byte of the upstream the client of a stream gets a sign of life: `ping` in Messages, a comment in the other protocols. `off` for none.',
+          'After this time without a byte of the upstream the client of a stream gets a keep-alive: `ping` in Messages, a comment in the other protocols. `off` sends none.',
         type: 'string',
         pattern: '^([1-9][0-9]*(ms|s|m|h)|off)$',
         'x-expected': 'a duration such as 15s, or off',
@@ -34,13 +34,13 @@ export default definePolicy({
       stalledAfter: {
         ...DURATION,
         description:
-          'A client that has taken nothing of its stream for so long pays for what it was given when the upstream breaks off or a stop of the process ends it; any other pays nothing.',
+          'A client that has read nothing of its stream for this long pays for what it was sent if the upstream or a stop of the process ends the stream early. Other clients pay nothing then.',
         default: '30s',
       },
       usageWithin: {
         ...DURATION,
         description:
-          'How long is waited for the usage behind a stop reason. So long at most the chunk with `finish_reason` of a Chat stream is held back, whose client did not ask for usage.',
+          'How long to wait for the usage after a stop reason. The chunk with `finish_reason` of a Chat stream waits as long if its client did not ask for usage.',
         default: '10s',
       },
     },

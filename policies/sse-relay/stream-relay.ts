@@ -127,7 +127,7 @@ export class StreamRelay implements QuietStream {
         if (!(more instanceof Promise ? await more : more)) break;
         if (this.response.writableNeedDrain) await this.#room();
       }
-      if (!this.#isWhole) this.#breakOff('the stream ended early', 'reset');
+      if (!this.#isWhole) this.#breakOff('the stream of the upstream ended early', 'reset');
     } catch (error) {
       if (!this.#isWhole) this.#breakOff(error instanceof Error ? error.message : String(error), outcomeOf(error));
     } finally {
@@ -169,7 +169,7 @@ export class StreamRelay implements QuietStream {
     for (let noted = events.shift(); noted !== undefined; noted = events.shift()) {
       const { note, isWhole } = noted;
       if (note.malformed === true) {
-        this.#breakOff('an event could not be understood', 'reset');
+        this.#breakOff('an event of the upstream is not valid', 'reset');
         return undefined;
       }
       this.call.meter.note(note);
@@ -362,7 +362,10 @@ export class StreamRelay implements QuietStream {
     this.call.facts.errorCode = codeOf(outcome);
     this.call.trace?.noteBreak(outcome);
     const { id, facts } = this.call;
-    this.settings.gateway.log.warn({ requestId: id, upstream: facts.upstream, why }, 'a stream broke off');
+    this.settings.gateway.log.warn(
+      { requestId: id, upstream: facts.upstream, why },
+      'a stream was interrupted after content was sent',
+    );
   }
 
   /** What stands behind the last whole event, when nothing was wrong with the stream. */

@@ -60,16 +60,16 @@ function describe(set: CandidateSet, index: number, input: RankingInput): Routin
 }
 
 function noteOf({ isResting, isUntried, isBeingTried, state }: ModelGauge): string | undefined {
-  if (isResting) return 'asked for time (Retry-After)';
-  if (state === 'due') return 'probed: its ejection is over';
-  if (state !== 'in') return 'ejected, and asked because everybody is';
+  if (isResting) return 'rests as its Retry-After asks';
+  if (state === 'due') return 'probed because its ejection is over';
+  if (state !== 'in') return 'ejected, but tried because all candidates are ejected';
   if (isUntried) return 'untried';
-  return isBeingTried ? 'being tried by another call' : undefined;
+  return isBeingTried ? 'another call is trying it' : undefined;
 }
 
 function whyLeftOut({ upstream, state }: ModelGauge): string {
-  if (upstream.isDisabledByOperator) return 'taken out by an operator';
-  return state === 'probing' ? 'ejected, and being probed by another call' : 'ejected after failures';
+  if (upstream.isDisabledByOperator) return 'disabled by an operator';
+  return state === 'probing' ? 'ejected, and another call is probing it' : 'ejected after failures';
 }
 
 function rounded(value: number): number {

@@ -30,18 +30,18 @@ const STRATEGIES: Readonly<Record<'quality' | 'speed' | 'cost', { alone: Strateg
 export default definePolicy({
   contract: 'policy/1',
   name: 'strategy-routing',
-  summary: 'Where may it go, best first?',
+  summary: 'Which candidates may serve the call, best first?',
   schema: {
     type: 'object',
     properties: {
       strategy: { description: 'What "best" means.', enum: ['quality', 'speed', 'cost'], default: 'quality' },
       affinity: {
-        description: 'Sends the calls of one session to one upstream among equals, for the sake of its prompt cache.',
+        description: 'Sends the calls of one session to one upstream among equals, to use its prompt cache.',
         type: 'boolean',
         default: true,
       },
       upstreams: {
-        description: 'Names of the upstreams that may be asked; `*` for all.',
+        description: 'Names of the upstreams that may be tried; `*` for all.',
         type: 'array',
         items: { type: 'string', 'x-names': 'upstream' },
         minItems: 1,

@@ -13,13 +13,13 @@ export function findModel(catalog: Catalog, { modelRequested }: ModelRequest): M
   if ('found' in lookup) return lookup.found;
   const param = 'model';
   if ('ambiguous' in lookup) {
-    const message = `"${modelRequested}" could mean ${lookup.ambiguous.join(' or ')}; name one of them.`;
+    const message = `The model name "${modelRequested}" is ambiguous: use ${lookup.ambiguous.join(' or ')}.`;
     throw fail('MODEL_AMBIGUOUS', { param, message, details: { models: lookup.ambiguous } });
   }
   const nearest = lookup.nearest.length === 0 ? '' : ` Did you mean ${lookup.nearest.join(' or ')}?`;
   throw fail('MODEL_NOT_PRICED', {
     param,
-    message: `There is no model "${shortenName(modelRequested)}" here.${nearest}`,
+    message: `The model "${shortenName(modelRequested)}" does not exist on this gateway.${nearest}`,
   });
 }
 
@@ -31,7 +31,10 @@ export function noCandidate(model: Model, request: ModelRequest, health: Upstrea
   );
   if (speaking.length === 0) {
     const others = servedAt(model.entries.flatMap(protocolsOf));
-    return fail('MODEL_NOT_SUPPORTED', { param: 'model', message: `"${model.name}" is served at ${others} only.` });
+    return fail('MODEL_NOT_SUPPORTED', {
+      param: 'model',
+      message: `The model "${model.name}" is served only at ${others}.`,
+    });
   }
   const enabled = speaking.flatMap(({ upstream }) => (upstream.disabled === undefined ? [upstream] : []));
   const refused = refusedVersion(enabled, request);
@@ -40,10 +43,10 @@ export function noCandidate(model: Model, request: ModelRequest, health: Upstrea
   const attempts = speaking.map(({ upstream }) => {
     const { name, disabled } = upstream;
     if (disabled !== undefined) return { upstream: name, outcome: 'disabled', reason: disabled };
-    if (!takesVersion(upstream, version)) return { upstream: name, outcome: 'does not take this anthropic-version' };
+    if (!takesVersion(upstream, version)) return { upstream: name, outcome: 'does not accept this anthropic-version' };
     const isDisabledByOperator = health.upstream(name).isDisabledByOperator;
-    return { upstream: name, outcome: isDisabledByOperator ? 'taken out by an operator' : 'not in this pipeline' };
+    return { upstream: name, outcome: isDisabledByOperator ? 'disabled by an operator' : 'not in this pipeline' };
   });
-  const message = `No upstream of "${model.name}" can be asked.`;
+  const message = `No upstream of the model "${model.name}" can serve this call.`;
   return fail('ALL_PROVIDERS_FAILED', { message, details: { attempts }, retryable: false });
 }

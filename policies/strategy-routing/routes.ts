@@ -165,7 +165,7 @@ function allVariants(
   const found = new Map<Model, RolloutVariants[]>();
   const find = (name: string) => {
     const lookup = catalog.find(name);
-    if (!('found' in lookup)) throw new Error(`a rollout names "${name}", which is no model`);
+    if (!('found' in lookup)) throw new Error(`a rollout names the model "${name}", which does not exist`);
     return lookup.found;
   };
   const add = (rollout: Rollout, concerns: RolloutVariants['concerns'], control: Variant, treatment: Variant) => {

@@ -4,7 +4,7 @@ import { TokenMeter } from './token-meter';
 export default definePolicy({
   contract: 'policy/1',
   name: 'token-metering',
-  summary: 'What will it have used?',
+  summary: 'What did the call use?',
   schema: { type: 'object', properties: {} },
   needs: ['request', 'candidates'],
   provides: ['meter'],

@@ -45,7 +45,7 @@ describe('completion', () => {
     const { out } = await script('zsh');
     assert.ok(out.startsWith('#compdef tollgate\n'));
     for (const verb of await bashOffers('accounts', '')) assert.match(out, new RegExp(`\\('accounts'\\) .*'${verb}:`));
-    assert.match(out, /'freeze:refuse every further call of an account'/);
+    assert.match(out, /'freeze:freeze an account\\: refuse all its further calls'/);
   });
 
   it('is refused for a shell it does not know', async () => {

@@ -35,7 +35,7 @@ describe('tollgate config', () => {
     it('says that a sound folder is sound, with its revision', async () => {
       const { status, out } = await tollgate('config', 'validate', PROJECT);
       expect(status).to.equal(0);
-      expect(out).to.match(/is sound \(revision [0-9a-f]{12}\)/);
+      expect(out).to.match(/is valid \(revision [0-9a-f]{12}\)/);
     });
 
     it('says every problem of a folder with its place, and ends with 1', async () => {
@@ -46,7 +46,7 @@ describe('tollgate config', () => {
       expect(status).to.equal(1);
       expect(out).to.match(/^gateway\.config\.yml:\d+:\d+: .*NO_SUCH_PORT is not set/m);
       expect(out).to.match(
-        /^gateway\.config\.yml:\d+:\d+: .*"maxAttemps" is not known here; did you mean "maxAttempts"\?$/m,
+        /^gateway\.config\.yml:\d+:\d+: .*unknown setting "maxAttemps"; did you mean "maxAttempts"\?$/m,
       );
       expect(out).to.match(/^gateway\.config\.yml:\d+:\d+: serviceEndpoints\.demo\.tier: expected one of official/m);
       expect(notes).to.contain('3 problems');
@@ -73,7 +73,7 @@ describe('tollgate config', () => {
       expect(status).to.equal(1);
       expect(out).to.match(/^system\.config\.yml:\d+:\d+: plugins\.usage\.package: .*manifesto cannot be loaded/m);
       expect(out).to.contain(
-        "Cannot find module 'acme-driver'; install it, or write ./acme-driver when it is a folder",
+        "Cannot find module 'acme-driver'; install it, or write ./acme-driver if it is a folder",
       );
       expect(out).to.match(/^system\.config\.yml:\d+:\d+: plugins\.models\.package: .*is not a Tollgate plugin/m);
       expect(out).to.match(/^gateway\.config\.yml:\d+:\d+: /m);
@@ -94,7 +94,7 @@ describe('tollgate config', () => {
       folder(wrong.replace('methods: [POST]', 'methods: 7')),
     );
     expect(status).to.equal(1);
-    expect(out).to.contain('gpt-5.4.from: there is no price list "opnai"; did you mean "openai"?');
+    expect(out).to.contain('gpt-5.4.from: price list "opnai" does not exist; did you mean "openai"?');
     expect(out).to.contain('methods: expected');
     expect(out).not.to.contain('is missing');
   });
@@ -136,7 +136,7 @@ describe('tollgate config', () => {
       const rewritten = `# a comment\n${GATEWAY.replace('methods: [POST]', 'methods:\n      - POST').replace('tier: standard', 'tier: "standard"')}`;
       const { status, out, notes } = await tollgate('config', 'diff', folder(GATEWAY), folder(rewritten));
       expect([status, out]).to.deep.equal([0, '']);
-      expect(notes).to.contain('Both say the same.');
+      expect(notes).to.contain('Both configurations are equal.');
     });
 
     it('shows variables as they are written, never what the environment holds', async () => {

@@ -29,12 +29,12 @@ describe('a gateway of one’s own', () => {
     await runTollgate(['init', join(folder.path, 'kept')]);
     const again = await runTollgate(['init', join(folder.path, 'kept')]);
     assert.equal(again.status, 1);
-    assert.match(again.notes, /is there already/);
+    assert.match(again.notes, /already exists/);
   });
 
   it('is not started from a folder without a configuration', async () => {
     const { status, notes } = await runTollgate(['start', folder.path]);
     assert.equal(status, 1);
-    assert.match(notes, /has no system\.config\.yml\. `tollgate init <folder>` begins/);
+    assert.match(notes, /has no system\.config\.yml\. Create a folder with one by `tollgate init <folder>`/);
   });
 });

@@ -50,7 +50,7 @@ describe('a package of one’s own', function () {
 
   it('serves as it is, with what the command prints', async () => {
     const { out } = await begin('plugin', 'greeter');
-    const lines = parse(out.slice(out.indexOf('plugins:'), out.indexOf('and, where')));
+    const lines = parse(out.slice(out.indexOf('plugins:'), out.indexOf('and, to change')));
     assert.deepEqual(lines, { plugins: { greeter: { package: './greeter' } } });
     const { plugins } = parse(textOf('system.config.yml'));
     const greeter = { package: join(folder.path, 'greeter'), otherwise: 'good day' };
@@ -76,7 +76,7 @@ describe('a package of one’s own', function () {
     const before = await readFile(join(folder.path, 'kept/index.js'), 'utf8');
     const again = await begin('plugin', 'kept');
     assert.equal(again.status, 1);
-    assert.match(again.notes, /is there already/);
+    assert.match(again.notes, /already exists/);
     assert.equal(await readFile(join(folder.path, 'kept/index.js'), 'utf8'), before);
     for (const name of ['../x', 'Greeter', 'a b', '.']) assert.equal((await begin('plugin', name)).status, 2);
     const unknown = await begin('adapter', 'x');

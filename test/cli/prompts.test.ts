@@ -121,7 +121,7 @@ describe('a command that asks', function () {
   it('does nothing where there is nobody to ask, and says how it would, with a status of its own', async () => {
     const { status, shown } = await run(['rollout', 'rollback', 'next']);
     expect([status, orders]).to.deep.equal([2, []]);
-    expect(shown).to.contain('tollgate: there is nobody to ask here: add --yes.');
+    expect(shown).to.contain('tollgate: this is not a terminal, so no confirmation is possible: add --yes.');
     const told = await run(['rollout', 'rollback', 'next', '--yes', '--reason', 'r']);
     expect([told.status, orders]).to.deep.equal([
       0,

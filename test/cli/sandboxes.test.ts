@@ -75,10 +75,10 @@ describe('tollgate sandboxes', function () {
     assert.deepEqual(await ids('--account', newId()), []);
     const { out, notes } = await tollgate(['list', '--state', 'ALL', '--limit', '1']);
     assert.ok(out.includes(running.id) && !out.includes(ended.id));
-    const cursor = /There is more: --cursor (\S+)/.exec(notes)?.[1] ?? '';
+    const cursor = /More entries: --cursor (\S+)/.exec(notes)?.[1] ?? '';
     const rest = await tollgate(['list', '--state', 'ALL', '--cursor', cursor]);
     assert.ok(rest.out.includes(ended.id) && !rest.out.includes(running.id), rest.notes);
-    assert.doesNotMatch(rest.notes, /There is more/);
+    assert.doesNotMatch(rest.notes, /More entries/);
   });
 
   it('gives programs all of it but what is the customer’s own', async () => {
@@ -126,7 +126,7 @@ describe('tollgate sandboxes', function () {
     const refused = await tollgate(['lose', place.id]);
     assert.equal(refused.status, 1);
     assert.match(refused.notes, /Stop that node first\. \(CONFLICT\)/);
-    assert.match((await tollgate(['lose', 'nowhere'])).notes, /no such place\. \(NOT_FOUND\)/);
+    assert.match((await tollgate(['lose', 'nowhere'])).notes, /The place does not exist\. \(NOT_FOUND\)/);
   });
 
   it('says what to do when it is asked wrongly, or cannot ask', async () => {
@@ -142,7 +142,7 @@ describe('tollgate sandboxes', function () {
     assert.equal(away.status, 1);
     assert.match(away.notes, /Cannot reach .* Start the gateway there \(npm start\), or set TOLLGATE_URL/);
     const publicUrl = await tollgate(['list'], { adminUrl: gateway.url });
-    assert.match(publicUrl.notes, /Is TOLLGATE_URL its admin listener/);
+    assert.match(publicUrl.notes, /Check that TOLLGATE_URL is its admin listener/);
     for (const args of [['list', '--colour', 'blue'], ['destroy'], []]) {
       const { status, notes } = await tollgate(args);
       assert.equal(status, 2, args.join(' '));

@@ -99,7 +99,7 @@ describe('the command line', () => {
     assert.match(listed.out, /sk-svc-[0-9A-Za-z]{4}…[0-9A-Za-z]{4} +active +0\.00000000 +- +- +- +- +- +all/);
     assert.match(listed.out, /shown .* active +0\.00000000 +- +2\.00000000 +- +60 +- +all/);
     const first = await tollgate(environment, 'accounts', 'list', '--limit', '1');
-    assert.match(first.notes, /There is more: --cursor \S+/);
+    assert.match(first.notes, /More entries: --cursor \S+/);
   });
 
   it('freezes an account and takes its calls again, and takes money off it', async () => {
@@ -238,7 +238,7 @@ describe('the command line', () => {
     const { status, notes } = await tollgate(environment, 'credits', 'add', accountId, '1.123456789');
     assert.equal(status, 1);
     assert.match(notes, /amountUsd: expected at most 8 decimals \(INVALID_FIELD\)/);
-    assert.match((await tollgate(environment, 'accounts', 'show', '../keys')).notes, /There is no such account/);
+    assert.match((await tollgate(environment, 'accounts', 'show', '../keys')).notes, /The account does not exist/);
   });
 
   it('asks whether the gateway runs when nothing answers', async () => {
@@ -258,7 +258,7 @@ describe('the command line', () => {
     const withFolder = { TOLLGATE_URL: server.url, DATA_DIR: join(folder.path, 'data') };
     const without = await tollgate(withFolder, 'accounts', 'list');
     assert.equal(without.status, 1);
-    assert.match(without.notes, /No admin token: TOLLGATE_TOKEN is not set and .*admin-token cannot be read/);
+    assert.match(without.notes, /There is no admin token: TOLLGATE_TOKEN is not set, and .*admin-token cannot be read/);
     await mkdir(join(folder.path, 'data'));
     await writeFile(join(folder.path, 'data', 'admin-token'), 'from-the-file\n');
     assert.equal((await tollgate(withFolder, 'accounts', 'list')).status, 0);
@@ -283,7 +283,7 @@ describe('the command line', () => {
       'export',
     );
     assert.equal(status, 1);
-    assert.match(notes, /not complete/);
+    assert.match(notes, /is incomplete/);
     server.close();
   });
 

@@ -129,6 +129,6 @@ describe('tollgate upstreams', function () {
     upstream.next(respond({ status: 401, body: { error: { message: 'who are you' } } }), messagesStream());
     const { status, notes } = await tollgate('record', 'acme', '--to', 'nowhere');
     assert.equal(status, 1);
-    assert.match(notes, /"acme" cannot be recorded: it answered 401: .*who are you/);
+    assert.match(notes, /"acme" cannot be recorded: the upstream answered 401: .*who are you/);
   });
 });

@@ -54,7 +54,7 @@ describe('settings', () => {
     const [problem] = problemsOf({ name: 'n', limits: { bites: 1 } });
     expect(problem).to.deep.equal({
       path: ['limits', 'bites'],
-      message: '"bites" is not known here',
+      message: 'unknown setting "bites"',
       unknown: 'bites',
       known: ['bytes'],
     });
@@ -67,7 +67,7 @@ describe('settings', () => {
       'expected at least 1',
       'expected a duration such as 250ms, 10s, 5m or 1h',
       'expected one of fast, slow',
-      '"extra" is not known here',
+      'unknown setting "extra"',
     ]);
   });
 

@@ -64,11 +64,11 @@ describe('While Postgres is away', function () {
     for (let round = 0; round < 20; round += 1) await until('the database is away', isAway);
     giveBack();
     await until('operators are answered', isBack);
-    await until('the log says so', () => gateway.output().slice(before).includes('Postgres answers again'));
+    await until('the log says so', () => gateway.output().slice(before).includes('Postgres is reachable again'));
     const lines = gateway.output().slice(before).trim().split('\n');
     const from = (level: number) => lines.map((line) => JSON.parse(line)).filter((line) => line.level >= level);
     expect(from(30).filter(({ msg }) => /knex/i.test(msg))).to.deep.equal([]);
-    const told = from(30).filter(({ msg }) => /Postgres (cannot be reached|answers again)/.test(msg));
+    const told = from(30).filter(({ msg }) => /Postgres is (unreachable|reachable again)/.test(msg));
     expect(told.map(({ level }) => level)).to.deep.equal([50, 30]);
     expect(from(40).length, lines.join('\n')).to.equal(1);
   });

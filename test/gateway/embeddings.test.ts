@@ -339,7 +339,7 @@ describe('Embeddings', function () {
       for (const path of ['/v1/chat/completions', '/v1/messages'])
         expect(await refused(path, ask({ model: EMBED }))).to.deep.equal([400, 'MODEL_NOT_SUPPORTED', own]);
       const direct = await refused('/v1/chat/completions', ask({ model: EMBED }), 'cheap.p.localhost');
-      expect(direct[2]).to.equal('This model of "cheap" is served at /v1/embeddings only.');
+      expect(direct[2]).to.equal('The upstream "cheap" serves this model only at /v1/embeddings.');
       expect([...cheap.calls, ...dear.calls]).to.have.length(0);
     });
 

@@ -86,7 +86,7 @@ describe('Encoded bodies', function () {
         const { status, json } = await send(encoding, broken, poor.key);
         expect(status).to.equal(400);
         expect(json.error).to.include({ code: 'INVALID_FIELD', param: 'content-encoding' });
-        expect(json.error.message).to.match(/^The body is not whole and valid (gzip|deflate|br|zstd), as /);
+        expect(json.error.message).to.match(/^The body is not complete and valid (gzip|deflate|br|zstd), which /);
       }
     }
     const { json } = await gateway.admin('GET', `/admin/v1/accounts/${poor.accountId}`);

@@ -59,7 +59,7 @@ describe('An upstream that charges more than was held', () => {
     const { text } = await gateway.admin('GET', '/metrics');
     expect(text).to.match(/tollgate_usage_doubts_total{upstream="acme",kind="suspect"} 1/);
     expect(text).to.match(/tollgate_excess_usd_total{upstream="acme",cause="upstream"} 89.99/);
-    expect(gateway.output()).to.contain('reports more than the call allows');
+    expect(gateway.output()).to.contain('reports more usage than the call allows');
     // The customer sees the flag, and not what the platform paid.
     const own = await gateway.record(key, String(answered.headers['request-id']));
     expect(own)

@@ -163,7 +163,7 @@ describe('An adapter that throws', function () {
     const lines = gateway
       .output()
       .split('\n')
-      .filter((line) => line.includes('an adapter threw'));
+      .filter((line) => line.includes('because the adapter threw'));
     const ofRequest = lines.filter((line) => line.includes('"place":"request"'));
     expect(ofRequest).to.have.length(1);
     expect(JSON.parse(ofRequest[0] ?? '')).to.nested.include({
@@ -194,7 +194,7 @@ module.exports = pluginManifest(definePlugin({
   for (const [mistake, adapter, words] of [
     ['is written for another contract', "{ ...chat, name: 'new', contract: 'upstream/9' }", 'the contract upstream/9'],
     ['lacks a function', "{ ...chat, name: 'new', readEvent: undefined }", 'lacks readEvent'],
-    ['has the name of another', "{ ...chat, name: 'messages' }", 'two adapters are named "messages"'],
+    ['has the name of another', "{ ...chat, name: 'messages' }", 'another adapter is already named "messages"'],
     ['throws while it is made', 'undefined.name', 'Cannot read properties of undefined'],
   ] as const) {
     it(`stops the start with status 78 and the package when the adapter ${mistake}`, async () => {

@@ -225,7 +225,7 @@ describe('A reload', function () {
     const before = await metric(refusals);
     await gateway.changeConfiguration('http: [');
     const { status, out, notes } = await operate(gateway, ['config', 'reload']);
-    expect([status, notes]).to.deep.equal([1, 'tollgate: 1 problem; what is in force stays.\n']);
+    expect([status, notes]).to.deep.equal([1, 'tollgate: 1 problem; the active configuration stays.\n']);
     expect(out).to.match(/^gateway\.config\.yml:\d+:\d+: /);
     expect((await operate(gateway, ['config', 'revision'])).out).to.contain(out.trim());
     expect(await metric(refusals)).to.be.greaterThan(before);
@@ -287,7 +287,7 @@ describe('A reload', function () {
     const restartNeeded = ['system.config.yml', 'gateway.config.yml: http'];
     expect((await reload()).json.restartNeeded).to.deep.equal(restartNeeded);
     expect((await revision()).restartNeeded).to.deep.equal(restartNeeded);
-    await until('the log says so', () => gateway.output().includes('needs a restart'));
+    await until('the log says so', () => gateway.output().includes('take effect only after a restart'));
     expect((await call()).status).to.equal(200);
   });
 
@@ -365,7 +365,7 @@ describe('A watched configuration', function () {
     const { since } = await revision();
     // Both files are looked at by the same clock: what is written last is seen last.
     await appendFile(join(gateway.configFolder, 'system.config.yml'), '# changed\n');
-    await until('the watch has looked', () => gateway.output().includes('needs a restart'));
+    await until('the watch has looked', () => gateway.output().includes('take effect only after a restart'));
     expect(await revision()).to.include({ revision: answer.json.revision, since });
     expect((await newestAudit()).actor).to.equal('admin');
   });

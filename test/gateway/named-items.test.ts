@@ -171,7 +171,7 @@ describe('Items of earlier answers that a Responses call names', function () {
     rest();
     const { status, json } = await naming(key, [atAcme, 'msg_resp_at_other']);
     expect([status, json.error.code, json.error.param]).to.deep.equal([400, 'INVALID_FIELD', 'input[2]']);
-    expect(json.error.message).to.equal('input[2]: is kept at another upstream than input[1]');
+    expect(json.error.message).to.equal('input[2]: names an object at another upstream than input[1]');
     const mixed = await naming(key, [atAcme], { previous_response_id: 'resp_at_other' });
     expect([mixed.status, mixed.json.error.param]).to.deep.equal([400, 'input[1]']);
     expect(asked()).to.equal(0);

@@ -114,7 +114,7 @@ describe('an operator’s first customer', function () {
     assert.match(wrong.notes, /refused the operator token of TOLLGATE_TOKEN.*admin-token/s);
     const elsewhere = await tollgate({ ...gateway, adminUrl: gateway.url }, 'accounts', 'list');
     assert.equal(elsewhere.status, 1);
-    assert.match(elsewhere.notes, /Is TOLLGATE_URL its admin listener/);
+    assert.match(elsewhere.notes, /Check that TOLLGATE_URL is its admin listener/);
   });
 });
 

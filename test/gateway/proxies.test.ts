@@ -17,7 +17,7 @@ async function guess({ url }: TestGateway, from: string): Promise<void> {
 
 function warnings(gateway: TestGateway): string[] {
   const lines = gateway.output().split('\n');
-  return lines.filter((line) => line.includes('proxies.count of system.config.yml is 0'));
+  return lines.filter((line) => line.includes('proxies.count in system.config.yml is 0'));
 }
 
 describe('A gateway behind proxies', function () {

@@ -69,7 +69,7 @@ describe('Start and stop', function () {
     const { code, output } = await failToStart({ upstreams, env: { PORT: port } });
     other.close();
     expect(code, output).to.equal(78);
-    expect(output).to.match(new RegExp(`Port ${port} is already taken.*PORT`));
+    expect(output).to.match(new RegExp(`Port ${port} is already in use.*PORT`));
   });
 
   it('a database newer than the code: exit 78, both versions', async () => {
@@ -123,7 +123,7 @@ describe('Start and stop', function () {
     const env = { PATH: process.env['PATH'] };
     const { stdout } = await promisify(execFile)(process.execPath, [await builtServer(), '--check'], { env });
     expect(stdout).to.match(/"openai" is disabled: OPENAI_API_KEY is not set \(warning\)$/m);
-    expect(stdout).to.match(/is sound \(revision [0-9a-f]{12}\)\.\n$/);
+    expect(stdout).to.match(/is valid \(revision [0-9a-f]{12}\)\.\n$/);
   });
 
   it('SIGTERM lets a running stream finish, refuses new calls, and ends with 0', async () => {

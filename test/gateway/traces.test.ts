@@ -443,16 +443,16 @@ describe('Traces that are set otherwise', function () {
       const patience = { OTEL_EXPORTER_OTLP_TIMEOUT: '200', OTEL_BSP_SCHEDULE_DELAY: '10' };
       const gateway = await calling({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, ...patience }, 3);
       await until('two batches have been tried', () => collector.bodies.length > 1);
-      await until('it is logged', () => gateway.output().includes('the collector does not take spans'));
+      await until('it is logged', () => gateway.output().includes('the collector does not accept spans'));
       expect(await gateway.stop()).to.equal(0);
-      expect(gateway.output().split('the collector does not take spans')).to.have.lengthOf(2);
+      expect(gateway.output().split('the collector does not accept spans')).to.have.lengthOf(2);
     });
 
   it('are given up when a process has ended its calls and the collector is silent', async () => {
     collector.answers = 'silent';
     const gateway = await calling({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: '60000' });
     expect(await gateway.stop()).to.equal(0);
-    expect(gateway.output()).to.include('the last spans may not have reached the collector');
+    expect(gateway.output()).to.include('the last spans may be lost: the collector may not have received them');
   });
 
   it('tell when a collector that was away takes spans again', async () => {
@@ -460,11 +460,11 @@ describe('Traces that are set otherwise', function () {
     await collector.stop();
     const patience = { OTEL_EXPORTER_OTLP_TIMEOUT: '200', OTEL_BSP_SCHEDULE_DELAY: '10' };
     const gateway = await calling({ OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`, ...patience });
-    await until('it is logged', () => gateway.output().includes('the collector does not take spans'));
+    await until('it is logged', () => gateway.output().includes('the collector does not accept spans'));
     collector = await TestCollector.start(port);
     const { key } = await gateway.newCustomer('10');
     await gateway.call(PATH.messages, { key, body: ask() });
-    await until('it is logged', () => gateway.output().includes('the collector takes spans again'));
+    await until('it is logged', () => gateway.output().includes('the collector accepts spans again'));
     await gateway.stop();
     expect(collector.spans).to.have.lengthOf(2);
   });

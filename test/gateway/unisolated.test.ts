@@ -30,7 +30,7 @@ describe('A gateway on loopback that offers sandboxes without isolation', functi
 
   it('starts with a warning when only this machine reaches it', async () => {
     const gateway = await startGateway(UNISOLATED);
-    expect(gateway.output()).to.include('sandboxes without isolation');
+    expect(gateway.output()).to.include('sandboxes run without isolation');
     expect(await gateway.stop()).to.equal(0);
   });
 });

@@ -145,7 +145,7 @@ describe('The configuration as revisions, on two nodes', function () {
     for (const dryRun of [true, false]) {
       const answer = await apply(another().replace('maxAttempts:', 'maxAttemps:'), { dryRun });
       const [problem] = refused(answer, 409, 'CONFIGURATION_INVALID').details.problems;
-      assert.match(problem.message, /"maxAttemps" is not known here; did you mean "maxAttempts"\?/);
+      assert.match(problem.message, /unknown setting "maxAttemps"; did you mean "maxAttempts"\?/);
       assert.ok(problem.line > 1 && problem.column > 1);
     }
     refused(await apply('a: b\u0000'), 400, 'INVALID_FIELD');
@@ -236,7 +236,7 @@ describe('The configuration as revisions, on two nodes', function () {
     assert.equal(nodes.find((each: Configured) => each !== unable).number, number);
     const start = await failToStart({ stores, upstreams, env: DATABASE });
     assert.equal(start.code, 78);
-    assert.match(start.output, new RegExp(`revision ${number}, cannot be taken here`));
+    assert.match(start.output, new RegExp(`revision ${number} in Postgres, is not valid on this node`));
     assert.match(start.output, /gateway\.config\.yml:\d+:\d+: the environment variable ONLY_HERE is not set/);
     const back = await one.admin('POST', `/admin/v1/config/revisions/${before.number}/rollback`, {});
     assert.equal(back.status, 201, back.text);
@@ -367,7 +367,7 @@ describe('The configuration as revisions, on two nodes', function () {
       assert.match(yes.notes, /took it \(1 of 2\)\n.* took it \(2 of 2\)/);
       assert.match((await tollgate(['history'])).out, new RegExp(`^${before + 1} .* admin .*because$`, 'm'));
       const again = await tollgate(['apply', '--from', path, '--yes']);
-      assert.match(again.notes, /the newest, says this already/);
+      assert.match(again.notes, /the newest, already has this content/);
       assert.deepEqual([again.status, await newest()], [0, before + 1]);
       assert.equal((await tollgate(['show'])).out, await readFile(path, 'utf8'));
       assert.equal((await tollgate(['show', '1'])).out, first);

@@ -48,14 +48,14 @@ describe('A plugin with a mistake', function () {
     [
       'has the name of another',
       `manifest({ name: 'bad', plugins: [definePlugin({ contract: 'plugin/1', name: 'usage', summary: 'S', schema })] })`,
-      'two packages bring a plugin named "usage"',
+      'two packages contain a plugin named "usage"',
     ],
     [
       'has another name than its key',
       `plugin('good', {})`,
       'brings "good" and not "bad": write good: in place of bad:',
     ],
-    ['is written for another contract', `plugin('bad', { contract: 'plugin/9' })`, 'has plugin/1: install a release'],
+    ['is written for another contract', `plugin('bad', { contract: 'plugin/9' })`, 'supports plugin/1: install a release'],
     ['names no contract', `plugin('bad', { contract: undefined })`, "write `contract: 'plugin/1'` in it"],
     ['has something else for a function', `plugin('bad', { routes: [] })`, 'has routes, and not as a function'],
     ['has no schema', `plugin('bad', { schema: undefined })`, 'the plugin "bad" has no schema'],
@@ -75,11 +75,11 @@ describe('A plugin with a mistake', function () {
     ['brings a policy without prepare', policy('prepare: undefined'), 'the policy "odd" lacks prepare'],
     ['brings a policy without needs', policy('needs: undefined'), 'lacks `needs` or `provides`'],
     ['brings a policy that is there', policy(`name: 'failover'`), 'two packages bring a policy named "failover"'],
-    ['takes a member of every call', policy(`provides: ['cutOff']`), 'provides `cutOff`, which every call has'],
+    ['takes a member of every call', policy(`provides: ['cutOff']`), 'provides `cutOff`, which every call already has'],
     [
       'brings an adapter of another contract',
       `manifest({ name: 'bad', adapters: [{ contract: 'upstream/9', name: 'odd', protocols: ['chat'], schema }] })`,
-      'the contract upstream/9; this version of Tollgate has upstream/1 and upstream/2',
+      'the contract upstream/9, but this version of Tollgate supports upstream/1 and upstream/2',
     ],
     [
       'brings an adapter without functions',
@@ -89,7 +89,7 @@ describe('A plugin with a mistake', function () {
     [
       'brings a driver of another contract',
       `plugin('bad', { register: () => registerSupplier({ contract: 'supplier/9', name: 'odd', schema, offeringSchema: schema }) })`,
-      'the driver "odd" is written for the contract supplier/9',
+      'the driver "odd" requires the contract supplier/9',
     ],
     [
       'brings a driver without open',
@@ -99,12 +99,12 @@ describe('A plugin with a mistake', function () {
     [
       'declares an error that is there',
       `void declareErrors({ FORBIDDEN: {} })`,
-      'FORBIDDEN cannot be declared: the code is taken',
+      'FORBIDDEN cannot be declared: the code exists already',
     ],
     [
-      'is made with another copy of Tollgate',
+      'uses another copy of Tollgate',
       `{ ...plugin('bad', {}), tollgate: { plugins: [], policies: [], adapters: [], madeBy: '/elsewhere/manifest.js' } }`,
-      'made with another copy of Tollgate (/elsewhere/manifest.js)',
+      'uses another copy of Tollgate (/elsewhere/manifest.js)',
     ],
     ['exports something else', `{}`, 'must be made with `manifest` of tollgate/manifest'],
     [

@@ -163,7 +163,7 @@ describe('The packed package, installed by npm in an empty folder', function () 
         cwd: gateway,
         env: SHELL,
       });
-      expect(stdout).to.include('is sound');
+      expect(stdout).to.include('is valid');
       const [port, adminPort, demoPort] = await Promise.all([freePort(), freePort(), freePort()]);
       const ports = { PORT: String(port), ADMIN_PORT: String(adminPort), DEMO_PORT: String(demoPort) };
       child = spawn(join(gateway, 'node_modules/.bin/tollgate'), ['--json', 'start', '--demo'], {

@@ -110,7 +110,7 @@ describe('Several credentials of one upstream', function () {
       expect((await call()).status).to.equal(200);
       expect(upstream.calls.map(shown)).to.deep.equal(['first-secret', 'second-secret', 'second-secret']);
       expect(await stateOf('env FIRST_KEY')).to.include({ state: 'refused', refusedWith: status });
-      expect(gateway.output().match(/an upstream refuses a credential/g)).to.have.length(1);
+      expect(gateway.output().match(/an upstream rejects one of its credentials/g)).to.have.length(1);
       const metrics = await gateway.admin('GET', '/metrics');
       expect(metrics.text)
         .to.include(
@@ -257,7 +257,9 @@ describe('Several credentials of one upstream', function () {
       await script('echo good-token');
       await start(rotating('1s'), { CREDENTIALS_DIR: folder });
       await script('echo half-a-secret; echo half-a-secret >&2; exit 3');
-      await until('the failure is logged', () => gateway.output().includes('a credential could not be fetched'));
+      await until('the failure is logged', () =>
+        gateway.output().includes('a credential could not be fetched; the fetch is retried'),
+      );
       upstream.always(messagesAnswer());
       expect((await call()).status).to.equal(200);
       expect(shown(upstream.calls[0] as RecordedCall)).to.equal('good-token');

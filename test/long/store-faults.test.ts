@@ -139,7 +139,7 @@ describe('Money when a process or a store fails', function () {
     };
     const callers = Array.from({ length: 8 }, caller);
     const told = () => statuses.filter((status) => status === 200).length;
-    const restores = () => gateway.output().split('the ledger was compared with Postgres, and filled').length;
+    const restores = () => gateway.output().split('the ledger was compared with Postgres and restored').length;
     for (let time = 0; time < 2; time += 1) {
       const before = told();
       await until('calls are served', () => told() > before + 50);

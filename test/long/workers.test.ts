@@ -230,7 +230,7 @@ describe('Two workers', function () {
     const sound = await readFile(join(both.configFolder, 'gateway.config.yml'), 'utf8');
     await both.changeConfiguration('http: [');
     both.process.kill('SIGHUP');
-    await until('it is given up', () => linesOf(both, 'the rolling restart is given up').length === 1, 30_000);
+    await until('it is given up', () => linesOf(both, 'the rolling restart is aborted because').length === 1, 30_000);
     await both.changeConfiguration(sound);
     expect(workersOf(both)).to.deep.equal(before);
     expect((await both.call(PATH.messages, { key, body: ask() })).status).to.equal(200);
@@ -312,11 +312,11 @@ describe('Workers that end', function () {
     for (const times of [1, 2, 3]) {
       const youngest = Number(workersOf(both).at(-1));
       process.kill(youngest, 'SIGKILL');
-      await until('it is missed', () => linesOf(both, 'a worker ends').length === times && !isThere(youngest));
+      await until('it is missed', () => linesOf(both, 'a worker ended and is replaced').length === times && !isThere(youngest));
       await bothServe(both);
     }
     for (const name of [ANSWERED, ENDED, ofAccount(accountId)]) expect(await metric(both, name), name).to.equal(10);
-    expect(linesOf(both, 'a worker ends').map(({ waitMs }) => waitMs)).to.deep.equal([0, 1_000, 2_000]);
+    expect(linesOf(both, 'a worker ended and is replaced').map(({ waitMs }) => waitMs)).to.deep.equal([0, 1_000, 2_000]);
   });
 
   it('have finished their streams after SIGTERM, also where each of them gets it, and the exit status is 0', async () => {
@@ -368,6 +368,6 @@ describe('The number of workers', function () {
     const env = { WORKERS: '2', ADMIN_PORT: String(upstream.port) };
     const { code, output } = await failToStart({ stores: 'real', upstreams, env });
     expect(code).to.equal(78);
-    expect(output).to.include(`Port ${upstream.port} is already taken`);
+    expect(output).to.include(`Port ${upstream.port} is already in use`);
   });
 });

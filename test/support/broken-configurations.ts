@@ -49,14 +49,14 @@ export const BROKEN_CONFIGURATIONS: readonly BrokenConfiguration[] = [
     breaks: (config) => {
       config['serviceEndpoints'].acme.adapter = 'mesages';
     },
-    says: /gateway\.config\.yml:\d+:\d+: .*there is no adapter "mesages"; did you mean "messages"/,
+    says: /gateway\.config\.yml:\d+:\d+: .*adapter "mesages" does not exist; did you mean "messages"/,
   },
   {
     what: 'a pipeline of an endpoint that is not there',
     breaks: (config) => {
       config['pipelines'].cost.apiEndpoints = ['csot'];
     },
-    says: /gateway\.config\.yml:\d+:\d+: .*there is no endpoint "csot"; did you mean "cost"/,
+    says: /gateway\.config\.yml:\d+:\d+: .*endpoint "csot" does not exist; did you mean "cost"/,
   },
   {
     what: 'an endpoint in two pipelines',
@@ -73,7 +73,7 @@ export const BROKEN_CONFIGURATIONS: readonly BrokenConfiguration[] = [
     breaks: (config) => {
       config['pipelinez'] = {};
     },
-    says: /gateway\.config\.yml:\d+:\d+: .*"pipelinez" is not known here; did you mean "pipelines"/,
+    says: /gateway\.config\.yml:\d+:\d+: .*unknown setting "pipelinez"; did you mean "pipelines"/,
   },
   {
     what: 'an environment variable that is not set',

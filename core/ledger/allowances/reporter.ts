@@ -41,18 +41,18 @@ const RECALL_PAUSE_MS = 5;
 
 const reports = new Counter({
   name: 'tollgate_ledger_reports_total',
-  help: 'Reports of allowances, by what the ledger answered.',
+  help: 'Reports of allowances, by the answer of the ledger.',
   labelNames: ['outcome'],
   registers: [metrics],
 });
 const reported = new Counter({
   name: 'tollgate_ledger_reported_calls_total',
-  help: 'Calls that were held and settled in memory and told to the ledger in reports.',
+  help: 'Calls that were reserved and settled in memory and reported to the ledger.',
   registers: [metrics],
 });
 const uncovered = new Counter({
   name: 'tollgate_ledger_uncovered_usd_total',
-  help: 'What open calls were to hold, in USD, and no money was there for: their lease had ended, or their holds grew.',
+  help: 'Amount in USD that open calls had to hold without available money, because their lease had ended or their holds grew.',
   registers: [metrics],
 });
 
@@ -111,7 +111,7 @@ export class Reporter {
       // Recalled meanwhile: what is free is given back at once.
       if (report.admits && !answer.mayAdmit) void this.report(allowance);
     } else if (answer.outcome !== 'not_ready') {
-      log.warn({ generation: allowance.generation, outcome: answer.outcome }, 'the ledger has lost an allowance');
+      log.warn({ generation: allowance.generation, outcome: answer.outcome }, 'the ledger lost an allowance');
       lost(allowance);
     }
     return answer;
@@ -126,7 +126,7 @@ export class Reporter {
       const isPatient = performance.now() < patientUntil;
       const answer = await store.report({ ...report, isPatient }).catch((error: unknown) => {
         if (!(error instanceof LedgerUnavailable))
-          log.error({ reason: String(error) }, 'a report of an allowance was not taken; it is repeated');
+          log.error({ reason: String(error) }, 'the ledger did not accept a report of an allowance; it is retried');
         return { outcome: 'not_ready' } as const;
       });
       if (answer.outcome !== 'not_ready' && answer.outcome !== 'recalling') return answer;

@@ -84,7 +84,7 @@ export async function resendCredits({ ledger, database, log }: ShipOptions): Pro
     for (const id of ids) {
       const sent = await database.transaction((transaction) => sendCredit(ledger, transaction, id, 'recovery'));
       if (sent !== undefined && sent.outcome !== 'credited')
-        log.warn({ creditId: id, outcome: sent.outcome }, 'the ledger refused a credit of Postgres');
+        log.warn({ creditId: id, outcome: sent.outcome }, 'the ledger rejected a credit that Postgres has');
     }
     count += ids.length;
     ids = await unsentCredits(database, { after: ids.at(-1) });

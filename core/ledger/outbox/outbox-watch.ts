@@ -27,19 +27,19 @@ const LOOK_EVERY_MS = 2_000;
 
 const share = new Gauge({
   name: 'tollgate_ledger_outbox_share',
-  help: "Share of the ledger's memory taken by entries that Postgres does not have yet: an alarm at 0.4, full at 0.7.",
+  help: "Share of the ledger's memory used by entries that are not in Postgres yet: alarm at 0.4, full at 0.7.",
   aggregator: 'max',
   registers: [metrics],
 });
 const age = new Gauge({
   name: 'tollgate_ledger_outbox_oldest_seconds',
-  help: 'Age of the oldest entry that Postgres does not have yet.',
+  help: 'Age of the oldest entry that is not in Postgres yet.',
   aggregator: 'max',
   registers: [metrics],
 });
 const refused = new Counter({
   name: 'tollgate_ledger_outbox_full_total',
-  help: 'How often the outbox was found to be full, which refuses new calls.',
+  help: 'How often the outbox was full; the gateway then refuses new calls.',
   registers: [metrics],
 });
 
@@ -56,8 +56,12 @@ export function startOutboxWatch({ ledger, shipper, log, everyMs = LOOK_EVERY_MS
     level = taken >= FULL_AT ? 'full' : taken >= ALARM_AT ? 'alarm' : 'ok';
     if (level === 'full') refused.inc();
     if (level === before) return;
-    if (level === 'ok') log.info({ share: taken }, 'the outbox is within its bound again');
-    else log.error({ share: taken, level }, 'entries wait for Postgres; at 0.7 of the memory new calls are refused');
+    if (level === 'ok') log.info({ share: taken }, 'the outbox is below its limit again');
+    else
+      log.error(
+        { share: taken, level },
+        'the outbox is filling up because entries wait for Postgres; at 0.7 of the memory new calls are refused',
+      );
   };
 
   // A ledger that cannot be asked refuses calls by itself.

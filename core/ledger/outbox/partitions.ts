@@ -49,7 +49,7 @@ export async function keepPartitions(options: PartitionsOptions, now = new Date(
     }
     return done;
   });
-  if (changed.length > 0) log.info({ partitions: changed }, 'partitions of the database were made or dropped');
+  if (changed.length > 0) log.info({ partitions: changed }, 'partitions of the database were created or dropped');
   return changed;
 }
 

@@ -25,7 +25,9 @@ export class SteppedBack extends Error {
   readonly accountIds: readonly string[];
 
   constructor(accountIds: readonly string[]) {
-    super(`the ledger has gone back in time on ${accountIds.length} accounts, ${accountIds[0]} among them`);
+    super(
+      `the ledger has an older state than Postgres for ${accountIds.length} accounts, for example ${accountIds[0]}`,
+    );
     this.accountIds = accountIds;
   }
 }
@@ -151,7 +153,10 @@ async function areCopied(trx: Knex.Transaction, usage: readonly UsageRow[], log:
     return true;
   } catch (error) {
     if (!isAboutData(error)) throw error;
-    log.warn({ reason: (error as Error).message }, 'usage records cannot be copied; they are inserted');
+    log.warn(
+      { reason: (error as Error).message },
+      'usage records cannot be written by COPY; they are inserted instead',
+    );
     return false;
   }
 }
@@ -174,7 +179,7 @@ async function insertSaving(trx: Knex.Transaction, usage: readonly EntryUsage[],
     }
     const { rid, reportId, accountId } = first;
     const lost = { rid, reportId, accountId, reason: (error as Error).message };
-    log.error(lost, 'a usage record was lost: it cannot be written');
+    log.error(lost, 'a usage record was lost because Postgres rejects it');
   }
 }
 

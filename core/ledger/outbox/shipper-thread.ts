@@ -35,7 +35,7 @@ const LONGEST_PAUSE_MS = 5_000;
 
 const restarts = new Counter({
   name: 'tollgate_ledger_drainer_restarts_total',
-  help: 'How often the thread that moves entries to Postgres ended by itself and was started again.',
+  help: 'How often the shipper, the thread that moves entries to Postgres, failed and was restarted.',
   registers: [metrics],
 });
 
@@ -74,14 +74,14 @@ export function startShipperThread(options: ShipperThreadOptions): Shipper {
       worker = undefined;
       if (!isStopping) startAgain(reason ?? `it ended with ${code}`);
       else if (reason !== undefined)
-        log.error({ reason: String(reason) }, 'the shipper broke at its end; entries wait');
+        log.error({ reason: String(reason) }, 'the shipper failed while stopping; its entries wait for the next start');
       ended();
     });
   };
 
   const startAgain = (reason: unknown) => {
     restarts.inc();
-    log.error({ reason: String(reason), againAfterMs: pauseMs }, "the shipper's thread broke; it is started again");
+    log.error({ reason: String(reason), againAfterMs: pauseMs }, 'the shipper failed and is restarted');
     pausing = setTimeout(start, pauseMs);
     pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
   };
@@ -104,7 +104,8 @@ export function startShipperThread(options: ShipperThreadOptions): Shipper {
       isStopping = true;
       clearTimeout(telling);
       clearTimeout(pausing);
-      if (worker === undefined) return log.error('the shipper is broken at the end; entries wait');
+      if (worker === undefined)
+        return log.error('the shipper is not running at shutdown; its entries wait for the next start');
       const end = new Promise<void>((resolve) => {
         ended = resolve;
       });

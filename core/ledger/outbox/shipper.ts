@@ -64,7 +64,7 @@ export function startShipper(options: ShipperOptions): ShardShipper {
   const loop = startLoop(
     async () => {
       await pass();
-      if (failures > 0) log.info('the ledger is being shipped again');
+      if (failures > 0) log.info('the shipper writes entries to Postgres again');
       failures = 0;
     },
     {
@@ -73,7 +73,7 @@ export function startShipper(options: ShipperOptions): ShardShipper {
       whenFailed: (error, times) => {
         failures = times;
         if (times === 1 && !isDatabaseUnavailable(error))
-          log.error({ reason: String(error) }, 'the ledger cannot be shipped; entries wait');
+          log.error({ reason: String(error) }, 'the shipper cannot write entries to Postgres; they wait in the outbox');
       },
     },
   );
@@ -90,7 +90,10 @@ export function startShipper(options: ShipperOptions): ShardShipper {
     stop: async () => {
       await loop.stop();
       await shipShards(options, ALL_SHARDS).catch((error) => {
-        log.error({ reason: String(error) }, 'the ledger could not be shipped at the end; entries wait');
+        log.error(
+          { reason: String(error) },
+          'the shipper could not write the last entries to Postgres; they wait for the next start',
+        );
       });
     },
     oldestAgeMs: () => (oldestAt === undefined ? 0 : Math.max(0, Date.now() - oldestAt)),

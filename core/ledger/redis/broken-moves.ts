@@ -15,8 +15,8 @@ export async function refuseBrokenMoves(redis: RedisClient): Promise<void> {
   const broken = views.flatMap((view) => openSlotsIn(view, '<')).filter((slot) => !leaving.has(slot));
   if (broken.length === 0) return;
   throw new LedgerUnavailable(
-    `the move of slot ${broken.join(', ')} of the Cluster was broken off, and its keys are at two nodes: ` +
-      'docs/operating.md says how it is brought to its end',
+    `the move of slot ${broken.join(', ')} of the Redis Cluster was interrupted, and its keys are on two nodes: ` +
+      'see docs/operating.md for how to complete it',
   );
 }
 

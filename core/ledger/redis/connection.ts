@@ -131,7 +131,8 @@ export class RedisConnection {
   }
 
   #refuseInDoubt(): void {
-    if (this.#inDoubt) throw new LedgerUnavailable('Redis is another than before and is being compared with Postgres');
+    if (this.#inDoubt)
+      throw new LedgerUnavailable('this is another Redis instance than before; comparing it with Postgres');
   }
 
   async #loadScripts(): Promise<void> {

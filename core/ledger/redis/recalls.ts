@@ -61,7 +61,7 @@ export class Recalls {
       const answer = await ask();
       if (answer !== undefined) return answer;
     }
-    throw new LedgerUnavailable('money that is with other nodes did not come back in time');
+    throw new LedgerUnavailable('other nodes did not return money held in advance in time');
   }
 
   /** Resolves when no node admits calls from an allowance of this account, or of this key, that it had before. */
@@ -84,6 +84,6 @@ export class Recalls {
       await sleep(pauseMs);
       pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
     }
-    throw new LedgerUnavailable('nodes that have money in advance did not give it back in time');
+    throw new LedgerUnavailable('nodes that hold money in advance did not return it in time');
   }
 }

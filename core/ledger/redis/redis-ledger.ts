@@ -766,10 +766,10 @@ function closingKeys({ accountId, keyId }: Payer, rid: string): string[] {
 }
 
 function notReady(): LedgerUnavailable {
-  return new LedgerUnavailable('the ledger is being filled from Postgres');
+  return new LedgerUnavailable('the ledger is being restored from Postgres');
 }
 
 function unexpected(word: string, id: string): Error {
   if (word === 'other_payer') return new WrongPayer(`${id} belongs to another account or key`);
-  return new Error(`the ledger's script answered "${word}", which is not one of its answers`);
+  return new Error(`the ledger's script returned the unexpected answer "${word}"`);
 }

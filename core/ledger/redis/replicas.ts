@@ -20,7 +20,7 @@ export interface ReplicaPolicy {
 
 const tooFew = new Counter({
   name: 'tollgate_ledger_too_few_replicas_total',
-  help: 'How often fewer replicas than ledger.waitReplicas had in time what the ledger had written.',
+  help: 'How often fewer replicas than ledger.waitReplicas acknowledged a write of the ledger in time.',
   registers: [metrics],
 });
 
@@ -69,7 +69,8 @@ export class Replicas {
     const { waitReplicas, waitTimeoutMs, onTooFew } = this.#policy;
     const count = await this.#ask().catch((error: unknown) => String(error));
     if (typeof count === 'number' && count >= waitReplicas) {
-      if (this.#isComplaining) this.#log.info({ replicas: count }, 'enough replicas have what the ledger writes again');
+      if (this.#isComplaining)
+        this.#log.info({ replicas: count }, 'enough replicas of Redis acknowledge writes of the ledger again');
       this.#isComplaining = false;
       return;
     }
@@ -77,11 +78,13 @@ export class Replicas {
     if (!this.#isComplaining)
       this.#log.error(
         { replicas: count, waitReplicas, waitTimeoutMs, onTooFew },
-        'too few replicas have what the ledger writes',
+        'too few replicas of Redis acknowledge writes of the ledger in time',
       );
     this.#isComplaining = true;
     if (onTooFew === 'refuse')
-      throw new LedgerUnavailable(`of ${waitReplicas} replicas ${count} had it within ${waitTimeoutMs} ms`);
+      throw new LedgerUnavailable(
+        `${count} of ${waitReplicas} replicas acknowledged the write within ${waitTimeoutMs} ms`,
+      );
   }
 
   async #ask(): Promise<number> {

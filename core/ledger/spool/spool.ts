@@ -59,19 +59,19 @@ const DONE: ReadonlySet<string> = new Set(['recorded', 'nothing_held', 'unknown_
 
 const waitingGauge = new Gauge({
   name: 'tollgate_ledger_spool_waiting',
-  help: 'Settles and releases on disk that Postgres was not seen to have.',
+  help: 'Settles and releases in the spool that are not confirmed in Postgres.',
   aggregator: 'sum',
   registers: [metrics],
 });
 const resent = new Counter({
   name: 'tollgate_ledger_spool_resent_total',
-  help: 'Settles and releases sent again, by what the ledger answered.',
+  help: 'Settles and releases that were sent again from the spool, by the answer of the ledger.',
   labelNames: ['outcome'],
   registers: [metrics],
 });
 const unkept = new Counter({
   name: 'tollgate_ledger_spool_unkept_total',
-  help: 'Settles and releases that were sent without being kept on disk, for the spool is full or cannot be written.',
+  help: 'Settles and releases that were sent without a copy on disk because the spool is full or not writable.',
   registers: [metrics],
 });
 
@@ -85,7 +85,7 @@ export function openSpool(options: SpoolOptions): Spool {
   }));
   let isComplaining = false;
   let current: SpoolFile | undefined;
-  if (old.length > 0) log.warn({ files: old.length }, 'settles of processes that are gone are taken over');
+  if (old.length > 0) log.warn({ files: old.length }, 'resuming settlements that stopped processes left on disk');
 
   const bytes = () => old.reduce((sum, { file }) => sum + file.bytes, current?.bytes ?? 0);
 
@@ -113,7 +113,11 @@ export function openSpool(options: SpoolOptions): Spool {
       isComplaining = false;
     } catch (error) {
       unkept.inc();
-      if (!isComplaining) log.error({ reason: String(error) }, 'settles are sent without being kept on disk');
+      if (!isComplaining)
+        log.error(
+          { reason: String(error) },
+          'settlements are sent without a copy on disk because the spool cannot be written',
+        );
       isComplaining = true;
     }
   };
@@ -182,7 +186,7 @@ export function openSpool(options: SpoolOptions): Spool {
       for (const { rid } of over) forget(rid);
       if (outcome === 'lost') {
         lost.add(generation);
-        log.warn({ generation, accountId }, 'the ledger has lost an allowance; its calls are settled one by one');
+        log.warn({ generation, accountId }, 'the ledger lost an allowance; its calls are settled one by one');
         for (const [rid, opening] of openings) if (!closings.has(rid)) await expire(opening);
       }
     }
@@ -224,7 +228,10 @@ export function openSpool(options: SpoolOptions): Spool {
     if (outcome !== 'unknown_reservation' || (await isWritten(database, closing))) return outcome;
     const late = await measuredSettle(ledger, { ...closing, isLate: true });
     const { rid, accountId, costE8 } = closing;
-    log.warn({ rid, accountId, costE8: costE8.toString(), outcome: late.outcome }, 'a call was settled late');
+    log.warn(
+      { rid, accountId, costE8: costE8.toString(), outcome: late.outcome },
+      'a call was settled late, from the spool',
+    );
     return late.outcome === 'settled' ? 'settled_late' : late.outcome;
   };
 
@@ -238,7 +245,7 @@ export function openSpool(options: SpoolOptions): Spool {
 
   const loop = startLoop(check, {
     everyMs: spoolEveryMs,
-    whenFailed: (error) => log.debug({ reason: String(error) }, 'settles on disk cannot be looked after now'),
+    whenFailed: (error) => log.debug({ reason: String(error) }, 'settlements on disk cannot be sent; they are retried'),
   });
   return {
     keep: append,
@@ -252,7 +259,9 @@ export function openSpool(options: SpoolOptions): Spool {
     },
     stop: async () => {
       await loop.stop();
-      await check().catch((error) => log.warn({ reason: String(error) }, 'settles wait on disk for the next start'));
+      await check().catch((error) =>
+        log.warn({ reason: String(error) }, 'settlements wait on disk for the next start'),
+      );
       await folder.close();
     },
   };

@@ -18,25 +18,25 @@ export interface WatchOptions extends VerifyOptions {
 
 const violations = new Gauge({
   name: 'tollgate_ledger_violations',
-  help: 'Places where an invariant of the ledger did not hold in the last whole pass over all accounts.',
+  help: 'Violations of ledger invariants that the last complete pass over all accounts found.',
   labelNames: ['invariant'],
   aggregator: 'max',
   registers: [metrics],
 });
 const verifiedAt = new Gauge({
   name: 'tollgate_ledger_verified_at_seconds',
-  help: 'When the last whole pass over all accounts ended.',
+  help: 'Unix time when the last complete pass over all accounts ended.',
   aggregator: 'max',
   registers: [metrics],
 });
 const accountsVerified = new Counter({
   name: 'tollgate_ledger_verified_accounts_total',
-  help: 'Accounts whose invariants were looked at.',
+  help: 'Accounts whose invariants were checked.',
   registers: [metrics],
 });
 const entriesVerified = new Counter({
   name: 'tollgate_ledger_verified_entries_total',
-  help: 'Entries that were followed.',
+  help: 'Entries that were checked.',
   registers: [metrics],
 });
 
@@ -55,7 +55,7 @@ export function startWatch(options: WatchOptions): Loop {
     firstAfterMs: Math.min(everyMs, FIRST_AFTER_MS),
     whenFailed: (error) => {
       const level = error instanceof LedgerUnavailable ? 'debug' : 'warn';
-      log[level]({ reason: String(error) }, 'the ledger could not be verified; it is tried again');
+      log[level]({ reason: String(error) }, 'the ledger could not be verified; the verification is retried');
     },
   });
 }
@@ -69,7 +69,10 @@ async function pass(options: WatchOptions, signal: AbortSignal): Promise<void> {
       counts.set(each.invariant, (counts.get(each.invariant) ?? 0) + 1);
       lines += 1;
       if (lines <= LINES)
-        log.error({ ...each, holds: INVARIANTS[each.invariant] }, 'an invariant of the ledger is broken');
+        log.error(
+          { ...each, holds: INVARIANTS[each.invariant] },
+          'an invariant of the ledger is violated; see docs/operating.md',
+        );
     }
   };
   tell(await verifyOutbox(options));

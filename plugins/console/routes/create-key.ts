@@ -22,7 +22,7 @@ export function createKeyRoute(stores: Stores & Pick<PluginGateway, 'keys'>): Ro
     auth: 'session',
     method: 'POST',
     path: '/console/api/keys',
-    summary: 'Makes a key; it is in this answer only.',
+    summary: 'Creates a key; only this answer contains it.',
     body: NEW_KEY,
     answers: { 201: { description: 'The key with its secret.', schema: object({ ...OWN_KEY, key: shape.text }) } },
     errors: ['LEDGER_UNAVAILABLE'],

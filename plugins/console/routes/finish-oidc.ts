@@ -34,7 +34,7 @@ export function finishOidcRoute(parts: OidcParts): Route {
       requireProvider(parts);
       forgetAway(response);
       const next = await finish(parts, request, response).catch((error: unknown): { reason: Reason } => {
-        parts.log.warn({ reason: reasonOf(error) }, 'signing in with the identity provider failed');
+        parts.log.warn({ reason: reasonOf(error) }, 'a sign-in with the identity provider failed');
         return { reason: 'failed' };
       });
       if (typeof next === 'string') redirect(response, 303, next);
@@ -60,7 +60,10 @@ async function finish(
   if ('refused' in user) {
     const { refused: reason, userId } = user;
     if (reason === 'bound')
-      log.warn({ userId, ...identity }, 'a sign-in is refused: the user of its address is bound to another identity');
+      log.warn(
+        { userId, ...identity },
+        'a sign-in was rejected because the user of its address is bound to another identity',
+      );
     return { reason };
   }
   giveSession(response, await beginSession(database, user, 'oidc', times));

@@ -16,7 +16,7 @@ export function listSignInWaysRoute({ passwordSignIn, provider }: SignInWays): R
     auth: 'page',
     method: 'GET',
     path: '/console/api/sign-in',
-    summary: 'In which ways a person can sign in here.',
+    summary: 'The available ways to sign in.',
     answers: { 200: { description: 'The ways.', schema: WAYS } },
     handle: async (_visit, _request, response) => {
       sendJson(response, 200, {

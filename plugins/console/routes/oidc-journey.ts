@@ -30,7 +30,8 @@ export interface OidcParts {
 
 /** @throws NOT_FOUND where no identity provider is configured */
 export function requireProvider({ provider }: OidcParts): IdentityProvider {
-  if (provider === undefined) throw fail('NOT_FOUND', { message: 'No identity provider is configured here.' });
+  if (provider === undefined)
+    throw fail('NOT_FOUND', { message: 'No identity provider is configured. Sign in with a password or a link.' });
   return provider;
 }
 

@@ -11,7 +11,7 @@ export function revokeKeyRoute(stores: Stores): Route {
     auth: 'session',
     method: 'DELETE',
     path: '/console/api/keys/{keyId}',
-    summary: 'Revokes a key; answered when no node admits it any more.',
+    summary: 'Revokes a key; answers when no node accepts it any more.',
     answers: { 200: { description: 'The key.', schema: object(OWN_KEY) } },
     errors: ['LEDGER_UNAVAILABLE'],
     handle: async ({ accountId, params, session }, _request, response) => {

@@ -15,7 +15,7 @@ export function rotateKeyRoute(stores: Stores & Pick<PluginGateway, 'keys'>): Ro
     auth: 'session',
     method: 'POST',
     path: '/console/api/keys/{keyId}/rotate',
-    summary: 'Gives a key another secret, which is in this answer only; the one before works until the grace ends.',
+    summary: 'Gives a key a new secret, which only this answer contains; the previous one works until the grace ends.',
     body: ROTATION,
     answers: { 201: { description: 'The key with its secret.', schema: object({ ...OWN_KEY, key: shape.text }) } },
     errors: ['CONFLICT', 'LEDGER_UNAVAILABLE'],

@@ -44,9 +44,11 @@ export function showOverviewRoute(
     auth: 'session',
     method: 'GET',
     path: '/console/api/overview',
-    summary: 'What is left, what was spent on which day, and what can be called.',
+    summary: 'The balance, spending by day, and the models that can be called.',
     query: READERS,
-    answers: { 200: { description: 'The overview; the amounts are null while the ledger is away.', schema: OVERVIEW } },
+    answers: {
+      200: { description: 'The overview; the amounts are null while the ledger is unavailable.', schema: OVERVIEW },
+    },
     handle: async ({ accountId, query }, request, response) => {
       const { timeZone = 'UTC' } = readQuery(query, READERS);
       const [{ money, markup }, spend] = await Promise.all([

@@ -32,7 +32,7 @@ export const GUESS = { type: 'string', maxLength: 1_000 } as const;
 /** @throws FORBIDDEN where passwords are not taken */
 export function requirePasswords({ insteadOfPasswords }: SignIn): void {
   if (insteadOfPasswords === undefined) return;
-  const message = `Password sign-in is switched off here. Sign in with ${insteadOfPasswords}.`;
+  const message = `Password sign-in is disabled. Sign in with ${insteadOfPasswords}.`;
   throw fail('FORBIDDEN', { message });
 }
 

@@ -25,7 +25,7 @@ export function startOidcRoute(parts: OidcParts): Route {
     query: READERS,
     answers: {
       302: { description: 'The browser goes to the provider.', headers: { Location: 'Where it signs in.' } },
-      303: { description: 'The provider cannot be asked.', headers: { Location: 'The sign-in, which says so.' } },
+      303: { description: 'The provider cannot be reached.', headers: { Location: 'The sign-in, which says so.' } },
     },
     errors: ['NOT_FOUND'],
     handle: async ({ query }, request, response) => {
@@ -36,7 +36,7 @@ export function startOidcRoute(parts: OidcParts): Route {
         redirect(response, 302, url.href);
       } catch (error) {
         if (error instanceof GatewayError) throw error;
-        parts.log.warn({ reason: reasonOf(error) }, 'the identity provider cannot be asked');
+        parts.log.warn({ reason: reasonOf(error) }, 'the identity provider cannot be reached');
         signInAgain(response, 'failed');
       }
     },

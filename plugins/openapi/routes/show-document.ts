@@ -15,7 +15,7 @@ export function showDocumentRoute(gateway: PluginGateway, listener: Route['liste
 
 const ANSWERS = {
   200: { description: 'An OpenAPI 3.0 document.', schema: { ...shape.any, type: 'object' } },
-  304: { description: 'It is the one that `If-None-Match` names.' },
+  304: { description: 'The document is the one that `If-None-Match` names.' },
 } as const;
 
 /** Built once for each configuration, when it is first asked for. */

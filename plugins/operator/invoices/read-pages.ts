@@ -61,7 +61,7 @@ export async function readResults(
     if (page['has_more'] !== true) return results;
     const next = page['next_page'];
     if (typeof next !== 'string' || next === '' || seen.has(next))
-      throw new ReportFailure('the report says that it has more, and not where');
+      throw new ReportFailure('the report has a next page but does not name it');
     seen.add(next);
     query.set('page', next);
   }

@@ -32,7 +32,9 @@ export async function readReport(
 /** @throws CONFLICT */
 function requireReporting(name: string, reporting: Reporting | undefined) {
   if (reporting === undefined)
-    throw fail('CONFLICT', { message: `"${name}" has no \`reporting\` in gateway.config.yml: no report can be read.` });
+    throw fail('CONFLICT', {
+      message: `The upstream "${name}" has no \`reporting\` in gateway.config.yml, so no report can be read. Add it.`,
+    });
   const { credential, missing = 'its credential cannot be read' } = reporting;
   if (credential === undefined)
     throw fail('CONFLICT', { message: `The report of "${name}" cannot be read: ${missing}.` });

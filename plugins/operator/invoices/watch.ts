@@ -17,7 +17,7 @@ const LOGGED_AT_MOST = 10;
 
 const differences = new Gauge({
   name: 'tollgate_invoice_difference_usd',
-  help: "What an upstream's vendor charges more than the records say, of the last day that was compared; only the process that compared it has it.",
+  help: 'Amount in USD that a vendor charged above the usage records on the last compared day; only the comparing process exposes it.',
   labelNames: ['upstream'],
   registers: [metrics],
 });
@@ -34,7 +34,7 @@ const alarms = new Counter({
 
 const failures = new Counter({
   name: 'tollgate_invoice_failures_total',
-  help: "Times that a vendor's report could not be compared.",
+  help: "How often a vendor's report could not be compared.",
   labelNames: ['upstream'],
   registers: [metrics],
 });
@@ -47,7 +47,7 @@ export function startInvoiceWatch(books: WatchedBooks, afterMs: number): Loop {
     everyMs: LOOK_EVERY_MS,
     firstAfterMs: FIRST_AFTER_MS,
     whenFailed: (error) =>
-      books.log.warn({ reason: String(error) }, 'invoices could not be compared; it is tried again'),
+      books.log.warn({ reason: String(error) }, 'invoices could not be compared; the comparison is retried'),
   });
 }
 
@@ -76,7 +76,7 @@ export async function compareLastDay(
       failures.inc({ upstream: upstream.name });
       books.log.warn(
         { upstream: upstream.name, day, reason: String(error) },
-        "a vendor's invoice could not be compared; it is tried again in an hour",
+        "a vendor's invoice could not be compared; the comparison is retried in an hour",
       );
     }
   }

@@ -36,7 +36,7 @@ export function applyConfigRoute(gateway: PluginGateway): Route {
     role: 'write',
     method: 'POST',
     path: '/admin/v1/config/revisions',
-    summary: 'Apply a configuration to every node, or with dryRun say what it would change.',
+    summary: 'Apply a configuration to every node, or with dryRun report what it would change.',
     headers: CHANGE_HEADERS,
     body: APPLY,
     answers: CHANGE_ANSWERS,

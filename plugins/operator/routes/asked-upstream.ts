@@ -23,7 +23,7 @@ export interface Asked {
 /** The model and the protocol that are named, or else the upstream's cheapest model in the first of its protocols. */
 export function findAsked(upstream: Upstream, named: string | undefined, wanted: Protocol | undefined): Asked {
   const { name, adapters, disabled, models } = upstream;
-  if (disabled !== undefined) throw fail('CONFLICT', { message: `"${name}" is disabled: ${disabled}.` });
+  if (disabled !== undefined) throw fail('CONFLICT', { message: `The upstream "${name}" is disabled: ${disabled}.` });
   const meant = models.filter((each) => named === undefined || each.name === named);
   if (meant.length === 0) throw invalid('model', `"${name}" has ${models.map((each) => each.name).join(', ')}`);
   for (const adapter of adapters) {

@@ -21,7 +21,7 @@ const BOOKINGS = {
   credits: { sign: 1n, summary: 'Add money to an account, once per idempotency key.' },
   debits: {
     sign: -1n,
-    summary: 'Take money off an account, at most what is available, once per idempotency key.',
+    summary: 'Debit money from an account, at most what is available, once per idempotency key.',
   },
 } as const;
 
@@ -36,7 +36,7 @@ export function bookCreditRoute(stores: Stores, noun: keyof typeof BOOKINGS): Ro
     summary,
     body: NEW_CREDIT,
     answers: {
-      200: { description: 'It was booked before with this idempotency key.', schema: CREDIT },
+      200: { description: 'It was already booked with this idempotency key.', schema: CREDIT },
       201: { description: 'It is booked.', schema: CREDIT },
     },
     errors: ['CONFLICT', 'INSUFFICIENT_BALANCE', 'LEDGER_UNAVAILABLE'],

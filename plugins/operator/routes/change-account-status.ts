@@ -6,8 +6,8 @@ import { ACCOUNT, showAccount } from './account';
 
 /** One table of endpoints: they differ in the status that they set, and in nothing else. */
 const CHANGES = {
-  freeze: { status: 'frozen', summary: 'Refuse every further call of an account.' },
-  unfreeze: { status: 'active', summary: 'Take calls of a frozen account again.' },
+  freeze: { status: 'frozen', summary: 'Freeze an account: refuse all its further calls.' },
+  unfreeze: { status: 'active', summary: 'Unfreeze an account: accept its calls again.' },
 } as const;
 
 export function changeAccountStatusRoute(stores: Stores, verb: keyof typeof CHANGES): Route {

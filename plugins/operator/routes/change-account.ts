@@ -23,7 +23,7 @@ export function changeAccountRoute(gateway: Stores & Pick<PluginGateway, 'catalo
     role: 'write',
     method: 'PATCH',
     path: '/admin/v1/accounts/{accountId}',
-    summary: 'Rename an account, or change what its keys pay; null removes the markup.',
+    summary: 'Rename an account, or change the markup of its keys; null removes it.',
     body: ACCOUNT_CHANGES,
     answers: { 200: { description: 'The account.', schema: ACCOUNT } },
     errors: ['LEDGER_UNAVAILABLE'],

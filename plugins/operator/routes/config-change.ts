@@ -16,7 +16,7 @@ import { etagOf, PROBLEM } from './config-revision';
 /** The fields that every change may have. */
 export const CHANGE_FIELDS = {
   dryRun: { description: 'Changes nothing.', type: 'boolean', default: false },
-  force: { description: 'Although something speaks against it (`objections`).', type: 'boolean', default: false },
+  force: { description: 'Apply it in spite of its `objections`.', type: 'boolean', default: false },
   note: TEXT,
 } as const;
 
@@ -42,12 +42,12 @@ const CHANGE = object({
 
 export const CHANGE_ANSWERS = {
   200: {
-    description: 'What it would change (dryRun), or that it was the newest already.',
+    description: 'What it would change (dryRun), or that it is the newest already.',
     schema: CHANGE,
     headers: { ETag: 'The number of the newest applied revision; for `If-Match`.' },
   },
   201: {
-    description: 'It is applied: every node takes it within a second.',
+    description: 'It is applied: every node activates it within a second.',
     schema: CHANGE,
     headers: { ETag: 'Its number.' },
   },
@@ -125,13 +125,13 @@ export function refuseFiles({ configurationSource: source }: PluginGateway): voi
 }
 
 const CHANGE_THE_FILE =
-  'This gateway takes its configuration from files: change gateway.config.yml on every node and reload it (POST /admin/v1/config/reload, SIGHUP, or within two seconds by itself), or set config.source to database in system.config.yml.';
+  'This gateway reads its configuration from files: change gateway.config.yml on every node and reload it (POST /admin/v1/config/reload, SIGHUP, or within two seconds by itself), or set config.source to database in system.config.yml.';
 
 function overtaken(by: Omit<AppliedRevision, 'text'> | undefined) {
-  if (by === undefined) return fail('PRECONDITION_FAILED', { message: 'No revision was applied yet.' });
+  if (by === undefined) return fail('PRECONDITION_FAILED', { message: 'No revision has been applied yet.' });
   const { number, revision, actor, createdAt } = by;
   return fail('PRECONDITION_FAILED', {
-    message: `Revision ${number} (${revision}) was applied meanwhile, by ${actor} at ${createdAt.toISOString()}. Look at what yours would change now, and apply it again.`,
+    message: `Revision ${number} (${revision}) was applied meanwhile, by ${actor} at ${createdAt.toISOString()}. Check what your revision would change now, and apply it again.`,
     details: { number, revision, actor, createdAt },
   });
 }

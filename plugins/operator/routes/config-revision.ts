@@ -31,6 +31,6 @@ export function etagOf(number: number): { ETag: string } {
 /** Finds an applied revision by its number or its revision. @throws NOT_FOUND */
 export async function requireRevision({ database }: PluginGateway, name: string | undefined): Promise<AppliedRevision> {
   const found = await findRevision(database, name ?? '');
-  if (found === undefined) throw fail('NOT_FOUND', { message: 'There is no such revision of the configuration.' });
+  if (found === undefined) throw fail('NOT_FOUND', { message: 'The revision of the configuration does not exist.' });
   return found;
 }

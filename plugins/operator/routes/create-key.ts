@@ -24,7 +24,7 @@ export function createKeyRoute(stores: Stores & Pick<PluginGateway, 'keys' | 'ca
     role: 'write',
     method: 'POST',
     path: '/admin/v1/accounts/{accountId}/keys',
-    summary: 'Create an API key; it is in this answer only.',
+    summary: 'Create an API key; only this answer contains it.',
     body: NEW_KEY,
     answers: {
       201: { description: 'The key with its secret.', schema: object({ ...OPERATOR_KEY_FIELDS, key: shape.text }) },

@@ -14,7 +14,7 @@ const NEW_TOKEN = {
   required: ['name', 'role', 'expiresAt'],
   properties: {
     name: {
-      description: 'The audit log names the token by it, so no other token may ever have it.',
+      description: 'The audit log names the token by it, so no other token may use it again.',
       type: 'string',
       pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$',
       'x-expected': 'up to 64 letters, digits, dots, underscores and hyphens, the first a letter or digit',
@@ -32,7 +32,7 @@ export function createTokenRoute(database: Knex): Route {
     role: 'owner',
     method: 'POST',
     path: '/admin/v1/tokens',
-    summary: 'Create a named token for an operator; it is in this answer only.',
+    summary: 'Create a named token for an operator; only this answer contains it.',
     body: NEW_TOKEN,
     answers: {
       201: { description: 'The token with its secret.', schema: object({ ...TOKEN_FIELDS, token: shape.text }) },

@@ -28,7 +28,7 @@ export function createUserRoute(database: Knex): Route {
     role: 'write',
     method: 'POST',
     path: '/admin/v1/accounts/{accountId}/users',
-    summary: 'Let a person sign in to the console and see this account.',
+    summary: 'Create a user who can sign in to the console and see this account.',
     body: NEW_USER,
     answers: { 201: { description: 'The user.', schema: USER } },
     errors: ['CONFLICT'],

@@ -20,7 +20,7 @@ export function ejectUpstreamRoute(gateway: PluginGateway): Route {
     role: 'write',
     method: 'POST',
     path: '/admin/v1/upstreams/{name}/eject',
-    summary: 'Ask an upstream no more, on no node, until it is restored.',
+    summary: 'Disable an upstream on every node until it is restored.',
     body: EJECT,
     answers: { 200: { description: 'The upstream.', schema: UPSTREAM } },
     handle: async ({ params, operator }, request, response) => {

@@ -37,7 +37,7 @@ export function fetchInvoiceRoute(gateway: PluginGateway): Route {
     role: 'read',
     method: 'GET',
     path: '/admin/v1/invoices/{name}',
-    summary: "What an upstream's vendor reports for some days of UTC, asked now; yesterday by default.",
+    summary: "Fetch the report of an upstream's vendor for some UTC days; yesterday by default.",
     query: DAY_READERS,
     answers: { 200: { description: 'Usage by day, API key, model and tier; cost by day and item.', schema: REPORT } },
     errors: ['CONFLICT', 'REPORT_UNAVAILABLE'],

@@ -23,7 +23,7 @@ export function listShortfallsRoute(database: Knex): Route {
     role: 'read',
     method: 'GET',
     path: '/admin/v1/ledger/shortfalls',
-    summary: 'Charges that took less than was due, because the balance was spent; newest first.',
+    summary: 'Charges below the cost of their call because the balance was too low; newest first.',
     query: READERS,
     answers: { 200: { description: 'A page of charges.', schema: pageShape(SHORTFALL) } },
     handle: async ({ query }, _request, response) => {

@@ -12,7 +12,7 @@ export function listUpstreamsRoute(gateway: PluginGateway): Route {
     role: 'read',
     method: 'GET',
     path: '/admin/v1/upstreams',
-    summary: 'Every upstream with its health, prices and whether it is left out.',
+    summary: 'Every upstream with its health, its prices and whether it is disabled or ejected.',
     answers: { 200: { description: 'All upstreams.', schema: pageShape(UPSTREAM) } },
     handle: async (_visit, _request, response) => {
       const disabled = await listDisabledUpstreams(database);

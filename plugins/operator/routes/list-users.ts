@@ -12,7 +12,7 @@ export function listUsersRoute(database: Knex): Route {
     role: 'read',
     method: 'GET',
     path: '/admin/v1/accounts/{accountId}/users',
-    summary: 'List who can sign in to an account, newest first.',
+    summary: 'List the users of an account, newest first.',
     query: PAGE_READERS,
     answers: { 200: { description: 'A page of users.', schema: pageShape(USER) } },
     handle: async ({ params, query }, _request, response) => {

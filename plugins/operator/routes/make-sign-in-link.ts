@@ -21,7 +21,7 @@ export function makeSignInLinkRoute(database: Knex): Route {
     role: 'write',
     method: 'POST',
     path: '/admin/v1/users/{userId}/sign-in-link',
-    summary: 'Make a link that signs a user in to the console once, within an hour; it is in this answer only.',
+    summary: 'Create a link that signs a user in to the console once, within an hour; only this answer contains it.',
     body: NOTHING,
     answers: { 201: { description: 'The link.', schema: LINK } },
     errors: ['CONFLICT'],

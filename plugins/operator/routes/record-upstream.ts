@@ -28,7 +28,8 @@ export function recordUpstreamRoute(gateway: PluginGateway): Route {
     role: 'write',
     method: 'POST',
     path: '/admin/v1/upstreams/{name}/record',
-    summary: "Make three tiny real calls to an upstream and give its answers, without the account's secrets and ids.",
+    summary:
+      'Make three small real calls to an upstream and return its answers, without secrets and ids of the account.',
     body: ASKED,
     answers: { 200: { description: 'The files of a folder of recordings.', schema: RECORDED } },
     errors: ['CONFLICT'],
@@ -37,7 +38,7 @@ export function recordUpstreamRoute(gateway: PluginGateway): Route {
       const { model: named, protocol: wanted, credential } = await readAsked(request);
       const { model, speaking } = findAsked(upstream, named, wanted);
       if (speaking.adapter.own !== undefined)
-        throw invalid('protocol', `"${upstream.name}" has a dialect of its own, whose answers are recorded by hand`);
+        throw invalid('protocol', `"${upstream.name}" has its own dialect, whose answers must be recorded by hand`);
       const at = askedWith(upstream, findCredential(gateway, upstream, credential));
       const { made, files, problem } = await recordUpstream(egress, at, model, speaking);
       const after = { model: model.name, ok: problem === null, problem };

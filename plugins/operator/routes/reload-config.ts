@@ -12,7 +12,7 @@ export function reloadConfigRoute({ liveConfiguration: live }: PluginGateway): R
     role: 'write',
     method: 'POST',
     path: '/admin/v1/config/reload',
-    summary: 'Read gateway.config.yml, or the newest applied revision, again; one with mistakes changes nothing.',
+    summary: 'Reload gateway.config.yml or the newest applied revision; an invalid one changes nothing.',
     body: NOTHING,
     answers: {
       200: {

@@ -12,10 +12,11 @@ export function repairLedgerRoute(stores: Stores): Route {
     role: 'write',
     method: 'POST',
     path: '/admin/v1/ledger/repair',
-    summary: 'The same, and make good by entries what can be; `repair` says how, null that a person has to look.',
+    summary:
+      'Look for broken invariants and repair them by new entries if possible; `repair` describes each repair, null needs a person.',
     query: PASS_READERS,
     body: NOTHING,
-    answers: { 200: { description: 'What did not hold, and what was done.', schema: VERIFIED } },
+    answers: { 200: { description: 'The violations, and what was done.', schema: VERIFIED } },
     errors: ['NOT_FOUND', 'LEDGER_UNAVAILABLE'],
     handle: async ({ query, operator }, request, response) => {
       await readNothing(request);

@@ -12,7 +12,7 @@ export function restoreUpstreamRoute(gateway: PluginGateway): Route {
     role: 'write',
     method: 'POST',
     path: '/admin/v1/upstreams/{name}/restore',
-    summary: 'Ask an upstream again, whoever or whatever had left it out.',
+    summary: 'Enable an upstream that an operator disabled, and end its ejection.',
     body: NOTHING,
     answers: { 200: { description: 'The upstream.', schema: UPSTREAM } },
     handle: async ({ params, operator }, request, response) => {

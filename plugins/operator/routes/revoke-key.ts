@@ -10,7 +10,7 @@ export function revokeKeyRoute(stores: Stores): Route {
     role: 'write',
     method: 'DELETE',
     path: '/admin/v1/keys/{keyId}',
-    summary: 'Revoke a key; answered when no node admits it any more.',
+    summary: 'Revoke a key; answers when no node accepts it any more.',
     answers: { 200: { description: 'The key.', schema: OPERATOR_KEY } },
     errors: ['LEDGER_UNAVAILABLE'],
     handle: async ({ params, operator }, _request, response) => {

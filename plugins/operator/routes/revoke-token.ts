@@ -10,7 +10,7 @@ export function revokeTokenRoute(database: Knex): Route {
     role: 'owner',
     method: 'DELETE',
     path: '/admin/v1/tokens/{tokenId}',
-    summary: 'Revoke a token; answered when no node takes it any more.',
+    summary: 'Revoke a token; answers when no node accepts it any more.',
     answers: { 200: { description: 'The token.', schema: TOKEN } },
     handle: async ({ params, operator }, _request, response) => {
       const token = await revokeOperatorToken(database, params['tokenId'] ?? '', operator.actor);

@@ -15,7 +15,7 @@ export function rotateKeyRoute(stores: Stores & Pick<PluginGateway, 'keys'>): Ro
     role: 'write',
     method: 'POST',
     path: '/admin/v1/keys/{keyId}/rotate',
-    summary: 'Give a key another secret, which is in this answer only; the one before works until the grace ends.',
+    summary: 'Give a key a new secret, which only this answer contains; the previous one works until the grace ends.',
     body: ROTATION,
     answers: {
       201: { description: 'The key with its secret.', schema: object({ ...OPERATOR_KEY_FIELDS, key: shape.text }) },

@@ -12,10 +12,10 @@ export function showConfigStatusRoute({ database, configurationSource: source }:
     role: 'read',
     method: 'GET',
     path: '/admin/v1/config/status',
-    summary: 'Which configuration each node has in force, and what it could not take.',
+    summary: 'The active configuration of each node, and why a node rejected one.',
     answers: {
       200: {
-        description: 'The newest applied revision, null with files, and every node that is there.',
+        description: 'The newest applied revision (null if the configuration comes from files) and every node.',
         schema: object({
           source: SOURCE,
           newest: orNull(object({ number: shape.integer, revision: shape.text })),

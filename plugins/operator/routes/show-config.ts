@@ -10,10 +10,10 @@ export function showConfigRoute({ liveConfiguration: live, configurationSource: 
     role: 'read',
     method: 'GET',
     path: '/admin/v1/config/revision',
-    summary: 'Which configuration is in force since when, and why the last reload was refused.',
+    summary: 'The active configuration, since when it is active, and why the last reload was rejected.',
     answers: {
       200: {
-        description: 'The revision, and what is not in force.',
+        description: 'The revision, and which changes are not active.',
         schema: object({
           source: SOURCE,
           number: orNull(shape.integer),

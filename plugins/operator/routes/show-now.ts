@@ -30,10 +30,10 @@ export function showNowRoute(gateway: PluginGateway): Route {
     role: 'read',
     method: 'GET',
     path: '/admin/v1/now',
-    summary: `What all nodes did in each of the last ${MINUTES} minutes, what is held, and what waits for Postgres.`,
+    summary: `Calls of all nodes in each of the last ${MINUTES} minutes, the held amount, and what waits for Postgres.`,
     answers: {
       200: {
-        description: '`heldUsd` is null while the ledger is away, and with more than 2,000 accounts.',
+        description: '`heldUsd` is null while the ledger is unavailable, and with more than 2,000 accounts.',
         schema: NOW,
       },
     },

@@ -30,9 +30,9 @@ export function testUpstreamRoute(gateway: PluginGateway): Route {
     role: 'write',
     method: 'POST',
     path: '/admin/v1/upstreams/{name}/test',
-    summary: 'Make one tiny real call to an upstream and say what came of it.',
+    summary: 'Make one small real call to an upstream and report the result.',
     body: ASKED,
-    answers: { 200: { description: 'What came of it.', schema: TESTED } },
+    answers: { 200: { description: 'The result.', schema: TESTED } },
     errors: ['CONFLICT'],
     handle: async ({ params, operator }, request, response) => {
       const upstream = requireUpstream(gateway, params['name']);

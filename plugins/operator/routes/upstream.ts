@@ -15,7 +15,7 @@ import { listOf, object, oneOf, orNull, shape } from '../../../core/http/shape';
 /** Finds an upstream of the configuration in force. @throws NOT_FOUND */
 export function requireUpstream({ catalog }: PluginGateway, name: string | undefined): Upstream {
   const upstream = catalog.upstreams.find((each) => each.name === name);
-  if (upstream === undefined) throw fail('NOT_FOUND', { message: 'There is no such upstream.' });
+  if (upstream === undefined) throw fail('NOT_FOUND', { message: 'The upstream does not exist.' });
   return upstream;
 }
 

@@ -11,9 +11,9 @@ export function verifyLedgerRoute(stores: Stores): Route {
     role: 'read',
     method: 'GET',
     path: '/admin/v1/ledger/verify',
-    summary: 'Look for broken invariants of the ledger, a page of accounts at a time, while calls go on.',
+    summary: 'Look for broken invariants of the ledger, a page of accounts at a time, while calls continue.',
     query: PASS_READERS,
-    answers: { 200: { description: 'What does not hold; nothing when all is well.', schema: VERIFIED } },
+    answers: { 200: { description: 'The violations; an empty list if there are none.', schema: VERIFIED } },
     errors: ['NOT_FOUND', 'LEDGER_UNAVAILABLE'],
     handle: async ({ query }, request, response) => {
       await readNothing(request);

@@ -11,7 +11,7 @@ export function listRolloutsRoute(gateway: PluginGateway): Route {
     role: 'read',
     method: 'GET',
     path: '/admin/v1/rollouts',
-    summary: 'Every rollout of the configuration with how far it has come and what was seen of both groups.',
+    summary: 'Every rollout of the configuration with its progress and the results of both groups.',
     answers: { 200: { description: 'All rollouts.', schema: pageOf(SHOWN_ROLLOUT) } },
     handle: async (_visit, _request, response) => {
       const items = await readRollouts(gateway.database, gateway.configuration.rollouts);

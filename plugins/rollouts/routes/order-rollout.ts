@@ -14,7 +14,7 @@ const GIVEN = {
   properties: {
     reason: TEXT,
     stage: {
-      description: 'Only if it is at this stage: otherwise 409.',
+      description: 'Applies only if the rollout is at this stage; otherwise 409.',
       type: 'integer',
       minimum: 1,
     },
@@ -24,9 +24,9 @@ const GIVEN = {
 
 /** One table of endpoints: they differ in the order that they give, and in nothing else. */
 const ORDERS: Readonly<Record<Order, string>> = {
-  pause: 'Stop the clock of a rollout: its share stays, its guards watch on.',
-  resume: 'Go on with a rollout that was paused or held; one that was rolled back begins anew.',
-  promote: 'Begin the next stage of a rollout now; after the last one it is completed.',
+  pause: 'Pause a rollout: its share stays, and its guards stay active.',
+  resume: 'Continue a rollout that was paused or held; one that was rolled back starts again.',
+  promote: 'Start the next stage of a rollout now; after the last one it is completed.',
   rollback: 'Serve everybody as before, from the next call on.',
 };
 

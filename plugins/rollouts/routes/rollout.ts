@@ -8,7 +8,7 @@ import { readNow, readRows, readSeen } from '../store';
 /** Finds a rollout of the configuration in force. @throws NOT_FOUND */
 export function requireRollout({ configuration }: PluginGateway, name: string | undefined): Rollout {
   const rollout = configuration.rollouts.find((each) => each.name === name);
-  if (rollout === undefined) throw fail('NOT_FOUND', { message: 'There is no such rollout in the configuration.' });
+  if (rollout === undefined) throw fail('NOT_FOUND', { message: 'The configuration has no rollout with this name.' });
   return rollout;
 }
 

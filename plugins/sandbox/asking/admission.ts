@@ -216,7 +216,8 @@ function refusalOf(outcome: ReserveOutcome, requiredE8: bigint): GatewayError {
   if (outcome.outcome === 'insufficient_balance' || outcome.outcome === 'key_limit_exceeded') {
     return unpaid(outcome, requiredE8);
   }
-  if (outcome.outcome === 'frozen') return fail('FORBIDDEN', { message: 'This account is frozen.' });
+  if (outcome.outcome === 'frozen')
+    return fail('FORBIDDEN', { message: 'This account is frozen. Ask the operator of the gateway.' });
   const code = REFUSED_AS[outcome.outcome];
   return code === undefined ? ledgerUnavailable() : fail(code);
 }

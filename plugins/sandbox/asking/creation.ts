@@ -30,7 +30,7 @@ const POLICY = {
 } as const;
 
 export const IDEMPOTENCY_KEY = {
-  description: 'The same for every repetition of one request.',
+  description: 'The same for every retry of one request.',
   type: 'string',
   minLength: 1,
   maxLength: 160,
@@ -56,7 +56,7 @@ export const CREATION_BODY = {
     selection: { anyOf: [BY_REQUIREMENTS, byId('offeringId'), byId('quoteId')] },
     idempotencyKey: IDEMPOTENCY_KEY,
     policy: POLICY,
-    metadata: { type: 'object', description: 'Shown, listed and searched; nothing secret.' },
+    metadata: { type: 'object', description: 'Shown, listed and searched; must not contain secrets.' },
   },
   example: {
     selection: { requirements: { capabilities: ['exec', 'files'] }, maxEstimatedHourlyUsd: '0.10' },
@@ -98,7 +98,7 @@ export function readIdempotencyKey(value: unknown): string {
   if (isFine) return value;
   throw fail('IDEMPOTENCY_KEY_INVALID', {
     param: 'idempotencyKey',
-    message: 'idempotencyKey: expected 1 to 160 characters, the same for every repetition of one creation',
+    message: 'idempotencyKey: expected 1 to 160 characters, the same for every retry of one creation',
   });
 }
 

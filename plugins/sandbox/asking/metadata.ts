@@ -47,7 +47,7 @@ function look(value: unknown, path: string, depth: number, seen: { values: numbe
   if (depth > DEEPEST) throw invalid(path, `is nested more than ${DEEPEST} levels deep`);
   if (typeof value === 'string') {
     if (value.length > LONGEST_TEXT) throw invalid(path, `has more than ${LONGEST_TEXT} characters`);
-    if (UNKEEPABLE.test(value)) throw invalid(path, 'holds characters that cannot be kept');
+    if (UNKEEPABLE.test(value)) throw invalid(path, 'contains characters that cannot be stored');
     if (SECRET_VALUE.some((pattern) => pattern.test(value))) throw invalid(path, 'looks like a secret');
     return;
   }
@@ -55,10 +55,10 @@ function look(value: unknown, path: string, depth: number, seen: { values: numbe
   for (const [name, member] of Object.entries(value)) {
     const at = Array.isArray(value) ? `${path}[${name}]` : `${path}.${name}`;
     if (name.length > LONGEST_NAME) throw invalid(path, `has a name of more than ${LONGEST_NAME} characters`);
-    if (UNKEEPABLE.test(name)) throw invalid(path, 'has a name that cannot be kept');
+    if (UNKEEPABLE.test(name)) throw invalid(path, 'has a name that cannot be stored');
     if (SECRET_VALUE.some((pattern) => pattern.test(name))) throw invalid(path, 'has a name that looks like a secret');
     const isSecretName = SECRET_NAME.test(name.replaceAll(/([a-z])([A-Z])/g, '$1_$2'));
-    if (isSecretName && holdsText(member)) throw invalid(at, 'is named like a secret');
+    if (isSecretName && holdsText(member)) throw invalid(at, 'has the name of a secret');
     look(member, at, depth + 1, seen);
   }
 }

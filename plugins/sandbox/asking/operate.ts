@@ -27,5 +27,5 @@ export async function operate<T>(
 /** What an operation keeps of an error: nothing the caller is not told. */
 export function failureOf(error: unknown): { readonly code: string; readonly message: string } {
   if (error instanceof GatewayError) return { code: error.code, message: error.message };
-  return { code: 'INTERNAL_ERROR', message: 'A fault of the gateway itself.' };
+  return { code: 'INTERNAL_ERROR', message: 'An internal error of the gateway. Report the request id if it persists.' };
 }

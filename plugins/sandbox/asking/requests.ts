@@ -143,7 +143,7 @@ async function payAhead(service: SandboxService, aggregate: Aggregate): Promise<
     case 'key_limit_exceeded':
       throw unpaid(answer, cover.reservedE8 - period.reservedE8);
     case 'frozen':
-      throw fail('FORBIDDEN', { message: 'This account is frozen.' });
+      throw fail('FORBIDDEN', { message: 'This account is frozen. Ask the operator of the gateway.' });
     case 'not_ready':
       throw ledgerUnavailable();
     default:

@@ -160,7 +160,7 @@ async function put(transaction: Knex.Transaction, table: string, row: object, ke
 
 /** Whoever did something in it may have been killed meanwhile; when it has ended nothing is being done. */
 async function cancelOperations(transaction: Knex.Transaction, sandboxId: string, nowMs: number): Promise<void> {
-  const error = { code: 'SANDBOX_FINAL', message: 'The sandbox ended first.' };
+  const error = { code: 'SANDBOX_FINAL', message: 'The sandbox ended before this was done.' };
   await transaction('sandbox_operations')
     .where({ sandbox_id: sandboxId })
     .whereIn('status', ['PENDING', 'RUNNING'])

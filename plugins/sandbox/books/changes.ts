@@ -94,7 +94,10 @@ async function listenOnPostgres(
       await opened.query(`LISTEN ${CHANNEL}`);
       if (stopped) await opened.end();
     } catch (error) {
-      log.warn({ reason: String(error) }, 'news of sandboxes cannot be heard; they are looked for instead');
+      log.warn(
+        { reason: String(error) },
+        'events of sandboxes cannot be received from Postgres; the process polls instead',
+      );
       later();
     }
   };

@@ -24,7 +24,7 @@ export class DatabaseClock {
     const { rows } = await this.database.raw<{ rows: { now: Date }[] }>('SELECT clock_timestamp() AS now');
     const answeredMs = this.countedMs();
     const [row] = rows;
-    if (row === undefined) throw new Error('the database does not tell the time');
+    if (row === undefined) throw new Error('the database returned no time');
     const readMs = row.now.getTime();
     // A time read is cut to whole milliseconds.
     this.#aheadMs = Math.min(Math.max(this.#aheadMs, readMs - answeredMs), readMs + 1 - askedMs);

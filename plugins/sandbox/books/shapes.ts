@@ -25,8 +25,8 @@ export const OFFERING = object({
   isolation: {
     ...oneOf('virtual-machine', 'container', 'namespaces', 'none'),
     description:
-      'What separates a sandbox from its host. none: nothing that holds against an attacker; commands may see the host at ' +
-      'absolute paths, where the files API sees the sandbox, so use relative paths.',
+      'What separates a sandbox from its host. none: no protection against an attacker; commands may see the host at ' +
+      'absolute paths, but the files API shows the sandbox there, so use relative paths.',
   },
   resources: RESOURCES,
   capabilities: object(Object.fromEntries(CAPABILITIES.map((each) => [each, shape.yes]))),
@@ -46,14 +46,14 @@ export const OPERATION_MEMBERS = {
   id: shape.uuid,
   type: oneOf(...OPERATION_TYPES),
   status: oneOf(...OPERATION_STATUSES),
-  cause: { type: 'string', description: 'Who asked for it: `caller`, or the rule that did.' },
+  cause: { type: 'string', description: 'The origin of the change: `caller`, or the name of a rule.' },
   idempotencyKey: orNull(shape.text),
   requestedAt: shape.time,
   startedAt: orNull(shape.time),
   endedAt: orNull(shape.time),
   error: FAILURE,
   result: orNull({ type: 'object' }),
-  noop: { type: 'boolean', description: 'It was so already.' },
+  noop: { type: 'boolean', description: 'Nothing had to be changed.' },
 };
 export const OPERATION = object(OPERATION_MEMBERS);
 
@@ -142,7 +142,7 @@ export const OPERATORS_MEMBERS = {
 export const SANDBOX_OF_ANY = object(OPERATORS_MEMBERS);
 
 /** The headers of an answer that is a record, as the OpenAPI document says it. */
-export const RECORD_HEADERS = { ETag: 'Changes with its state; for `If-Match`.' };
+export const RECORD_HEADERS = { ETag: 'Changes with the state; for `If-Match`.' };
 
 /** The whole record. */
 export const RECORD = object({

@@ -98,7 +98,10 @@ export class Commands {
     const loop = startLoop(() => this.#lookAfter(), {
       everyMs: WATCH_EVERY_MS,
       whenFailed: (error) =>
-        this.options.log.error({ error: describeFault(error) }, 'commands could not be looked after'),
+        this.options.log.error(
+          { error: describeFault(error) },
+          'running commands could not be checked; the check is retried',
+        ),
     });
     return async () => {
       await loop.stop();
@@ -112,7 +115,10 @@ export class Commands {
     await watchCommands(database, [...this.#live.keys()], now() + WATCHED_FOR_MS);
     for (const command of await findUnwatched(database, this.options.places.own(), now())) {
       await this.#takeOver(command).catch((error: unknown) =>
-        log.warn({ commandId: command.id, error: describeFault(error) }, 'a command could not be looked after'),
+        log.warn(
+          { commandId: command.id, error: describeFault(error) },
+          'a running command could not be checked; the check is retried',
+        ),
       );
     }
     await forgetOutput(database, now() - OUTPUT_KEPT_MS);

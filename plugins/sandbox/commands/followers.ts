@@ -9,7 +9,8 @@ export class Followers {
   /** Counts one more; returns what ends that. @throws COMMAND_LIMIT */
   add(sandboxId: string): () => void {
     const count = this.#counts.get(sandboxId) ?? 0;
-    if (count >= this.mostPerSandbox) throw tooMany(`${count} clients already follow commands of this sandbox.`);
+    if (count >= this.mostPerSandbox)
+      throw tooMany(`${count} clients already follow commands of this sandbox. Close one first.`);
     this.#counts.set(sandboxId, count + 1);
     return () => this.#remove(sandboxId);
   }

@@ -128,5 +128,8 @@ const LONGEST_MS = 2 ** 31 - 1;
 /** A command that exits with a failure or is out of time has done as an operation what was asked. */
 function outcomeOf(status: Command['status']) {
   if (status !== 'LOST') return { status: 'SUCCEEDED' } as const;
-  return { status: 'CANCELLED', error: { code: 'SANDBOX_NOT_RUNNING', message: 'The sandbox ended first.' } } as const;
+  return {
+    status: 'CANCELLED',
+    error: { code: 'SANDBOX_NOT_RUNNING', message: 'The sandbox ended before this was done.' },
+  } as const;
 }

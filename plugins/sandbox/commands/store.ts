@@ -41,8 +41,10 @@ export async function insertWithin(
     // Commands that begin at the same time are counted one after the other.
     await transaction('accounts').where({ id: accountId }).forUpdate().select('id');
     const running = await countRunning(transaction, accountId, command.sandboxId);
-    if (running.sandbox >= commandsPerSandbox) throw tooMany(`${running.sandbox} commands run in this sandbox.`);
-    if (running.account >= commandsPerAccount) throw tooMany(`${running.account} commands of this account run.`);
+    if (running.sandbox >= commandsPerSandbox)
+      throw tooMany(`${running.sandbox} commands are running in this sandbox. Wait until one ends.`);
+    if (running.account >= commandsPerAccount)
+      throw tooMany(`${running.account} commands of this account are running. Wait until one ends.`);
     await transaction('sandbox_commands').insert(toRow(command));
   });
 }
@@ -71,7 +73,7 @@ export async function findCommand(database: Knex, sandboxId: string, id: string)
   const [row]: Record<string, unknown>[] = UUID.test(id)
     ? await database('sandbox_commands').where({ id, sandbox_id: sandboxId })
     : [];
-  if (row === undefined) throw fail('NOT_FOUND', { message: 'There is no such command.' });
+  if (row === undefined) throw fail('NOT_FOUND', { message: 'The command does not exist.' });
   return fromRow<Command>(row);
 }
 

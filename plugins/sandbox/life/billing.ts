@@ -85,7 +85,7 @@ export function reachOf(period: Period, dueNowE8: bigint, hourly: bigint, nowMs:
  */
 export function rollPeriod(aggregate: Aggregate, nowMs: number, timings: Timings): Change {
   const { sandbox, period, segment, lines } = aggregate;
-  if (period === undefined) throw new Error('there is no open period to roll');
+  if (period === undefined) throw new Error('the sandbox has no open period to roll');
   const lastLineMs = Math.max(
     period.startedAtMs,
     ...lines.filter(({ periodId }) => periodId === period.id).map(({ endsAtMs }) => endsAtMs),
@@ -114,7 +114,7 @@ export function rollPeriod(aggregate: Aggregate, nowMs: number, timings: Timings
 /** The ledger refused the next hold: the period goes on as if its end had not been tried. What has ended meanwhile is its own. */
 export function unrollPeriod({ settling, period, segment, lines }: Aggregate): Change {
   const [ending] = settling;
-  if (ending === undefined || period === undefined) throw new Error('there is no roll to take back');
+  if (ending === undefined || period === undefined) throw new Error('the sandbox has no roll to undo');
   const moved = lines
     .filter(({ periodId }) => periodId === period.id)
     .map((line) => {

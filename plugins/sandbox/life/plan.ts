@@ -84,7 +84,7 @@ function absorb(aggregate: Aggregate, observation: Observation, nowMs: number, t
       const later = sandbox.actionSentAtMs === null ? {} : postponed(sandbox.attempts, nowMs);
       return { set: { ...change, stoppedAtMs, ...later } };
     }
-    const message = isOther ? 'The instance was replaced or started anew.' : 'The instance stopped by itself.';
+    const message = isOther ? 'The instance was replaced or restarted.' : 'The instance stopped by itself.';
     const lost = giveUp({ code: 'SUPPLIER_LOST', message }, stoppedAtMs);
     return { ...lost, set: { ...lost.set, ...change } };
   }
@@ -150,7 +150,7 @@ function absorbAbsence(
   if (sandbox.goneSinceMs === null)
     return { set: { goneSinceMs: nowMs, silentTries: 0, nextAtMs: nowMs + goneAfterMs } };
   if (nowMs < sandbox.goneSinceMs + goneAfterMs) return { set: { nextAtMs: sandbox.goneSinceMs + goneAfterMs } };
-  const failure = { code: 'SUPPLIER_LOST', message: 'The supplier no longer has the instance, and nobody ended it.' };
+  const failure = { code: 'SUPPLIER_LOST', message: 'The supplier lost the instance without a request to end it.' };
   return endInstance(aggregate, { finalState: 'FAILED', failure, endedAtMs: provenMs });
 }
 
@@ -180,7 +180,7 @@ function planRules(aggregate: Aggregate, nowMs: number, timings: Timings): Chang
   const { policy, offering } = sandbox;
   if (sandbox.lastConfirmedState === null || sandbox.lastConfirmedState === 'PROVISIONING') {
     if (nowMs < provisionBy(aggregate)) return undefined;
-    return giveUp({ code: 'PROVISIONING_TIMEOUT', message: 'The supplier did not have it running in time.' }, null);
+    return giveUp({ code: 'PROVISIONING_TIMEOUT', message: 'The supplier did not start the instance in time.' }, null);
   }
   if (sandbox.observedState === 'UNKNOWN') return undefined;
   const end = (cause: string) => request(aggregate, 'TERMINATE', { cause, source: 'policy', nowMs });

@@ -6,19 +6,22 @@ const duration = (description: string, otherwise: string) =>
 /** How long things take and how often they are looked at: settings of the plugin. */
 export const TIMINGS = {
   quoteFor: duration('A quote is valid this long.', '5m'),
-  holdAhead: duration('How far ahead an instance is paid for.', '10m'),
+  holdAhead: duration('How far ahead the account pays for an instance.', '10m'),
   renewBefore: duration('The hold is renewed when this much of it is left.', '3m'),
-  endingReserve: duration('What ending an instance may take; paid for beside the time ahead.', '60s'),
+  endingReserve: duration('How long ending an instance may take; paid in addition to the time ahead.', '60s'),
   longestPeriod: duration('A billing period is settled after this long at the latest.', '60m'),
-  observeMoving: duration('How often an instance is looked at while its state changes.', '2s'),
-  observeSteady: duration('How often it is looked at otherwise.', '60s'),
+  observeMoving: duration('How often the state of an instance is read while it changes.', '2s'),
+  observeSteady: duration('How often the state of an instance is read otherwise.', '60s'),
   silentAfter: duration('After this long and three tries without an answer its state is UNKNOWN.', '90s'),
-  goneAfter: duration('An instance that nobody ended is lost when it is gone twice, this far apart.', '30s'),
-  lease: duration('How long a worker may work on a sandbox before another takes over.', '60s'),
+  goneAfter: duration(
+    'An instance counts as lost if it is missing twice, this far apart, without a request to end it.',
+    '30s',
+  ),
+  lease: duration('How long the claim of a worker on a sandbox lasts before another worker takes over.', '60s'),
   admissionWithin: duration('A creation that is not accepted after this is cancelled.', '60s'),
   orphansEvery: duration("How often the suppliers' lists are compared.", '60s'),
   orphanAfter: duration('An instance of ours that no sandbox knows is removed when it is older.', '120s'),
-  invariantsEvery: duration('How often the books are checked.', '300s'),
+  invariantsEvery: duration('How often the records of sandboxes are checked.', '300s'),
 } as const;
 
 /** The same in milliseconds. */

@@ -19,18 +19,27 @@ const OFFERING = {
   properties: {
     supplier: { description: 'A supplier of the sandbox plugin in system.config.yml.', type: 'string', minLength: 1 },
     supplierSettings: {
-      description: "What the supplier's driver wants to know: an image, a template.",
+      description: "Settings for the supplier's driver, such as an image or a template.",
       type: 'object',
     },
-    enabled: { description: 'false: existing sandboxes go on, no new ones are made.', type: 'boolean', default: true },
-    region: { description: 'Where it runs; callers may ask for it.', type: 'string', minLength: 1, default: 'local' },
+    enabled: {
+      description: 'With false, existing sandboxes continue and no new ones are created.',
+      type: 'boolean',
+      default: true,
+    },
+    region: {
+      description: 'The region of the sandbox; callers may require it.',
+      type: 'string',
+      minLength: 1,
+      default: 'local',
+    },
     isolation: {
       description: "What keeps it from others; default: as its supplier's driver says.",
       type: 'string',
       enum: ['virtual-machine', 'container', 'namespaces', 'none'],
     },
     resources: {
-      description: 'How large it is.',
+      description: 'The size of the sandbox.',
       type: 'object',
       additionalProperties: false,
       required: ['cpu', 'memoryGiB'],
@@ -55,24 +64,32 @@ const OFFERING = {
       },
     },
     capabilities: {
-      description: 'What callers may do with it.',
+      description: 'What callers may do with the sandbox.',
       type: 'array',
       items: { enum: CAPABILITIES },
       uniqueItems: true,
       default: [...CAPABILITIES],
     },
     suspension: {
-      description: 'What a suspended sandbox keeps; none: it cannot be suspended.',
+      description: 'What a suspended sandbox keeps; with none it cannot be suspended.',
       enum: ['memory', 'filesystem', 'none'],
       default: 'none',
     },
     resumeOnAccess: {
-      description: 'A command, a file or a port may resume it; needs suspension.',
+      description: 'A command, a file or a port may resume the sandbox; requires `suspension` other than none.',
       type: 'boolean',
       default: false,
     },
-    maxContinuousRuntime: { ...DURATION, description: 'It is ended after running this long.', default: '24h' },
-    provisioningLimit: { ...DURATION, description: 'Not running after this: given up.', default: '120s' },
+    maxContinuousRuntime: {
+      ...DURATION,
+      description: 'Longest time that a sandbox may run before it is ended.',
+      default: '24h',
+    },
+    provisioningLimit: {
+      ...DURATION,
+      description: 'Time for the start; a sandbox that is not running then has failed.',
+      default: '120s',
+    },
     hourlyUsd: {
       description: 'Its price in each state.',
       type: 'object',
@@ -89,7 +106,7 @@ const OFFERING = {
 
 /** `offerings:` of gateway.config.yml. */
 export const OFFERINGS = {
-  description: 'Sandboxes that can be made, by name; one per supplier and size.',
+  description: 'The sandboxes that callers can create, by name; one per supplier and size.',
   type: 'object',
   propertyNames: { pattern: '^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$' },
   additionalProperties: OFFERING,
@@ -222,7 +239,10 @@ export function checkOfferings(section: OfferingsSection): readonly { path: (str
       }
     });
     if (settings.resumeOnAccess && settings.suspension === 'none') {
-      problems.push({ path: [name, 'resumeOnAccess'], message: 'needs a suspension that is not none' });
+      problems.push({
+        path: [name, 'resumeOnAccess'],
+        message: '`resumeOnAccess` requires `suspension` other than `none`',
+      });
     }
     return problems;
   });

@@ -47,12 +47,16 @@ export function relayAnswer(answer: IncomingMessage, response: ServerResponse, a
 }
 
 export function noAnswer(cause: unknown) {
-  return fail('SUPPLIER_ERROR', { message: 'Nothing in the sandbox answers at this port.', cause });
+  return fail('SUPPLIER_ERROR', {
+    message: 'No program in the sandbox answers at this port. Start one that listens there.',
+    cause,
+  });
 }
 
 function writeHead(answer: IncomingMessage, response: ServerResponse, added: Headers): void {
   const { statusCode = 0, statusMessage = '' } = answer;
-  if (statusCode < 200 || statusCode > 599) throw new RangeError(`${statusCode} is not the status of an answer`);
+  if (statusCode < 200 || statusCode > 599)
+    throw new RangeError(`the sandbox answered with the invalid status ${statusCode}`);
   const isPassed = ([name]: readonly [string, unknown]) =>
     !ORIGINS_OWN.has(name) && !CONNECTIONS_OWN.has(name) && !(name === 'content-length' && isBodiless(statusCode));
   const passed = Object.entries(answer.headers).filter(isPassed);

@@ -117,7 +117,8 @@ export class PortProxy {
     const loop = startLoop(() => this.#lookAfter(), {
       everyMs: LOOK_EVERY_MS,
       firstAfterMs: LOOK_EVERY_MS,
-      whenFailed: (error) => this.log.error({ error: describeFault(error) }, 'open ports could not be looked after'),
+      whenFailed: (error) =>
+        this.log.error({ error: describeFault(error) }, 'open ports could not be checked; the check is retried'),
     });
     return async () => {
       this.#endAll();

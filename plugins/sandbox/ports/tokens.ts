@@ -64,7 +64,8 @@ export async function accountOfToken(
   const [row]: { account_id: string; status: string }[] = await tokensOfValidKeys(timed)
     .where({ 'token.sandbox_id': sandboxId, 'token.port': port, 'token.token_hash': tokenHash })
     .select('sandboxes.account_id', 'accounts.status');
-  if (row?.status === 'frozen') throw fail('FORBIDDEN', { message: 'This account is frozen.' });
+  if (row?.status === 'frozen')
+    throw fail('FORBIDDEN', { message: 'This account is frozen. Ask the operator of the gateway.' });
   return row?.account_id;
 }
 

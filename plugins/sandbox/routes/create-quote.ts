@@ -24,7 +24,7 @@ export function createQuoteRoute(service: SandboxService): Route {
     auth: 'key',
     method: 'POST',
     path: '/v1/quotes',
-    summary: 'Ask for a price that holds for one creation; costs nothing.',
+    summary: 'Request a price that is binding for one creation; costs nothing.',
     body: {
       anyOf: [BY_REQUIREMENTS, byId('offeringId')],
       example: { requirements: { capabilities: ['exec', 'files'] }, maxEstimatedHourlyUsd: '0.10' },

@@ -41,9 +41,9 @@ export function createSandboxRoute(service: SandboxService): Route {
     body: CREATION_BODY,
     answers: {
       202: {
-        description: 'Its record; it is made from now on.',
+        description: 'The record of the sandbox, which is being created.',
         schema: RECORD,
-        headers: { Location: 'Where it is.', ...RECORD_HEADERS },
+        headers: { Location: 'The address of the sandbox.', ...RECORD_HEADERS },
       },
     },
     errors: CREATION_ERRORS,

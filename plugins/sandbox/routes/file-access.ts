@@ -25,7 +25,7 @@ export const FILE_ERRORS: readonly ErrorCode[] = [
 export const BYTES = { type: 'string', format: 'binary' } as const;
 
 export const WRITTEN = {
-  201: { description: 'It is written.', schema: object({ path: shape.text, byteLength: shape.integer }) },
+  201: { description: 'The file is written.', schema: object({ path: shape.text, byteLength: shape.integer }) },
 };
 
 interface SandboxPlace {

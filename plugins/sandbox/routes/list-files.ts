@@ -18,7 +18,7 @@ const LIST = object({
       modifiedAt: shape.time,
     }),
   ),
-  truncated: { type: 'boolean', description: `There are more than ${LIST_LIMIT}.` },
+  truncated: { type: 'boolean', description: `The folder has more than ${LIST_LIMIT} entries. List a smaller folder.` },
 });
 
 export function listFilesRoute(service: InsideService): Route {
@@ -27,9 +27,9 @@ export function listFilesRoute(service: InsideService): Route {
     auth: 'key',
     method: 'GET',
     path: '/v1/sandboxes/{id}/files/list',
-    summary: 'What is in a folder, and in the folders in it.',
+    summary: 'The entries of a folder, and of its subfolders.',
     query: FILTERS,
-    answers: { 200: { description: 'What is there.', schema: LIST } },
+    answers: { 200: { description: 'The entries.', schema: LIST } },
     errors: FILE_ERRORS,
     handle: async ({ key, params, query }, request, response) => {
       const { path = '.', depth = 2 } = readQuery(query, FILTERS);

@@ -10,7 +10,7 @@ export function listOfferingsRoute(service: SandboxService): Route {
     auth: 'key',
     method: 'GET',
     path: '/v1/offerings',
-    summary: 'What sandboxes there are, with resources and prices.',
+    summary: 'The offerings of sandboxes, with resources and prices.',
     answers: { 200: { description: 'The offerings.', schema: listOf(OFFERING) } },
     handle: async (_visit, _request, response) => {
       sendJson(

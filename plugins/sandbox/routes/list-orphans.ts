@@ -13,7 +13,7 @@ export function listOrphansRoute({ database }: SandboxService): Route {
     role: 'read',
     method: 'GET',
     path: '/admin/v1/sandboxes/orphans',
-    summary: 'Instances at suppliers that no sandbox accounts for, newest first: to be removed, or removed.',
+    summary: 'Instances at suppliers that belong to no sandbox, newest first: to be removed, or removed.',
     query: PAGE_READERS,
     answers: { 200: { description: 'A page of instances.', schema: pageShape(object(ORPHAN)) } },
     handle: async ({ query }, _request, response) => {

@@ -10,7 +10,7 @@ export function listPlacesRoute({ places }: SandboxService): Route {
     role: 'read',
     method: 'GET',
     path: '/admin/v1/sandboxes/places',
-    summary: 'Where sandboxes live that only some nodes reach, the last seen first.',
+    summary: 'Places of sandboxes that only some nodes can reach, last seen first.',
     answers: { 200: { description: 'All places.', schema: object({ items: listOf(PLACE) }) } },
     handle: async (_visit, _request, response) => {
       sendJson(response, 200, { items: (await places.list()).map((each) => showPlace(places, each)) });

@@ -11,7 +11,7 @@ export function losePlaceRoute({ database, places }: SandboxService): Route {
   const readNothing = jsonBody<object>(NOTHING);
   const find = async (id: string) => {
     const place = await places.find(id);
-    if (place === undefined) throw fail('NOT_FOUND', { message: 'There is no such place.' });
+    if (place === undefined) throw fail('NOT_FOUND', { message: 'The place does not exist.' });
     return place;
   };
   return {
@@ -29,7 +29,7 @@ export function losePlaceRoute({ database, places }: SandboxService): Route {
       const { id, activeSandboxes } = await find(params['id'] ?? '');
       await database.transaction(async (transaction) => {
         if (!(await places.lose(transaction, id)))
-          throw fail('CONFLICT', { message: 'A node has reached this place lately. Stop that node first.' });
+          throw fail('CONFLICT', { message: 'A node reached this place recently. Stop that node first.' });
         const subject = `place:${id}`;
         await writeAudit(transaction, {
           actor: operator.actor,

@@ -15,7 +15,7 @@ export function openPortRoute(service: InsideService): Route {
     auth: 'key',
     method: 'GET',
     path: '/v1/sandboxes/{id}/ports/{port}',
-    summary: 'Where a port of the sandbox is reached, and the headers that open it.',
+    summary: 'Opens a port of the sandbox: its address, and the headers that requests need.',
     answers: { 200: { description: 'Its address.', schema: OPENED } },
     errors: [...RUNNING_ERRORS, 'PORT_INVALID'],
     handle: async ({ key, params }, request, response) => {

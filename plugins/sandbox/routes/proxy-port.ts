@@ -23,7 +23,7 @@ export function proxyPortRoute(service: InsideService): Route {
     auth: 'none',
     method: '*',
     path: '/v1/sandboxes/{id}/ports/{port}/proxy/{rest...}',
-    summary: 'A port of the sandbox, over HTTP and WebSocket; needs the headers that opened it.',
+    summary: 'A port of the sandbox, over HTTP and WebSocket; needs the headers from the opening.',
     headers: { [TOKEN_HEADER]: 'As the answer that opened the port says.' },
     answers: {
       200: {
@@ -67,7 +67,10 @@ async function findPassage(
   rest: Pick<Passage, 'path' | 'headers'>,
 ): Promise<Passage> {
   const token = request.headers[TOKEN_HEADER];
-  if (typeof token !== 'string') throw fail('INVALID_API_KEY', { message: `This needs the header ${TOKEN_HEADER}.` });
+  if (typeof token !== 'string')
+    throw fail('INVALID_API_KEY', {
+      message: `The header ${TOKEN_HEADER} is missing. Open the port to get its value.`,
+    });
   const tokenHash = hashToken(token);
   const accountId = await accountOfToken(service, place, tokenHash);
   if (accountId === undefined) throw fail('SANDBOX_NOT_FOUND');

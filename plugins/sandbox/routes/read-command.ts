@@ -11,7 +11,7 @@ export function readCommandRoute(service: InsideService): Route {
     auth: 'key',
     method: 'GET',
     path: '/v1/sandboxes/{id}/commands/{commandId}',
-    summary: 'What became of a command, with the last mebibyte of its output.',
+    summary: 'The state of a command, with the last mebibyte of its output.',
     answers: { 200: { description: 'The command.', schema: COMMAND } },
     errors: ['SANDBOX_NOT_FOUND'],
     handle: async ({ key, params }, _request, response) => {

@@ -57,5 +57,5 @@ async function readWhole({ driver, reference }: RunningSandbox, path: string, en
   return bytes;
 }
 
-const TOO_LARGE = `A file of more than ${MOST_AS_JSON} bytes is read raw, with GET …/files/content.`;
-const NOT_TEXT = 'encoding: the file is no UTF-8 text; ask for it with base64';
+const TOO_LARGE = `The file has more than ${MOST_AS_JSON} bytes. Read it with GET …/files/content.`;
+const NOT_TEXT = 'encoding: the file is not UTF-8 text; request it with base64';

@@ -11,7 +11,7 @@ export function removeFileRoute(service: InsideService): Route {
     path: '/v1/sandboxes/{id}/files',
     summary: 'Removes a file, or a folder with all that is in it.',
     query: PATH,
-    answers: { 204: { description: 'It is gone.' } },
+    answers: { 204: { description: 'It is removed.' } },
     errors: FILE_ERRORS,
     handle: async ({ key, params, query }, request, response) => {
       const path = requiredPath(readQuery(query, PATH).path);

@@ -10,7 +10,7 @@ export function revokePortRoute(service: InsideService): Route {
     auth: 'key',
     method: 'DELETE',
     path: '/v1/sandboxes/{id}/ports/{port}',
-    summary: 'Closes a port: its tokens open nothing any more, and what is open ends.',
+    summary: 'Closes a port: its tokens become invalid, and open connections end.',
     answers: { 204: { description: 'It is closed.' } },
     errors: ['SANDBOX_NOT_FOUND', 'PORT_INVALID'],
     handle: async ({ key, params }, request, response) => {

@@ -20,7 +20,8 @@ const BODY = {
   properties: {
     command: { description: 'Run by /bin/sh -c.', type: 'string', minLength: 1, maxLength: 131_072 },
     timeoutSeconds: {
-      description: 'When it is killed with all it started; without it 60 s, and never in the background.',
+      description:
+        'After this time the command and all its processes are killed. Default: 60 s, and never in the background.',
       type: 'integer',
       minimum: 1,
       maximum: 86_400,
@@ -127,12 +128,12 @@ async function* eventsOf(service: InsideService, { command }: LiveCommand, left:
 function checkText(body: Body): Body {
   const { command, cwd, env = {} } = body;
   let total = 0;
-  if (command.includes('\0')) throw invalid('command', 'holds a NUL character');
+  if (command.includes('\0')) throw invalid('command', 'contains a NUL character');
   if (Buffer.byteLength(command) > MOST_OF_WORD) throw invalid('command', `has more than ${MOST_OF_WORD} bytes`);
-  if (cwd?.includes('\0') === true) throw invalid('cwd', 'holds a NUL character');
+  if (cwd?.includes('\0') === true) throw invalid('cwd', 'contains a NUL character');
   for (const [name, value] of Object.entries(env)) {
-    if (!VARIABLE.test(name)) throw invalid(`env.${name}`, 'is no name of a variable');
-    if (value.includes('\0')) throw invalid(`env.${name}`, 'holds a NUL character');
+    if (!VARIABLE.test(name)) throw invalid(`env.${name}`, 'is not a valid name of an environment variable');
+    if (value.includes('\0')) throw invalid(`env.${name}`, 'contains a NUL character');
     const byteLength = Buffer.byteLength(name) + 1 + Buffer.byteLength(value);
     if (byteLength > MOST_OF_WORD) throw invalid(`env.${name}`, `has more than ${MOST_OF_WORD} bytes`);
     total += byteLength;

@@ -21,8 +21,8 @@ export const STATE_BODY = {
 export const STATE_HEADERS = { 'If-Match': 'Only if the sandbox is as the answer with this `ETag` said.' };
 
 export const STATE_ANSWERS = {
-  200: { description: 'It was so already.', schema: OPERATION },
-  202: { description: 'The operation; it is done from now on.', schema: OPERATION },
+  200: { description: 'Nothing had to be changed.', schema: OPERATION },
+  202: { description: 'The operation, which is now in progress.', schema: OPERATION },
 };
 
 /** The errors of a termination. Other changes have more, because a sandbox can be terminated in every state. */

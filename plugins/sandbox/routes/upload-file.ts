@@ -42,5 +42,7 @@ async function readFile(request: IncomingMessage, owner: BodyOwner): Promise<Buf
 }
 
 function tooLarge() {
-  return fail('FILE_TOO_LARGE', { message: `A file of more than ${MOST_UPLOADED} bytes is not taken at once.` });
+  return fail('FILE_TOO_LARGE', {
+    message: `The file has more than ${MOST_UPLOADED} bytes, the limit of one upload. Upload smaller files.`,
+  });
 }

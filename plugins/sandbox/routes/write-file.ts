@@ -46,7 +46,7 @@ export function writeFileRoute(service: InsideService): Route {
   };
 }
 
-const TOO_LARGE = `A file of more than ${MOST_AS_JSON} bytes is written raw, with PUT …/files/content.`;
+const TOO_LARGE = `The file has more than ${MOST_AS_JSON} bytes. Write it with PUT …/files/content.`;
 
 function decode(content: string, encoding: 'utf8' | 'base64'): Buffer {
   if (encoding === 'base64' && !isBase64(content)) {

@@ -23,9 +23,9 @@ export function confinedNames(path: string): readonly string[] {
   const names = absolutePath(path)
     .split('/')
     .filter((name) => name !== '' && name !== '.');
-  if (names.includes('..')) throw invalid('".." is not allowed');
+  if (names.includes('..')) throw invalid('".." is not allowed in a path');
   if (names.some((name) => Buffer.byteLength(name) > LONGEST_NAME)) throw invalid('a name in it is too long');
-  if (KERNEL_FOLDERS.includes(names[0] ?? '')) throw invalid(`/${names[0]} belongs to the kernel`);
+  if (KERNEL_FOLDERS.includes(names[0] ?? '')) throw invalid(`/${names[0]} belongs to the kernel and cannot be used`);
   return names;
 }
 
@@ -49,7 +49,7 @@ export function mustBeRemovable(names: readonly string[]): void {
 }
 
 function isKept(): FileFailure {
-  return new FileFailure('not-allowed', 'every instance has this folder: it cannot be removed');
+  return new FileFailure('not-allowed', 'this folder is part of every instance and cannot be removed');
 }
 
 /** Returns a path as the instance itself sees it; a relative one begins in the work folder. */
@@ -72,7 +72,7 @@ function invalid(why: string): FileFailure {
 }
 
 export function tooManyLinks(): FileFailure {
-  return invalid('too many links');
+  return invalid('the path has too many symbolic links');
 }
 
 export function notFound(names: readonly string[]): FileFailure {

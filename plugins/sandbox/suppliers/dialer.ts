@@ -66,7 +66,7 @@ export class Dialer {
     const end = () => {
       clearTimeout(idle);
       if (this.#dialling.get(name) === dialling) this.#dialling.delete(name);
-      for (const { reject } of waiting.values()) reject(new PortClosed('the network of the instance is gone'));
+      for (const { reject } of waiting.values()) reject(new PortClosed('the network of the instance no longer exists'));
     };
     child.once('exit', end);
     child.once('error', end);

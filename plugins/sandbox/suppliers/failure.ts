@@ -17,7 +17,10 @@ export function toCallerError(error: unknown): unknown {
     return fail('SANDBOX_NOT_RUNNING', { cause: error });
   if (error instanceof NotSupported) return fail('NOT_SUPPORTED', { cause: error });
   if (error instanceof PortClosed) {
-    return fail('SUPPLIER_ERROR', { message: 'Nothing in the sandbox listens on this port.', cause: error });
+    return fail('SUPPLIER_ERROR', {
+      message: 'No program in the sandbox listens on this port. Start one first.',
+      cause: error,
+    });
   }
   if (error instanceof RateLimited) {
     return fail('RATE_LIMITED', { retryAfterSeconds: error.retryAfterSeconds, cause: error });
@@ -30,7 +33,10 @@ export function toCallerError(error: unknown): unknown {
 function fileFailure(error: FileFailure): GatewayError {
   if (error.reason === 'not-found') return fail('FILE_NOT_FOUND', { param: 'path', cause: error });
   if (error.reason === 'no-space') {
-    return fail('FILE_TOO_LARGE', { message: 'There is no room left in the sandbox.', cause: error });
+    return fail('FILE_TOO_LARGE', {
+      message: 'No space is left on the disk of the sandbox. Remove files first.',
+      cause: error,
+    });
   }
   return fail('PATH_INVALID', { param: 'path', message: error.message, cause: error });
 }

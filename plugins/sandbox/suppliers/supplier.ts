@@ -259,7 +259,7 @@ export abstract class SupplierError extends Error {
 /** An instance with this name and these tags is there already, started like a new one: adopt it. */
 export class AlreadyExists extends SupplierError {
   constructor(readonly reference: InstanceReference) {
-    super(`the instance ${reference.name} is there already`);
+    super(`the instance ${reference.name} already exists`);
   }
 }
 
@@ -351,7 +351,7 @@ export function registerSupplier(kind: SupplierKind): void {
   requireContract(kind, CONTRACT);
   const known = kinds.get(kind.name);
   if (known !== undefined && known !== kind)
-    throw new Error(`two supplier drivers are named "${kind.name}": give this one another name`);
+    throw new Error(`another supplier driver is already named "${kind.name}": rename this one`);
   kinds.set(kind.name, kind);
 }
 

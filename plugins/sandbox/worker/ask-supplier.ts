@@ -38,7 +38,7 @@ export async function askSupplier(world: World, sandbox: Sandbox, verb: Supplier
     const isEnding = sandbox.desiredState === 'TERMINATED' || sandbox.finalState !== null;
     const isLost = inspection.kind === 'gone' && sandbox.goneSinceMs !== null && !isEnding;
     if (isLost && (await world.areTooManyGone(sandbox.supplier)))
-      return { seen: 'silence', verb, message: 'Too many instances of this supplier are gone at once.' };
+      return { seen: 'silence', verb, message: 'Too many instances of this supplier are missing at once.' };
     const place = world.places.homeOf(sandbox.supplier);
     return { seen: 'instance', inspection, asked: verb !== 'inspect', place };
   } catch (error) {
@@ -64,9 +64,9 @@ export async function askSupplier(world: World, sandbox: Sandbox, verb: Supplier
 
 /** Nothing is sent where only another node can ask. An instance whose place is lost is gone, at no time that anybody knows. */
 function observeAway(reach: 'silent' | 'lost', verb: SupplierVerb): Observation {
-  if (reach === 'silent') return { seen: 'silence', verb, message: 'The node where the sandbox lives is away.' };
+  if (reach === 'silent') return { seen: 'silence', verb, message: 'The node that runs the sandbox is unreachable.' };
   if (verb !== 'create') return { seen: 'instance', inspection: { kind: 'gone' }, asked: false };
-  const message = 'The node where the sandbox was being made is gone for good.';
+  const message = 'The node that was creating the sandbox is permanently lost.';
   return { seen: 'refusal', verb, message, isTemporary: false, isRejected: true };
 }
 

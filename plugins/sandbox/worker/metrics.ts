@@ -4,21 +4,21 @@ import type { Totals } from '../books/totals';
 
 export const supplierCalls = new Counter({
   name: 'tollgate_sandbox_supplier_calls_total',
-  help: 'Calls of sandbox suppliers that change something or failed, by how they ended.',
+  help: 'Calls to sandbox suppliers that changed something or failed, by result.',
   labelNames: ['supplier', 'verb', 'outcome'],
   registers: [metrics],
 });
 
 export const supplierCallSeconds = new Counter({
   name: 'tollgate_sandbox_supplier_call_seconds_total',
-  help: 'Time spent in these calls.',
+  help: 'Time of calls to sandbox suppliers that changed something or failed.',
   labelNames: ['supplier', 'verb'],
   registers: [metrics],
 });
 
 export const orphansFound = new Gauge({
   name: 'tollgate_sandbox_orphans',
-  help: 'Instances that no sandbox accounts for, at the last sweep.',
+  help: 'Instances at suppliers that belonged to no sandbox at the last sweep.',
   labelNames: ['supplier'],
   aggregator: 'max',
   registers: [metrics],
@@ -26,28 +26,28 @@ export const orphansFound = new Gauge({
 
 export const silentPlaceSandboxes = new Gauge({
   name: 'tollgate_sandbox_silent_place_sandboxes',
-  help: 'Sandboxes that only a node reaches which has been away for longer than silentAfter.',
+  help: 'Sandboxes whose only node has been unreachable for longer than silentAfter.',
   aggregator: 'max',
   registers: [metrics],
 });
 
 export const sweepsStopped = new Counter({
   name: 'tollgate_sandbox_sweeps_stopped_total',
-  help: 'Sweeps that found too many orphans at once and removed none: somebody must look.',
+  help: 'Sweeps that found too many orphans at once and removed none; an operator must check.',
   labelNames: ['supplier'],
   registers: [metrics],
 });
 
 export const lossesStopped = new Counter({
   name: 'tollgate_sandbox_losses_stopped_total',
-  help: 'Instances not taken for lost because too many of their supplier were gone at once: somebody must look.',
+  help: 'Missing instances not marked as lost because too many of their supplier were missing at once; an operator must check.',
   labelNames: ['supplier'],
   registers: [metrics],
 });
 
 export const invariantsBroken = new Gauge({
   name: 'tollgate_sandbox_invariants_broken',
-  help: 'How often the books of the sandboxes contradict themselves; anything above 0 is an alarm.',
+  help: 'Contradictions in the records of sandboxes; anything above 0 is an alarm.',
   labelNames: ['invariant'],
   aggregator: 'max',
   registers: [metrics],

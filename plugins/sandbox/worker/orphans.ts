@@ -79,16 +79,13 @@ export class OrphanSweep {
     if (isTooMany(orphans.length, listed.length)) {
       log.error(
         { supplier, orphans: orphans.length, listed: listed.length },
-        'too many orphans at once; none is removed',
+        'too many orphaned instances at once; none is removed until an operator has checked them',
       );
       return { found: orphans.length, stopped: true };
     }
     for (const { summary, sandboxId, reason } of orphans) {
       if (!before.has(summary.reference.id)) continue;
-      log.warn(
-        { supplier, name: summary.reference.name, reason },
-        'an instance that no sandbox accounts for is removed',
-      );
+      log.warn({ supplier, name: summary.reference.name, reason }, 'removing an instance that belongs to no sandbox');
       const found = { supplier, place: driver.place ?? null, ref: summary.reference, sandboxId, reason };
       await insertCleanup(database, found, nowMs);
     }

@@ -96,7 +96,10 @@ export function startReconciler(options: ReconcilerOptions): Reconciler {
       const againAtMs = await visit(options, lease);
       if (againAtMs !== undefined && againAtMs < world.now() + LOOK_EVERY_MS) wakeAt(againAtMs);
     } catch (error) {
-      log.error({ sandboxId: lease.id, error: describeFault(error) }, 'a sandbox could not be looked after');
+      log.error(
+        { sandboxId: lease.id, error: describeFault(error) },
+        'a sandbox could not be reconciled; it is retried',
+      );
       await books.release(lease, undefined, world.now() + FAILED_VISIT_AGAIN_MS).catch(() => undefined);
     } finally {
       clearInterval(keep);
@@ -121,7 +124,10 @@ export function startReconciler(options: ReconcilerOptions): Reconciler {
     {
       everyMs: LOOK_EVERY_MS,
       whenFailed: tellFirst((error) =>
-        log.error({ error: describeFault(error) }, 'sandboxes cannot be looked after; the database fails'),
+        log.error(
+          { error: describeFault(error) },
+          'sandboxes cannot be reconciled because the database fails; it is retried',
+        ),
       ),
     },
   );

@@ -54,13 +54,16 @@ export function startWorker(
     startLoop(work, {
       everyMs,
       whenFailed: tellFirst((error) =>
-        log.error({ loop: name, error: describeFault(error) }, 'a loop of the sandboxes fails'),
+        log.error(
+          { loop: name, error: describeFault(error) },
+          'a background loop of the sandboxes failed; it is retried',
+        ),
       ),
     });
   const loops = [
     loop('admissions', ADMISSIONS_EVERY_MS, async () => {
       const cancelled = await cancelStale(database, gateway.ledger, now() - timings.admissionWithinMs);
-      if (cancelled > 0) log.warn({ cancelled }, 'creations that nobody finished were cancelled');
+      if (cancelled > 0) log.warn({ cancelled }, 'unfinished creations of sandboxes were cancelled');
     }),
     loop('places', Math.min(REPORT_EVERY_MS, timings.silentAfterMs / 3), () => watchPlaces(service)),
     loop('orphans', timings.orphansEveryMs, () => sweepAll(service, sweep)),
@@ -128,7 +131,8 @@ async function audit({ database, log, now }: SandboxService, strayHolds: StrayHo
   broken.set('hold_without_sandbox', stray.length);
   for (const [invariant, count] of broken) {
     invariantsBroken.set({ invariant }, count);
-    if (count > 0) log.error({ invariant, count }, 'the books of the sandboxes contradict themselves');
+    if (count > 0)
+      log.error({ invariant, count }, 'the records of sandboxes contradict each other; see docs/operating.md');
   }
-  if (stray.length > 0) log.error({ holds: stray.slice(0, 20) }, 'holds that belong to no sandbox');
+  if (stray.length > 0) log.error({ holds: stray.slice(0, 20) }, 'the ledger has holds that belong to no sandbox');
 }

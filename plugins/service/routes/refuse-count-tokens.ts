@@ -9,11 +9,11 @@ export function refuseCountTokensRoute(path: `${string}/v1/messages/count_tokens
     method: '*',
     anyHost: true,
     path,
-    summary: 'Counting tokens is not offered.',
+    summary: 'Refuses token counting, which is not implemented.',
     answers: {},
     errors: ['ENDPOINT_NOT_IMPLEMENTED'],
     handle: async () => {
-      throw fail('ENDPOINT_NOT_IMPLEMENTED', { message: 'Counting tokens is not offered here.' });
+      throw fail('ENDPOINT_NOT_IMPLEMENTED', { message: 'This gateway does not implement token counting.' });
     },
   };
 }

@@ -10,8 +10,8 @@ export function showHealthRoute(): Route {
     path: '/healthz',
     inWorkers: true,
     isAskedOften: true,
-    summary: 'Says that the process is alive.',
-    answers: { 200: { description: 'It is alive.', schema: object({ status: oneOf('alive') }) } },
+    summary: 'Reports that the process is alive.',
+    answers: { 200: { description: 'The process is alive.', schema: object({ status: oneOf('alive') }) } },
     handle: async (_visit, _request, response) => sendJson(response, 200, { status: 'alive' }),
   };
 }

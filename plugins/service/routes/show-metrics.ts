@@ -11,8 +11,7 @@ export function showMetricsRoute(): Route {
     path: '/metrics',
     inWorkers: true,
     isAskedOften: true,
-    summary:
-      "What the process counts and measures, in Prometheus' text format, or in that of OpenMetrics where `Accept` asks for it.",
+    summary: "The metrics of the process in Prometheus' text format, or in OpenMetrics if `Accept` asks for it.",
     answers: { 200: { description: 'The metrics.', schema: shape.text, mediaType: 'text/plain' } },
     handle: async (_visit, { headers: { accept } }, response) => {
       // Scrapers name it first where they read it at all.

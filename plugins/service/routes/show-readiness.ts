@@ -17,10 +17,10 @@ export function showReadinessRoute(gateway: PluginGateway): Route {
     path: '/readyz',
     inWorkers: true,
     isAskedOften: true,
-    summary: 'Says whether calls can be taken.',
+    summary: 'Reports whether the process accepts calls.',
     answers: {
       200: { description: 'They can.', schema: READINESS },
-      503: { description: 'They cannot, for now.', schema: READINESS },
+      503: { description: 'The process accepts no calls at the moment.', schema: READINESS },
     },
     handle: async (_visit, _request, response) => {
       const { ledger, database } = await readStores();

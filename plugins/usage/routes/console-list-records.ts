@@ -18,7 +18,7 @@ export function consoleListRecordsRoute(gateway: Parts): Route {
     headers: { 'If-None-Match': 'The `ETag` of the answer that the page has.' },
     answers: {
       200: { description: 'A page of records.', schema: pageShape(RECORD), headers: { ETag: 'For `If-None-Match`.' } },
-      304: { description: 'Nothing is new.' },
+      304: { description: 'Nothing has changed.' },
     },
     handle: async ({ accountId, query }, request, response) => {
       const filters = readQuery(query, listQuery);

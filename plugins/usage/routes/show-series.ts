@@ -28,7 +28,7 @@ export function showSeriesRoute(gateway: Parts): Route {
     auth: 'session',
     method: 'GET',
     path: '/console/api/usage/series',
-    summary: 'Calls, cost and first tokens of the records that the filters find, interval by interval.',
+    summary: 'Calls, cost and first tokens of the usage records that match the filters, by interval.',
     query: seriesQuery,
     answers: { 200: { description: 'The chart; every list is as long as `starts`.', schema: SERIES } },
     handle: async ({ accountId, query }, _request, response) => {
@@ -64,6 +64,6 @@ function readableInterval(rangeMs: number): Interval {
 }
 
 function tooMany(interval: Interval) {
-  const message = `interval: more than ${POINTS_AT_MOST} of a ${interval} between from and to; ask for longer ones`;
+  const message = `interval: more than ${POINTS_AT_MOST} intervals of a ${interval} between from and to; use a longer interval`;
   return fail('INVALID_FIELD', { param: 'interval', message });
 }

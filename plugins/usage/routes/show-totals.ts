@@ -11,7 +11,7 @@ export function showTotalsRoute(gateway: Parts): Route {
     auth: 'session',
     method: 'GET',
     path: '/console/api/usage/totals',
-    summary: 'What the records that the filters find come to.',
+    summary: 'Totals of the usage records that match the filters.',
     query: filterQuery,
     answers: { 200: { description: 'The totals.', schema: TOTALS } },
     handle: async ({ accountId, query }, _request, response) => {

@@ -59,7 +59,7 @@ describe('the route table', () => {
   it('refuses two routes with the same pattern, even if their parameters have different names', () => {
     assert.throws(
       () => table.add('GET', '/a/{name}', 'twice'),
-      /GET \/a\/\{name\} is there already, as GET \/a\/\{id\}/,
+      /GET \/a\/\{name\} conflicts with the existing route GET \/a\/\{id\}/,
     );
   });
 });
@@ -152,7 +152,7 @@ describe('the router', () => {
     assert.deepEqual(body.error, {
       type: 'conflict_error',
       code: 'CONFLICT',
-      message: 'The request contradicts what is already there.',
+      message: 'The request conflicts with the current state of the resource.',
       param: 'name',
       details: {},
       retryable: false,

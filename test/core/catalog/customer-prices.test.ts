@@ -63,7 +63,7 @@ describe('the prices of customers', () => {
   it('are undefined for a price list that is not configured', () => {
     expect(none.has('gone')).to.equal(false);
     expect(() => none.priceOf('gone')).to.throw('"gone"');
-    expect(() => none.check('gone')).to.throw('(there is none)');
+    expect(() => none.check('gone')).to.throw('(none is configured)');
   });
 
   it('accept a factor from 0.1 to 100 with at most 8 decimals', () => {

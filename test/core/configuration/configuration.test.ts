@@ -92,7 +92,7 @@ const OFFERINGS: Section = {
   check: (offerings: Readonly<Record<string, { model: string }>>, catalog) =>
     Object.entries(offerings)
       .filter(([, { model }]) => catalog !== undefined && !('found' in catalog.find(model)))
-      .map(([name, { model }]) => ({ path: [name, 'model'], message: `there is no model "${model}"` })),
+      .map(([name, { model }]) => ({ path: [name, 'model'], message: `model "${model}" does not exist` })),
 };
 
 const SOUND = `http: { port: 8080 }
@@ -378,14 +378,14 @@ describe('the configuration', () => {
 
     it('refuses a WebSocket for an upstream whose adapter signs requests', () => {
       const text = changed('adapter: sample-messages', 'webSocket: true\n    adapter: signing');
-      expect(problemsOf(text).join('\n')).to.match(/webSocket: does not fit an adapter that signs each request/);
+      expect(problemsOf(text).join('\n')).to.match(/webSocket: is not possible with an adapter that signs each request/);
     });
 
     const refused: readonly (readonly [string, RegExp])[] = [
-      ['{ pth: { chat: /x } }', /adapterSettings\.pth: "pth" is not known here; did you mean "path"/],
+      ['{ pth: { chat: /x } }', /adapterSettings\.pth: unknown setting "pth"; did you mean "path"/],
       ['{ path: /x }', /adapterSettings\.path: expected object, not a string/],
       ['{ path: { chat: v1 } }', /adapterSettings\.path\.chat: expected a path that begins with one \//],
-      ['{ path: { chats: /v1 } }', /adapterSettings\.path\.chats: "chats" is not known here; did you mean "chat"/],
+      ['{ path: { chats: /v1 } }', /adapterSettings\.path\.chats: unknown setting "chats"; did you mean "chat"/],
       ['{ auth: Bearer }', /adapterSettings\.auth: expected the name of a header in lower case/],
       ['{ auth: content-length }', /adapterSettings\.auth: expected the name of a header/],
       ['{ headers: { Host: x } }', /adapterSettings\.headers\.Host: expected the name of a header/],
@@ -429,23 +429,26 @@ describe('the configuration', () => {
     it('runs no credential command only to check the file', () => {
       const folder = temporaryFolder({ 'gateway.config.yml': withCredentials('credential: { command: [bin/token] }') });
       const [acme] = read(folder, ENV).catalog.upstreams;
-      expect([acme?.disabled, acme?.credential.missing]).to.deep.equal([undefined, 'it was not fetched yet']);
+      expect([acme?.disabled, acme?.credential.missing]).to.deep.equal([
+        undefined,
+        'the credential has not been fetched yet',
+      ]);
     });
 
     it('refuses a program outside the folder of credentials', () => {
       for (const program of ['/bin/sh', '../token', '.tollgate/token'])
         expect(problemsOf(withCredentials(`credential: { command: [${program}, -c, id] }`)).join('\n')).to.match(
-          /credential\.command: .* is not in the folder of credentials; put a program there/,
+          /credential\.command: .* is outside the credentials folder; move the program there/,
         );
     });
 
     const refused: readonly (readonly [string, RegExp])[] = [
       ['prefill: false', /acme: "credential" is missing/],
-      ['credential: { env: ACME_KEY }, credentials: [{ env: ACME_KEY }]', /expected one$/],
+      ['credential: { env: ACME_KEY }, credentials: [{ env: ACME_KEY }]', /keep one of them$/],
       ['credential: {}', /credential: expected one of env, file, command, cloud, none/],
       ['credential: { env: ACME_KEY, none: true }', /credential: expected one of env, file, command, cloud, none/],
-      ['credentials: [{ env: ACME_KEY }, { env: ACME_KEY }]', /credentials\.?\[?1\]?: "env ACME_KEY" is there twice/],
-      ['credential: { env: ACME_KEY, refreshEvery: 5m }', /refreshEvery: is for command and cloud/],
+      ['credentials: [{ env: ACME_KEY }, { env: ACME_KEY }]', /credentials\.?\[?1\]?: the name "env ACME_KEY" is used twice/],
+      ['credential: { env: ACME_KEY, refreshEvery: 5m }', /refreshEvery: is only valid with `command` and `cloud`/],
       ['credential: { command: token }', /credential\.command: expected array/],
       ['credential: { cloud: azure }', /credential\.cloud: expected one of aws, google/],
       ['credentials: []', /credentials: expected at least 1 entry/],
@@ -465,7 +468,7 @@ describe('the configuration', () => {
         changed('https://api.acme.example/base', `https://api.acme.example/\${${name}}`),
       ];
       for (const text of texts)
-        expect(problemsOf(text, env).join('\n')).to.contain(`${name} is a secret of the gateway`);
+        expect(problemsOf(text, env).join('\n')).to.contain(`${name} is reserved for a secret of the gateway`);
     });
   }
 
@@ -474,7 +477,7 @@ describe('the configuration', () => {
       'customer prices with an unknown model',
       'http: { port: 8080 }',
       'customerPrices: { partner: { models: { nobodys: { price: { input: 1, output: 1 } } } } }\nhttp: { port: 8080 }',
-      'gateway.config.yml:1:40: customerPrices.partner.models.nobodys: no upstream has a model of this name',
+      'gateway.config.yml:1:40: customerPrices.partner.models.nobodys: no upstream has a model with this name',
     ],
     [
       'customer prices with a factor of 0',
@@ -486,31 +489,31 @@ describe('the configuration', () => {
       'an unknown policy in a pipeline, with the nearest name',
       '      - where: [{ action: { strategy: quality } }]',
       '      - were: [{ action: { strategy: quality } }]',
-      'gateway.config.yml:24:9: pipelines.normal.policies[2]: there is no policy "were"; did you mean "where"?',
+      'gateway.config.yml:24:9: pipelines.normal.policies[2]: policy "were" does not exist; did you mean "where"?',
     ],
     [
       'an unknown policy in the list',
       'policies: [who, what, where, reply]',
       'policies: [who, what, where, reply, weather]',
-      'gateway.config.yml:17:37: policies[4]: there is no policy "weather"; known: who, what, where, reply',
+      'gateway.config.yml:17:37: policies[4]: policy "weather" does not exist; known: who, what, where, reply',
     ],
     [
       'a policy that is used and not declared',
       'policies: [who, what, where, reply]',
       'policies: [who, what, where]',
-      'gateway.config.yml:25:9: pipelines.normal.policies[3]: "reply" must also stand under policies:',
+      'gateway.config.yml:25:9: pipelines.normal.policies[3]: "reply" must also be listed under `policies`',
     ],
     [
       'a wrong order: pipeline, policy, missing field and remedy',
       '      - who:\n      - what:\n      - where: [{ action: { strategy: quality } }]',
       '      - what:\n      - who:\n      - where: [{ action: { strategy: quality } }]',
-      'gateway.config.yml:22:9: pipelines.normal.policies[0]: "what" in pipeline "normal" needs `key` of the call, which nothing before it provides: put "who" before it',
+      'gateway.config.yml:22:9: pipelines.normal.policies[0]: "what" in pipeline "normal" needs `key` of the call, which no earlier policy provides: put "who" before it',
     ],
     [
       'an unknown setting of a policy, with the nearest name',
       '{ strategy: quality }',
       '{ stratgy: quality }',
-      'gateway.config.yml:24:29: pipelines.normal.policies[2].where[0].action.stratgy: "stratgy" is not known here; did you mean "strategy"?',
+      'gateway.config.yml:24:29: pipelines.normal.policies[2].where[0].action.stratgy: unknown setting "stratgy"; did you mean "strategy"?',
     ],
     [
       'a wrong value of a setting, with the nearest one',
@@ -528,7 +531,7 @@ describe('the configuration', () => {
       'a pipeline that ends without an answer',
       '      - where: [{ action: { strategy: quality } }]\n      - reply:',
       '      - where: [{ action: { strategy: quality } }]',
-      'gateway.config.yml:24:9: pipelines.normal.policies[2]: pipeline "normal" ends without an answer: its last policy must be one that answers, such as "sse-relay"',
+      'gateway.config.yml:24:9: pipelines.normal.policies[2]: pipeline "normal" ends without an answer: end it with a policy that answers, such as "sse-relay"',
     ],
     [
       'two policies in one entry',
@@ -540,7 +543,7 @@ describe('the configuration', () => {
       'an endpoint that is not there',
       'apiEndpoints: [main]',
       'apiEndpoints: [mian]',
-      'gateway.config.yml:20:20: pipelines.normal.apiEndpoints[0]: there is no endpoint "mian"; did you mean "main"?',
+      'gateway.config.yml:20:20: pipelines.normal.apiEndpoints[0]: endpoint "mian" does not exist; did you mean "main"?',
     ],
     [
       'an endpoint in two pipelines',
@@ -558,49 +561,49 @@ describe('the configuration', () => {
       'an endpoint that no pipeline serves',
       '  fast: { paths:',
       '  slow: { paths: [/slow] }\n  fast: { paths:',
-      'gateway.config.yml:5:3: apiEndpoints.slow: no pipeline serves endpoint "slow": name it under the apiEndpoints of one, or leave it out',
+      'gateway.config.yml:5:3: apiEndpoints.slow: no pipeline serves endpoint "slow": add it to `apiEndpoints` of a pipeline, or remove it',
     ],
     [
       'a path with a pattern, which nothing would reach',
       '/fast/v1/messages]',
       '/fast/v1/messages, /fast/:version/messages]',
-      'gateway.config.yml:5:38: apiEndpoints.fast.paths[1]: "/fast/:version/messages" is never reached: a path is compared as it is, and ":" stands in none',
+      'gateway.config.yml:5:38: apiEndpoints.fast.paths[1]: no request can match "/fast/:version/messages": paths are compared literally, and ":" cannot be part of one',
     ],
     [
       'an upstream that is not there, in the settings of a policy',
       '{ strategy: quality }',
       '{ upstreams: [acmee] }',
-      'gateway.config.yml:24:41: pipelines.normal.policies[2].where[0].action.upstreams[0]: there is no upstream "acmee"; did you mean "acme"?',
+      'gateway.config.yml:24:41: pipelines.normal.policies[2].where[0].action.upstreams[0]: upstream "acmee" does not exist; did you mean "acme"?',
     ],
     [
       'a model that is not there, in a section',
       'policies: [who',
       'offerings: { tiny: { model: large, also: [lareg] } }\npolicies: [who',
-      'gateway.config.yml:17:43: offerings.tiny.also[0]: there is no model "lareg"; did you mean "large"?',
+      'gateway.config.yml:17:43: offerings.tiny.also[0]: model "lareg" does not exist; did you mean "large"?',
     ],
     [
       'a misspelt part of an endpoint, which would have caught everything',
       'fast: { paths:',
       'fast: { pathz: [/x], paths:',
-      'gateway.config.yml:5:11: apiEndpoints.fast.pathz: "pathz" is not known here; did you mean "paths"?',
+      'gateway.config.yml:5:11: apiEndpoints.fast.pathz: unknown setting "pathz"; did you mean "paths"?',
     ],
     [
       'a misspelt section',
       'pipelines:',
       'pipelinez: {}\npipelines:',
-      'gateway.config.yml:18:1: pipelinez: "pipelinez" is not known here; did you mean "pipelines"?',
+      'gateway.config.yml:18:1: pipelinez: unknown setting "pipelinez"; did you mean "pipelines"?',
     ],
     [
       'an unknown adapter, with the known ones',
       'adapter: sample-messages',
       'adapter: sample-mesages',
-      'gateway.config.yml:9:5: serviceEndpoints.acme.adapter: there is no adapter "sample-mesages"; did you mean "sample-messages"?',
+      'gateway.config.yml:9:5: serviceEndpoints.acme.adapter: adapter "sample-mesages" does not exist; did you mean "sample-messages"?',
     ],
     [
       'a setting its adapter does not know',
       'adapter: sample-messages',
       'adapter: sample-messages\n    adapterSettings: { shout: true }',
-      'gateway.config.yml:10:24: serviceEndpoints.acme.adapterSettings.shout: "shout" is not known here',
+      'gateway.config.yml:10:24: serviceEndpoints.acme.adapterSettings.shout: unknown setting "shout"',
     ],
     [
       'a model without a price',
@@ -727,7 +730,7 @@ describe('the configuration', () => {
         'gateway.config.yml:34:25: offerings.tiny.hourlyUsd: expected at least 0',
       ]);
       expect(problemsOf(withOffering('{ model: huge }'))).to.deep.equal([
-        'gateway.config.yml:34:11: offerings.tiny.model: there is no model "huge"',
+        'gateway.config.yml:34:11: offerings.tiny.model: model "huge" does not exist',
       ]);
     });
   });
@@ -745,7 +748,7 @@ describe('the configuration', () => {
       'maxOutput: 2000\n        protocols: [messages, embeddings]',
     );
     expect(problemsOf(text)).to.deep.equal([
-      'gateway.config.yml:16:31: serviceEndpoints.acme.models.large-4.5.protocols[1]: does not fit maxOutput, which is 0 for embeddings alone',
+      'gateway.config.yml:16:31: serviceEndpoints.acme.models.large-4.5.protocols[1]: contradicts maxOutput, which is 0 only for models of embeddings',
     ]);
   });
 
@@ -774,15 +777,15 @@ describe('the configuration', () => {
     );
     expect(said).to.have.members([
       'the environment variable NO_SUCH_PORT is not set; set it, or give a default with ${NO_SUCH_PORT:-default}',
-      'pipelinez: "pipelinez" is not known here; did you mean "pipelines"?',
+      'pipelinez: unknown setting "pipelinez"; did you mean "pipelines"?',
       'apiEndpoints.main.methods[0]: expected one of GET, HEAD, POST, PUT, PATCH, DELETE; did you mean "POST"?',
       'serviceEndpoints.acme.tier: expected one of official, high-sla, standard; known: official, high-sla, standard',
       'serviceEndpoints.acme.models.large-4.5: "context" is missing',
-      'policies[1]: there is no policy "weather"; known: who, what, where, reply',
-      'apiEndpoints.fast.paths[0]: "/fast/v1/*" is never reached: a path is compared as it is, and "*" stands in none',
-      'pipelines.normal.policies[1]: "where" in pipeline "normal" needs `request` of the call, which nothing before it provides: put "what" before it',
-      'pipelines.normal.policies[1].where[0].action.stratgy: "stratgy" is not known here; did you mean "strategy"?',
-      'serviceEndpoints.acme.adapter: there is no adapter "sample-nothing"; known: sample-chat, sample-embeddings, sample-messages',
+      'policies[1]: policy "weather" does not exist; known: who, what, where, reply',
+      'apiEndpoints.fast.paths[0]: no request can match "/fast/v1/*": paths are compared literally, and "*" cannot be part of one',
+      'pipelines.normal.policies[1]: "where" in pipeline "normal" needs `request` of the call, which no earlier policy provides: put "what" before it',
+      'pipelines.normal.policies[1].where[0].action.stratgy: unknown setting "stratgy"; did you mean "strategy"?',
+      'serviceEndpoints.acme.adapter: adapter "sample-nothing" does not exist; known: sample-chat, sample-embeddings, sample-messages',
     ]);
   });
 
@@ -836,7 +839,7 @@ describe('the configuration', () => {
     it('is refused for a plugin without a package and for an unknown name', () => {
       expect(() => system('plugins:\n  usage: {}\nfastlane: false\n')).to.throw(
         ConfigurationError,
-        /system\.config\.yml:3:1: fastlane: "fastlane" is not known here; did you mean "fastLane"\?\n?[\s\S]*system\.config\.yml:2:3: plugins\.usage: "package" is missing/,
+        /system\.config\.yml:3:1: fastlane: unknown setting "fastlane"; did you mean "fastLane"\?\n?[\s\S]*system\.config\.yml:2:3: plugins\.usage: "package" is missing/,
       );
     });
   });

@@ -44,7 +44,7 @@ describe('the shipped price lists', () => {
     expect(complete({ from: 'antropic' }).problems).to.deep.equal([
       {
         path: ['serviceEndpoints', 'acme', 'models', 'claude-opus-5-5', 'from'],
-        message: 'there is no price list "antropic"; did you mean "anthropic"?',
+        message: 'price list "antropic" does not exist; did you mean "anthropic"?',
       },
     ]);
     expect(findPublished('openai', 'gpt-5.44')).to.deep.equal({

@@ -51,7 +51,7 @@ describe('the price of a configuration', () => {
     const { problems } = read({ input: '0.00000001', output: 10, geos: { us: { factor: 1.1 } } });
     expect(problems[0]).to.deep.equal({
       path: ['price', 'geos', 'us', 'factor'],
-      message: 'makes the price of input longer than 8 decimals',
+      message: 'gives the price of input more than 8 decimals',
     });
   });
 

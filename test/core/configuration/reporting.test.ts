@@ -48,13 +48,13 @@ describe('the usage reports of an upstream in the configuration', () => {
   });
 
   it('are refused if the adapter names no vendor of reports', () => {
-    expect(read(own, { adapter: 'our-own' }).problems.join()).to.match(/^reporting: say vendor/);
+    expect(read(own, { adapter: 'our-own' }).problems.join()).to.match(/^reporting: add `vendor`/);
   });
 
   it('are refused for a single key of an upstream with several credentials', () => {
     const several = { credentials: [{ env: 'ONE' }, { env: 'OTHER' }] };
     expect(read({ ...own, apiKeyId: 'key-1' }, several).problems.join()).to.match(
-      /^reporting\.apiKeyId: is of one key/,
+      /^reporting\.apiKeyId: names one key/,
     );
     expect(read({ ...own, apiKeyId: 'key-1' }).problems).to.deep.equal([]);
   });

@@ -118,7 +118,12 @@ describe("the health of an upstream's credentials", () => {
   });
 
   it('a credential without a value is not chosen', () => {
-    const absent = { name: 'first', weight: 1_000, value: undefined, missing: 'it was not fetched yet' };
+    const absent = {
+      name: 'first',
+      weight: 1_000,
+      value: undefined,
+      missing: 'the credential has not been fetched yet',
+    };
     const upstream = { ...candidate.upstream, credential: absent, credentials: [absent, second] };
     expect(chooseCredential(upstream, health, { session: undefined })).to.equal(second);
   });

@@ -87,7 +87,7 @@ describe('the warning of a proxy that is not configured', () => {
       lines.map(({ peer }) => peer),
       ['10.0.0.1'],
     );
-    assert.match(lines[0]?.msg ?? '', /proxies\.count of system\.config\.yml is 0/);
+    assert.match(lines[0]?.msg ?? '', /proxies\.count in system\.config\.yml is 0/);
     nowMs = 3_600_000;
     ask('10.0.0.1');
     assert.equal(lines.length, 2);

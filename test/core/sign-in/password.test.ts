@@ -40,7 +40,7 @@ describe("a user's password", () => {
     assert.equal(await verifyPassword('x', cheap), false);
     assert.equal(
       (await rejection(Promise.reject(answers.at(-1)))).message,
-      'The gateway has as much work as it may take.',
+      'The gateway is at its capacity. Retry later.',
     );
   });
 });

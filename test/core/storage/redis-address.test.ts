@@ -42,9 +42,9 @@ describe('REDIS_URL', () => {
     ['http://localhost', /begins with http:\/\//],
     ['redis+cluster://', /"" is not a host with a port/],
     ['redis+cluster://one:99999', /"one:99999" is not a host with a port/],
-    ['redis+cluster://one:7000/3', /a Cluster, which has one database/],
+    ['redis+cluster://one:7000/3', /a Cluster has one database/],
     ['redis+sentinel://one,two', /the name of the master/],
-    ['redis+sentinel://one/main?role=slave', /"role" is not known here/],
+    ['redis+sentinel://one/main?role=slave', /unknown parameter "role"/],
     ['redis://:bad port', /is not a URL/],
   ] as const) {
     it(`is refused as "${url}" with an explanation`, () => {

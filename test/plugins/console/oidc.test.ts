@@ -264,7 +264,7 @@ describe('signing in to the console with an identity provider', function () {
       for (const password of [PASSWORD, 'a wrong password']) {
         const { status, body, headers } = await new TestBrowser(only.publicUrl).signIn(person.email, password);
         assert.deepEqual([status, body.error.code, headers.getSetCookie()], [403, 'FORBIDDEN', []]);
-        assert.match(body.error.message, /Password sign-in is switched off.*Acme/);
+        assert.match(body.error.message, /Password sign-in is disabled.*Acme/);
       }
       assert.deepEqual(await only.database('sign_in_attempts'), []);
     });

@@ -94,9 +94,9 @@ describe('the section `rollouts` of gateway.config.yml', () => {
         other: { change: { version: { alias: 'acme-newest', model: 'acme-nxt' } }, stages: STAGES },
       },
       says: [
-        /^rollouts\.next\.change\.upstreams\.model: there is no model "acme-lrge"; did you mean "acme-large"/,
-        /^rollouts\.next\.change\.upstreams\.add\[0\]: there is no upstream "betta"; did you mean "beta"/,
-        /^rollouts\.other\.change\.version\.model: there is no model "acme-nxt"; did you mean "acme-next"/,
+        /^rollouts\.next\.change\.upstreams\.model: model "acme-lrge" does not exist; did you mean "acme-large"/,
+        /^rollouts\.next\.change\.upstreams\.add\[0\]: upstream "betta" does not exist; did you mean "beta"/,
+        /^rollouts\.other\.change\.version\.model: model "acme-nxt" does not exist; did you mean "acme-next"/,
       ],
     },
     {
@@ -112,14 +112,14 @@ describe('the section `rollouts` of gateway.config.yml', () => {
     {
       what: 'no way back: nobody else serves the model',
       rollouts: { next: { change: { upstreams: { model: 'acme-large', add: ['beta', 'acme'] } }, stages: STAGES } },
-      says: [/upstreams\.add: there is no way back: nobody else serves "acme-large"/],
+      says: [/upstreams\.add: the change cannot be rolled back: no other upstream serves "acme-large"/],
     },
     {
       what: 'no way back: everybody is in at once',
       rollouts: {
         next: { change: ADD, stages: STAGES.slice(1), guards: { errorRate: { minCalls: 20 } } },
       },
-      says: [/^rollouts\.next\.stages\[0\]\.share: everybody is in from the first stage on/],
+      says: [/^rollouts\.next\.stages\[0\]\.share: the first stage has all callers/],
     },
     {
       what: 'nobody left, and nothing changed',
@@ -127,17 +127,17 @@ describe('the section `rollouts` of gateway.config.yml', () => {
         one: { change: { upstreams: { model: 'acme-large', drop: ['beta', 'acme'] } }, stages: STAGES },
         two: { change: { version: { alias: 'lone', model: 'lone' } }, stages: STAGES },
       },
-      says: [/one\.change\.upstreams\.drop: nobody would be left/, /two\.change\.version\.model: changes nothing/],
+      says: [/one\.change\.upstreams\.drop: no upstream would be left/, /two\.change\.version\.model: changes nothing/],
     },
     {
       what: 'two rollouts on one model',
       rollouts: { one: { change: ADD, stages: STAGES }, two: { change: NEXT, stages: STAGES } },
-      says: [/^rollouts\.two\.change: it and "one" would change the same calls/],
+      says: [/^rollouts\.two\.change: this rollout and "one" would change the same calls/],
     },
     {
       what: 'a rollout of a pipeline beside one of a model',
       rollouts: { one: { change: ADD, stages: STAGES }, two: { change: SETTINGS, stages: STAGES } },
-      says: [/^rollouts\.two\.change: it and "one" would change the same calls/],
+      says: [/^rollouts\.two\.change: this rollout and "one" would change the same calls/],
     },
     {
       what: 'a guard without minCalls',
@@ -167,10 +167,10 @@ describe('the section `rollouts` of gateway.config.yml', () => {
       says: [
         /settings\.failover\.maxAttempts: expected at least 1/,
         /settings\.fail-over: pipeline "quality" has no policy "fail-over"; did you mean "failover"/,
-        /settings\.key-auth: "key-auth" runs before it is known who is calling/,
-        /settings\.strategy-routing\.upstreams\[0\]: there is no upstream "betta"/,
-        /^rollouts\.next\.shadow: settings of a pipeline cannot be tried/,
-        /^rollouts\.more\.change\.pipeline\.name: there is no pipeline "qality"; did you mean "quality"/,
+        /settings\.key-auth: "key-auth" runs before the caller is identified/,
+        /settings\.strategy-routing\.upstreams\[0\]: upstream "betta" does not exist/,
+        /^rollouts\.next\.shadow: settings of a pipeline cannot be mirrored/,
+        /^rollouts\.more\.change\.pipeline\.name: pipeline "qality" does not exist; did you mean "quality"/,
       ],
     },
     {
@@ -277,7 +277,7 @@ describe('the section `rollouts` of gateway.config.yml', () => {
         return skippedStages(configured(undefined), configuration, () => known);
       };
       expect(back({ status: 'completed' })[0]).to.equal(
-        'rollout "next" has been here before and is completed: it goes on with 100 %, not with 1 %; give it another name to begin anew',
+        'rollout "next" already ran and is completed: it continues with 100 %, not with 1 %; rename it to start again',
       );
       expect(back({ status: 'running', stage: 1 })).to.deep.equal([]);
       expect(back({ status: 'rolled-back' })).to.deep.equal([]);

@@ -26,7 +26,7 @@ const retry = (afterMs = 100): Decision => ({ do: 'retry', why: 'no other candid
 const giveUp = (why: string): Decision => ({ do: 'give-up', why });
 const relay = (why: string): Decision => ({ do: 'relay', why });
 
-const requestsFault = relay('the request itself is at fault: every upstream would say the same');
+const requestsFault = relay('the request is invalid: every upstream would reject it');
 const noAttempts = giveUp('no further attempts are allowed');
 const sameAnswer = giveUp('the same upstream would give the same answer');
 
@@ -38,7 +38,12 @@ const TABLE: readonly (readonly [what: string, Failure, Situation, Decision])[] 
     at({ attemptsLeft: 0 }),
     requestsFault,
   ],
-  ['gives up when the client has disconnected', failed({ outcome: 'cancelled' }), at(), giveUp('the client has left')],
+  [
+    'gives up when the client has disconnected',
+    failed({ outcome: 'cancelled' }),
+    at(),
+    giveUp('the client has disconnected'),
+  ],
   ['gives up after the last attempt', failed(), at({ attemptsLeft: 0 }), noAttempts],
   [
     'gives up after the last attempt, even with a retry left',
@@ -86,7 +91,7 @@ const TABLE: readonly (readonly [what: string, Failure, Situation, Decision])[] 
     'does not retry a candidate that timed out',
     failed({ outcome: 'timeout', status: undefined }),
     alone,
-    giveUp('who stayed silent is not asked again'),
+    giveUp('an upstream that did not answer is not retried'),
   ],
   [
     'retries a refused connection when no other candidate is left',
@@ -123,7 +128,7 @@ const TABLE: readonly (readonly [what: string, Failure, Situation, Decision])[] 
     'gives up during an outage when the budget is used up',
     failed(),
     { ...outage, budgetLeft: false },
-    giveUp('all that are left have failed lately, and the budget for trying them is used up'),
+    giveUp('the remaining candidates failed recently, and the retry budget is used up'),
   ],
   [
     'tries a candidate that answers most calls even if the budget is used up',
@@ -132,12 +137,7 @@ const TABLE: readonly (readonly [what: string, Failure, Situation, Decision])[] 
     { do: 'next', why: 'another candidate answers most calls', spends: false },
   ],
   ['tries a healthy candidate whatever the budget', failed(), at({ budgetLeft: false }), next],
-  [
-    'does not retry without budget',
-    failed(),
-    { ...alone, budgetLeft: false },
-    giveUp('the budget for further attempts is used up'),
-  ],
+  ['does not retry without budget', failed(), { ...alone, budgetLeft: false }, giveUp('the retry budget is used up')],
   ['waits as long as Retry-After says', failed({ status: 429, retryAfterMs: 1_500 }), alone, retry(1_500)],
   ['waits two seconds at most', failed({ status: 429, retryAfterMs: 2_000 }), alone, retry(2_000)],
   ['does not wait when Retry-After is 0', failed({ status: 429, retryAfterMs: 0 }), alone, retry(0)],
@@ -145,7 +145,7 @@ const TABLE: readonly (readonly [what: string, Failure, Situation, Decision])[] 
     'gives up when Retry-After is longer',
     failed({ status: 429, retryAfterMs: 2_001 }),
     alone,
-    giveUp('the upstream asks for a longer wait than a caller should have'),
+    giveUp('the upstream asks for a longer wait than a caller should bear'),
   ],
 ];
 

@@ -124,7 +124,7 @@ describe('strategy-routing', () => {
   it('refuses an unknown model and suggests the nearest', async () => {
     const error = await refusal([sampleUpstream('a', [sampleModel('acme-large')])], { model: 'acme-lagre' });
     expect(error.code).to.equal('MODEL_NOT_PRICED');
-    expect(error.message).to.equal('There is no model "acme-lagre" here. Did you mean acme-large?');
+    expect(error.message).to.equal('The model "acme-lagre" does not exist on this gateway. Did you mean acme-large?');
     expect(error.options.param).to.equal('model');
   });
 

@@ -108,7 +108,7 @@ describe('the thread of the outbox shipper', () => {
         shipper.nudge(payer.accountId);
         await until('it has broken', () => lines.length >= crashes);
       }
-      assert.match(lines[0] ?? '', /the thread has crashed.*the shipper's thread broke; it is started again/);
+      assert.match(lines[0] ?? '', /the thread has crashed.*the shipper failed and is restarted/);
       await spend(payer);
       await until('all is shipped', isShipped);
       assert.match(await metrics.metrics(), /tollgate_ledger_drainer_restarts_total [2-9]/);

@@ -103,7 +103,7 @@ export class DockerDriver implements SupplierDriver {
   }
 
   async create(spec: InstanceSpec, options: CreateOptions): Promise<InstanceReference> {
-    if (spec.gpu.length > 0) throw new Rejected('this driver has no GPUs to give');
+    if (spec.gpu.length > 0) throw new Rejected('this driver has no GPUs');
     const offering = readOfferingSettings(spec.settings);
     const answer = await this.#makeContainer(spec, offering, options);
     if (answer.status === 409) throw await this.#adopt(spec, offering, options);
@@ -152,7 +152,7 @@ export class DockerDriver implements SupplierDriver {
         await sleep(50);
       }
     }
-    throw new Ambiguous(`the name ${name} is taken, and there is no container with it`);
+    throw new Ambiguous(`the name ${name} is in use, but no container has it`);
   }
 
   async #start(
@@ -237,7 +237,7 @@ export class DockerDriver implements SupplierDriver {
   async #mustBeFolder({ id }: InstanceReference, cwd: string): Promise<void> {
     const path = encodeURIComponent(`${folderOf(cwd)}/.`);
     const { status } = await this.#engine.head(`/containers/${id}/archive?path=${path}`);
-    if (status === 400 || status === 404) throw new FileFailure('not-folder', 'cwd: there is no such folder');
+    if (status === 400 || status === 404) throw new FileFailure('not-folder', 'cwd: the folder does not exist');
   }
 
   async inspectCommand(reference: InstanceReference, commandId: string): Promise<CommandState> {
@@ -249,12 +249,12 @@ export class DockerDriver implements SupplierDriver {
     const argv = signalCommand(commandId, signal);
     const { exitCode } = await runExec(this.#engine, reference, { argv, env: {} });
     if (exitCode === SOME_ARE_LEFT)
-      throw new Ambiguous(`some of what the command has started in ${reference.name} still runs`);
+      throw new Ambiguous(`some processes that the command started in ${reference.name} are still running`);
   }
 
   async dialPort(reference: InstanceReference, port: number): Promise<PortAddress> {
     const details = await this.#details(reference);
-    if (toFound(details).state !== 'running') throw new NotRunning(`${reference.name} does not run`);
+    if (toFound(details).state !== 'running') throw new NotRunning(`${reference.name} is not running`);
     const { SandboxKey, Networks } = details.NetworkSettings;
     const address = Object.values(Networks).find(({ IPAddress }) => IPAddress !== '')?.IPAddress;
     if (address !== undefined) return { url: `http://${address}:${port}`, headers: {} };
@@ -271,7 +271,7 @@ export class DockerDriver implements SupplierDriver {
 
   async #details({ id, name }: InstanceReference): Promise<ContainerDetails> {
     const answer: Answer = await this.#engine.ask('GET', `/containers/${encodeURIComponent(id)}/json`);
-    if (answer.status === 404) throw new InstanceGone(`there is no instance ${name}`);
+    if (answer.status === 404) throw new InstanceGone(`the instance ${name} does not exist`);
     if (answer.status !== 200) throw new Ambiguous(messageOf(answer));
     return answer.body as ContainerDetails;
   }

@@ -113,7 +113,7 @@ async function readBody(method: string, path: string, response: IncomingMessage)
     if (response.headers['content-type']?.startsWith('application/json')) return await json(response);
     return { message: await text(response) };
   } catch (cause) {
-    throw new Ambiguous(`${method} ${path.split('?')[0]}: the answer broke off`, { cause });
+    throw new Ambiguous(`${method} ${path.split('?')[0]}: the answer was interrupted`, { cause });
   }
 }
 

@@ -76,7 +76,7 @@ export class ContainerFiles implements SupplierFiles {
   async list(reference: InstanceReference, path: string, depth: number): Promise<readonly FileEntry[]> {
     const place = await this.#find(reference, confinedNames(path));
     if (place.stat === undefined) throw notFound(place.names);
-    if (place.stat.type !== 'folder') throw new FileFailure('not-folder', 'this is no folder');
+    if (place.stat.type !== 'folder') throw new FileFailure('not-folder', 'this is not a folder');
     const id = randomUUID();
     const { output, exit } = await startExec(this.engine, reference, {
       argv: ['find', absolute(place.names), '-mindepth', '1', '-maxdepth', String(depth), ...TELL],
@@ -103,7 +103,7 @@ export class ContainerFiles implements SupplierFiles {
       argv: ['rm', '-rf', absolute(target)],
       env: {},
     });
-    if (exitCode !== 0) throw new FileFailure('not-allowed', 'not all of it could be removed');
+    if (exitCode !== 0) throw new FileFailure('not-allowed', 'some of it could not be removed');
   }
 
   /** Makes the instance's folder, before the instance is started. */
@@ -139,8 +139,7 @@ export class ContainerFiles implements SupplierFiles {
         return this.#find(reference, confinedNames([target, ...names.slice(index + 1)].join('/')));
       }
       const isLast = index === names.length - 1;
-      if (!isLast && next.type !== 'folder')
-        throw new FileFailure('not-folder', 'on the way there is something that is no folder');
+      if (!isLast && next.type !== 'folder') throw new FileFailure('not-folder', 'a part of the path is not a folder');
       known = [...known, name];
       stat = next;
     }
@@ -153,14 +152,15 @@ export class ContainerFiles implements SupplierFiles {
     if (status !== 404) throw await this.#unreadable(reference, names);
     // The same status for a path and for an instance that are not there.
     const { status: ofInstance } = await this.engine.ask('GET', `/containers/${reference.id}/json`);
-    if (ofInstance === 404) throw new InstanceGone(`there is no instance ${reference.name}`);
+    if (ofInstance === 404) throw new InstanceGone(`the instance ${reference.name} does not exist`);
     return undefined;
   }
 
   /** Only the answer to another request has words. */
   async #unreadable(reference: InstanceReference, names: readonly string[]): Promise<Error> {
     const message = messageOf(await this.engine.ask('GET', archivePath(reference, names)));
-    if (message.includes('too many links')) return new FileFailure('path-invalid', 'path: too many links');
+    if (message.includes('the path has too many symbolic links'))
+      return new FileFailure('path-invalid', 'path: too many symbolic links');
     return new Ambiguous(message);
   }
 }
@@ -232,7 +232,7 @@ async function* firstEntry(archive: Readable): AsyncGenerator<Buffer> {
 
 function unpackFailure(answer: Answer): Error {
   const message = messageOf(answer);
-  if (/no space left|quota exceeded/i.test(message)) return new FileFailure('no-space', 'there is no room left');
+  if (/no space left|quota exceeded/i.test(message)) return new FileFailure('no-space', 'no space is left on the disk');
   if (answer.status === 404) return new InstanceGone(message);
   const isRefused = answer.status === 400 || answer.status === 403 || message.includes('marked read-only');
   if (isRefused) return new FileFailure('not-allowed', message);

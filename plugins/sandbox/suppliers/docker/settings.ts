@@ -20,7 +20,7 @@ export const SUPPLIER_SCHEMA = {
     },
     answersWithin: {
       ...DURATION,
-      description: 'An engine that takes longer to say how things are is silent.',
+      description: 'How long to wait for the status of the engine before it counts as silent.',
       default: '10s',
     },
   },
@@ -32,7 +32,7 @@ export const OFFERING_SCHEMA = {
   required: ['image'],
   properties: {
     image: {
-      description: 'It has to be at the engine already, and to hold sh, find, grep and stat.',
+      description: 'The image must be at the engine already, and contain sh, find, grep and stat.',
       type: 'string',
       minLength: 1,
     },

@@ -153,7 +153,7 @@ export async function makeGroups(
 async function fileIn(folders: readonly string[], file: string): Promise<string> {
   for (const folder of folders)
     if ((await stat(join(folder, file)).catch(() => undefined)) !== undefined) return join(folder, file);
-  throw new Error(`the kernel has no ${file}`);
+  throw new Error(`the kernel does not provide ${file}`);
 }
 
 const EMPTY_WITHIN_MS = 10_000;

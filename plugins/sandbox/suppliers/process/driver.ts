@@ -82,7 +82,7 @@ export class ProcessDriver implements SupplierDriver {
   }
 
   async create(spec: InstanceSpec, options: CreateOptions): Promise<InstanceReference> {
-    if (spec.gpu.length > 0) throw new Rejected('this driver has no GPUs to give');
+    if (spec.gpu.length > 0) throw new Rejected('this driver has no GPUs');
     const { name, tags } = options;
     if ((await this.folders.find(name)) === undefined) {
       const { instance, isMade } = await this.folders.make(name, (root) => this.#start(root, spec, options));
@@ -91,7 +91,7 @@ export class ProcessDriver implements SupplierDriver {
     }
     const taken = await this.folders.find(name);
     if (taken === undefined) return this.create(spec, options);
-    if (!carries(taken.tags, tags)) throw new Rejected(`another instance has the name ${name}`);
+    if (!carries(taken.tags, tags)) throw new Rejected(`another instance already has the name ${name}`);
     throw new AlreadyExists({ id: taken.id, name });
   }
 
@@ -209,7 +209,7 @@ export class ProcessDriver implements SupplierDriver {
       .split('/')
       .filter((name) => name !== '');
     const found = await this.files.findFolder(reference, names);
-    if (found === undefined) throw new FileFailure('not-folder', 'cwd: there is no such folder');
+    if (found === undefined) throw new FileFailure('not-folder', 'cwd: the folder does not exist');
     return `/${found.join('/')}`;
   }
 
@@ -242,7 +242,7 @@ export class ProcessDriver implements SupplierDriver {
       holder === undefined
         ? await listeningAddress(await markedProcesses(INSTANCE_MARK, name), port)
         : await listeningInNetwork(holder.pid, port);
-    if (host === undefined) throw new PortClosed(`nothing of ${name} listens on port ${port}`);
+    if (host === undefined) throw new PortClosed(`no program of ${name} listens on port ${port}`);
     const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
     return holder === undefined
       ? { url, headers: {} }

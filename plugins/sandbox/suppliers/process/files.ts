@@ -186,5 +186,5 @@ function toFileFailure(error: unknown, names: readonly string[]): unknown {
 }
 
 export function gone({ name }: InstanceReference): InstanceGone {
-  return new InstanceGone(`there is no instance ${name}`);
+  return new InstanceGone(`the instance ${name} does not exist`);
 }

@@ -37,7 +37,7 @@ export const processes = defineSupplier({
     if (!means.hasNamespaces && isolation === 'bubblewrap')
       throw new Error(`bubblewrap is not installed or does not work here: ${problem}`);
     if (problem !== undefined && isolation !== 'none')
-      log.warn({ problem }, 'sandboxes of this supplier are not isolated');
+      log.warn({ problem }, 'sandboxes of this supplier run without isolation');
     if (files === 'disk' || !means.hasNamespaces)
       log.warn({ folder }, 'the disk of instances is not bounded: give it a partition or a quota of its own');
     return new ProcessDriver(folders, launcher, means, files, await placeOf(dataFolder));

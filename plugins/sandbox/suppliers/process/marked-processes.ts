@@ -93,7 +93,7 @@ export async function signalAll(find: () => Promise<readonly number[]>, signal: 
     if (signal !== 'SIGKILL') return;
     stopped = found;
   }
-  throw new Ambiguous('some of the processes still run');
+  throw new Ambiguous('some of the processes are still running');
 }
 
 /** To a process, or with a negative number to a group; one that has just ended is no failure. */
