@@ -72,9 +72,7 @@ describe('tollgate config', () => {
       const { status, out } = await tollgate('config', 'validate', folder('http: [', system));
       expect(status).to.equal(1);
       expect(out).to.match(/^system\.config\.yml:\d+:\d+: plugins\.usage\.package: .*manifesto cannot be loaded/m);
-      expect(out).to.contain(
-        "Cannot find module 'acme-driver'; install it, or write ./acme-driver if it is a folder",
-      );
+      expect(out).to.contain("Cannot find module 'acme-driver'; install it, or write ./acme-driver if it is a folder");
       expect(out).to.match(/^system\.config\.yml:\d+:\d+: plugins\.models\.package: .*is not a Tollgate plugin/m);
       expect(out).to.match(/^gateway\.config\.yml:\d+:\d+: /m);
     });

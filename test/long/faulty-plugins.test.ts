@@ -55,7 +55,11 @@ describe('A plugin with a mistake', function () {
       `plugin('good', {})`,
       'brings "good" and not "bad": write good: in place of bad:',
     ],
-    ['is written for another contract', `plugin('bad', { contract: 'plugin/9' })`, 'supports plugin/1: install a release'],
+    [
+      'is written for another contract',
+      `plugin('bad', { contract: 'plugin/9' })`,
+      'supports plugin/1: install a release',
+    ],
     ['names no contract', `plugin('bad', { contract: undefined })`, "write `contract: 'plugin/1'` in it"],
     ['has something else for a function', `plugin('bad', { routes: [] })`, 'has routes, and not as a function'],
     ['has no schema', `plugin('bad', { schema: undefined })`, 'the plugin "bad" has no schema'],

@@ -312,11 +312,16 @@ describe('Workers that end', function () {
     for (const times of [1, 2, 3]) {
       const youngest = Number(workersOf(both).at(-1));
       process.kill(youngest, 'SIGKILL');
-      await until('it is missed', () => linesOf(both, 'a worker ended and is replaced').length === times && !isThere(youngest));
+      await until(
+        'it is missed',
+        () => linesOf(both, 'a worker ended and is replaced').length === times && !isThere(youngest),
+      );
       await bothServe(both);
     }
     for (const name of [ANSWERED, ENDED, ofAccount(accountId)]) expect(await metric(both, name), name).to.equal(10);
-    expect(linesOf(both, 'a worker ended and is replaced').map(({ waitMs }) => waitMs)).to.deep.equal([0, 1_000, 2_000]);
+    expect(linesOf(both, 'a worker ended and is replaced').map(({ waitMs }) => waitMs)).to.deep.equal([
+      0, 1_000, 2_000,
+    ]);
   });
 
   it('have finished their streams after SIGTERM, also where each of them gets it, and the exit status is 0', async () => {

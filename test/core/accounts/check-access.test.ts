@@ -29,7 +29,8 @@ describe('an API key that a client sends', () => {
   it('is accepted with its current secret, and with the previous one until its grace period ends', () => {
     assert.equal(refused({ secrets }), undefined);
     assert.equal(refused({ secrets }, { hash: 'previous' }, AT_MS - 1), undefined);
-    const replaced = 'This secret of the API key was replaced, and it expired at 2027-01-01T00:00:00.000Z. Use a valid key.';
+    const replaced =
+      'This secret of the API key was replaced, and it expired at 2027-01-01T00:00:00.000Z. Use a valid key.';
     assert.deepEqual(refused({ secrets }, { hash: 'previous' }), [401, 'API_KEY_EXPIRED', replaced]);
     assert.equal(refused({ secrets }, { hash: 'one before that' }, AT_MS - 1)?.[1], 'INVALID_API_KEY');
   });

@@ -378,7 +378,9 @@ describe('the configuration', () => {
 
     it('refuses a WebSocket for an upstream whose adapter signs requests', () => {
       const text = changed('adapter: sample-messages', 'webSocket: true\n    adapter: signing');
-      expect(problemsOf(text).join('\n')).to.match(/webSocket: is not possible with an adapter that signs each request/);
+      expect(problemsOf(text).join('\n')).to.match(
+        /webSocket: is not possible with an adapter that signs each request/,
+      );
     });
 
     const refused: readonly (readonly [string, RegExp])[] = [
@@ -447,7 +449,10 @@ describe('the configuration', () => {
       ['credential: { env: ACME_KEY }, credentials: [{ env: ACME_KEY }]', /keep one of them$/],
       ['credential: {}', /credential: expected one of env, file, command, cloud, none/],
       ['credential: { env: ACME_KEY, none: true }', /credential: expected one of env, file, command, cloud, none/],
-      ['credentials: [{ env: ACME_KEY }, { env: ACME_KEY }]', /credentials\.?\[?1\]?: the name "env ACME_KEY" is used twice/],
+      [
+        'credentials: [{ env: ACME_KEY }, { env: ACME_KEY }]',
+        /credentials\.?\[?1\]?: the name "env ACME_KEY" is used twice/,
+      ],
       ['credential: { env: ACME_KEY, refreshEvery: 5m }', /refreshEvery: is only valid with `command` and `cloud`/],
       ['credential: { command: token }', /credential\.command: expected array/],
       ['credential: { cloud: azure }', /credential\.cloud: expected one of aws, google/],
