@@ -1,17 +1,23 @@
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { Redis } from 'ioredis';
 import { parse } from 'yaml';
 import { ask } from '../support/calls';
 import { TestCollector } from '../support/collector';
+import { temporaryFolder } from '../support/configuration-folder';
 import { freePort } from '../support/free-port';
 import { startGateway, type TestGateway } from '../support/gateway';
 import { startPostgres, type TestPostgres } from '../support/postgres';
+import { startPrometheus } from '../support/prometheus';
 import { startRedis, type TestRedis } from '../support/redis';
 import { PROJECT, textOf } from '../support/sources';
 import { until } from '../support/until';
 import { messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
+
+const run = promisify(execFile);
 
 const FOLDER = 'deploy/compose';
 const PASSWORD = 'password-of-the-tests';
@@ -19,6 +25,7 @@ const COLLECTOR = 'http://collector:4318';
 
 interface Service {
   readonly image: string;
+  readonly entrypoint?: readonly string[];
   readonly command?: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
   readonly volumes?: readonly string[];
@@ -27,7 +34,7 @@ interface Service {
 
 interface Compose {
   readonly services: Readonly<
-    Record<'redis' | 'postgres' | 'gateway' | 'collector' | 'prometheus' | 'grafana', Service>
+    Record<'redis' | 'postgres' | 'gateway' | 'metrics-token' | 'collector' | 'prometheus' | 'grafana', Service>
   >;
   readonly volumes: object;
 }
@@ -108,25 +115,55 @@ describe('the services of deploy/compose/compose.yaml, run from Debian packages'
     assert.deepEqual([status, json.items], [200, []]);
   });
 
+  it('give Prometheus a token that reads metrics alone, once', async () => {
+    const at = gateway ?? assert.fail('the gateway has not started');
+    const folder = temporaryFolder({});
+    const { entrypoint = [], command = [], environment = {} } = services['metrics-token'];
+    // Compose writes $$ for a $.
+    const [shell = '', ...words] = [...entrypoint, ...command].map((word) =>
+      word.replaceAll('$$', '$').replaceAll('/data', folder),
+    );
+    const given: Readonly<Record<string, string>> = { TOLLGATE_URL: at.adminUrl, TOLLGATE_TOKEN: at.adminToken };
+    assert.deepEqual(Object.keys(environment), Object.keys(given));
+    const make = () => run(shell, words, { cwd: PROJECT, env: { ...process.env, ...given } });
+
+    await make();
+    const token = readFileSync(join(folder, 'token'), 'utf8').trim();
+    const own = await fetch(`${at.adminUrl}/admin/v1/tokens/own`, { headers: { authorization: `Bearer ${token}` } });
+    assert.equal(((await own.json()) as { role: string }).role, 'metrics');
+    await make();
+    assert.equal(readFileSync(join(folder, 'token'), 'utf8').trim(), token);
+
+    const [job] = parse(textOf('deploy/prometheus/prometheus.yml')).scrape_configs;
+    const mounted = services.prometheus.volumes?.find((volume) => volume.startsWith('metrics-token:'))?.split(':')[1];
+    assert.equal(job.authorization.credentials_file, `${mounted}/token`);
+    const prometheus = await startPrometheus(new URL(at.adminUrl).host, { credentials_file: join(folder, 'token') });
+    try {
+      const query = 'tollgate_ledger_ready == 1';
+      await until('Prometheus has scraped', async () => (await prometheus.series(query)) === 1);
+    } finally {
+      await prometheus.stop();
+    }
+  });
+
   it('mount existing files and declared volumes', () => {
     const sources = Object.values(services).flatMap((service) =>
       (service.volumes ?? []).map((volume) => volume.split(':')[0] ?? ''),
     );
-    // The operator writes this file.
     const [files, named] = [
       sources.filter((each) => each.startsWith('.')),
       sources.filter((each) => !each.startsWith('.')),
     ];
-    const lost = files.filter((file) => file !== './admin-token' && !existsSync(join(PROJECT, FOLDER, file)));
+    const lost = files.filter((file) => !existsSync(join(PROJECT, FOLDER, file)));
     assert.deepEqual(lost, []);
-    assert.deepEqual(named.toSorted(), Object.keys(volumes).toSorted());
+    assert.deepEqual([...new Set(named)].toSorted(), Object.keys(volumes).toSorted());
   });
 
-  it('have health checks, unless the image has its own or no program to run', () => {
+  it('have health checks, unless the image has its own or no program to run, or the service ends', () => {
     const without = Object.entries(services).filter(([, { healthcheck }]) => healthcheck === undefined);
     assert.deepEqual(
       without.map(([name]) => name),
-      ['gateway', 'collector'],
+      ['gateway', 'metrics-token', 'collector'],
     );
   });
 
@@ -141,10 +178,10 @@ describe('the services of deploy/compose/compose.yaml, run from Debian packages'
       .flatMap(({ environment = {} }) => Object.entries(environment))
       .filter(([name]) => /PASSWORD|TOKEN|KEY/.test(name));
     assert.deepEqual(
-      secrets.filter(([, value]) => !/^\$\{\w+:[?-].*\}$/.test(value)),
+      secrets.filter(([, value]) => !/^\$\{\w+(:[?-].*)?\}$/.test(value)),
       [],
     );
-    assert.equal(secrets.length, 5);
+    assert.equal(secrets.length, 6);
   });
 
   it('read the environment variables that .env.example lists', () => {

@@ -67,7 +67,9 @@ describe('the dashboard and the alerts of deploy', function () {
     });
     const { key } = await gateway.newCustomer('10');
     upstream.always(messagesAnswer({ usage: USAGE }));
-    prometheus = await startPrometheus(new URL(gateway.adminUrl).host, gateway.adminToken);
+    const token = { name: 'prometheus', role: 'metrics', expiresAt: null };
+    const { json } = await gateway.admin('POST', '/admin/v1/tokens', token);
+    prometheus = await startPrometheus(new URL(gateway.adminUrl).host, { credentials: json.token });
     await gateway.call('/v1/messages', { key, body: ask() });
     await until('Prometheus has scraped', async () => (await prometheus.series('tollgate_ledger_ready == 1')) === 1);
     upstream.next(messagesStream({ texts: ['one'], usage: USAGE }));

@@ -14,11 +14,14 @@ export interface TestPrometheus {
   stop(): Promise<void>;
 }
 
+/** What a job of Prometheus sends as its Bearer token. */
+type Authorization = { readonly credentials: string } | { readonly credentials_file: string };
+
 /** Starts Prometheus from its Debian package, on a free loopback port. It scrapes one admin listener every second. */
-export async function startPrometheus(target: string, token: string): Promise<TestPrometheus> {
+export async function startPrometheus(target: string, authorization: Authorization): Promise<TestPrometheus> {
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-prometheus-'));
   const file = join(folder, 'prometheus.yml');
-  const job = { job_name: 'tollgate', authorization: { credentials: token }, static_configs: [{ targets: [target] }] };
+  const job = { job_name: 'tollgate', authorization, static_configs: [{ targets: [target] }] };
   await writeFile(file, stringify({ global: { scrape_interval: '1s' }, scrape_configs: [job] }));
   const address = `127.0.0.1:${await freePort()}`;
   const options = ['config.file', 'storage.tsdb.path', 'web.listen-address'];
