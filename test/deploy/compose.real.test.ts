@@ -7,39 +7,23 @@ import { Redis } from 'ioredis';
 import { parse } from 'yaml';
 import { ask } from '../support/calls';
 import { TestCollector } from '../support/collector';
+import { COMPOSE_FOLDER, readCompose, startPostgresOfCompose, startRedisOfCompose } from '../support/compose';
 import { temporaryFolder } from '../support/configuration-folder';
 import { freePort } from '../support/free-port';
 import { startGateway, type TestGateway } from '../support/gateway';
-import { startPostgres, type TestPostgres } from '../support/postgres';
+import type { TestPostgres } from '../support/postgres';
 import { startPrometheus } from '../support/prometheus';
-import { startRedis, type TestRedis } from '../support/redis';
+import type { TestRedis } from '../support/redis';
 import { PROJECT, textOf } from '../support/sources';
 import { until } from '../support/until';
 import { messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
 
 const run = promisify(execFile);
 
-const FOLDER = 'deploy/compose';
 const PASSWORD = 'password-of-the-tests';
 const COLLECTOR = 'http://collector:4318';
 
-interface Service {
-  readonly image: string;
-  readonly entrypoint?: readonly string[];
-  readonly command?: readonly string[];
-  readonly environment?: Readonly<Record<string, string>>;
-  readonly volumes?: readonly string[];
-  readonly healthcheck?: object;
-}
-
-interface Compose {
-  readonly services: Readonly<
-    Record<'redis' | 'postgres' | 'gateway' | 'metrics-token' | 'collector' | 'prometheus' | 'grafana', Service>
-  >;
-  readonly volumes: object;
-}
-
-const { services, volumes } = parse(textOf(`${FOLDER}/compose.yaml`)) as Compose;
+const { services, volumes } = readCompose();
 
 describe('the services of deploy/compose/compose.yaml, run from Debian packages', function () {
   this.timeout(180_000);
@@ -53,10 +37,7 @@ describe('the services of deploy/compose/compose.yaml, run from Debian packages'
     upstream = await startUpstream();
     upstream.always(messagesAnswer({ usage: { input: 10, output: 5 } }));
     collector = await TestCollector.start();
-    redis = await startRedis(services.redis.command?.slice(1));
-    const settings = services.postgres.command?.slice(1).filter((word) => word !== '-c') ?? [];
-    // The default of the image, which the Postgres of other tests switches off.
-    postgres = await startPostgres(['fsync=on', ...settings]);
+    [redis, postgres] = await Promise.all([startRedisOfCompose(), startPostgresOfCompose()]);
   });
   after(async () => {
     await gateway?.stop();
@@ -154,7 +135,7 @@ describe('the services of deploy/compose/compose.yaml, run from Debian packages'
       sources.filter((each) => each.startsWith('.')),
       sources.filter((each) => !each.startsWith('.')),
     ];
-    const lost = files.filter((file) => !existsSync(join(PROJECT, FOLDER, file)));
+    const lost = files.filter((file) => !existsSync(join(PROJECT, COMPOSE_FOLDER, file)));
     assert.deepEqual(lost, []);
     assert.deepEqual([...new Set(named)].toSorted(), Object.keys(volumes).toSorted());
   });
@@ -168,7 +149,7 @@ describe('the services of deploy/compose/compose.yaml, run from Debian packages'
   });
 
   it('send traces to the port that the collector listens on', () => {
-    const { receivers } = parse(textOf(`${FOLDER}/collector.yaml`));
+    const { receivers } = parse(textOf(`${COMPOSE_FOLDER}/collector.yaml`));
     assert.equal(receivers.otlp.protocols.http.endpoint, '0.0.0.0:4318');
     assert.equal(services.gateway.environment?.['OTEL_EXPORTER_OTLP_ENDPOINT'], COLLECTOR);
   });
@@ -185,8 +166,8 @@ describe('the services of deploy/compose/compose.yaml, run from Debian packages'
   });
 
   it('read the environment variables that .env.example lists', () => {
-    const variables = [...textOf(`${FOLDER}/compose.yaml`).matchAll(/\$\{([A-Z_]+)/g)].map(([, name]) => name);
-    const listed = [...textOf(`${FOLDER}/.env.example`).matchAll(/^([A-Z_]+)=/gm)].map(([, name]) => name);
+    const variables = [...textOf(`${COMPOSE_FOLDER}/compose.yaml`).matchAll(/\$\{([A-Z_]+)/g)].map(([, name]) => name);
+    const listed = [...textOf(`${COMPOSE_FOLDER}/.env.example`).matchAll(/^([A-Z_]+)=/gm)].map(([, name]) => name);
     assert.deepEqual([...new Set(variables)].toSorted(), listed.toSorted());
   });
 });

@@ -19,14 +19,17 @@ export interface TestPostgres {
 }
 
 /** Starts a Postgres on a free loopback port, in a temporary folder. It never runs as root. */
-export async function startPostgres(more: readonly string[] = []): Promise<TestPostgres> {
+export async function startPostgres(
+  more: readonly string[] = [],
+  initdbOptions: readonly string[] = ['--encoding=UTF8', '--locale=C'],
+): Promise<TestPostgres> {
   const initdb = findProgram('initdb');
   const postgres = findProgram('postgres');
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-postgres-'));
   const owner = await unprivilegedUser();
   if (owner !== undefined) await chown(folder, owner.uid, owner.gid);
   const data = join(folder, 'data');
-  await run(initdb, ['-D', data, '-U', 'tollgate', '--auth=trust', '--no-sync', '-E', 'UTF8', '--locale=C'], {
+  await run(initdb, ['-D', data, '-U', 'tollgate', '--auth=trust', '--no-sync', ...initdbOptions], {
     cwd: folder,
     ...owner,
   });

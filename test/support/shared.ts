@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:http';
 import { Redis } from 'ioredis';
 import { migrate, openPostgres } from '../../core/storage/database';
 import { buildServer } from './built-server';
+import { startPostgresOfCompose, startRedisOfCompose } from './compose';
 import { prepareDataFolder, removeDataFolders } from './data-folder';
 import { quiet } from './databases';
 import { type DockerEngine, reachDocker, startDocker, type TestDocker } from './docker';
@@ -92,6 +93,11 @@ async function ask<T>(what: string): Promise<T> {
   return (await answer.json()) as T;
 }
 
+const startStores =
+  process.env['STORES'] === 'compose'
+    ? { redis: startRedisOfCompose, postgres: startPostgresOfCompose }
+    : { redis: startRedis, postgres: startPostgres };
+
 const redises = new Map<string, Promise<TestRedis>>();
 const engines = new Map<string, Promise<TestDocker>>();
 let postgres: Promise<TestPostgres> | undefined;
@@ -122,17 +128,17 @@ async function share(what: string): Promise<unknown> {
   const [kind, worker = ''] = what.split('/');
   switch (kind) {
     case 'redis':
-      return (await once(redises, worker, startRedis)).url;
+      return (await once(redises, worker, startStores.redis)).url;
     case 'docker': {
       const { socket, pid } = await once(engines, worker, startDocker);
       return { socket, pid };
     }
     case 'database':
-      postgres ??= startPostgres();
+      postgres ??= startStores.postgres();
       migrated ??= postgres.then(migratedDatabase);
       return (await postgres).createDatabase(await migrated);
     case 'bare-database':
-      postgres ??= startPostgres();
+      postgres ??= startStores.postgres();
       return (await postgres).createDatabase();
     case 'data-folder':
       dataFolder ??= prepareDataFolder();

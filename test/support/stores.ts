@@ -12,10 +12,13 @@ export interface RealStores {
 /** The place of a gateway's money and records: Redis and Postgres, or the embedded stores of a data folder. */
 export type Stores = RealStores | { readonly dataFolder: string };
 
-/** Makes stores of the kind in the environment variable STORES: `real`, which is the default, or `embedded`. */
+/**
+ * Makes stores of the kind in the environment variable STORES: `real`, which is the default, `compose`, which adds the settings of the
+ * Compose file, or `embedded`.
+ */
 export async function newStores(gateways = 0): Promise<Stores> {
-  if (kindOfStores() === 'real') return realStores(gateways);
-  return { dataFolder: await newEmbeddedFolder() };
+  if (kindOfStores() === 'embedded') return { dataFolder: await newEmbeddedFolder() };
+  return realStores(gateways);
 }
 
 /** Returns the stores of a gateway that is about to start. Their Redis is not emptied before {@link leaveStores}. */
@@ -44,8 +47,10 @@ export function databaseOf(stores: Stores): Promise<Knex> {
   return openDatabase({ dataFolder: '', ...stores, log: quiet });
 }
 
-function kindOfStores(): 'real' | 'embedded' {
+const KINDS = ['real', 'compose', 'embedded'];
+
+function kindOfStores(): string {
   const { STORES: kind = 'real' } = process.env;
-  if (kind !== 'real' && kind !== 'embedded') throw new Error(`STORES is "${kind}", but it must be real or embedded.`);
+  if (!KINDS.includes(kind)) throw new Error(`STORES is "${kind}", but it must be one of ${KINDS.join(', ')}.`);
   return kind;
 }
