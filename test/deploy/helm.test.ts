@@ -1,12 +1,17 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { readdirSync } from 'node:fs';
+import { readdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { Ajv } from 'ajv';
 import { parse, parseAllDocuments } from 'yaml';
+import { typeCheck } from '../support/client-makers';
+import { temporaryFolder } from '../support/configuration-folder';
+import { installOwnPackage } from '../support/own-packages';
 import { PROJECT, textOf } from '../support/sources';
 
 const CHART = 'deploy/helm/tollgate';
+const ADAPTER = 'deploy/helm/prometheus-adapter.yaml';
+const OPERATOR = 'monitoring.coreos.com/v1';
 const TEMPLATES = readdirSync(join(PROJECT, CHART, 'templates'));
 
 type Values = Readonly<Record<string, unknown>>;
@@ -63,6 +68,28 @@ const renderAll = (values: Values) =>
     ]),
   );
 
+interface Manifest {
+  readonly apiVersion: string;
+  readonly kind: string;
+}
+
+/** Compiles manifests as literals of the types that are generated from the published schemas. @returns what the compiler says */
+async function objections(manifests: readonly Manifest[]): Promise<string> {
+  const lines = manifests.map((manifest, index) => {
+    const { apiVersion, kind } = manifest;
+    const library = apiVersion === OPERATOR ? '@kubernetes-models/prometheus-operator' : 'kubernetes-models';
+    return `import type { I${kind} as Type${index} } from '${library}/${apiVersion}';
+export const manifest${index}: Type${index} = ${JSON.stringify(manifest)};`;
+  });
+  const compilerOptions = { strict: true, skipLibCheck: true, noEmit: true, module: 'preserve', types: [] };
+  const folder = temporaryFolder({
+    'manifests.ts': lines.join('\n'),
+    'tsconfig.json': JSON.stringify({ compilerOptions, files: ['manifests.ts'] }),
+  });
+  symlinkSync(join(PROJECT, 'test/manifests/node_modules'), join(folder, 'node_modules'));
+  return (await typeCheck(folder)).output;
+}
+
 describe(`the Helm chart of ${CHART}`, () => {
   const values = { ...DEFAULTS, ...GIVEN };
   const manifests = renderAll(values);
@@ -91,7 +118,7 @@ describe(`the Helm chart of ${CHART}`, () => {
   it('uses every one of its values', () => {
     const text = TEMPLATES.map((name) => textOf(`${CHART}/templates/${name}`)).join('');
     const leaves = Object.entries(DEFAULTS).flatMap(([name, value]) =>
-      ['image', 'config', 'autoscaling', 'service', 'networkPolicy'].includes(name)
+      ['image', 'config', 'autoscaling', 'podMonitor', 'service', 'networkPolicy'].includes(name)
         ? Object.keys(value as object).map((member) => `${name}.${member}`)
         : [name],
     );
@@ -178,5 +205,46 @@ describe(`the Helm chart of ${CHART}`, () => {
       metric: { name: 'tollgate_calls_in_flight' },
       target: { type: 'AverageValue', averageValue: 200 },
     });
+  });
+
+  describe('beside the published schemas of Kubernetes and of the Prometheus operator', function () {
+    this.timeout(120_000);
+    const everything = renderAll({
+      ...values,
+      autoscaling: { ...(DEFAULTS['autoscaling'] as object), enabled: true },
+      podMonitor: { ...(DEFAULTS['podMonitor'] as object), enabled: true },
+    });
+
+    before(() => installOwnPackage('manifests'));
+
+    it('has only manifests that fit them', async () => {
+      assert.equal(everything.size, TEMPLATES.length + 2);
+      assert.equal(await objections([...everything.values()]), '');
+    });
+
+    it('would be refused with a member that they do not know, or without one that they require', async () => {
+      const { spec, ...rest } = of('HorizontalPodAutoscaler/gateway', everything);
+      const { scaleTargetRef: _, ...untargeted } = spec;
+      assert.match(await objections([{ ...rest, spec: { ...spec, maxNodes: 3 } }]), /'"maxNodes"' does not exist/);
+      assert.match(await objections([{ ...rest, spec: untargeted }]), /'"scaleTargetRef"' is missing/);
+    });
+  });
+
+  it('gives Prometheus the token of its Secret at the admin port of each pod', () => {
+    const podMonitor = { enabled: true, labels: { release: 'prometheus' }, tokenSecret: 'tollgate-metrics' };
+    const { metadata, spec } = of('PodMonitor/gateway', renderAll({ ...values, podMonitor }));
+    assert.deepEqual(metadata.labels, podMonitor.labels);
+    assert.deepEqual(spec.selector.matchLabels, pod.metadata.labels);
+    const [{ port, path = '/metrics', authorization }] = spec.podMetricsEndpoints;
+    assert.deepEqual([port, path], ['admin', '/metrics']);
+    assert.deepEqual(authorization, { credentials: { name: 'tollgate-metrics', key: 'token' } });
+  });
+
+  it(`scales by the metric that the rule of ${ADAPTER} serves for pods`, () => {
+    const [{ seriesQuery, resources }] = parse(textOf(ADAPTER)).rules.custom;
+    const autoscaling = { ...(DEFAULTS['autoscaling'] as object), enabled: true };
+    const [{ pods }] = of('HorizontalPodAutoscaler/gateway', renderAll({ ...values, autoscaling })).spec.metrics;
+    assert.equal(seriesQuery.split('{')[0], pods.metric.name);
+    assert.deepEqual(resources.overrides, { namespace: { resource: 'namespace' }, pod: { resource: 'pod' } });
   });
 });

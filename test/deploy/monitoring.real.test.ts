@@ -8,7 +8,7 @@ import { newAuthority } from '../support/certificates';
 import { temporaryFolder } from '../support/configuration-folder';
 import { startGateway, type TestGateway } from '../support/gateway';
 import { findProgram } from '../support/programs';
-import { startPrometheus, type TestPrometheus } from '../support/prometheus';
+import { POD, startPrometheus, type TestPrometheus } from '../support/prometheus';
 import { PROJECT, textOf } from '../support/sources';
 import { until } from '../support/until';
 import { messagesAnswer, messagesFailure, messagesStream, startUpstream, type TestUpstream } from '../support/upstream';
@@ -36,15 +36,26 @@ function leftOf(expression: string): string {
 
 const { panels } = JSON.parse(textOf('deploy/grafana/tollgate.json')) as Dashboard;
 const { groups } = parse(textOf('deploy/prometheus/alerts.yml')) as Rules;
+/** The queries by which Prometheus Adapter finds the metric of the autoscaler, and then asks for its value. */
+const [{ seriesQuery, metricsQuery }] = parse(textOf('deploy/helm/prometheus-adapter.yaml')).rules.custom;
+const ADAPTER_QUERIES: readonly string[] = [
+  seriesQuery,
+  metricsQuery
+    .replace('<<.Series>>', seriesQuery.split('{')[0])
+    .replace('<<.LabelMatchers>>', `namespace="${POD.namespace}",pod=~"${POD.pod}"`)
+    .replace('<<.GroupBy>>', 'pod'),
+];
+
 const QUERIES = [
   ...panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)),
   ...groups.flatMap(({ rules }) => rules.map(({ expr }) => leftOf(expr))),
+  ...ADAPTER_QUERIES,
 ];
 
 const namesIn = (query: string) =>
   [...query.matchAll(/\b(?:tollgate|nodejs|process)_[a-z0-9_]+/g)].map(([name]) => name.replace(/_bucket$/, ''));
 
-describe('the dashboard and the alerts of deploy', function () {
+describe('the dashboard, the alerts and the adapter of deploy', function () {
   this.timeout(120_000);
   let upstream: TestUpstream;
   let gateway: TestGateway;

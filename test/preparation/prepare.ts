@@ -1,6 +1,6 @@
 /**
  * `npm run prepare:tests`: installs everything that the tests start, in one go, and builds the server, before any test process starts. That includes
- * the agents and the generators of clients. `npm test` runs it first. `npm run bench` runs it with the argument `bench`.
+ * the agents, the generators of clients and the types of Kubernetes. `npm test` runs it first. `npm run bench` runs it with the argument `bench`.
  */
 import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -29,6 +29,7 @@ async function main(): Promise<void> {
   if (!isBench) {
     await timed('agents', installAgents);
     await timed('clients', (report) => installOwnPackage('clients', report));
+    await timed('manifests', (report) => installOwnPackage('manifests', report));
     await timed('server', buildServer);
   }
   process.stdout.write(`prepared in ${Math.round((performance.now() - begunMs) / 1_000)} s\n`);

@@ -8,6 +8,9 @@ import { freePort } from './free-port';
 import { findProgram } from './programs';
 import { until } from './until';
 
+/** The labels that a PodMonitor adds. */
+export const POD = { namespace: 'default', pod: 'gateway-0' };
+
 export interface TestPrometheus {
   /** Returns the number of series of a query. @throws with Prometheus' error if the query is invalid */
   series(query: string): Promise<number>;
@@ -17,11 +20,11 @@ export interface TestPrometheus {
 /** What a job of Prometheus sends as its Bearer token. */
 type Authorization = { readonly credentials: string } | { readonly credentials_file: string };
 
-/** Starts Prometheus from its Debian package, on a free loopback port. It scrapes one admin listener every second. */
+/** Starts Prometheus from its Debian package, on a free loopback port. It scrapes one admin listener every second, as a pod's. */
 export async function startPrometheus(target: string, authorization: Authorization): Promise<TestPrometheus> {
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-prometheus-'));
   const file = join(folder, 'prometheus.yml');
-  const job = { job_name: 'tollgate', authorization, static_configs: [{ targets: [target] }] };
+  const job = { job_name: 'tollgate', authorization, static_configs: [{ targets: [target], labels: POD }] };
   await writeFile(file, stringify({ global: { scrape_interval: '1s' }, scrape_configs: [job] }));
   const address = `127.0.0.1:${await freePort()}`;
   const options = ['config.file', 'storage.tsdb.path', 'web.listen-address'];
