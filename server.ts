@@ -92,13 +92,18 @@ const LAST_SETTLEMENTS_MS = 5_000;
 
 async function main(): Promise<void> {
   setDefaultHighWaterMark(false, STREAM_BUFFER_BYTES);
-  const isCheck = readArguments(process.argv.slice(2));
+  const task = readArguments(process.argv.slice(2));
   const workers = readWorkers(process.env, log);
-  if (workers > 1 && cluster.isPrimary && !isCheck) return runWorkers(workers, log);
+  if (workers > 1 && cluster.isPrimary && task === 'serve') return runWorkers(workers, log);
   const resources = openResources();
+  if (task === 'migrate') {
+    await openMigrated(process.env, resources);
+    process.stdout.write('The database is of this version.\n');
+    return resources.close();
+  }
   resources.keep(primary, leaveMetrics);
   const files = readFiles(process.env, resources);
-  if (isCheck) {
+  if (task === 'check') {
     const configuration = files.read();
     openCertificates(configuration, files.configFolder);
     const { revision, warnings } = configuration;
@@ -120,22 +125,28 @@ function readFiles(env: NodeJS.ProcessEnv, { keep }: Resources) {
   const loaded = loadPlugins(configFolder, env);
   const readHere = configurationReader(loaded);
   const read: ReadHere<Configuration<Policy>> = (text) => readHere(configFolder, env, text);
-  const dataFolder = resolve(env['DATA_DIR'] || join(PROJECT_FOLDER, '.tollgate'));
-  return { ...loaded, env, configFolder, dataFolder, read, watchdog };
+  return { ...loaded, env, configFolder, dataFolder: dataFolderOf(env), read, watchdog };
 }
+
+const dataFolderOf = (env: NodeJS.ProcessEnv) => resolve(env['DATA_DIR'] || join(PROJECT_FOLDER, '.tollgate'));
 
 type Files = ReturnType<typeof readFiles>;
 
+async function openMigrated(env: NodeJS.ProcessEnv, { keep }: Resources) {
+  const opened = await openDatabase({ databaseUrl: env['DATABASE_URL'], dataFolder: dataFolderOf(env), log });
+  const database = keep(opened, () => opened.destroy());
+  await checkDatabase(database);
+  await migrate(database);
+  return database;
+}
+
 /** Opens and migrates the database, and takes the configuration from where it is kept. */
-async function openStores({ env, configFolder, dataFolder, system, read }: Files, { keep }: Resources) {
+async function openStores({ env, configFolder, system, read }: Files, resources: Resources) {
   // Mistakes in the files are told before anything is opened.
   const ofFiles = system.config.source === 'file' ? read() : undefined;
   refuseHalfOfTheStores(env);
   const role = readRole(env);
-  const opened = await openDatabase({ databaseUrl: env['DATABASE_URL'], dataFolder, log });
-  const database = keep(opened, () => opened.destroy());
-  await checkDatabase(database);
-  await migrate(database);
+  const database = await openMigrated(env, resources);
   const source = ofFiles === undefined ? databaseSource(read, database) : fileSource(read);
   const configuration = ofFiles ?? (await source.read());
   const live = new ReloadableConfiguration({

@@ -1,14 +1,16 @@
-const USAGE = `Usage: node dist/server.js [--check]
+const USAGE = `Usage: node dist/server.js [--check | --migrate]
 
 Starts Tollgate with gateway.config.yml and system.config.yml of TOLLGATE_CONFIG_DIR (default: the project's folder).
-  --check  checks the configuration and exits
-  --help   shows this help
+  --check    checks the configuration and exits
+  --migrate  migrates the database to this version and exits
+  --help     shows this help
 `;
 
-/** Returns whether `--check` is given. Prints the help and exits 0 with `--help`; exits 2 with anything unknown. */
-export function readArguments(given: readonly string[]): boolean {
-  if (given.length === 0) return false;
-  if (given.length === 1 && given[0] === '--check') return true;
+/** Returns what the program is to do. Prints the help and exits 0 with `--help`; exits 2 with anything unknown. */
+export function readArguments(given: readonly string[]): 'serve' | 'check' | 'migrate' {
+  if (given.length === 0) return 'serve';
+  if (given.length === 1 && given[0] === '--check') return 'check';
+  if (given.length === 1 && given[0] === '--migrate') return 'migrate';
   if (given.length === 1 && given[0] === '--help') {
     process.stdout.write(USAGE);
     process.exit(0);

@@ -140,6 +140,20 @@ describe(`the Helm chart of ${CHART}`, () => {
     assert.deepEqual(writable, [{ name: 'data', mountPath: '/data' }]);
   });
 
+  it('migrates before nodes are replaced, in a pod that no Service selects', () => {
+    const { metadata, spec } = of('Job/gateway-migrations');
+    assert.equal(metadata.annotations['helm.sh/hook'], 'pre-install,pre-upgrade');
+    const [migrations] = spec.template.spec.containers;
+    assert.deepEqual(migrations.args, ['dist/server.js', '--migrate']);
+    // The ConfigMaps are not there yet.
+    assert.deepEqual(migrations.envFrom, [{ secretRef: { name: 'tollgate-secrets' } }]);
+    assert.equal(migrations.image, container.image);
+    assert.deepEqual(migrations.securityContext, container.securityContext);
+    const { selector } = of('Service/gateway').spec;
+    assert.notEqual(spec.template.metadata.labels['app.kubernetes.io/name'], selector['app.kubernetes.io/name']);
+    assert.equal(renderAll({ ...values, migrationsJob: false }).has('Job/gateway-migrations'), false);
+  });
+
   it('probes nodes through the public listener, and lets them finish their calls', () => {
     const { startupProbe, livenessProbe, readinessProbe } = container;
     const paths = [startupProbe, livenessProbe, readinessProbe].map(({ httpGet }) => httpGet.path);

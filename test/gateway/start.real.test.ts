@@ -1,5 +1,12 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { expect } from 'chai';
+import { openPostgres } from '../../core/storage/database';
+import { quiet } from '../support/databases';
 import { failToStart } from '../support/gateway';
+import { bareDatabase, builtServer } from '../support/shared';
+
+const run = promisify(execFile);
 
 describe('A start', () => {
   const upstreams = { acme: { url: 'http://127.0.0.1:9' } };
@@ -16,4 +23,40 @@ describe('A start', () => {
       expect(output).not.to.match(/^\s+at /m);
     });
   }
+
+  describe('with --migrate', () => {
+    const migrate = async (databaseUrl: string) => {
+      const env = {
+        PATH: process.env['PATH'],
+        WORKERS: '2',
+        TOLLGATE_CONFIG_DIR: '/nowhere',
+        DATABASE_URL: databaseUrl,
+      };
+      return run(process.execPath, [await builtServer(), '--migrate'], { env });
+    };
+
+    it('brings an empty database to this version without configuration or Redis, and changes nothing the second time', async () => {
+      const databaseUrl = await bareDatabase();
+      const database = openPostgres(databaseUrl, { log: quiet });
+      try {
+        const migrations: unknown[] = [];
+        for (let time = 1; time <= 2; time += 1) {
+          expect((await migrate(databaseUrl)).stdout).to.equal('The database is of this version.\n');
+          migrations.push(await database('knex_migrations').orderBy('id'));
+        }
+        expect(migrations[0]).not.to.have.length(0);
+        expect(migrations[1]).to.deep.equal(migrations[0]);
+        expect(await database('accounts')).to.deep.equal([]);
+      } finally {
+        await database.destroy();
+      }
+    });
+
+    it('ends with 78 without the Postgres that is configured', async () => {
+      const error = await migrate('postgres://me:secret@127.0.0.1:1/tollgate').catch((failure) => failure);
+      expect(error.code).to.equal(78);
+      expect(error.stderr).to.match(/127\.0\.0\.1:1/);
+      expect(error.stderr).not.to.include('secret');
+    });
+  });
 });
