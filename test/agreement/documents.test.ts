@@ -11,6 +11,7 @@ const documents = [
   'SECURITY.md',
   'CHANGELOG.md',
   'bench/README.md',
+  ...filesUnder('bench/history'),
   'test/fixtures/README.md',
   ...filesUnder('docs').filter((path) => path.endsWith('.md')),
 ];
@@ -56,6 +57,10 @@ function namedFiles(text: string): readonly string[] {
   return [...text.replaceAll(/^```[\s\S]*?^```/gm, '').matchAll(NAMED_FILE)].map(([, file = '']) => file);
 }
 
+function wordsIn(text: string): number {
+  return text.replaceAll(/\]\([^)]*\)/g, ']').match(/\S*[\p{L}\p{N}]\S*/gu)?.length ?? 0;
+}
+
 describe('documents', () => {
   it('link to files and headings that exist', () => {
     const lost = documents.flatMap((path) => linksIn(textOf(path)).flatMap((link) => missing(path, link) ?? []));
@@ -97,8 +102,19 @@ describe('documents', () => {
     expect(dates).to.deep.equal(dates.toSorted());
   });
 
-  describe('the reader of links', () => {
-    it('finds links with and without a heading, and none in code', () => {
+  it('give a decision half a page, at most 280 words', () => {
+    const long = decisions
+      .map((path) => `${path}: ${wordsIn(textOf(path))}`)
+      .filter((line) => Number(line.split(': ')[1]) > 280);
+    expect(long).to.deep.equal([]);
+  });
+
+  describe('this test itself', () => {
+    it('counts words, without the marks of tables and the targets of links', () => {
+      expect(wordsIn('| a [b c](d.md) | `e-f` |\n| --- | – |\n')).to.equal(4);
+    });
+
+    it('reads links, with and without a heading, and none in code', () => {
       expect(
         linksIn('[a](b.md#c) [d](../e.ts) [f](#g) [h](https://i.example) `[j](k)`\n```\n[l](m)\n```\n'),
       ).to.deep.equal([
