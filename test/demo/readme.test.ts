@@ -1,0 +1,135 @@
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+import { parse } from 'yaml';
+import { demoServer } from '../../demo/demo-server';
+import { claudeCode } from '../agents/clients/claude-code';
+import { codex } from '../agents/clients/codex';
+import { exportsOf } from '../agents/page';
+import { startGateway, type TestGateway } from '../support/gateway';
+import { PROJECT, textOf } from '../support/sources';
+import { chatAnswer, startUpstream, type TestUpstream } from '../support/upstream';
+
+const run = promisify(execFile);
+const URL = 'http://127.0.0.1:8080';
+const KEY = 'sk-svc-…';
+
+/** Commands that another program runs: on a bare machine, with the packed package, or with the agent itself. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  'npm run quickstart': 'test/rehearsal/quickstart.ts',
+  'npm test': 'test/rehearsal/commands.ts',
+  'cd my-gateway': 'test/long/installed-package.test.ts',
+  'npm install': 'test/long/installed-package.test.ts',
+  'npx tollgate start --demo': 'test/long/installed-package.test.ts',
+  claude: 'test/agents/clients/claude-code.ts',
+  codex: 'test/agents/clients/codex.ts',
+};
+
+const blocks = [...textOf('README.md').matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].map(([, language, text = '']) => ({
+  language,
+  text,
+}));
+const textsOf = (language: string) => blocks.filter((block) => block.language === language).map(({ text }) => text);
+const withoutComments = (text: string) => text.replaceAll(/ +#.*$/gm, '');
+
+/** The commands of all shell blocks, each block as one list; a line that ends with a backslash continues. */
+const scripts = textsOf('sh').map((text) =>
+  withoutComments(text)
+    .trimEnd()
+    .split(/(?<!\\)\n/),
+);
+
+describe('the README', function () {
+  this.timeout(180_000);
+  let demo: Server;
+  let acme: TestUpstream;
+  let gateway: TestGateway;
+  let key: string;
+  let folder: string;
+
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'tollgate-readme-'));
+    demo = demoServer('demo').listen(0, '127.0.0.1');
+    await once(demo, 'listening');
+    acme = await startUpstream();
+    acme.always(chatAnswer());
+    const { port } = demo.address() as AddressInfo;
+    const { acme: shown } = parse(textsOf('yaml')[0] ?? '').serviceEndpoints;
+    gateway = await startGateway({
+      upstreams: {},
+      configure: (config) => {
+        config['serviceEndpoints'] = {
+          demo: { ...parse(textOf('gateway.config.yml')).serviceEndpoints.demo, url: `http://127.0.0.1:${port}` },
+          acme: { ...shown, url: acme.url, allowPrivate: true },
+        };
+      },
+      env: { DEMO_UPSTREAM_KEY: 'demo', ACME_API_KEY: 'acme' },
+    });
+    ({ key } = await gateway.newCustomer('5'));
+    await mkdir(join(folder, '.tollgate'));
+    await writeFile(join(folder, '.tollgate/admin-token'), gateway.adminToken);
+  });
+  after(async () => {
+    await gateway?.stop();
+    await acme?.stop();
+    demo?.closeAllConnections();
+    demo?.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  const here = (text: string) => text.replaceAll(URL, gateway.url).replaceAll(KEY, key);
+
+  for (const commands of scripts) {
+    const own = commands.filter((command) => ELSEWHERE[command] === undefined);
+    for (const command of commands.filter((each) => ELSEWHERE[each] !== undefined))
+      it(`has a command that ${ELSEWHERE[command]} runs: ${command}`, () =>
+        expect(existsSync(join(PROJECT, ELSEWHERE[command] ?? ''))).to.equal(true));
+    if (own.length > 0)
+      it(`has commands that work: ${own[0]}`, async () => {
+        const program = `'${process.execPath}' --import '${join(PROJECT, 'node_modules/tsx/dist/loader.mjs')}'`;
+        const npx = `npx() { shift; ${program} '${join(PROJECT, 'cli/tollgate.ts')}' "$@"; }`;
+        const curl = 'curl() { command curl --silent --show-error --fail-with-body "$@"; }';
+        const { stdout } = await run('bash', ['-euc', [npx, curl, ...own.map(here)].join('\n')], {
+          cwd: folder,
+          env: { PATH: process.env['PATH'], TOLLGATE_URL: gateway.adminUrl, TOLLGATE_CONFIG_DIR: gateway.configFolder },
+        });
+        if (!own.every((command) => command.startsWith('export '))) expect(stdout).not.to.equal('');
+      });
+  }
+
+  it('has the settings of Claude Code and Codex that `npm run agents` uses', () => {
+    const setup = { url: URL, key: KEY, model: 'demo-model' };
+    expect(textsOf('sh')).to.include(`${exportsOf(claudeCode.setup(setup).env)}\nclaude\n`);
+    expect(textsOf('sh')).to.include(`${exportsOf(codex.setup(setup).env)}\ncodex\n`);
+    expect(textsOf('toml')).to.deep.equal(Object.values(codex.setup(setup).files));
+  });
+
+  it('has code that works with the official SDKs', async () => {
+    const [code = ''] = textsOf('ts');
+    const results = code.replaceAll(/^await (.*\((?:.*\)|\{\n(?:.*\n)*?\}\)));$/gm, 'results.push(await $1);');
+    expect(results.match(/results\.push/g)).to.have.length(4);
+    // In the project, where its packages are found.
+    const file = join(PROJECT, `node_modules/.readme-${process.pid}.mjs`);
+    await writeFile(file, here(`const results = [];\n${results}console.log(JSON.stringify(results));\n`));
+    try {
+      const [message, completion, response, embeddings] = JSON.parse((await run(process.execPath, [file])).stdout);
+      expect(message.content[0].text).to.contain('Hello');
+      expect(completion.choices[0].message.content).to.contain('Hello');
+      expect(response.status).to.equal('completed');
+      expect(embeddings.data).to.have.length(2);
+    } finally {
+      await rm(file);
+    }
+  });
+
+  it('has no block in a language that this test leaves out', () => {
+    expect(new Set(blocks.map(({ language }) => language))).to.deep.equal(new Set(['sh', 'toml', 'ts', 'yaml']));
+  });
+});
