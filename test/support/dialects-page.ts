@@ -53,28 +53,33 @@ const HEAD = `# Dialects
 
 \`npm run --silent dialects > docs/dialects.md\` writes this page from the tables in \`core/dialects\` and \`plugins/upstreams\`, which the gateway itself uses.
 
-A call can be answered by an upstream that does not speak its protocol: the gateway translates the request, and the answer back, streamed and not. Clients speak Messages, Chat and Responses;
-upstreams speak these, Gemini, Amazon's Converse, and what [an adapter of your own](writing-a-dialect.md) speaks. Embeddings are not translated, and neither are direct addresses, operations such as \`/v1/responses/compact\`. A call to an upstream that speaks its protocol goes through untouched, as always.
+An upstream that does not speak a call's protocol can answer it. The gateway translates the request, and the answer back, streamed and not. Clients speak Messages, Chat and Responses;
+upstreams speak these, Gemini, Amazon's Converse, and what [an adapter of your own](writing-a-dialect.md) speaks. Embeddings are not translated, and neither are direct addresses, operations such as \`/v1/responses/compact\`. A call to an upstream that speaks its protocol goes through untouched.
 
 ## Where calls go
 
-\`translate\` of an upstream, or of one of its models, whose word counts more ([configure](operating.md#configure)), says when it is asked for other protocols:
+\`translate\` of an upstream says when it is asked for other protocols ([configure](operating.md#configure)). \`translate\` of a model takes precedence:
 
 ${tableOf(ROUTING)}
-[Failover](routing.md) goes on from one dialect to another: the request is translated anew for each. The answer has \`X-Routing-Translated: true\`, and the usage record the flag \`translated\`. The bill is
+[Failover](routing.md) continues from one dialect to another: the gateway translates the request again for each. The answer has \`X-Routing-Translated: true\`, and the usage record the flag \`translated\`. The bill is
 the same as that of the same usage without a translation. The [hold](money.md#the-hold) is made for all candidates, these included.
 
 ## What becomes of a request
 
-Nothing changes its meaning silently. A member is **carried** to the upstream, **dropped** by a rule below, or **refused**. What has no rule is refused, unless it stands in an earlier answer that the client repeats: there it is dropped.
-\`null\` is as good as absent. No value is made to fit: a temperature of 1.5 does not become 1. An upstream for which a call is refused is not asked. When it cannot be translated for any of those that are left, the answer is 400 NOT_TRANSLATABLE, whose \`param\` is the member by the
-client's name for it. It costs nothing.
+Nothing changes its meaning silently. A member is **carried** to the upstream, **dropped** by a rule below, or **refused**. A member without a rule is refused, unless it is in an earlier answer that the client repeats: there it is dropped.
+\`null\` is as good as absent. No value is made to fit: a temperature of 1.5 does not become 1. An upstream for which a call is refused is not asked. If it cannot be translated for any candidate that is left, the answer is 400 NOT_TRANSLATABLE. Its \`param\` has the client's name of the member. It costs nothing.
 
-What a dialect says in another way is told in its way. A refusal becomes text in Messages, Gemini and Converse; instructions inside the conversation become words of the user in Gemini and Converse, and of the developer in Responses; tools that take free text become
-functions with one text, whose answers become free text again; images and documents of tool results stand behind the results in Chat. A call without a limit gets the model's \`maxOutput\` in Messages, which must have one. A function
+Some content takes another form:
+
+- A refusal becomes text in Messages, Gemini and Converse.
+- Instructions inside the conversation become words of the user in Gemini and Converse, and of the developer in Responses.
+- Tools that take free text become functions with one text; their answers become free text again.
+- Images and documents of tool results come after the results in Chat.
+
+A call without a limit gets the model's \`maxOutput\` in Messages, which must have one. A function
 without \`strict\` gets \`strict: false\` in Responses, which would assume the opposite. Tools in a namespace of Responses get longer names, and their own ones again in answers.
 
-**Reasoning.** \`reasoning\` of a model says how it is told how much to reason:
+**Reasoning.** \`reasoning\` of a model says in which form the model is told how much to reason:
 
 ${tableOf(REASONING)}
 The words mean ${Object.entries(TOKENS)
@@ -83,15 +88,14 @@ The words mean ${Object.entries(TOKENS)
 
 **Signatures.** What a model thought goes back to it in the next call with its signature, which other vendors refuse. Clients get signatures of a translated answer sealed with the upstream's name (\`tollgate.…\`) and send them
 back as they are. The upstream that made one gets it as it was; for all others the reasoning is left out. From a call that is not translated the gateway cuts sealed parts, and messages that have nothing else, with every other byte as it came. Reasoning never becomes text:
-Chat clients are shown none. An upstream that speaks Chat signs nothing, but some such vendors refuse the results of tools without the reasoning before the calls: what one gave in \`reasoning_content\` or \`reasoning\` goes back to it
-in the same member.
+Chat clients are shown none. An upstream that speaks Chat signs nothing, but some such vendors refuse the results of tools without the reasoning before the calls. Such a vendor gets back what it gave in \`reasoning_content\` or \`reasoning\`, in the same member.
 
 ## What becomes of an answer
 
 It has the form of the client's protocol, with the upstream's own words, reasons for its end and usage. An error of the upstream that is relayed keeps its status and its words in the form of the client's protocol. A stream that
-breaks off ends with that protocol's error event and nothing behind it, like [any other](request-path.md#when-a-stream-breaks); a translated one is not gone on with by another upstream.
+breaks off ends with that protocol's error event and nothing after it, like [any other](request-path.md#when-a-stream-breaks). No other upstream continues a translated stream.
 
-Translating takes about 0.8 ms for a request of 140 KB (200 turns, 20 tools) and 2 µs for an event of a stream, on an idle core. Bodies above 512 KB are translated piece by piece, so that other calls go on.
+Translating takes about 0.8 ms for a request of 140 KB (200 turns, 20 tools) and 2 µs for an event of a stream, on an idle core. Bodies above 512 KB are translated piece by piece, so that other calls continue.
 
 ## What clients send
 

@@ -38,8 +38,8 @@ export const RULES = new Rules([
 
   ...carried('says which side speaks', 'messages[].role'),
   ...carried('what is said', 'messages[].content', 'messages[].refusal', 'messages[].tool_calls'),
-  ...dropped('reasoning without a signature is told to nobody', 'messages[].reasoning_content'),
-  ...dropped('reasoning without a signature is told to nobody', 'messages[].reasoning', 'messages[].reasoning_details'),
+  ...dropped('no upstream takes reasoning without a signature', 'messages[].reasoning_content'),
+  ...dropped('no upstream takes reasoning without a signature', 'messages[].reasoning', 'messages[].reasoning_details'),
   ...dropped('says where earlier answers have something from', 'messages[].annotations'),
   ...dropped('programs add it to answers that they send back', 'messages[].parsed', 'messages[].id'),
   ...dropped('programs add it to answers that they send back', 'messages[].provider_specific_fields'),

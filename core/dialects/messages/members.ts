@@ -31,7 +31,7 @@ export const MESSAGES_DIALECT: Dialect = {
     max_tokens: bounded('limits the answer'),
     output_config: bounded('a schema is read'),
     output_format: bounded('a schema is read'),
-    cache_control: bounded('the cache is written at most at its dearest price'),
+    cache_control: bounded('the cache is written at most at its highest price'),
     thinking: free('counts towards max_tokens'),
     tool_choice: free('says which tools are used'),
     metadata: free('is not read by the model'),
@@ -47,7 +47,7 @@ export const MESSAGES_DIALECT: Dialect = {
     speed: pricedExcept(['standard'], 'a speed with a price of its own', 'speed'),
     inference_geo: pricedExcept(['global'], 'a region with a price of its own', 'geo'),
     fallbacks: pricedExcept([], 'other models, with prices of their own'),
-    billing_policy: pricedExcept([], 'bills somebody else'),
+    billing_policy: pricedExcept([], 'bills another party'),
     web_search_options: pricedExcept([], 'searches have a price each'),
     context_management: {
       class: 'outside',

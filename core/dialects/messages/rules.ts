@@ -116,7 +116,7 @@ export const RULES = new Rules([
   ...carried('is the id of the call', 'content[tool_use].id'),
   ...carried('is the tool that was called', 'content[tool_use].name'),
   ...carried('is what it was called with', 'content[tool_use].input'),
-  ...dropped('says who called it', 'content[tool_use].caller'),
+  ...dropped('says which tool called it', 'content[tool_use].caller'),
   ...dropped(CACHE, 'content[tool_use].cache_control'),
   ...refused('names a toolset of its vendor', 'content[tool_use].toolset_name'),
   ...carried('is the id of the call', 'content[tool_result].tool_use_id'),
