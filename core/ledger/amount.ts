@@ -1,11 +1,11 @@
 import { MAX_AMOUNT_E8 } from '../money';
 
-/** Holds that an amount is one the ledger is exact for. Callers compute amounts within it: anything else is a defect. */
+/** Asserts that the ledger computes with this amount exactly. Callers keep their amounts in that range: anything else is a defect. */
 export function assertAmount(amountE8: bigint, lowestE8 = 0n): void {
   if (amountE8 < lowestE8 || amountE8 > MAX_AMOUNT_E8) throw new RangeError(`not an amount of the ledger: ${amountE8}`);
 }
 
-/** Math.min does not take bigints. */
+/** Returns the smallest amount. Math.min does not accept bigints. */
 export function smallest(first: bigint, ...others: readonly bigint[]): bigint {
   let least = first;
   for (const each of others) if (each < least) least = each;

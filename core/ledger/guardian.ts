@@ -13,7 +13,7 @@ const ready = new Gauge({
   registers: [metrics],
 });
 
-/** Looks after the ledger while the process runs: one that was lost, emptied or went back in time is made right again. */
+/** Watches the ledger while the process runs. Recovers a ledger that was lost, emptied or went back in time. */
 export function startGuardian(options: ShipOptions & { readonly everyMs?: number }): Loop {
   const { ledger, log, everyMs = LOOK_EVERY_MS } = options;
   let trouble: string | undefined;
@@ -32,7 +32,7 @@ export function startGuardian(options: ShipOptions & { readonly everyMs?: number
   const whenFailed = (error: unknown) => {
     ready.set(0);
     const reason = String(error);
-    // One line for each: what is wrong behind a first trouble may be what somebody has to mend.
+    // Each new reason is logged once, because the first one may hide the one that an operator must fix.
     if (reason !== trouble) log.error({ reason }, 'the ledger cannot be checked; the check is retried');
     trouble = reason;
   };

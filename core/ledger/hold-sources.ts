@@ -2,16 +2,17 @@ import type { Knex } from 'knex';
 import type { OpenHold } from './ledger';
 
 /**
- * Answers the holds without a deadline that these accounts have open, oldest first, as the database knows them. Holds that
- * have an entry of the ledger are left out by who asks.
+ * Returns the holds without a deadline that the database has as open on these accounts, oldest first. The caller removes holds
+ * that already have an entry of the ledger.
  */
 export type HoldSource = (database: Knex, accountIds: readonly string[]) => Promise<readonly OpenHold[]>;
 
 const sources: HoldSource[] = [];
 
 /**
- * Holds without a deadline are not written to the database by the ledger. Whoever takes them (sandboxes, for their billing
- * periods) names here what is open, so that a ledger that was lost gets them back. Registered before the stores are opened.
+ * Registers a source of open holds without a deadline, because the ledger does not write these to the database. Each feature that
+ * takes them (sandboxes, for their billing periods) lists its open holds here, so that recovery can restore them. It registers
+ * before the stores are opened.
  */
 export function registerHoldSource(source: HoldSource): () => void {
   sources.push(source);

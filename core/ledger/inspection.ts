@@ -1,12 +1,12 @@
 import type { AccountState, Payer } from './payer';
 
-/** One consistent look at some accounts of one shard: nothing in it happened before or after the rest. */
+/** A consistent view of some accounts of one shard: all of it is from one moment. */
 export interface Inspection {
-  /** By the ledger's own clock, which also judges deadlines. */
+  /** The time on the ledger's own clock, which also judges deadlines. */
   readonly nowMs: number;
   readonly accounts: ReadonlyMap<string, AccountState>;
   readonly keys: ReadonlyMap<string, KeyMoney>;
-  /** All that are open on these accounts, whatever key they are of. */
+  /** All open holds of these accounts, of any key. */
   readonly holds: readonly SeenHold[];
 }
 
@@ -19,9 +19,9 @@ export interface KeyMoney {
 export interface SeenHold extends Payer {
   readonly rid: string;
   readonly amountE8: bigint;
-  /** undefined for a hold without one. */
+  /** undefined for a hold without a deadline. */
   readonly deadlineMs: number | undefined;
-  /** A call's hold has a record for its expiry, a sandbox's has none. */
+  /** Whether a call took the hold. A call's hold has a record for its expiry, a sandbox's has none. */
   readonly ofCall: boolean;
 }
 
@@ -31,11 +31,11 @@ interface Seen {
   readonly now: string;
   readonly accounts: Record<string, Missing<string>[]>;
   readonly keys: Record<string, Missing<string>[]>;
-  /** Lua writes an empty list as an object. */
+  /** The holds. Lua writes an empty list as an object. */
   readonly holds: Record<string, [string, string, string, string, string, boolean]>;
 }
 
-/** What inspect.lua has answered. */
+/** Reads the answer of inspect.lua. */
 export function readInspection(json: string): Inspection {
   const { now, accounts, keys, holds } = JSON.parse(json) as Seen;
   return {

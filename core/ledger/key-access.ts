@@ -1,15 +1,15 @@
-/** Who may show an API key, and until when. Times are those of the clock of the node that is asked. */
+/** From where and until when an API key may be used. The clock of the node that receives the request decides. */
 export interface KeyAccess {
   readonly expiresAtMs?: number | undefined;
-  /** Addresses and ranges that it may be shown from. */
+  /** Addresses and ranges from which the key may be used. */
   readonly addresses?: readonly string[] | undefined;
-  /** Of a key whose secret was replaced: hashes of the one in force and of the one before it, which ends then. */
+  /** For a key whose secret was replaced: hashes of the current secret and of the previous one, which expires at `previousUntilMs`. */
   readonly secrets?:
     | { readonly current: string; readonly previous: string; readonly previousUntilMs: number }
     | undefined;
 }
 
-/** A key as its row has what decides that. */
+/** The columns of a key's row that decide about its access. */
 export interface AccessColumns {
   readonly hash: string;
   readonly expires_at: Date | null;
@@ -18,7 +18,7 @@ export interface AccessColumns {
   readonly previous_until: Date | null;
 }
 
-/** `access` of a key's settings; absent for a key that may be shown from anywhere at any time, and never had another secret. */
+/** Returns the `access` of a key's settings. It is absent for a key without restrictions whose secret was never replaced. */
 export function accessOf(row: AccessColumns): { readonly access?: KeyAccess } {
   const { hash: current, expires_at, allowed_addresses, previous_hash: previous, previous_until } = row;
   const isReplaced = previous !== null && previous_until !== null;
@@ -31,7 +31,7 @@ export function accessOf(row: AccessColumns): { readonly access?: KeyAccess } {
   return { access };
 }
 
-/** The hashes that a key is found by. */
+/** Returns the hashes under which a key is found. */
 export function hashesOf(hash: string, access: KeyAccess | undefined): readonly string[] {
   return access?.secrets === undefined ? [hash] : [hash, access.secrets.previous];
 }

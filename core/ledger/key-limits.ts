@@ -4,7 +4,7 @@ import type { SpendingWindows } from './ledger';
 import { type KeyLimits, limitsOf } from './limit-fields';
 
 /*
- * The limits of a key in the reference model; `key-limits.lua` says the same for Redis, and why.
+ * The limits of a key in the reference model. `key-limits.lua` does the same for Redis and gives the reasons.
  */
 
 const MINUTE_MICROS = 60_000_000;
@@ -12,9 +12,9 @@ const DAY_MS = 86_400_000;
 
 export type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** What is counted for the limits, beside what the key has spent and held in all. */
+/** The counters of the limits, beside the totals of what the key has spent and holds. */
 export interface LimitCounters extends Mutable<SpendingWindows> {
-  /** When what may be asked in a minute is full again, in microseconds; 0 before the first call. */
+  /** When the bucket of calls is full again, in microseconds; 0 before the first call. `tokensAtMicros` is the same for tokens. */
   callsAtMicros: number;
   tokensAtMicros: number;
 }
@@ -25,23 +25,23 @@ export function noCounts(): LimitCounters {
   return { day: 0, daySpentE8: 0n, month: 0, monthSpentE8: 0n, callsAtMicros: 0, tokensAtMicros: 0 };
 }
 
-/** @throws RangeError for an amount that is not exact */
+/** @throws RangeError for an amount that the ledger cannot compute exactly */
 export function assertLimits(limits: KeyLimits): void {
   for (const limit of Object.values(limitsOf(limits))) if (typeof limit === 'bigint') assertAmount(limit);
 }
 
-/** Days since 1970, UTC. */
+/** Returns the number of days since 1970, in UTC. */
 export function dayOf(ms: number): number {
   return Math.floor(ms / DAY_MS);
 }
 
-/** Months since the year 0, UTC: year * 12 + month, January being 1. */
+/** Returns the number of months since the year 0, in UTC: year * 12 + month, where January is 1. */
 export function monthOf(ms: number): number {
   const date = new Date(ms);
   return date.getUTCFullYear() * 12 + date.getUTCMonth() + 1;
 }
 
-/** What the limits leave; below 0 when one was lowered. */
+/** Returns how much the limits leave; negative if a limit was lowered below what was spent. */
 export function roomOf(key: Limited, nowMs: number): bigint {
   const { limitE8, dailyLimitE8, monthlyLimitE8, spentE8, heldE8 } = key;
   const { today, thisMonth } = spentIn(key, nowMs);
@@ -67,7 +67,7 @@ function spentIn(key: LimitCounters, nowMs: number): { today: bigint; thisMonth:
   };
 }
 
-/** How a call changes what may be asked in a minute, and how many milliseconds it comes too early. */
+/** Returns how a call changes the per-minute buckets, and how many milliseconds it comes too early. */
 export function takeRate(key: Limited, tokens: number, nowMs: number) {
   const now = nowMs * 1_000;
   const calls = take(key.callsPerMinute, key.callsAtMicros, 1, now);
@@ -86,7 +86,7 @@ function take(limit: number | undefined, fullAt: number, count: number, now: num
   return { fullAt: after, late: Math.max(0, after - now - MINUTE_MICROS) };
 }
 
-/** What was expected and not used is there again. */
+/** Gives tokens that a call was expected to use and did not use back to the key's bucket. */
 export function correctTokens(key: Limited, expected: number | undefined, used: number | undefined): void {
   const limit = key.tokensPerMinute;
   if (expected === undefined || used === undefined || limit === undefined || key.tokensAtMicros === 0) return;

@@ -1,23 +1,26 @@
-/** What goes by the lease of a hold: whatever is to be done before it ends, or not before something else was done, has its share of it. */
+/** The times that depend on the lease of a hold. Each task that must finish before the lease ends has its share of it. */
 export interface LeaseTimes {
   readonly leaseMs: number;
-  /** An open call renews its hold this often, and after `retryMs` when that failed: there is time for several. */
+  /** How often an open call renews its hold. A failed renewal is repeated after `retryMs`, several times before the lease ends. */
   readonly renewEveryMs: number;
   readonly retryMs: number;
-  /** How often it is looked for holds whose lease has ended. */
+  /** How often the process looks for holds whose lease has ended. */
   readonly sweepEveryMs: number;
-  /** After the ledger came back none is given back for so long: what closes them is sent first. */
+  /** How long no hold is given back after the ledger was unavailable, because settles that wait on disk go first. */
   readonly pauseMs: number;
-  /** How long a settle is repeated; later its answer would be `expired`. */
+  /** How long a settle is repeated. After that, the ledger would answer `expired`. */
   readonly giveUpAfterMs: number;
-  /** How often what waits on disk is looked at, and how old it is when it is sent again: together shorter than the pause. */
+  /** How often the spool looks at what waits on disk, and at what age it sends that again. The sum is shorter than `pauseMs`. */
   readonly spoolEveryMs: number;
   readonly resendAfterMs: number;
 }
 
 export const LEASE_SECONDS = { least: 5, usual: 120, most: 3_600 } as const;
 
-/** A shorter lease makes all of them shorter; a longer one only what bridges it. */
+/**
+ * Returns the times for a lease. A lease shorter than the usual one shortens all of them. A longer one lengthens only
+ * `renewEveryMs` and `giveUpAfterMs`.
+ */
 export function leaseTimes(leaseSeconds: number = LEASE_SECONDS.usual): LeaseTimes {
   const leaseMs = leaseSeconds * 1_000;
   const shareOf = (parts: number, atMostMs: number) => Math.min(atMostMs, leaseMs / parts);

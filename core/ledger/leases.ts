@@ -9,18 +9,18 @@ import { countExpired } from './ledger-metrics';
 import type { Payer } from './payer';
 import { ALL_SHARDS } from './shard';
 
-/** Keeps the holds of this process's open calls, and gives back those whose process is gone. */
+/** Renews the holds of this process's open calls, and gives back the holds of processes that have stopped. */
 export interface Leases {
-  /** How long a hold lasts that is not renewed. */
+  /** How long a hold lasts without a renewal. */
   readonly leaseMs: number;
-  /** The call is open: its hold is renewed until it is untracked. `heldE8` returns what it holds now. */
+  /** Renews the hold of an open call until it is untracked. `heldE8` returns what the call holds now. */
   track(payer: Payer, rid: string, heldE8: () => bigint): void;
   untrack(rid: string): void;
-  /** How many holds there are. */
+  /** Returns how many holds are tracked. */
   count(): number;
-  /** What they hold together, in 1e-8 USD. */
+  /** Returns the sum of the tracked holds, in 1e-8 USD. */
   heldE8(): bigint;
-  /** Resolves when every open call has said how it ended, or after that long. */
+  /** Resolves when every open call has ended, or after that long. */
   none(withinMs: number): Promise<void>;
   readonly stop: Stop;
 }
@@ -28,7 +28,7 @@ export interface Leases {
 export interface LeasesOptions {
   readonly ledger: Ledger;
   readonly log: Logger;
-  /** In the place of those of the usual lease. */
+  /** Overrides some times of the usual lease. */
   readonly times?: Partial<LeaseTimes>;
 }
 
@@ -43,13 +43,14 @@ interface Lease {
 }
 
 /**
- * Calls begin at different times, so their renewals are spread by themselves. They go by a clock that nobody sets. When the
- * ledger came back after it could not be asked, holds are renewed and settles that wait on disk are sent before any is given back.
+ * Starts to renew and give back holds. Renewals are spread by themselves, because calls begin at different times. They follow the
+ * monotonic clock. After the ledger was unavailable, no hold is given back for a while: renewals and the settles that wait on
+ * disk go first.
  */
 export function startLeases(options: LeasesOptions): Leases {
   const { ledger, log, times } = options;
   const { leaseMs, renewEveryMs, retryMs, sweepEveryMs, pauseMs } = { ...leaseTimes(), ...times };
-  /** In the order they are due: a renewed lease goes to the end. */
+  /** Leases in the order in which they are due: a renewed lease moves to the end. */
   const leases = new Map<string, Lease>();
 
   const renew = async (rid: string, lease: Lease) => {
@@ -73,14 +74,14 @@ export function startLeases(options: LeasesOptions): Leases {
     await eachAtOnce(due, AT_ONCE, ([rid, lease]) => (leases.has(rid) ? renew(rid, lease) : Promise.resolve()));
   };
 
-  /** When the ledger could last not be asked, as seen from here. */
+  /** When this process last found the ledger unavailable. */
   let missedAt: number | undefined;
 
   const isBackForLong = async () => {
     const isReady = await ledger.isReady().catch(() => false);
     if (!isReady) missedAt = performance.now();
     if (missedAt !== undefined && performance.now() - missedAt < pauseMs) return false;
-    // A clock that was set back since says that it will be opened.
+    // If the ledger's clock was set back meanwhile, the time of its opening lies in the future.
     return Math.abs(await ledger.openedAgoMs()) >= pauseMs;
   };
 

@@ -4,7 +4,10 @@ import type { Ledger, ReserveOutcome, ReserveRequest, SettleOutcome, SettleReque
 
 const registers = [metrics];
 
-/** Up to the bound after which a call is refused, and twice that for settles, for which nobody waits longer. */
+/**
+ * The buckets of both histograms. They reach the time after which a call is refused, and twice that time for settles, because no
+ * call waits longer for one.
+ */
 const buckets = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5];
 
 const reserves = new Histogram({
@@ -48,7 +51,10 @@ const shortfallUsd = new Counter({
 
 const secondsSince = (startedMs: number): number => (performance.now() - startedMs) / 1_000;
 
-/** @throws what the ledger throws. */
+/**
+ * Reserves, and measures how long that takes.
+ * @throws what the ledger throws
+ */
 export function measuredReserve(ledger: Ledger, request: ReserveRequest): Promise<ReserveOutcome> {
   const startedMs = performance.now();
   return ledger.reserve(request).then(
@@ -65,7 +71,10 @@ export function measuredReserve(ledger: Ledger, request: ReserveRequest): Promis
   );
 }
 
-/** @throws what the ledger throws. */
+/**
+ * Settles, and measures how long that takes.
+ * @throws what the ledger throws
+ */
 export function measuredSettle(ledger: Ledger, request: SettleRequest): Promise<SettleOutcome> {
   const startedMs = performance.now();
   return ledger.settle(request).then(

@@ -1,10 +1,10 @@
 /**
- * The ledger's contract: every operation, every outcome by name. Two implementations keep it: `MemoryLedger` (the
- * reference model, and the ledger of the embedded default) and `RedisLedger` (production). One suite holds both.
+ * The ledger's contract: every operation and every outcome by name. Two ledgers implement it: `MemoryLedger` (the reference
+ * model, and the embedded default) and `RedisLedger` (production). One test suite checks both.
  *
- * Amounts are E8 (1e-8 USD), integers from 0 to 2^53 - 1. Every operation is safe to repeat by its id. An operation that
- * refuses has written nothing. When the store cannot be asked in time, operations reject with `LedgerUnavailable`. An id
- * that is used for two payers is a defect of the caller and rejects with `WrongPayer`.
+ * Amounts are E8 (1e-8 USD), integers from 0 to 2^53 - 1. Every operation is safe to repeat by its id. A refused operation has
+ * written nothing. If the store does not answer in time, operations reject with `LedgerUnavailable`. If a caller uses one id for
+ * two payers, which is a defect, they reject with `WrongPayer`.
  */
 import type { ReportedCall } from './allowances/reported-calls';
 import type { Inspection } from './inspection';
@@ -12,27 +12,30 @@ import type { KeyAccess } from './key-access';
 import type { KeyLimits } from './limit-fields';
 import type { AccountState, AccountStatus, Payer } from './payer';
 
-/** The store did not answer in time or refused the connection; whether the operation took place is not known. */
+/** The store did not answer in time, or refused the connection. The operation may or may not have taken place. */
 export class LedgerUnavailable extends Error {
   override readonly name = 'LedgerUnavailable';
 }
 
-/** An id belongs to another account or key than the caller says. Nothing has been written. */
+/** The id belongs to another account or key than the caller says. Nothing was written. */
 export class WrongPayer extends Error {
   override readonly name = 'WrongPayer';
 }
 
 export type KeyStatus = 'active' | 'revoked';
 
-/** Settings of a key that a node may keep a copy of; `rev` counts their changes. A plain key has rev 0. */
+/** The settings of a key, which a node may cache. `rev` counts their changes, from 0. */
 export interface KeySettings {
   readonly rev: number;
   readonly name: string;
-  /** Names of models this key may call; undefined for all. */
+  /** Names of the models that this key may call; undefined for all. */
   readonly allowedModels: readonly string[] | undefined;
-  /** What it pays in place of the upstream's price: a factor, or the name of a list; see `CustomerPrices`. Its account's where it has none. */
+  /**
+   * What the key pays instead of the upstream's price: a factor, or the name of a price list (see `CustomerPrices`). A key
+   * without its own markup has its account's.
+   */
   readonly markup?: string | undefined;
-  /** Absent: it may be shown from anywhere, at any time. */
+  /** From where and until when the key may be used; absent for no restriction. */
   readonly access?: KeyAccess | undefined;
 }
 
@@ -44,8 +47,8 @@ export interface KeyState extends KeyLimits {
 }
 
 /**
- * What a client means once, however often it asks: its Idempotency-Key and the call it stands for. Both are SHA-256 hashes in
- * base64url, so that neither the header nor the body is kept.
+ * A request of a client that counts once, however often the client repeats it: its Idempotency-Key and its body. Both are SHA-256
+ * hashes in base64url, so that the ledger keeps neither the header nor the body.
  */
 export interface Intent {
   readonly key: string;
@@ -58,30 +61,30 @@ export interface PaidIntent extends Intent {
 }
 
 export interface ReserveRequest extends Payer {
-  /** UUIDv7, made by the caller; its embedded time is the `created_at` of the rows it leads to. */
+  /** UUIDv7 from the caller; the embedded time becomes the `created_at` of the resulting rows. */
   readonly rid: string;
-  /** The revision of the key's settings the node has decided by. */
+  /** The revision of the key's settings that the node has used. */
   readonly keyRev: number;
   readonly amountE8: bigint;
-  /** Lease; undefined for holds without a deadline (sandboxes). */
+  /** The length of the lease; undefined for a hold without a deadline (sandboxes). */
   readonly lifetimeMs: number | undefined;
-  /** JSON: what the usage record needs if this reservation expires. */
+  /** JSON of the usage record that is written if this reservation expires. */
   readonly record: string;
-  /** Tokens the call may use at most. With it the request is one call of the key's limits by the minute; sandboxes have none. */
+  /** The most tokens that the call may use. If set, the request counts as one call in the key's per-minute limits; sandboxes leave it out. */
   readonly tokens?: number;
   /** Kept for INTENT_MS after the call; absent for a call without an Idempotency-Key. */
   readonly intent?: PaidIntent | undefined;
 }
 
 /**
- * A repetition is answered by what became of its id before anything else is looked at: `reserved` while it is open with
- * the same amount, `released_before` (also when the release came first), `closed_before` when it was settled or expired.
- * `stale_key` is for a node whose copy of the settings is older. `availableE8` is what the account has available, or what
- * the key's limit leaves.
+ * If the ledger knows the id, its state decides before anything else. `reserved`: it is open with the same amount.
+ * `released_before`: it was released, perhaps before this reserve arrived. `closed_before`: it was settled or expired.
+ * `stale_key`: the node's copy of the settings is outdated. `availableE8` is what the account has available, or what the key's
+ * limit leaves.
  *
- * The `intent_…` outcomes are for another id with an Idempotency-Key that is known: the first call had another body, is open,
- * or was charged. `requestId` is the first call's, `rid` its reservation. A first call that ended with charge 0 is forgotten
- * and the new one is reserved. `too_many_intents`: the account has INTENTS_AT_MOST keys, and calls that are open have the oldest.
+ * The `intent_…` outcomes answer a new id with a known Idempotency-Key: the first call had another body, is still open, or was
+ * charged. `requestId` and `rid` are those of the first call. A first call that ended without a charge is forgotten, and the new
+ * one is reserved. `too_many_intents`: the account has INTENTS_AT_MOST keys, and the oldest belong to open calls.
  */
 export type ReserveOutcome =
   | { readonly outcome: 'reserved' }
@@ -102,7 +105,7 @@ export type IntentOutcome =
       readonly chargedE8: bigint;
     };
 
-/** `rate_limited`: the key's limit of calls by the minute was used up before. A call that comes too early is not counted. */
+/** `rate_limited`: the key's per-minute limit of calls was already used up. The ledger does not count such a call. */
 export type CountOutcome =
   | { readonly outcome: 'counted' | 'unknown_key' | 'not_ready' }
   | { readonly outcome: 'rate_limited'; readonly retryAfterMs: number };
@@ -110,21 +113,22 @@ export type CountOutcome =
 export interface SettleRequest extends Payer {
   readonly rid: string;
   readonly costE8: bigint;
-  /** JSON: the finished usage record but for `cost`, which the shipper takes from the entry. */
+  /** JSON of the finished usage record without `cost`, which the shipper takes from the entry. */
   readonly record: string;
-  /** Tokens the call has used; what was expected beyond them is given back to the key's limit by the minute. */
+  /** How many tokens the call has used. The key's per-minute limit gets back those that were expected beyond that. */
   readonly tokens?: number | undefined;
   /**
-   * The hold may have been lost with its ledger, and Postgres has no entry of it: of an id that is unknown at most what is
-   * available is charged. Nothing is charged where the `intent` in the record's `routing` belongs to another call by now.
+   * Whether the hold may have been lost with its ledger, and Postgres has no entry of it. If the id is unknown, the ledger then
+   * charges at most what is available. It charges nothing if another call now owns the Idempotency-Key that the record names
+   * (`routing.intent`).
    */
   readonly isLate?: boolean;
 }
 
 /**
- * `settled`: charged is the cost, or above the hold at most what was available on account and key (the rest is the
- * shortfall). The same answer for every repetition, whatever cost it names. `released` and `expired`: closed before,
- * nothing is charged.
+ * `settled`: the cost is charged. If the cost exceeds the hold, the excess is charged only as far as account and key have it,
+ * and the rest is the shortfall. Every repetition gets the same answer, whatever cost it names. `released` and `expired`: the
+ * reservation was closed before, and nothing is charged.
  */
 export type SettleOutcome =
   | { readonly outcome: 'settled'; readonly chargedE8: bigint; readonly shortfallE8: bigint }
@@ -136,8 +140,8 @@ export interface ReleaseRequest extends Payer {
 }
 
 /**
- * `tombstoned`: the id was unknown; for a quarter of an hour a reserve that comes late is refused with `released_before`.
- * It has no entry in the outbox. `settled` and `expired`: closed before, nothing changes.
+ * `tombstoned`: the id was unknown. For a quarter of an hour, a late reserve with this id gets `released_before`. The outbox gets
+ * no entry. `settled` and `expired`: the reservation was closed before, and nothing changes.
  */
 export type ReleaseOutcome = {
   readonly outcome: 'released' | 'tombstoned' | 'settled' | 'expired' | 'not_ready';
@@ -145,13 +149,13 @@ export type ReleaseOutcome = {
 
 export interface RenewRequest extends Payer {
   readonly rid: string;
-  /** A lease from now on; undefined leaves the deadline. A hold without a deadline never gets one. */
+  /** The length of a new lease from now on; undefined keeps the deadline. A hold without a deadline never gets one. */
   readonly lifetimeMs: number | undefined;
-  /** What the hold must be at least from now on; absent, or less than it is, leaves it as it is. */
+  /** The least amount of the hold from now on. An absent or smaller amount changes nothing. */
   readonly amountE8?: bigint;
 }
 
-/** `availableE8` is what the account has, or the key's limit leaves, beside the hold. */
+/** `availableE8` is what the account has available, or what the key's limit leaves, in addition to the hold. */
 export type RenewOutcome =
   | { readonly outcome: 'renewed' | 'not_open' | 'not_ready' | 'frozen' }
   | { readonly outcome: 'insufficient_balance' | 'key_limit_exceeded'; readonly availableE8: bigint };
@@ -162,9 +166,10 @@ export interface RollRequest extends SettleRequest {
 }
 
 /**
- * `rolled`: both were done, now or before. `settled`: the first hold was settled on its own before, and nothing is taken.
- * Everything else has changed nothing; `availableE8` is then what there would be for the next hold, after the cost. A key
- * that is revoked is not refused: it stops calls, not what runs already. `frozen` is.
+ * `rolled`: both steps are done, now or before. `settled`: the first hold was already settled on its own, and no next hold is
+ * taken. All other outcomes change nothing, and their `availableE8` is what the next hold could have after the cost.
+ *
+ * A revoked key does not prevent a roll, because a revocation stops new calls and not what already runs. A frozen account does.
  */
 export type RollOutcome =
   | { readonly outcome: 'rolled' | 'settled'; readonly chargedE8: bigint; readonly shortfallE8: bigint }
@@ -178,32 +183,35 @@ export interface CreditRequest {
   readonly accountId: string;
   /** UUIDv7 of the row in `credits`; a second credit with the same id changes nothing. */
   readonly rid: string;
-  /** Negative for an adjustment, which is refused above what is available. */
+  /** Negative for an adjustment, which is refused if it exceeds what is available. */
   readonly amountE8: bigint;
 }
-/** `credited` has what is posted now, also for a repetition. `above_maximum`: the balance would leave the range that is exact. `insufficient_balance`: a debit above what is available. */
+/**
+ * `credited`: `postedE8` is the balance now, also for a repetition. `above_maximum`: the balance would leave the range that is
+ * exact. `insufficient_balance`: an adjustment exceeds what is available.
+ */
 export type CreditOutcome =
   | { readonly outcome: 'credited'; readonly postedE8: bigint }
   | { readonly outcome: 'not_ready' | 'unknown_account' | 'above_maximum' | 'insufficient_balance' };
 
 export interface SetKeyRequest extends Payer, KeyLimits {
-  /** SHA-256 of the secret in force, in lower-case hex: the index entry is written before the secret is shown. */
+  /** SHA-256 of the current secret, in lower-case hex. The index entry is written before the client sees the secret. */
   readonly hash: string;
   readonly status: KeyStatus;
-  /** Applied only when `rev` is not lower than what is there: a late repetition never undoes a newer change. */
+  /** Applied only if `rev` is not lower than the stored one, so that a late repetition never undoes a newer change. */
   readonly settings: KeySettings;
 }
 
-/** `unknown` is sure; while the key index is being rebuilt the answer is `not_ready`. */
+/** `unknown` is certain. While the key index is being rebuilt, the outcome is `not_ready`. */
 export type FindKeyOutcome =
   | { readonly outcome: 'found'; readonly accountId: string; readonly keyId: string }
   | { readonly outcome: 'unknown' | 'not_ready' };
 
 export type EntryKind = 'credit' | 'charge' | 'release' | 'expire';
 
-/** One entry of a shard's outbox: what Postgres is told, in order, exactly once. */
+/** One entry of a shard's outbox. Postgres gets the entries in order, each exactly once. */
 export interface OutboxEntry {
-  /** The position in the shard's outbox, increasing. */
+  /** The entry's position in the shard's outbox, increasing. */
   readonly id: string;
   readonly kind: EntryKind;
   readonly accountId: string;
@@ -212,31 +220,31 @@ export interface OutboxEntry {
   readonly seq: number;
   /** What the entry adds to `posted`: negative for a charge, 0 for a release or an expiry. */
   readonly amountE8: bigint;
-  /** `posted` after it. */
+  /** The account's `posted` after this entry. */
   readonly postedE8: bigint;
   readonly shortfallE8: bigint;
-  /** JSON of the usage record but for its cost; undefined where there is none (credits, sandbox holds). */
+  /** JSON of the usage record without its cost; undefined for an entry that has none (credits, sandbox holds). */
   readonly record: string | undefined;
-  /** Of a report: the calls that its charge pays for, with a usage record each. `rid` is the report's own then. */
+  /** The calls that a report's charge pays for, each with a usage record. `rid` is then the report's own id. */
   readonly calls?: readonly ReportedCall[] | undefined;
 }
 
-/** What recovery writes back of one account: the sums of Postgres. */
+/** What recovery restores of one account: its totals in Postgres. */
 export interface AccountSnapshot {
   readonly accountId: string;
   readonly status: AccountStatus;
   readonly postedE8: bigint;
   readonly seq: number;
   readonly keys: readonly KeySnapshot[];
-  /** Ids of entries so recent that a repetition may still come. */
+  /** Entries so recent that a repetition may still arrive. */
   readonly closed: readonly ClosedEntry[];
-  /** Holds without a deadline, oldest first. What the balance does not cover is cut from the last ones. */
+  /** Holds without a deadline, oldest first. If the balance does not cover all of them, recovery cuts the last ones. */
   readonly open: readonly OpenHold[];
 }
 
 export interface KeySnapshot extends SetKeyRequest {
   readonly spentE8: bigint;
-  /** For a key with a limit of a day or a month: which day and month it is (key-limits.ts), and what was spent in them. */
+  /** For a key with a daily or monthly limit: the current day and month (numbered as in key-limits.ts), and what was spent in them. */
   readonly windows?: SpendingWindows | undefined;
 }
 
@@ -247,14 +255,14 @@ export interface SpendingWindows {
   readonly monthSpentE8: bigint;
 }
 
-/** A hold without a deadline, as whoever took it remembers it. */
+/** A hold without a deadline, as the feature that took it has recorded it. */
 export interface OpenHold extends Payer {
   readonly rid: string;
   readonly amountE8: bigint;
 }
 
 export interface ClosedEntry extends Pick<OutboxEntry, 'rid' | 'kind' | 'keyId' | 'amountE8' | 'shortfallE8'> {
-  /** Of a charged call that had an Idempotency-Key. */
+  /** Set for a charged call that had an Idempotency-Key. */
   readonly intent?: PaidIntent | undefined;
 }
 
@@ -264,18 +272,18 @@ export const SHARDS = 256;
 export const CLOSED_MS = 15 * 60_000;
 
 /**
- * How long an Idempotency-Key is known after its call has ended. It is counted from when Postgres has the call's entry, and is
- * shorter than CLOSED_MS, because the reservation says how the call ended.
+ * How long an Idempotency-Key is known after its call has ended, counted from when Postgres has the call's entry. It is shorter
+ * than CLOSED_MS, because the reservation says how the call ended.
  */
 export const INTENT_MS = 10 * 60_000;
 
-/** How many Idempotency-Keys of one account are known. The oldest one whose call has ended gives way to a new one. */
+/** How many Idempotency-Keys of one account are known. A new key replaces the oldest one whose call has ended. */
 export const INTENTS_AT_MOST = 10_000;
 
 export interface Ledger {
   findKey(hash: string): Promise<FindKeyOutcome>;
   reserve(request: ReserveRequest): Promise<ReserveOutcome>;
-  /** Counts a call that was refused without a hold, for the key's limit of calls by the minute. */
+  /** Counts a call that was refused without a hold against the key's per-minute limit of calls. */
   countRefused(payer: Payer): Promise<CountOutcome>;
   settle(request: SettleRequest): Promise<SettleOutcome>;
   release(request: ReleaseRequest): Promise<ReleaseOutcome>;
@@ -283,47 +291,46 @@ export interface Ledger {
   roll(request: RollRequest): Promise<RollOutcome>;
   expire(payer: Payer, rid: string): Promise<ExpireOutcome>;
   credit(request: CreditRequest): Promise<CreditOutcome>;
-  /** Makes the account or changes its status. Rejects with LedgerUnavailable while not ready, as setKey does. */
+  /** Creates the account or changes its status. Rejects with LedgerUnavailable while the ledger is not ready, and so does setKey. */
   setAccount(accountId: string, status: AccountStatus): Promise<void>;
   setKey(request: SetKeyRequest): Promise<void>;
 
-  /** undefined when there is no such account. Rejects with LedgerUnavailable while not ready. */
+  /** Returns undefined if the account does not exist. Rejects with LedgerUnavailable while the ledger is not ready. */
   readAccount(accountId: string): Promise<AccountState | undefined>;
   readKey(payer: Payer): Promise<KeyState | undefined>;
 
-  /** Reservations of this shard whose lease has ended, oldest first. */
+  /** Returns reservations of this shard whose lease has ended, oldest first. */
   due(shard: number, limit: number): Promise<readonly (Payer & { readonly rid: string })[]>;
-  /** The head of the shards' outboxes, in order, at most `limit` entries each. Only shards that have entries are in the map. */
+  /** Returns the oldest entries of the shards' outboxes in order, at most `limit` each. The map has only shards with entries. */
   readOutbox(shards: readonly number[], limit: number): Promise<ReadonlyMap<number, readonly OutboxEntry[]>>;
-  /** Forgets these entries, read from the head and committed as rows; their reservations are forgotten after CLOSED_MS. */
+  /** Forgets these entries, which were read from the head and committed as rows. Their reservations are forgotten after CLOSED_MS. */
   trimOutbox(shard: number, entries: readonly OutboxEntry[]): Promise<void>;
 
-  /** What its outboxes take of the memory it may use, from 0 to 1. */
+  /** Returns the outboxes' share of the memory that the ledger may use, from 0 to 1. */
   outboxShare(): Promise<number>;
 
-  /** Looks at accounts of one shard, and at some of their keys, at one moment. Rejects with LedgerUnavailable while not ready. */
+  /** Reads accounts of one shard, and some of their keys, at one moment. Rejects with LedgerUnavailable while the ledger is not ready. */
   inspect(shard: number, accountIds: readonly string[], keyIds: readonly string[]): Promise<Inspection>;
 
   /**
-   * True once the store has been filled from Postgres, and is still the one that was: one that was restarted, promoted or
-   * emptied since may have gone back in time, and nothing is asked of it until it was compared with Postgres (`open`).
+   * Returns true if the store was filled from Postgres and is still the same store. A store that was restarted, promoted or
+   * emptied may have gone back in time. Nothing uses it until recovery has compared it with Postgres (`open`).
    */
   isReady(): Promise<boolean>;
-  /** How long ago it was opened, by its own clock. */
+  /** Returns how long ago the ledger was opened, by its own clock. */
   openedAgoMs(): Promise<number>;
-  /** Recovery of a ledger that answers but is found to be wrong: nothing is answered until `open`. */
+  /** Recovery: stops a ledger that answers but is wrong. It answers nothing until `open`. */
   shut(): Promise<void>;
-  /** Recovery, first. What it answers is given to `open`. */
+  /** Recovery, first step: marks the store. Returns the mark for `open`. */
   begin(): Promise<string>;
   /**
-   * Recovery: writes accounts that are absent or behind; of what was held only the snapshot's open holds stay. The money of
-   * those whose seq is not lower stays as it is; their status, and keys that are missing or have an older revision, are
-   * written. Index entries of all keys are.
+   * Recovery: writes accounts that are missing or behind, with only the snapshot's open holds. An account whose seq is not lower
+   * keeps its money. Its status and its missing or outdated keys are still written, and so are the index entries of all keys.
    */
   restore(accounts: readonly AccountSnapshot[]): Promise<void>;
   /**
-   * Recovery, last: from here on the ledger answers. `lost` when what was written since `begin` is gone again, and the ledger stays
-   * shut; one that was not begun, of a test for example, is opened as it is.
+   * Recovery, last step: makes the ledger answer from now on. Returns `lost` if the writes since `begin` are gone; the ledger
+   * then stays shut. Without `begun`, as in tests, it opens the ledger without that check.
    */
   open(begun?: string): Promise<'opened' | 'lost'>;
   close(): Promise<void>;

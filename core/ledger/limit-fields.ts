@@ -1,6 +1,6 @@
 import { formatUsd } from '../money';
 
-/** What limits are kept as, and what bodies have: decimal USD, or a number. */
+/** The types of a limit: as it is kept, and as bodies show it (decimal USD, or a number). */
 interface Kinds {
   usd: { readonly kept: bigint; readonly shown: string };
   count: { readonly kept: number; readonly shown: number };
@@ -8,24 +8,24 @@ interface Kinds {
 
 interface Limit {
   readonly kind: keyof Kinds;
-  /** Of api_keys. */
+  /** The column of `api_keys`. */
   readonly column: string;
-  /** Of the key's hash in Redis. */
+  /** The field of the key's hash in Redis. */
   readonly field: string;
-  /** In bodies. */
+  /** The member of bodies. */
   readonly name: string;
 }
 
 /**
- * What a key may spend and ask; a key has no limit where one is absent. Columns, bodies, the OpenAPI document, the hash in Redis and what
- * recovery writes are made of this table. What a limit does stands in `key-limits.ts` and `key-limits.lua`.
+ * The limits of a key's spending and of its requests; an absent one means no limit. Columns, bodies, the OpenAPI document, the
+ * hash in Redis and what recovery writes are made from this table. `key-limits.ts` and `key-limits.lua` apply the limits.
  */
 export const KEY_LIMITS = {
   limitE8: { kind: 'usd', column: 'limit_e8', field: 'limit', name: 'balanceLimit' },
-  // In a day and a month, UTC, by the ledger's clock. A charge counts when it is settled.
+  // The limits per day and per month, in UTC by the ledger's clock. A charge counts when it is settled.
   dailyLimitE8: { kind: 'usd', column: 'daily_limit_e8', field: 'day_limit', name: 'dailyLimit' },
   monthlyLimitE8: { kind: 'usd', column: 'monthly_limit_e8', field: 'month_limit', name: 'monthlyLimit' },
-  // A bucket of this size that fills again evenly: so many at once, then one after the other.
+  // The size of a bucket that refills evenly within a minute. A key may make that many calls at once, then one at a time.
   callsPerMinute: { kind: 'count', column: 'calls_per_minute', field: 'calls', name: 'callsPerMinute' },
   tokensPerMinute: { kind: 'count', column: 'tokens_per_minute', field: 'tokens', name: 'tokensPerMinute' },
 } as const satisfies Record<string, Limit>;
@@ -36,32 +36,32 @@ type KindOf<K extends Key> = Kinds[Table[K]['kind']];
 
 export type KeyLimits = { readonly [K in Key]?: KindOf<K>['kept'] | undefined };
 
-/** What is absent stays as it is; null removes. */
+/** Changes of limits. An absent limit stays as it is, and null removes it. */
 export type KeyLimitChanges = { readonly [K in Key]?: KeyLimits[K] | null };
 
 /** The limits of a key as its row has them. */
 export type KeyLimitColumns = { readonly [K in Key as Table[K]['column']]: bigint | null };
 
-/** As bodies have them: amounts in USD, null for none. */
+/** The limits of a key as bodies show them: amounts in USD, null for no limit. */
 export type ShownKeyLimits = { readonly [K in Key as Table[K]['name']]: KindOf<K>['shown'] | null };
 
-/** Something for each limit by its name in bodies. */
+/** One value for each limit, by its name in bodies. */
 export type ByLimitName<T extends Record<keyof Kinds, unknown>> = {
   readonly [K in Key as Table[K]['name']]: T[Table[K]['kind']];
 };
 
 export const LIMITS = Object.entries(KEY_LIMITS) as readonly [Key, Table[Key]][];
 
-/** In the order of the table. */
+/** The fields of all limits in Redis, in the order of the table. */
 export const LIMIT_FIELDS = LIMITS.map(([, { field }]) => field);
 export const LIMIT_COLUMNS = LIMITS.map(([, { column }]) => column);
 
-/** All of them, so that a change takes away what it does not name. */
+/** Returns all limits, so that a change removes those that it does not name. */
 export function limitsOf(limits: KeyLimits): KeyLimits {
   return Object.fromEntries(LIMITS.map(([key]) => [key, limits[key]]));
 }
 
-/** Returns those that are set; `read` finds a limit where it is kept. */
+/** Returns the limits that are set; `read` finds a limit where it is kept. */
 export function limitsFrom(
   read: (limit: Table[Key], key: Key) => bigint | number | string | null | undefined,
 ): KeyLimits {
@@ -84,7 +84,7 @@ export function changeLimits(changes: KeyLimitChanges, before?: KeyLimitColumns)
   return Object.fromEntries(after);
 }
 
-/** Fields of a key's hash in Redis with their texts, empty for no limit. */
+/** Returns the fields of a key's hash in Redis with their texts, which are empty for no limit. */
 export function limitTexts(limits: KeyLimits): readonly (readonly [field: Table[Key]['field'], text: string])[] {
   return LIMITS.map(([key, { field }]) => [field, limits[key]?.toString() ?? '']);
 }
@@ -97,7 +97,7 @@ export function showLimits(limits: KeyLimits): ShownKeyLimits {
   return Object.fromEntries(shown);
 }
 
-/** The same for every limit of a kind. */
+/** Returns the value of its kind for each limit, by its name in bodies. */
 export function byLimitName<const T extends Record<keyof Kinds, unknown>>(its: T): ByLimitName<T> {
   return Object.fromEntries(LIMITS.map(([, { name, kind }]) => [name, its[kind]])) as ByLimitName<T>;
 }

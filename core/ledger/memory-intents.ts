@@ -1,46 +1,46 @@
 import { INTENTS_AT_MOST, type Intent, type IntentOutcome, type PaidIntent } from './ledger';
 
-/** The call that an Idempotency-Key stands for. */
+/** The call that an Idempotency-Key belongs to. */
 export interface IntentCall {
   readonly rid: string;
   readonly body: string;
   readonly requestId: string;
 }
 
-/** How that call is, by its reservation. */
+/** The state of such a call, as its reservation has it. */
 export interface CallState {
   readonly state: string;
   readonly chargedE8: bigint;
 }
 
-/** Which keys give way to a new one, and which of them are open and move to the end. */
+/** How a new key gets room: which keys it replaces, and which keys of open calls move to the end. */
 interface Room {
   readonly dropped: readonly string[];
   readonly moved: readonly string[];
 }
 
-/** Longer than any call runs. An account that sends no more keys leaves nothing behind. */
+/** How long an account's keys are kept without a new one: longer than any call runs. An account that sends no more keys leaves nothing behind. */
 const KEPT_MS = 86_400_000;
 
-/** How many of the oldest keys are looked at for one whose call has ended. */
+/** How many of the oldest keys are searched for one whose call has ended. */
 const LOOKED_AT = 1_000;
 
 const NO_ROOM_NEEDED: Room = { dropped: [], moved: [] };
 
 /** The Idempotency-Keys of accounts: the reference model of redis/intents.lua. */
 export class MemoryIntents {
-  /** By account, the one that was used longest ago first; its keys likewise. */
+  /** Keys by account. The accounts, and the keys of each, are ordered by their last use, oldest first. */
   readonly #accounts = new Map<string, { readonly freeAtMs: number; readonly calls: Map<string, IntentCall> }>();
   readonly #callOf: (rid: string) => CallState | undefined;
   readonly #now: () => number;
 
-  /** `callOf` returns undefined for a call whose key is free again. */
+  /** `callOf` returns undefined for a call whose key may be used again. */
   constructor(callOf: (rid: string) => CallState | undefined, now: () => number) {
     this.#callOf = callOf;
     this.#now = now;
   }
 
-  /** Why a call with this key may not be reserved; undefined where it may. */
+  /** Returns why a call with this key may not be reserved, or undefined if it may. */
   refuse(accountId: string, intent: Intent): IntentOutcome | undefined {
     const first = this.#callsOf(accountId).get(intent.key);
     const call = first && this.#callOf(first.rid);
@@ -51,7 +51,7 @@ export class MemoryIntents {
     return isCharged(call) ? { outcome: 'intent_charged', requestId, rid, chargedE8: call.chargedE8 } : undefined;
   }
 
-  /** Undefined where there is none. */
+  /** Returns room for a new key, or undefined if there is none. */
   findRoom(accountId: string, key: string): Room | undefined {
     const calls = this.#callsOf(accountId);
     const excess = calls.size + (calls.has(key) ? 0 : 1) - INTENTS_AT_MOST;
@@ -76,7 +76,7 @@ export class MemoryIntents {
     this.#forget();
   }
 
-  /** Gives a late settle the key that its usage record names; false where another call has it, which is open or was charged. */
+  /** Gives a late settle the key that its usage record names. Returns false if another call, open or charged, owns that key. */
   claim(accountId: string, rid: string, record: string): boolean {
     const { routing, requestId } = (record === '' ? {} : JSON.parse(record)) as RecordWithIntent;
     if (routing?.intent === undefined) return true;
@@ -88,12 +88,12 @@ export class MemoryIntents {
     return true;
   }
 
-  /** Notes a call that is over: where there is no room there is one more. */
+  /** Records the key of an ended call, even if there is no room for it. */
   keep(accountId: string, rid: string, intent: PaidIntent): void {
     this.note(accountId, rid, intent, this.findRoom(accountId, intent.key));
   }
 
-  /** All that is known, by account and key, for tests. */
+  /** Returns all known keys by account, for tests. */
   snapshot(): ReadonlyMap<string, ReadonlyMap<string, IntentCall>> {
     return new Map([...this.#accounts].map(([accountId, { calls }]) => [accountId, calls]));
   }

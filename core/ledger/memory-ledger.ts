@@ -47,14 +47,14 @@ import type { AccountState, AccountStatus, Payer } from './payer';
 import { shardOf } from './shard';
 import { coverHolds, STATE_AFTER } from './snapshot';
 
-/** An entry with its record, as measured and rounded up. */
+/** The size of an entry with its record, measured and rounded up. */
 const ENTRY_BYTES = 2_048;
 
 export interface MemoryKey extends Mutable<KeyState>, LimitCounters {
   readonly accountId: string;
 }
 
-/** A reservation, or what is remembered of a closed one, a credit or a tombstone. */
+/** A reservation, or what the ledger remembers of a closed one, a credit or a tombstone. */
 interface Reservation {
   readonly accountId: string;
   /** undefined for a credit. */
@@ -64,14 +64,14 @@ interface Reservation {
   chargedE8: bigint;
   shortfallE8: bigint;
   readonly record: string;
-  /** What the call was expected to use; undefined where no limit asks. */
+  /** How many tokens the call was expected to use; undefined if no limit counts them. */
   readonly tokens?: number;
 }
 
 /**
- * The ledger in this process: the reference model the scripts of Redis are compared with, and the ledger of the embedded
- * default. A step of it is one turn of the event loop, so nothing comes in between. What it keeps is bounded as in Redis:
- * accounts, keys, open reservations, entries that are not committed yet, and closed reservations for CLOSED_MS after that.
+ * The ledger in this process: the reference model that the Redis scripts are compared with, and the ledger of the embedded
+ * default. Each operation takes one turn of the event loop, so no other operation comes in between. Its memory is bounded as in
+ * Redis: accounts, keys, open reservations, uncommitted entries, and closed reservations until CLOSED_MS after their commit.
  */
 export class MemoryLedger implements Ledger {
   protected readonly now: () => number;
@@ -81,11 +81,11 @@ export class MemoryLedger implements Ledger {
   protected readonly keys = new Map<string, MemoryKey>();
   readonly #keyIndex = new Map<string, Payer>();
   readonly #reservations = new Map<string, Reservation>();
-  /** Deadlines of open reservations by shard; Infinity for those that have none. */
+  /** Deadlines of open reservations by shard; Infinity for a hold without a deadline. */
   readonly #deadlines = new Map<number, Map<string, number>>();
   readonly #outboxes = new Map<number, OutboxEntry[]>();
   #entries = 0;
-  /** When what is closed is forgotten, soonest first. */
+  /** When each closed reservation is forgotten, soonest first. */
   readonly #forgetAt = new Map<string, number>();
   readonly #intents = new MemoryIntents(
     (rid) => this.#callOf(rid),
@@ -355,7 +355,7 @@ export class MemoryLedger implements Ledger {
     return (waiting * ENTRY_BYTES) / getHeapStatistics().heap_size_limit;
   }
 
-  /** It is as old as its process: nothing of it was kept by somebody else meanwhile. */
+  /** Returns Infinity: the ledger is as old as its process, so no other process keeps anything for it. */
   async openedAgoMs(): Promise<number> {
     return Number.POSITIVE_INFINITY;
   }
@@ -380,7 +380,7 @@ export class MemoryLedger implements Ledger {
 
   async close(): Promise<void> {}
 
-  /** Everything it knows, for tests that compare it with another ledger. */
+  /** Returns the whole state, for tests that compare it with another ledger. */
   snapshot(): MemorySnapshot {
     return {
       accounts: this.accounts,
@@ -447,13 +447,13 @@ export class MemoryLedger implements Ledger {
     this.accounts.set(accountId, { status, availableE8: postedE8 - heldE8, heldE8, postedE8, seq });
   }
 
-  /** What a late settle finds of a hold that was lost. */
+  /** Returns an open hold of 0 for a late settle, because its hold was lost. Returns undefined if the settle is not late or its payer is unknown. */
   #lost(request: SettleRequest): Reservation | undefined {
     if (request.isLate !== true || !this.accounts.has(request.accountId)) return undefined;
     return this.keyOf(request) === undefined ? undefined : closedNow(request, 'open');
   }
 
-  /** Returns the cost, or above the hold at most what is available and what the limits of the key leave. */
+  /** Returns what is charged: the cost, but beyond the hold at most what is available and what the limits of the key leave. */
   protected affordable(request: SettleRequest, holdE8: bigint): bigint {
     const { accountId, costE8 } = request;
     if (costE8 <= holdE8) return costE8;
@@ -461,7 +461,7 @@ export class MemoryLedger implements Ledger {
     return holdE8 + smallest(costE8 - holdE8, this.#accountOf(accountId).availableE8, room);
   }
 
-  /** A late settle may not charge where another call has its Idempotency-Key. */
+  /** Charges a reservation. `mayCharge` is false for a late settle if another call owns its Idempotency-Key. */
   #charge(request: SettleRequest, reservation: Reservation, mayCharge = true): void {
     const { rid, costE8, record } = request;
     const account = this.#accountOf(request.accountId);
@@ -477,7 +477,7 @@ export class MemoryLedger implements Ledger {
     this.#close(request, rid, reservation, 'charge', record);
   }
 
-  /** Gives the hold back and writes the closing entry; what is charged has been taken before. */
+  /** Gives the hold back and writes the closing entry. The charge has been taken before. */
   #close(payer: Payer, rid: string, reservation: Reservation, kind: EntryKind, record: string): void {
     const account = this.#accountOf(payer.accountId);
     account.availableE8 += reservation.amountE8;
@@ -511,7 +511,7 @@ export class MemoryLedger implements Ledger {
     throw new WrongPayer(`${rid} belongs to another account or key`);
   }
 
-  /** How the call of an Idempotency-Key is; undefined once the key is free again. */
+  /** Returns the call of an Idempotency-Key, or undefined if the key may be used again. */
   #callOf(rid: string): CallState | undefined {
     const freeAt = (this.#forgetAt.get(rid) ?? Number.POSITIVE_INFINITY) - (CLOSED_MS - INTENT_MS);
     return this.now() < freeAt ? this.#reservations.get(rid) : undefined;
@@ -574,7 +574,7 @@ function closedNow(payer: { accountId: string; keyId: string | undefined }, stat
   return { accountId, keyId, state, amountE8: 0n, chargedE8: 0n, shortfallE8: 0n, record: '' };
 }
 
-/** What a roll is answered before money is looked at; undefined when it can be done. */
+/** Returns the outcome of a roll that is decided without looking at money, or undefined if the roll may continue. */
 function refuseRoll(
   first: Reservation | undefined,
   following: Reservation | undefined,

@@ -10,21 +10,24 @@ import { startShipperThread } from './outbox/shipper-thread';
 import { RedisLedger } from './redis/redis-ledger';
 import type { ReplicaPolicy } from './redis/replicas';
 
-/** A ledger in the process over a shared Postgres would let two processes spend the same money. */
+/**
+ * Refuses to start with only one of Redis and Postgres: with a ledger in each process over a shared Postgres, two processes would
+ * spend the same money.
+ */
 export function refuseHalfOfTheStores({ REDIS_URL: redis = '', DATABASE_URL: database = '' }: NodeJS.ProcessEnv): void {
   if ((redis === '') === (database === '')) return;
   const [set, missing] = redis === '' ? ['DATABASE_URL', 'REDIS_URL'] : ['REDIS_URL', 'DATABASE_URL'];
   throw new StartFailure(`${set} is set, but ${missing} is not: set both, or neither to use the embedded stores.`);
 }
 
-/** `store` is where allowances are taken; the ledger in the process needs none. */
+/** `store` grants allowances; undefined for the ledger in the process, which needs none. */
 export interface OpenedLedger {
   readonly ledger: Ledger;
   readonly store: (Ledger & AllowanceStore) | undefined;
   readonly redis: RedisClient | undefined;
 }
 
-/** Without a Redis the ledger is in the process: the embedded default. */
+/** Opens the ledger. Without Redis it is in the process: the embedded default. */
 export async function openLedger(redisUrl: string | undefined, replicas: ReplicaPolicy): Promise<OpenedLedger> {
   if (redisUrl === undefined || redisUrl === '') {
     if (replicas.waitReplicas > 0)
@@ -39,7 +42,7 @@ export async function openLedger(redisUrl: string | undefined, replicas: Replica
   return { ledger, store: ledger, redis };
 }
 
-/** Beside the calls, where the stores are beside the process. */
+/** Opens the shipper: in a thread of its own with Redis and Postgres, or on the main thread with the embedded stores. */
 export function openShipper(options: ShipOptions, env: NodeJS.ProcessEnv): Shipper {
   const { REDIS_URL: redisUrl, DATABASE_URL: databaseUrl } = env;
   if (!redisUrl || !databaseUrl) return startShipper(options);

@@ -1,4 +1,4 @@
-/** Whose money an operation moves. */
+/** The account and key whose money an operation moves. */
 export interface Payer {
   readonly accountId: string;
   readonly keyId: string;
@@ -10,8 +10,8 @@ export interface AccountState {
   readonly status: AccountStatus;
   readonly availableE8: bigint;
   readonly heldE8: bigint;
-  /** available + held, always. */
+  /** Always `availableE8` + `heldE8`. */
   readonly postedE8: bigint;
-  /** Number of the account's last entry. */
+  /** The number of the account's last entry. */
   readonly seq: number;
 }

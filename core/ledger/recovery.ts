@@ -17,30 +17,30 @@ import { resendCredits } from './outbox/credits';
 import { findWaiting, lockAllShards, type ShipOptions, shipShards } from './outbox/ship';
 import type { AccountStatus } from './payer';
 
-/** Accounts that are read at once, with what each has closed lately. */
+/** How many accounts are read at once, with their recently closed reservations. */
 const ACCOUNTS_AT_ONCE = 100;
 
-/** Closed reservations of one account that are remembered after a loss at most; the others are looked up in Postgres. */
+/** How many closed reservations of one account recovery restores at most. Earlier ones are looked up in Postgres. */
 const CLOSED_AT_MOST = 1_000;
 
-/** Calls that take longer are rare: their Idempotency-Keys are not restored. */
+/** The longest call whose Idempotency-Key recovery restores. Longer calls are rare. */
 const LONGEST_CALL_MS = 45 * 60_000;
 
-/** A recovery that takes long says how far it is. */
+/** How often a long recovery logs its progress. */
 const TELL_EVERY_MS = 2_000;
 
 /** The advisory lock that lets one process at a time recover. */
 const RECOVERY_LOCK = 0x70_6c_68;
 
-/** Fills the ledger when it is empty. Used at every start, with both ledgers. */
+/** Fills the ledger if it is empty. Every start of a process does this, with either ledger. */
 export async function ensureReady(options: ShipOptions): Promise<void> {
   if (!(await options.ledger.isReady())) await recover(options);
 }
 
 /**
- * Makes a ledger right that is not ready, from Postgres: first what its outboxes still hold is brought to Postgres, then the
- * accounts that are missing or behind are written, those that are not are left alone, and last the ledger is opened.
- * Processes that start at the same time wait for each other, and the ones that come later find it done.
+ * Restores from Postgres a ledger that is not ready. It first ships what the outboxes still hold, then writes the accounts that
+ * are missing or behind, and finally opens the ledger. Processes that start at the same time wait for each other, and the later
+ * ones find the ledger ready.
  */
 export async function recover(given: ShipOptions): Promise<void> {
   const options = { ...given, isRecovery: true };
@@ -54,11 +54,15 @@ export async function recover(given: ShipOptions): Promise<void> {
   if (accounts !== undefined) log.info({ accounts, credits }, 'the ledger was compared with Postgres and restored');
 }
 
-/** How many accounts were compared; undefined when another process has done it, `again` when there is more to ship first, or it was lost meanwhile. */
+/**
+ * Returns how many accounts were compared, or undefined if another process has recovered the ledger. Returns `again` if entries
+ * must be shipped first, or if the ledger was lost meanwhile.
+ */
 function restoreLocked(options: ShipOptions): Promise<number | 'again' | undefined> {
   const { ledger, database } = options;
   return database.transaction(async (trx) => {
-    // Another process may take long. One that stands still loses the lock: nothing takes as long as a transaction may be idle.
+    // Another process may hold the lock for long, so waiting has no timeout. A process that hangs loses the lock, because
+    // Postgres ends transactions that are idle for too long.
     await trx.raw('SET LOCAL statement_timeout = 0');
     await trx.raw('SELECT pg_advisory_xact_lock(?::bigint)', [RECOVERY_LOCK]);
     if (await ledger.isReady()) return undefined;
@@ -70,7 +74,7 @@ function restoreLocked(options: ShipOptions): Promise<number | 'again' | undefin
   });
 }
 
-/** Also waits for the shards another process is shipping: what they hold must be in Postgres before it is read. */
+/** Ships all entries. It waits for shards that another process is shipping, because their entries must be in Postgres before it is read. */
 async function shipAll(options: ShipOptions): Promise<void> {
   for (;;) {
     const waiting = await findWaiting(options.ledger);
@@ -80,7 +84,7 @@ async function shipAll(options: ShipOptions): Promise<void> {
   }
 }
 
-/** In batches by id. All on the transaction: the embedded database has one connection. */
+/** Restores all accounts, in batches by id. Every query uses the transaction, because the embedded database has only one connection. */
 async function restoreAccounts({ ledger, log }: ShipOptions, trx: Knex): Promise<number> {
   const [all] = await trx('accounts').count<{ count: bigint }[]>({ count: '*' });
   const total = Number(all?.count ?? 0);
@@ -107,7 +111,7 @@ interface AccountRow {
   readonly posted: string;
 }
 
-/** An account's balance is that of the end of its chain; one without entries has nothing. */
+/** Reads accounts with their balances: the end of each account's chain, or 0 without entries. */
 async function readAccounts(trx: Knex, after: string): Promise<readonly AccountRow[]> {
   const { rows } = await trx.raw<{ rows: AccountRow[] }>(
     `SELECT account.id::text, account.status, coalesce(chain.seq, 0)::text AS seq,
@@ -212,8 +216,8 @@ interface ClosedRow {
 }
 
 /**
- * Reads what was written so lately that a repetition may still come; of a very busy account its last entries. The id of a report is no
- * reservation. A call of a report that is settled again is looked up in Postgres.
+ * Reads the entries that are so recent that a repetition may still arrive; for a very busy account only the last ones. It skips
+ * reports, because a report's id is no reservation. If a reported call is settled again, Postgres is asked about it.
  */
 async function readClosed(trx: Knex, accountIds: string): Promise<readonly ClosedRow[]> {
   const { rows } = await trx.raw<{ rows: ClosedRow[] }>(
@@ -229,7 +233,7 @@ async function readClosed(trx: Knex, accountIds: string): Promise<readonly Close
 }
 
 interface IntentRow extends ClosedRow {
-  /** The call was charged by a report, and no entry has its reservation. */
+  /** Whether a report charged for the call, so that no entry has its reservation. */
   readonly isReported: boolean;
   readonly requestId: string;
   readonly key: string;
@@ -237,8 +241,8 @@ interface IntentRow extends ClosedRow {
 }
 
 /**
- * The Idempotency-Keys of those that were charged. A call has its record under the time when it began, so one that took longer
- * than this beside CLOSED_MS is not found; of a very busy account those of its last calls are.
+ * Reads the Idempotency-Keys of charged calls. A record has the time when its call began, so it does not find calls longer than
+ * LONGEST_CALL_MS. For a very busy account it reads only the last calls.
  */
 async function readIntents(trx: Knex, accountIds: string): Promise<readonly IntentRow[]> {
   const { rows } = await trx.raw<{ rows: IntentRow[] }>(
@@ -263,7 +267,7 @@ function toIntent({ requestId, key, body }: IntentRow): PaidIntent {
   return { key, body, requestId };
 }
 
-/** A hold whose entry is there is closed, whatever its owner has written down so far. */
+/** Reads the holds that are still open. A hold with an entry is closed, even if its owner has not recorded that yet. */
 async function readStillOpen(trx: Knex, accounts: readonly AccountRow[]): Promise<readonly OpenHold[]> {
   const holds = await readOpenHolds(
     trx,

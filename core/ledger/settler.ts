@@ -7,19 +7,19 @@ import type { Shipper } from './outbox/shipper';
 import type { Spool } from './spool/spool';
 
 export interface Settled {
-  /** What was charged; while the ledger is late, the cost that will be. */
+  /** The charged amount or, while the ledger is late, the cost that it will charge. */
   readonly chargedE8: bigint;
-  /** False when the ledger has not answered yet: the settle goes on by itself. */
+  /** False if the ledger has not answered yet. The settle then continues by itself. */
   readonly inTime: boolean;
 }
 
-/** Closes reservations so that no caller waits long for it and no charge is given up early. */
+/** Closes reservations: no caller waits long for it, and no charge is given up early. */
 export interface Settler {
   settle(request: SettleRequest): Promise<Settled>;
   release(request: ReleaseRequest): Promise<{ readonly inTime: boolean }>;
-  /** How many are under way or being repeated. */
+  /** Returns how many operations are under way or being repeated. */
   pending(): number;
-  /** No repetition starts after this; answers when those under way have ended. */
+  /** Starts no more repetitions, and resolves when the operations under way have ended. */
   readonly stop: Stop;
 }
 
@@ -27,23 +27,23 @@ export interface SettlerOptions {
   readonly ledger: Ledger;
   readonly shipper: Pick<Shipper, 'nudge'>;
   readonly log: Logger;
-  /** Keeps what is sent; absent in tests that are about something else. */
+  /** Keeps on disk what is sent; absent in tests of something else. */
   readonly spool?: Pick<Spool, 'keep'>;
-  /** Repetitions at once; above it the lease ends what the ledger does not take. */
+  /** How many operations are repeated at once. Beyond that, a hold that is not closed ends with its lease. */
   readonly maxPending?: number;
   readonly giveUpAfterMs?: number;
 }
 
-/** The caller is told something within this. */
+/** The caller gets an answer within this time. */
 const ANSWER_WITHIN_MS = 240;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
 
 type Answer = { readonly outcome: string };
-/** Why there is no outcome yet. */
+/** The reason why there is no outcome yet. */
 type Failure = { readonly outcome: 'none'; readonly why: string };
 
-/** Repeating is safe, for the reservation's id makes it so. What this gives up at last, the spool goes on with. */
+/** Creates a settler. It may repeat an operation, because the reservation's id makes that safe. The spool retries what the settler gives up. */
 export function createSettler(options: SettlerOptions): Settler {
   const { ledger, shipper, log, spool, maxPending = 10_000, giveUpAfterMs = leaseTimes().giveUpAfterMs } = options;
   const underWay = new Set<Promise<unknown>>();
@@ -62,7 +62,7 @@ export function createSettler(options: SettlerOptions): Settler {
       sleepers.add(wake);
     });
 
-  /** Asks once; answers why there is no outcome when there is none. */
+  /** Asks once. Returns the outcome, or the reason why there is none. */
   const attempt = <T extends Answer>(ask: () => Promise<T>): Promise<T | Failure> =>
     ask().then(
       (answer) =>
@@ -72,7 +72,7 @@ export function createSettler(options: SettlerOptions): Settler {
       (error: unknown) => ({ outcome: 'none', why: String(error) }),
     );
 
-  /** Asks until there is an outcome; undefined when it gives up. */
+  /** Asks until there is an outcome. Returns undefined if it gives up. */
   const insist = async <T extends Answer>(rid: string, ask: () => Promise<T>): Promise<T | undefined> => {
     let answer = await attempt(ask);
     if (answer.outcome === 'none' && repeating < maxPending) {
@@ -100,7 +100,7 @@ export function createSettler(options: SettlerOptions): Settler {
     return answer;
   };
 
-  /** The work's answer, or the other one when it takes too long; the work goes on. */
+  /** Resolves with the work's answer, or with `otherwise()` if the work takes too long. The work continues. */
   const within = <T>(work: Promise<T>, otherwise: () => T): Promise<T> =>
     new Promise((resolve, reject) => {
       underWay.add(work);
@@ -125,7 +125,7 @@ export function createSettler(options: SettlerOptions): Settler {
     await spool?.keep({ kind: 'settle', ...request });
     const answer = await insist(request.rid, () => measuredSettle(ledger, request));
     if (answer?.outcome === 'settled') {
-      // The caller is told less than the cost: a ledger that is lost now must not be told more.
+      // The caller learns that less than the cost was charged. If the ledger loses this settle, it must not charge more later.
       if (answer.shortfallE8 > 0n) void spool?.keep({ ...request, kind: 'settle', costE8: answer.chargedE8 });
       shipper.nudge(request.accountId);
       return { chargedE8: answer.chargedE8, inTime: true };

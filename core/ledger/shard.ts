@@ -1,13 +1,13 @@
 import { SHARDS } from './ledger';
 
-/** Node 20 has no zlib.crc32 in all its versions; a table of 256 numbers does not depend on it. */
+/** The table for CRC-32. Some versions of Node 20 have no zlib.crc32. */
 const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
   let value = byte;
   for (let bit = 0; bit < 8; bit++) value = value & 1 ? (value >>> 1) ^ 0xedb88320 : value >>> 1;
   return value >>> 0;
 });
 
-/** CRC-32 (ISO-HDLC) of a text in ASCII. */
+/** Returns the CRC-32 (ISO-HDLC) of a text in ASCII. */
 function crc32(text: string): number {
   let crc = 0xffffffff;
   for (let index = 0; index < text.length; index++) {
@@ -16,7 +16,7 @@ function crc32(text: string): number {
   return (crc ^ 0xffffffff) >>> 0;
 }
 
-/** The shard an account lives in: fixed for ever, for it is part of every key's name. */
+/** Returns the shard of an account. It is fixed forever, because it is part of every key's name. */
 export function shardOf(accountId: string): number {
   return crc32(accountId) % SHARDS;
 }

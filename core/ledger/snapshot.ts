@@ -1,7 +1,7 @@
 import { smallest } from './amount';
 import type { AccountSnapshot, EntryKind, OpenHold } from './ledger';
 
-/** The state a reservation, or a credit's tombstone, is in after an entry of this kind. */
+/** The state of a reservation, or of a credit's tombstone, after an entry of each kind. */
 export const STATE_AFTER: Readonly<Record<EntryKind, 'credited' | 'settled' | 'released' | 'expired'>> = {
   credit: 'credited',
   charge: 'settled',
@@ -16,8 +16,8 @@ export interface CoveredHolds {
 }
 
 /**
- * The open holds of a snapshot as far as its balance covers them: a top-up that is only on its way to Postgres may be
- * missing in it, and a hold is never above what there is.
+ * Returns the open holds of a snapshot as far as its balance covers them. A top-up that is still on its way to Postgres may be
+ * missing in the balance, and holds never exceed it.
  */
 export function coverHolds({ postedE8, open }: Pick<AccountSnapshot, 'postedE8' | 'open'>): CoveredHolds {
   const heldByKey = new Map<string, bigint>();

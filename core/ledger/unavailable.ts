@@ -1,12 +1,15 @@
 import { fail, type GatewayError } from '../errors';
 import { LedgerUnavailable } from './ledger';
 
-/** What a caller is told while the ledger cannot be asked, or is still being filled. */
+/** Returns the error that a client gets while the ledger is unavailable or being filled. */
 export function ledgerUnavailable(cause?: unknown): GatewayError {
   return fail('LEDGER_UNAVAILABLE', { retryAfterSeconds: 1, cause });
 }
 
-/** Asks the ledger something; @throws GatewayError LEDGER_UNAVAILABLE in place of `LedgerUnavailable`. */
+/**
+ * Asks the ledger.
+ * @throws GatewayError LEDGER_UNAVAILABLE instead of `LedgerUnavailable`
+ */
 export async function askLedger<T>(ask: () => Promise<T>): Promise<T> {
   try {
     return await ask();

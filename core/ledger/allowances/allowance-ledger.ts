@@ -40,30 +40,30 @@ export interface AllowanceLedgerOptions {
   readonly inner: Ledger & AllowanceStore;
   readonly log: Logger;
   readonly spool?: AllowanceSpool;
-  /** Something was written for this account: its outbox can be read. */
+  /** Signals that the outbox of this account has a new entry. */
   nudge?(accountId: string): void;
-  /** Whether a key is used so much that it gets an allowance; tests have others. */
+  /** Whether a key has enough traffic for an allowance; tests replace it. */
   readonly isHot?: (traffic: KeyTraffic) => boolean;
 }
 
-/** How long after the first change that was not reported a report is sent, and after how many calls that ended. */
+/** A node reports this long after the first unreported change, or after this many ended calls. */
 const REPORT_AFTER_MS = 50;
 const REPORT_AFTER_CALLS = 64;
 
 const LOOK_EVERY_MS = 1_000;
-/** A lease that was renewed since is long enough until the next look. */
+/** A lease that was renewed more recently than this lasts until the next look. */
 const RENEW_AFTER_MS = 500;
-/** A key without calls gives its allowance back after this, and is forgotten after that. */
+/** A node gives back the allowance of a key without calls after QUIET_MS, and forgets the key after FORGOTTEN_MS. */
 const QUIET_MS = 1_000;
 const FORGOTTEN_MS = 60_000;
-/** After an allowance was refused, or its node asked for a larger one, it is not asked for again before this. */
+/** How long a node waits before it asks again: for an allowance (ASK_AGAIN_MS), and for a larger one (ENLARGE_AGAIN_MS). */
 const ASK_AGAIN_MS = 1_000;
 const ENLARGE_AGAIN_MS = 10;
 
-/** How many calls that ended are known, for repetitions. */
+/** How many ended calls this node remembers, to answer repeated requests. */
 const ENDED_KNOWN = 1_000;
 
-/** How long a balance that is asked for waits for this node's own reports. */
+/** How long a balance read waits for this node's own reports. */
 const READ_WITHIN_MS = 200;
 const STOP_WITHIN_MS = 2_000;
 
@@ -72,7 +72,7 @@ interface Key extends Payer {
   allowance: Allowance | undefined;
   isAsking: boolean;
   askAgainAt: number;
-  /** Holds grow one after the other, so that each is told what there was for it. */
+  /** The last increase of a hold. Holds grow one after another, because each must learn how much money was left for it. */
   enlarging: Promise<unknown>;
 }
 
@@ -86,8 +86,8 @@ interface Ended {
 const RESERVED: ReserveOutcome = { outcome: 'reserved' };
 
 /**
- * The ledger at a node that takes money in advance: calls of keys that are used much are held and settled in memory, and told to the
- * ledger of all nodes in bulk. Everything else goes to that ledger as it is.
+ * The ledger of a node that takes money in advance. It holds and settles the calls of busy keys in memory, and reports them in
+ * batches to the ledger that all nodes share. Everything else goes to the shared ledger unchanged.
  */
 export class AllowanceLedger implements Ledger {
   readonly #inner: Ledger & AllowanceStore;
@@ -95,7 +95,7 @@ export class AllowanceLedger implements Ledger {
   readonly #spool: AllowanceSpool | undefined;
   readonly #isHot: (traffic: KeyTraffic) => boolean;
   readonly #reporter: Reporter;
-  /** By account, then by key. */
+  /** Keys by account id, then by key id. */
   readonly #keys = new Map<string, Map<string, Key>>();
   readonly #open = new Map<string, OpenCall>();
   readonly #ended = new Map<string, Ended>();
@@ -125,12 +125,12 @@ export class AllowanceLedger implements Ledger {
     this.#looking = setInterval(() => this.#look(), LOOK_EVERY_MS).unref();
   }
 
-  /** Whether this process answers for the calls of a generation: they are told in its reports. */
+  /** Whether this process reports the calls of this generation. */
   has(generation: string): boolean {
     return this.#generations.has(generation);
   }
 
-  /** Gives all back. What the ledger does not take now waits on disk. */
+  /** Gives back all allowances. Reports that the ledger does not accept now stay on disk. */
   readonly stop: Stop = async () => {
     this.#isStopped = true;
     clearInterval(this.#looking);
@@ -146,7 +146,7 @@ export class AllowanceLedger implements Ledger {
     assertAmount(amountE8);
     const before = this.#reservedBefore(request);
     if (before !== undefined) return before;
-    // A hold without a deadline, or with one that comes before an allowance's lease has ended, is one by itself.
+    // A hold without a deadline never uses an allowance, nor does one whose deadline comes before an allowance's lease would end.
     if (!((request.lifetimeMs ?? 0) >= ALLOWANCE_LEASE_MS)) return this.#inner.reserve(request);
     const key = this.#keyOf(request);
     key.traffic.count(amountE8);
@@ -249,7 +249,7 @@ export class AllowanceLedger implements Ledger {
     return { outcome: isAccountShort ? 'insufficient_balance' : 'key_limit_exceeded', availableE8 };
   }
 
-  /** Has an open call hold so much, and answers what of it there is not. */
+  /** Enlarges the hold of an open call to this amount. Returns how much of it no money covers. */
   #enlarge(call: OpenCall, amountE8: bigint, isSettling: boolean): Promise<bigint> {
     const { allowance } = call;
     const key = this.#keyOf(allowance);
@@ -274,7 +274,7 @@ export class AllowanceLedger implements Ledger {
     return call;
   }
 
-  /** The call is over. */
+  /** Ends a call, and remembers its outcome for repeated requests. */
   async #end(call: OpenCall, ended: ReportedCall): Promise<void> {
     const { allowance, rid } = call;
     this.#open.delete(rid);
@@ -285,7 +285,7 @@ export class AllowanceLedger implements Ledger {
     await this.#changedAt(allowance);
   }
 
-  /** Where money was recalled a change is told before anybody hears of it: another call may wait for what it gives back. */
+  /** Reports a change of an allowance. If its money was recalled, the caller waits for the report, because another call may need that money. */
   async #changedAt(allowance: Allowance): Promise<void> {
     if (!allowance.admits) await this.#reporter.report(allowance);
     else if (allowance.ended.length >= REPORT_AFTER_CALLS) this.#reportNow(allowance);
@@ -335,7 +335,7 @@ export class AllowanceLedger implements Ledger {
         key.allowance = new Allowance(key, { generation, keyRev, freeE8: answer.freeE8, askedAt });
         key.askAgainAt = 0;
       })
-      // What was granted without an answer is taken back when its lease ends.
+      // If the answer was lost, the ledger takes the grant back when its lease ends.
       .catch((error: unknown) => {
         if (!(error instanceof LedgerUnavailable))
           this.#log.error({ reason: String(error) }, 'no allowance was granted');
@@ -354,7 +354,7 @@ export class AllowanceLedger implements Ledger {
     void this.#reporter.report(allowance);
   }
 
-  /** All that changes within a moment is told together. */
+  /** Collects changes for a moment and reports them together. */
   #reportSoon(allowance: Allowance): void {
     this.#changed.add(allowance);
     this.#reportingSoon ??= setTimeout(() => {
@@ -365,7 +365,7 @@ export class AllowanceLedger implements Ledger {
     }, REPORT_AFTER_MS);
   }
 
-  /** Once a second: leases of keys that are used are renewed, those of quiet ones are given back. */
+  /** Runs once a second: renews the leases of used keys, and gives back those of quiet keys. */
   #look(): void {
     const now = performance.now();
     for (const key of this.#allKeys()) {
@@ -396,7 +396,7 @@ export class AllowanceLedger implements Ledger {
     }
   }
 
-  /** Calls that were told to it and are not known to be in Postgres are settled one by one, from disk. */
+  /** Drops an allowance that the ledger has lost. The spool then settles its calls one by one, except those that Postgres has. */
   #lose(allowance: Allowance): void {
     allowance.isLost = true;
     this.#generations.delete(allowance.generation);
@@ -414,7 +414,7 @@ export class AllowanceLedger implements Ledger {
     return this.#inner.readKey(payer);
   }
 
-  /** What this node has answered is in the balance that it shows. */
+  /** Reports this node's changes first, so that the balance it shows includes every answer it has given. */
   async #tellOwn(accountId: string): Promise<void> {
     const keys = [...(this.#keys.get(accountId)?.values() ?? [])];
     const telling = keys.flatMap(({ allowance }) => {

@@ -1,6 +1,8 @@
 /**
- * Where nodes take money in advance: what the ledger of all nodes does for allowances. An allowance belongs to one key at one node; its
- * generation names it. What it holds counts as held on account and key, and is two sums: what open calls hold, and what is free.
+ * The operations of the shared ledger for allowances: money that a node takes in advance.
+ *
+ * An allowance belongs to one key at one node, and its generation identifies it. All of it counts as held on account and key. It
+ * has two parts: the money that open calls hold, and free money.
  *
  * Amounts are E8 (1e-8 USD). Every operation is safe to repeat: a grant by its generation, a report by its sequence.
  */
@@ -9,17 +11,17 @@ import type { Payer } from '../payer';
 export interface GrantRequest extends Payer {
   /** UUIDv7, made by the node. */
   readonly generation: string;
-  /** The revision of the key's settings the node decides by. */
+  /** The revision of the key's settings that the node uses. */
   readonly keyRev: number;
   readonly wantE8: bigint;
-  /** What account and key must have available beside it. */
+  /** How much must stay available on account and key beside the allowance. */
   readonly besideE8: bigint;
-  /** With less than this nothing is granted. */
+  /** The smallest amount worth granting: if less is available, the ledger grants nothing. */
   readonly leastE8: bigint;
   readonly leaseMs: number;
 }
 
-/** `limited`: the key has a limit by the minute. `recalled`: an operation lacked money in the last 10 s. */
+/** `limited`: the key has a per-minute limit. `recalled`: an operation lacked money in the last 10 s. */
 export type GrantOutcome =
   | { readonly outcome: 'granted'; readonly freeE8: bigint }
   | { readonly outcome: 'not_ready' | 'unknown_account' | 'frozen' | 'unknown_key' | 'revoked' | 'stale_key' }
@@ -27,38 +29,40 @@ export type GrantOutcome =
 
 export interface ReportRequest extends Payer {
   readonly generation: string;
-  /** One more than that of the report before; the first is 1. */
+  /** One more than the sequence of the previous report; the first report has 1. */
   readonly sequence: number;
   readonly keyRev: number;
-  /** UUIDv7 of the entry; its embedded time is the `created_at` of its row. */
+  /** UUIDv7 of the report's entry; the embedded time becomes the `created_at` of its row. */
   readonly rid: string;
-  /** The calls that ended since (reported-calls.ts), what they cost, and a digest of their ids and costs. */
+  /** The calls that ended since the previous report (format: reported-calls.ts). `costE8` is their cost, `digest` a hash of their ids and costs. */
   readonly calls: string;
   readonly costE8: bigint;
-  /** What the calls cost beyond that, and cannot be charged. */
+  /** The part of the calls' cost beyond `costE8`, which cannot be charged. */
   readonly shortfallE8: bigint;
   readonly digest: string;
-  /** What open calls hold. */
+  /** The sum that open calls hold. */
   readonly openE8: bigint;
-  /** Free money that the node has no more. */
+  /** Free money that the node gives back and no longer uses. */
   readonly giveE8: bigint;
-  /** Free money the node wants beside what it keeps; all that it wants, when it does not admit. */
+  /** Free money that the node wants in addition to what it keeps. If it does not admit calls, this is all that it wants. */
   readonly wantE8: bigint;
   readonly besideE8: bigint;
-  /** Whether the node may be admitting calls from what is free. */
+  /** Whether the node may be admitting calls from free money. */
   readonly admits: boolean;
-  /** Whether money that is missing, and may be in other allowances, is waited for. */
+  /** Whether the node waits for missing money that other allowances may have. */
   readonly isPatient: boolean;
-  /** Whether an open call is to hold more because it has cost that: a frozen account pays for it, too. */
+  /** Whether an open call needs a larger hold because it already cost that much. Even a frozen account pays for it. */
   readonly isSettling: boolean;
   readonly leaseMs: number;
 }
 
 /**
- * `reported`: now or before, with what is free of the allowance as the report left it. `mayAdmit`: the lease was renewed. Otherwise the
- * node must admit no more, and gives back what is free. `uncoveredE8` is what open calls hold without money behind it, because the lease
- * had ended, or one of them was to hold more than there is. `recalling`: other allowances may have what is missing; it is asked again.
- * `unknown_generation`: the ledger has lost the allowance, or a report of it. `other_report`: this sequence had other calls.
+ * `reported`: the ledger has applied this report, now or earlier; `freeE8` is the free money after it. `mayAdmit`: the ledger has
+ * renewed the lease. If it is false, the node must stop admitting calls and give back its free money. `uncoveredE8`: what open
+ * calls hold without money behind it, because the lease had ended or a hold grew beyond what was available.
+ *
+ * `recalling`: other allowances may have the missing money, and the node repeats the report. `unknown_generation`: the ledger has
+ * lost the allowance, or one of its reports. `other_report`: the ledger has this sequence with other calls.
  */
 export type ReportOutcome =
   | {
@@ -70,7 +74,7 @@ export type ReportOutcome =
   | { readonly outcome: 'not_ready' | 'unknown_generation' | 'other_report' | 'recalling' };
 
 export interface LastReport {
-  /** 0 is the grant. */
+  /** The number of the report; 0 is the grant. */
   readonly sequence: number;
   readonly digest: string;
 }
@@ -78,17 +82,23 @@ export interface LastReport {
 export interface AllowanceStore {
   grant(request: GrantRequest): Promise<GrantOutcome>;
   report(request: ReportRequest): Promise<ReportOutcome>;
-  /** The last report that the ledger has of an allowance; undefined when it does not know the generation. */
+  /** Returns the last report that the ledger has of an allowance, or undefined if it does not know the generation. */
   lastReport(accountId: string, generation: string): Promise<LastReport | undefined>;
-  /** Tells all nodes at once that money of this account is wanted. */
+  /** Publishes to all nodes at once that an operation needs money of this account. */
   recall(accountId: string): void;
-  /** Calls back when an operation lacks money that allowances of this account may have. A hint: reports say so, too. */
+  /**
+   * Calls the listener when an operation lacks money that allowances of this account may have. A node that misses the event
+   * learns it from the answer to its next report.
+   */
   onRecall(listener: (accountId: string) => void): void;
 }
 
-/** The right to admit calls from what is free, by the ledger's clock. A node counts it from before it asked, and stops earlier. */
+/**
+ * How long a node may admit calls from free money, by the ledger's clock. The node counts from before its request, and stops
+ * earlier: after ADMIT_MS.
+ */
 export const ALLOWANCE_LEASE_MS = 3_000;
 export const ADMIT_MS = 2_000;
 
-/** How long an operation waits for money that was recalled, by its own clock: longer than any lease. */
+/** How long an operation waits for recalled money, by its own clock; longer than any lease. */
 export const RECALL_WAIT_MS = 3_200;

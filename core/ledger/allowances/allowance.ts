@@ -13,11 +13,11 @@ export interface OpenCall {
   amountE8: bigint;
 }
 
-/** Account and key must have so many of the key's usual holds available beside an allowance. */
+/** How many of the key's usual holds must stay available on account and key beside an allowance. */
 const HOLDS_BESIDE = 20n;
 const LEAST_HOLDS = 10n;
 
-/** What a new allowance is to have free: enough for some calls. */
+/** Returns how much free money a new allowance asks for: enough for some calls. */
 export function leastFree(medianHoldE8: bigint): bigint {
   return LEAST_HOLDS * medianHoldE8;
 }
@@ -27,30 +27,30 @@ export function besideOf(medianHoldE8: bigint): bigint {
 }
 
 /**
- * Money of one key that this node has in advance, as the node sees it. The ledger of all nodes never has less of it than the node: what is
- * free is spent in memory only after the ledger has given it, and is given back here before the ledger is told.
+ * Money of one key that this node has in advance, as the node sees it. The shared ledger never counts less than the node does.
+ * The node spends free money only after the ledger has granted it, and subtracts what it gives back before it reports that.
  */
 export class Allowance implements Payer {
   readonly accountId: string;
   readonly keyId: string;
   readonly generation: string;
   keyRev: number;
-  /** The node may admit calls from what is free, while its lease lives. */
+  /** Whether the node may admit calls from free money while its lease lasts. */
   admits = true;
-  /** The ledger does not know it any more. */
+  /** Whether the ledger no longer knows this allowance. */
   isLost = false;
   freeE8: bigint;
   openE8 = 0n;
   ended: ReportedCall[] = [];
-  /** Something to report: a call that began or ended. */
+  /** Whether there is something to report: a call that began, ended or changed its hold. */
   isChanged = false;
-  /** A call is to hold more because it has cost that. */
+  /** Whether a call needs a larger hold because it already cost that much. */
   isSettling = false;
   sequence = 0;
   reportedAt = performance.now();
   #lease: Moment;
   #freeWhenSentE8 = 0n;
-  /** The most that was open at once since the last report, and what the calls of a report cost: both sink slowly. */
+  /** The most that was open at once since the last report, and the cost of a report's calls. Both decrease slowly. */
   #mostOpenE8 = 0n;
   #spentE8 = 0n;
 
@@ -63,7 +63,7 @@ export class Allowance implements Payer {
     this.#lease = granted.askedAt;
   }
 
-  /** Whether a call may be taken from what is free, now. */
+  /** Whether free money covers a call of this amount now. */
   covers(amountE8: bigint, keyRev: number): boolean {
     return (
       this.admits && this.freeE8 >= amountE8 && this.keyRev === keyRev && !this.isLost && mayAdmitSince(this.#lease)
@@ -77,7 +77,7 @@ export class Allowance implements Payer {
     this.isChanged = true;
   }
 
-  /** The call is over: what it did not cost is free again. */
+  /** Ends a call: what it did not cost is free again. */
   end(call: OpenCall, ended: ReportedCall): void {
     this.openE8 -= call.amountE8;
     this.freeE8 += call.amountE8 - ended.costE8;
@@ -85,7 +85,10 @@ export class Allowance implements Payer {
     this.isChanged = true;
   }
 
-  /** An open call is to hold more. What is not free of it is owed, before any other call is admitted, until the next report is answered. */
+  /**
+   * Enlarges the hold of an open call. If free money does not suffice, the rest is owed: the node admits no call from this
+   * allowance until the next report is answered.
+   */
   enlarge(call: OpenCall, moreE8: bigint): void {
     this.freeE8 -= moreE8;
     this.openE8 += moreE8;
@@ -93,7 +96,7 @@ export class Allowance implements Payer {
     this.isChanged = true;
   }
 
-  /** It holds less again, because there was no money for it, or because it was not enough. */
+  /** Reduces the hold of a call again, because its increase had no money or not enough. If `wasCovered`, the amount becomes free again. */
   shrink(call: OpenCall, lessE8: bigint, wasCovered: boolean): void {
     this.openE8 -= lessE8;
     call.amountE8 -= lessE8;
@@ -101,7 +104,7 @@ export class Allowance implements Payer {
     this.isChanged = true;
   }
 
-  /** The next report: all that ended, and what is to be free from then on. */
+  /** Makes the next report: all ended calls, and how much is to be free from then on. */
   report(medianHoldE8: bigint, wantsMore: boolean): ReportRequest {
     const { ended: calls, isSettling } = this;
     this.ended = [];
@@ -139,13 +142,13 @@ export class Allowance implements Payer {
     };
   }
 
-  /** Half more than what may be open at once, and what calls cost until the report after the next is answered. */
+  /** Returns how much should be free: half more than what may be open at once, plus what calls cost until the report after the next is answered. */
   #wantedFree(medianHoldE8: bigint): bigint {
     const spareE8 = (this.#mostOpenE8 * 3n) / 2n - this.openE8;
     return largest(spareE8, leastFree(medianHoldE8)) + 2n * this.#spentE8;
   }
 
-  /** Takes in what the ledger has answered to a report that was first sent at that moment. */
+  /** Applies the ledger's answer to a report that was first sent at that moment. */
   answered({ freeE8, mayAdmit }: Extract<ReportOutcome, { outcome: 'reported' }>, sentAt: Moment): void {
     this.reportedAt = sentAt.monotonicMs;
     this.freeE8 = freeE8 + this.freeE8 - this.#freeWhenSentE8;
@@ -154,12 +157,15 @@ export class Allowance implements Payer {
   }
 }
 
-/** By an eighth from one report to the next: some seconds of a key that is used less, a blink of one that is used much. */
+/**
+ * Reduces an amount by an eighth per report. A quiet key's amount takes seconds to decrease and a busy key's a moment, because
+ * busy keys report more often.
+ */
 function sinking(amountE8: bigint): bigint {
   return (amountE8 * 7n) / 8n;
 }
 
-/** Of what decides about money: two reports of one sequence that differ in it are not the same. */
+/** Hashes what decides about money. Two reports with one sequence are the same report only if their digests are equal. */
 export function digestOf(calls: readonly ReportedCall[]): string {
   return createHash('sha1').update(calls.map(headOf).join('\n')).digest('base64url');
 }

@@ -1,10 +1,10 @@
-/** A key is worth an allowance at this node above so many calls in a second. */
+/** The number of calls per second above which a key gets an allowance at this node. */
 export const HOT_CALLS = 20;
 
 const SECOND_MS = 1_000;
 const HOLDS_KEPT = 15;
 
-/** How much a key is used at this node: what decides whether it gets an allowance, and how large it is. */
+/** How much a key is used at this node. This decides whether the key gets an allowance, and how large it is. */
 export class KeyTraffic {
   #second = 0;
   #calls = 0;
@@ -26,7 +26,10 @@ export class KeyTraffic {
     this.#at = (this.#at + 1) % HOLDS_KEPT;
   }
 
-  /** More calls in the last second than HOT_CALLS; those of the second before count for what is left of it. */
+  /**
+   * Whether more than HOT_CALLS calls came in the last second. Calls of the previous clock second count by the share of it that
+   * lies within that time.
+   */
   isHot(): boolean {
     const now = performance.now();
     const second = Math.floor(now / SECOND_MS);

@@ -1,6 +1,6 @@
 import { ADMIT_MS } from './allowance-store';
 
-/** A moment by both clocks: one that nobody sets, and one that goes on while the machine sleeps. */
+/** A moment on two clocks: the monotonic clock, which is never set, and the wall clock, which continues while the machine sleeps. */
 export interface Moment {
   readonly monotonicMs: number;
   readonly wallMs: number;
@@ -11,8 +11,8 @@ export function rightNow(): Moment {
 }
 
 /**
- * Whether a node may admit calls on a lease that it asked for at that moment. A process that was suspended finds that the time of day
- * went on; one whose time of day was set back finds that the other clock did.
+ * Whether a node may admit calls on a lease that it asked for at that moment. After a suspension, only the wall clock shows how
+ * much time has passed. After the wall clock was set back, only the monotonic clock does.
  */
 export function mayAdmitSince({ monotonicMs, wallMs }: Moment): boolean {
   return performance.now() - monotonicMs < ADMIT_MS && Date.now() - wallMs < ADMIT_MS;

@@ -1,7 +1,8 @@
 /**
- * Calls that ended on an allowance, as one report carries them: a line each, `<reservation id> <ending> <cost> <record>`. The cost is
- * what is charged in E8, with `+` and what is missing beyond it where that is not all. A record is JSON on one line, so nobody has to
- * parse it on its way to Postgres.
+ * Calls that ended on an allowance, as the text of one report. Each line is `<reservation id> <ending> <cost> <record>`.
+ *
+ * The cost is the charged amount in E8, followed by `+` and the uncharged rest if there is one. A record is JSON on one line, so
+ * the ledger passes it on without parsing it.
  */
 
 export type CallEnding = 'settled' | 'released' | 'expired';
@@ -9,11 +10,11 @@ export type CallEnding = 'settled' | 'released' | 'expired';
 export interface ReportedCall {
   readonly rid: string;
   readonly ending: CallEnding;
-  /** What is charged. */
+  /** The charged amount. */
   readonly costE8: bigint;
-  /** What money was missing for: `costE8` is without it. */
+  /** The part of the cost that no money was there for. `costE8` does not include it. */
   readonly shortfallE8: bigint;
-  /** JSON of the usage record but for its cost; empty for none. */
+  /** JSON of the usage record without its cost; empty for none. */
   readonly record: string;
 }
 
@@ -21,12 +22,15 @@ export function writeCalls(calls: readonly ReportedCall[]): string {
   return calls.map((call) => `${headOf(call)} ${call.record}`).join('\n');
 }
 
-/** What of a call decides about money. */
+/** Returns the part of a call's line that decides about money. */
 export function headOf({ rid, ending, costE8, shortfallE8 }: ReportedCall): string {
   return shortfallE8 === 0n ? `${rid} ${ending} ${costE8}` : `${rid} ${ending} ${costE8}+${shortfallE8}`;
 }
 
-/** Reads the lines of `writeCalls`; `shortfalls` names those that were not charged in full: `<place of the call, from 0> <E8>`, one a line. */
+/**
+ * Reads the lines that `writeCalls` wrote. `shortfalls` names the calls that were not charged in full, one per line: `<place of
+ * the call, from 0> <E8>`.
+ */
 export function readCalls(text: string, shortfalls = ''): readonly ReportedCall[] {
   const missing = new Map(shortfalls === '' ? [] : shortfalls.split('\n').map(readShortfall));
   return text === '' ? [] : text.split('\n').map((line, place) => readCall(line, missing.get(place) ?? 0n));

@@ -9,10 +9,10 @@ import type { Allowance } from './allowance';
 import { type AllowanceStore, RECALL_WAIT_MS, type ReportOutcome, type ReportRequest } from './allowance-store';
 import { rightNow } from './lease';
 
-/** Where an allowance's calls and reports are kept on disk; see `Spool`. */
+/** Keeps the calls and reports of an allowance on disk; see `Spool`. */
 export interface AllowanceSpool {
   keepOpened(call: OpenedCall): void;
-  /** Resolves when it is on disk: before the report is sent. */
+  /** Resolves when the report is on disk. Only then is it sent. */
   keepReport(report: ReportRequest, rids: readonly string[]): Promise<void>;
 }
 
@@ -20,7 +20,7 @@ export interface OpenedCall extends Payer {
   readonly generation: string;
   readonly rid: string;
   readonly amountE8: bigint;
-  /** JSON of the usage record, for a call whose process dies. */
+  /** JSON of the usage record that is written if the process dies. */
   readonly record: string;
 }
 
@@ -28,9 +28,9 @@ export interface ReporterOptions {
   readonly store: AllowanceStore;
   readonly log: Logger;
   readonly spool: AllowanceSpool | undefined;
-  /** The next report of an allowance, and whether the key is used so much that it wants more. */
+  /** Returns the next report of an allowance, which asks for more money if the key is busy. */
   next(allowance: Allowance): ReportRequest;
-  /** Something was written for this account: its outbox can be read. */
+  /** Signals that the outbox of this account has a new entry. */
   nudge(accountId: string): void;
   lost(allowance: Allowance): void;
 }
@@ -56,7 +56,7 @@ const uncovered = new Counter({
   registers: [metrics],
 });
 
-/** Tells the ledger what became of allowances: one report of an allowance at a time, and each until it is answered. */
+/** Sends the reports of allowances to the ledger: one report of an allowance at a time, each repeated until it is answered. */
 export class Reporter {
   readonly #options: ReporterOptions;
   readonly #underWay = new Map<Allowance, Promise<ReportOutcome>>();
@@ -67,7 +67,7 @@ export class Reporter {
     this.#options = options;
   }
 
-  /** Reports all that has happened until now. One that is under way has begun before, so the next one is shared. */
+  /** Reports everything that happened until now. A report under way may lack the latest changes, so all callers share the next one. */
   report(allowance: Allowance): Promise<ReportOutcome> {
     const before = this.#underWay.get(allowance);
     if (before === undefined) return this.#begin(allowance);
@@ -80,7 +80,7 @@ export class Reporter {
     return this.#underWay.get(allowance);
   }
 
-  /** No report is repeated after this: what is not answered waits on disk. */
+  /** Stops repeating reports. Unanswered reports stay on disk. */
   stop(): void {
     this.#isStopped = true;
   }
@@ -108,7 +108,7 @@ export class Reporter {
       if (rids.length > 0) nudge(allowance.accountId);
       if (answer.uncoveredE8 > 0n) uncovered.inc(Number(formatUsd(answer.uncoveredE8)));
       allowance.answered(answer, sentAt);
-      // Recalled meanwhile: what is free is given back at once.
+      // If the ledger has recalled the money meanwhile, the node gives back what is free at once.
       if (report.admits && !answer.mayAdmit) void this.report(allowance);
     } else if (answer.outcome !== 'not_ready') {
       log.warn({ generation: allowance.generation, outcome: answer.outcome }, 'the ledger lost an allowance');
@@ -117,7 +117,7 @@ export class Reporter {
     return answer;
   }
 
-  /** Repeats a report as it is until it is answered: it may have been taken all the same. */
+  /** Repeats a report unchanged until it is answered, because the ledger may have applied it without answering. */
   async #insist(report: ReportRequest): Promise<ReportOutcome> {
     const { store, log } = this.#options;
     const patientUntil = performance.now() + RECALL_WAIT_MS;

@@ -5,7 +5,7 @@ import { digestOf } from './allowance';
 import { ALLOWANCE_LEASE_MS, type AllowanceStore, type ReportRequest } from './allowance-store';
 import { type ReportedCall, writeCalls } from './reported-calls';
 
-/** What a process left on disk of one allowance. */
+/** What a stopped process left on disk of one allowance. */
 export interface LeftAllowance extends Payer {
   readonly generation: string;
   readonly openings: ReadonlyMap<string, Opening>;
@@ -13,13 +13,13 @@ export interface LeftAllowance extends Payer {
   readonly reports: readonly KeptReport[];
 }
 
-/** `told`: all that ended is in the ledger's outbox, or in Postgres. `lost`: the ledger does not know the allowance, or misses a report. */
+/** `told`: all ended calls are in the ledger's outbox or in Postgres. `lost`: the ledger does not know the allowance, or lacks one of its reports. */
 export type TakenOver = 'told' | 'lost' | 'not_ready';
 
 /**
- * Tells the ledger what a process that is gone has not: repeats its last report as it stands, and reports the rest. Calls that were open
- * cost nothing and have a record that says so. `keep` puts a report on disk before it is sent: whoever takes over from this process
- * repeats it then.
+ * Reports to the ledger what a stopped process has not reported: repeats its last report unchanged, then reports the rest. Calls
+ * that were open cost nothing, and their records say that they expired. `keep` puts a report on disk before it is sent, so that a
+ * process that takes over from this one can repeat it.
  */
 export async function takeOver(
   left: LeftAllowance,
@@ -31,7 +31,7 @@ export async function takeOver(
   const last = reports.at(-1);
   if (known === undefined || (last?.sequence ?? 0) > known.sequence + 1) return 'lost';
   const isPending = last !== undefined && last.sequence > known.sequence;
-  // A report of the process that is gone may have come in later, with the number that one from here was to have.
+  // A late report of the stopped process may have the sequence that a report from here was to have. The digest tells which one the ledger has.
   const told = reports.filter(({ sequence, digest }) => sequence !== known.sequence || digest === known.digest);
   const toldRids = new Set(told.flatMap(({ rids }) => rids));
   const rest = [...left.openings.keys()].filter((rid) => !toldRids.has(rid)).map((rid) => endOf(left, rid));

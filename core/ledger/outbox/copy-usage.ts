@@ -6,7 +6,7 @@ import { copyInto } from '../../storage/copy';
 import { CopyRows, NotCopyable } from '../../storage/copy-rows';
 import type { UsageRow } from './rows';
 
-/** What `JSON.parse` makes of a UsageRecord. */
+/** A UsageRecord, parsed from JSON. */
 type Parsed = Readonly<Record<string, unknown>>;
 
 const RECORDS = `usage_records (rid, report_id, ${USAGE_COPY.map(({ column }) => column).join()})`;
@@ -20,8 +20,8 @@ const ADD_EXCESS = `
   FROM jsonb_to_recordset(:caused::jsonb) AS caused ("accountId" uuid, e8 bigint) WHERE accounts.id = caused."accountId"`;
 
 /**
- * Writes records that are new, as `insertUsage` does, for less than half of what that costs Postgres. Rejects with an error of Postgres, or
- * with NotCopyable, if one of them cannot be written like this, or is there: then none is.
+ * Writes new records as `insertUsage` does, at less than half of what that costs Postgres. Rejects with an error of Postgres, or
+ * with NotCopyable, if one of the records exists or cannot be copied. Then it has written none.
  */
 export async function copyUsage(trx: Knex.Transaction, rows: readonly UsageRow[]): Promise<void> {
   const records = new CopyRows();
@@ -73,7 +73,7 @@ function addAttempts(rows: CopyRows, { requestId, accountId, made }: Parsed): vo
   }
 }
 
-/** What upstreams charge above the hold, if the request caused it. */
+/** Returns what upstreams charge above the hold if the request caused it; 0 for a record that is flagged `suspect`. */
 function excessOf({ excessE8, flags }: Parsed): bigint {
   return Array.isArray(flags) && flags.includes('suspect') ? 0n : BigInt(String(excessE8 ?? 0));
 }

@@ -12,18 +12,18 @@ export interface CreditRow {
   readonly idempotency_key: string;
   readonly note: string | null;
   readonly created_at: Date;
-  /** The balance after it, once its entry was dropped with its month. */
+  /** The balance after this credit. It is set when the credit's entry is dropped with its month. */
   readonly dropped_posted_e8?: bigint | null;
 }
 
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 
-/** Credits that are read in one go. */
+/** How many credits one query reads. */
 const CREDITS_AT_ONCE = 500;
 
 /**
- * Returns ids of credits that are rows of Postgres and have no entry yet, after an id and in order, 500 at most: the process that
- * wrote a row may have ended before it told the ledger, or the entry is still on its way.
+ * Returns ids of credits that have a row in Postgres and no entry yet: in order, after a given id, 500 at most. The process that
+ * wrote the row may have stopped before it sent the credit to the ledger, or the entry is still on its way.
  */
 export async function unsentCredits(
   database: Knex,
@@ -42,9 +42,9 @@ export async function unsentCredits(
 }
 
 /**
- * Sends a credit to the ledger; safe to repeat by its id. A credit that the ledger refuses loses its row, so that no process sends it
- * later, when the balance may be another. The row's lock keeps other processes from sending it meanwhile. Returns undefined when the
- * row is gone.
+ * Sends a credit to the ledger; safe to repeat by its id. If the ledger refuses the credit, its row is deleted, so that no
+ * process sends it later, when the balance may be another. The row's lock keeps other processes from sending it meanwhile.
+ * Returns undefined if the row does not exist.
  */
 export async function sendCredit(
   ledger: Ledger,
@@ -56,7 +56,7 @@ export async function sendCredit(
   if (row === undefined) return undefined;
   const { account_id: accountId, amount_e8: amountE8, dropped_posted_e8: droppedE8 = null } = row;
   if (droppedE8 !== null) return { outcome: 'credited', postedE8: droppedE8 };
-  // The ledger remembers an id for a while after its entry was written; from then on the entry does.
+  // The ledger remembers an id only for a while after its entry was written. After that, the entry shows that the credit was booked.
   const entry = { account_id: accountId, rid: creditId, kind: 'credit', created_at: new Date(timeOfId(creditId)) };
   const written = await transaction('ledger_entries')
     .where(entry)

@@ -6,9 +6,9 @@ import type { Stop } from '../../resources';
 import type { Ledger } from '../ledger';
 import type { Shipper } from './shipper';
 
-/** Watches how much waits to be written to Postgres: calls go on without it, within a bound. */
+/** Watches how many entries wait for Postgres, because calls continue without Postgres only up to a bound. */
 export interface OutboxWatch {
-  /** New calls are refused; what closes calls is always taken. */
+  /** Whether new calls are refused. Operations that close calls are always accepted. */
   isFull(): boolean;
   readonly stop: Stop;
 }
@@ -20,7 +20,7 @@ export interface OutboxWatchOptions {
   readonly everyMs?: number;
 }
 
-/** Shares of the ledger's memory. */
+/** The shares of the ledger's memory at which the outbox raises an alarm, and at which it counts as full. */
 const ALARM_AT = 0.4;
 const FULL_AT = 0.7;
 const LOOK_EVERY_MS = 2_000;
@@ -48,7 +48,7 @@ export function startOutboxWatch({ ledger, shipper, log, everyMs = LOOK_EVERY_MS
 
   const look = async () => {
     const oldestAgeMs = shipper.oldestAgeMs();
-    // To measure every shard costs as many commands as there are shards.
+    // An empty outbox is not measured, because measuring takes one command per shard.
     const taken = oldestAgeMs === 0 ? 0 : await ledger.outboxShare();
     share.set(taken);
     age.set(oldestAgeMs / 1_000);
@@ -64,7 +64,7 @@ export function startOutboxWatch({ ledger, shipper, log, everyMs = LOOK_EVERY_MS
       );
   };
 
-  // A ledger that cannot be asked refuses calls by itself.
+  // A failure needs no handling, because an unavailable ledger refuses calls by itself.
   const loop = startLoop(look, { everyMs, firstAfterMs: everyMs, whenFailed: () => undefined });
   return { isFull: () => level === 'full', stop: loop.stop };
 }

@@ -4,24 +4,24 @@ import type { Logger } from 'pino';
 export interface PartitionsOptions {
   readonly database: Knex;
   readonly log: Logger;
-  /** Usage records, and attempts at upstreams, are kept for this many whole months beside the current one; undefined for ever. */
+  /** For how many whole months before the current one usage records and upstream attempts are kept; undefined keeps all. */
   readonly usageMonths?: number | undefined;
-  /** Entries of the ledger likewise; a checkpoint per account takes the place of what is dropped. */
+  /** The same for entries of the ledger. One checkpoint per account replaces the dropped entries. */
   readonly entryMonths?: number | undefined;
 }
 
 const TABLES = ['ledger_entries', 'usage_records', 'upstream_attempts'] as const;
 type Table = (typeof TABLES)[number];
 
-/** Partitions are made this many months before they are needed: nobody has to be there on the first of a month. */
+/** How many months in advance partitions are made, so that no process has to run on the first of a month. */
 const MONTHS_AHEAD = 2;
 
-/** Any number: processes that do this at the same time wait for each other. */
+/** The advisory lock of this task; the number is arbitrary. Processes that run the task at the same time wait for each other. */
 const LOCK = 0x70_6c_69;
 
 /**
- * Makes the partitions of this month and the next ones, and drops those that are past what is to be kept. Safe to repeat,
- * and by any number of processes. Answers the names of what was made and dropped.
+ * Makes the partitions of this month and the next ones, and drops those that are older than what is kept. Any number of processes
+ * may repeat it. Returns the names of the partitions that it made and dropped.
  */
 export async function keepPartitions(options: PartitionsOptions, now = new Date()): Promise<readonly string[]> {
   const { database, log, usageMonths, entryMonths } = options;
@@ -53,7 +53,7 @@ export async function keepPartitions(options: PartitionsOptions, now = new Date(
   return changed;
 }
 
-/** Of what was written before this, rows of one table or both were dropped; undefined when none ever were. */
+/** Returns the moment before which at least one table may have lost rows, or undefined if no rows were ever dropped. */
 export async function droppedBefore(database: Knex): Promise<Date | undefined> {
   const starts: number[] = [];
   for (const table of TABLES) {
@@ -64,7 +64,10 @@ export async function droppedBefore(database: Knex): Promise<Date | undefined> {
   return starts.length === 0 ? undefined : new Date(Math.max(...starts));
 }
 
-/** What the default partition has of the month moves with it; it is empty but after months in which nobody made any. */
+/**
+ * Makes the partition of a month, and moves the month's rows there from the default partition. That one has rows only after
+ * months in which no process made partitions.
+ */
 async function createMonth(trx: Knex, table: Table, now: Date, ahead: number): Promise<readonly string[]> {
   const start = monthStart(now, ahead);
   const partition = `${table}_${suffixOf(start)}`;
@@ -84,7 +87,7 @@ async function createMonth(trx: Knex, table: Table, now: Date, ahead: number): P
   return [partition];
 }
 
-/** Partitions whose last month is older than is kept, oldest first. */
+/** Returns the partitions older than what is kept, oldest first. */
 async function olderThan(trx: Knex, table: Table, now: Date, months: number | undefined): Promise<readonly string[]> {
   if (months === undefined) return [];
   const oldestKept = suffixOf(monthStart(now, -months));
@@ -93,14 +96,14 @@ async function olderThan(trx: Knex, table: Table, now: Date, months: number | un
   );
 }
 
-/** Those of months, oldest first. */
+/** Returns the names that end in a month, oldest first. */
 function byMonth(names: readonly string[]): readonly string[] {
   return names
     .filter((name) => /_\d{4}_\d{2}$/.test(name))
     .sort((one, other) => (one.slice(-7) < other.slice(-7) ? -1 : 1));
 }
 
-/** Of the hours whose records are gone. Those of the first partition reach back to whenever. */
+/** Deletes the sums of the hours whose records were dropped. For the first partition, which has no lower bound, it deletes all earlier ones. */
 async function dropSums(trx: Knex, partition: string): Promise<void> {
   const month = `${partition.slice(-7).replace('_', '-')}-01`;
   const from = partition.startsWith('usage_records_to_') ? '-infinity' : month;
@@ -111,7 +114,7 @@ async function dropSums(trx: Knex, partition: string): Promise<void> {
   );
 }
 
-/** Where each account's chain goes on after the entries that are dropped: its later rows continue from here. */
+/** Writes where each account's chain continues after the dropped entries. */
 async function writeCheckpoints(trx: Knex, partition: string): Promise<void> {
   await trx.raw(
     `INSERT INTO ledger_checkpoints (account_id, seq, posted_e8)
@@ -120,7 +123,7 @@ async function writeCheckpoints(trx: Knex, partition: string): Promise<void> {
   );
 }
 
-/** A credit without an entry is sent to the ledger again: what is dropped stays known as booked. */
+/** Marks the credits of dropped entries as booked, because a credit without an entry is sent to the ledger again. */
 async function rememberCredits(trx: Knex, partition: string): Promise<void> {
   await trx.raw(
     `UPDATE credits SET dropped_posted_e8 = entry.posted_e8 FROM ${partition} AS entry
@@ -140,7 +143,7 @@ function monthStart(now: Date, ahead: number): Date {
   return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + ahead, 1));
 }
 
-/** `2026_11` */
+/** Returns a month as `2026_11`. */
 function suffixOf(month: Date): string {
   return month.toISOString().slice(0, 7).replace('-', '_');
 }

@@ -5,31 +5,31 @@ import { timeOfId } from '../../ids';
 import { MAX_AMOUNT_E8 } from '../../money';
 import type { OutboxEntry } from '../ledger';
 
-/** A usage record with what only the ledger knows of it. */
+/** A usage record with the values that only the ledger knows. */
 export interface UsageRow {
-  /** JSON of a UsageRecord, as it is: nothing here has to read it. */
+  /** JSON of a UsageRecord, as the call wrote it. */
   readonly record: string;
   /** null for a call that was refused before it had a reservation. */
   readonly rid: string | null;
   /** The report whose entry charges for the call; undefined for a call that has an entry of its own. */
   readonly reportId?: string;
   readonly costE8: bigint;
-  /** In place of the record's own. */
+  /** Overrides the record's own value. */
   readonly billing?: 'expired';
 }
 
 /*
- * Rows travel as one JSON parameter: one statement text for any number of rows, the same for Postgres and PGlite, and far
- * from the limit of 65,535 parameters. Amounts are strings in it, which Postgres reads exactly.
+ * Rows are sent as one JSON parameter. The statement then has one text for any number of rows, for Postgres and for PGlite. It
+ * also stays far from the limit of 65,535 parameters. Amounts are strings in the JSON, because Postgres reads them exactly.
  */
 
 /**
- * Writes entries that are not there yet, moves on the end of each account's chain and adds up what each key has spent on
- * each day. Answers how many are new, and the accounts whose chain was already further than one of those: the ledger has gone back
- * in time. All parts of the statement see the tables as they were before it.
+ * Writes new entries, advances the end of each account's chain, and adds up what each key has spent on each day. Returns how many
+ * entries are new. It also returns the accounts whose chain was already past a new entry, because the ledger has gone back in
+ * time. All parts of the statement see the tables as they were before it.
  *
- * Charges are picked out while they are added up: asked for before the join, Postgres expects one of them and compares every
- * entry with every other: 253 µs of its CPU an entry in the place of 20 when 1,500 come together, 67 in the place of 40 for 150.
+ * The charges are filtered while they are summed. With a filter before the join, Postgres expects one charge and compares every
+ * entry with every other. That takes 253 µs of its CPU per entry instead of 20 for 1,500 entries, and 67 instead of 40 for 150.
  */
 const INSERT_ENTRIES = `
   WITH entry AS (
@@ -59,9 +59,9 @@ const INSERT_ENTRIES = `
     WHERE written.seq <= chain.seq)) AS "steppedBack"`;
 
 /**
- * A call whose reserve was not answered is refused, and has a record as such; when the reserve was taken after all, the entry
- * that gives its hold back comes with the record of the same call, which then knows its reservation. What a new record says of an
- * excess that its request caused is added to its account.
+ * Writes usage records. A call whose reserve got no answer is refused, and its record has no reservation. If the ledger had
+ * applied that reserve after all, the entry that gives the hold back brings the call's record again, with its reservation. An
+ * excess that the request of a new record caused is added to its account.
  */
 const INSERT_USAGE = `
   WITH record AS MATERIALIZED (
@@ -82,7 +82,7 @@ const INSERT_USAGE = `
   UPDATE accounts SET excess_e8 = least(excess_e8 + caused.e8, ${MAX_AMOUNT_E8})
   FROM caused WHERE accounts.id = caused.account_id`;
 
-/** Inserts the attempts of records; attempts that are there already are left as they are. */
+/** Returns a statement that inserts the attempts of records. It leaves existing attempts as they are. */
 function insertAttemptsOf(records: string): string {
   return `
   INSERT INTO upstream_attempts (request_id, account_id, ${ATTEMPT_SQL.columns})
@@ -95,11 +95,11 @@ function insertAttemptsOf(records: string): string {
 
 export interface InsertedEntries {
   readonly newRows: number;
-  /** Accounts of which an entry that is new has a number the chain in the database is past. */
+  /** Accounts for which an entry is new, although their chain in the database is already past its number. */
   readonly steppedBack: readonly string[];
 }
 
-/** Rows that are there already are left as they are: entries are written at least once and count once. */
+/** Writes entries. It leaves existing rows as they are, so an entry that is written more than once counts once. */
 export async function insertEntries(database: Knex, entries: readonly OutboxEntry[]): Promise<InsertedEntries> {
   const rows = JSON.stringify(entries.map(entryRow));
   const answer = await database.raw<{ rows: [InsertedEntries] }>(INSERT_ENTRIES, { rows });
@@ -111,7 +111,7 @@ export async function insertUsage(database: Knex, rows: readonly UsageRow[]): Pr
   await database.raw(INSERT_USAGE, { rows: `[${rows.map(usageJson).join(',')}]` });
 }
 
-/** Attempts that belong to no usage record, or to one that was written before. */
+/** Attempts without a usage record, or of a record that was written before. */
 export interface AttemptsRow {
   readonly requestId: string;
   /** null for an operator's test. */
@@ -123,12 +123,12 @@ const INSERT_ATTEMPTS = insertAttemptsOf(
   'jsonb_to_recordset(:rows::jsonb) AS given ("requestId" text, "accountId" uuid, made jsonb)',
 );
 
-/** Writes attempts beside usage records: mirrors and operators' tests. Attempts that are there already are left as they are. */
+/** Writes attempts that come without their usage record: those of mirrors and of operators' tests. It leaves existing attempts as they are. */
 export async function insertAttempts(database: Knex, rows: readonly AttemptsRow[]): Promise<void> {
   if (rows.length > 0) await database.raw(INSERT_ATTEMPTS, { rows: JSON.stringify(rows) });
 }
 
-/** What comes last counts, where a member is repeated. */
+/** Returns a row as JSON. The ledger's values come last, because they override the record's: in JSON, the last of repeated members counts. */
 function usageJson({ record, rid, reportId, costE8, billing }: UsageRow): string {
   const more = JSON.stringify({ rid, reportId, costE8: costE8.toString(), billing });
   return `${record.slice(0, record.lastIndexOf('}'))},${more.slice(1)}`;
@@ -148,7 +148,7 @@ function entryRow(entry: OutboxEntry): object {
     ofCall: records > 0,
     calls: entry.calls && records,
     createdAt: new Date(timeOfId(entry.rid)).toISOString(),
-    // The outbox numbers its entries by the ledger's clock.
+    // An entry's id in the outbox begins with the time of the ledger's clock.
     day: new Date(Number.parseInt(entry.id, 10)).toISOString().slice(0, 10),
   };
 }

@@ -13,13 +13,13 @@ export interface ShipOptions {
   readonly ledger: Ledger;
   readonly database: Knex;
   readonly log: Logger;
-  /** Recovery: entries that are numbered as others of Postgres are, because the ledger went back in time, continue the chain. */
+  /** Whether this is a recovery. It appends entries to the chain if Postgres has others with their numbers, because the ledger went back in time. */
   readonly isRecovery?: boolean;
-  /** What Postgres has by now, by the ids of reservations and credits; not all of it is told. */
+  /** Reports the ids of reservations and credits that Postgres now has. Not every one is reported. */
   onWritten?(rids: readonly string[]): void;
 }
 
-/** The ledger went back in time: it numbers an entry as Postgres has numbered another. Nothing was written. */
+/** The ledger went back in time: it gave an entry a number that Postgres has for another entry. Nothing was written. */
 export class SteppedBack extends Error {
   override readonly name = 'SteppedBack';
   readonly accountIds: readonly string[];
@@ -33,25 +33,25 @@ export class SteppedBack extends Error {
 }
 
 /**
- * Shards of one transaction, and its entries: about 32 MB at once if each is a report of 64 calls. A batch of more than some hundred
- * entries costs the database no less for each.
+ * How many shards and entries one transaction ships: about 32 MB if each entry is a report of 64 calls. Larger batches than some
+ * hundred entries cost the database no less per entry.
  */
 const SHARDS_AT_ONCE = 64;
 const ENTRIES_AT_ONCE = 512;
-/** Nobody waits for it, and the ledger has calls to serve. */
+/** How many outboxes are trimmed at once. Few, because no call waits for it and the ledger has calls to serve. */
 const TRIMMED_AT_ONCE = 2;
 
-/** First number of the advisory locks that let one shipper at a time work on a shard; the second is the shard. */
+/** The first number of the advisory locks that let one shipper at a time work on a shard. The second number is the shard. */
 export const LOCK_SPACE = 0x70_6c_67;
 
-/** Shards that have entries, with the oldest of each. One round trip. */
+/** Returns the shards that have entries, with the oldest entry of each, in one round trip. */
 export function findWaiting(ledger: Ledger): Promise<ReadonlyMap<number, readonly OutboxEntry[]>> {
   return ledger.readOutbox(ALL_SHARDS, 1);
 }
 
 /**
- * Moves what waits in these shards to Postgres, until they are empty or belong to another shipper at the moment. Answers
- * the shards it had to leave to another.
+ * Ships the entries of these shards until their outboxes are empty or another shipper works on them. Returns the shards that it
+ * left to another shipper.
  */
 export async function shipShards(options: ShipOptions, shards: Iterable<number>): Promise<readonly number[]> {
   const left: number[] = [];
@@ -65,7 +65,7 @@ export async function shipShards(options: ShipOptions, shards: Iterable<number>)
   return left;
 }
 
-/** `full`: shards that may have more; `taken`: shards another shipper is at. */
+/** Ships one batch of these shards. `full`: shards that may have more entries. `taken`: shards that another shipper works on. */
 async function shipGroup(
   options: ShipOptions,
   shards: readonly number[],
@@ -74,7 +74,8 @@ async function shipGroup(
   const { heads, isAllNew } = await commit(options, shards, perShard);
   const some = [...heads].filter(([, entries]) => entries.length > 0);
   if (isAllNew) options.onWritten?.(some.flatMap(([, entries]) => entries.flatMap(ridsOf)));
-  // Only now: what is not committed is never forgotten. A crash in between writes the same rows again, which changes nothing.
+  // Entries are trimmed only after the commit, because an uncommitted entry must not be forgotten. After a crash in between, a
+  // shipper writes the same rows again, which changes nothing.
   await eachAtOnce(some, TRIMMED_AT_ONCE, ([shard, entries]) => options.ledger.trimOutbox(shard, entries));
   return {
     full: [...heads.keys()].filter((shard) => heads.get(shard)?.length === perShard),
@@ -82,14 +83,14 @@ async function shipGroup(
   };
 }
 
-/** A report has its own id, and those of the calls it charges for. */
+/** Returns the id of an entry and, for a report, those of the calls it charges for. */
 function ridsOf({ rid, calls = [] }: OutboxEntry): readonly string[] {
   return [rid, ...calls.map((call) => call.rid)];
 }
 
 interface Committed {
   readonly heads: ReadonlyMap<number, readonly OutboxEntry[]>;
-  /** Each of them has a row that it did not have before: none was left out in favour of another. */
+  /** Whether every entry has a new row, so that no existing row took its place. */
   readonly isAllNew: boolean;
 }
 
@@ -105,8 +106,9 @@ function commit(options: ShipOptions, shards: readonly number[], perShard: numbe
 }
 
 /**
- * One transaction for the shards no other process is shipping; answers what was read of them, once it is committed. They are read
- * under their locks: a recovery, which takes them too, then knows that nothing is on its way from a ledger that was lost.
+ * Runs the work in one transaction for the shards that no other process is shipping. Returns what it read of them, once that is
+ * committed. It reads the entries under the shards' locks. A recovery takes the same locks, and then knows that no entry of a
+ * lost ledger is on its way.
  */
 function writeLocked(
   { ledger, database }: ShipOptions,
@@ -122,7 +124,7 @@ function writeLocked(
   });
 }
 
-/** Waits until no process ships these shards, and keeps others from it until the transaction ends. */
+/** Waits until no process ships any shard, and prevents shipping until the transaction ends. */
 export async function lockAllShards(trx: Knex): Promise<void> {
   await trx.raw(`SELECT pg_advisory_xact_lock(${LOCK_SPACE}, shard) FROM generate_series(0, ${SHARDS - 1}) AS shard`);
 }
@@ -136,7 +138,10 @@ async function lockShards(trx: Knex, shards: readonly number[]): Promise<readonl
   return rows.map(({ shard }) => shard);
 }
 
-/** True when all entries are new. */
+/**
+ * Writes entries. Returns true if all of them are new.
+ * @throws SteppedBack if the ledger has gone back in time
+ */
 async function writeEntries(trx: Knex, entries: readonly OutboxEntry[]): Promise<boolean> {
   const { newRows, steppedBack } = await insertEntries(trx, entries);
   if (steppedBack.length > 0) throw new SteppedBack(steppedBack);
@@ -144,8 +149,8 @@ async function writeEntries(trx: Knex, entries: readonly OutboxEntry[]): Promise
 }
 
 /**
- * Copies records whose entries are new: they are new themselves, unless a call that was refused has one already. Returns false if
- * that failed because of a record, and none is written.
+ * Copies the usage records of new entries. These records are new, too, unless a refused call already has one. Returns false if a
+ * record prevented it, and then none is written.
  */
 async function areCopied(trx: Knex.Transaction, usage: readonly UsageRow[], log: Logger): Promise<boolean> {
   try {
@@ -162,8 +167,8 @@ async function areCopied(trx: Knex.Transaction, usage: readonly UsageRow[], log:
 }
 
 /**
- * Inserts all records but those that cannot be written, which it finds by halves: they must not keep money and other records from
- * being written. The log says which were lost.
+ * Inserts all records except those that cannot be written, which it finds by halving the batch. They must not keep money and
+ * other records from being written. The log names the lost records.
  */
 async function insertSaving(trx: Knex.Transaction, usage: readonly EntryUsage[], log: Logger): Promise<void> {
   const [first] = usage;
@@ -183,12 +188,12 @@ async function insertSaving(trx: Knex.Transaction, usage: readonly EntryUsage[],
   }
 }
 
-/** One of Postgres' classes of what is wrong with a value: repeating it would fail for ever. */
+/** Whether Postgres has rejected a value, so that a repetition would fail forever. */
 function isAboutData(error: unknown): boolean {
   if (error instanceof NotCopyable) return true;
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   return ABOUT_DATA.has(code.slice(0, 2));
 }
 
-/** Data, constraints, and what is too large, for an index for example. */
+/** Postgres' classes of errors about invalid data, violated constraints, and exceeded limits such as the size of an index entry. */
 const ABOUT_DATA: ReadonlySet<string> = new Set(['22', '23', '54']);

@@ -5,7 +5,7 @@ import { metrics } from '../../metrics';
 import { shardOf } from '../shard';
 import { COLLECT_MS, type Shipper } from './shipper';
 
-/** Where the shipper's thread finds the stores: it has connections of its own. */
+/** The addresses of the stores, for the shipper's thread: it opens its own connections. */
 export interface ShipperAddresses {
   readonly redisUrl: string;
   readonly databaseUrl: string;
@@ -14,21 +14,21 @@ export interface ShipperAddresses {
 export interface ShipperThreadOptions extends ShipperAddresses {
   readonly log: Logger;
   onWritten?(rids: readonly string[]): void;
-  /** The thread's program; tests have others. */
+  /** The thread's program; tests replace it. */
   readonly program?: string;
 }
 
-/** What the shipper's thread is told, and what it tells. */
+/** The messages to the shipper's thread (ToShipper) and from it (ToGateway). */
 export type ToShipper = { readonly nudged: readonly number[] } | 'stop';
 export type ToGateway = { readonly oldestAgeMs: number } | { readonly written: readonly string[] };
 
 const PROGRAM = require.resolve('./shipper-worker');
 
-/** After many nudges more are waited for: an entry of a batch of 600 costs Postgres five sixths of what one of 150 does. */
+/** How long nudges are collected if there are MANY of them. In a batch of 600, an entry costs Postgres five sixths of what it does in one of 150. */
 const COLLECT_MANY_MS = 300;
 const MANY = 30;
 
-/** A thread that says nothing for longer ships nothing. */
+/** How long a thread may be silent before it counts as shipping nothing. */
 const SILENCE_MS = 5_000;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
@@ -40,8 +40,8 @@ const restarts = new Counter({
 });
 
 /**
- * A shipper beside the calls: reading entries from Redis and writing them to Postgres takes a tenth of what a call takes, in
- * bursts for which calls would wait. A thread that ends by itself is started again and finds what waits by its first sweep.
+ * Starts a shipper in a thread of its own. Shipping the entry of a call takes a tenth of the call's time, in bursts that would
+ * delay other calls. A thread that ends by itself is restarted, and its first sweep finds the waiting entries.
  */
 export function startShipperThread(options: ShipperThreadOptions): Shipper {
   const { log, onWritten, program = PROGRAM, ...addresses } = options;

@@ -1,4 +1,4 @@
-/** The thread of shipper-thread.ts: a shipper with its own connections to Redis and Postgres. */
+/** The program of the shipper's thread (shipper-thread.ts): a shipper with its own connections to Redis and Postgres. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { pino } from 'pino';
 import { log } from '../../log';
@@ -8,17 +8,17 @@ import { RedisLedger } from '../redis/redis-ledger';
 import { startShipper } from './shipper';
 import type { ShipperAddresses, ToGateway, ToShipper } from './shipper-thread';
 
-/** One for the transaction that ships; a second one takes over from one that hangs. */
+/** One connection for the transaction that ships, and a second one that replaces it if it hangs. */
 const MAX_CONNECTIONS = 2;
 const REPORT_EVERY_MS = 1_000;
 
 function main(): void {
   const { redisUrl, databaseUrl } = workerData as ShipperAddresses;
-  // The gateway's own connections report that Redis or Postgres is not reachable.
+  // The gateway's own connections report an unreachable Redis or Postgres.
   const silent = pino({ enabled: false });
   const ledger = new RedisLedger({ redis: connectRedis(redisUrl, silent) });
   const database = openPostgres(databaseUrl, { log: silent, maxConnections: MAX_CONNECTIONS });
-  // The gateway's thread has collected them.
+  // The gateway's thread has already collected the nudges, so `collectMs` is 0 here.
   const tell = (message: ToGateway) => parentPort?.postMessage(message);
   const shipper = startShipper({ ledger, database, log, collectMs: 0, onWritten: (written) => tell({ written }) });
   const reports = setInterval(() => tell({ oldestAgeMs: shipper.oldestAgeMs() }), REPORT_EVERY_MS);

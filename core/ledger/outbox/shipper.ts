@@ -4,30 +4,30 @@ import type { Stop } from '../../resources';
 import { ALL_SHARDS, shardOf } from '../shard';
 import { findWaiting, type ShipOptions, SteppedBack, shipShards } from './ship';
 
-/** Moves the outboxes to Postgres while the process runs. */
+/** Ships the outboxes to Postgres while the process runs. */
 export interface Shipper {
   /** Ships the shard of this account within about 100 ms, because an entry was written there. */
   nudge(accountId: string): void;
-  /** Ships once more and ends. What cannot be shipped now stays in the ledger; the embedded one is gone with its process. */
+  /** Ships once more, then stops. Entries that cannot be shipped now stay in Redis; the embedded ledger loses them with its process. */
   readonly stop: Stop;
-  /** Age of the oldest entry at the last look, which is about a second old; older only where looks find nothing. */
+  /** Returns the age of the oldest entry at the last sweep. A sweep runs about once a second, and less often while sweeps find nothing. */
   oldestAgeMs(): number;
 }
 
-/** The same, told of shards by another thread. */
+/** A shipper that another thread nudges by shard. */
 export interface ShardShipper extends Shipper {
   nudgeShard(shard: number): void;
 }
 
 export interface ShipperOptions extends ShipOptions {
-  /** How long nudges are collected; who tells of them may have done so. */
+  /** How long nudges are collected; 0 if the caller has already collected them. */
   readonly collectMs?: number;
 }
 
-/** Long enough to collect what comes together, short enough for a record to be found soon after its call. */
+/** How long nudges are collected: long enough for a batch, short enough that a record appears soon after its call. */
 export const COLLECT_MS = 75;
 const SWEEP_EVERY_MS = 1_000;
-/** While nothing is found and nobody tells of anything: a sweep asks every shard. */
+/** The longest pause between sweeps while they find nothing and no nudge comes, because a sweep asks every shard. */
 const SWEEP_AT_REST_EVERY_MS = 4_000;
 const LONGEST_PAUSE_MS = 5_000;
 
@@ -55,7 +55,7 @@ export function startShipper(options: ShipperOptions): ShardShipper {
       await shipShards(options, shards);
     } catch (error) {
       for (const shard of shards) nudged.add(shard);
-      // Whoever looks after the ledger finds it shut, and compares it with Postgres.
+      // The guardian then finds the ledger shut, and compares it with Postgres.
       if (error instanceof SteppedBack) await ledger.shut();
       throw error;
     }
@@ -80,7 +80,7 @@ export function startShipper(options: ShipperOptions): ShardShipper {
 
   const nudgeShard = (shard: number) => {
     nudged.add(shard);
-    // The pause after a failure is not cut short.
+    // A nudge does not shorten the pause after a failure.
     if (failures === 0) loop.wake();
   };
 

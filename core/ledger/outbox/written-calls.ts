@@ -7,8 +7,9 @@ export interface Reservation {
 }
 
 /**
- * The closing entry of a reservation, or the usage record of a call that a report charged for. An index has reservations by id and
- * the time of their record, which is that of the call's arrival: at most an hour before the id was made, as clocks may be set.
+ * Finds the closing entry of a reservation, or the usage record of a call that a report charged for. Records are indexed by
+ * reservation and time. A record's time is when its call arrived: at most an hour from the time of the reservation's id, because
+ * clocks may differ.
  */
 const WRITTEN = `
   SELECT wanted.rid::text AS rid
@@ -22,7 +23,7 @@ const WRITTEN = `
       AND record.created_at BETWEEN wanted.at - interval '1 hour' AND wanted.at + interval '1 hour' LIMIT 1) AS reported ON true
   WHERE coalesce(closing.found, reported.found) IS NOT NULL`;
 
-/** Returns the ids of those reservations that Postgres has as closed: by an entry, or by the record of a report's call. */
+/** Returns the ids of the reservations that Postgres has as closed: by an entry, or by the record of a reported call. */
 export async function writtenCalls(database: Knex, reservations: readonly Reservation[]): Promise<ReadonlySet<string>> {
   const wanted = reservations.map(({ rid, accountId }) => ({ rid, accountId, at: new Date(timeOfId(rid)) }));
   const { rows } = await database.raw<{ rows: { rid: string }[] }>(WRITTEN, { reservations: JSON.stringify(wanted) });

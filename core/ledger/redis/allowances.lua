@@ -1,30 +1,35 @@
 #!lua library
 -- Allowances of an account: money that nodes took in advance. The account's hash has a field `al:<generation>` for each, with the
--- words key, state, sequence, digest, total, open, until and entry. Beside them `al_live` counts the live ones, `free` (also of each
--- key's hash) is what they have beyond open calls, `recall_until` says until when none is granted, and `lost_until` until when nodes
--- may admit calls from allowances that were lost with an earlier Redis.
+-- words key, state, sequence, digest, total, open, until and entry. It also has these fields:
+--
+-- al_live       how many allowances are live
+-- free          what live allowances have beyond open calls; each key's hash has this field, too
+-- recall_until  until when no allowance is granted or renewed
+-- lost_until    until when nodes may admit calls from allowances that an earlier Redis has lost
+--
+-- An allowance has one of these states:
 --
 -- live      its node may admit calls from what is free, until its lease ends
--- draining  its node admits no more; total is what its open calls hold
--- closed    holds nothing; kept so that a report that comes late is known
+-- draining  its node admits no more calls; total is what its open calls hold
+-- closed    it holds nothing; it is kept so that a late report is recognized
 --
--- Reads and writes keys of the account beside its KEYS; all are in the account's slot.
+-- The functions use keys of the account that are not among a script's KEYS; all are in the account's slot.
 
 local RECALLED_MS = 10000
 
--- As allowance-store.ts says.
+-- The same as ALLOWANCE_LEASE_MS in allowance-store.ts.
 local LEASE_MS = 3000
 
--- No lease is as long: one that seems to be was given before the clock was set back.
+-- No lease is as long. If one seems to be, Redis' clock was set back after the lease was granted.
 local LONGEST_MS = 1800000
 
--- How long open calls stay covered whose node does not report.
+-- How long open calls stay covered if their node does not report.
 local OPEN_MS = 120000
 
--- How long a closed one is known after Postgres has its last entry: as long as a closed reservation.
+-- How long a closed allowance is known after Postgres has its last entry: as long as a closed reservation.
 local KNOWN_MS = 900000
 
--- An allowance has at most this share of what is available, divided by the live ones.
+-- The share of the available money that live allowances may have. Each may have an equal part of it.
 local SHARE = 0.05
 
 local function integer_of(number) return string.format('%.0f', number + 0) end
@@ -59,7 +64,7 @@ local function key_of(account, id) return string.match(account, '^{.-}:') .. 'k:
 
 local function free_of(al) return al.state == 'live' and al.total - al.open or 0 end
 
--- Moves what an allowance holds from one state to the next, with the sums of account and key.
+-- Changes an allowance from one state to another, and adjusts the sums of its account and key.
 local function change_allowance(account, generation, before, after)
   local key = key_of(account, after.key)
   local held = after.total - (before and before.total or 0)
@@ -74,14 +79,14 @@ local function change_allowance(account, generation, before, after)
   write_allowance(account, generation, after)
 end
 
--- What a lease that has ended leaves: the free part is available again, the open part is held for OPEN_MS.
+-- Ends a live allowance whose lease has ended: its free part is available again, and its open part is held for OPEN_MS.
 local function lapse(account, generation, al, now)
   local open = al.open > 0
   change_allowance(account, generation, al, { key = al.key, state = open and 'draining' or 'closed', sequence = al.sequence,
     digest = al.digest, total = al.open, open = al.open, until_ms = open and now + OPEN_MS or 0, entry = al.entry })
 end
 
--- When something ends that ends in a lease's time at most, as its moment says.
+-- Returns when a lease ends. If that is impossibly late, the clock was set back, and the lease ends LEASE_MS from now.
 local function end_of(until_ms, now)
   return until_ms > now + LONGEST_MS and now + LEASE_MS or until_ms
 end
@@ -93,7 +98,8 @@ local function each_allowance(account, work)
   end
 end
 
--- Takes back live allowances whose lease has ended. Returns how many others are live, of this key or of any, and for how long at most.
+-- Takes back live allowances whose lease has ended. Returns how many others of the key (or of all keys) are live, and for how
+-- long at most.
 local function take_back(account, now, key)
   local others, left = 0, 0
   each_allowance(account, function(generation, al)
@@ -123,8 +129,8 @@ local function time_left(account, field, now)
   return until_ms - now
 end
 
--- For what stops calls: recalls all live allowances of an account or key. Returns how many there are, and for how long at most; those that
--- were lost count as one more.
+-- Recalls all live allowances of an account or key, for an operation that stops calls. Returns how many there are, and for how
+-- long at most they live. Lost allowances count as one more.
 local function recall_all(account, now, key)
   local live, left = take_back(account, now, key)
   if live > 0 then mark_recall(account, now) end
@@ -133,13 +139,14 @@ local function recall_all(account, now, key)
   return live, left
 end
 
--- While a recall goes on, a repetition of what caused it waits for it, too.
+-- Whether a recall is under way. A repetition of the operation that caused it must wait for it, too.
 local function is_recalling(account, now)
   return time_left(account, 'recall_until', now) > 0 or time_left(account, 'lost_until', now) > 0
 end
 
--- For an operation that lacks money: takes back what has lapsed, and recalls the live allowances that may have what is missing: those of
--- the account, or of the key when only its limits are short. Returns for how many milliseconds nodes may keep it; 0 when they do not.
+-- Takes back ended allowances for an operation that lacks money, and recalls the live ones that may have what is missing. These
+-- are the account's, or the key's if only its limits are short. Returns for how many milliseconds nodes may keep it, or 0 if none
+-- has it.
 local function recall_for(account, is_account_short, key)
   if tonumber(redis.call('HGET', account, 'al_live') or 0) == 0 then return 0 end
   local now = clock()
@@ -148,7 +155,7 @@ local function recall_for(account, is_account_short, key)
   return left
 end
 
--- The same for an allowance that lacks money; returns whether others may have it.
+-- Does the same for an allowance that lacks money. Returns whether other allowances may have it.
 local function recall_from_others(account, generation, now, is_account_short, key)
   local others = 0
   take_back(account, now)
@@ -159,13 +166,14 @@ local function recall_from_others(account, generation, now, is_account_short, ke
   return others > 0
 end
 
--- How much of what is wanted can be given to a node that has some free money, when so many allowances are live.
+-- Returns how much of the wanted money a node may get that already has some free money (`has`), with so many live allowances.
 local function grantable(available, room, live, wanted, beside, has)
   local most = math.min(available - beside, room - beside, math.floor(available * SHARE / live) - has)
   return math.max(0, math.min(wanted, most))
 end
 
--- Which calls of a report are not charged in full, in their order, when only this much can be: a line each, their place and what is missing.
+-- Lists the calls of a report that are not charged in full if only `charge` is charged: one line each, with its place and what is
+-- missing.
 local function shortfalls_of(calls, charge)
   local lines, place = {}, 0
   for line in string.gmatch(calls, '[^\n]+') do
@@ -178,7 +186,7 @@ local function shortfalls_of(calls, charge)
   return table.concat(lines, '\n')
 end
 
--- Whether an entry of a stream comes before another; '-' is none.
+-- Whether one entry of a stream comes before another; '-' means no entry.
 local function is_before(entry, other)
   if entry == '-' then return true end
   local ms, number = string.match(entry, '^(%d+)-(%d+)$')

@@ -3,9 +3,10 @@ import { mastersOf, type RedisClient } from '../../storage/redis';
 import { LedgerUnavailable } from '../ledger';
 
 /**
- * Redis does not tell replicas of a slot's move. One that takes its master's place in the middle of it owns the slot and does
- * not know that some of its keys are at the node it was on its way to: it would be asked, and answer as if they never were.
- * Both halves are there, so nothing is filled or asked before somebody has brought the move to its end.
+ * Refuses a Cluster in which the move of a slot was interrupted. Redis does not tell replicas about the move of a slot. If a
+ * replica is promoted during the move, it owns the slot but does not know which keys are already on the target node. It would
+ * answer as if those keys never existed. Because both nodes still have their keys, the ledger is neither filled nor used until an
+ * operator has completed the move.
  * @throws LedgerUnavailable that names the slots
  */
 export async function refuseBrokenMoves(redis: RedisClient): Promise<void> {
@@ -20,7 +21,7 @@ export async function refuseBrokenMoves(redis: RedisClient): Promise<void> {
   );
 }
 
-/** A node tells of its own slots that are open: `[93->-id]` is one on its way to another node, `[93-<-id]` one that comes. */
+/** Returns the slots of the answering node that are being moved: `[93->-id]` leaves for another node, `[93-<-id]` arrives from one. */
 function openSlotsIn(view: string, direction: '<' | '>'): readonly string[] {
   const own = view.split('\n').find((line) => line.includes('myself')) ?? '';
   return [...own.matchAll(/\[(\d+)-([<>])-\w+\]/g)].flatMap(([, slot = '', found]) =>

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Counts a call that was refused without a hold, for the key's limit of calls by the minute. A call that comes too early is not
--- counted: otherwise a caller that keeps asking would never be admitted again.
+-- Counts a call that was refused without a hold against the key's per-minute limit of calls. A call that comes too early is not
+-- counted, because a caller that keeps asking would otherwise never be admitted again.
 --
 -- KEYS[1] {sNNN}:meta
 -- KEYS[2] {sNNN}:k:<key>
@@ -10,7 +10,7 @@
 --   counted                     also for a key without such a limit
 --   not_ready                   the shard has not been filled from Postgres
 --   unknown_key
---   rate_limited, milliseconds  with how long it takes until the next call may be asked
+--   rate_limited, milliseconds  how long it takes until the next call is admitted
 
 -- include key-limits
 

@@ -1,5 +1,5 @@
 #!lua
--- Adds a top-up, or takes an adjustment, that is already a row of Postgres; the row's id makes it safe to repeat.
+-- Applies a top-up or an adjustment that already is a row of Postgres. The row's id makes it safe to repeat.
 --
 -- KEYS[1] {sNNN}:meta
 -- KEYS[2] {sNNN}:a:<account>
@@ -8,14 +8,14 @@
 -- ARGV[1] id of the credit
 -- ARGV[2] amount in E8, negative for an adjustment
 -- ARGV[3] account
--- ARGV[4] the largest balance there may be, in E8
+-- ARGV[4] the largest possible balance, in E8
 --
 -- answers
---   credited, E8           now or before, with what is posted now
+--   credited, E8           now or before; with the balance as it is now
 --   not_ready              the shard has not been filled from Postgres
 --   unknown_account
 --   above_maximum          the balance would leave the range in which it is exact
---   recalling, milliseconds nodes may have what is missing: they give it back within this, and it is asked again
+--   recalling, milliseconds nodes may have what is missing: they give it back within this time, and the caller asks again
 --   insufficient_balance   an adjustment above what is available
 --   other_payer            the id belongs to another account or to a reservation: a defect of the caller
 

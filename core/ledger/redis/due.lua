@@ -2,7 +2,7 @@
 -- Finds the reservations of a shard whose lease has ended by the clock of Redis, oldest first.
 --
 -- KEYS[1] {sNNN}:exp
--- ARGV[1] how many at most
+-- ARGV[1] the most reservations to return
 --
 -- answers
 --   due, rid, rid, ...

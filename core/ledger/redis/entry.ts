@@ -1,10 +1,10 @@
 import { readCalls } from '../allowances/reported-calls';
 import type { EntryKind, OutboxEntry } from '../ledger';
 
-/** An entry as XRANGE answers it: its id, then field, value, field, value. */
+/** An entry as XRANGE returns it: its id, then field, value, field, value. */
 export type StreamEntry = [id: string, fields: string[]];
 
-/** An outbox entry from the fields the scripts write with XADD. */
+/** Reads an outbox entry from the fields that the scripts write with XADD. */
 export function readEntry([id, fields]: StreamEntry): OutboxEntry {
   const value: Record<string, string | undefined> = {};
   for (let index = 0; index < fields.length; index += 2) value[fields[index] ?? ''] = fields[index + 1];
@@ -23,7 +23,7 @@ export function readEntry([id, fields]: StreamEntry): OutboxEntry {
   };
 }
 
-/** The smallest stream id above this one. */
+/** Returns the smallest stream id above this one. */
 export function firstIdAfter(id: string): string {
   const [time, sequence] = id.split('-');
   return `${time}-${BigInt(sequence ?? '0') + 1n}`;

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Gives back a hold whose lease has ended, with the usage record that was kept at reserve.
+-- Gives back a hold whose lease has ended, and writes the usage record that reserve has kept.
 --
 -- KEYS[1] {sNNN}:meta
 -- KEYS[2] {sNNN}:a:<account>
@@ -36,7 +36,8 @@ redis.call('HINCRBY', KEYS[2], 'available', reservation[2])
 redis.call('HINCRBY', KEYS[2], 'held', integer(0 - hold))
 local seq = redis.call('HINCRBY', KEYS[2], 'seq', 1)
 redis.call('HINCRBY', KEYS[3], 'held', integer(0 - hold))
--- Never deleted and made anew: while a Cluster moves the slot, a key that is not there may not be made, and the script would end half-way.
+-- Changed in place, not deleted and made anew: while a Cluster moves the slot, Redis refuses to make a missing key, and the script would fail
+-- half-way.
 redis.call('HDEL', KEYS[4], 'amount', 'record', 'tokens')
 redis.call('HSET', KEYS[4], 'state', 'expired', 'account', ARGV[2], 'key', ARGV[3])
 redis.call('ZREM', KEYS[5], ARGV[1])

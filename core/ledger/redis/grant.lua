@@ -1,5 +1,5 @@
 #!lua
--- Gives a node money in advance: opens an allowance of one key, at most as large as it asks for.
+-- Grants a node money in advance: opens an allowance of one key, at most as large as the node wants.
 --
 -- KEYS[1] {sNNN}:meta
 -- KEYS[2] {sNNN}:a:<account>
@@ -8,23 +8,23 @@
 -- ARGV[1] generation
 -- ARGV[2] account
 -- ARGV[3] key
--- ARGV[4] revision of the key's settings the node decides by
--- ARGV[5] wanted, in E8
--- ARGV[6] what account and key must have available beside it, in E8
--- ARGV[7] the least that is worth it, in E8
+-- ARGV[4] revision of the key's settings that the node uses
+-- ARGV[5] what the node wants, in E8
+-- ARGV[6] what must stay available on account and key, in E8
+-- ARGV[7] the smallest amount worth granting, in E8
 -- ARGV[8] lease in milliseconds
 --
 -- answers
---   granted, E8       now, or before by the same request, with what is free
+--   granted, E8       now, or before by the same request; with what is free
 --   not_ready         the shard has not been filled from Postgres
 --   unknown_account
 --   unknown_key
 --   revoked
 --   frozen
 --   stale_key         the node's copy of the settings is older
---   limited           the key has a limit by the minute: each of its calls is counted where all nodes see it
+--   limited           the key has a per-minute limit, so each of its calls is counted in the shared ledger
 --   recalled          an operation lacked money a moment ago
---   too_little        account or key have no more than that
+--   too_little        account or key cannot spare the smallest amount
 --   closed_before     the generation was opened before and its lease has ended
 
 -- include key-limits

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Writes who a key belongs to. It never changes; a script only because a revocation, which repeats it, must be taken when
--- Redis is full.
+-- Writes the account and key that a secret's hash belongs to. They never change. It is a script only because a revocation repeats
+-- it, and Redis must accept that even when it is full.
 --
 -- KEYS[1] key:<sha256>
 -- ARGV[1] "accountId keyId"

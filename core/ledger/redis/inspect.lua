@@ -1,7 +1,7 @@
 #!lua flags=no-writes
--- Looks at some accounts of a shard at one moment, with some of their keys and all of their open holds: what verification
--- compares. Reads accounts, keys and reservations beside its KEYS; all are in the shard's slot. Its time grows with the open
--- holds of the whole shard, about 2 µs for each.
+-- Reads some accounts of a shard, some of their keys and all of their open holds at one moment, for verification. The accounts,
+-- keys and reservations are not among its KEYS; all are in the shard's slot. Its time grows with the open holds of the whole
+-- shard, about 2 µs for each.
 --
 -- KEYS[1] {sNNN}:meta
 -- KEYS[2] {sNNN}:exp
@@ -10,8 +10,8 @@
 --
 -- answers
 --   inspected, JSON   now (milliseconds), accounts (id to status, available, held, posted, seq), keys (id to spent, held,
---                     limit), holds (lists of rid, account, key, amount, deadline, whether it has a record; an allowance is one
---                     with its generation as rid); what is not there is false, amounts are strings
+--                     limit), holds (lists of rid, account, key, amount, deadline, whether it has a record; an allowance is
+--                     listed with its generation as rid); a missing value is false, amounts are strings
 --   not_ready         the shard has not been filled from Postgres
 
 -- include allowances

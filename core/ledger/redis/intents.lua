@@ -1,20 +1,22 @@
 #!lua library
--- Idempotency-Keys of an account. {sNNN}:i:<account> has for each key's hash the call it stands for: its rid, the hash of its
--- body and its request id. {sNNN}:io:<account> has their order. How the call ended is what its reservation says, so nothing
--- that closes a call has to know of its key.
+-- Idempotency-Keys of an account. {sNNN}:i:<account> has the call of each key's hash: its rid, the hash of its body and its
+-- request id. {sNNN}:io:<account> has the order of the keys. A call's reservation says how the call ended, so an operation that
+-- closes a call need not know its key.
 --
--- Reads reservations beside its KEYS; all are in the account's slot.
+-- The functions read reservations that are not among a script's KEYS; all are in the account's slot.
 
--- As many as ledger.ts says.
+-- The same as in ledger.ts.
 local INTENTS_AT_MOST = 10000
 
--- A key is known for ten minutes after its call. Its reservation is known for fifteen and has this left when they are over.
+-- A key is known for ten minutes after its call, and its reservation for fifteen. The reservation has this time left when the key
+-- is forgotten.
 local FREE_MS = 300000
 
--- Longer than any call runs. An account that sends no more keys leaves nothing behind.
+-- How long an account's keys are kept without a new one: longer than any call runs. An account that sends no more keys leaves
+-- nothing behind.
 local INTENTS_KEPT_MS = '86400000'
 
--- How many of the oldest keys are looked at for one whose call has ended.
+-- How many of the oldest keys are searched for one whose call has ended.
 local LOOKED_AT = 1000
 
 local function intent_of(calls, key)
@@ -23,7 +25,8 @@ local function intent_of(calls, key)
   return string.match(known, '^(%S+) (%S+) (%S+)$')
 end
 
--- The state of a key's call, and what it was charged; nothing where the key is free again. `name` is a key of the shard.
+-- Returns the state of a key's call and what it was charged, or nothing if the key may be used again. `name` is any key of the
+-- shard.
 local function call_of(name, rid)
   if not rid then return nil end
   local reservation = string.match(name, '^{.-}:') .. 'r:' .. rid
@@ -35,8 +38,8 @@ end
 
 local function is_charged(state, charged) return state == 'settled' and charged ~= '0' end
 
--- Which keys give way to a new one, and which of them are open and move to the end; nothing where there is no room. Two that
--- are free again are dropped each time, so that they never pile up.
+-- Returns which keys a new key replaces, and which keys of open calls move to the end; nothing if there is no room. Each time, it
+-- replaces up to two keys that may be used again, so that these never pile up.
 local function find_room(calls, order, key)
   local added = redis.call('HEXISTS', calls, key) == 1 and 0 or 1
   local excess = redis.call('ZCARD', order) + added - INTENTS_AT_MOST
@@ -70,12 +73,12 @@ local function names_of(account)
   return (string.gsub(account, ':a:', ':i:', 1)), (string.gsub(account, ':a:', ':io:', 1))
 end
 
--- For a call that is over: where there is no room there is one more.
+-- Records the key of an ended call, even if there is no room for it.
 local function keep_intent(calls, order, key, call)
   note_intent(calls, order, find_room(calls, order, key) or { dropped = {}, moved = {} }, key, call)
 end
 
--- Gives a late settle the key that its usage record names; false where another call has it, which is open or was charged.
+-- Gives a late settle the key that its usage record names. Returns false if another call, open or charged, owns that key.
 local function claim_intent(account, rid, record)
   local call = record ~= '' and cjson.decode(record) or {}
   local intent = call.routing and call.routing.intent

@@ -10,7 +10,7 @@ export function readSettings(rev: string, settings: string): KeySettings {
   return { rev: Number(rev), name, allowedModels, markup, ...(access !== undefined && { access }) };
 }
 
-/** What an operator decides of a key, as its hash has it: field, value, field, value; an empty value stands for no field. */
+/** Returns the settings of a key that an operator decides, as fields of its hash: field, value, field, value. An empty value means no field. */
 export function settingFields(key: SetKeyRequest): readonly string[] {
   const { status, settings } = key;
   const limits = limitTexts(key);
@@ -19,7 +19,7 @@ export function settingFields(key: SetKeyRequest): readonly string[] {
   return [...Object.entries(others), ...limits].flat();
 }
 
-/** What it has spent, likewise. */
+/** Returns what a key has spent, as its hash has it: field, value, field, value. */
 export function counterFields({ spentE8, windows }: KeySnapshot): readonly string[] {
   return [
     'spent',

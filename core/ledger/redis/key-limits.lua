@@ -1,11 +1,11 @@
 #!lua library
--- The limits of a key beside the one in all: what it may spend in a day and a month (UTC), and what it may ask in a minute.
--- Its hash has the field `caps` while it has any of them. Times are those of Redis.
+-- The limits of a key beside its total limit: spending per day and month (UTC), and calls and tokens per minute. The key's hash
+-- has the field `caps` while it has any of them. Times are those of Redis.
 --
--- A day and a month are numbers: days since 1970, and year * 12 + month. Spending is counted while there is a limit.
+-- Days are counted since 1970, and months as year * 12 + month. Spending is counted only while there is a limit.
 --
--- What may be asked in a minute is a bucket of that size that fills again evenly. `calls_at` and `tokens_at` are when it is
--- full again, in microseconds: all that has to be known of it (the generic cell rate algorithm).
+-- A per-minute limit is a bucket of that size that refills evenly. `calls_at` and `tokens_at` are the times when it is full
+-- again, in microseconds. Nothing else must be known of it (the generic cell rate algorithm).
 
 local MINUTE = 60000000
 
@@ -32,7 +32,7 @@ local function windows_of(name)
   }
 end
 
--- What the limits leave, below 0 when one was lowered; `key` is limit, spent, held and caps.
+-- Returns how much the limits leave, negative if one was lowered; `key` is limit, spent, held and caps.
 local function room_of(name, key)
   local room = key[1] and key[1] - key[2] - key[3] or math.huge
   if not key[4] then return room end
@@ -53,13 +53,14 @@ local function spend(name, amount, caps)
   end
 end
 
--- When the bucket is full again after this many are taken, and how long that is too late. More than all is as much as all.
+-- Returns when the bucket is full again after `count` is taken, and how many microseconds too late that is. A count above the
+-- limit takes the whole bucket.
 local function take(limit, full_at, count, now)
   local after = math.max(now, tonumber(full_at or 0)) + math.floor(math.min(count, limit) * MINUTE / limit)
   return after, math.max(0, after - now - MINUTE)
 end
 
--- The call is over: what it was expected to take and did not is there again.
+-- Gives what an ended call was expected to use and did not use back to the bucket.
 local function correct_tokens(name, expected, used)
   if not expected or used == '' then return end
   local key = redis.call('HMGET', name, 'tokens', 'tokens_at')

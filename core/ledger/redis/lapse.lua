@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Looks after the allowances of an account: gives back what is free of those whose lease has ended, later what their open calls held,
--- and forgets closed ones whose last entry has been in Postgres for a while.
+-- Maintains the allowances of an account. It gives back the free money of allowances whose lease has ended, and later what their
+-- open calls held. It forgets a closed allowance some time after Postgres has its last entry.
 --
 -- KEYS[1] {sNNN}:meta
 -- KEYS[2] {sNNN}:a:<account>
@@ -9,7 +9,7 @@
 -- ARGV[1] account
 --
 -- answers
---   lapsed, count, count   with how many leases had ended, and for how many open calls were given up
+--   lapsed, count, count   how many leases had ended, and of how many allowances the open calls were given up
 --   not_ready              the shard has not been filled from Postgres
 
 -- include allowances

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Counts on, after all that was written before: a replica that has it has all of that. A script because it must be
--- taken when Redis is full, as what closes calls is.
+-- Increments a counter after all earlier writes: a replica that has the increment has these writes, too. It is a script because
+-- Redis must accept it even when it is full, like the scripts that close calls.
 --
 -- KEYS[1] replicated
 --

@@ -1,13 +1,13 @@
 #!lua flags=allow-oom
--- Recalls the live allowances of an account, or of one of its keys: takes back those whose lease has ended, and keeps the others from
--- being renewed.
+-- Recalls the live allowances of an account, or of one of its keys: takes back those whose lease has ended, and prevents the
+-- renewal of the rest.
 --
 -- KEYS[1] {sNNN}:meta
 -- KEYS[2] {sNNN}:a:<account>
 -- ARGV[1] key, empty for all of the account
 --
 -- answers
---   recalled, count, milliseconds   with how many are live still, and for how long at most
+--   recalled, count, milliseconds   how many are still live, and for how long at most
 --   not_ready                       the shard has not been filled from Postgres
 
 -- include allowances

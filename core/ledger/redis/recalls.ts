@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { duplicateRedis, type RedisClient } from '../../storage/redis';
 import { LedgerUnavailable } from '../ledger';
 
-/** Nodes that have money of an account in advance are told by this channel that it is wanted. They would see it at their next report. */
+/** The channel that tells nodes at once when money that they have in advance is wanted. They also learn it from their next report. */
 const CHANNEL = 'tollgate:recall';
 
-/** How nodes hear of recalls at once. */
+/** Publishes recalls to all nodes, and receives them. */
 export class RecallChannel {
   readonly #redis: RedisClient;
   #listening: RedisClient | undefined;
@@ -14,7 +14,7 @@ export class RecallChannel {
     this.#redis = redis;
   }
 
-  /** A hint: those that do not hear it are told by their next report. */
+  /** Publishes a recall. A node that misses it learns it from the answer to its next report. */
   publish(accountId: string): void {
     this.#redis.publish(CHANNEL, accountId).catch(() => undefined);
   }
@@ -33,18 +33,18 @@ export class RecallChannel {
 }
 
 export interface RecallsOptions {
-  /** How long money is waited for: longer than any lease. */
+  /** How long an operation waits for money; longer than any lease. */
   readonly waitMs: number;
-  /** Tells nodes at once. */
+  /** Publishes the recall to all nodes at once. */
   publish(accountId: string): void;
-  /** Counts the live allowances of an account, or of one of its keys, and keeps them from being renewed. */
+  /** Counts the live allowances of an account, or of one of its keys, and prevents their renewal. */
   countLive(accountId: string, keyId?: string): Promise<number>;
 }
 
 const FIRST_PAUSE_MS = 2;
 const LONGEST_PAUSE_MS = 50;
 
-/** Calls back what nodes have in advance. Recalls of one account are one: all who wait for it share it. */
+/** Recalls money that nodes have in advance. All operations that wait for the same money share one recall. */
 export class Recalls {
   readonly #options: RecallsOptions;
   readonly #underWay = new Map<string, Promise<void>>();
@@ -53,7 +53,10 @@ export class Recalls {
     this.#options = options;
   }
 
-  /** Repeats what has no answer while money is recalled. @throws LedgerUnavailable when nodes do not answer in time */
+  /**
+   * Repeats an operation that has no outcome until money is back, and recalls money before each attempt.
+   * @throws LedgerUnavailable if nodes do not answer in time
+   */
   async whileRecalling<T>(accountId: string, ask: () => Promise<T | undefined>): Promise<T> {
     const until = performance.now() + this.#options.waitMs;
     while (performance.now() < until) {
@@ -64,7 +67,7 @@ export class Recalls {
     throw new LedgerUnavailable('other nodes did not return money held in advance in time');
   }
 
-  /** Resolves when no node admits calls from an allowance of this account, or of this key, that it had before. */
+  /** Resolves when no node admits calls from an allowance that this account, or this key, had before. */
   allBack(accountId: string, keyId?: string): Promise<void> {
     const name = `${accountId} ${keyId}`;
     const known = this.#underWay.get(name);

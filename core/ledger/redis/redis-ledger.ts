@@ -101,30 +101,36 @@ export const LEDGER_SCRIPTS: readonly LuaScript[] = [
   MARK,
 ];
 
-/** Shipping and recovery move many entries at once and nobody waits for them: more time, and a connection of their own. */
+/**
+ * The options of the connection for shipping and recovery. These move many entries at once and no call waits for them, so their
+ * commands have more time.
+ */
 const BACKGROUND = { commandTimeout: 2_000, socketTimeout: 5_000, enableOfflineQueue: true };
 
-/** Accounts that are written back at once: one with a thousand calls that were closed lately takes Redis some milliseconds. */
+/** How many accounts are restored at once. An account with a thousand recently closed calls takes Redis some milliseconds. */
 const RESTORED_AT_ONCE = 8;
 const INDEXED_AT_ONCE = 100;
 
 /**
- * What is read or forgotten of an outbox in one command, and in how many outboxes at once: Redis serves no call meanwhile. An entry
- * takes it 2 µs to read and 5 to forget.
+ * How many entries of an outbox one command reads or forgets, and in how many outboxes at once. Redis serves no call during a
+ * command. It takes 2 µs to read an entry and 5 to forget one.
  */
 const ENTRIES_PER_COMMAND = 64;
 const OUTBOXES_AT_ONCE = 4;
 
-/** The epochs of all shards are read this often without a reason. */
+/** How often the epochs of all shards are checked without a reason. */
 const LOOK_EVERY_MS = 10_000;
 
-/** The member of a shard's deadlines that stands for all allowances of an account. */
+/** The prefix of a member in a shard's deadlines. Such a member stands for all allowances of an account. */
 const OF_ALLOWANCES = 'a ';
 
 const MAX_AMOUNT = MAX_AMOUNT_E8.toString();
 const CLOSED = String(CLOSED_MS);
 
-/** Answers that something is so from now on: what a caller goes by, a replica must have. An expiry is found again by itself. */
+/**
+ * Outcomes that confirm a change. A replica must have the change before a caller relies on it. An expiry is not among them,
+ * because a lost one is found again.
+ */
 const DONE: ReadonlySet<string> = new Set([
   'reserved',
   'settled',
@@ -140,14 +146,14 @@ const DONE: ReadonlySet<string> = new Set([
 ]);
 
 export interface RedisLedgerOptions {
-  /** Taken over: `close` ends it. */
+  /** The client, which the ledger owns: `close` disconnects it. */
   readonly redis: RedisClient;
   readonly replicas?: ReplicaPolicy & { readonly log: Logger };
   /** How long an operation waits for money that it recalls from allowances. */
   readonly recallWaitMs?: number;
 }
 
-/** The ledger on a connection that answers, with its scripts loaded. `close` of the ledger ends the connection. */
+/** Opens the ledger on a connected client, with its scripts loaded. `close` of the ledger disconnects the client. */
 export async function openRedisLedger(options: {
   redis: RedisClient;
   log: Logger;
@@ -188,7 +194,7 @@ export class RedisLedger implements Ledger, AllowanceStore {
     return this.#replicas === undefined ? answer : confirmed(answer, this.#replicas);
   }
 
-  /** For an operation that wants money: what nodes have in advance of it is called back before it is refused. */
+  /** Runs an operation that needs money. Before it is refused, nodes must give back the money that they have in advance. */
   async #runWanting(
     script: LuaScript,
     accountId: string,
@@ -215,7 +221,7 @@ export class RedisLedger implements Ledger, AllowanceStore {
       const [accountId = '', keyId = ''] = owner.split(' ');
       return { outcome: 'found', accountId, keyId };
     }
-    // Redis may be emptied, or filled again, between two looks: only what one whole index says is sure.
+    // Redis may be emptied or refilled between two reads. A key is surely unknown only if the index was complete, and the same, before and after.
     const [before, again, after] = await this.#calls.ask((redis) =>
       Promise.all([redis.get(KEY_INDEX), redis.get(keyIndexEntry(hash)), redis.get(KEY_INDEX)]),
     );
@@ -396,7 +402,7 @@ export class RedisLedger implements Ledger, AllowanceStore {
     }
   }
 
-  /** Gives back what allowances of this account have whose leases have ended. */
+  /** Takes back the allowances of this account whose leases have ended. */
   async #lapse(accountId: string): Promise<ExpireOutcome> {
     const p = accountPrefix(accountId);
     const keys = [`${p}meta`, `${p}a:${accountId}`, `${p}exp`, `${p}ob`];
@@ -526,7 +532,7 @@ export class RedisLedger implements Ledger, AllowanceStore {
     if (live !== '0') await this.#recalls.allBack(accountId);
   }
 
-  /** The index entry is written last: a key that is found has its settings. */
+  /** Writes the index entry last, so that a key that is found has its settings. */
   async setKey(request: SetKeyRequest): Promise<void> {
     const { accountId, keyId, settings, hash } = request;
     assertLimits(request);
@@ -648,13 +654,14 @@ export class RedisLedger implements Ledger, AllowanceStore {
   }
 
   /**
-   * The epoch of a shard is the replication id of the Redis it was filled in: a restart, a promotion and a move to another
-   * node change that id. All shards are looked at when there is a reason to, and now and then.
+   * Whether every shard was filled in the Redis that answers now. The epoch of a shard is the replication id of the Redis in
+   * which it was filled. A restart, a promotion or a move to another node changes that id. All shards are checked if there is a
+   * reason, and otherwise every LOOK_EVERY_MS.
    */
   async isReady(): Promise<boolean> {
     const id = await this.#background.readReplicationId();
     const isInDoubt = this.#calls.isInDoubt(id);
-    // First: a Cluster in this state may answer nothing else.
+    // This check comes first, because a Cluster with a broken move may answer nothing else.
     if (isInDoubt) await this.#background.ask(refuseBrokenMoves);
     if ((await this.#background.ask((redis) => redis.exists(KEY_INDEX))) === 0) return false;
     const looked = performance.now() - this.#lookedAt < LOOK_EVERY_MS;
@@ -683,7 +690,7 @@ export class RedisLedger implements Ledger, AllowanceStore {
     this.#replicas?.trust(id);
   }
 
-  /** Every stream is measured by a few of its entries, which are alike. */
+  /** Measures every outbox by a few of its entries, because they are alike. */
   async outboxShare(): Promise<number> {
     const [info, ...sizes] = await this.#background.ask((redis) =>
       Promise.all([
@@ -736,7 +743,7 @@ export class RedisLedger implements Ledger, AllowanceStore {
     await this.#setInEveryShard('epoch', id);
     const [seconds] = await this.#background.ask((redis) => redis.time());
     await this.#background.ask((redis) => redis.set(KEY_INDEX, String(Number(seconds) * 1_000)));
-    // Asked last: a Redis that was emptied while it was being filled has the epochs, and nothing else.
+    // This check comes last, because a Redis that was emptied while it was being filled has the epochs but no accounts.
     if (begun !== undefined && !(await this.#everyShardHas('begun', begun))) {
       await this.shut();
       return 'lost';
@@ -759,7 +766,7 @@ async function confirmed(answering: Promise<ScriptAnswer>, replicas: Replicas): 
   return answer;
 }
 
-/** The six keys of everything that closes a reservation. */
+/** Returns the six keys of every script that closes a reservation. */
 function closingKeys({ accountId, keyId }: Payer, rid: string): string[] {
   const p = accountPrefix(accountId);
   return [`${p}meta`, `${p}a:${accountId}`, `${p}k:${keyId}`, `${p}r:${rid}`, `${p}exp`, `${p}ob`];

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Gives a hold back and charges nothing. Of an unknown id it leaves a tombstone, so that a reserve that comes late does not
--- hold money nobody will give back.
+-- Gives a hold back and charges nothing. For an unknown id it leaves a tombstone, because a late reserve would otherwise hold
+-- money that is never given back.
 --
 -- KEYS[1] {sNNN}:meta
 -- KEYS[2] {sNNN}:a:<account>
@@ -45,7 +45,8 @@ redis.call('HINCRBY', KEYS[2], 'held', integer(0 - hold))
 local seq = redis.call('HINCRBY', KEYS[2], 'seq', 1)
 redis.call('HINCRBY', KEYS[3], 'held', integer(0 - hold))
 correct_tokens(KEYS[3], reservation[5], 0)
--- Never deleted and made anew: while a Cluster moves the slot, a key that is not there may not be made, and the script would end half-way.
+-- Changed in place, not deleted and made anew: while a Cluster moves the slot, Redis refuses to make a missing key, and the script would fail
+-- half-way.
 redis.call('HDEL', KEYS[4], 'amount', 'record', 'tokens')
 redis.call('HSET', KEYS[4], 'state', 'released', 'account', ARGV[2], 'key', ARGV[3])
 redis.call('ZREM', KEYS[5], ARGV[1])

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
--- Moves the deadline of an open reservation, and makes its hold larger when more is asked for. A hold without a deadline
--- keeps having none; one that is large enough already stays as it is. A key that is revoked goes on: it stops calls, not
--- what runs already.
+-- Moves the deadline of an open reservation, and enlarges its hold if more is wanted. A hold without a deadline never gets one,
+-- and a hold that is large enough stays as it is. A revoked key does not prevent a renewal, because a revocation stops new calls
+-- and not what already runs.
 --
 -- KEYS[1] {sNNN}:meta
 -- KEYS[2] {sNNN}:a:<account>
@@ -18,8 +18,8 @@
 --   renewed
 --   not_open                  unknown or closed
 --   not_ready                 the shard has not been filled from Postgres
---   frozen                    nothing more is held; nothing changes
---   recalling, milliseconds   nodes may have what is missing: they give it back within this, and it is asked again
+--   frozen                    the account is frozen, so its holds do not grow; nothing changes
+--   recalling, milliseconds   nodes may have what is missing: they give it back within this time, and the caller asks again
 --   insufficient_balance, E8  with what the account has available beside the hold; nothing changes
 --   key_limit_exceeded, E8    with what the key's limits leave beside the hold; nothing changes
 --   other_payer               the id belongs to another account or key: a defect of the caller

@@ -9,12 +9,12 @@ import { LedgerUnavailable } from '../ledger';
 import { RedisConnection } from './connection';
 import { REPLICATED } from './keys';
 
-/** How sure it must be that what the ledger acknowledged outlives its Redis. */
+/** How sure it must be that an acknowledged change outlives its Redis. */
 export interface ReplicaPolicy {
-  /** How many replicas have it before anybody is told; 0 waits for none. */
+  /** How many replicas must have a change before the caller gets its answer; 0 waits for none. */
   readonly waitReplicas: number;
   readonly waitTimeoutMs: number;
-  /** Fewer had it in time: the ledger is not available, or the log says so and it goes on. */
+  /** What happens if too few replicas have it in time: the ledger is unavailable, or it logs an error and continues. */
   readonly onTooFew: 'refuse' | 'warn';
 }
 
@@ -29,9 +29,10 @@ const NOT_IN_A_CLUSTER =
   'by themselves while their replicas are gone (min-replicas-to-write).';
 
 /**
- * Waits until replicas have what Redis has answered so far. WAIT covers what its own connection wrote, and holds up what comes
- * behind it there. So it has a connection to itself and writes a mark first: Redis numbers all writes in one order, and a mark that is
- * sent after a script was answered comes after it. One WAIT is under way at a time; all who ask meanwhile share the next.
+ * Waits until replicas have all that Redis has answered so far. WAIT covers only the writes of its own connection, and delays
+ * later commands there. This class therefore has a connection of its own, and writes a mark first. Redis puts all writes into one
+ * order, so a mark that follows a script's answer comes after the script's writes. One WAIT runs at a time, and all callers that
+ * come meanwhile share the next.
  */
 export class Replicas {
   readonly #connection: RedisConnection;
@@ -53,9 +54,12 @@ export class Replicas {
     this.#log = log;
   }
 
-  /** @throws LedgerUnavailable when too few have it and the policy is to refuse */
+  /**
+   * Resolves when enough replicas have all that was answered so far.
+   * @throws LedgerUnavailable when too few have it and the policy is to refuse
+   */
   confirm(): Promise<void> {
-    // One that is under way may have begun before the caller was answered.
+    // A WAIT under way may have begun before the caller's change, so the caller shares the next one.
     this.#next ??= this.#underWay.then(() => {
       this.#next = undefined;
       const waiting = this.#wait();
@@ -95,7 +99,7 @@ export class Replicas {
     return Number(count);
   }
 
-  /** As the ledger's other connections: one to another Redis says nothing about what this one wrote. */
+  /** Trusts this Redis, like the ledger's other connections. A connection to another Redis would say nothing about what this one wrote. */
   trust(id: string): void {
     this.#connection.trust(id);
   }

@@ -1,6 +1,7 @@
 #!lua flags=allow-oom
--- Tells what became of an allowance since the last report: charges the calls that ended as one entry, states what open calls hold,
--- renews the lease, and gives back or takes free money. Money is taken from a live allowance only by the node that may spend it.
+-- Applies a node's report of an allowance: charges the calls that ended since the last report as one entry, states what open
+-- calls hold, renews the lease, and gives back or takes free money. Only the node that may spend a live allowance takes money
+-- from it.
 --
 -- KEYS[1] {sNNN}:meta
 -- KEYS[2] {sNNN}:a:<account>
@@ -8,32 +9,32 @@
 -- KEYS[4] {sNNN}:ob
 -- KEYS[5] {sNNN}:exp
 -- ARGV[1] generation
--- ARGV[2] sequence, one more than that of the report before; 0 was the grant
+-- ARGV[2] sequence: one more than that of the previous report; the grant has 0
 -- ARGV[3] digest of the calls
 -- ARGV[4] account
 -- ARGV[5] key
--- ARGV[6] revision of the key's settings the node decides by
+-- ARGV[6] revision of the key's settings that the node uses
 -- ARGV[7] cost of the calls in E8
 -- ARGV[8] what open calls hold, in E8
--- ARGV[9] given back, in E8: the node has none of it any more
--- ARGV[10] wanted beside that, in E8
--- ARGV[11] what account and key must have available beside it, in E8
--- ARGV[12] admits, when the node may be admitting calls from what is free; empty otherwise
+-- ARGV[9] what the node gives back and no longer uses, in E8
+-- ARGV[10] what the node wants in addition to what it keeps, in E8
+-- ARGV[11] what must stay available on account and key, in E8
+-- ARGV[12] admits, if the node may be admitting calls from what is free; empty otherwise
 -- ARGV[13] lease in milliseconds
 -- ARGV[14] id of the entry
 -- ARGV[15] the calls (reported-calls.ts); empty for none
--- ARGV[16] what the calls cost beyond that and the node could not get, in E8
--- ARGV[17] patient, when money that is missing and may be in other allowances is waited for; empty otherwise
--- ARGV[18] settling, when an open call is to hold more because it has cost that: on a frozen account, too; empty otherwise
+-- ARGV[16] the part of the calls' cost that the node could get no money for, in E8
+-- ARGV[17] patient, if the node waits for missing money that other allowances may have; empty otherwise
+-- ARGV[18] settling, if an open call needs a larger hold because it already cost that, which a frozen account pays, too; otherwise empty
 --
 -- answers
---   reported, E8, admit, E8   now or before, with what is free; admit is 1 when the lease was renewed, empty when the node must admit
---                             no more; the last is what open calls hold and nothing covers, because the lease had ended
---   recalling                 other allowances may have what is missing: they give it back, and this is asked again
+--   reported, E8, admit, E8   now or before; with what is free. admit is 1 if the lease was renewed, and empty if the node must admit no
+--                             more calls. The last is what open calls hold without cover, because the lease had ended
+--   recalling                 other allowances may have what is missing: their nodes give it back, and the caller asks again
 --   not_ready                 the shard has not been filled from Postgres
---   unknown_generation        or a report before this one is missing: the ledger has lost it
---   other_report              one with this sequence had other calls
---   other_payer               the generation is of another key: a defect of the caller
+--   unknown_generation        the ledger has lost the allowance, or an earlier report of it
+--   other_report              the report with this sequence had other calls
+--   other_payer               the generation belongs to another key: a defect of the caller
 
 -- include key-limits
 -- include allowances
@@ -57,7 +58,7 @@ local sequence = tonumber(ARGV[2])
 if sequence <= al.sequence then
   if sequence == al.sequence and al.digest ~= ARGV[3] then return 'other_report' end
   local renews = al.state == 'live' and may_admit
-  -- The report may have come first while money was recalled, and have renewed nothing.
+  -- The first attempt may have been applied while money was recalled, without renewing the lease.
   if renews and sequence == al.sequence then
     al.until_ms = now + tonumber(ARGV[13])
     write_allowance(KEYS[2], ARGV[1], al)
@@ -70,7 +71,7 @@ local cost, open = tonumber(ARGV[7]), tonumber(ARGV[8])
 local total = al.total
 local available = tonumber(account[2])
 local room = room_of(KEYS[3], { key[1], key[2], key[3], key[4] })
--- A call holds more than before; or the lease had ended, and what is free was given back while calls were admitted from it.
+-- A call holds more than before. Or the lease had ended, and free money was given back while the node admitted calls from it.
 local may_grow = account[1] == 'active' or ARGV[18] ~= ''
 local wanted = cost + (may_grow and open or math.min(open, al.open))
 if wanted > total then
@@ -121,7 +122,7 @@ if ARGV[15] ~= '' then
   end
   entry = redis.call('XADD', KEYS[4], '*', unpack(fields))
   spend(KEYS[3], integer(charge), key[4])
-  -- What is charged leaves the account; the change below gives it back from what was held.
+  -- The charge leaves the account here, because the change below adds it to what is available.
   add(KEYS[2], 'available', 0 - charge)
 end
 change_allowance(KEYS[2], ARGV[1], al, { key = al.key, state = state, sequence = sequence, digest = ARGV[3], total = total,

@@ -1,5 +1,5 @@
 #!lua
--- Holds an amount of an account's money, and of a key's limit, for one call. Every check comes before the first write:
+-- Holds an amount of an account's money, and of a key's limit, for one call. Every check comes before the first write, because
 -- Redis keeps what a failing script has written.
 --
 -- KEYS[1] {sNNN}:meta
@@ -7,16 +7,16 @@
 -- KEYS[3] {sNNN}:k:<key>
 -- KEYS[4] {sNNN}:r:<rid>
 -- KEYS[5] {sNNN}:exp
--- KEYS[6] {sNNN}:i:<account>, only with an Idempotency-Key, as KEYS[7] and ARGV[9] to ARGV[11]
+-- KEYS[6] {sNNN}:i:<account>, only with an Idempotency-Key, like KEYS[7] and ARGV[9] to ARGV[11]
 -- KEYS[7] {sNNN}:io:<account>
 -- ARGV[1] rid
 -- ARGV[2] amount in E8
 -- ARGV[3] lease in milliseconds, empty for a hold without a deadline
--- ARGV[4] revision of the key's settings the node has decided by
+-- ARGV[4] revision of the key's settings that the node has used
 -- ARGV[5] account
 -- ARGV[6] key
--- ARGV[7] JSON of the usage record, kept for an expiry
--- ARGV[8] tokens the call may use, for the limits by the minute; empty where they do not count
+-- ARGV[7] JSON of the usage record that is written if the reservation expires
+-- ARGV[8] tokens the call may use, for the per-minute limits; empty if they do not count
 -- ARGV[9] hash of the Idempotency-Key
 -- ARGV[10] hash of the body
 -- ARGV[11] request id
@@ -24,7 +24,7 @@
 -- answers
 --   reserved                      now, or before by the same request
 --   not_ready                     the shard has not been filled from Postgres
---   released_before               released, maybe before this reserve came
+--   released_before               released, perhaps before this reserve arrived
 --   closed_before                 settled or expired
 --   exists_with_different_amount  the id is open with another amount
 --   other_payer                   the id belongs to another account or key: a defect of the caller
@@ -36,9 +36,9 @@
 --   intent_conflict, request id          the first call with this Idempotency-Key had another body
 --   intent_open, request id, rid         the first call is open
 --   intent_charged, request id, rid, E8  the first call was charged this much
---   too_many_intents              the account has as many as are known, and calls that are open have the oldest
---   rate_limited, milliseconds    with how long it takes until this call may be asked again
---   recalling, milliseconds       nodes may have what is missing: they give it back within this, and it is asked again
+--   too_many_intents              the account has the most keys that are kept, and the oldest belong to open calls
+--   rate_limited, milliseconds    how long it takes until this call may be repeated
+--   recalling, milliseconds       nodes may have what is missing: they give it back within this time, and the caller asks again
 --   insufficient_balance, E8      with what the account has available
 --   key_limit_exceeded, E8        with what the key's limits leave
 

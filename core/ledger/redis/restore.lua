@@ -1,16 +1,17 @@
 #!lua
--- Writes back what Postgres knows of one account. Where its entries are as many here, its money stays as it is; but a status
--- and a revision of a key's settings have no entry, so those of Postgres are written, and keys that are missing. An account
--- that is behind loses its open holds, for nobody can say which of them were closed meanwhile, but for those that Postgres
--- knows to be open.
--- Reads and writes reservations and keys of the account beside its KEYS; all are in the account's slot.
+-- Writes back what Postgres knows of one account. If the ledger has as many of its entries, its money stays as it is. The status
+-- and the settings of keys have no entries, so those of Postgres are written, and missing keys, too. An account that is behind
+-- loses its open holds, because nothing tells which of them were closed meanwhile. Only those remain that Postgres knows to be
+-- open.
+--
+-- The account's reservations and keys are not among its KEYS; all are in the account's slot.
 --
 -- KEYS[1] {sNNN}:a:<account>
 -- KEYS[2] {sNNN}:exp
 -- ARGV[1] account
 -- ARGV[2] {sNNN}:
--- ARGV[3] JSON: status, available, held, posted, seq, keys (id, rev, held, and as their hashes hold them settings and
---         counters), closed (rid, state, key, charged, shortfall, and of a charged call with an Idempotency-Key intent: key,
+-- ARGV[3] JSON: status, available, held, posted, seq, keys (id, rev, held, and settings and counters as fields of their
+--         hashes), closed (rid, state, key, charged, shortfall, and for a charged call with an Idempotency-Key intent: key,
 --         body, request), open (rid, key, amount); amounts are strings, null is the empty string
 -- ARGV[4] milliseconds the closed reservations stay
 --
@@ -37,11 +38,11 @@ for _, key in ipairs(snapshot.keys) do
     set_fields(name, key.settings)
   end
 end
--- What was lost may have had leases: what stops calls waits until they have ended.
+-- Lost allowances may still have leases, so operations that stop calls wait until these have ended.
 redis.call('HSET', KEYS[1], 'lost_until', integer_of(clock() + LEASE_MS))
 if not behind then
   redis.call('HSET', KEYS[1], 'status', snapshot.status)
-  -- What an operator decided meanwhile holds for allowances, too.
+  -- What an operator has changed meanwhile must reach live allowances, too.
   if tonumber(redis.call('HGET', KEYS[1], 'al_live') or 0) > 0 then mark_recall(KEYS[1], clock()) end
   return 'untouched'
 end

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
--- Settles one hold and takes the next in one step, so that what runs on is never uncovered. What the next hold needs is
--- looked at as if the first one were settled; when it cannot be had nothing is written. A key that is revoked goes on: it
--- stops calls, not what runs already.
+-- Settles one hold and takes the next in one step, so that what runs is always covered. The next hold is checked as if the first
+-- one were settled. If it cannot be taken, nothing is written. A revoked key does not prevent a roll, because a revocation stops
+-- new calls and not what already runs.
 --
 -- KEYS[1] {sNNN}:meta
 -- KEYS[2] {sNNN}:a:<account>
@@ -23,14 +23,14 @@
 --   settled, charged, shortfall   the first hold was settled without a next one: nothing is taken
 --   not_ready                     the shard has not been filled from Postgres
 --   unknown_reservation
---   released                      the first hold was; nothing changes
---   expired                       the first hold was; nothing changes
+--   released                      the first hold was released; nothing changes
+--   expired                       the first hold has expired; nothing changes
 --   exists_with_different_amount  the next id is open with another amount
---   released_before               the next id was released, maybe before this came
+--   released_before               the next id was released, perhaps before this roll arrived
 --   frozen
---   recalling, milliseconds       nodes may have what is missing: they give it back within this, and it is asked again
---   insufficient_balance, E8      with what there would be for the next hold
---   key_limit_exceeded, E8        with what the key's limits would leave for it
+--   recalling, milliseconds       nodes may have what is missing: they give it back within this time, and the caller asks again
+--   insufficient_balance, E8      with what the next hold could have
+--   key_limit_exceeded, E8        with what the key's limits would leave for the next hold
 --   other_payer                   an id belongs to another account or key: a defect of the caller
 
 -- include key-limits
@@ -78,7 +78,8 @@ local posted = redis.call('HINCRBY', KEYS[2], 'posted', integer(0 - cost))
 local seq = redis.call('HINCRBY', KEYS[2], 'seq', 1)
 redis.call('HINCRBY', KEYS[3], 'held', integer(more - hold))
 spend(KEYS[3], ARGV[2], key[4])
--- Never deleted and made anew: while a Cluster moves the slot, a key that is not there may not be made, and the script would end half-way.
+-- Changed in place, not deleted and made anew: while a Cluster moves the slot, Redis refuses to make a missing key, and the script would fail
+-- half-way.
 redis.call('HDEL', KEYS[4], 'amount', 'record', 'tokens')
 redis.call('HSET', KEYS[4], 'state', 'settled', 'charged', ARGV[2], 'shortfall', '0', 'account', ARGV[3], 'key', ARGV[4])
 if not following[1] then

@@ -1,12 +1,12 @@
 #!lua flags=allow-oom
--- Makes an account with nothing in it, or changes the status of one that is there.
+-- Creates an empty account, or changes the status of an existing one.
 --
 -- KEYS[1] {sNNN}:meta
 -- KEYS[2] {sNNN}:a:<account>
 -- ARGV[1] status
 --
 -- answers
---   set, count   with how many allowances were recalled: calls are admitted from them until nodes have given them back
+--   set, count   how many allowances were recalled: nodes admit calls from them until they have given them back
 --   not_ready   the shard has not been filled from Postgres
 
 -- include allowances

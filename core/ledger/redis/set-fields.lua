@@ -1,5 +1,5 @@
 #!lua library
--- Writes fields of a hash, a list of name, value, name, value; an empty value removes its field. Returns whether one was different.
+-- Writes fields of a hash from a list of name, value, name, value. An empty value removes its field. Returns whether a field changed.
 
 local function set_fields(hash, fields)
   local is_other = false

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Makes a key, or changes status, limits and settings of one that is there. Its counters stay.
+-- Creates a key, or changes the status, limits and settings of an existing one. Its counters stay.
 --
 -- KEYS[1] {sNNN}:meta
 -- KEYS[2] {sNNN}:k:<key>
@@ -7,11 +7,11 @@
 -- ARGV[1] account
 -- ARGV[2] id of the key
 -- ARGV[3] revision of the settings
--- ARGV[4] JSON: status, revision, settings and limits as the key's hash holds them (field, value, field, value), empty for none
+-- ARGV[4] JSON: status, revision, settings and limits as fields of the key's hash (field, value, field, value); an empty value means no field
 --
 -- answers
---   set, count    with how many allowances were recalled: calls are admitted from them until nodes have given them back
---   older         what is there has a higher revision, nothing changes
+--   set, count    how many allowances were recalled: nodes admit calls from them until they have given them back
+--   older         the stored revision is higher; nothing changes
 --   not_ready     the shard has not been filled from Postgres
 --   other_payer   the key belongs to another account: a defect of the caller
 

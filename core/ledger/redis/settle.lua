@@ -1,8 +1,10 @@
 #!lua flags=allow-oom
--- Replaces a hold by the cost: charges it, gives the rest back and tells the outbox, in one step. Above the hold at most
--- what is available on the account and what the key's limits leave is charged; the rest is the shortfall. A late settle is
--- one whose hold was lost with its ledger: it finds nothing held, and charges nothing where another call has its
--- Idempotency-Key by now. Of such a key it writes {sNNN}:i:<account> and {sNNN}:io:<account> beside its KEYS.
+-- Replaces a hold by the cost: charges it, gives the rest back and writes the entry, in one step. If the cost exceeds the hold,
+-- the excess is charged only as far as the account and the key's limits have it. The rest is the shortfall.
+--
+-- A late settle is one whose hold was lost with its ledger. It finds nothing held. It charges nothing if another call now owns
+-- its Idempotency-Key. Otherwise it takes that key: it writes {sNNN}:i:<account> and {sNNN}:io:<account>, which are not among its
+-- KEYS.
 --
 -- KEYS[1] {sNNN}:meta
 -- KEYS[2] {sNNN}:a:<account>
@@ -15,14 +17,14 @@
 -- ARGV[3] account
 -- ARGV[4] key
 -- ARGV[5] JSON of the finished usage record, empty for none
--- ARGV[6] late, when an id that is not known is charged all the same; empty otherwise
--- ARGV[7] tokens the call has used, for the limit by the minute; empty when that is not known
+-- ARGV[6] late, if even an unknown id is charged; empty otherwise
+-- ARGV[7] tokens the call has used, for the per-minute limit; empty if unknown
 --
 -- answers
---   settled, charged, shortfall   now or before; the first settlement counts
---   recalling, milliseconds       nodes may have what is missing: they give it back within this, and it is asked again
+--   settled, charged, shortfall   now or before; only the first settle counts
+--   recalling, milliseconds       nodes may have what is missing: they give it back within this time, and the caller asks again
 --   not_ready                     the shard has not been filled from Postgres
---   unknown_reservation           or, late, its account or key
+--   unknown_reservation           the id is unknown; for a late settle, its account or key
 --   released                      nothing is charged
 --   expired                       nothing is charged
 --   other_payer                   the id belongs to another account or key: a defect of the caller
@@ -71,7 +73,8 @@ local seq = redis.call('HINCRBY', KEYS[2], 'seq', 1)
 redis.call('HINCRBY', KEYS[3], 'held', integer(0 - hold))
 spend(KEYS[3], charged, key[4])
 correct_tokens(KEYS[3], reservation[7], ARGV[7])
--- Never deleted and made anew: while a Cluster moves the slot, a key that is not there may not be made, and the script would end half-way.
+-- Changed in place, not deleted and made anew: while a Cluster moves the slot, Redis refuses to make a missing key, and the script would fail
+-- half-way.
 redis.call('HDEL', KEYS[4], 'amount', 'record', 'tokens')
 redis.call('HSET', KEYS[4], 'state', 'settled', 'charged', charged, 'shortfall', shortfall,
   'account', ARGV[3], 'key', ARGV[4])

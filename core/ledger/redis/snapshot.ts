@@ -2,7 +2,7 @@ import type { AccountSnapshot, ClosedEntry, PaidIntent } from '../ledger';
 import { coverHolds, STATE_AFTER } from '../snapshot';
 import { counterFields, settingFields } from './key-fields';
 
-/** An account as restore.lua reads it: all values strings, for Lua's numbers would lose their digits. */
+/** Describes an account for restore.lua. All values are strings, because numbers in Lua would lose digits. */
 export function describeSnapshot(account: AccountSnapshot): string {
   const { holds, heldE8, heldByKey } = coverHolds(account);
   return JSON.stringify({

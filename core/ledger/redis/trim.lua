@@ -1,8 +1,10 @@
 #!lua flags=allow-oom
--- Forgets the head of an outbox, whose rows are committed, and lets the closed reservations behind it end. They stay for a
--- while, so that a repetition of what closed them gets the same answer; written back as they are, without the record that
--- they had, they take half the memory. Who comes late forgets nothing: after a loss, with a clock that was set back, entries
--- that nobody has read have smaller ids than those that were.
+-- Forgets the head of an outbox, whose rows are committed, and lets the closed reservations behind it expire. They stay for a
+-- while, because a repetition of what closed them must get the same answer. Writing them back without their former record halves
+-- their memory.
+--
+-- A late trim forgets nothing. After a loss and a clock that was set back, unread entries can have smaller ids than those that
+-- were read.
 --
 -- KEYS[1]   {sNNN}:ob
 -- KEYS[2..] {sNNN}:r:<rid>, one per entry
@@ -12,7 +14,7 @@
 --
 -- answers
 --   trimmed
---   other_head   the first entry is another: these were forgotten before, or lost
+--   other_head   the outbox begins with another entry: these were forgotten before, or lost
 
 local head = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', '1')
 if not head[1] or head[1][1] ~= ARGV[3] then return 'other_head' end

@@ -1,13 +1,13 @@
 import type { LeftAllowance } from '../allowances/take-over';
 import type { Closing, KeptReport, Opening, SpoolFile } from './spool-file';
 
-/** A file, and whether the process that wrote it is gone. */
+/** A spool file, and whether the process that wrote it has stopped. */
 export interface KnownFile {
   readonly file: SpoolFile;
   readonly isLeft: boolean;
 }
 
-/** One of its files: what is told of it from here is kept there. */
+/** An allowance with one of its files, to which the next reports of it are written. */
 export type KeptAllowance = LeftAllowance & { readonly file: SpoolFile };
 
 interface Reading {
@@ -21,8 +21,8 @@ interface Reading {
 }
 
 /**
- * Reads what files have of allowances. Calls that have not ended are left out while their process lives, and those that Postgres has:
- * the line of the report that told of them may be gone with its file.
+ * Reads what spool files have about allowances. It leaves out calls that are open while their process lives. It also leaves out
+ * calls that Postgres has, because the line of their report may be gone with its file.
  */
 export async function readAllowances(
   files: readonly KnownFile[],

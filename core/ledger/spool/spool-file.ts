@@ -8,15 +8,15 @@ interface ClosedBy<Kind> extends Pick<SettleRequest, 'accountId' | 'keyId' | 'ri
   readonly kind: Kind;
 }
 
-/** What closes a reservation, as it is kept: enough to send it again. A release is one that costs nothing. */
+/** A settle or release as the spool keeps it: enough to send it again. A release costs nothing. */
 export type Closing = ClosedBy<'settle'> | ClosedBy<'release'>;
 
-/** A call that was admitted from an allowance: what it holds, and its record if its process dies. */
+/** A call that was admitted from an allowance: what it holds, and the record that is written if its process dies. */
 export interface Opening extends OpenedCall {
   readonly kind: 'open';
 }
 
-/** A report of an allowance, before it is sent: the calls that it charges, in their order. */
+/** A report of an allowance, as it is kept before it is sent: with the calls that it charges, in their order. */
 export interface KeptReport extends Payer {
   readonly kind: 'report';
   readonly rid: string;
@@ -28,22 +28,22 @@ export interface KeptReport extends Payer {
 
 export type SpoolLine = Closing | Opening | KeptReport;
 
-/** A reservation or report of which Postgres is not known to have a row. */
+/** A reservation or report that Postgres is not known to have. */
 export interface Waiting {
   readonly accountId: string;
-  /** Of the allowance it belongs to: the reports of that one tell the ledger of it. */
+  /** The allowance of the call, whose reports bring the call to the ledger. */
   readonly generation: string | undefined;
 }
 
-/** One file of lines, appended in order and never changed. Of several closings of a reservation the last counts. */
+/** One file of lines, which are appended in order and never changed. If a reservation has several closings, the last one counts. */
 export interface SpoolFile {
   readonly waiting: Map<string, Waiting>;
   readonly bytes: number;
-  /** What is appended is on disk after the next `flush`. */
+  /** Appends a line, which is on disk after the next `flush`. */
   append(line: SpoolLine): void;
   flush(): void;
   lines(): Promise<readonly SpoolLine[]>;
-  /** What is appended after this opens it again. */
+  /** Closes the file. A later `append` opens it again. */
   close(): void;
   remove(): Promise<void>;
 }
@@ -54,7 +54,7 @@ export class FileOnDisk implements SpoolFile {
   readonly #path: string;
   #pending: SpoolLine[] = [];
   #descriptor: number | undefined;
-  /** Its last line is not whole: the disk was full. */
+  /** Whether the last line is incomplete, because the disk was full. */
   #isCut = false;
 
   private constructor(path: string) {
@@ -67,7 +67,7 @@ export class FileOnDisk implements SpoolFile {
     return file;
   }
 
-  /** One that another process has left. */
+  /** Reads a file that another process has left. */
   static async read(path: string): Promise<FileOnDisk> {
     const file = new FileOnDisk(path);
     for (const line of await file.lines()) file.#wait(line);
@@ -85,7 +85,7 @@ export class FileOnDisk implements SpoolFile {
     this.waiting.set(rid, { accountId, generation });
   }
 
-  /** Handed to the system, not to the disk: it survives the end of this process, and a call does not wait for a disk. */
+  /** Hands pending lines to the operating system, not to the disk: they survive the end of this process, and no call waits for a disk. */
   flush(): void {
     if (this.#pending.length === 0) return;
     const lines = this.#pending;
@@ -106,7 +106,7 @@ export class FileOnDisk implements SpoolFile {
     if (this.#isCut) throw new Error('the disk is full');
   }
 
-  /** A last line that was cut off, because its process was killed while it wrote, was never sent either. */
+  /** Reads all lines but an incomplete last one. Its process was killed while writing it, and therefore never sent it. */
   async lines(): Promise<readonly SpoolLine[]> {
     const text = await readFile(this.#path, 'utf8');
     this.bytes = Buffer.byteLength(text);
@@ -160,7 +160,7 @@ function parseLine(text: string): readonly SpoolLine[] {
   return [{ ...payer, kind, generation, sequence: Number(number), digest, rids: rids.split(' ') }];
 }
 
-/** A record is an object, or none; one that was cut off has no end. */
+/** Whether a record is complete: empty, or an object that is not cut off. */
 function isWhole(record: string): boolean {
   return record === '' || record.endsWith('}');
 }

@@ -5,16 +5,16 @@ import { StartFailure } from '../../start-failure';
 import { type DataFolderLock, lockDataFolder } from '../../storage/data-folder';
 import { FileOnDisk, type SpoolFile } from './spool-file';
 
-/** Where processes keep their closings. */
+/** The folder where processes keep their spool files. */
 export interface SpoolFolder {
-  /** Files of processes that are gone: they are this one's from now on. */
+  /** The files of stopped processes, which this process takes over. */
   readonly left: readonly SpoolFile[];
   create(): SpoolFile;
-  /** What has files waits for the next process that uses the folder. */
+  /** Releases the folder. Files that still have lines wait for the next process that uses it. */
   close(): Promise<void>;
 }
 
-/** Processes may share it: each has a folder of its own in it, and takes over those of processes that are gone. */
+/** Opens the folder, which processes may share. Each has its own subfolder, and takes over those of stopped processes. */
 export async function openSpoolFolder(path: string): Promise<SpoolFolder> {
   const [home, lock] = await makeHome(path);
   const locks = new Map<string, DataFolderLock>([[home, lock]]);
@@ -43,7 +43,10 @@ export async function openSpoolFolder(path: string): Promise<SpoolFolder> {
   };
 }
 
-/** A process that starts at the same moment may take a new folder for one that was left, and lock it first: another is made. */
+/**
+ * Makes this process's subfolder. If another process that starts at the same moment takes it for a left one and locks it first,
+ * the function makes another.
+ */
 async function makeHome(path: string): Promise<readonly [string, DataFolderLock]> {
   const home = join(path, newId());
   try {

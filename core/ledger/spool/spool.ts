@@ -18,31 +18,32 @@ import type { Closing, Opening, SpoolFile, SpoolLine } from './spool-file';
 import type { SpoolFolder } from './spool-folder';
 
 /**
- * What closes reservations, on this machine's disk before it is sent, until Postgres has its row: a ledger that loses what
- * it acknowledged is told again, and so is one that could not be reached before this process ended.
+ * Keeps settles and releases on this machine's disk, from before they are sent until Postgres has their rows. The spool sends
+ * them again to a ledger that lost what it acknowledged. It also sends those that their process could not send before it ended.
  */
 export interface Spool extends AllowanceSpool {
   /**
-   * Before it is sent, and again when something else than its cost was charged. Resolves when it is on disk: all of one turn of the event
-   * loop is one write. Never rejects: a full disk takes a safety net away, not the service.
+   * Keeps a closing before it is sent, and again if its charge differs from its cost. Resolves when it is on disk: all closings
+   * of one turn of the event loop are one write. It never rejects, because a full disk removes a safety net and must not stop the
+   * service.
    */
   keep(closing: Closing): Promise<void>;
-  /** Postgres has what closes these; ids of others are passed over. */
+  /** Forgets closings that Postgres has. It ignores unknown ids. */
   written(rids: readonly string[]): void;
-  /** Drops what Postgres has by now. What is left waits for the next process that uses the folder. */
+  /** Drops what Postgres has by now. The rest waits for the next process that uses the folder. */
   readonly stop: Stop;
 }
 
 export interface SpoolOptions {
   readonly ledger: Ledger;
-  /** Where allowances are told of, and whether this process answers for one: its reports tell of its calls. */
+  /** The store that gets reports of allowances. `has` tells whether this process itself reports the calls of a generation. */
   readonly allowances?: { readonly store: AllowanceStore; has(generation: string): boolean } | undefined;
   readonly database: Knex;
   readonly shipper: Pick<Shipper, 'nudge'>;
   readonly log: Logger;
-  /** Closed with the spool. */
+  /** The folder, which `stop` closes. */
   readonly folder: SpoolFolder;
-  /** In the place of those of the usual lease. */
+  /** Overrides some times of the usual lease. */
   readonly times?: Partial<LeaseTimes>;
   readonly maxBytes?: number;
 }
@@ -54,7 +55,7 @@ interface OldFile extends KnownFile {
 const MAX_BYTES = 256 * 1_024 * 1_024;
 const LOOK_UP_AT_ONCE = 5_000;
 
-/** Outcomes that lead to no row: nothing more can be done. */
+/** Outcomes that lead to no row, so that nothing more can be done. */
 const DONE: ReadonlySet<string> = new Set(['recorded', 'nothing_held', 'unknown_reservation']);
 
 const waitingGauge = new Gauge({
@@ -97,7 +98,7 @@ export function openSpool(options: SpoolOptions): Spool {
     return current;
   };
 
-  /** Files with lines that are not on disk yet, and what waits for that. */
+  /** Files with lines that are not on disk yet. `flushed` resolves when they are. */
   const unwritten = new Set<SpoolFile>();
   let flushed: Promise<void> | undefined;
 
@@ -160,10 +161,10 @@ export function openSpool(options: SpoolOptions): Spool {
     waitingGauge.set(old.reduce((sum, { file }) => sum + file.waiting.size, 0));
   };
 
-  /** Allowances that the ledger does not know any more: their calls are settled late, one by one. */
+  /** Allowances that the ledger no longer knows. Their calls are settled late, one by one. */
   const lost = new Set<string>();
 
-  /** Tells the ledger what other processes, which are gone, have not told of their allowances. */
+  /** Reports to the ledger what stopped processes have not reported of their allowances. */
   const tellOfAllowances = async (files: readonly OldFile[]) => {
     if (allowances === undefined) return;
     const { store, has } = allowances;
@@ -172,7 +173,7 @@ export function openSpool(options: SpoolOptions): Spool {
       for (const { generation } of file.waiting.values())
         if (generation !== undefined && !has(generation) && !lost.has(generation)) generations.add(generation);
     if (generations.size === 0) return;
-    // All that was kept until now counts: an allowance of this process may have been lost a moment ago.
+    // The current file must count, too, because an allowance of this process may have been lost a moment ago.
     rotate();
     for (const left of await readAllowances(old, generations)) {
       const { file, accountId, generation, openings, closings, reports } = left;
@@ -181,7 +182,7 @@ export function openSpool(options: SpoolOptions): Spool {
         file.flush();
       });
       shipper.nudge(accountId);
-      // One that the ledger lost, or had another in the place of, never comes to Postgres.
+      // A report never reaches Postgres if the ledger lost it, or has another report with its sequence.
       const over = reports.filter(({ rids }) => outcome === 'lost' || !rids.some(waits));
       for (const { rid } of over) forget(rid);
       if (outcome === 'lost') {
@@ -197,13 +198,13 @@ export function openSpool(options: SpoolOptions): Spool {
     for (const { file } of old) file.waiting.delete(rid);
   };
 
-  /** A call that was open when its process died, and whose hold nobody knows: it cost nothing, and has a record. */
+  /** Writes the record of a call that was open when its process died and whose hold the ledger does not know. The call costs nothing. */
   const expire = async ({ rid, record }: Opening) => {
     await insertUsage(database, [{ record, rid: null, costE8: 0n, billing: 'expired' }]);
     forget(rid);
   };
 
-  /** Told by the reports of an allowance, whether in the ledger's outbox still or not. */
+  /** Whether the reports of an allowance bring this call to the ledger, even if the outbox still has it. */
   const isReported = ({ waiting }: SpoolFile, rid: string) => {
     const generation = waiting.get(rid)?.generation;
     return allowances !== undefined && generation !== undefined && !lost.has(generation);
@@ -216,12 +217,12 @@ export function openSpool(options: SpoolOptions): Spool {
       const outcome = await (closing.kind === 'settle' ? settle(closing) : release(closing));
       resent.inc({ outcome });
       shipper.nudge(closing.accountId);
-      // Everything else has an entry, and is done when Postgres has its row.
+      // Every other outcome has an entry, and is done when Postgres has its row.
       if (DONE.has(outcome)) file.waiting.delete(closing.rid);
     }
   };
 
-  /** An id the ledger does not know is closed for long, or its hold was lost with the ledger: Postgres knows which. */
+  /** Settles again. If the ledger does not know the id, the reservation was closed long ago or the ledger has lost the hold. Postgres knows which. */
   const settle = async (closing: Closing): Promise<string> => {
     const { outcome } = await measuredSettle(ledger, closing);
     if (outcome === 'released') return 'nothing_held';
@@ -235,7 +236,7 @@ export function openSpool(options: SpoolOptions): Spool {
     return late.outcome === 'settled' ? 'settled_late' : late.outcome;
   };
 
-  /** A call that was released and whose hold nobody knows has no entry; its record is written all the same. */
+  /** Releases again. If the ledger does not know the hold, it writes no entry, so the call's record is written here. */
   const release = async (closing: Closing): Promise<string> => {
     const { outcome } = await ledger.release(closing);
     if (outcome !== 'tombstoned' || (await isWritten(database, closing))) return outcome;
@@ -272,7 +273,7 @@ function lastOfEach(lines: readonly SpoolLine[]): Iterable<Closing> {
   return new Map(closings.map((closing) => [closing.rid, closing])).values();
 }
 
-/** A reservation has one closing row, whatever closed it. */
+/** Drops reservations that Postgres has closed. A reservation has one closing row, whatever closed it. */
 async function dropWritten(database: Knex, { waiting }: SpoolFile): Promise<void> {
   const entries = [...waiting].map(([rid, { accountId }]) => ({ rid, accountId }));
   for (let from = 0; from < entries.length; from += LOOK_UP_AT_ONCE) {

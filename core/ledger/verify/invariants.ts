@@ -1,9 +1,6 @@
 import type { Inspection, SeenHold } from '../inspection';
 
-/**
- * What must hold of the ledger at every moment; what does not hold names one of these words. The list of ledger
- * documents, tests and metrics: one word per invariant.
- */
+/** What must hold of the ledger at every moment. Documents, tests and metrics use these names, and a violation names one of them. */
 export const INVARIANTS = {
   account_missing: 'an account of Postgres is in the ledger',
   key_missing: 'a key of Postgres is in the ledger',
@@ -34,11 +31,11 @@ export const INVARIANTS = {
 
 export type Invariant = keyof typeof INVARIANTS;
 
-/** One place where an invariant does not hold. What is not known, or is about all accounts, is null. */
+/** One place where an invariant does not hold. A member is null if it is unknown, or if the violation is about all accounts. */
 export interface Violation {
   readonly invariant: Invariant;
   readonly accountId: string | null;
-  /** The entry it is about, or the last one the ledger knew when it was looked at. */
+  /** The entry in question, or the last one that the ledger had when it was checked. */
   readonly seq: number | null;
   readonly keyId: string | null;
   readonly rid: string | null;
@@ -57,10 +54,10 @@ export function violation(
   return { invariant, accountId, seq, keyId, rid, expected: String(expected), found: String(found) };
 }
 
-/** A hold may be this late, and an entry this old: expiry pauses after Redis came back, and Postgres may restart. */
+/** How late a hold may expire, and how old an entry may be. Expiry pauses after an outage of Redis, and Postgres may restart. */
 export const PATIENCE_MS = 60_000;
 
-/** What one look at an account in the ledger shows by itself. */
+/** Returns the violations that one view of an account in the ledger shows by itself. */
 export function judgeAccount(accountId: string, { accounts, holds, nowMs }: Inspection): readonly Violation[] {
   const account = accounts.get(accountId);
   if (account === undefined) return [];
@@ -85,7 +82,7 @@ function judgeHold({ accountId, keyId, rid, deadlineMs, ofCall }: SeenHold, seq:
     : [];
 }
 
-/** The same of a key; what it has spent is compared with Postgres elsewhere. */
+/** Returns the same for a key. What the key has spent is compared with Postgres elsewhere. */
 export function judgeKey(
   accountId: string,
   keyId: string,
@@ -106,10 +103,10 @@ function sumOf(holds: readonly SeenHold[]): bigint {
   return holds.reduce((sum, { amountE8 }) => sum + amountE8, 0n);
 }
 
-/** Idempotency keys of credits that give back the charge of a reservation that was closed before begin so. */
+/** The prefix of the idempotency key of a credit that gives back the charge of an already closed reservation. */
 export const COMPENSATION = 'ledger.repair:';
 
-/** The condition that the charge of a reservation was given back: the names are those of columns. */
+/** Returns the SQL condition that the charge of a reservation was given back. Its arguments are names of columns. */
 export function isCompensated(accountId: string, rid: string): string {
   return `EXISTS (SELECT FROM credits
     WHERE credits.account_id = ${accountId} AND credits.idempotency_key = '${COMPENSATION}' || ${rid})`;

@@ -2,18 +2,21 @@ import type { Knex } from 'knex';
 import { droppedBefore } from '../outbox/partitions';
 import { isCompensated, PATIENCE_MS, type Violation, violation } from './invariants';
 
-/** Usage records are compared a day at a time, so that no statement takes long. */
+/** The length of a day. Usage records are compared one day at a time, so that no statement takes long. */
 const DAY_MS = 86_400_000;
-/** Places that are named of one account page and day; where there are more, these say enough. */
+/** How many violations are named for one page of accounts and one day. More would say no more. */
 const NAMED = 100;
 
 /**
- * A record belongs to the entry of its report, or else to that of its reservation. An entry's time is that of its id. A record's is when
- * its call came: at most an hour before the reservation, because a body takes two minutes at most, and at most a day before the report,
- * because no call takes longer.
+ * Finds entries that do not agree with their usage records, and records without an entry. A record belongs to the entry of its
+ * report, or else to that of its reservation.
  *
- * A full join, because Postgres answers it by hashing or sorting, however little it knows of the tables. It would visit all records for
- * each entry where it last looked when each account had one.
+ * An entry has the time in its id, and a record has the time when its call arrived. A call arrives at most an hour before its
+ * reservation, because a body takes two minutes at most. It arrives at most a day before its report, because no call takes
+ * longer.
+ *
+ * The join is a full join, because Postgres answers it by hashing or sorting, even with outdated statistics. With statistics from
+ * when each account had one record, Postgres would otherwise visit all records for each entry.
  */
 const UNEVEN = `
   WITH wanted AS (SELECT value::uuid AS account_id FROM jsonb_array_elements_text(:accountIds::jsonb)),
@@ -47,22 +50,22 @@ const UNEVEN = `
 interface Uneven {
   readonly accountId: string;
   readonly rid: string;
-  /** Null when the record has no entry, as the following are. */
+  /** Null if the record has no entry; then `calls` and `charged` are null, too. */
   readonly seq: number | null;
-  /** How many records it has to have. */
+  /** How many records the entry must have. */
   readonly calls: number | null;
   readonly keyId: string | null;
   readonly records: number;
   readonly charged: string | null;
   readonly cost: string | null;
-  /** A report charged for the reservation too. */
+  /** Whether a report charged for the reservation, too. */
   readonly isReported: boolean;
 }
 
 /**
- * Compares entries with their usage records over the last days: one for the reservation of a call, as many as a report has calls, and
- * together the amount of the entry; and the reverse. It goes as far back as there are both, less the day by which an entry may be later
- * than its record.
+ * Compares entries with their usage records over the last days, in both directions. The reservation of a call has one record, and
+ * a report has one for each of its calls. Together they cost the amount of the entry. The comparison begins a day after the
+ * oldest rows of both kinds, because an entry may be a day later than its record.
  */
 export async function compareRecords(
   database: Knex,
@@ -75,7 +78,7 @@ export async function compareRecords(
   const dropped = await droppedBefore(database);
   const earliest = dropped === undefined ? 0 : dropped.getTime() + DAY_MS;
   for (let day = days; day > 0; day -= 1) {
-    // The newest day ends in the future: clocks of nodes differ.
+    // The newest day ends in the future, because the clocks of nodes differ.
     const end = now - (day === 1 ? -1 : day - 1) * DAY_MS;
     if (end <= earliest) continue;
     const from = new Date(Math.max(earliest, now - day * DAY_MS)).toISOString();
@@ -94,7 +97,7 @@ function describe({ calls, records, charged, cost, isReported, ...at }: Uneven):
   return violation('record_differs', at, charged, cost);
 }
 
-/** Credits that were written a while ago and are not, or not with their amount, among the entries. */
+/** Returns violations for credits that are no longer new and have no entry, or an entry with another amount. */
 export async function compareCredits(database: Knex, accountIds: readonly string[]): Promise<readonly Violation[]> {
   const { rows } = await database.raw<{
     rows: { accountId: string; rid: string; seq: number | null; amount: string; booked: string | null }[];

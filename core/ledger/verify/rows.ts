@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { isCompensated, type Violation, violation } from './invariants';
 
-/** How far an account's entries have been followed, and what they add up to. */
+/** The progress in following an account's entries: how far, and their sums. */
 export interface Chain {
   readonly accountId: string;
   seq: number;
@@ -9,11 +9,11 @@ export interface Chain {
   sumE8: bigint;
   entries: number;
   readonly spentE8: Map<string, bigint>;
-  /** It begins with the account's first entry: what its keys have spent is in it. */
+  /** Whether the chain begins with the account's first entry. Only then does `spentE8` contain all that its keys have spent. */
   readonly isWhole: boolean;
 }
 
-/** Where the entries of these accounts begin: at the first one, or after a checkpoint that took the place of older ones. */
+/** Returns where the entries of these accounts begin: at the first one, or after the checkpoint that replaced older ones. */
 export async function startChains(database: Knex, accountIds: readonly string[]): Promise<readonly Chain[]> {
   const { rows } = await database.raw<{ rows: { accountId: string; seq: number; posted: string }[] }>(
     `SELECT DISTINCT ON (account_id) account_id::text AS "accountId", seq::float8 AS seq, posted_e8::text AS posted
@@ -30,10 +30,10 @@ export async function startChains(database: Knex, accountIds: readonly string[])
   });
 }
 
-/** Entries of one account that one statement follows: none of them takes longer than a moment. */
+/** How many entries of one account a statement follows, so that none takes long. */
 const ENTRIES_AT_ONCE = 20_000;
 
-/** The accounts of a statement, with where each is continued and the last entry it is asked for. */
+/** Selects the entries of the accounts in a statement: from where each account is continued up to the last entry wanted. */
 const WANTED = `
   WITH wanted AS (
     SELECT * FROM jsonb_to_recordset(:wanted::jsonb) AS wanted ("accountId" uuid, seq bigint, posted bigint, upto bigint)
@@ -60,7 +60,7 @@ const SPENT = `${WANTED}
   SELECT account_id::text AS "accountId", key_id::text AS "keyId", (-sum(amount_e8))::text AS spent
   FROM entry WHERE kind = 'charge' GROUP BY account_id, key_id`;
 
-/** One that was given back is no violation any more. */
+/** Finds reservations that were closed twice, except those whose charge was given back. */
 const CLOSED_TWICE = `${WANTED}
   SELECT entry.account_id::text AS "accountId", entry.rid::text, entry.seq::float8 AS seq, entry.key_id::text AS "keyId",
          entry.kind, before.kind AS "kindBefore", before.seq::float8 AS "seqBefore"
@@ -81,8 +81,8 @@ interface Followed {
 }
 
 /**
- * Follows the entries of these accounts as far as they have been written, at most up to the given ones. Rows never change,
- * so whatever is written meanwhile cannot come in between.
+ * Follows the entries of these accounts as far as they are written, and at most up to the given ones. Rows never change, so a
+ * concurrent write cannot come in between.
  */
 export async function followChains(
   database: Knex,
@@ -94,7 +94,7 @@ export async function followChains(
   while (open.length > 0) {
     const { rows } = await database.raw<{ rows: Followed[] }>(FOLLOW, { wanted: wantedOf(open, upto) });
     if (rows.length === 0) return found;
-    // Only what was followed: more may have been written since.
+    // The next checks cover only entries that were followed, because more may have been written since.
     const wanted = wantedOf(open, new Map(rows.map(({ accountId, seq }) => [accountId, seq])));
     found.push(...(await closedTwice(database, wanted)));
     await addSpending(database, wanted, open);
@@ -136,7 +136,7 @@ function advance(chain: Chain, row: Followed): Violation[] {
   ];
 }
 
-/** The numbers of an array as Postgres writes it: `{{2,5,7}}`. */
+/** Returns the numbers of an array as Postgres writes it: `{{2,5,7}}`. */
 function numbers(text: string | null): readonly bigint[] {
   return (text?.match(/-?\d+/g) ?? []).map(BigInt);
 }
@@ -170,8 +170,8 @@ async function closedTwice(database: Knex, wanted: string): Promise<readonly Vio
 }
 
 /**
- * What keys have spent by the sums that recovery reads, up to where the chains are. Of a chain that begins at a checkpoint
- * nothing else knows it.
+ * Compares what keys have spent with the sums that recovery reads, up to where the chains are. For a chain that begins at a
+ * checkpoint, it adopts those sums, because nothing else has the earlier spending.
  */
 export async function compareSpending(database: Knex, chains: readonly Chain[]): Promise<readonly Violation[]> {
   const { rows } = await database.raw<{ rows: { accountId: string; keyId: string; spent: string }[] }>(
@@ -195,7 +195,7 @@ export async function compareSpending(database: Knex, chains: readonly Chain[]):
   });
 }
 
-/** Accounts whose noted end of the chain, which recovery reads, is not their last entry. */
+/** Returns violations for accounts whose last entry is not the noted end of their chain, which recovery reads. */
 export async function compareEnds(database: Knex, accountIds: readonly string[]): Promise<readonly Violation[]> {
   const { rows } = await database.raw<{
     rows: { accountId: string; last: string; noted: string | null; seq: number }[];
@@ -215,7 +215,7 @@ export async function compareEnds(database: Knex, accountIds: readonly string[])
   );
 }
 
-/** Number of the last entry each account has in Postgres; accounts without entries are not in the map. */
+/** Returns the number of each account's last entry in Postgres. The map leaves out accounts without entries. */
 export async function lastSeqs(database: Knex, accountIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
   const { rows } = await database.raw<{ rows: { id: string; seq: number }[] }>(
     `SELECT wanted.value AS id, last.seq::float8 AS seq

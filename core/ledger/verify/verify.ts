@@ -10,16 +10,16 @@ import { type Chain, compareEnds, compareSpending, followChains, lastSeqs, start
 export interface VerifyOptions {
   readonly ledger: Ledger;
   readonly database: Knex;
-  /** How long an entry of the ledger may be on its way before the outbox is looked into. */
+  /** How long an entry may be on its way to Postgres before the outbox is searched for it. */
   readonly patienceMs?: number;
 }
 
 export interface VerifyRequest {
-  /** Accounts of a page. */
+  /** How many accounts a page has. */
   readonly limit: number;
-  /** The last account of the page before. */
+  /** The last account of the previous page. */
   readonly after?: string | undefined;
-  /** Only this account. */
+  /** Verifies only this account. */
   readonly accountId?: string | undefined;
   /** How many days of usage records are compared with their entries. */
   readonly days: number;
@@ -29,19 +29,19 @@ export interface Verified {
   readonly accounts: number;
   readonly entries: number;
   readonly violations: readonly Violation[];
-  /** The last account that was looked at, when there are more. */
+  /** The last account of this page; undefined if no more follow. */
   readonly next: string | undefined;
 }
 
-/** Keys of one look, and entries of an outbox that are read at once. */
+/** How many keys one view of the ledger has, and how many entries of an outbox are read at once. */
 const KEYS_AT_ONCE = 500;
 const OUTBOX_AT_ONCE = 20_000;
 const ON_ITS_WAY_MS = 5_000;
 const LOOK_AGAIN_MS = 100;
 
 /**
- * Looks at one page of accounts, by id, while calls go on. Nothing is stopped for it: an account, its keys and its holds are
- * looked at in one moment; its entries up to the number it had then are rows that never change, or still in the outbox.
+ * Verifies one page of accounts, by id, while calls continue. It reads an account, its keys and its holds at one moment. The
+ * account's entries up to that moment are still in the outbox, or rows that never change.
  * @throws LedgerUnavailable when the ledger cannot be asked
  */
 export async function verify(options: VerifyOptions, request: VerifyRequest): Promise<Verified> {
@@ -61,7 +61,7 @@ export async function verify(options: VerifyOptions, request: VerifyRequest): Pr
   return { accounts: ids.length, entries, violations, next: page.next };
 }
 
-/** What is about the ledger as a whole: how long entries wait in its outboxes. */
+/** Verifies the ledger as a whole: how long entries wait in its outboxes. */
 export async function verifyOutbox({ ledger }: VerifyOptions): Promise<readonly Violation[]> {
   const waiting = await findWaiting(ledger);
   return [...waiting.values()].flatMap(([oldest]) => {
@@ -74,7 +74,7 @@ export async function verifyOutbox({ ledger }: VerifyOptions): Promise<readonly 
 
 interface AccountRow {
   readonly id: string;
-  /** Old enough to be in the ledger too: the row is written first. */
+  /** Whether the row is old enough to be in the ledger, too. The row is written first. */
   readonly settled: boolean;
 }
 
@@ -145,7 +145,7 @@ async function readKeys(database: Knex, accountIds: readonly string[]): Promise<
   return rows;
 }
 
-/** Follows the entries up to where the accounts were when they were looked at. */
+/** Follows the entries up to the last one that each account had when it was read. */
 async function follow(
   { ledger, database, patienceMs = ON_ITS_WAY_MS }: VerifyOptions,
   shard: number,
@@ -161,7 +161,7 @@ async function follow(
     found.push(...(await followChains(database, chains, upto)));
   }
   if (!chains.some(isBehind)) return found;
-  // The outbox first, then the rows: what has left it meanwhile is a row by now.
+  // Read the outbox before the rows: an entry that leaves it meanwhile is a row by then.
   const waiting = (await ledger.readOutbox([shard], OUTBOX_AT_ONCE)).get(shard) ?? [];
   found.push(...(await followChains(database, chains, upto)));
   found.push(...continueWith(waiting, chains, upto));
@@ -176,7 +176,7 @@ async function follow(
   ];
 }
 
-/** Entries that are not rows yet continue the chains as rows would. */
+/** Continues the chains with entries that are not rows yet. */
 function continueWith(
   entries: readonly OutboxEntry[],
   chains: readonly Chain[],
@@ -232,7 +232,7 @@ function compareKeys(keys: readonly KeyRow[], seen: Inspection, chains: readonly
   });
 }
 
-/** A limit that was lowered below what was spent before is no fault. The audit log knows. */
+/** Drops violations of a limit that an operator lowered below what was already spent. The audit log has such changes. */
 async function withoutLowered(database: Knex, violations: readonly Violation[]): Promise<readonly Violation[]> {
   const kept: Violation[] = [];
   for (const each of violations) {

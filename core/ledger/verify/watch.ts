@@ -9,9 +9,9 @@ import { type VerifyOptions, verify, verifyOutbox } from './verify';
 
 export interface WatchOptions extends VerifyOptions {
   readonly log: Logger;
-  /** From the end of one pass to the beginning of the next. */
+  /** How long the pause is between two passes. */
   readonly everyMs: number;
-  /** The pass goes no faster, so that it never costs more than a little of the database. */
+  /** The highest speed of a pass, so that it costs little of the database's time. */
   readonly accountsPerSecond: number;
   readonly entriesPerSecond?: number;
 }
@@ -44,10 +44,10 @@ const ACCOUNTS_AT_ONCE = 20;
 const ENTRIES_PER_SECOND = 50_000;
 const FIRST_AFTER_MS = 30_000;
 const DAYS_OF_RECORDS = 1;
-/** Lines of one pass: more would say the same, and the metric has the number. */
+/** How many violations of one pass are logged. More would say the same, and the metric has the number. */
 const LINES = 50;
 
-/** Goes over all accounts again and again, slowly, and says what does not hold. Answers what ends it. */
+/** Verifies all accounts again and again, slowly, and logs violations. Returns the loop, so that the caller can stop it. */
 export function startWatch(options: WatchOptions): Loop {
   const { log, everyMs } = options;
   return startLoop((signal) => pass(options, signal), {
