@@ -19,7 +19,7 @@ import { readInstallation } from './suppliers/tags';
 import { refuseUnisolated } from './unisolated';
 import { startWorker } from './worker/worker';
 
-/** The services of the gateways of this process; there is one, and tests have several. */
+/** The services of each gateway in this process. Tests run several gateways in one process. */
 const services = new WeakMap<PluginGateway, Services>();
 
 interface Services {
@@ -33,7 +33,7 @@ function servicesOf(gateway: PluginGateway): Services {
   return made;
 }
 
-/** Sandboxes; docs/contract.md, section 8. */
+/** The sandbox plugin; docs/contract.md, section 8. */
 export default definePlugin({
   contract: 'plugin/1',
   name: 'sandbox',

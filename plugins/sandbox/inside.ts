@@ -4,11 +4,11 @@ import { Commands } from './commands/commands';
 import { PortProxy } from './ports/port-proxy';
 import type { SandboxService } from './service';
 
-/** What the endpoints work with that reach into a running sandbox: commands, files, ports. */
+/** The service of the endpoints that reach into a running sandbox: commands, files and ports. */
 export interface InsideService extends SandboxService {
   readonly commands: Commands;
   readonly ports: PortProxy;
-  /** Ports have hosts of their own below this; otherwise paths. */
+  /** The domain below which each port has a host of its own. undefined: ports are reached by paths. */
   readonly portDomain: string | undefined;
 }
 
@@ -22,7 +22,7 @@ export function createInside(service: SandboxService): InsideService {
   };
 }
 
-/** What goes on without anybody asking; answers what ends it. */
+/** Runs the background loops of commands and ports. Returns the function that stops them. */
 export function runInside({ commands, ports }: InsideService): Stop {
   const stops = [commands.run(), ports.run()];
   return async () => {

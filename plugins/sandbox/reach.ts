@@ -1,15 +1,15 @@
 const LOOPBACK = /^((.+\.)?localhost|127(\.\d+){3}|::1|\[::1\])$/i;
 
-/** What tells where a gateway can be reached from. */
+/** The settings that decide from where clients can reach a gateway. */
 export interface Exposure {
-  /** Of the public listener. */
+  /** The host name of the public listener. */
   readonly hostname: string;
   readonly publicUrl: string | undefined;
-  /** How many proxies stand in front. */
+  /** The number of proxies in front of the gateway. */
   readonly proxies: number;
 }
 
-/** Returns what says that others than this machine reach the gateway; undefined when nothing does. */
+/** Returns the setting that makes the gateway reachable from other machines, in words; undefined if none does. */
 export function reachedFromElsewhere({ hostname, publicUrl, proxies }: Exposure): string | undefined {
   if (!LOOPBACK.test(hostname)) return `the listener ${hostname}`;
   if (publicUrl !== undefined && !isLoopbackUrl(publicUrl)) return `PUBLIC_URL ${publicUrl}`;

@@ -18,38 +18,41 @@ import { readOfferings } from './offers/offerings';
 import { SupplierHealth } from './suppliers/health';
 import { findSupplier, type SupplierContext, type SupplierDriver, supplierNames } from './suppliers/supplier';
 
-/** What the routes and loops of this plugin work with. */
+/** The service that the plugin's routes and loops use. */
 export interface SandboxService {
   readonly gateway: PluginGateway;
   readonly database: Knex;
   readonly log: Logger;
   readonly timings: Timings;
   readonly limits: Limits;
-  /** What time it is, for everything that is written or compared with what was: milliseconds since 1970, by the database's clock. */
+  /** Returns the database's time in milliseconds since 1970. Use it for every time that is stored or compared with a stored one. */
   now(): number;
   readonly books: Books;
   readonly spans: OperationSpans;
   readonly changes: Changes;
-  /** The offerings of the configuration in force. */
+  /** Returns the offerings of the configuration in force. */
   offerings(): readonly OfferedInstance[];
-  /** Those of another one, by its sections. */
+  /** Returns the offerings of another configuration, given by its sections. */
   offeringsOf(section: (name: string) => unknown): readonly OfferedInstance[];
-  /** The suppliers that are open, by name. */
+  /** The open suppliers, by name. */
   readonly drivers: ReadonlyMap<string, SupplierDriver>;
-  /** @throws SUPPLIER_UNAVAILABLE */
+  /** Returns the driver of a supplier. @throws SUPPLIER_UNAVAILABLE */
   driverOf(supplier: string): SupplierDriver;
-  /** @throws SUPPLIER_UNAVAILABLE, also while it has not answered lately */
+  /** Throws unless the supplier is open and has answered recently. @throws SUPPLIER_UNAVAILABLE */
   requireSupplier(supplier: string): void;
   readonly health: SupplierHealth;
   readonly places: Places;
-  /** This process makes and looks after instances; otherwise others do. */
+  /** Whether this process creates instances and visits sandboxes. Otherwise other processes do. */
   readonly isWorker: boolean;
 }
 
-/** A supplier of system.config.yml: `driver`, and the driver's own settings. */
+/** A supplier's section in system.config.yml: `driver`, and the driver's own settings. */
 export type SupplierSettings = { readonly driver: string } & Readonly<Record<string, unknown>>;
 
-/** Opens every configured supplier, each with a folder of its own in the data folder. @throws StartFailure that names the supplier and what is wrong with it. */
+/**
+ * Opens every configured supplier. Each gets a folder of its own in the data folder.
+ * @throws StartFailure that names the supplier and what is wrong with it
+ */
 export async function openSuppliers(
   suppliers: Readonly<Record<string, SupplierSettings>>,
   context: SupplierContext,

@@ -5,13 +5,13 @@ import { reachedFromElsewhere } from './reach';
 import type { SandboxService } from './service';
 
 /**
- * Warns of sandboxes without isolation: their commands can do what this process can. Where others than this machine reach
- * the gateway it refuses the start, and later every configuration that offers one.
+ * Warns of sandboxes without isolation, because their commands can do what this process can. If other machines reach the gateway,
+ * it refuses to start, and later rejects every configuration that offers such sandboxes.
  * @throws StartFailure
  */
 export function refuseUnisolated(service: SandboxService, isAllowed: boolean): void {
   const { gateway, log } = service;
-  // The listener is that of the start: another one needs a restart.
+  // The listener is the one from the start, because changing it needs a restart.
   const { hostname } = gateway.configuration.gateway.http;
   const exposure = { hostname, publicUrl: saidPublicUrl(), proxies: gateway.proxies.count };
   const reach = isAllowed ? undefined : reachedFromElsewhere(exposure);

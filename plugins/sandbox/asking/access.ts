@@ -12,7 +12,7 @@ export interface RunningSandbox {
   readonly reference: InstanceReference;
 }
 
-/** What everything inside a running sandbox can be refused with: by `openRunning`, or by the supplier. */
+/** The errors of every endpoint that reaches into a running sandbox. `openRunning` or the supplier throws them. */
 export const RUNNING_ERRORS: readonly ErrorCode[] = [
   'SANDBOX_NOT_FOUND',
   'SANDBOX_NOT_RUNNING',
@@ -29,8 +29,9 @@ export const RUNNING_ERRORS: readonly ErrorCode[] = [
 ];
 
 /**
- * The account's own sandbox, unless it has ended or another node has it. Asked before a body is read, which is not worth reading
- * otherwise; the sandbox is not resumed for it. @throws SANDBOX_NOT_FOUND, SANDBOX_FINAL, SANDBOX_ELSEWHERE
+ * Returns the account's sandbox if it has not ended and this node reaches it. Endpoints call it before they read a body, because
+ * the body of a rejected request need not be read. It never resumes the sandbox.
+ * @throws SANDBOX_NOT_FOUND, SANDBOX_FINAL, SANDBOX_ELSEWHERE
  */
 export async function findUnfinished(
   { database, places }: SandboxService,
@@ -44,14 +45,13 @@ export async function findUnfinished(
 }
 
 const RESUMED_WITHIN_MS = 60_000;
-/** News may be lost: it is looked for this often all the same. */
+/** How often a waiting request reads the sandbox again, because a change event may be lost. */
 const LOOK_EVERY_MS = 1_000;
 
 /**
- * What commands, files and ports begin with: the account's sandbox, while it runs. One that is suspended and may be resumed on
- * access is resumed first.
+ * Returns the account's running sandbox for a command, a file or a port. Resumes a suspended one first if its policy allows that.
  * @throws SANDBOX_NOT_FOUND, SANDBOX_NOT_RUNNING, SANDBOX_FINAL, SANDBOX_ELSEWHERE, SUPPLIER_UNAVAILABLE; for a resumption
- * INSUFFICIENT_BALANCE and what else `ask` throws
+ * INSUFFICIENT_BALANCE and the other errors of `ask`
  */
 export async function openRunning(service: SandboxService, accountId: string, id: string): Promise<RunningSandbox> {
   const deadlineMs = performance.now() + RESUMED_WITHIN_MS;
@@ -63,7 +63,7 @@ export async function openRunning(service: SandboxService, accountId: string, id
       return { sandbox, driver: service.driverOf(sandbox.supplier), reference };
     }
     const isStill = observedState === 'SUSPENDED' && desiredState === null;
-    // Asked for and still suspended: the supplier has refused.
+    // A sandbox that is still suspended after a resumption was requested means that the supplier refused it.
     if (!isResumable(sandbox) || (isStill && isAsked) || performance.now() > deadlineMs) {
       throw fail('SANDBOX_NOT_RUNNING', { details: { observedState } });
     }
@@ -73,13 +73,13 @@ export async function openRunning(service: SandboxService, accountId: string, id
   }
 }
 
-/** Also while it is just being suspended: then it is resumed once that is done. */
+/** Returns true for a sandbox that is being suspended too: it is resumed once its suspension is done. */
 function isResumable({ policy, observedState, desiredState }: Sandbox): boolean {
   if (!policy.resumeOnAccess || desiredState === 'TERMINATED') return false;
   return observedState === 'SUSPENDED' || (observedState === 'RUNNING' && desiredState === 'SUSPENDED');
 }
 
-/** False when somebody else was faster, with this or with another state. */
+/** Requests a resumption. Returns false if another state change is already in progress. */
 async function resume(service: SandboxService, accountId: string, id: string): Promise<boolean> {
   try {
     await ask(service, { accountId }, id, { verb: 'RESUME', cause: 'access' });

@@ -16,13 +16,13 @@ import type { Creation } from './creation';
 import { firstPeriod, newSandbox } from './new-sandbox';
 import { limitCreates } from './rate-limit';
 
-/** Sandboxes of one account that may be active at once. */
+/** The number of sandboxes that one account may have active at once. */
 export const ACTIVE_AT_MOST = 20;
 
 /**
- * Makes a sandbox once per idempotency key. Intent first, money second, supplier last: the row is written while nobody sees it,
- * its hold is taken in the ledger, and only then it is accepted; every step may be repeated, by the same key or by whoever clears
- * up. Answers its id.
+ * Makes a sandbox once per idempotency key and returns its id. It writes the row first, while no client sees it, then takes the
+ * hold in the ledger, and only then accepts the sandbox. A retry with the same key, or the sweep of stale creations, may repeat
+ * every step.
  */
 export async function admit(service: SandboxService, key: CallKey, creation: Creation): Promise<string> {
   const { database } = service;
@@ -70,7 +70,10 @@ function supportsPolicy({ offering }: OfferedInstance, { policy }: Creation): vo
   }
 }
 
-/** T1. Creations of one account come one after the other; one that had the same key meanwhile is answered instead. */
+/**
+ * Writes the pending sandbox. Creations of one account run one after the other. If a concurrent request used the same key, its
+ * sandbox is returned instead.
+ */
 async function begin(
   service: SandboxService,
   key: CallKey,
@@ -123,7 +126,7 @@ async function rememberOffering(
   await transaction('offerings_seen').insert(toRow(seen)).onConflict(['offering_id', 'revision']).ignore();
 }
 
-/** From the row on: the hold, then the acceptance. Repetitions come through here together and do it once. */
+/** Takes the hold and accepts the sandbox. Concurrent retries of one request all run this, and it takes effect once. */
 async function goOn(service: SandboxService, key: CallKey, sandbox: Sandbox): Promise<string> {
   if (sandbox.admission === 'ACCEPTED') return sandbox.id;
   if (sandbox.admission === 'CANCELLED') throw ledgerUnavailable();
@@ -146,7 +149,10 @@ async function readHold(database: Knex, sandboxId: string): Promise<Period | und
   return row === undefined ? undefined : fromRow<Period>(row);
 }
 
-/** The one who pays is the key that has created it, whoever of the account repeats. @throws LEDGER_UNAVAILABLE: the row stays, and a repetition goes on. */
+/**
+ * Takes the hold. The API key that created the sandbox pays, even if a retry uses another key of the account.
+ * @throws LEDGER_UNAVAILABLE; the row stays, and a retry continues from there
+ */
 async function reserve({ gateway }: SandboxService, key: CallKey, period: Period): Promise<ReserveOutcome> {
   const { accountId, keyId, holdId: rid, reservedE8: amountE8 } = period;
   const request = { accountId, keyId, rid, amountE8, lifetimeMs: undefined, record: '' };
@@ -158,7 +164,7 @@ async function reserve({ gateway }: SandboxService, key: CallKey, period: Period
   return gateway.ledger.reserve({ ...request, keyRev: outcome.settings.rev });
 }
 
-/** T2. false when it was not pending any more. */
+/** Accepts a pending sandbox. Returns false if it was no longer pending. */
 async function accept({ database, changes, now }: SandboxService, sandbox: Sandbox, period: Period): Promise<boolean> {
   return database.transaction(async (transaction) => {
     const nowMs = now();
@@ -188,7 +194,10 @@ async function accept({ database, changes, now }: SandboxService, sandbox: Sandb
   });
 }
 
-/** Refused: it was never there, and its quote may be used again. false when somebody else has decided otherwise. */
+/**
+ * Removes a sandbox whose hold was refused and makes its quote usable again. Returns false if a concurrent request has already
+ * accepted or cancelled it.
+ */
 async function withdraw(database: Knex, sandboxId: string): Promise<boolean> {
   return database.transaction(async (transaction) => {
     const gone = await transaction('sandboxes').where({ id: sandboxId, admission: 'PENDING' }).delete();
@@ -197,7 +206,10 @@ async function withdraw(database: Knex, sandboxId: string): Promise<boolean> {
   });
 }
 
-/** Another repetition was faster, or it was cancelled: what is there now counts. A hold without a sandbox goes back. */
+/**
+ * Handles a sandbox that a concurrent retry accepted, or that was cancelled: its current row decides. If the row is not accepted,
+ * the hold is released.
+ */
 async function afterAll({ database, gateway }: SandboxService, period: Period): Promise<string> {
   const [row] = await database('sandboxes').where({ id: period.sandboxId }).select('admission');
   if (row?.admission === 'ACCEPTED') return period.sandboxId;

@@ -8,7 +8,7 @@ import type { SandboxPolicy } from '../life/sandbox';
 import { REQUIREMENTS, type Requirements, readRequirements } from '../offers/requirements';
 import { type Metadata, readMetadata } from './metadata';
 
-/** The outer shape; what stands in it has refusals of its own. `CREATION_BODY` says all of it. */
+/** The outer shape of the body. Its members have errors of their own; `CREATION_BODY` describes them in full. */
 export const CREATION = {
   type: 'object',
   additionalProperties: false,
@@ -36,7 +36,7 @@ export const IDEMPOTENCY_KEY = {
   maxLength: 160,
 } as const;
 
-/** By what is asked for, and at most at this price. */
+/** A selection by requirements, with a highest price. */
 export const BY_REQUIREMENTS = {
   type: 'object',
   additionalProperties: false,
@@ -48,7 +48,7 @@ export function byId(name: 'quoteId' | 'offeringId'): Schema {
   return { ...object({ [name]: shape.uuid }), additionalProperties: false };
 }
 
-/** What a creation can hold, in the words of the document. */
+/** The body of a creation as the OpenAPI document describes it. */
 export const CREATION_BODY = {
   ...CREATION,
   required: ['selection', 'idempotencyKey'],
@@ -71,19 +71,22 @@ export type Selection =
   | { readonly offeringId: string }
   | { readonly requirements: Requirements; readonly maxEstimatedHourlyUsd: string | undefined };
 
-/** A create request, read and normalised. */
+/** A creation request, read and normalised. */
 export interface Creation {
   readonly idempotencyKey: string;
   readonly selection: Selection;
   readonly policy: SandboxPolicy;
   readonly metadata: Metadata;
-  /** The same for the same selection and policy. */
+  /** The hash of selection and policy. Two requests that mean the same have the same hash. */
   readonly requestHash: string;
 }
 
 const checkPolicy = compileCheck<Settings<typeof POLICY>>(POLICY);
 
-/** @throws IDEMPOTENCY_KEY_INVALID, SELECTION_INVALID, REQUIREMENTS_INVALID, METADATA_INVALID, INVALID_FIELD */
+/**
+ * Reads the body of a creation.
+ * @throws IDEMPOTENCY_KEY_INVALID, SELECTION_INVALID, REQUIREMENTS_INVALID, METADATA_INVALID, INVALID_FIELD
+ */
 export function readCreation(body: Settings<typeof CREATION>): Creation {
   const idempotencyKey = readIdempotencyKey(body.idempotencyKey);
   const selection = readSelection(body.selection);
@@ -104,7 +107,7 @@ export function readIdempotencyKey(value: unknown): string {
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** What a quote or a creation selects by. */
+/** Reads how a creation selects its offering: by id, by quote or by requirements. */
 function readSelection(value: unknown): Selection {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalidSelection('an object');
   const { quoteId, offeringId, requirements, maxEstimatedHourlyUsd, ...rest } = value as Record<string, unknown>;
@@ -159,7 +162,7 @@ function readPolicy(value: unknown): SandboxPolicy {
   };
 }
 
-/** The same text for values that mean the same: names in order, lists as sets, nothing that is not there. */
+/** Returns the same text for values that mean the same: sorts names and lists, and drops undefined members and empty lists. */
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).sort().join(',')}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';

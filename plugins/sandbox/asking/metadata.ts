@@ -7,7 +7,7 @@ const MOST_VALUES = 256;
 const LONGEST_TEXT = 2_048;
 const LONGEST_NAME = 128;
 
-/** Every pattern here is linear: no character is looked at again from another beginning of a match. */
+/** Every pattern here takes linear time, because no two attempts at a match read the same characters. */
 const SECRET_NAME =
   /(^|[_.-])((api|access|secret|private|signing|encryption)[_-]?keys?|secrets?|token|passw(or)?ds?|pwd|passphrase|credentials?|authorization|bearer|cookies?)$/i;
 const SECRET_VALUE = [
@@ -23,22 +23,23 @@ const SECRET_VALUE = [
 ];
 
 /**
- * Data for correlation: it is shown in lists, searched and kept, so what looks like a key or a token is refused.
- * @throws METADATA_INVALID that names the member, never its value.
+ * Reads the metadata of a creation. It rejects values that look like a key or a token, because metadata is stored, searched and
+ * shown in lists.
+ * @throws METADATA_INVALID that names the member, never its value
  */
 export function readMetadata(value: unknown): Metadata {
   if (value === undefined || value === null) return {};
   if (typeof value !== 'object' || Array.isArray(value)) throw invalid('metadata', 'expected an object');
   const text = JSON.stringify(value);
   if (Buffer.byteLength(text) > MOST_BYTES) throw invalid('metadata', `has more than ${MOST_BYTES} bytes`);
-  // The outermost object is not counted.
+  // The count starts at -1 because the outermost object does not count as a value.
   look(value, 'metadata', 0, { values: -1 });
   return value as Metadata;
 }
 
 const DEEPEST = 16;
 
-/** Postgres keeps neither NUL nor half a character. */
+/** The characters that Postgres cannot store: NUL and half of a surrogate pair. */
 const UNKEEPABLE = /\0|\p{Cs}/u;
 
 function look(value: unknown, path: string, depth: number, seen: { values: number }): void {

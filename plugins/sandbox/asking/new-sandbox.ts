@@ -5,7 +5,7 @@ import type { Period, Sandbox } from '../life/sandbox';
 import type { OfferedInstance } from '../offers/offering';
 import type { Creation } from './creation';
 
-/** As it is before anything has happened: nobody sees it yet. */
+/** Returns a sandbox as it is first written: no client sees it yet. */
 export function newSandbox(
   { accountId, keyId }: Payer,
   { idempotencyKey, requestHash, policy, metadata, selection }: Creation,
@@ -58,7 +58,7 @@ export function newSandbox(
   };
 }
 
-/** The period that the initial reservation pays. */
+/** Returns the first billing period, which the initial hold pays. */
 export function firstPeriod({ id, accountId, keyId, offering, createdAtMs }: Sandbox, holdAheadMs: number): Period {
   return {
     id: newId(),

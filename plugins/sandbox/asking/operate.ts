@@ -5,7 +5,10 @@ import type { OperationType } from '../life/states';
 import { toCallerError } from '../suppliers/failure';
 import type { RunningSandbox } from './access';
 
-/** Does one thing in a running sandbox and writes down that it was done, or why not. `headers` are those of the request. @throws what the caller is told */
+/**
+ * Runs one operation in a running sandbox and records its outcome. `headers` are those of the request.
+ * @throws the error that the caller gets
+ */
 export async function operate<T>(
   timed: Timed,
   { sandbox }: RunningSandbox,
@@ -24,7 +27,7 @@ export async function operate<T>(
   }
 }
 
-/** What an operation keeps of an error: nothing the caller is not told. */
+/** Returns the part of an error that an operation stores. It holds nothing that the caller does not see. */
 export function failureOf(error: unknown): { readonly code: string; readonly message: string } {
   if (error instanceof GatewayError) return { code: error.code, message: error.message };
   return { code: 'INTERNAL_ERROR', message: 'An internal error of the gateway. Report the request id if it persists.' };

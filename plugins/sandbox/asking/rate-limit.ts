@@ -11,7 +11,10 @@ const COUNT = `
     creates = CASE WHEN rate.window_started_at <= :expired THEN 1 ELSE rate.creates + 1 END
   RETURNING creates, window_started_at AS "startedAt"`;
 
-/** Counts a creation that is not a repetition, in all processes together. @throws RATE_LIMITED with the time to wait */
+/**
+ * Counts a new creation against the account's limit, which all processes share. Retries are not counted.
+ * @throws RATE_LIMITED with the time to wait
+ */
 export async function limitCreates(database: Knex, accountId: string, nowMs: number): Promise<void> {
   const { rows } = await database.raw<{ rows: { creates: number; startedAt: Date }[] }>(COUNT, {
     accountId,

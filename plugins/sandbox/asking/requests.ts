@@ -18,17 +18,18 @@ export type Verb = Exclude<LifecycleVerb, 'CREATE'>;
 export interface Asked {
   readonly verb: Verb;
   readonly idempotencyKey?: string | undefined;
-  /** The versions of which the caller lets it be one; undefined: any. */
+  /** The state versions that the caller's `If-Match` accepts. undefined: any version. */
   readonly ifMatch?: readonly number[] | undefined;
   readonly cause?: string;
 }
 
-/** A worker writes while it visits: what was read is soon old, and is read again. */
+/** How many times a request tries to write its change. A try fails if a worker has changed the sandbox since it was read. */
 const TRIES = 40;
 const TRY_AGAIN_MS = 25;
 
 /**
- * Asks for another state. Answers the operation; one that is already there is a `noop`, one that is under way is answered again.
+ * Requests another state and returns the operation. A state that is already reached returns a `noop`; a request that is already
+ * in progress returns its operation.
  * @throws SANDBOX_NOT_FOUND, SANDBOX_FINAL, PRECONDITION_FAILED, STATE_CHANGE_IN_PROGRESS, SANDBOX_NOT_RUNNING, NOT_SUPPORTED,
  * INSUFFICIENT_BALANCE, KEY_LIMIT_EXCEEDED, LEDGER_UNAVAILABLE
  */
@@ -70,7 +71,7 @@ function requireVersion({ sandbox }: Aggregate, { ifMatch }: Asked): void {
   throw fail('PRECONDITION_FAILED', { details: { stateVersion: sandbox.stateVersion } });
 }
 
-/** What can be answered without a change. */
+/** Returns the answer if the request needs no change: `noop` or the operation in progress. Otherwise returns undefined. */
 function answerNow({ sandbox, operation }: Aggregate, verb: Verb): 'noop' | Operation | undefined {
   const { observedState, desiredState } = sandbox;
   if (isFinal(observedState)) {
@@ -87,7 +88,7 @@ function answerNow({ sandbox, operation }: Aggregate, verb: Verb): 'noop' | Oper
   return undefined;
 }
 
-/** undefined when the same request was faster. */
+/** Writes a `noop` operation. Returns undefined if a concurrent request with the same key wrote one first. */
 async function insertNoop(
   { database, now }: SandboxService,
   sandboxId: string,
@@ -112,7 +113,7 @@ async function insertNoop(
   return inserted.length === 0 ? undefined : operation;
 }
 
-/** undefined when somebody else was faster. */
+/** Writes the request. Returns undefined if the sandbox has changed since it was read. */
 async function tryRequest(
   service: SandboxService,
   aggregate: Aggregate,
@@ -126,7 +127,7 @@ async function tryRequest(
   return written === undefined ? undefined : written.operation;
 }
 
-/** Running costs more than being suspended: its hold comes first. undefined while the period is being settled. */
+/** Enlarges the hold before a resumption, because running costs more than being suspended. Returns undefined while the period is being settled. */
 async function payAhead(service: SandboxService, aggregate: Aggregate): Promise<Pick<Change, 'periods'> | undefined> {
   const { period, sandbox } = aggregate;
   if (period === undefined) return undefined;

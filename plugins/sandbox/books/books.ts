@@ -8,24 +8,24 @@ import { gather } from './gather';
 import type { Places } from './places';
 import { fromRow, toRow } from './rows';
 
-/** Where sandboxes are kept, for whoever changes them. Every change is written only if nobody else has changed it since it was read. */
+/** Reads and writes sandboxes. A change is written only if the sandbox has not changed since it was read. */
 export interface Books {
   load(id: string): Promise<Aggregate | undefined>;
-  /** Answers what is there then; undefined when somebody else went on: nothing is written. */
+  /** Writes a change and returns the sandbox after it. Returns undefined, and writes nothing, if the sandbox has changed since `before`. */
   commit(before: Aggregate, change: Change, nowMs: number): Promise<Aggregate | undefined>;
   /**
-   * Takes up to `limit` sandboxes that are due, for so long. Only accepted ones that have not ended, and that this node reaches or the
-   * node that does is away.
+   * Claims up to `limit` due sandboxes for `leaseMs`. It takes only accepted, unfinished sandboxes that this node reaches, or
+   * whose own node is away.
    */
   claim(nowMs: number, leaseMs: number, limit: number): Promise<readonly Lease[]>;
-  /** Holds on to it for longer; false when the lease is lost. */
+  /** Extends the claim. Returns false if the claim is lost. */
   keep(lease: Lease, untilMs: number): Promise<boolean>;
-  /** Gives it back until then; unless `revision` is undefined, somebody who changed it meanwhile has said when. */
+  /** Ends the claim and sets the next visit. With a `revision`, a sandbox that has changed since then keeps the time that the change set. */
   release(lease: Lease, revision: number | undefined, nextAtMs: number): Promise<void>;
   noteCall(call: SupplierCall): Promise<void>;
-  /** How many of a supplier's instances it says are gone without having been ended, and of how many. */
+  /** Counts a supplier's instances that are gone without having been ended, and all its instances. */
   countGone(supplier: string): Promise<{ readonly gone: number; readonly all: number }>;
-  /** What the ledger has charged from this hold, once its entry is written; the ledger itself forgets it after a while. */
+  /** Returns what the ledger charged from this hold, once its entry is in Postgres. The ledger itself forgets the charge after a while. */
   chargeOf(period: Period): Promise<Charge | undefined>;
 }
 
@@ -61,7 +61,7 @@ interface Loaded {
   readonly busy: boolean;
 }
 
-/** One query, so that all of each is of one moment. */
+/** Loads sandboxes in one query, because all parts of each must be of the same moment. */
 async function loadAll(database: Knex, ids: readonly string[]): Promise<readonly (Aggregate | undefined)[]> {
   const { rows } = await database.raw<{ rows: Loaded[] }>(LOAD, { ids: JSON.stringify([...new Set(ids)]) });
   const found = new Map(rows.map((row) => [row.sandbox['id'], row]));
@@ -84,7 +84,7 @@ function toAggregate({ sandbox, operation, segment, busy, ...row }: Loaded): Agg
   };
 }
 
-/** Writes a change in a transaction that is open already; false when somebody else went on. */
+/** Writes a change in an open transaction. Returns undefined if the sandbox has changed since `before`. */
 async function writeChange(
   transaction: Knex.Transaction,
   before: Aggregate,
@@ -119,7 +119,7 @@ function isSame(one: unknown, other: unknown): boolean {
   return one === other || (areObjects && JSON.stringify(one) === JSON.stringify(other));
 }
 
-/** It was seen, and is as it was: what looks at instances at rest write. */
+/** The update for instances that the supplier confirmed in an unchanged state. */
 const SEEN = `
   UPDATE sandboxes SET confirmed_at = seen.at, revision = sandboxes.revision + 1
   FROM jsonb_to_recordset(:all::jsonb) AS seen(id uuid, revision int, version int, epoch int, at timestamptz)
@@ -158,7 +158,7 @@ async function put(transaction: Knex.Transaction, table: string, row: object, ke
   await transaction(table).insert(toRow(row)).onConflict(key).merge();
 }
 
-/** Whoever did something in it may have been killed meanwhile; when it has ended nothing is being done. */
+/** Cancels the operations of an ended sandbox, because the process that ran one may have been killed before it finished it. */
 async function cancelOperations(transaction: Knex.Transaction, sandboxId: string, nowMs: number): Promise<void> {
   const error = { code: 'SANDBOX_FINAL', message: 'The sandbox ended before this was done.' };
   await transaction('sandbox_operations')
@@ -198,7 +198,7 @@ interface Released extends Lease {
   readonly next: string;
 }
 
-/** How long what many visits write alike may wait for each other. */
+/** How long confirmations and releases wait, so that one query writes those of several visits. */
 const WRITE_TOGETHER_MS = 20;
 
 export function openBooks(

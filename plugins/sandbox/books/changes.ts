@@ -2,15 +2,15 @@ import type { Knex } from 'knex';
 import type { Logger } from 'pino';
 import type { Stop } from '../../../core/resources';
 
-/** News of sandboxes between the processes that share a database. News may be lost: whoever waits looks again by itself. */
+/** Publishes change events of sandboxes to all processes that share a database. Events may be lost, so a waiting process must also poll. */
 export interface Changes {
-  /** Told to all once the transaction is committed. */
+  /** Publishes a change to all processes once the transaction is committed. */
   announce(transaction: Knex, sandboxId: string): Promise<void>;
-  /** Resolves at the next news of this sandbox, or after this time. */
+  /** Resolves at the next event of this sandbox, or after this time. */
   next(sandboxId: string, withinMs: number): Promise<void>;
-  /** Called at any news; answers what ends that. */
+  /** Calls the listener at every event. Returns the function that removes it. */
   onAny(listener: () => void): () => void;
-  /** From here on news are heard. */
+  /** Starts to receive events. */
   listen(): Promise<void>;
   close(): Promise<void>;
 }
@@ -54,7 +54,7 @@ export function openChanges(database: Knex, log: Logger): Changes {
   };
 }
 
-/** What is used of `pg`'s client and of PGlite. */
+/** The members of `pg`'s client and of PGlite that are used here. */
 interface PostgresConnection {
   on(event: 'notification', listener: (message: { payload?: string }) => void): void;
   on(event: 'error' | 'end', listener: () => void): void;
@@ -68,14 +68,14 @@ interface EmbeddedClient {
 async function listen(database: Knex, log: Logger, tell: (payload: string) => void): Promise<Stop> {
   const client = database.client as Partial<EmbeddedClient> & { acquireRawConnection(): Promise<PostgresConnection> };
   if (client.pglite !== undefined) {
-    // The queries of the pool make its one connection ready.
+    // PGlite has one connection; a first query of the pool makes it ready.
     await database.raw('SELECT 1');
     return client.pglite.listen(CHANNEL, tell);
   }
   return listenOnPostgres(() => client.acquireRawConnection(), log, tell);
 }
 
-/** A connection of its own, outside the pool, opened anew when it is lost. */
+/** Listens on a connection outside the pool, and opens it again when it is lost. */
 async function listenOnPostgres(
   connect: () => Promise<PostgresConnection>,
   log: Logger,

@@ -1,6 +1,6 @@
 import type { SupplierVerb } from '../life/plan';
 
-/** How a call of the supplier ended, for the books. */
+/** The record of one supplier call and its outcome. */
 export interface SupplierCall {
   readonly sandboxId: string;
   readonly supplier: string;
@@ -12,7 +12,7 @@ export interface SupplierCall {
   readonly endedAtMs: number;
 }
 
-/** What the ledger has taken for a period; the rest of what was due is the shortfall. */
+/** What the ledger charged for a period. The shortfall is the part of the due amount that it could not charge. */
 export interface Charge {
   readonly chargedE8: bigint;
   readonly shortfallE8: bigint;

@@ -1,14 +1,14 @@
 import type { Knex } from 'knex';
 
-/** How far clocks drift apart between two looks is far below a millisecond. */
+/** How often a process reads the database's clock. The two clocks drift apart by far less than a millisecond between two readings. */
 export const READ_CLOCK_EVERY_MS = 5_000;
 
 /**
- * The time as the database has it, which all processes share: leases, deadlines and what is billed are written by one of them
- * and compared by another, whatever their own clocks say. Between two looks a clock counts on that nobody can set.
+ * The database's time, which all processes share. One process writes leases, deadlines and billed times, and another compares
+ * them, so the processes' own clocks must not matter. Between two readings it adds the time of a monotonic clock.
  */
 export class DatabaseClock {
-  /** Its time less this process's own count. */
+  /** The database's time minus this process's monotonic time. */
   #aheadMs = performance.timeOrigin;
 
   constructor(
@@ -18,7 +18,7 @@ export class DatabaseClock {
 
   readonly now = (): number => Math.round(this.countedMs() + this.#aheadMs);
 
-  /** It was read at some moment between the question and the answer: what is known better than that is kept. */
+  /** Reads the database's clock. The reading was taken at an unknown moment between query and answer, so a more exact earlier value is kept. */
   readonly read = async (): Promise<void> => {
     const askedMs = this.countedMs();
     const { rows } = await this.database.raw<{ rows: { now: Date }[] }>('SELECT clock_timestamp() AS now');
@@ -26,7 +26,7 @@ export class DatabaseClock {
     const [row] = rows;
     if (row === undefined) throw new Error('the database returned no time');
     const readMs = row.now.getTime();
-    // A time read is cut to whole milliseconds.
+    // Postgres answers in whole milliseconds, rounded down.
     this.#aheadMs = Math.min(Math.max(this.#aheadMs, readMs - answeredMs), readMs + 1 - askedMs);
   };
 }

@@ -1,6 +1,6 @@
 /**
- * What is asked within so long of the first question is asked of the database in one go: many sandboxes that are looked after
- * at once cost as many queries as one. The answers come in the order of the questions.
+ * Returns a function that collects questions for `withinMs` and asks the database all of them at once. Many concurrent visits then
+ * cost one query instead of one each. The answers have the order of the questions.
  */
 export function gather<Question, Answer>(
   answerAll: (questions: readonly Question[]) => Promise<readonly Answer[]>,

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex';
 
 /**
- * What must hold of the books at any time: each query counts where it does not. Amounts are compared with the ledger's entries
- * only when those had time to be written.
+ * Queries that each count the rows that break an invariant. Amounts are compared with ledger entries only once these have had
+ * time to reach Postgres.
  */
 export const INVARIANTS = {
   final_with_open_segment: `
@@ -40,7 +40,7 @@ export type Invariant = keyof typeof INVARIANTS;
 
 const MINUTE_MS = 60_000;
 
-/** How often each is broken. */
+/** Returns how many rows break each invariant. */
 export async function checkInvariants(database: Knex, nowMs: number): Promise<ReadonlyMap<Invariant, number>> {
   const times = {
     settledBefore: new Date(nowMs - 2 * MINUTE_MS),

@@ -2,8 +2,8 @@ import type { HoldSource } from '../../../core/ledger/hold-sources';
 import type { OpenHold } from '../../../core/ledger/ledger';
 
 /**
- * The holds of accepted sandboxes, from their unsettled periods: what a ledger that was lost gets back. Of a creation that is
- * not accepted yet the repetition takes the hold itself.
+ * Reads the holds of accepted sandboxes from their unsettled periods, to recover a lost ledger. A creation that is not accepted
+ * yet is left out, because its retry takes the hold again.
  */
 export const readSandboxHolds: HoldSource = async (database, accountIds) => {
   const { rows } = await database.raw<{ rows: (Omit<OpenHold, 'amountE8'> & { amount: string })[] }>(

@@ -6,26 +6,26 @@ import type { Books } from './books';
 type Begun = Pick<Operation, 'id' | 'sandboxId' | 'type'>;
 type Ended = Pick<Operation, 'status'> & { readonly error?: Operation['error'] | undefined };
 
-/** The spans of operations in sandboxes: what was done and how it ended, and nothing of commands, paths and contents. */
+/** Records spans of the operations in sandboxes: their kind and outcome, but never commands, paths or contents. */
 export class OperationSpans {
-  /** Those that have not ended, by the operation's id. */
+  /** The spans that have not ended, by operation id. */
   readonly #open = new Map<string, Span>();
 
   constructor(private readonly tracing: Tracing | undefined) {}
 
-  /** `headers` are those of the request that asks for it. */
+  /** Begins the span of an operation. `headers` are those of its request. */
   begin(operation: Begun, headers: IncomingHttpHeaders | undefined): void {
     const span = this.tracing?.begin(factsOf(operation), headers).span;
     if (span !== undefined) this.#open.set(operation.id, span);
   }
 
-  /** Does nothing where another process, or an earlier one, began it. */
+  /** Ends the span of an operation. Does nothing if another or an earlier process began it. */
   end(operationId: string, ended: Ended): void {
     this.#open.get(operationId)?.end(endOf(ended));
     this.#open.delete(operationId);
   }
 
-  /** Returns books that make a span of each lifecycle operation whose end is written: it may have begun in another process. */
+  /** Returns books that record a span for each lifecycle operation when its end is written, because another process may have begun it. */
   watching(books: Books): Books {
     if (this.tracing === undefined) return books;
     return {

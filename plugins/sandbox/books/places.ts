@@ -7,23 +7,23 @@ import type { SupplierDriver } from '../suppliers/supplier';
 import { fromRow } from './rows';
 
 /**
- * Whether this node can ask the supplier for a sandbox. `silent`: only another node can, which may be away. `lost`: an operator says
- * that no node ever will.
+ * Whether this node can reach a sandbox. `silent`: only another node can, and it may be away. `lost`: an operator declared that
+ * no node ever will.
  */
 export type Reach = 'here' | 'silent' | 'lost';
 
-/** Where instances live that not every node reaches, and when a node that does was last there. */
+/** A place of instances that only some nodes reach, and when such a node last reported. */
 export interface Place {
   readonly id: string;
   readonly supplier: string;
-  /** Of the machine that was last seen with it. */
+  /** The host name of the machine that last reported the place. */
   readonly host: string;
   readonly seenAtMs: number;
   readonly lostAtMs: number | null;
   readonly activeSandboxes: number;
 }
 
-/** A place that no node has reached for so long is forgotten, unless sandboxes that have not ended live there. */
+/** How long a silent place is kept. A place with unfinished sandboxes is kept for longer. */
 const FORGOTTEN_AFTER_MS = 30 * 86_400_000;
 
 const PLACES = `
@@ -38,16 +38,16 @@ export interface PlacesOptions {
   readonly timings: Pick<Timings, 'silentAfterMs'>;
 }
 
-/** Which sandboxes this node can reach, and which nodes reach the others. */
+/** Knows which sandboxes this node reaches, and which nodes reach the others. */
 export class Places {
   constructor(private readonly options: PlacesOptions) {}
 
-  /** Where new instances of a supplier live that this node makes; null when every node reaches them. */
+  /** Returns the place of the instances that this node creates at a supplier; null if every node reaches them. */
   homeOf(supplier: string): string | null {
     return this.options.drivers.get(supplier)?.place ?? null;
   }
 
-  /** The places that this node reaches. */
+  /** Returns the places that this node reaches. */
   own(): readonly string[] {
     return [...this.options.drivers.values()].flatMap(({ place }) => place ?? []);
   }
@@ -56,19 +56,19 @@ export class Places {
     return place === null || place === this.homeOf(supplier);
   }
 
-  /** An instance that was never asked for lives nowhere yet: every node may make it. */
+  /** Returns whether this node reaches a sandbox. Every node may create an instance for which no create was sent yet. */
   async reachOf(sandbox: Pick<Sandbox, 'supplier' | 'place' | 'createSentAtMs'>): Promise<Reach> {
     if (sandbox.createSentAtMs === null || this.isHere(sandbox)) return 'here';
     const place = await this.options.database('sandbox_places').where({ id: sandbox.place }).first('lost_at');
     return place?.lost_at instanceof Date ? 'lost' : 'silent';
   }
 
-  /** A place that was last seen before is silent: its node is away. */
+  /** Returns the time before which a place counts as silent: a node that last reported before then is away. */
   silentBefore(): Date {
     return new Date(this.options.now() - this.options.timings.silentAfterMs);
   }
 
-  /** Says that this node reaches its places. What waited there while it was away is due now. */
+  /** Reports that this node reaches its places, and makes the sandboxes due that waited while it was away. */
   async begin(): Promise<void> {
     await this.report();
     const { database, now } = this.options;
@@ -90,7 +90,7 @@ export class Places {
     }
   }
 
-  /** All of them, those that were seen last first. */
+  /** Returns all places, the most recently seen first. */
   async list(): Promise<readonly Place[]> {
     const { rows } = await this.options.database.raw<{ rows: Record<string, unknown>[] }>(
       `${PLACES} GROUP BY place.id ORDER BY place.seen_at DESC, place.id`,
@@ -111,8 +111,8 @@ export class Places {
   }
 
   /**
-   * Writes in a transaction that a place is gone for good: its sandboxes end as lost, billed to their last confirmation.
-   * @returns false when a node has reached it lately: then nothing is written
+   * Marks a place as lost, in a transaction. Its sandboxes end as lost and are billed up to their last confirmation.
+   * @returns false, and writes nothing, if a node has reported the place recently
    */
   async lose(transaction: Knex.Transaction, id: string): Promise<boolean> {
     const at = new Date(this.options.now());

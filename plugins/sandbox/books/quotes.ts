@@ -4,7 +4,7 @@ import { newId } from '../../../core/ids';
 import type { OfferedInstance, Offering } from '../offers/offering';
 import { fromRow, toRow } from './rows';
 
-/** A promise of an offering at its price, for one creation. */
+/** A quote: an offering at a fixed price, for one creation. */
 export interface Quote {
   readonly id: string;
   readonly accountId: string;
@@ -13,7 +13,7 @@ export interface Quote {
   readonly offering: Offering;
   readonly createdAtMs: number;
   readonly expiresAtMs: number;
-  /** The sandbox that was made by it. */
+  /** The sandbox that was created with the quote. null: none yet. */
   readonly usedBy: string | null;
 }
 
@@ -37,7 +37,10 @@ export async function insertQuote(
   return quote;
 }
 
-/** What a quote promises, as long as it holds. @throws QUOTE_INVALID, QUOTE_USED, QUOTE_EXPIRED, OFFERING_CHANGED */
+/**
+ * Returns the offering that a quote promises, if the quote is still valid.
+ * @throws QUOTE_INVALID, QUOTE_USED, QUOTE_EXPIRED, OFFERING_CHANGED
+ */
 export async function redeemable(
   database: Knex,
   accountId: string,
@@ -55,7 +58,7 @@ export async function redeemable(
   return now;
 }
 
-/** Single use: false when another creation was faster, or its time has just ended. */
+/** Marks a quote as used by this sandbox. Returns false if another creation used it first or it has just expired. */
 export async function claimQuote(
   transaction: Knex,
   quoteId: string,
@@ -70,7 +73,7 @@ export async function returnQuote(transaction: Knex, sandboxId: string): Promise
   await transaction('quotes').where({ used_by: sandboxId }).update({ used_by: null });
 }
 
-/** Quotes nobody has used are of no use a day later. */
+/** Deletes unused quotes a day after they expired. */
 export async function forgetQuotes(database: Knex, nowMs: number): Promise<void> {
   await database('quotes')
     .whereNull('used_by')

@@ -14,12 +14,12 @@ import {
   SEGMENT_MEMBERS,
 } from './shapes';
 
-/** Operations, events and the like in a record at most; all of them are in the audit. */
+/** The most operations, events and the like that a record shows. The audit endpoints list all of them. */
 const RECENT = 20;
 
 type BilledSegment = Segment & { readonly amountE8: bigint };
 
-/** A segment with the sum of its lines. */
+/** The query of segments with the sum of their lines. */
 export const SEGMENTS = `
   SELECT segment.*, (SELECT coalesce(sum(line.amount_e8), 0) FROM billing_lines AS line WHERE line.segment_id = segment.id)::bigint
     AS amount_e8
@@ -31,7 +31,7 @@ const recent = (query: string, order: string) =>
 
 const count = (table: string) => `(SELECT count(*)::int FROM ${table} WHERE sandbox_id = sandbox.id)`;
 
-/** One statement: everything a record shows is of one moment. */
+/** One query, because all parts of a record must be of the same moment. */
 const RECORD = `
   SELECT to_jsonb(sandbox) AS sandbox,
     ${recent('SELECT * FROM sandbox_operations', 'id')} AS operations,
@@ -70,12 +70,12 @@ export async function readRecord(database: Knex, accountId: string, id: string) 
 
 export type SandboxRecord = Awaited<ReturnType<typeof readRecord>>;
 
-/** What lists show. */
+/** Returns a sandbox as lists show it. */
 export function showSandbox(sandbox: Sandbox) {
   return show(SANDBOX_MEMBERS, withFacts(sandbox));
 }
 
-/** What operators are shown. */
+/** Returns a sandbox as operators see it. */
 export function showSandboxToOperators(sandbox: Sandbox) {
   return show(OPERATORS_MEMBERS, withFacts(sandbox));
 }
@@ -104,7 +104,7 @@ export function showSegment(segment: BilledSegment) {
   });
 }
 
-/** While it is being settled it is shown as open: what was charged is not known yet. */
+/** Returns a period as callers see it. A period that is being settled is shown as open, because its charge is not known yet. */
 export function showPeriod(period: Period) {
   const isSettled = period.status === 'SETTLED';
   return show(PERIOD_MEMBERS, {

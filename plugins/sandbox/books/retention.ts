@@ -3,8 +3,8 @@ import type { Knex } from 'knex';
 const AT_ONCE = 500;
 
 /**
- * Forgets sandboxes that ended before, with their operations, events, segments, periods and commands, and what was removed at
- * suppliers before. What was charged stays in the ledger's entries; a quote stays used. Answers how many sandboxes.
+ * Deletes sandboxes that ended before this time, with their operations, events, segments, periods and commands, and cleanups that
+ * finished before it. Ledger entries keep what was charged, and a used quote stays used. Returns how many sandboxes it deleted.
  */
 export async function forgetEnded(database: Knex, beforeMs: number): Promise<number> {
   const before = new Date(beforeMs);

@@ -2,8 +2,8 @@ import { mapValues } from '../../../core/map-values';
 import { formatUsd } from '../../../core/money';
 
 /**
- * Between rows and the values of the program: `created_at` (a Date) is `createdAtMs` (a number), `reserved_e8` is
- * `reservedE8`; everything else keeps its value under its name in camelCase.
+ * Columns whose names end like this hold times. `created_at` (a Date) becomes `createdAtMs` (a number), and `reserved_e8` becomes
+ * `reservedE8`. Other columns keep their value under the camelCase name.
  */
 const IS_TIME = /_(at|until|since)$/;
 
@@ -20,7 +20,7 @@ function fieldOf(column: string) {
   return known;
 }
 
-/** Also reads a row that came as JSON, where times are texts and amounts numbers below 2^53. */
+/** Converts a row to a value of the program. Accepts a row that came as JSON too, where times are texts and amounts are numbers below 2^53. */
 export function fromRow<T>(row: Readonly<Record<string, unknown>>): T {
   const value: Record<string, unknown> = {};
   for (const [column, cell] of Object.entries(row)) {
@@ -50,7 +50,7 @@ function snake(field: string): string {
   return field.replace(/E8$/, '_e8').replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-/** The names under which the members of a value are shown: those of times and amounts without their unit. */
+/** The public names of a value's members. Times and amounts lose the unit in their name. */
 type ShownName<T> = {
   [K in keyof T & string]: K extends `${infer Name}Ms` ? Name : K extends `${infer Name}E8` ? Name : K;
 }[keyof T & string];
@@ -67,7 +67,7 @@ type Shown<T, N extends string> = {
         : never;
 };
 
-/** Shows those members of a value that a schema has: times as text, amounts in USD. */
+/** Returns the members of a value that its schema names, with times as text and amounts in USD. */
 export function show<T extends object, N extends ShownName<T>>(members: Readonly<Record<N, object>>, value: T) {
   const values = value as Readonly<Record<string, unknown>>;
   return mapValues(members, (_, name) => {

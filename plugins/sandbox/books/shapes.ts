@@ -2,7 +2,7 @@ import { listOf, object, oneOf, orNull, shape } from '../../../core/http/shape';
 import { LIFECYCLE_PHASES, OBSERVED_STATES, OPERATION_STATUSES, OPERATION_TYPES } from '../life/states';
 import { CAPABILITIES } from '../offers/offering';
 
-/** What callers are shown, as the OpenAPI document describes it; docs/contract.md, section 8.2. */
+/** The objects that callers see, as the OpenAPI document describes them; docs/contract.md, section 8.2. */
 
 const STATE = oneOf(...OBSERVED_STATES);
 const PHASE = oneOf(...LIFECYCLE_PHASES);
@@ -99,7 +99,7 @@ export const PERIOD_MEMBERS = {
 };
 export const PERIOD = object(PERIOD_MEMBERS);
 
-/** What everybody may see who may see the sandbox. */
+/** The members that every reader of the sandbox may see. */
 const SEEN_BY_ALL = {
   id: shape.uuid,
   offeringId: shape.uuid,
@@ -127,10 +127,10 @@ const SEEN_BY_ALL = {
 
 export const SANDBOX_MEMBERS = { ...SEEN_BY_ALL, idempotencyKey: shape.text, metadata: { type: 'object' } };
 
-/** As lists show it. */
+/** A sandbox as lists show it. */
 export const SANDBOX = object(SANDBOX_MEMBERS);
 
-/** As operators see those of all accounts: metadata and keys are the customer's own. */
+/** The members that operators see of every account's sandboxes. Metadata is left out, because it is the customer's own. */
 export const OPERATORS_MEMBERS = {
   ...SEEN_BY_ALL,
   accountId: shape.uuid,
@@ -141,7 +141,7 @@ export const OPERATORS_MEMBERS = {
 };
 export const SANDBOX_OF_ANY = object(OPERATORS_MEMBERS);
 
-/** The headers of an answer that is a record, as the OpenAPI document says it. */
+/** The headers of an answer that is a record, as the OpenAPI document describes them. */
 export const RECORD_HEADERS = { ETag: 'Changes with the state; for `If-Match`.' };
 
 /** The whole record. */

@@ -8,15 +8,18 @@ import type { OperationType } from '../life/states';
 import type { OperationSpans } from './operation-spans';
 import { fromRow, toRow } from './rows';
 
-/** Rows, the time that is written in them, and the spans of what is done. */
+/** The database, its time, and the spans of operations. */
 export interface Timed {
   readonly database: Knex;
-  /** Milliseconds since 1970, by the database's clock. */
+  /** Returns the database's time in milliseconds since 1970. */
   now(): number;
   readonly spans?: OperationSpans | undefined;
 }
 
-/** The account's own sandbox. One that is not accepted yet, or another account's, is not there. @throws SANDBOX_NOT_FOUND */
+/**
+ * Returns the account's sandbox. Throws for a sandbox of another account, or one that is not accepted yet.
+ * @throws SANDBOX_NOT_FOUND
+ */
 export async function findSandbox(database: Knex, accountId: string, id: string): Promise<Sandbox> {
   const [row]: Record<string, unknown>[] = UUID.test(id)
     ? await database('sandboxes').where({ id, account_id: accountId, admission: 'ACCEPTED' })
@@ -25,7 +28,10 @@ export async function findSandbox(database: Knex, accountId: string, id: string)
   return fromRow<Sandbox>(row);
 }
 
-/** Writes that something is being done in a running sandbox; it has been used. `finishOperation` closes it. `headers` are those of the request. */
+/**
+ * Records that an operation begins in a running sandbox, and that the sandbox is in use. `finishOperation` records its end.
+ * `headers` are those of the request.
+ */
 export async function beginOperation(
   timed: Timed,
   sandboxId: string,
@@ -68,7 +74,7 @@ export async function finishOperation(
     .update(toRow({ status, result, error, endedAtMs: now() }));
 }
 
-/** It has been used: its idle time begins anew. */
+/** Records that the sandbox is in use: its idle time begins anew. */
 export async function touchSandbox({ database, now }: Timed, sandboxId: string): Promise<void> {
   const at = new Date(now());
   await database('sandboxes').where({ id: sandboxId }).where('last_used_at', '<', at).update({ last_used_at: at });

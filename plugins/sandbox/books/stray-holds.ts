@@ -5,8 +5,9 @@ import { shardOf } from '../../../core/ledger/shard';
 const ACCOUNTS_AT_ONCE = 1_000;
 
 /**
- * Holds of sandboxes that no unsettled period accounts for: money nobody will give back. A hold is taken after its period is
- * written, and given back before the period is settled; what is seen twice is no creation or settlement that is under way.
+ * Finds holds of sandboxes without an unsettled period, which nothing would ever release. A creation writes its period before it
+ * takes the hold, and a settlement releases the hold before it closes the period. Two checks in a row that see the same hold
+ * therefore rule out work in progress.
  */
 export class StrayHolds {
   #seen: ReadonlySet<string> = new Set();
@@ -16,7 +17,7 @@ export class StrayHolds {
     private readonly ledger: Pick<Ledger, 'inspect'>,
   ) {}
 
-  /** The ids of those that were there at the last look too. @throws LedgerUnavailable */
+  /** Returns the ids of stray holds that the previous check found too. @throws LedgerUnavailable */
   async look(): Promise<readonly string[]> {
     const found: string[] = [];
     let after: string | undefined;
@@ -30,7 +31,7 @@ export class StrayHolds {
     return found.filter((rid) => before.has(rid));
   }
 
-  /** All that have ever asked for a sandbox, in order. */
+  /** Returns a page of the accounts that have ever requested a sandbox, in order of their ids. */
   async #accounts(after: string | undefined): Promise<readonly string[]> {
     const rows = this.database('sandbox_create_rates').orderBy('account_id').limit(ACCOUNTS_AT_ONCE);
     if (after !== undefined) rows.where('account_id', '>', after);

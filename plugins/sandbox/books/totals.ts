@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
 import { type DesiredState, LIFECYCLE_PHASES, type LifecyclePhase, type ObservedState, phaseOf } from '../life/states';
 
-/** What the sandboxes that have not ended come to. */
+/** Totals of the sandboxes that have not ended. */
 export interface Totals {
-  /** Has every state, also those that no sandbox is in. */
+  /** The number of sandboxes in each state. A state without sandboxes has 0. */
   readonly byState: ReadonlyMap<LifecyclePhase, number>;
   readonly heldE8: bigint;
 }
@@ -14,7 +14,7 @@ interface Group {
   readonly count: number;
 }
 
-/** Reads the totals by partial indexes: it takes as long as there are sandboxes that have not ended, however many have. */
+/** Reads the totals through partial indexes. It takes time for unfinished sandboxes only, however many have ended. */
 export async function readTotals(database: Knex): Promise<Totals> {
   const groups = await database.raw<{ rows: Group[] }>(
     `SELECT observed_state AS "observedState", desired_state AS "desiredState", count(*)::int AS count

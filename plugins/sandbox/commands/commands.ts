@@ -35,17 +35,17 @@ export interface CommandRequest {
   readonly env: Readonly<Record<string, string>>;
   readonly stdin: string | undefined;
   readonly background: boolean;
-  /** Of the request that asks for it. */
+  /** The headers of the request that starts the command. */
   readonly headers?: IncomingHttpHeaders;
 }
 
 const WATCH_EVERY_MS = 10_000;
-/** A process that has not said for so long that it reads a command's output is gone. */
+/** How long a process may stay silent before it counts as stopped. Every process reports that it still reads its commands' output. */
 const WATCHED_FOR_MS = 30_000;
 const OUTPUT_KEPT_MS = 3_600_000;
-/** How late somebody who follows a command of another process notices. */
+/** How often this process polls for the output of another process's command. */
 const LOOK_EVERY_MS = 250;
-/** Commands of this process tell their news. */
+/** How often this process polls for the output of its own commands, which also wake their followers at once. */
 const LOOK_AT_OWN_EVERY_MS = 5_000;
 
 export type CommandsOptions = Pick<SandboxService, 'database' | 'log' | 'driverOf' | 'now' | 'limits'> &
@@ -53,7 +53,7 @@ export type CommandsOptions = Pick<SandboxService, 'database' | 'log' | 'driverO
     readonly places: Pick<Places, 'own'>;
   };
 
-/** The commands of this process, and those of processes that went away. */
+/** The commands of this process, and those of stopped processes. */
 export class Commands {
   readonly #live = new Map<string, LiveCommand>();
   readonly looks: Looks;
@@ -65,7 +65,10 @@ export class Commands {
     this.followers = new Followers(options.limits.followersPerSandbox);
   }
 
-  /** Starts a command; it goes on whoever asks, until its time is over. @throws COMMAND_INVALID, COMMAND_LIMIT and the supplier's refusals */
+  /**
+   * Starts a command, which continues until its end or timeout even if the client disconnects.
+   * @throws COMMAND_INVALID, COMMAND_LIMIT and the supplier's errors
+   */
   async start(running: RunningSandbox, request: CommandRequest): Promise<LiveCommand> {
     const { database, log, now, limits, spans } = this.options;
     const operationId = await beginOperation(this.options, running.sandbox.id, {
@@ -78,7 +81,7 @@ export class Commands {
       await insertWithin(database, command, running.sandbox.accountId, limits);
       started = await running.driver.exec(running.reference, specOf(command, request));
     } catch (error) {
-      // It may run all the same, and nobody waits for it: whoever looks after such commands ends it.
+      // The command may run nevertheless. Marking it as abandoned makes the loop of unwatched commands kill it.
       if (error instanceof Ambiguous) await abandonCommand(database, command.id, now());
       else await removeCommand(database, command.id);
       const shown = commandError(error);
@@ -93,7 +96,7 @@ export class Commands {
     return live;
   }
 
-  /** Looks after what has to happen without anybody asking, until it is stopped. */
+  /** Runs the background loop: reports the live commands, takes over abandoned ones, and deletes old output. */
   run(): Stop {
     const loop = startLoop(() => this.#lookAfter(), {
       everyMs: WATCH_EVERY_MS,
@@ -105,7 +108,7 @@ export class Commands {
     });
     return async () => {
       await loop.stop();
-      // They run on; another process may see to their end at once.
+      // The commands continue. Setting their watch to now lets another process take them over at once.
       await watchCommands(this.options.database, [...this.#live.keys()], this.options.now());
     };
   }
@@ -124,7 +127,7 @@ export class Commands {
     await forgetOutput(database, now() - OUTPUT_KEPT_MS);
   }
 
-  /** Its output is lost with the process that read it; its time and its end are not. */
+  /** Takes over a command of a stopped process. Its output is lost, but its timeout and its end still apply. */
   async #takeOver(command: Command): Promise<void> {
     const { database, driverOf, now } = this.options;
     const [row] = (await database('sandboxes').where({ id: command.sandboxId })) as Record<string, unknown>[];
@@ -180,7 +183,7 @@ function specOf({ id }: Command, { command, cwd, env, stdin }: CommandRequest) {
   return { id, command, env, cwd, stdin: stdin === undefined ? undefined : Buffer.from(stdin) };
 }
 
-/** The only path of a command is its folder. */
+/** Converts an error. A path error here can only concern `cwd`, because a command has no other path. */
 function commandError(error: unknown): unknown {
   if (error instanceof FileFailure)
     return fail('COMMAND_INVALID', { param: 'cwd', message: error.message, cause: error });

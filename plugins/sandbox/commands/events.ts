@@ -12,21 +12,21 @@ const PING_EVERY_MS = 15_000;
 
 export interface CommandEvent {
   readonly event: 'start' | 'stdout' | 'stderr' | 'ping' | 'exit';
-  /** The place to go on from with `after`; a ping has none. */
+  /** The position to continue from with `after`. A ping has none. */
   readonly sequence: number | undefined;
   readonly data: object;
 }
 
-/** What following a command needs of the plugin. */
+/** The members of the plugin's service that following a command uses. */
 interface FollowedService {
   readonly commands: { readonly looks: Pick<Looks, 'news' | 'look'> };
   readonly gateway: { readonly isStopping: () => boolean };
 }
 
 /**
- * What a command prints after a sequence number, as it is written, and its end. The same for commands of this process and of
- * others: everybody reads what is kept. A number that is left out is output that was cut. A process that is to stop breaks off
- * before the end: whoever reads comes back to another.
+ * Yields a command's output after a sequence number, and then its end. It reads the stored output, so it follows commands of this
+ * and of other processes alike. A gap in the numbers is output that was dropped. A stopping process ends the stream early; the
+ * client then reconnects to another process.
  */
 export async function* followCommand(
   service: FollowedService,
@@ -39,7 +39,7 @@ export async function* followCommand(
   const left = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
   const { looks } = service.commands;
   while (!signal.aborted && !service.gateway.isStopping()) {
-    // Asked for before it is read, so that nothing falls in between.
+    // Subscribe before reading, so that output written in between is not missed.
     const news = looks.news(commandId);
     const { command, pieces } = await looks.look(sandboxId, commandId, sequence);
     for (const piece of pieces) {
@@ -60,7 +60,7 @@ export async function* followCommand(
   }
 }
 
-/** Sends events until they end or the client leaves; `endFollowing` is called then. */
+/** Sends events until they end or the client disconnects, then calls `endFollowing`. */
 export async function sendEvents(
   response: ServerResponse,
   status: number,

@@ -1,12 +1,12 @@
 import { fail } from '../../../core/errors';
 
-/** The clients of this process that follow commands, by sandbox. */
+/** Counts this process's clients that follow commands, by sandbox. */
 export class Followers {
   readonly #counts = new Map<string, number>();
 
   constructor(private readonly mostPerSandbox: number) {}
 
-  /** Counts one more; returns what ends that. @throws COMMAND_LIMIT */
+  /** Counts one more follower. Returns the function that ends it. @throws COMMAND_LIMIT */
   add(sandboxId: string): () => void {
     const count = this.#counts.get(sandboxId) ?? 0;
     if (count >= this.mostPerSandbox)
@@ -22,7 +22,7 @@ export class Followers {
   }
 }
 
-/** Commands end at any time; a few seconds keep refused clients from asking without pause. */
+/** A slot may become free at any time. A few seconds keep rejected clients from retrying without pause. */
 const RETRY_AFTER_SECONDS = 5;
 
 export function tooMany(message: string) {

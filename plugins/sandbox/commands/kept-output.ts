@@ -2,39 +2,42 @@ import type { OutputFrame } from '../suppliers/supplier';
 
 export type OutputStream = OutputFrame['stream'];
 
-/** A part of the output of one stream: whole UTF-8 characters, in the order of their sequence. */
+/** A part of one stream's output: whole UTF-8 characters, numbered in order. */
 export interface Piece {
   readonly sequence: number;
   readonly stream: OutputStream;
   readonly bytes: Buffer;
 }
 
-/** The most that is kept of each stream; what came first goes first. */
+/** How many bytes of each stream are kept. The oldest are dropped first. */
 export const MOST_KEPT = 1_048_576;
 
 const MOST_OF_PIECE = 16_384;
 
-/** A character is not cut in two: a piece that takes no more may lack up to three bytes, or have as many more. */
+/**
+ * The size from which a piece counts as full. A piece never cuts a character in two, so it may be up to three bytes shorter or
+ * longer than its target.
+ */
 const FULL_PIECE = MOST_OF_PIECE - 3;
 const LARGEST_PIECE = MOST_OF_PIECE + 3;
 
-/** Of each stream: what prints a little for ever is bounded too. */
+/** The most pieces of each stream, because a command that prints a little for ever must be bounded too. */
 const MOST_PIECES = 16_384;
 
 /**
- * The last mebibyte of each stream, in numbered pieces. A piece may grow until it is taken to be written; the number of the
- * next one tells who has read how far.
+ * The last mebibyte of each stream, in numbered pieces. A piece may grow until `take` returns it for writing. Readers use the
+ * numbers as their position.
  */
 export class KeptOutput {
   #pieces: Piece[] = [];
   #sequence = 0;
-  /** Pieces up to here were taken. */
+  /** The number of the last piece that `take` has returned. */
   #taken = 0;
   readonly #bytes = { stdout: 0, stderr: 0 };
   readonly #count = { stdout: 0, stderr: 0 };
-  /** The beginning of a character whose rest has not come yet. */
+  /** The bytes of a character whose rest has not arrived yet. */
   readonly #unfinished: Record<OutputStream, Buffer> = { stdout: EMPTY, stderr: EMPTY };
-  /** Blocks of pieces that nobody took before they were dropped: a command that prints fast leaves no garbage. */
+  /** Buffers of pieces that were dropped before `take` returned them. Reusing them keeps a command that prints fast from creating garbage. */
   readonly #free: Buffer[] = [];
   readonly truncated = { stdout: false, stderr: false };
 
@@ -50,12 +53,12 @@ export class KeptOutput {
     this.#append(stream, whole);
   }
 
-  /** Nothing follows: what was begun and never finished is kept as it is. */
+  /** Ends the output. An unfinished character is kept as it is. */
   end(): void {
     for (const stream of ['stdout', 'stderr'] as const) this.#append(stream, this.#unfinished[stream]);
   }
 
-  /** What was added since the last time and is still kept, and the oldest that is kept of each stream. */
+  /** Returns the pieces added since the last call and still kept, and the oldest number that is kept of each stream. */
   take(): { readonly added: readonly Piece[]; readonly oldest: Readonly<Record<OutputStream, number>> } {
     const added = this.#pieces.filter(({ sequence }) => sequence > this.#taken);
     this.#taken = this.#sequence;
@@ -96,7 +99,7 @@ export class KeptOutput {
     return block.subarray(0, length);
   }
 
-  /** Drops pieces that are not needed for the last mebibyte. */
+  /** Drops pieces that the last mebibyte does not need. */
   #forget(stream: OutputStream): void {
     if (this.#bytes[stream] > MOST_KEPT || this.#count[stream] > MOST_PIECES) this.truncated[stream] = true;
     for (;;) {
@@ -115,7 +118,7 @@ export class KeptOutput {
 
 const EMPTY: Buffer = Buffer.alloc(0);
 
-/** The last mebibyte of a stream as text. */
+/** Returns the last mebibyte of a stream as text. */
 export function textOf(pieces: readonly Piece[], stream: OutputStream): string {
   const all = Buffer.concat(pieces.filter((piece) => piece.stream === stream).map(({ bytes }) => bytes));
   let start = Math.max(0, all.length - MOST_KEPT);
@@ -123,14 +126,14 @@ export function textOf(pieces: readonly Piece[], stream: OutputStream): string {
   return all.subarray(start).toString();
 }
 
-/** As much of the start as fits, without cutting a character in two; at least one character. */
+/** Returns as much of the start as fits without cutting a character in two, but at least one character. */
 function wholeStart(bytes: Buffer, most: number): Buffer {
   if (bytes.length <= most) return bytes;
   const part = bytes.subarray(0, Math.max(most, 4));
   return part.subarray(0, part.length - unfinishedBytes(part));
 }
 
-/** How many bytes at the end are the beginning of a character whose rest is missing. */
+/** Counts the bytes at the end that begin a character whose rest is missing. */
 function unfinishedBytes(bytes: Buffer): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back += 1) {
     const byte = bytes[bytes.length - back] ?? 0;

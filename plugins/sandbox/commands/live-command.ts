@@ -8,21 +8,21 @@ import { InstanceGone, type RunningCommand } from '../suppliers/supplier';
 import { KeptOutput } from './kept-output';
 import { type Command, endCommand, writeOutput } from './store';
 
-/** How long output may wait to be written and shown; longer, the more there is of it. */
+/** How often output is written and shown. More output is written less often. */
 const WRITE_EVERY_MS = 50;
 const BYTES_PER_MS = 1_024;
 const KILL_AGAIN_AFTER_MS = 1_000;
 
 export interface LiveOptions extends Timed {
   readonly log: Logger;
-  /** Something was written: whoever follows may read on. */
+  /** Wakes the command's followers after something was written. */
   readonly told: (commandId: string) => void;
 }
 
-/** A command whose output this process reads, until it has ended. */
+/** A running command whose output this process reads until its end. */
 export class LiveCommand {
   readonly output = new KeptOutput();
-  /** How it ended, once that is written. Never rejects. */
+  /** Resolves with the ended command once its end is written. Never rejects. */
   readonly ended: Promise<Command>;
   #isTimedOut = false;
 
@@ -58,7 +58,7 @@ export class LiveCommand {
     return { ...this.command, ...ending, endedAtMs: nowMs };
   }
 
-  /** The exit code; null when nobody knows it. Output that nobody fetches is read all the same, and cut. */
+  /** Reads all output and returns the exit code, or null if it is unknown. It reads even without a follower and drops the oldest output. */
   async #read({ output, exit }: RunningCommand): Promise<number | null> {
     const stop = new AbortController();
     const writing = this.#writeNowAndThen(stop.signal);
@@ -84,7 +84,7 @@ export class LiveCommand {
     }
   }
 
-  /** How many bytes that was. */
+  /** Writes new output and returns how many bytes it wrote. */
   async #write(): Promise<number> {
     const { added, oldest } = this.output.take();
     if (added.length === 0) return 0;
@@ -93,7 +93,10 @@ export class LiveCommand {
     return added.reduce((bytes, piece) => bytes + piece.bytes.length, 0);
   }
 
-  /** The command and its answer do not depend on the database; what could not be written is missing in its logs only. */
+  /**
+   * Writes to the database, but only logs a failure, because the command and its answer must not depend on the database. A failed
+   * write is missing in its logs only.
+   */
   async #keep(write: (database: Knex) => Promise<void>): Promise<void> {
     try {
       await write(this.options.database);
@@ -113,7 +116,7 @@ export class LiveCommand {
       const { driver, reference } = this.sandbox;
       const isOver = await driver.signal(reference, this.command.id, 'SIGKILL').then(
         () => true,
-        // One that is suspended is ended when it goes on.
+        // A suspended instance rejects the signal. The loop repeats it until the instance runs again.
         (error: unknown) => error instanceof InstanceGone,
       );
       if (isOver) return;
@@ -122,10 +125,10 @@ export class LiveCommand {
   }
 }
 
-/** Node's timers count no further. */
+/** The longest delay that Node's timers accept. */
 const LONGEST_MS = 2 ** 31 - 1;
 
-/** A command that exits with a failure or is out of time has done as an operation what was asked. */
+/** Returns the outcome of the operation. A command that exits with a failure or times out has still done what was requested. */
 function outcomeOf(status: Command['status']) {
   if (status !== 'LOST') return { status: 'SUCCEEDED' } as const;
   return {

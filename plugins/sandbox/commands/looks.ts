@@ -2,15 +2,15 @@ import type { Knex } from 'knex';
 import type { Piece } from './kept-output';
 import { type Command, findCommand, readOutput } from './store';
 
-/** A command, and its output after a sequence number, at one moment. */
+/** A command, and its output after a sequence number, read at one moment. */
 export interface Look {
   readonly command: Command;
   readonly pieces: readonly Piece[];
 }
 
 /**
- * Looks at commands for the clients that follow them. All followers of a command wait for the same news, and those that
- * have read equally far share one look.
+ * Reads commands for the clients that follow them. All followers of a command wait for the same event, and those at the same
+ * position share one read.
  */
 export class Looks {
   readonly #news = new Map<string, { readonly come: Promise<void>; readonly wake: () => void }>();
@@ -18,18 +18,18 @@ export class Looks {
 
   constructor(
     private readonly database: Knex,
-    /** How late the news may be of a command that tells none here. */
+    /** How often to poll a command whose events may not reach this process. */
     private readonly everyMs: (commandId: string) => number,
   ) {}
 
-  /** Something of this command may be new. */
+  /** Wakes the followers of a command, because it may have new output. */
   tell(commandId: string): void {
-    // A look that is under way may have read from before: later callers read again.
+    // A read in progress may have missed the new output: later callers must read again.
     this.#underWay.delete(commandId);
     this.#news.get(commandId)?.wake();
   }
 
-  /** Resolves when something may be new, or it has been waited for long enough. */
+  /** Resolves when the command may have new output, or after the polling interval. */
   news(commandId: string): Promise<void> {
     const coming = this.#news.get(commandId);
     if (coming !== undefined) return coming.come;
@@ -46,7 +46,7 @@ export class Looks {
     return come;
   }
 
-  /** @throws NOT_FOUND */
+  /** Reads a command and its output after a position. @throws NOT_FOUND */
   look(sandboxId: string, commandId: string, after: number): Promise<Look> {
     const underWay = this.#underWay.get(commandId) ?? new Map<number, Promise<Look>>();
     this.#underWay.set(commandId, underWay);
@@ -61,7 +61,7 @@ export class Looks {
   }
 
   async #read(sandboxId: string, commandId: string, after: number): Promise<Look> {
-    // The state before the output: an end that was seen has all its output written.
+    // Read the state first: all output of a command is written before its end.
     const command = await findCommand(this.database, sandboxId, commandId);
     return { command, pieces: await readOutput(this.database, commandId, after) };
   }

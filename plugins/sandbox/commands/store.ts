@@ -7,7 +7,7 @@ import { FINAL_STATES } from '../life/states';
 import { tooMany } from './followers';
 import type { OutputStream, Piece } from './kept-output';
 
-/** LOST: nobody knows how it ended, for its sandbox or the engine went away. */
+/** LOST: how it ended is unknown, because its sandbox or the engine went away. */
 export type CommandStatus = 'RUNNING' | 'EXITED' | 'TIMED_OUT' | 'LOST';
 
 /** One row of `sandbox_commands`. */
@@ -20,17 +20,17 @@ export interface Command {
   readonly exitCode: number | null;
   readonly stdoutTruncated: boolean;
   readonly stderrTruncated: boolean;
-  /** Of the last piece of output. */
+  /** The number of the last piece of output. */
   readonly lastSequence: number;
   readonly startedAtMs: number;
   readonly endedAtMs: number | null;
-  /** When its time is over. */
+  /** When its timeout ends it. */
   readonly killAtMs: number | null;
-  /** The process that reads its output says so again before this. */
+  /** Until when the process that reads its output has promised to report again. */
   readonly watchedUntilMs: number;
 }
 
-/** Writes a command down that is to be started. @throws COMMAND_LIMIT when as many run as may */
+/** Writes a command that is about to start. @throws COMMAND_LIMIT if the most allowed commands are running */
 export async function insertWithin(
   database: Knex,
   command: Command,
@@ -38,7 +38,7 @@ export async function insertWithin(
   { commandsPerSandbox, commandsPerAccount }: Limits,
 ): Promise<void> {
   await database.transaction(async (transaction) => {
-    // Commands that begin at the same time are counted one after the other.
+    // The lock makes concurrent starts of one account count one after the other.
     await transaction('accounts').where({ id: accountId }).forUpdate().select('id');
     const running = await countRunning(transaction, accountId, command.sandboxId);
     if (running.sandbox >= commandsPerSandbox)
@@ -61,14 +61,14 @@ export async function removeCommand(database: Knex, id: string): Promise<void> {
   await database('sandbox_commands').where({ id }).delete();
 }
 
-/** Nobody knows whether it was started: it is to be killed. */
+/** Marks a command for killing, because it is unknown whether it was started. */
 export async function abandonCommand(database: Knex, id: string, nowMs: number): Promise<void> {
   await database('sandbox_commands')
     .where({ id })
     .update(toRow({ killAtMs: nowMs, watchedUntilMs: nowMs }));
 }
 
-/** @throws NOT_FOUND */
+/** Returns a command. @throws NOT_FOUND */
 export async function findCommand(database: Knex, sandboxId: string, id: string): Promise<Command> {
   const [row]: Record<string, unknown>[] = UUID.test(id)
     ? await database('sandbox_commands').where({ id, sandbox_id: sandboxId })
@@ -77,7 +77,7 @@ export async function findCommand(database: Knex, sandboxId: string, id: string)
   return fromRow<Command>(row);
 }
 
-/** Only what is new is written; what is kept no more goes. */
+/** Writes new pieces of output and deletes those that are no longer kept. */
 export async function writeOutput(
   database: Knex,
   commandId: string,
@@ -108,7 +108,7 @@ export async function readOutput(database: Knex, commandId: string, after: numbe
 export type Ending = Pick<Command, 'status' | 'exitCode'> &
   Partial<Pick<Command, 'stdoutTruncated' | 'stderrTruncated' | 'lastSequence'>>;
 
-/** False when it had ended already. */
+/** Records the end of a command. Returns false if it had already ended. */
 export async function endCommand(database: Knex, id: string, ending: Ending, nowMs: number): Promise<boolean> {
   const changed = await database('sandbox_commands')
     .where({ id, status: 'RUNNING' })
@@ -116,7 +116,7 @@ export async function endCommand(database: Knex, id: string, ending: Ending, now
   return changed > 0;
 }
 
-/** Says that somebody still reads the output of these. */
+/** Records until when this process promises to read the output of these commands. */
 export async function watchCommands(database: Knex, ids: readonly string[], untilMs: number): Promise<void> {
   if (ids.length === 0) return;
   await database('sandbox_commands')
@@ -124,7 +124,7 @@ export async function watchCommands(database: Knex, ids: readonly string[], unti
     .update({ watched_until: new Date(untilMs) });
 }
 
-/** Running commands whose process went away, in sandboxes that this node reaches or that have ended. */
+/** Returns running commands whose process has stopped, in sandboxes that have ended or that this node reaches. */
 export async function findUnwatched(
   database: Knex,
   places: readonly string[],
@@ -146,9 +146,9 @@ export async function findUnwatched(
   return rows.map((row) => fromRow<Command>(row));
 }
 
-/** Output of commands that ended before then. */
+/** Deletes the output of commands that ended before this time. */
 export async function forgetOutput(database: Knex, beforeMs: number): Promise<void> {
-  // Few commands have output, and many have ended.
+  // Starts from the output, because many commands have ended and few still have output.
   await database.raw(
     `DELETE FROM sandbox_command_output WHERE command_id IN (
        SELECT command.id FROM (SELECT DISTINCT command_id FROM sandbox_command_output) AS output

@@ -5,7 +5,7 @@ import type { Command } from './store';
 export const COMMAND_STATUS = oneOf('RUNNING', 'EXITED', 'TIMED_OUT', 'LOST');
 export const TRUNCATED = object({ stdout: shape.yes, stderr: shape.yes });
 
-/** What `commandView` makes. */
+/** The schema of what `commandView` returns. */
 export const COMMAND = objectWith(
   {
     commandId: shape.uuid,

@@ -2,7 +2,7 @@ import { newId } from '../../../core/ids';
 import type { Line, Operation, Period, Sandbox, SandboxEvent, Segment } from './sandbox';
 import { LIFECYCLE_VERBS, phaseOf } from './states';
 
-/** A sandbox with all of it that is still open: what decisions are made from. */
+/** A sandbox with everything of it that is still open. Decisions are made from it. */
 export interface Aggregate {
   readonly sandbox: Sandbox;
   /** The lifecycle operation that has not ended. */
@@ -14,13 +14,13 @@ export interface Aggregate {
   readonly settling: readonly Period[];
   /** Lines of the OPEN and SETTLING periods. */
   readonly lines: readonly Line[];
-  /** Somebody waits for a command in it. */
+  /** Whether a caller waits for a command in the sandbox. */
   readonly isBusy: boolean;
 }
 
 /**
- * What is written in one transaction, only if nobody else went on meanwhile. Rows are whole: they are inserted, or replace the
- * row with their id, in this order. With an event the state's version increases.
+ * The changes of one transaction, written only if the sandbox has not changed since it was read. The rows are complete and
+ * written in the order below: each is inserted, or replaces the row with its id. An event increases the state's version.
  */
 export interface Change {
   readonly set: Partial<Sandbox>;
@@ -36,7 +36,7 @@ export interface Change {
   readonly lines?: readonly Line[];
 }
 
-/** What is there once the change is written, with the row of its event. */
+/** Returns the aggregate after a change, and the row of its event. */
 export function applyChange(
   before: Aggregate,
   change: Change,

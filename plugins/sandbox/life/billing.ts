@@ -4,7 +4,7 @@ import type { Aggregate, Change } from './aggregate';
 import type { Line, Period, Segment } from './sandbox';
 import type { Timings } from './timings';
 
-/** The open segment's part of the OPEN period up to a time. */
+/** Returns the line of the open segment within the OPEN period, up to a time. */
 function openLine({ segment, period }: Aggregate, untilMs: number): Line | undefined {
   if (segment === undefined || period === undefined) return undefined;
   const startsAtMs = Math.max(segment.startsAtMs, period.startedAtMs);
@@ -17,14 +17,14 @@ function sumOf(lines: readonly Line[], periodId: string): bigint {
   return lines.filter((line) => line.periodId === periodId).reduce((sum, { amountE8 }) => sum + amountE8, 0n);
 }
 
-/** What the OPEN period would cost if it ended now. */
+/** Returns the cost of the OPEN period if it ended at `untilMs`. */
 export function dueE8(aggregate: Aggregate, untilMs: number): bigint {
   const { period, lines } = aggregate;
   if (period === undefined) return 0n;
   return sumOf(lines, period.id) + (openLine(aggregate, untilMs)?.amountE8 ?? 0n);
 }
 
-/** The price of what runs now; before it runs, that of running. */
+/** Returns the current hourly price. Until the sandbox runs, this is the higher one of provisioning and running. */
 export function currentHourlyE8({ sandbox, segment }: Aggregate): bigint {
   const running = hourlyE8(sandbox.offering, 'RUNNING');
   if (sandbox.observedState === 'PROVISIONING') {
@@ -34,7 +34,7 @@ export function currentHourlyE8({ sandbox, segment }: Aggregate): bigint {
   return segment?.hourlyE8 ?? running;
 }
 
-/** Closes the open segment, with its line. */
+/** Closes the open segment and writes its line. */
 export function closeSegment(aggregate: Aggregate, atMs: number): Pick<Change, 'segments' | 'lines'> {
   const { segment } = aggregate;
   if (segment === undefined) return {};
@@ -43,7 +43,7 @@ export function closeSegment(aggregate: Aggregate, atMs: number): Pick<Change, '
   return { segments: [{ ...segment, endsAtMs }], lines: line === undefined ? [] : [line] };
 }
 
-/** Time in a state has its price from here on. Provisioning without a price has no segment. */
+/** Returns a segment of a state at its price. Returns undefined for provisioning that costs nothing. */
 export function newSegment({ sandbox }: Aggregate, state: BilledState, atMs: number): Segment | undefined {
   const hourly = hourlyE8(sandbox.offering, state);
   if (state === 'PROVISIONING' && hourly === 0n) return undefined;
@@ -58,19 +58,19 @@ export function newSegment({ sandbox }: Aggregate, state: BilledState, atMs: num
   };
 }
 
-/** A hold, and how far ahead it pays beside what ending takes. */
+/** A hold, and the time up to which it pays. The reserve for ending the sandbox comes on top. */
 export interface Cover {
   readonly reservedE8: bigint;
   readonly coversUntilMs: number;
 }
 
-/** The hold that pays what is due and the time ahead at this price. */
+/** Returns the hold that pays what is due, the time ahead at this price, and the reserve for ending. */
 export function coverFor(dueNowE8: bigint, hourly: bigint, nowMs: number, timings: Timings): Cover {
   const { holdAheadMs, endingReserveMs } = timings;
   return { reservedE8: dueNowE8 + costE8(hourly, holdAheadMs + endingReserveMs), coversUntilMs: nowMs + holdAheadMs };
 }
 
-/** How far the hold there is reaches at another price; never past the longest period. */
+/** Returns the time up to which the present hold pays at another price, but never past the longest period. */
 export function reachOf(period: Period, dueNowE8: bigint, hourly: bigint, nowMs: number, timings: Timings): number {
   const longestMs = Math.max(nowMs, period.startedAtMs + timings.longestPeriodMs);
   if (hourly === 0n) return longestMs;
@@ -80,8 +80,8 @@ export function reachOf(period: Period, dueNowE8: bigint, hourly: bigint, nowMs:
 }
 
 /**
- * First step of a period's end while the instance goes on: what is due up to the last confirmation, and the next period with a
- * hold of its own. Nothing past the last confirmation is ever due.
+ * Ends a period while the sandbox continues, and opens the next one with a hold of its own. The period ends at the last
+ * confirmation, because nothing later is ever due. The ledger has yet to settle it.
  */
 export function rollPeriod(aggregate: Aggregate, nowMs: number, timings: Timings): Change {
   const { sandbox, period, segment, lines } = aggregate;
@@ -111,7 +111,10 @@ export function rollPeriod(aggregate: Aggregate, nowMs: number, timings: Timings
   };
 }
 
-/** The ledger refused the next hold: the period goes on as if its end had not been tried. What has ended meanwhile is its own. */
+/**
+ * Takes back `rollPeriod` after the ledger refused the next hold: reopens the period and moves the lines of the next one into it.
+ * Segments that have ended since stay ended.
+ */
 export function unrollPeriod({ settling, period, segment, lines }: Aggregate): Change {
   const [ending] = settling;
   if (ending === undefined || period === undefined) throw new Error('the sandbox has no roll to undo');
@@ -131,7 +134,7 @@ export function unrollPeriod({ settling, period, segment, lines }: Aggregate): C
   };
 }
 
-/** First step of the last period's end. */
+/** Ends the last period. The ledger has yet to settle it. */
 export function endPeriod(aggregate: Aggregate, endedAtMs: number): Pick<Change, 'segments' | 'lines' | 'periods'> {
   const { period } = aggregate;
   if (period === undefined) return {};

@@ -7,9 +7,9 @@ import type { Failure, Operation, SandboxEvent } from './sandbox';
 import type { FinalState, LifecycleVerb, OperationStatus } from './states';
 import type { Timings } from './timings';
 
-/** Every change of a sandbox's state, as values: what is written, not how. */
+/** Every change of a sandbox's state, as a value. `books.ts` writes it. */
 
-/** It ends, whatever else is asked. */
+/** Returns true if the sandbox will end, whatever else is requested. */
 export function mustEnd({ sandbox }: Aggregate): boolean {
   return sandbox.desiredState === 'TERMINATED' || sandbox.finalState !== null;
 }
@@ -23,7 +23,7 @@ function closeOperation(
   return operation === undefined ? [] : [{ ...operation, status, endedAtMs: nowMs, error }];
 }
 
-/** The supplier says what the state is. `asked`: it is the answer to a call of ours just now, so that the change is of now. */
+/** Records the state that the supplier confirmed. `asked`: the state answers a call that the gateway has just sent, so the change happened now. */
 export function confirm(
   aggregate: Aggregate,
   state: BilledState,
@@ -48,7 +48,7 @@ export function confirm(
   if (isSame && (state !== 'PROVISIONING' || sandbox.supplierRef !== null)) return { set: seen };
 
   const isReached = sandbox.desiredState === state;
-  // While it was silent, or without being asked: what changed since the last confirmation cannot be proven.
+  // If the supplier was silent, or the gateway did not ask for the change, only the last confirmation is proven.
   const changedAtMs = asked && sandbox.observedState !== 'UNKNOWN' ? nowMs : (sandbox.confirmedAtMs ?? nowMs);
   const goesOn = segment?.state === state;
   const closed = goesOn ? {} : closeSegment(aggregate, changedAtMs);
@@ -82,7 +82,10 @@ export function confirm(
   };
 }
 
-/** No answer. After long enough its state is not known any more; what it costs waits for evidence. */
+/**
+ * Records that the supplier did not answer. After several failures over `silentAfterMs` the state becomes UNKNOWN, and billing
+ * waits for a confirmation.
+ */
 export function silence({ sandbox }: Aggregate, nowMs: number, timings: Timings, message: string): Change {
   const silentTries = sandbox.silentTries + 1;
   const sinceMs = sandbox.confirmedAtMs ?? sandbox.acceptedAtMs ?? sandbox.createdAtMs;
@@ -98,14 +101,14 @@ export function silence({ sandbox }: Aggregate, nowMs: number, timings: Timings,
 
 const LONGEST_PAUSE_MS = 60_000;
 
-/** The next try, later after each that failed. The time itself is the jitter: it differs between sandboxes. */
+/** Returns when to try again: each failure doubles the pause. The current time serves as jitter, because it differs between sandboxes. */
 export function postponed(attempts: number, nowMs: number): { attempts: number; nextAtMs: number } {
   const pauseMs = Math.min(LONGEST_PAUSE_MS, 1_000 * 2 ** attempts);
   const jitter = 0.75 + (nowMs % 101) / 404;
   return { attempts: Math.min(attempts + 1, 10), nextAtMs: nowMs + Math.round(pauseMs * jitter) };
 }
 
-/** It cannot go on and is ended; once nothing is left of it, it has failed. */
+/** Ends a sandbox that cannot continue. It counts as FAILED once nothing of it is left at the supplier. */
 export function giveUp(failure: Failure, stoppedAtMs: number | null): Change {
   return {
     set: { finalState: 'FAILED', failure, stoppedAtMs, attempts: 0 },
@@ -113,7 +116,7 @@ export function giveUp(failure: Failure, stoppedAtMs: number | null): Change {
   };
 }
 
-/** First step of the end: nothing is left at the supplier. The state becomes final when its last period is settled. */
+/** Records that nothing of a sandbox is left at the supplier. The state becomes final when its last period is settled. */
 export function endInstance(
   aggregate: Aggregate,
   { finalState, failure, endedAtMs }: { finalState: FinalState; failure?: Failure; endedAtMs: number },
@@ -125,7 +128,7 @@ export function endInstance(
   };
 }
 
-/** Last step of a period's end: what the ledger has charged. With the last period the state is final. */
+/** Settles a period with what the ledger charged. With the last period the state becomes final. */
 export function settlePeriod(
   aggregate: Aggregate,
   { chargedE8, shortfallE8 }: { chargedE8: bigint; shortfallE8: bigint },
@@ -162,7 +165,7 @@ export function settlePeriod(
   };
 }
 
-/** The supplier refused to suspend or resume: the state stays as it is. */
+/** Records that the supplier refused to suspend or resume. The state stays as it is. */
 export function refuseOperation({ operation }: Aggregate, failure: Failure, nowMs: number): Change {
   return {
     set: { desiredState: null, attempts: 0 },
@@ -179,7 +182,7 @@ export function refuseOperation({ operation }: Aggregate, failure: Failure, nowM
 
 const DESIRED = { SUSPEND: 'SUSPENDED', RESUME: 'RUNNING', TERMINATE: 'TERMINATED' } as const;
 
-/** Somebody, or a rule, asks for another state. Termination ends whatever else was asked. */
+/** Requests another state for a caller or a rule. A termination cancels every other request. */
 export function request(
   { sandbox, operation }: Aggregate,
   verb: Exclude<LifecycleVerb, 'CREATE'>,

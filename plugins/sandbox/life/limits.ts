@@ -1,7 +1,7 @@
 const limit = (description: string, otherwise: number) =>
   ({ description, type: 'integer', minimum: 1, default: otherwise }) as const;
 
-/** How much may go on at once inside sandboxes: settings of the plugin. */
+/** The limits of concurrent work inside sandboxes: settings of the plugin. */
 export const LIMITS = {
   commandsPerSandbox: limit('Commands of one sandbox that may run at once.', 32),
   commandsPerAccount: limit("Commands of all of an account's sandboxes that may run at once.", 64),
@@ -10,7 +10,7 @@ export const LIMITS = {
 
 export type Limits = { readonly [Name in keyof typeof LIMITS]: number };
 
-/** What the settings are when none are given. */
+/** The default limits. */
 export const DEFAULT_LIMITS: Limits = {
   commandsPerSandbox: LIMITS.commandsPerSandbox.default,
   commandsPerAccount: LIMITS.commandsPerAccount.default,

@@ -8,16 +8,16 @@ import type { Period } from './sandbox';
 import { isFinal } from './states';
 import type { Timings } from './timings';
 
-/** Calls of the supplier. */
+/** The calls that the gateway sends to a supplier. */
 export type SupplierVerb = 'create' | 'inspect' | 'suspend' | 'resume' | 'terminate';
 
-/** What one call of the supplier has shown. `asked`: it follows a call of ours that was answered with yes, and was not sent before. */
+/** What one call of the supplier showed. `asked`: the gateway has just sent a call that succeeded, and had not sent it before. */
 export type Observation =
   | {
       readonly seen: 'instance';
       readonly inspection: Inspection;
       readonly asked: boolean;
-      /** Where it was found, when not every node reaches it. */
+      /** The place where the instance was found, if only some nodes reach it. */
       readonly place?: string | null;
     }
   | { readonly seen: 'silence'; readonly verb: SupplierVerb; readonly message: string }
@@ -26,14 +26,14 @@ export type Observation =
       readonly verb: SupplierVerb;
       readonly message: string;
       readonly isTemporary: boolean;
-      /** The supplier's word that nothing was made; otherwise it may not even have looked. */
+      /** Whether the supplier itself said that it made nothing. Otherwise it may not even have read the request. */
       readonly isRejected: boolean;
     };
 
-/** What this visit knows beside the row. */
+/** What this visit knows beyond the row. */
 export interface Seen {
   readonly observation?: Observation;
-  /** Who did not do its part of what pays the time ahead; everything else goes on. */
+  /** Which side (ledger or supplier) failed to extend the paid time. Other work continues. */
   readonly moneyWaits?: 'ledger' | 'supplier';
   /** The ledger refused to pay for the time ahead. */
   readonly refused?: boolean;
@@ -45,7 +45,7 @@ export type Action =
   | { readonly kind: 'settle'; readonly period: Period }
   | { readonly kind: 'record'; readonly change: Change };
 
-/** What is to be done now with one sandbox, in this order; nothing when it is to be left alone until `nextVisit`. Pure. */
+/** Returns the actions for one sandbox, in order. None means that nothing is to be done until `nextVisit`. A pure function. */
 export function plan(aggregate: Aggregate, seen: Seen, nowMs: number, timings: Timings): readonly Action[] {
   const { sandbox, settling } = aggregate;
   if (isFinal(sandbox.observedState)) return [];
@@ -68,7 +68,7 @@ function record(change: Change): Action {
   return { kind: 'record', change };
 }
 
-/** Folds what was seen into the books. */
+/** Returns the change that records an observation. */
 function absorb(aggregate: Aggregate, observation: Observation, nowMs: number, timings: Timings): Change {
   const { sandbox } = aggregate;
   if (observation.seen === 'silence') return silence(aggregate, nowMs, timings, observation.message);
@@ -91,7 +91,7 @@ function absorb(aggregate: Aggregate, observation: Observation, nowMs: number, t
   const seen = confirm(aggregate, BILLED[state], { inspection, asked, nowMs, timings });
   const place = sandbox.place ?? observation.place ?? null;
   const confirmed = { ...seen, set: { ...seen.set, place } };
-  // Still there although it was ended, or not yet in the state that was asked for: later again.
+  // The instance is still there although it was ended, or not yet in the requested state: retry later.
   const isInVain = asked && state !== 'starting' && sandbox.desiredState !== BILLED[state];
   const isStillThere = mustEnd(aggregate) && sandbox.actionSentAtMs !== null;
   return sandbox.supplierRef !== null && (isStillThere || isInVain)
@@ -102,8 +102,8 @@ function absorb(aggregate: Aggregate, observation: Observation, nowMs: number, t
 const BILLED = { starting: 'PROVISIONING', running: 'RUNNING', suspended: 'SUSPENDED' } as const;
 
 /**
- * Not the instance that was confirmed last: replaced, or started anew, so that what was in its memory is lost and what it
- * did meanwhile is not known. Only a suspension that keeps no memory lets it be started anew, by its resumption.
+ * Returns true if this is not the instance that was confirmed last. It was replaced or started anew, so its memory is lost and
+ * its time since is unproven. Only a suspension that preserves no memory allows a new start, by its resumption.
  */
 function isAnother({ sandbox, segment }: Aggregate, { reference, state, incarnation }: Found): boolean {
   if (sandbox.supplierRef === null || sandbox.incarnation === null) return false;
@@ -133,7 +133,7 @@ function absorbRefusal(
   return { set: postponed(sandbox.attempts, nowMs) };
 }
 
-/** The supplier's word that there is no such instance. Unasked it must be repeated before it is believed. */
+/** Records the supplier's answer that the instance does not exist. If the gateway was not ending the sandbox, a second answer must confirm it. */
 function absorbAbsence(
   aggregate: Aggregate,
   endedAtMs: number | undefined,
@@ -154,7 +154,10 @@ function absorbAbsence(
   return endInstance(aggregate, { finalState: 'FAILED', failure, endedAtMs: provenMs });
 }
 
-/** When it ended, as far as that can be proven: the supplier's word between the last confirmation and now, else that confirmation. */
+/**
+ * Returns the proven time of an instance's end: the supplier's time, limited to between the last confirmation and now. Without
+ * one, it is that confirmation.
+ */
 function within(confirmedAtMs: number | null, endedAtMs: number | undefined, nowMs: number): number {
   const confirmedMs = confirmedAtMs ?? nowMs;
   return endedAtMs === undefined ? confirmedMs : Math.min(nowMs, Math.max(confirmedMs, endedAtMs));
@@ -162,19 +165,19 @@ function within(confirmedAtMs: number | null, endedAtMs: number | undefined, now
 
 function planEnd(aggregate: Aggregate, nowMs: number, { observeMovingMs }: Timings): readonly Action[] {
   const { sandbox } = aggregate;
-  // No create was ever sent, so nothing can be there.
+  // Without a create that was sent, no instance can exist.
   if (sandbox.createSentAtMs === null) {
     return [record(endInstance(aggregate, { finalState: sandbox.finalState ?? 'TERMINATED', endedAtMs: nowMs }))];
   }
-  // A create without an answer: the same create again says what is there, and an empty list would not.
+  // A create without an answer: only the same create again shows whether the instance exists, because a list may not show it yet.
   if (sandbox.supplierRef === null) return [{ kind: 'create' }];
-  // One last look: what stopped by itself since the last one is not billed until now.
+  // Look once more before ending: an instance that stopped by itself must not be billed until now.
   const isOld = nowMs - (sandbox.confirmedAtMs ?? nowMs) > observeMovingMs;
   const mayLook = sandbox.actionSentAtMs === null && sandbox.stoppedAtMs === null && sandbox.silentTries === 0;
   return [{ kind: isOld && mayLook ? 'inspect' : 'terminate' }];
 }
 
-/** Limits of time and cost that the caller, the offering or patience have set. */
+/** Returns the change if a limit is reached: provisioning time, lifetime, run time, cost or idle time. */
 function planRules(aggregate: Aggregate, nowMs: number, timings: Timings): Change | undefined {
   const { sandbox, segment } = aggregate;
   const { policy, offering } = sandbox;
@@ -220,7 +223,7 @@ function idleEnd({ sandbox, segment, isBusy }: Aggregate, nowMs: number): number
   return lastUsedAtMs + idleTimeoutSeconds * 1_000;
 }
 
-/** When the cost reaches the ceiling at this price. */
+/** Returns when the cost reaches the ceiling at the current price. */
 function costEnd(aggregate: Aggregate, nowMs: number, { endingReserveMs }: Timings): number {
   const { sandbox, segment } = aggregate;
   const { maxTotalCostUsd } = sandbox.policy;
@@ -234,7 +237,7 @@ function planMoney(aggregate: Aggregate, nowMs: number, timings: Timings): Actio
   if (period === undefined || period.coversUntilMs - nowMs > timings.renewBeforeMs) return undefined;
   const isLong = nowMs + timings.holdAheadMs > period.startedAtMs + timings.longestPeriodMs;
   const isUnknown = sandbox.observedState === 'UNKNOWN';
-  // Nothing can be settled without evidence, and money is not held for ever on a guess.
+  // Without a confirmation nothing can be settled, and a guess must not hold money for ever.
   if (isLong && isUnknown) return undefined;
   const isConfirmed = sandbox.confirmedAtMs !== null && sandbox.confirmedAtMs > period.startedAtMs;
   if (isLong && isConfirmed) return record(rollPeriod(aggregate, nowMs, timings));
@@ -242,7 +245,10 @@ function planMoney(aggregate: Aggregate, nowMs: number, timings: Timings): Actio
   return { kind: 'renew', period, ...cover };
 }
 
-/** The money ends: the policy's way out, before the paid time does. undefined: there is time yet, and it is tried again, or the way out is under way. */
+/**
+ * Applies the policy for exhausted funds shortly before the paid time ends. Returns undefined while there is time for another
+ * try, or while the suspension is in progress.
+ */
 function unpaid(aggregate: Aggregate, nowMs: number, timings: Timings): Change | undefined {
   const { sandbox, period } = aggregate;
   const coversUntilMs = period?.coversUntilMs ?? nowMs;
@@ -273,7 +279,7 @@ function isMoving({ sandbox }: Aggregate): boolean {
   );
 }
 
-/** An instance that has just been made is looked at more often: most are ready within a second. */
+/** How long a new instance is inspected more often, because most are ready within a second. */
 const YOUNG_MS = 5_000;
 const OBSERVE_YOUNG_MS = 200;
 
@@ -286,7 +292,7 @@ function observeAt(aggregate: Aggregate, nowMs: number, timings: Timings): numbe
   return confirmedAtMs + (isMoving(aggregate) ? timings.observeMovingMs : timings.observeSteadyMs);
 }
 
-/** When this sandbox is to be looked at again, unless something happens before. Pure. */
+/** Returns when to visit this sandbox again, unless an event comes first. A pure function. */
 export function nextVisit(aggregate: Aggregate, nowMs: number, timings: Timings): number {
   const { sandbox, settling, period } = aggregate;
   if (settling.length > 0) return nowMs + SETTLE_AGAIN_MS;
@@ -303,11 +309,11 @@ export function nextVisit(aggregate: Aggregate, nowMs: number, timings: Timings)
     );
   if (period !== undefined) {
     const renewAtMs = period.coversUntilMs - timings.renewBeforeMs;
-    // A renewal that came to nothing is tried again, and at the latest when the way out is to be taken.
+    // A failed renewal is retried, at the latest when the policy for exhausted funds applies.
     times.push(renewAtMs > nowMs ? renewAtMs : nowMs + timings.renewBeforeMs / 18);
     times.push(period.coversUntilMs - timings.endingReserveMs);
   }
-  // What is past and was not acted on waits for something else.
+  // Ignore times in the past: they needed no action in this visit, so a later time or an event decides.
   return Math.min(...times.filter((time) => time > nowMs).map((time) => Math.max(time, nowMs + SHORTEST_PAUSE_MS)));
 }
 

@@ -6,7 +6,7 @@ export interface SandboxPolicy {
   readonly resumeOnAccess: boolean;
   readonly idleTimeoutSeconds: number | null;
   readonly maxLifetimeSeconds: number | null;
-  /** Decimal USD. */
+  /** A decimal amount in USD. */
   readonly maxTotalCostUsd: string | null;
   readonly onFundsExhausted: 'suspend' | 'terminate';
 }
@@ -23,14 +23,14 @@ export interface Sandbox {
   readonly keyId: string;
   readonly idempotencyKey: string;
   readonly requestHash: string;
-  /** PENDING is invisible: its hold may not be there yet. */
+  /** PENDING: invisible to callers, because its hold may not exist yet. */
   readonly admission: 'PENDING' | 'ACCEPTED' | 'CANCELLED';
   readonly quoteId: string | null;
   readonly offeringId: string;
-  /** As it was when the sandbox was made. */
+  /** The offering as it was when the sandbox was created. */
   readonly offering: Offering;
   readonly supplier: string;
-  /** Where its instance lives, when not every node reaches it. Before a create was sent: where it is wanted. */
+  /** The place of its instance, if only some nodes reach it. Until a create is sent: the preferred place. */
   readonly place: string | null;
   readonly spec: InstanceSpec;
   readonly provisioningLimitMs: number;
@@ -39,37 +39,37 @@ export interface Sandbox {
   readonly observedState: ObservedState;
   readonly desiredState: DesiredState;
   readonly lastConfirmedState: ConfirmedState | null;
-  /** Set once it is certain how it ends, before it has ended. */
+  /** How the sandbox will end. Set as soon as that is certain, which may be before it ends. */
   readonly finalState: FinalState | null;
   readonly failure: Failure | null;
-  /** Increases when a state changes. */
+  /** Increases with every change of the state. */
   readonly stateVersion: number;
-  /** Increases with every change. */
+  /** Increases with every change of the row, so that a concurrent write is noticed. */
   readonly revision: number;
   readonly eventSequence: number;
   readonly segmentSequence: number;
   readonly supplierRef: InstanceReference | null;
-  /** Of the instance that was confirmed to run; another one is not it. */
+  /** Identifies the run that was confirmed. An instance with another value was started anew. */
   readonly incarnation: string | null;
-  /** When a create was last sent; null: there cannot be an instance. */
+  /** When a create was last sent. null: no instance can exist. */
   readonly createSentAtMs: number | null;
-  /** When a suspension, resumption or termination was first sent, while nothing has been seen since. */
+  /** When a suspension, resumption or termination was first sent. Cleared by the next confirmation. */
   readonly actionSentAtMs: number | null;
-  /** When the supplier last said what the state is. Nothing is billed past it. */
+  /** When the supplier last confirmed the state. Nothing is billed past it. */
   readonly confirmedAtMs: number | null;
   readonly silentTries: number;
-  /** When the instance was first found gone without having been ended. */
+  /** When the instance was first found missing without having been ended. */
   readonly goneSinceMs: number | null;
-  /** When it stopped by itself, as far as the supplier knows. */
+  /** When the instance stopped by itself, as far as the supplier knows. */
   readonly stoppedAtMs: number | null;
-  /** Tries of the action under way that failed; for the back-off. */
+  /** How many tries of the current action failed. It sets the back-off. */
   readonly attempts: number;
   readonly lastUsedAtMs: number;
   readonly totalCostE8: bigint;
   readonly reservedUntilMs: number | null;
   readonly createdAtMs: number;
   readonly acceptedAtMs: number | null;
-  /** When its instance ended, once that is certain. */
+  /** When the instance ended, once that is certain. */
   readonly endedAtMs: number | null;
   readonly terminatedAtMs: number | null;
   readonly nextAtMs: number;
@@ -81,7 +81,7 @@ export interface Operation {
   readonly sandboxId: string;
   readonly type: OperationType;
   readonly status: OperationStatus;
-  /** Who asked for it: `caller`, or the rule that did. */
+  /** What caused the operation: `caller`, or the name of a rule. */
   readonly cause: string;
   readonly idempotencyKey: string | null;
   readonly requestedAtMs: number;
@@ -108,7 +108,7 @@ export interface SandboxEvent {
   readonly createdAtMs: number;
 }
 
-/** Time in one state at one price. */
+/** A span of time in one state at one price. */
 export interface Segment {
   readonly id: string;
   readonly sandboxId: string;
@@ -119,7 +119,7 @@ export interface Segment {
   readonly endsAtMs: number | null;
 }
 
-/** Time paid from one hold. */
+/** A span of time that one hold pays. */
 export interface Period {
   readonly id: string;
   readonly sandboxId: string;
@@ -127,7 +127,7 @@ export interface Period {
   readonly keyId: string;
   readonly sequence: number;
   readonly holdId: string;
-  /** SETTLING is shown as OPEN: what is due is known, what was charged is not yet. */
+  /** SETTLING: the due amount is known and the charge is not. Callers see it as OPEN. */
   readonly status: 'OPEN' | 'SETTLING' | 'SETTLED';
   readonly reservedE8: bigint;
   readonly dueE8: bigint | null;
@@ -139,7 +139,7 @@ export interface Period {
   readonly settledAtMs: number | null;
 }
 
-/** The part of a segment that falls into a period, and its price. */
+/** The part of a segment within a period, and its cost. */
 export interface Line {
   readonly periodId: string;
   readonly segmentId: string;

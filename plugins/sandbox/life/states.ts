@@ -1,8 +1,8 @@
-/** What the supplier last confirmed; UNKNOWN while it is silent. */
+/** The state that the supplier last confirmed. UNKNOWN while the supplier is silent. */
 export type ObservedState = 'PROVISIONING' | 'RUNNING' | 'SUSPENDED' | 'FAILED' | 'TERMINATED' | 'UNKNOWN';
 export type FinalState = 'FAILED' | 'TERMINATED';
 export type ConfirmedState = Exclude<ObservedState, 'UNKNOWN'>;
-/** What the latest lifecycle operation asks for; null when nothing is asked. */
+/** The state that the latest lifecycle operation requests. null: none is requested. */
 export type DesiredState = 'RUNNING' | 'SUSPENDED' | 'TERMINATED' | null;
 export const LIFECYCLE_PHASES = [
   'PROVISIONING',
@@ -24,7 +24,7 @@ export function isFinal(state: ObservedState): state is FinalState {
   return state === 'FAILED' || state === 'TERMINATED';
 }
 
-/** Never stored: what is asked and what is seen say it. */
+/** Returns the phase, which is never stored because the requested and the observed state determine it. */
 export function phaseOf({
   desiredState: desired,
   observedState: observed,

@@ -3,7 +3,7 @@ import { DURATION, parseDuration } from '../../../core/settings';
 const duration = (description: string, otherwise: string) =>
   ({ ...DURATION, description, default: otherwise }) as const;
 
-/** How long things take and how often they are looked at: settings of the plugin. */
+/** Durations and intervals: settings of the plugin. */
 export const TIMINGS = {
   quoteFor: duration('A quote is valid this long.', '5m'),
   holdAhead: duration('How far ahead the account pays for an instance.', '10m'),
@@ -24,7 +24,7 @@ export const TIMINGS = {
   invariantsEvery: duration('How often the records of sandboxes are checked.', '300s'),
 } as const;
 
-/** The same in milliseconds. */
+/** The settings in milliseconds. */
 export type Timings = { readonly [Name in keyof typeof TIMINGS as `${Name}Ms`]: number };
 
 export function readTimings(settings: Readonly<Record<keyof typeof TIMINGS, string>>): Timings {
@@ -33,7 +33,7 @@ export function readTimings(settings: Readonly<Record<keyof typeof TIMINGS, stri
   ) as Timings;
 }
 
-/** What the settings are when none are given. */
+/** The default timings. */
 export const DEFAULT_TIMINGS: Timings = readTimings(
   Object.fromEntries(Object.entries(TIMINGS).map(([name, { default: text }]) => [name, text])) as Record<
     keyof typeof TIMINGS,

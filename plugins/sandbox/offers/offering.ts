@@ -104,7 +104,7 @@ const OFFERING = {
   },
 } as const;
 
-/** `offerings:` of gateway.config.yml. */
+/** The schema of `offerings:` in gateway.config.yml. */
 export const OFFERINGS = {
   description: 'The sandboxes that callers can create, by name; one per supplier and size.',
   type: 'object',
@@ -115,10 +115,10 @@ export const OFFERINGS = {
 type OfferingSettings = Settings<typeof OFFERING>;
 export type OfferingsSection = Readonly<Record<string, OfferingSettings>>;
 
-/** States that have a price. */
+/** The states that have a price. */
 export type BilledState = 'PROVISIONING' | 'RUNNING' | 'SUSPENDED';
 
-/** What is offered, as callers see it; a sandbox keeps the one it was made with. */
+/** An offering as callers see it. A sandbox keeps the one it was created with. */
 export interface Offering {
   readonly id: string;
   readonly name: string;
@@ -145,18 +145,18 @@ export interface Offering {
   };
 }
 
-/** An offering with what only the supplier and the reconciler need to know. */
+/** An offering with the settings that only the supplier and the reconciler need. */
 export interface OfferedInstance {
   readonly offering: Offering;
-  /** Changes when anything of it changes that a quote has promised. */
+  /** Changes when a value changes that a quote promises. */
   readonly revision: string;
   readonly spec: InstanceSpec;
   readonly provisioningLimitMs: number;
-  /** Sandboxes may be made of it, once its supplier is there. */
+  /** Whether sandboxes may be created from it, if its supplier is open. */
   readonly isEnabled: boolean;
 }
 
-/** Ids of offerings are made from their names with this, so that they are the same everywhere and for ever. */
+/** The UUID namespace of offering ids. An id is derived from the offering's name, so every node and every restart gives the same one. */
 const NAMESPACE = 'b6a7a4b0-5f0e-5d5a-9c55-3f0a1e8a2c11';
 
 export function offeringId(name: string): string {
@@ -212,7 +212,7 @@ export function readOffering(
   };
 }
 
-/** YAML reads an amount as a number; what it cannot hold exactly is written as text. */
+/** Returns an amount as decimal text. YAML reads an unquoted amount as a number, so the operator quotes one that a number cannot hold exactly. */
 function usd(value: number | string): string {
   return formatUsd(parseUsd(typeof value === 'number' ? decimal(value) : value));
 }
@@ -223,11 +223,11 @@ function decimal(value: number): string {
   return text;
 }
 
-/** So that what a sandbox costs in a year fits into one amount of the ledger. */
+/** The highest hourly price: a sandbox's cost of one year must fit into one amount of the ledger. */
 const MOST_HOURLY_E8 = MAX_AMOUNT_E8 / (366n * 24n);
 const TOO_MUCH = `expected at most USD ${formatUsd(MOST_HOURLY_E8)} an hour`;
 
-/** Why an offering's section cannot be, beyond its schema. */
+/** Returns the mistakes in the offerings' section that its schema cannot find. */
 export function checkOfferings(section: OfferingsSection): readonly { path: (string | number)[]; message: string }[] {
   return Object.entries(section).flatMap(([name, settings]) => {
     const problems = Object.entries(settings.hourlyUsd).flatMap(([state, value]) => {
@@ -263,7 +263,7 @@ export function dearer(one: bigint, other: bigint): bigint {
 
 const MS_PER_HOUR = 3_600_000n;
 
-/** What some time costs: exact, rounded up once to the unit. */
+/** Returns the exact cost of a duration, rounded up once to the ledger's unit. */
 export function costE8(hourly: bigint, ms: number): bigint {
   return (hourly * BigInt(Math.max(0, ms)) + MS_PER_HOUR - 1n) / MS_PER_HOUR;
 }

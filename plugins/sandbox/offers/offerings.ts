@@ -1,7 +1,7 @@
 import type { SupplierDriver } from '../suppliers/supplier';
 import { type OfferedInstance, type OfferingsSection, readOffering } from './offering';
 
-/** The offerings of a configuration. One whose supplier is not open, or that is not enabled, is shown as unavailable. */
+/** Returns the offerings of a configuration. One that is disabled, or whose supplier is not open, is shown as unavailable. */
 export function readOfferings(
   section: OfferingsSection | undefined,
   drivers: ReadonlyMap<string, SupplierDriver>,

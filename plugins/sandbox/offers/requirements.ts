@@ -33,7 +33,7 @@ type Range = { readonly min?: number; readonly max?: number };
 
 const check = compileCheck<Requirements>(REQUIREMENTS);
 
-/** @throws REQUIREMENTS_INVALID that names the field, below `param`. */
+/** Reads requirements. @throws REQUIREMENTS_INVALID that names the field, below `param`. */
 export function readRequirements(value: unknown, param: string): Requirements {
   const checked = check(value);
   if ('problems' in checked) {
@@ -52,7 +52,7 @@ export function readRequirements(value: unknown, param: string): Requirements {
   return requirements;
 }
 
-/** The cheapest available offering that meets them; of equally cheap ones the first by id. */
+/** Returns the cheapest available offering that meets the requirements. Equal prices go by id. */
 export function matchOffering(
   offered: readonly OfferedInstance[],
   requirements: Requirements,

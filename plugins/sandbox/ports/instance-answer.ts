@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream';
 import { fail } from '../../../core/errors';
 
-/** Never taken from an instance: they would speak for the whole origin. */
+/** Headers never taken from an instance, because they would apply to the whole origin. */
 const ORIGINS_OWN = new Set([
   'set-cookie',
   'www-authenticate',
@@ -18,7 +18,7 @@ const ORIGINS_OWN = new Set([
   'x-svc-source',
   'x-svc-request-id',
 ]);
-/** They concern the connection to the instance alone; trailers are not passed on. */
+/** Headers of the connection to the instance alone. Trailers are not relayed. */
 const CONNECTIONS_OWN = new Set([
   'connection',
   'keep-alive',
@@ -31,8 +31,8 @@ const CONNECTIONS_OWN = new Set([
 type Headers = Readonly<Record<string, string>>;
 
 /**
- * Gives the client what the instance answers. The instance decides every byte of that, so Node may refuse to repeat it.
- * @throws SUPPLIER_ERROR with nothing sent, when the answer is not one that HTTP allows
+ * Relays an instance's answer to the client. Node may refuse to write it, because the instance chooses every byte.
+ * @throws SUPPLIER_ERROR with nothing sent if HTTP does not allow the answer
  */
 export function relayAnswer(answer: IncomingMessage, response: ServerResponse, added: Headers): void {
   try {
@@ -42,7 +42,7 @@ export function relayAnswer(answer: IncomingMessage, response: ServerResponse, a
     forgetHead(response);
     throw noAnswer(cause);
   }
-  // Half an answer must not look whole: a break on either side destroys the other.
+  // Half an answer must not look whole, so a failure of either side destroys the other.
   pipeline(answer, response, () => undefined);
 }
 
@@ -63,18 +63,18 @@ function writeHead(answer: IncomingMessage, response: ServerResponse, added: Hea
   response.writeHead(statusCode, statusMessage, { ...Object.fromEntries(passed), ...added });
 }
 
-/** Some clients wait for as many bytes as a length says, although these never have a body. */
+/** Returns true for a status that never has a body. Some clients would wait for as many bytes as Content-Length says. */
 function isBodiless(statusCode: number): boolean {
   return statusCode === 204 || statusCode === 304;
 }
 
-/** A refused `writeHead` keeps what it took before it refused. */
+/** Removes the headers that a refused `writeHead` has already set. */
 function forgetHead(response: ServerResponse): void {
   for (const name of response.getHeaderNames()) response.removeHeader(name);
   response.statusMessage = '';
 }
 
-/** The head of an answer that switches protocols: the instance's own bytes, which its parser has found sound. */
+/** Returns the head of an answer that switches protocols. It keeps the instance's own bytes, which Node's parser has accepted. */
 export function switchingHead({ rawHeaders }: IncomingMessage, added: Headers): Buffer {
   const lines = ['HTTP/1.1 101 Switching Protocols'];
   for (let index = 0; index < rawHeaders.length; index += 2) {

@@ -4,7 +4,7 @@ import { urlToHttpOptions } from 'node:url';
 import type { PortRoute } from './port-route';
 import { TOKEN_HEADER } from './tokens';
 
-/** Never given to an instance: they open the gateway, or belong to whatever else is served under its name. */
+/** Headers never sent to an instance, because they are meant for the gateway or for other services under its name. Most hold credentials. */
 const CLIENTS_OWN = new Set([
   'authorization',
   'proxy-authorization',
@@ -13,17 +13,17 @@ const CLIENTS_OWN = new Set([
   'cookie',
   'forwarded',
   TOKEN_HEADER,
-  // The gateway has answered it. http-proxy would tell nobody of a request that has it.
+  // The gateway has already answered `Expect`. http-proxy emits no event for a request that has it.
   'expect',
 ]);
 
-/** The client's headers without those that are not for the instance. */
+/** Returns the client's headers without those that an instance must not get. */
 export function headersForInstance({ headers }: IncomingMessage): IncomingHttpHeaders {
   const passed = Object.entries(headers).filter(([name]) => !CLIENTS_OWN.has(name) && !name.startsWith('x-forwarded-'));
   return Object.fromEntries(passed);
 }
 
-/** Opens a request for another protocol at an instance. http-proxy would give the client whatever the instance answers. */
+/** Opens a request at an instance that switches protocols. http-proxy would relay any answer of the instance unchecked. */
 export function upgradeAtInstance(incoming: IncomingMessage, { target, agent, headers }: PortRoute): ClientRequest {
   const url = new URL(target);
   const request = url.protocol === 'https:' ? httpsRequest : httpRequest;

@@ -15,11 +15,11 @@ import { stillValid } from './tokens';
 
 export interface Passage {
   readonly address: PortAddress;
-  /** What the instance sees as path and query. */
+  /** The path and query that the instance sees. */
   readonly path: string;
   readonly tokenHash: string;
   readonly sandboxId: string;
-  /** Headers of the answer beside the instance's own. */
+  /** Headers that the gateway adds to the instance's answer. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -35,12 +35,12 @@ interface Waiting {
   readonly reject: (cause: unknown) => void;
 }
 
-/** How long a passage may outlive its token, or its sandbox, that ended elsewhere. */
+/** How long an open connection may outlive its token or its sandbox, if another process ended that. */
 const LOOK_EVERY_MS = 5_000;
 
-/** Passes HTTP and WebSocket on to ports of instances. Either side that ends, ends the other. */
+/** Relays HTTP and WebSocket to ports of instances. When either side ends, the other is ended too. */
 export class PortProxy {
-  // The answer is relayed by us: the instance decides every byte of it, and http-proxy would repeat what Node refuses.
+  // `relayAnswer` writes the answer, because the instance chooses every byte and http-proxy would write what Node refuses.
   readonly #proxy = httpProxy.createProxyServer({ changeOrigin: true, ignorePath: true, selfHandleResponse: true });
   readonly #waiting = new WeakMap<ServerResponse, Waiting>();
   readonly #open = new Set<Open>();
@@ -54,10 +54,10 @@ export class PortProxy {
     this.#proxy.on('proxyRes', (answer, _request, response) => this.#waiting.get(response)?.resolve(answer));
   }
 
-  /** @throws SUPPLIER_ERROR when nothing answers as HTTP. */
+  /** Relays a request and its answer. @throws SUPPLIER_ERROR if nothing answers as HTTP */
   async pass(request: IncomingMessage, response: ServerResponse, passage: Passage): Promise<void> {
     const route = await routeOf(passage);
-    // The client may have left meanwhile: nobody would end what was opened for it.
+    // If the client has already disconnected, no later event would close the route.
     if (response.destroyed) return route.close();
     const forget = this.#remember(passage, () => response.destroy());
     response.once('close', () => {
@@ -72,16 +72,16 @@ export class PortProxy {
     relayAnswer(await answer, response, passage.headers);
   }
 
-  /** http-proxy does not tell the instance that the client has left, nor the client that the instance has. */
+  /** Connects the ends of both sides, because http-proxy reports neither a client's disconnect to the instance nor the reverse. */
   #beginRequest(outgoing: ClientRequest, request: IncomingMessage, response: ServerResponse): void {
     response.once('close', () => outgoing.destroy());
-    // A client that still sends when the instance has ended is read, so that its connection can be used again.
+    // Read the rest of the client's request after the instance has ended, so that the connection can be reused.
     outgoing.once('close', () => request.resume());
-    // A switch of protocols that was not asked for ends the connection without an error.
+    // If the instance switches protocols unasked, the connection ends without an error.
     outgoing.once('close', () => this.#waiting.get(response)?.reject(undefined));
   }
 
-  /** The same for a connection that becomes another protocol's; the response is for an answer that refuses that. */
+  /** Relays a request that switches protocols. `response` carries the instance's refusal, if there is one. */
   async passUpgrade(
     request: IncomingMessage,
     socket: Duplex,
@@ -112,7 +112,7 @@ export class PortProxy {
     if (refusal !== undefined) relayAnswer(refusal, response, passage.headers);
   }
 
-  /** Ends what is open for tokens that are valid no more, until it is stopped. */
+  /** Ends connections whose tokens are no longer valid, until it is stopped. */
   run(): Stop {
     const loop = startLoop(() => this.#lookAfter(), {
       everyMs: LOOK_EVERY_MS,
@@ -126,7 +126,7 @@ export class PortProxy {
     };
   }
 
-  /** What is open for these tokens ends now. */
+  /** Ends the open connections whose tokens are no longer valid. */
   async endRevoked(): Promise<void> {
     if (this.#open.size === 0) return;
     const valid = await stillValid(this.timed, [...new Set([...this.#open].map(({ tokenHash }) => tokenHash))]);
@@ -134,13 +134,13 @@ export class PortProxy {
   }
 
   async #lookAfter(): Promise<void> {
-    // A process that is to stop waits for answers, and these may be without end.
+    // A stopping process waits for answers, and these may be endless.
     if (this.isStopping()) this.#endAll();
     await this.endRevoked();
     await this.#touch();
   }
 
-  /** Whoever has a port open uses the sandbox, however long. */
+  /** Marks the sandboxes of open connections as in use, however long these stay open. */
   async #touch(): Promise<void> {
     for (const id of new Set([...this.#open].map(({ sandboxId }) => sandboxId))) await touchSandbox(this.timed, id);
   }
@@ -156,7 +156,7 @@ export class PortProxy {
   }
 }
 
-/** @throws SUPPLIER_ERROR when nothing listens at the port. */
+/** Opens the route to a port. @throws SUPPLIER_ERROR if nothing listens there */
 async function routeOf({ address, path }: Passage): Promise<PortRoute> {
   try {
     return await openPortRoute(address, path);
@@ -165,19 +165,19 @@ async function routeOf({ address, path }: Passage): Promise<PortRoute> {
   }
 }
 
-/** @throws SUPPLIER_ERROR when the instance gives none. */
+/** Resolves with the instance's answer. @throws SUPPLIER_ERROR if the instance gives none */
 function answerOf(outgoing: ClientRequest): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const refuse = (error?: Error) => reject(noAnswer(error));
     outgoing.once('response', resolve);
-    // Also after an answer has begun, where it changes nothing: the answer itself breaks off.
+    // An error after the answer has begun changes nothing here: the answer itself ends early.
     outgoing.on('error', refuse);
-    // A switch of protocols that was not asked for ends the connection without an error.
+    // If the instance switches protocols unasked, the connection ends without an error.
     outgoing.once('close', refuse);
   });
 }
 
-/** Two connections become one: what comes from each goes to the other, and each that ends, ends the other. */
+/** Joins two connections: each receives what the other sends, and the end of one ends the other. */
 function join(one: Duplex, other: Duplex): void {
   for (const [from, to] of [
     [one, other],

@@ -6,11 +6,11 @@ import type { PortAddress } from '../suppliers/supplier';
 export interface PortRoute {
   /** The address with the path and query that the instance sees. */
   readonly target: string;
-  /** One connection per request: another instance may get the address of one that has ended. */
+  /** The agent for one request. It never reuses a connection, because the address of an ended instance may go to another one. */
   readonly agent: Agent | false;
-  /** What the supplier itself wants to see. */
+  /** Headers that the supplier itself requires. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Ends a connection that was opened. */
+  /** Closes the connection that was opened. */
   close(): void;
 }
 
@@ -22,7 +22,7 @@ export async function openPortRoute({ url, headers, connect }: PortAddress, path
   return { target, agent: new ConnectedAgent(socket), headers, close: () => socket.destroy() };
 }
 
-/** Sends one request over a connection that is there. */
+/** An agent that sends one request over an open connection. */
 class ConnectedAgent extends Agent {
   constructor(private readonly socket: Socket) {
     super();

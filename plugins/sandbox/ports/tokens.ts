@@ -4,11 +4,11 @@ import { fail } from '../../../core/errors';
 import type { Payer } from '../../../core/ledger/payer';
 import type { Timed } from '../books/store';
 
-/** Opens one port of one sandbox, as long as the API key that made it is valid. Only its hash is kept. */
+/** The header with the token that opens one port of one sandbox. The token is valid while the API key that created it is. Only its hash is stored. */
 export const TOKEN_HEADER = 'x-svc-sandbox-token';
 
 const VALID_FOR_MS = 24 * 3_600_000;
-/** Of one port; the oldest go first. */
+/** The most tokens of one port. The oldest are deleted first. */
 const MOST_TOKENS = 20;
 
 export interface PortPlace {
@@ -46,7 +46,7 @@ export async function issueToken(
   return { token, expiresAtMs };
 }
 
-/** True when there was one. */
+/** Revokes the tokens of a port. Returns false if there was none. */
 export async function revokeTokens(database: Knex, { sandboxId, port }: PortPlace): Promise<boolean> {
   const removed = await database('sandbox_ports').where({ sandbox_id: sandboxId, port }).delete();
   return removed > 0;
@@ -79,7 +79,7 @@ export async function stillValid(timed: Timed, tokenHashes: readonly string[]): 
   return new Set(rows.map((row) => row.token_hash));
 }
 
-/** A key is revoked here before the ledger knows it, and before the revocation is answered. */
+/** Selects the tokens of valid keys. Postgres has a revocation before the ledger does and before the revoking request is answered. */
 function tokensOfValidKeys({ database, now }: Timed): Knex.QueryBuilder {
   const at = new Date(now());
   return database('sandbox_ports as token')

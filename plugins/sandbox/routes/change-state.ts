@@ -17,7 +17,7 @@ const RESUME_ERRORS: readonly ErrorCode[] = [
   'FORBIDDEN',
 ];
 
-/** One table of endpoints: they differ in the state that they ask for, and in nothing else. */
+/** The endpoints that change a state. They differ only in the state that they request. */
 const CHANGES = {
   suspend: { verb: 'SUSPEND', summary: 'Suspend a running sandbox.', errors: SUSPEND_ERRORS },
   resume: { verb: 'RESUME', summary: 'Resume a suspended sandbox.', errors: RESUME_ERRORS },

@@ -47,7 +47,7 @@ export function createSandboxRoute(service: SandboxService): Route {
       },
     },
     errors: CREATION_ERRORS,
-    // For the time it is there, at the hourly prices of its offering (`GET /v1/offerings`).
+    // Billed per second at the hourly prices of the offering (`GET /v1/offerings`).
     billing: { type: 'PER_SECOND', currency: 'USD', prices: '/v1/offerings' },
     handle: async ({ key }, request, response) => {
       const creation = readCreation(await readBody(request));

@@ -25,7 +25,7 @@ export function downloadFileRoute(service: InsideService): Route {
       response.writeHead(200, {
         'content-type': 'application/octet-stream',
         'content-length': file.byteLength,
-        // A customer's file is never a page of the console's origin.
+        // A browser must not show a customer's file as a page of the console's origin.
         'content-disposition': 'attachment',
         'content-security-policy': 'sandbox',
         'x-content-type-options': 'nosniff',

@@ -8,10 +8,10 @@ import type { InsideService } from '../inside';
 import type { OperationType } from '../life/states';
 import type { FileContent } from '../suppliers/supplier';
 
-/** The largest file that goes as JSON; a larger one goes raw. */
+/** The largest file that an endpoint returns or accepts as JSON. A larger one is sent raw. */
 export const MOST_AS_JSON = 4 * 1_048_576;
 
-/** The largest file that is taken at once. */
+/** The largest file that one upload may have. */
 export const MOST_UPLOADED = 20 * 1_048_576;
 
 export const FILE_ERRORS: readonly ErrorCode[] = [
@@ -21,7 +21,7 @@ export const FILE_ERRORS: readonly ErrorCode[] = [
   'FILE_TOO_LARGE',
 ];
 
-/** A file's bytes, as they are. */
+/** The schema of a file's raw bytes. */
 export const BYTES = { type: 'string', format: 'binary' } as const;
 
 export const WRITTEN = {
@@ -31,17 +31,20 @@ export const WRITTEN = {
 interface SandboxPlace {
   readonly accountId: string;
   readonly sandboxId: string | undefined;
-  /** Of the request. */
+  /** The headers of the request. */
   readonly headers: IncomingHttpHeaders;
 }
 
-/** Refuses before the body is read what no body can make right. @throws SANDBOX_NOT_FOUND, SANDBOX_FINAL, NOT_SUPPORTED */
+/**
+ * Rejects a request that no body can make valid, before its body is read.
+ * @throws SANDBOX_NOT_FOUND, SANDBOX_FINAL, NOT_SUPPORTED
+ */
 export async function requireFiles(service: InsideService, { accountId, sandboxId }: SandboxPlace): Promise<void> {
   const { offering } = await findUnfinished(service, accountId, sandboxId ?? '');
   if (!offering.capabilities.files) throw fail('NOT_SUPPORTED');
 }
 
-/** What the endpoints of files begin with. @throws NOT_SUPPORTED and what `openRunning` throws */
+/** Runs a file operation in a running sandbox. @throws NOT_SUPPORTED and the errors of `openRunning` */
 export async function withFiles<T>(
   service: InsideService,
   { accountId, sandboxId, headers }: SandboxPlace,
@@ -54,8 +57,8 @@ export async function withFiles<T>(
 }
 
 /**
- * Of a file's content as much as was said, whatever is written to the file meanwhile: more would be taken for the next
- * answer. One that has become shorter breaks off.
+ * Yields exactly the announced number of bytes, even if a command writes to the file meanwhile. Excess bytes would be read as the
+ * next answer. A file that has become shorter breaks the answer off.
  */
 export async function* exactly({ byteLength, content }: FileContent): AsyncGenerator<Buffer> {
   let left = byteLength;
@@ -67,21 +70,21 @@ export async function* exactly({ byteLength, content }: FileContent): AsyncGener
   if (left > 0) throw fail('SUPPLIER_ERROR', { message: 'The file became shorter while it was read.' });
 }
 
-/** What a path of a file says, in OpenAPI. */
+/** The meaning of a file's path, for the OpenAPI document. */
 export const PATH_MEANING = "Relative to /workspace, or absolute in the sandbox's own root.";
 
-/** The path of a query string. */
+/** Reads the path of a query string. */
 export const readPath = reader({ type: 'string', minLength: 1, description: PATH_MEANING }, (text) => {
   if (text === '') throw new RangeError('expected a path');
   return text;
 });
 
-/** One that `requiredPath` asks for. */
+/** The `path` parameter, marked as required in OpenAPI. `requiredPath` rejects a request without it. */
 export const PATH: { readonly path: Reader<string> } = {
   path: Object.assign(reader(readPath.schema ?? {}, readPath), { isRequired: true as const }),
 };
 
-/** @throws PATH_INVALID */
+/** Returns the path. @throws PATH_INVALID if there is none */
 export function requiredPath(path: string | undefined): string {
   if (path === undefined) throw fail('PATH_INVALID', { param: 'path', message: 'path: expected one' });
   return path;

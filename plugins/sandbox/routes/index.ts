@@ -30,7 +30,7 @@ import { signalCommandRoute } from './signal-command';
 import { uploadFileRoute } from './upload-file';
 import { writeFileRoute } from './write-file';
 
-/** One endpoint per file; docs/contract.md, section 8.1. */
+/** Returns the plugin's routes, one endpoint per file; docs/contract.md, section 8.1. */
 export function sandboxRoutes(service: SandboxService): readonly Route[] {
   return [
     listOfferingsRoute(service),
@@ -53,7 +53,7 @@ export function sandboxRoutes(service: SandboxService): readonly Route[] {
   ];
 }
 
-/** What of the API the console shows, and where: docs/console.md. */
+/** Returns the routes that the console uses; docs/console.md. */
 function consoleRoutes(service: SandboxService): readonly Route[] {
   return [
     asSessionRoute(listHistoryRoute(service), '/console/api/sandboxes'),
@@ -63,7 +63,7 @@ function consoleRoutes(service: SandboxService): readonly Route[] {
   ];
 }
 
-/** What is done inside a running sandbox. */
+/** Returns the routes that work inside a running sandbox. */
 export function insideRoutes(inside: InsideService): readonly Route[] {
   return [
     runCommandRoute(inside),

@@ -10,7 +10,7 @@ import { findSandbox } from '../books/store';
 import type { SandboxService } from '../service';
 import { NUMBERED_PAGES, PAGE_NUMBERS } from './numbered-pages';
 
-/** Oldest first, so that pages stay as they are while more is written. */
+/** The lists of a sandbox's audit. Each begins with the oldest row, so that pages stay the same while new rows are written. */
 const KINDS = {
   operations: {
     rows: 'SELECT * FROM sandbox_operations',
@@ -69,7 +69,7 @@ async function readPage(database: Knex, kind: Kind, id: string, page: number, pa
   return { items: found.map(({ total: _, ...row }) => show(fromRow(row))), total: Number(total) };
 }
 
-/** A page past the end has no row that could say it. */
+/** Counts all rows of a sandbox, because a page past the end has no row that carries the total. */
 async function countOf(database: Knex, rows: string, id: string): Promise<bigint> {
   const { rows: counted } = await database.raw<{ rows: { total: bigint }[] }>(
     `SELECT count(*) AS total FROM (${rows}) AS every WHERE every.sandbox_id = :id`,

@@ -71,7 +71,7 @@ interface Found {
   readonly to: Date | undefined;
 }
 
-/** What is searched for may stand in the id, the idempotency key, the offering's name or the metadata. */
+/** Narrows the rows to those that match. The search text may match the id, the idempotency key, the offering's name or the metadata. */
 function narrow(rows: Knex.QueryBuilder, accountId: string, { search, from, to }: Found): Knex.QueryBuilder {
   rows.where({ account_id: accountId, admission: 'ACCEPTED' });
   if (from !== undefined) rows.where('created_at', '>=', from);

@@ -69,7 +69,7 @@ export function listSandboxesRoute({ database }: SandboxService): Route {
   };
 }
 
-/** `metadata.<name>=<value>`: the names are the caller's own. */
+/** Separates `metadata.<name>=<value>` from the query, because callers choose these names. */
 function takeMetadata(query: URLSearchParams): { metadata: [string, string][]; rest: URLSearchParams } {
   const prefix = 'metadata.';
   const metadata: [string, string][] = [];

@@ -6,7 +6,7 @@ import { writeAudit } from '../../../core/storage/audit';
 import type { SandboxService } from '../service';
 import { PLACE, showPlace } from './place';
 
-/** An operator says that the node of a place, which alone reaches its sandboxes, will not come back. */
+/** Lets an operator declare that the node of a place, the only one that reaches its sandboxes, is lost for good. */
 export function losePlaceRoute({ database, places }: SandboxService): Route {
   const readNothing = jsonBody<object>(NOTHING);
   const find = async (id: string) => {

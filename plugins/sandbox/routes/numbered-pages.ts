@@ -1,7 +1,7 @@
 import { integerReader } from '../../../core/http/query';
 import { shape } from '../../../core/http/shape';
 
-/** Pages one can leaf to, with how many there are in all. */
+/** The query parameters of pages with a number. Their answers carry the total. */
 export const NUMBERED_PAGES = {
   page: integerReader(1, 1_000_000, { default: 1 }),
   pageSize: integerReader(1, 100, { default: 50 }),

@@ -14,7 +14,7 @@ const PLACE_MEMBERS = {
 };
 export const PLACE = object(PLACE_MEMBERS);
 
-/** Shows a place, the node that alone reaches some sandboxes, to operators. */
+/** Returns a place as operators see it: the node that alone reaches some sandboxes. */
 export function showPlace(places: SandboxService['places'], place: Place) {
   return show(PLACE_MEMBERS, { ...place, silent: places.isSilent(place) });
 }

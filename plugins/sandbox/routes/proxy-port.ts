@@ -11,7 +11,7 @@ import { accountOfToken, hashToken, type PortPlace, TOKEN_HEADER } from '../port
 import { toCallerError } from '../suppliers/failure';
 import { BYTES } from './file-access';
 
-/** A port at a path below the gateway's own origin: its pages are kept from acting as the gateway's. */
+/** Serves a port at a path of the gateway's own origin. Headers keep its pages from acting as pages of the gateway. */
 export function proxyPortRoute(service: InsideService): Route {
   const passageOf = ({ params }: Visit, request: IncomingMessage) =>
     findPassage(service, { sandboxId: params['id'] ?? '', port: readPort(params['port']) }, request, {
@@ -39,7 +39,7 @@ export function proxyPortRoute(service: InsideService): Route {
   };
 }
 
-/** Every port at an origin of its own: `{port}-{id}.{domain}`. */
+/** Serves every port at an origin of its own: `{port}-{id}.{domain}`. undefined without a domain. */
 export function portHosts(service: InsideService): OwnHosts | undefined {
   const { portDomain: domain } = service;
   if (domain === undefined) return undefined;
@@ -57,7 +57,8 @@ export function portHosts(service: InsideService): OwnHosts | undefined {
 }
 
 /**
- * @throws INVALID_API_KEY without a token; SANDBOX_NOT_FOUND with one that opens another port or sandbox, or nothing; FORBIDDEN
+ * Returns the address of the port and its headers, if the request's token opens the port.
+ * @throws INVALID_API_KEY without a token; SANDBOX_NOT_FOUND if the token opens another port or sandbox, or nothing; FORBIDDEN
  * while the account is frozen
  */
 async function findPassage(

@@ -6,13 +6,13 @@ import type { Schema } from '../../../core/settings';
 
 export interface BodyOptions {
   readonly maxBytes: number;
-  /** What a wrong field is called here. */
+  /** The error code for an invalid field. */
   readonly invalid?: ErrorCode;
-  /** What a body that is too large is called here. */
+  /** The error code for a body that is too large. */
   readonly tooLarge?: ErrorCode;
 }
 
-/** Reads a JSON body; its errors have the codes of sandboxes. */
+/** Reads a JSON body. Its errors have the codes of the sandbox endpoints. */
 export function readBody<T>(schema: Schema, { maxBytes, invalid, tooLarge }: BodyOptions) {
   const read = largeJsonBody<T>(schema, maxBytes);
   return async (request: IncomingMessage, owner: BodyOwner): Promise<T> => {

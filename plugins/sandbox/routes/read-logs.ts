@@ -52,7 +52,7 @@ export function readLogsRoute(service: InsideService): Route {
   };
 }
 
-/** What a browser's EventSource says when it comes back. */
+/** Returns the `Last-Event-ID` that a browser's EventSource sends when it reconnects. */
 function lastEventOf({ headers }: IncomingMessage): number {
   const text = String(headers['last-event-id'] ?? '');
   return /^\d{1,9}$/.test(text) ? Number(text) : 0;

@@ -36,7 +36,7 @@ const BODY = {
 
 const TIMEOUT_SECONDS = 60;
 const MOST_BYTES = 4 * 1_048_576;
-/** What Linux gives a program as one word, and less than it gives in all. */
+/** The most bytes that Linux accepts in one argument. The limit of all arguments is higher. */
 const MOST_OF_WORD = 131_071;
 const MOST_OF_ENV = 1_048_576;
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
@@ -91,7 +91,7 @@ function commandOf(body: Body, { headers }: IncomingMessage): CommandRequest {
   };
 }
 
-/** A command that its client cannot follow is not begun. */
+/** Runs a command and streams its events to the client. It starts none if the sandbox has too many followers. */
 async function runFollowed(
   service: InsideService,
   running: RunningSandbox,
@@ -108,7 +108,7 @@ async function runFollowed(
 
 const LOOK_EVERY_MS = 500;
 
-/** A process that is to stop does not wait for long commands: the caller sees it running, and asks for it again. */
+/** Waits for the command's end, but no longer once the process is stopping. The caller then gets a running command and asks again. */
 async function untilStopping({ gateway }: InsideService, { command, ended }: LiveCommand): Promise<Command> {
   let hasEnded = false;
   void ended.then(() => (hasEnded = true));
@@ -124,7 +124,7 @@ async function* eventsOf(service: InsideService, { command }: LiveCommand, left:
   yield* followCommand(service, { sandboxId: command.sandboxId, commandId: command.id }, 0, left);
 }
 
-/** What no process can be given. */
+/** Rejects text that no process can receive as an argument or variable. @throws COMMAND_INVALID */
 function checkText(body: Body): Body {
   const { command, cwd, env = {} } = body;
   let total = 0;

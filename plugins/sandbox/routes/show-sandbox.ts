@@ -15,7 +15,7 @@ const READERS = {
   waitSeconds: integerReader(0, 60, { default: DEFAULT_WAIT_SECONDS }),
 };
 
-/** News may be lost: it is looked for this often all the same. */
+/** How often a waiting request reads the sandbox again, because a change event may be lost. */
 const LOOK_EVERY_MS = 2_000;
 
 export function showSandboxRoute(service: SandboxService): AccountRoute {
@@ -51,7 +51,7 @@ async function waitUntil(
     const leftMs = deadlineMs - performance.now();
     const isThere = states.includes(record.observedState) || isFinal(record.observedState);
     if (isThere || leftMs <= 0 || request.destroyed || gateway.isStopping()) return record;
-    // Asked for first, so that what happens while it is read is not missed.
+    // Subscribe before reading, so that a change in between is not missed.
     const news = changes.next(record.id, Math.min(LOOK_EVERY_MS, leftMs));
     record = await read();
     if (states.includes(record.observedState) || isFinal(record.observedState)) return record;

@@ -10,7 +10,7 @@ import { OPERATION } from '../books/shapes';
 import { findSandbox } from '../books/store';
 import type { SandboxService } from '../service';
 
-/** What the endpoints that ask for another state of a sandbox have in common. */
+/** The parts that all endpoints that request another state share. */
 
 export const STATE_BODY = {
   type: 'object',

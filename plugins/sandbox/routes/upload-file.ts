@@ -32,7 +32,7 @@ export function uploadFileRoute(service: InsideService): Route {
   };
 }
 
-/** @throws FILE_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, BODY_TIMEOUT */
+/** Reads the uploaded bytes. @throws FILE_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, BODY_TIMEOUT */
 async function readFile(request: IncomingMessage, owner: BodyOwner): Promise<Buffer> {
   try {
     return await readBytes(request, owner, MOST_UPLOADED);

@@ -18,7 +18,7 @@ const BODY = {
   example: { path: '/data/note', content: 'hello' },
 } as const;
 
-/** Base64 needs a third more, and JSON may write one byte as six. */
+/** The largest JSON body. Base64 needs a third more than the file, and JSON may write one byte as six. */
 const MOST_BODY_BYTES = 2 * MOST_AS_JSON;
 
 export function writeFileRoute(service: InsideService): Route {
@@ -55,7 +55,7 @@ function decode(content: string, encoding: 'utf8' | 'base64'): Buffer {
   return Buffer.from(content, encoding);
 }
 
-/** Base64 with its padding or without; one pattern for all of it would need a stack as deep as the file is long. */
+/** Returns true for base64 with or without its padding. A single pattern for the whole text would need a stack as deep as the file is long. */
 function isBase64(content: string): boolean {
   const padding = content.endsWith('==') ? 2 : content.endsWith('=') ? 1 : 0;
   const digits = content.length - padding;

@@ -1,21 +1,22 @@
 import { type FileEntry, FileFailure, WORK_FOLDER } from './supplier';
 
-/** As Linux has them. */
+/** The limits of Linux for a path and for a name, in bytes. */
 const LONGEST_PATH = 4_095;
 const LONGEST_NAME = 255;
 
-/** Folders the kernel fills. Their entries act on processes and devices, so the files API neither reads nor writes them. */
+/** Folders that the kernel fills. Their entries act on processes and devices, so the files API neither reads nor writes them. */
 const KERNEL_FOLDERS = ['proc', 'sys', 'dev'];
 
-/** Folders of the programs that start, stop and show a customer's commands. Everybody reads them, and nobody writes. */
+/** Folders of the programs that start, stop and show a customer's commands. The files API reads them and never writes them. */
 const SYSTEM_FOLDERS = ['etc', 'usr', 'bin', 'sbin', 'lib', 'lib32', 'lib64'];
 
-/** Folders that every instance has. */
+/** Folders that every instance needs, so that they cannot be removed. */
 const KEPT_FOLDERS = ['/', WORK_FOLDER, '/tmp'];
 
 /**
- * Returns the names on the way from the instance's root to what a customer's path says. A relative path begins in the work
- * folder. No name leads up; links are still to be followed, inside that root. @throws FileFailure
+ * Returns the names from the instance's root down to a customer's path. A relative path begins in the work folder. It rejects
+ * `..`; the caller must still resolve links inside that root.
+ * @throws FileFailure
  */
 export function confinedNames(path: string): readonly string[] {
   if (path.includes('\0')) throw invalid('it holds a NUL character');
@@ -29,7 +30,10 @@ export function confinedNames(path: string): readonly string[] {
   return names;
 }
 
-/** Returns the same for what is to be removed, with its own name apart: a link itself is removed, and so not followed. @throws FileFailure */
+/**
+ * Returns the names of a path to remove, with the last one apart, because a link itself is removed and therefore not followed.
+ * @throws FileFailure
+ */
 export function removableNames(path: string): { readonly folder: readonly string[]; readonly last: string } {
   const names = confinedNames(path);
   const last = names.at(-1);
@@ -37,12 +41,12 @@ export function removableNames(path: string): { readonly folder: readonly string
   return { folder: names.slice(0, -1), last };
 }
 
-/** Checks names without links before something is written or removed there. @throws FileFailure */
+/** Rejects a path below a system folder, which nothing may write or remove. The names must hold no links. @throws FileFailure */
 export function mustBeWritable(names: readonly string[]): void {
   if (SYSTEM_FOLDERS.includes(names[0] ?? '')) throw new FileFailure('not-allowed', `/${names[0]} is read-only`);
 }
 
-/** @throws FileFailure */
+/** Rejects a path that may not be removed. @throws FileFailure */
 export function mustBeRemovable(names: readonly string[]): void {
   mustBeWritable(names);
   if (KEPT_FOLDERS.includes(`/${names.join('/')}`)) throw isKept();
@@ -52,17 +56,17 @@ function isKept(): FileFailure {
   return new FileFailure('not-allowed', 'this folder is part of every instance and cannot be removed');
 }
 
-/** Returns a path as the instance itself sees it; a relative one begins in the work folder. */
+/** Returns a path as the instance itself sees it. A relative one begins in the work folder. */
 export function absolutePath(path: string): string {
   return path.startsWith('/') ? path : `${WORK_FOLDER}/${path}`;
 }
 
-/** Returns how a list shows an absolute path: relative below the work folder, and whole elsewhere. */
+/** Returns an absolute path as lists show it: relative below the work folder, otherwise whole. */
 export function shownPath(path: string): string {
   return path.startsWith(`${WORK_FOLDER}/`) ? path.slice(WORK_FOLDER.length + 1) : path;
 }
 
-/** Tells whether a list goes into a folder at this absolute path. */
+/** Returns true for the folders of the kernel, which a list does not enter. */
 export function isKernelFolder(path: string): boolean {
   return KERNEL_FOLDERS.some((name) => path === `/${name}`);
 }

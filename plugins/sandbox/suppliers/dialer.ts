@@ -4,17 +4,17 @@ import { Socket } from 'node:net';
 import { PATH } from './process/launcher';
 import { PortClosed } from './supplier';
 
-/** The network of one instance. */
+/** The network of one instance, and how to start a program in it. */
 export interface JoinedNetwork {
-  /** Tells it from every other, of instances that have ended too. */
+  /** Identifies the network. No other instance, not even an ended one, has the same. */
   readonly name: string;
-  /** The words before a program's own that start it there. */
+  /** The arguments before a program's own that start it in the network. */
   readonly words: readonly string[];
 }
 
 /**
- * Runs in the network of an instance: connects as it is told, and hands the connection over. The socket is paused, because
- * what it reads here would be lost.
+ * Runs in an instance's network: opens the connections that the gateway requests and passes their sockets to it. It pauses each
+ * socket, because what it read itself would be lost.
  */
 const PROGRAM = `
 process.on('disconnect', () => process.exit());
@@ -37,12 +37,12 @@ interface Dialling {
   readonly idle: NodeJS.Timeout;
 }
 
-/** Opens connections in the networks of instances, by one process per instance that has been used lately. */
+/** Opens connections in the networks of instances. It keeps one process for each instance that was used recently. */
 export class Dialer {
   readonly #dialling = new Map<string, Dialling>();
   #lastId = 0;
 
-  /** @throws PortClosed */
+  /** Opens a connection to an instance. @throws PortClosed */
   dial(network: JoinedNetwork, host: string, port: number): Promise<Socket> {
     const { child, waiting, idle } = this.#dialling.get(network.name) ?? this.#start(network);
     idle.refresh();
@@ -80,12 +80,12 @@ export class Dialer {
     return dialling;
   }
 
-  /** Ends the process for an instance that is being ended. */
+  /** Ends the process of an instance that is being ended. */
   end({ name }: Pick<JoinedNetwork, 'name'>): void {
     this.#dialling.get(name)?.child.kill();
   }
 
-  /** Ends the processes; open connections go on. */
+  /** Ends all processes. Open connections continue. */
   async close(): Promise<void> {
     const ends = [...this.#dialling.values()].map(({ child }) => {
       const end = once(child, 'exit');

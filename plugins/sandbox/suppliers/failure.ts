@@ -10,7 +10,7 @@ import {
   TimedOut,
 } from './supplier';
 
-/** What a caller is told when the supplier did not do what was asked inside a running sandbox. */
+/** Converts a supplier's error inside a running sandbox into the error that the caller gets. */
 export function toCallerError(error: unknown): unknown {
   if (error instanceof FileFailure) return fileFailure(error);
   if (error instanceof NotRunning || error instanceof InstanceGone)

@@ -1,7 +1,7 @@
 const DOWN_AFTER_FAILURES = 3;
 const DOWN_FOR_MS = 30_000;
 
-/** Whether suppliers answer, as this process has seen it: one that does not is given no new instances for a while. */
+/** Records whether suppliers answer this process. A supplier that fails repeatedly gets no new instances for a while. */
 export class SupplierHealth {
   readonly #silent = new Map<string, { failures: number; lastAtMs: number }>();
 

@@ -5,85 +5,99 @@ import { type Contract, requireContract } from '../../../core/contracts';
 import type { Schema, Settings } from '../../../core/settings';
 
 /**
- * What the gateway asks of whoever runs sandboxes. A driver only speaks to its supplier: what should be, what it costs,
- * when to ask again and what to tell the customer belong to the gateway.
+ * A driver: the gateway's interface to one supplier of sandboxes. It only speaks to its supplier. The gateway decides states,
+ * costs, retries and what customers see.
  *
- * What every method holds to:
- * - It ends by itself, within `CALL_LIMIT_MS`; only a running command and a file's content may take longer.
- * - It throws nothing but the `SupplierError`s below; anything else is a fault of the driver.
- * - A repetition is safe: `suspend` of what is suspended, `resume` of what runs and `terminate` of what is gone succeed.
+ * Rules for every method:
+ * - It ends by itself within `CALL_LIMIT_MS`. Only a running command and a file's content may take longer.
+ * - It throws only the `SupplierError`s below. Any other error is a fault of the driver.
+ * - Repeating it is safe: `suspend` of a suspended, `resume` of a running and `terminate` of a missing instance succeed.
  */
 export interface SupplierDriver {
   readonly capabilities: SupplierCapabilities;
   /**
-   * Names where the instances live when only some nodes reach them, such as an id kept in the driver's data folder. The same for as
-   * long as the instances are there, and never that of another place. Without it every node reaches every instance.
+   * The id of the place where the instances live, if only some nodes reach them; for example an id kept in the driver's data
+   * folder. It never changes while the instances exist, and no other place has it. Absent: every node reaches every instance.
    */
   readonly place?: string | undefined;
 
   /**
-   * Makes and starts an instance. Resolves when the supplier has taken it; `inspect` says when it runs.
+   * Makes and starts an instance. Resolves when the supplier has accepted it; `inspect` tells when it runs.
    * @throws AlreadyExists, Rejected, NotSent, Ambiguous, RateLimited
    */
   create(spec: InstanceSpec, options: CreateOptions): Promise<InstanceReference>;
 
-  /** @throws NotSent, Ambiguous, RateLimited. `gone` only on the supplier's word that there is no such instance. */
+  /**
+   * Returns the state of an instance. Returns `gone` only if the supplier says that it does not exist.
+   * @throws NotSent, Ambiguous, RateLimited
+   */
   inspect(reference: InstanceReference): Promise<Inspection>;
 
   /**
-   * Every instance that carries all of these tags, in no order.
-   * @throws Ambiguous, NotSent or RateLimited rather than end early: a list that ends is whole.
+   * Yields every instance with all of these tags, in any order. A list that ends must be complete; otherwise it throws.
+   * @throws Ambiguous, NotSent, RateLimited
    */
   list(tags: Tags): AsyncIterable<InstanceSummary>;
 
-  /** The supplier ends the instance by itself at this time. Does nothing where `capabilities.ttl` is `none`. @throws InstanceGone */
+  /**
+   * Sets the time at which the supplier ends the instance by itself. Does nothing if `capabilities.ttl` is `none`.
+   * @throws InstanceGone
+   */
   setDeadline(reference: InstanceReference, at: Date): Promise<void>;
 
-  /** Resolves when it is confirmed. @throws InstanceGone, NotSupported, NotSent, Ambiguous */
+  /** Suspends an instance. Resolves when that is confirmed. @throws InstanceGone, NotSupported, NotSent, Ambiguous */
   suspend(reference: InstanceReference): Promise<void>;
-  /** Resolves when it is confirmed. @throws InstanceGone, NotSupported, NotSent, Ambiguous */
+  /** Resumes an instance. Resolves when that is confirmed. @throws InstanceGone, NotSupported, NotSent, Ambiguous */
   resume(reference: InstanceReference): Promise<void>;
-  /** Ends it with all it holds, in whatever state it is. Resolves when the supplier has confirmed it or knows of none. */
+  /** Ends an instance in any state, with everything that it holds. Resolves when the supplier has confirmed it or does not know the instance. */
   terminate(reference: InstanceReference): Promise<void>;
 
   /** Starts a shell command. Resolves when it runs. @throws InstanceGone, NotRunning, NotSupported, NotSent, Ambiguous */
   exec(reference: InstanceReference, command: CommandSpec): Promise<RunningCommand>;
-  /** What became of a command that was started, perhaps by another process. @throws InstanceGone */
+  /** Returns the state of a command that was started, perhaps by another process. @throws InstanceGone */
   inspectCommand(reference: InstanceReference, commandId: string): Promise<CommandState>;
   /**
-   * Sends a signal to a command's whole process group and to what it has started. Resolves when it was delivered, also when
-   * nothing was left to deliver it to. After SIGKILL nothing of the command runs. @throws InstanceGone, NotRunning
+   * Sends a signal to a command's whole process group and to everything that it has started. Resolves when the signal was
+   * delivered, or if no process was left. After SIGKILL no process of the command runs.
+   * @throws InstanceGone, NotRunning
    */
   signal(reference: InstanceReference, commandId: string, signal: CommandSignal): Promise<void>;
 
   readonly files: SupplierFiles;
 
-  /** Where a port of this instance, and of no other, answers now. @throws InstanceGone, NotRunning, NotSupported, PortClosed */
+  /**
+   * Returns where a port of this instance, and of no other, answers now.
+   * @throws InstanceGone, NotRunning, NotSupported, PortClosed
+   */
   dialPort(reference: InstanceReference, port: number): Promise<PortAddress>;
 
-  /** Lets go of connections and timers; instances run on. */
+  /** Closes connections and timers. Instances continue. */
   close(): Promise<void>;
 }
 
 /**
- * Paths are relative to `WORK_FOLDER`, or absolute below the instance's own root. Commands see the same files at the same
- * absolute paths, unless `capabilities.isolation` is `none`. No path leads out of that root, not by a link either.
+ * The files of instances. Paths are relative to `WORK_FOLDER`, or absolute below the instance's own root. Commands see the same
+ * files at the same absolute paths, unless `capabilities.isolation` is `none`. No path, not even through a link, may lead out of
+ * that root.
  */
 export interface SupplierFiles {
-  /** @throws FileFailure, InstanceGone, NotRunning */
+  /** Reads a file. @throws FileFailure, InstanceGone, NotRunning */
   read(reference: InstanceReference, path: string): Promise<FileContent>;
-  /** Makes the folders on the way; replaces what is there. @throws FileFailure, InstanceGone, NotRunning */
+  /** Writes a file, replaces an existing one, and creates missing folders. @throws FileFailure, InstanceGone, NotRunning */
   write(reference: InstanceReference, path: string, content: Buffer): Promise<void>;
-  /** What is in a folder, down to `depth` levels, at most `LIST_LIMIT` entries. @throws FileFailure, InstanceGone, NotRunning */
+  /** Lists a folder, down to `depth` levels, at most `LIST_LIMIT` entries. @throws FileFailure, InstanceGone, NotRunning */
   list(reference: InstanceReference, path: string, depth: number): Promise<readonly FileEntry[]>;
-  /** Removes a file, or a folder with all that is in it; a link, not what it leads to. @throws FileFailure, InstanceGone, NotRunning */
+  /**
+   * Removes a file, or a folder with everything in it. Removes a link, but not its target.
+   * @throws FileFailure, InstanceGone, NotRunning
+   */
   remove(reference: InstanceReference, path: string): Promise<void>;
 }
 
 /** The longest a method may take. */
 export const CALL_LIMIT_MS = 60_000;
 
-/** Where a command sees the instance's own folder, when it is started without `cwd`. */
+/** The work folder, in which a command starts without `cwd`. */
 export const WORK_FOLDER = '/workspace';
 
 /** The most entries of one list. */
@@ -91,15 +105,18 @@ export const LIST_LIMIT = 10_000;
 
 /** What the supplier can do. */
 export interface SupplierCapabilities {
-  /** A second create under one name is refused with the first: after a lost answer the same create may be repeated. */
+  /**
+   * Whether the supplier rejects a second create under one name and returns the first instance. The gateway may then repeat a
+   * create whose answer was lost.
+   */
   readonly uniqueName: boolean;
   /** Whether the supplier ends an instance by itself: at a time, after a while without use, or never. */
   readonly ttl: 'absolute' | 'idle' | 'none';
-  /** What a suspended instance keeps; `none`: it cannot be suspended. */
+  /** What a suspended instance preserves. `none`: it cannot be suspended. */
   readonly suspend: 'memory' | 'filesystem' | 'none';
   /**
-   * What stands between an instance and its host. `none` is no security boundary: commands can do what the gateway can, or
-   * may take all memory and processes of the machine.
+   * What separates an instance from its host. `none` is no security boundary: a command can do what the gateway can, or can take
+   * all memory and processes of the machine.
    */
   readonly isolation: 'virtual-machine' | 'container' | 'namespaces' | 'none';
   readonly exec: boolean;
@@ -107,63 +124,63 @@ export interface SupplierCapabilities {
   readonly ports: boolean;
 }
 
-/** Names an instance at its supplier. Kept as JSON. */
+/** Identifies an instance at its supplier. The gateway stores it as JSON. */
 export interface InstanceReference {
-  /** The supplier's own id; never used again for another instance. */
+  /** The supplier's own id, which it never reuses for another instance. */
   readonly id: string;
-  /** The name it was created with. */
+  /** The name that the instance was created with. */
   readonly name: string;
 }
 
-/** Labels an instance carries at its supplier for life. */
+/** Labels that an instance carries at its supplier for its whole life. */
 export type Tags = Readonly<Record<string, string>>;
 
-/** What an instance is to have. */
+/** The resources of an instance. */
 export interface InstanceSpec {
-  /** Virtual CPUs; parts of one are possible. */
+  /** Virtual CPUs; fractions are possible. */
   readonly cpu: number;
   readonly memoryGiB: number;
-  /** Of its own disk; 0 asks for none in particular. */
+  /** The size of its own disk in GiB. 0: any size. */
   readonly volumeGiB: number;
   readonly gpu: readonly { readonly model: string; readonly count: number }[];
-  /** Its ports will be dialled. An instance without has no network. */
+  /** Whether its ports will be dialled. An instance without ports has no network. */
   readonly ports: boolean;
-  /** What the offering says to this driver (`supplierSettings`), as the driver's `offeringSchema` let it pass. */
+  /** The offering's settings for this driver (`supplierSettings`), validated by its `offeringSchema`. */
   readonly settings: unknown;
 }
 
-/** What an instance is made with, beside what it has. */
+/** The options of one creation, beside the resources. */
 export interface CreateOptions {
-  /** Made of our id and a number; the same for every repetition. Letters, digits and hyphens, at most 63. */
+  /** Made from the sandbox's id and a number, and the same for every retry. Letters, digits and hyphens, at most 63. */
   readonly name: string;
   readonly tags: Tags;
-  /** Where `ttl` is not `none`: it ends by itself after this time unless `setDeadline` says otherwise before. */
+  /** The number of seconds after which the instance ends by itself, unless `setDeadline` changes that before. Applies if `ttl` is not `none`. */
   readonly birthTtlSeconds: number;
 }
 
-/** What the supplier says of an instance. */
+/** The supplier's answer about an instance. */
 export type Inspection = Found | Gone;
 
-/** The supplier has the instance. */
+/** The answer for an instance that exists. */
 export interface Found extends InstanceSummary {
   readonly kind: 'found';
-  /** Changes when it was started anew, so that what was in its memory is lost. Empty until it runs. */
+  /** Changes when the instance is started anew and its memory is lost. Empty until it runs. */
   readonly incarnation: string;
-  /** When it stopped by itself, where the supplier knows; only with `ended`. */
+  /** When the instance stopped by itself, if the supplier knows. Only with `ended`. */
   readonly endedAt: Date | undefined;
 }
 
-/** The supplier says that there is no such instance. */
+/** The answer for an instance that does not exist. */
 export interface Gone {
   readonly kind: 'gone';
-  /** When it ended, where the supplier still knows. */
+  /** When the instance ended, if the supplier still knows. */
   readonly endedAt?: Date;
 }
 
-/** `ended`: it is still there, does not run and was not asked to stop. */
+/** `ended`: it exists, but stopped without being asked to. */
 export type InstanceState = 'starting' | 'running' | 'suspended' | 'ended';
 
-/** What a list says of an instance. */
+/** An instance as a list shows it. */
 export interface InstanceSummary {
   readonly reference: InstanceReference;
   readonly state: InstanceState;
@@ -171,28 +188,28 @@ export interface InstanceSummary {
   readonly createdAt: Date;
 }
 
-/** A command that is to be run. */
+/** A command to run. */
 export interface CommandSpec {
-  /** Chosen by us, a UUID; names the command for `signal` and `inspectCommand`, in other processes too. */
+  /** A UUID that the gateway chooses. `signal` and `inspectCommand` use it, in other processes too. */
   readonly id: string;
-  /** Run by the instance's `/bin/sh -c`. */
+  /** The text that the instance's `/bin/sh -c` runs. */
   readonly command: string;
-  /** Absolute, or relative to the instance's folder; that folder unless given. */
+  /** The folder: absolute, or relative to the work folder. Default: the work folder. */
   readonly cwd?: string | undefined;
   readonly env: Readonly<Record<string, string>>;
-  /** All of its standard input, which is closed after it. */
+  /** The command's whole standard input, which is closed after it. */
   readonly stdin?: Buffer | undefined;
 }
 
 /** A command that has been started. */
 export interface RunningCommand {
-  /** What it prints, as it comes; ends when the command has ended. Whoever reads slowly slows the command. */
+  /** The output as it arrives. It ends with the command. A slow reader slows the command down. */
   readonly output: AsyncIterable<OutputFrame>;
-  /** Once `output` has ended. @throws InstanceGone, Ambiguous when nobody knows how it ended. */
+  /** Resolves after `output` has ended. @throws InstanceGone, or Ambiguous if the end of the command is unknown */
   readonly exit: Promise<CommandExit>;
 }
 
-/** A piece of what a command prints. */
+/** A piece of a command's output. */
 export interface OutputFrame {
   readonly stream: 'stdout' | 'stderr';
   readonly bytes: Buffer;
@@ -200,14 +217,14 @@ export interface OutputFrame {
 
 /** How a command ended. */
 export interface CommandExit {
-  /** 128 + the signal's number when a signal ended it. */
+  /** The exit code, or 128 + the signal's number if a signal ended the command. */
   readonly exitCode: number;
 }
 
-/** `lost`: the supplier knows nothing of it any more. */
+/** `lost`: the supplier no longer knows the command. */
 export type CommandState = { readonly is: 'running' | 'lost' } | ({ readonly is: 'ended' } & CommandExit);
 
-/** The signals that a command can be sent. */
+/** The signals that a command can receive. */
 export const COMMAND_SIGNALS = [
   'SIGHUP',
   'SIGINT',
@@ -220,35 +237,35 @@ export const COMMAND_SIGNALS = [
   'SIGSTOP',
 ] as const;
 
-/** One of them. */
+/** A signal that a command can receive. */
 export type CommandSignal = (typeof COMMAND_SIGNALS)[number];
 
-/** A file, read as it arrives. */
+/** A file whose content is read as it arrives. */
 export interface FileContent {
   readonly byteLength: number;
   readonly content: Readable;
 }
 
-/** One entry of a folder. */
+/** An entry of a folder. */
 export interface FileEntry {
-  /** Relative below `WORK_FOLDER`, without a leading `./`; absolute elsewhere. */
+  /** Relative below `WORK_FOLDER`, without a leading `./`; otherwise absolute. */
   readonly path: string;
   readonly type: 'file' | 'folder' | 'link' | 'other';
   readonly byteLength: number;
   readonly modifiedAt: Date;
 }
 
-/** Where a port of an instance is reached. */
+/** How to reach a port of an instance. */
 export interface PortAddress {
   /** `http://host:port` without a path. */
   readonly url: string;
-  /** Opens a connection to it, where the host is in the instance's own network. @throws PortClosed */
+  /** Opens a connection to it. Present if the host is in the instance's own network. @throws PortClosed */
   readonly connect?: () => Promise<Socket>;
-  /** What the supplier itself wants to see, such as its own token. */
+  /** Headers that the supplier itself requires, such as its token. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Why a supplier did not do what was asked. The text may be logged and shown to operators; it holds no secret. */
+/** Why a supplier did not do what was requested. The text may be logged and shown to operators, so it holds no secret. */
 export abstract class SupplierError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -256,16 +273,16 @@ export abstract class SupplierError extends Error {
   }
 }
 
-/** An instance with this name and these tags is there already, started like a new one: adopt it. */
+/** An instance with this name and these tags already exists and was started like a new one. The gateway adopts it. */
 export class AlreadyExists extends SupplierError {
   constructor(readonly reference: InstanceReference) {
     super(`the instance ${reference.name} already exists`);
   }
 }
 
-/** The supplier said no, and nothing was made. */
+/** The supplier rejected the request and made nothing. */
 export class Rejected extends SupplierError {
-  /** The same may be taken later: no room now. */
+  /** Whether the supplier may accept the same request later, for example when it has room again. */
   readonly isTemporary: boolean;
   constructor(message: string, options: ErrorOptions & { readonly isTemporary?: boolean } = {}) {
     super(message, options);
@@ -273,16 +290,16 @@ export class Rejected extends SupplierError {
   }
 }
 
-/** Nothing of the request reached the supplier: it may be repeated freely. */
+/** The supplier received nothing of the request, so it may be repeated freely. */
 export class NotSent extends SupplierError {}
 
-/** It was sent, and no answer says whether it was done. */
+/** The request was sent, and no answer says whether it was done. */
 export class Ambiguous extends SupplierError {}
 
-/** It was sent, and no answer came in time. */
+/** The request was sent, and no answer came in time. */
 export class TimedOut extends Ambiguous {}
 
-/** Too many requests; nothing was done. */
+/** The supplier rejected the request because there were too many. It did nothing. */
 export class RateLimited extends SupplierError {
   constructor(
     message: string,
@@ -292,19 +309,19 @@ export class RateLimited extends SupplierError {
   }
 }
 
-/** The supplier says that there is no such instance. */
+/** The supplier says that the instance does not exist. */
 export class InstanceGone extends SupplierError {}
 
-/** The instance is there and cannot do this in the state it is in: it is starting, suspended or ended. */
+/** The instance exists and cannot do this in its state: starting, suspended or ended. */
 export class NotRunning extends SupplierError {}
 
-/** This supplier or this instance cannot do it at all. */
+/** The supplier or the instance never supports this. */
 export class NotSupported extends SupplierError {}
 
-/** Nothing of this instance listens on the port. */
+/** Nothing in the instance listens on the port. */
 export class PortClosed extends SupplierError {}
 
-/** About a path the customer gave; nothing was changed. */
+/** An operation on a customer's path failed. Nothing was changed. */
 export class FileFailure extends SupplierError {
   constructor(
     readonly reason: 'not-found' | 'path-invalid' | 'is-folder' | 'not-folder' | 'no-space' | 'not-allowed',
@@ -314,28 +331,28 @@ export class FileFailure extends SupplierError {
   }
 }
 
-/** What a driver is given when it is opened. */
+/** The gateway's parts that a driver gets when it is opened. */
 export interface SupplierContext {
   readonly log: Logger;
-  /** A folder of its own that outlives the process; made when it is first asked for. */
+  /** A folder of the driver's own that outlives the process. It is created on first use. */
   readonly dataFolder: string;
 }
 
-/** A way of speaking to one sort of supplier. Registered once; opened once for every supplier that is configured with it. */
+/** A kind of supplier. It is registered once, and opened once for every configured supplier of this kind. */
 export interface SupplierKind<S extends Schema = Schema, O extends Schema = Schema> {
   readonly contract: 'supplier/1';
-  /** The word after `driver:` in the supplier's settings. */
+  /** The value of `driver:` in the supplier's settings. */
   readonly name: string;
   readonly summary: string;
-  /** JSON Schema of the supplier's settings, `driver` aside: where it is, how it is spoken to. */
+  /** The JSON Schema of the supplier's settings without `driver`: its address and how to access it. */
   readonly schema: S;
-  /** JSON Schema of what an offering says to it (`supplierSettings`): an image, a template. */
+  /** The JSON Schema of an offering's settings for the driver (`supplierSettings`), such as an image or a template. */
   readonly offeringSchema: O;
-  /** @throws when it cannot work as configured at all. A supplier that does not answer now is no reason. */
+  /** Opens a supplier. @throws if the settings can never work. A supplier that does not answer now is no reason to throw */
   open(settings: Settings<S>, context: SupplierContext): Promise<SupplierDriver>;
 }
 
-/** Helps TypeScript check a driver against its own settings. */
+/** Lets TypeScript check a driver against its own settings. */
 export function defineSupplier<const S extends Schema, const O extends Schema>(
   kind: SupplierKind<S, O>,
 ): SupplierKind<S, O> {
@@ -346,7 +363,7 @@ const kinds = new Map<string, SupplierKind>();
 
 const CONTRACT: Contract = { kind: 'driver', versions: ['supplier/1'], functions: ['open'] };
 
-/** @throws when it is not of this contract, or another driver has the name already. */
+/** Registers a kind of supplier. @throws if it does not have this contract, or if another one has its name */
 export function registerSupplier(kind: SupplierKind): void {
   requireContract(kind, CONTRACT);
   const known = kinds.get(kind.name);

@@ -1,12 +1,12 @@
 import type { Knex } from 'knex';
 import type { Tags } from './supplier';
 
-/** Every instance of this installation carries it; instances of others are never touched. */
+/** Returns the tags of every instance of this installation. The gateway never touches instances without them. */
 export function environmentTags(environment: string): Tags {
   return { 'tollgate-environment': environment };
 }
 
-/** What is an environment of its own where none is named: all that share a database. */
+/** Returns the id that names the environment if the operator gives no name. All processes that share a database have the same. */
 export async function readInstallation(database: Knex): Promise<string> {
   const [row]: { id: string }[] = await database('sandbox_installation').select('id');
   if (row === undefined) throw new Error('the table sandbox_installation is empty');
@@ -19,7 +19,7 @@ export function instanceTags(environment: string, sandboxId: string): Tags {
   return { ...environmentTags(environment), [SANDBOX_TAG]: sandboxId };
 }
 
-/** The same for ever: creating under it again finds what is there. */
+/** Returns the name of a sandbox's instance. It never changes, so that repeating a creation finds the existing instance. */
 export function instanceName(sandboxId: string): string {
   return `tg-${sandboxId}-1`;
 }

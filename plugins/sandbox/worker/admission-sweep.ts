@@ -10,8 +10,8 @@ interface PendingRow {
 }
 
 /**
- * Creations whose caller never came back: cancelled, so that no repetition accepts them; their hold given back, where a release
- * of an unknown hold also refuses one that comes late; then removed. Each step is repeated until it is done.
+ * Cancels pending creations whose client never returned, so that no retry accepts them. Releases their holds, then removes them;
+ * the ledger then also refuses a hold that arrives late. Each step is repeated until it succeeds.
  */
 export async function cancelStale(database: Knex, ledger: Pick<Ledger, 'release'>, beforeMs: number): Promise<number> {
   await database('sandboxes')

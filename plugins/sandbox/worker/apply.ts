@@ -4,7 +4,7 @@ import { askSupplier } from './ask-supplier';
 import { renew, settle } from './pay';
 import { type Step, stepAfter, type World } from './world';
 
-/** Does one action. Safe to repeat, also after a crash anywhere in it. Answers undefined when the lease is lost. */
+/** Runs one action. It may be repeated, even after a crash at any point. Returns undefined if the claim is lost. */
 export async function apply(world: World, aggregate: Aggregate, action: Action, seen: Seen): Promise<Step | undefined> {
   const { observation: _, ...known } = seen;
   switch (action.kind) {
@@ -23,7 +23,7 @@ export async function apply(world: World, aggregate: Aggregate, action: Action, 
   }
 }
 
-/** That it is being sent is written first: an answer to a repetition does not say when it happened. */
+/** Sends an action. It first writes that it is sending, because an answer to a repeated call does not show when the change happened. */
 async function act(
   world: World,
   aggregate: Aggregate,
@@ -34,7 +34,7 @@ async function act(
   const actionSentAtMs = before ?? world.now();
   const intended = await world.commit(aggregate, { set: { actionSentAtMs } });
   const isStillAsked = intended?.sandbox.desiredState === aggregate.sandbox.desiredState;
-  // Somebody changed it meanwhile: it is decided anew.
+  // The sandbox has changed meanwhile: decide anew.
   if (intended?.sandbox.actionSentAtMs !== actionSentAtMs || !isStillAsked) return stepAfter(intended, seen);
   const observation = await askSupplier(world, intended.sandbox, verb);
   const isRepeated = before !== null && observation.seen === 'instance';
@@ -44,14 +44,14 @@ async function act(
   };
 }
 
-/** That it is being sent is written first: from then on there may be an instance. */
+/** Sends a create. It first writes that it is sending, because from then on an instance may exist. */
 async function create(world: World, aggregate: Aggregate, seen: Seen): Promise<Step | undefined> {
   const createSentAtMs = world.now();
   const { sandbox } = aggregate;
-  // Wherever it was wanted, from the first create on it lives where that is sent.
+  // The preferred place counts until the first create. From then on, the place that the create is sent to counts.
   const place = sandbox.createSentAtMs === null ? world.places.homeOf(sandbox.supplier) : sandbox.place;
   const intended = await world.commit(aggregate, { set: { createSentAtMs, place } });
-  // Somebody changed it meanwhile: it is decided anew.
+  // The sandbox has changed meanwhile: decide anew.
   if (intended?.sandbox.createSentAtMs !== createSentAtMs) return stepAfter(intended, seen);
   return { aggregate: intended, seen: { ...seen, observation: await askSupplier(world, intended.sandbox, 'create') } };
 }

@@ -15,7 +15,7 @@ import {
 import { instanceName } from '../suppliers/tags';
 import type { World } from './world';
 
-/** Sends one call, then looks: what is seen counts, not what was answered. Every ending of a call is an observation. */
+/** Sends one call, then inspects the instance, because only its state counts and not the answer. Every outcome becomes an observation. */
 export async function askSupplier(world: World, sandbox: Sandbox, verb: SupplierVerb): Promise<Observation> {
   const reach = await world.places.reachOf(sandbox);
   if (reach !== 'here') return observeAway(reach, verb);
@@ -56,13 +56,13 @@ export async function askSupplier(world: World, sandbox: Sandbox, verb: Supplier
       await note('NOT_SENT', message);
       return { seen: 'refusal', verb, message, isTemporary: true, isRejected: false };
     }
-    // Also a fault of the driver: nobody knows then what was done.
+    // This covers faults of the driver too: what was done is unknown.
     await note(error instanceof NotSent ? 'NOT_SENT' : 'AMBIGUOUS', message);
     return { seen: 'silence', verb, message };
   }
 }
 
-/** Nothing is sent where only another node can ask. An instance whose place is lost is gone, at no time that anybody knows. */
+/** Returns the observation if this node does not reach the instance. Nothing is sent. An instance of a lost place is gone, at an unknown time. */
 function observeAway(reach: 'silent' | 'lost', verb: SupplierVerb): Observation {
   if (reach === 'silent') return { seen: 'silence', verb, message: 'The node that runs the sandbox is unreachable.' };
   if (verb !== 'create') return { seen: 'instance', inspection: { kind: 'gone' }, asked: false };

@@ -4,11 +4,11 @@ import { fromRow, toRow } from '../books/rows';
 import { postponed } from '../life/lifecycle';
 import type { InstanceReference, SupplierDriver } from '../suppliers/supplier';
 
-/** An instance that must go and that no sandbox will end. */
+/** An instance that must be ended and that no sandbox will end. */
 export interface Cleanup {
   readonly id: string;
   readonly supplier: string;
-  /** Where it lives, when not every node reaches it. */
+  /** The place of the instance, if only some nodes reach it. */
   readonly place: string | null;
   readonly ref: InstanceReference;
   readonly name: string;
@@ -20,7 +20,7 @@ export interface Cleanup {
   readonly doneAtMs: number | null;
 }
 
-/** Once for each instance, however often it is found. */
+/** Adds an instance once, however often it is found. */
 export async function insertCleanup(
   database: Knex,
   found: Pick<Cleanup, 'supplier' | 'place' | 'ref' | 'sandboxId' | 'reason'>,
@@ -44,7 +44,10 @@ export async function selectCleanup(
   return rows;
 }
 
-/** Ends what is due and lives where this node reaches it; what fails is tried again later. Ending what is gone already succeeds, so two workers do no harm. */
+/**
+ * Ends the due instances that this node reaches, and retries failures later. Two workers may do this at once, because ending a
+ * missing instance succeeds.
+ */
 export async function cleanUp(
   database: Knex,
   driverOf: (supplier: string) => SupplierDriver | undefined,

@@ -68,7 +68,7 @@ const held = new Gauge({
   registers: [metrics],
 });
 
-/** Shows the totals of the database: all processes that work show the same. */
+/** Sets the metrics to the totals of the database, which are the same in every worker process. */
 export function showTotals({ byState, heldE8 }: Totals): void {
   for (const [state, count] of byState) sandboxes.set({ state }, count);
   held.set(Number(heldE8) / 1e8);

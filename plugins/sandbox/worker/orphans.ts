@@ -7,7 +7,7 @@ import type { InstanceSummary, SupplierDriver } from '../suppliers/supplier';
 import { environmentTags, SANDBOX_TAG } from '../suppliers/tags';
 import { insertCleanup } from './cleanup';
 
-/** More of them at once is no leak but a mistake, perhaps ours: nothing is removed, and somebody must look. */
+/** The most orphans at once. More of them point to a mistake, perhaps of the gateway, so nothing is removed until an operator has looked. */
 const AT_MOST = 5;
 const SHARE_AT_MOST = 0.1;
 
@@ -23,7 +23,7 @@ export interface KnownSandbox {
   readonly supplierRef: { readonly id: string } | null;
 }
 
-/** Instances of ours that no sandbox accounts for. Pure. */
+/** Returns the listed instances that no sandbox accounts for. A pure function. */
 function findOrphans(
   listed: readonly InstanceSummary[],
   known: ReadonlyMap<string, KnownSandbox>,
@@ -42,18 +42,18 @@ function findOrphans(
     });
 }
 
-/** Too many at once. Pure. */
+/** Returns true if there are too many orphans to remove any. A pure function. */
 export function isTooMany(orphans: number, listed: number): boolean {
   return orphans > Math.max(AT_MOST, listed * SHARE_AT_MOST);
 }
 
 export interface SweepResult {
   readonly found: number;
-  /** They were too many, and nothing was removed. */
+  /** Whether nothing was removed because there were too many. */
   readonly stopped: boolean;
 }
 
-/** Compares suppliers with the books. An orphan is removed when two sweeps have seen it. */
+/** Compares suppliers' instances with the sandboxes in the database. An orphan is removed after two sweeps have seen it. */
 export class OrphanSweep {
   readonly #seen = new Map<string, ReadonlySet<string>>();
 
@@ -66,12 +66,12 @@ export class OrphanSweep {
     },
   ) {}
 
-  /** @throws SupplierError: a list that is not whole is no list */
+  /** Looks for orphans at one supplier. @throws SupplierError, because an incomplete list must not be used */
   async sweep(supplier: string, driver: SupplierDriver, nowMs: number): Promise<SweepResult> {
     const { database, log, environment, timings } = this.options;
     const listed: InstanceSummary[] = [];
     for await (const summary of driver.list(environmentTags(environment))) listed.push(summary);
-    // The books are read after the list: whatever is in the list had its row before.
+    // Read the sandboxes after the list: every listed instance had its row before.
     const known = await readKnown(database, listed);
     const orphans = findOrphans(listed, known, nowMs, timings.orphanAfterMs);
     const before = this.#seen.get(supplier) ?? new Set();

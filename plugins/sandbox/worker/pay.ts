@@ -12,7 +12,7 @@ function payerOf({ accountId, keyId }: Period): Payer {
   return { accountId, keyId };
 }
 
-/** undefined when the ledger did not answer. */
+/** Returns the ledger's answer; undefined if it did not answer. */
 async function answerOf<T extends { readonly outcome: string }>(
   question: Promise<T>,
 ): Promise<Exclude<T, { outcome: 'not_ready' }> | undefined> {
@@ -25,7 +25,7 @@ async function answerOf<T extends { readonly outcome: string }>(
   }
 }
 
-/** Enlarges the hold, then the time it covers. */
+/** Enlarges the hold, then the time that it pays. */
 export async function renew(
   world: World,
   aggregate: Aggregate,
@@ -39,7 +39,7 @@ export async function renew(
   if (answer.outcome === 'not_open')
     return { aggregate, seen: (await reserveAgain(world, period, amountE8)) ? seen : { ...seen, refused: true } };
   if (answer.outcome !== 'renewed') return { aggregate, seen: { ...seen, refused: true } };
-  // Money first, then longer life at the supplier; without it, it is not paid for as long.
+  // The hold is enlarged before the supplier's deadline. If the deadline cannot be moved, the paid time is not extended.
   const isLonger = await prolong(world, aggregate.sandbox, coversUntilMs);
   const cover = isLonger ? { coversUntilMs } : {};
   const written = await world.commit(aggregate, {
@@ -49,7 +49,7 @@ export async function renew(
   return stepAfter(written, isLonger ? seen : { ...seen, moneyWaits: 'supplier' });
 }
 
-/** False when the supplier may end it before. */
+/** Moves the supplier's deadline. Returns false if the supplier may end the instance before. */
 async function prolong(world: World, sandbox: Sandbox, coversUntilMs: number): Promise<boolean> {
   if (sandbox.supplierRef === null) return true;
   try {
@@ -63,14 +63,14 @@ async function prolong(world: World, sandbox: Sandbox, coversUntilMs: number): P
   }
 }
 
-/** The ledger has lost the hold, which recovery did not know of either: it is taken anew. */
+/** Takes a hold anew that the ledger lost and that recovery did not restore. */
 async function reserveAgain({ ledger }: World, period: Period, amountE8: bigint): Promise<boolean> {
   const request = { ...payerOf(period), rid: period.holdId, keyRev: Number.MAX_SAFE_INTEGER, amountE8 };
   const answer = await answerOf(ledger.reserve({ ...request, lifetimeMs: undefined, record: '' }));
   return answer?.outcome === 'reserved';
 }
 
-/** Has the ledger charge what a period is due, and take the hold of the next in the same step where there is one. */
+/** Charges what a period is due. If there is a next period, the ledger takes its hold in the same step. */
 export async function settle(
   world: World,
   aggregate: Aggregate,
@@ -85,7 +85,7 @@ export async function settle(
     const change = settlePeriod(aggregate, outcome, world.now());
     if (next?.status !== 'OPEN' || (await prolong(world, aggregate.sandbox, next.coversUntilMs)))
       return stepAfter(await world.commit(aggregate, change), seen);
-    // The next period's hold is there, its longer life is not: as after a renewal that came to nothing.
+    // The next hold is taken but the supplier's deadline was not moved. This counts as a failed renewal.
     const { coversUntilMs } = period;
     const periods = [...(change.periods ?? []), { ...next, coversUntilMs }];
     const set = { ...change.set, reservedUntilMs: coversUntilMs };
@@ -112,7 +112,7 @@ async function charge(world: World, period: Period, costE8: bigint): Promise<Cha
   if (answer === undefined) return 'silent';
   if (answer.outcome === 'settled') return answer;
   if (answer.outcome !== 'unknown_reservation') return { chargedE8: 0n, shortfallE8: costE8 };
-  // Charged so long ago that the ledger has forgotten it, or else the hold was lost with a ledger.
+  // Either the charge is so old that the ledger has forgotten it, or the hold was lost with the ledger.
   const before = await world.chargeOf(period);
   if (before !== undefined) return before;
   const late = await answerOf(world.ledger.settle({ ...request, costE8, isLate: true }));

@@ -10,13 +10,13 @@ import { lossesStopped } from './metrics';
 import { isTooMany } from './orphans';
 import type { World } from './world';
 
-/** Steps of one visit at most; what is left is done by the next. */
+/** The most steps of one visit. The next visit continues. */
 const STEPS_AT_MOST = 30;
 const FAILED_VISIT_AGAIN_MS = 5_000;
 const MONEY_AGAIN_MS = 2_000;
 
 export interface Reconciler {
-  /** Whoever waits for something due is woken. */
+  /** Starts the next round at once instead of waiting. */
   wake(): void;
   readonly stop: Stop;
 }
@@ -28,7 +28,7 @@ export interface ReconcilerOptions {
   readonly atOnce?: number;
 }
 
-/** Does for one sandbox, under a lease, what is to be done now. Safe to be cut off anywhere. Answers when to come again. */
+/** Runs the due actions of one claimed sandbox. It may be interrupted at any point. Returns when to visit again. */
 export async function visit(
   { books, world: given }: Omit<ReconcilerOptions, 'log'>,
   lease: Lease,
@@ -50,7 +50,7 @@ export async function visit(
     commit: async (before, change) => {
       const written = await books.commit(before, change, given.now());
       if (written !== undefined) return written;
-      // Changed from outside meanwhile: what is there now is decided anew, as long as the lease is ours.
+      // The sandbox has changed outside this visit. While the claim holds, decide anew from its current state.
       const there = await books.load(lease.id);
       return there?.sandbox.leaseEpoch === lease.epoch ? there : undefined;
     },
@@ -71,7 +71,7 @@ export async function visit(
 
 const LOOK_EVERY_MS = 1_000;
 
-/** One of any number of workers: takes what is due, a few at once, and sleeps until something is. */
+/** Starts one of any number of workers. It claims due sandboxes, visits a few at once, and sleeps until the next is due. */
 export function startReconciler(options: ReconcilerOptions): Reconciler {
   const { books, world, log, atOnce = 32 } = options;
   const { leaseMs } = world.timings;

@@ -30,7 +30,7 @@ const REPORT_EVERY_MS = 5_000;
 const TOTALS_EVERY_MS = 5_000;
 const DAY_MS = 86_400_000;
 
-/** What keeps sandboxes true: in every process, or in those with ROLE=worker alone; any number at once. */
+/** Starts the loops that maintain sandboxes. They run in every process, or only in those with ROLE=worker; any number may run at once. */
 export function startWorker(
   service: SandboxService,
   { environment, endedDays }: { readonly environment: string; readonly endedDays?: number | undefined },
@@ -85,13 +85,13 @@ export function startWorker(
   };
 }
 
-/** How suppliers answer is counted, and decides whether they get new instances. */
+/** Returns books that count the outcomes of supplier calls. A supplier that fails gets no new instances. */
 function countingCalls({ books, health }: SandboxService): Books {
   return {
     ...books,
     noteCall: async (call) => {
       const { supplier, verb, outcome, startedAtMs, endedAtMs } = call;
-      // A look that was answered is no news, but that the supplier is there.
+      // A successful inspection only shows that the supplier answers. It is neither counted nor stored.
       if (verb === 'inspect' && outcome === 'OK') return health.answered(supplier);
       supplierCalls.inc({ supplier, verb, outcome });
       supplierCallSeconds.inc({ supplier, verb }, (endedAtMs - startedAtMs) / 1_000);
@@ -102,7 +102,7 @@ function countingCalls({ books, health }: SandboxService): Books {
   };
 }
 
-/** A supplier that never had a sandbox is left alone: it need not even be there, such as Docker in a first trial. */
+/** Sweeps the suppliers that have ever been used. An unused one may not exist at all, such as Docker in a first trial. */
 async function sweepAll({ drivers, health, log, database, now }: SandboxService, sweep: OrphanSweep): Promise<void> {
   for (const [supplier, driver] of drivers) {
     const used: unknown = await database('offerings_seen').whereRaw("offering->>'supplier' = ?", [supplier]).first();

@@ -7,7 +7,7 @@ import type { Period, Sandbox } from '../life/sandbox';
 import type { Timings } from '../life/timings';
 import type { SupplierDriver, Tags } from '../suppliers/supplier';
 
-/** What a step needs of the world; tests have their own clock, supplier and books. */
+/** The dependencies of a step. Tests replace the clock, the supplier and the books. */
 export interface World {
   readonly ledger: Pick<Ledger, 'reserve' | 'settle' | 'release' | 'renew' | 'roll'>;
   readonly timings: Timings;
@@ -15,11 +15,11 @@ export interface World {
   driverOf(sandbox: Sandbox): SupplierDriver;
   tagsOf(sandbox: Sandbox): Tags;
   readonly places: Pick<Places, 'homeOf' | 'reachOf'>;
-  /** Writes a change; answers what is there then, or undefined when the lease is lost. */
+  /** Writes a change. Returns the current aggregate, or undefined if the claim is lost. */
   commit(aggregate: Aggregate, change: Change): Promise<Aggregate | undefined>;
   noteCall(call: SupplierCall): Promise<void>;
   chargeOf(period: Period): Promise<Charge | undefined>;
-  /** So many instances of this supplier are gone at once that it is believed of none. */
+  /** Returns true if so many instances of a supplier are missing at once that none is believed to be gone. */
   areTooManyGone(supplier: string): Promise<boolean>;
 }
 

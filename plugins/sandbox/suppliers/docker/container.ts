@@ -10,21 +10,21 @@ import {
 } from '../supplier';
 import type { OfferingSettings } from './settings';
 
-/** Keeps the instance alive until it is terminated; stops at once when it is asked to. */
+/** The command that keeps an instance alive until it is terminated. It stops at once on SIGTERM. */
 const KEEP_ALIVE = 'trap "exit 0" TERM; while :; do sleep 86400 & wait $!; done';
 
-/** The disk of an instance whose offering names none. */
+/** The size of the disk if the offering gives none. */
 const DISK_GIB = 10;
 
-/** A label of containers whose ports may be dialled. */
+/** The label of containers whose ports may be dialled. */
 const PORTS_LABEL = 'tollgate.ports';
 
 export interface Around {
-  /** What instances with ports join; absent: they have loopback alone. */
+  /** The network that instances with ports join. Absent: they have loopback alone. */
   readonly network?: string | undefined;
-  /** Absent: the engine's own choice. */
+  /** Absent: the engine's default runtime. */
   readonly runtime?: string | undefined;
-  /** The engine is asked to hold the size of the disk. */
+  /** Whether the engine is asked to limit the size of the disk. */
   readonly limitsDisk: boolean;
 }
 
@@ -49,7 +49,7 @@ export function containerOf(
     HostConfig: {
       NanoCpus: Math.round(spec.cpu * 1e9),
       Memory: memoryBytes,
-      // The same number: no swap beside the memory.
+      // The same number as the memory: no swap.
       MemorySwap: memoryBytes,
       PidsLimit: maxProcesses,
       Ulimits: Object.entries(ulimits).map(([Name, limit]) => ({ Name, Soft: limit, Hard: limit })),
@@ -71,7 +71,10 @@ export function containerOf(
 
 const WRITABLE_FOLDERS = [WORK_FOLDER, '/tmp'];
 
-/** A volume, because the engine's archive endpoints see volumes and no other sort of tmpfs. It is removed with its container. */
+/**
+ * Returns a mount in memory. It is a volume, because the engine's archive endpoints see no other sort of tmpfs. The engine
+ * removes it with its container.
+ */
 function volumeInMemory(folder: string, user: string, { volumeGiB, memoryGiB }: InstanceSpec): object {
   const [uid, gid] = user.split(':');
   const o = `size=${bytesOf(volumeGiB || memoryGiB / 2)},uid=${uid},gid=${gid},mode=755,nosuid,nodev`;
@@ -86,7 +89,7 @@ function bytesOf(gib: number): number {
   return Math.floor(gib * 2 ** 30);
 }
 
-/** What `GET /containers/{id}/json` says, as far as it is read. */
+/** The members of `GET /containers/{id}/json` that the driver reads. */
 export interface ContainerDetails {
   readonly Id: string;
   readonly Name: string;
@@ -94,13 +97,13 @@ export interface ContainerDetails {
   readonly State: { readonly Status: string; readonly StartedAt: string; readonly FinishedAt: string };
   readonly Config: { readonly Labels: Tags | null; readonly User: string };
   readonly NetworkSettings: {
-    /** A file that is the container's network, as long as it runs; empty before. */
+    /** The file of the container's network while it runs; otherwise empty. */
     readonly SandboxKey: string;
     readonly Networks: Readonly<Record<string, { readonly IPAddress: string }>>;
   };
 }
 
-/** One of `GET /containers/json`. */
+/** The members of an entry of `GET /containers/json` that the driver reads. */
 export interface ContainerSummary {
   readonly Id: string;
   readonly Names: readonly string[];
@@ -142,7 +145,7 @@ export function hasPorts({ Config }: ContainerDetails): boolean {
   return PORTS_LABEL in (Config.Labels ?? {});
 }
 
-/** The engine writes year 1 for "never". */
+/** Returns undefined for the year 1, which the engine writes for "never". */
 function timeOf(text: string): Date | undefined {
   const time = new Date(text);
   return time.getTime() > 0 ? time : undefined;

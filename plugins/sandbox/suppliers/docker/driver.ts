@@ -51,7 +51,7 @@ const OPEN_NETWORK =
 const NO_PORTS =
   'ports of instances cannot be reached: the gateway needs root and nsenter to join their networks. Run it so, or set `network`';
 
-/** One container per instance. */
+/** Runs each instance as one container. */
 export class DockerDriver implements SupplierDriver {
   readonly capabilities: SupplierCapabilities = {
     uniqueName: true,
@@ -65,7 +65,7 @@ export class DockerDriver implements SupplierDriver {
   readonly files: ContainerFiles;
   readonly #engine: Engine;
   readonly #dialer = new Dialer();
-  /** As far as is known: whether the engine can. */
+  /** Whether the engine can limit disks, as far as is known. */
   #limitsDisks = true;
 
   constructor(
@@ -82,7 +82,7 @@ export class DockerDriver implements SupplierDriver {
   }
 
   /**
-   * Compares the settings with what the engine can, where it answers; one that does not is asked with every creation.
+   * Checks that the engine supports the settings. If the engine does not answer now, a later creation reports the problem.
    * @throws StartFailure
    */
   async checkEngine(): Promise<void> {
@@ -114,7 +114,7 @@ export class DockerDriver implements SupplierDriver {
     return reference;
   }
 
-  /** An engine that cannot hold the size of a disk refuses the whole container: it is made without where the offering allows that. */
+  /** Creates a container. An engine that cannot limit a disk's size rejects it; it is then created without the limit, if the offering allows that. */
   async #makeContainer(spec: InstanceSpec, offering: OfferingSettings, options: CreateOptions): Promise<Answer> {
     const make = (limitsDisk: boolean) =>
       this.#engine.ask('POST', `/containers/create?name=${encodeURIComponent(options.name)}`, {
@@ -127,7 +127,7 @@ export class DockerDriver implements SupplierDriver {
     return make(false);
   }
 
-  /** The name is taken: by an earlier attempt, which may have come no further than this, or by somebody else. */
+  /** Handles a name that is taken. An earlier try, possibly interrupted, made the container, or another program did. */
   async #adopt(
     spec: InstanceSpec,
     offering: OfferingSettings,
@@ -142,7 +142,7 @@ export class DockerDriver implements SupplierDriver {
     return new AlreadyExists(reference);
   }
 
-  /** A name is taken a moment before its container can be seen. */
+  /** Returns the container of a taken name. The engine reserves a name shortly before it shows the container. */
   async #named(name: string): Promise<ContainerDetails> {
     for (let tries = 0; tries < 20; tries += 1) {
       try {
@@ -183,7 +183,7 @@ export class DockerDriver implements SupplierDriver {
         Options: { 'com.docker.network.bridge.enable_icc': 'false' },
       },
     });
-    // 409: somebody else has just made it.
+    // 409: another process has just created the network.
     if (answer.status !== 201 && answer.status !== 409) throw new Ambiguous(messageOf(answer));
   }
 
@@ -214,7 +214,7 @@ export class DockerDriver implements SupplierDriver {
     return this.#change(reference, 'unpause', 'running');
   }
 
-  /** The engine answers "it is so already" with an error; what is true says the instance itself. */
+  /** Pauses or unpauses an instance. The engine reports an error if that is already done, so the instance's own state decides. */
   async #change(reference: InstanceReference, verb: string, wanted: 'suspended' | 'running'): Promise<void> {
     const answer = await this.#engine.ask('POST', `/containers/${reference.id}/${verb}`);
     if (answer.status === 204) return;

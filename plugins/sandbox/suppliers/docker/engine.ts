@@ -5,38 +5,38 @@ import { pipeline } from 'node:stream/promises';
 import { Ambiguous, NotSent, RateLimited, TimedOut } from '../supplier';
 
 /**
- * Docker's Engine API over its local socket, as plain HTTP: a dozen endpoints, and of a request that fails it must be
- * known whether it was sent, which client libraries do not tell.
+ * Docker's Engine API over its local socket, as plain HTTP. The driver needs only a dozen endpoints. It must know whether a
+ * failed request was sent, which client libraries do not report.
  */
 export class Engine {
   constructor(
     private readonly socketPath: string,
-    /** Questions are answered from memory; what is to be done may take a while. */
+    /** Timeouts. The engine answers questions from memory; changes may take a while. */
     private readonly withinMs: { readonly questions: number; readonly deeds: number },
   ) {}
 
-  /** @throws NotSent, Ambiguous, RateLimited; every other answer is returned. */
+  /** Sends a request and returns every answer except 429. @throws NotSent, Ambiguous, RateLimited */
   async ask(method: string, path: string, options: AskOptions = {}): Promise<Answer> {
     const response = await this.#send(method, path, options);
     return { status: response.statusCode ?? 0, body: await readBody(method, path, response) };
   }
 
-  /** The same for an answer that is read as it comes. */
+  /** Sends a request whose answer is read as a stream. @throws NotSent, Ambiguous, RateLimited */
   async open(method: string, path: string): Promise<{ status: number; content: IncomingMessage }> {
     const response = await this.#send(method, path, {});
-    // From here on it is as fast as who reads it.
+    // From here on, the reader sets the pace.
     response.socket.setTimeout(0);
     return { status: response.statusCode ?? 0, content: response };
   }
 
-  /** The headers of an answer that has nothing else. */
+  /** Returns the headers of an answer without a body. */
   async head(path: string): Promise<{ status: number; headers: IncomingMessage['headers'] }> {
     const response = await this.#send('HEAD', path, {});
     response.resume();
     return { status: response.statusCode ?? 0, headers: response.headers };
   }
 
-  /** Turns the connection into a plain stream of bytes in both directions. */
+  /** Sends a request that turns the connection into a plain stream of bytes in both directions. */
   async hijack(path: string, body: unknown): Promise<{ status: 101; stream: Duplex } | (Answer & { stream?: never })> {
     return new Promise((resolve, reject) => {
       const { request, failure } = this.#request('POST', path, {
@@ -71,13 +71,13 @@ export class Engine {
         reject(new RateLimited(`${method} ${path}: too many requests`, Number(response.headers['retry-after']) || 1));
       });
       if (content === undefined) request.end(body === undefined ? undefined : JSON.stringify(body));
-      // Its failure is the request's.
+      // The request's own error reports a failure of the pipeline.
       else pipeline(content, request).catch(() => undefined);
     });
   }
 
   #request(method: string, path: string, headers: Record<string, string>) {
-    // One connection each: a kept one that the engine has just closed could not tell "sent" from "not sent".
+    // Each request has its own connection. If the engine had just closed a kept one, a request might or might not have been sent.
     const request = httpRequest({ socketPath: this.socketPath, method, path, headers, agent: false });
     let isConnected = false;
     request.once('socket', (socket) => socket.once('connect', () => (isConnected = true)));
@@ -104,7 +104,7 @@ export interface AskOptions {
 
 export interface Answer {
   readonly status: number;
-  /** The parsed JSON; what the engine says of an error is in `message`. */
+  /** The parsed JSON. An error's text is in `message`. */
   readonly body: unknown;
 }
 
@@ -117,7 +117,7 @@ async function readBody(method: string, path: string, response: IncomingMessage)
   }
 }
 
-/** What the engine says of an error. */
+/** Returns the engine's error message. */
 export function messageOf({ status, body }: Answer): string {
   const { message } = (body ?? {}) as { message?: unknown };
   return typeof message === 'string' && message !== '' ? message.trim() : `the engine answered ${status}`;

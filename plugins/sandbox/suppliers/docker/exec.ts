@@ -17,7 +17,7 @@ import { type Answer, type Engine, messageOf } from './engine';
 import { readFrames } from './frames';
 import { COMMAND_MARK } from './group-signal';
 
-/** What a process that holds on to the output may still print after the command itself has ended. */
+/** How long output is still read after the command's end, because a process that it left behind may hold the stream open. */
 const LINGER_MS = 200;
 const LOOK_EVERY_MS = 250;
 const START_LOOK_EVERY_MS = 10;
@@ -33,19 +33,19 @@ export function shellCommand({ id, command, cwd, env, stdin }: CommandSpec): Exe
   const { [COMMAND_MARK]: _, ...variables } = env;
   return {
     argv: ['/bin/sh', '-c', command],
-    // First, and so found soon by who looks for it.
+    // The mark comes first, so that the search for a command's processes finds it soon.
     env: { [COMMAND_MARK]: id, ...variables },
     cwd: folderOf(cwd),
     stdin,
   };
 }
 
-/** An absolute path inside the instance. */
+/** Returns a command's folder as an absolute path inside the instance. */
 export function folderOf(cwd = ''): string {
   return cwd.startsWith('/') ? cwd : `${WORK_FOLDER}/${cwd}`;
 }
 
-/** @throws InstanceGone, NotRunning, NotSupported, NotSent, Ambiguous */
+/** Starts a program in an instance. @throws InstanceGone, NotRunning, NotSupported, NotSent, Ambiguous */
 export async function startExec(
   engine: Engine,
   { id }: InstanceReference,
@@ -67,7 +67,7 @@ export async function startExec(
   const started = await engine.hijack(`/exec/${execId}/start`, { Detach: false, Tty: false });
   if (started.stream === undefined) throw refusalOf(started);
   const { stream } = started;
-  // Told by the reading of it.
+  // The reader of the stream reports its errors.
   stream.on('error', () => undefined);
   await mustHaveStarted(engine, execId, stream);
   if (hasInput) stream.end(options.stdin);
@@ -79,7 +79,7 @@ export async function startExec(
   return { output: framesOf(stream, watch.lookNow), exit: watch.exit };
 }
 
-/** The engine gives the stream before it starts the program, and says in the stream that it could not. */
+/** Waits until the program runs. The engine opens the stream before it starts the program, and writes a failed start into the stream. */
 async function mustHaveStarted(engine: Engine, execId: string, stream: Duplex): Promise<void> {
   for (;;) {
     const { pid, exitCode } = await look(engine, execId);
@@ -98,19 +98,19 @@ function startFailure(message: string): SupplierError {
   return new NotStarted(`the engine could not start it: ${message}`);
 }
 
-/** What runtimes say of a program that is not there or not one. Everything else is a failure of their own. */
+/** The messages of runtimes for a program that does not exist or cannot be executed. Every other message is a failure of the runtime. */
 const LACKING = /not found|no such file or directory|not a directory|permission denied|exec format error/;
 
-/** The engine's runtime failed in one of many ways before the program ran. */
+/** The engine's runtime failed before the program ran. */
 class NotStarted extends Ambiguous {}
 
-/** The engine keeps the stream open as long as anything holds it; the command may have ended long before. */
+/** Polls for the command's end, because the engine keeps the stream open as long as any process holds it. */
 function watchEnd(engine: Engine, execId: string): { exit: Promise<CommandExit>; lookNow: () => void } {
   let wake = new AbortController();
   const ended = async (): Promise<CommandExit> => {
     for (;;) {
       await sleep(LOOK_EVERY_MS, undefined, { signal: wake.signal }).catch(() => (wake = new AbortController()));
-      // The engine may be silent for a while; a command that it knows nothing of is lost.
+      // The engine may not answer for a while. A command that it no longer knows is lost.
       const seen = await look(engine, execId).catch((error: unknown) => {
         if (error instanceof InstanceGone) throw error;
         return undefined;
@@ -134,7 +134,7 @@ async function look(engine: Engine, execId: string): Promise<{ pid: number; exit
 interface ExecDetails {
   readonly Running: boolean;
   readonly ExitCode: number | null;
-  /** 0 until the program runs, and for ever when it could not be started. */
+  /** 0 until the program runs, and always 0 if it could not be started. */
   readonly Pid: number;
 }
 
@@ -142,7 +142,7 @@ async function* framesOf(stream: Duplex, lookNow: () => void): AsyncGenerator<Ou
   try {
     yield* readFrames(stream);
   } catch (error) {
-    // Destroyed by us when the command had ended, or the engine went away: then `exit` says so.
+    // The driver destroyed the stream after the command's end, or the engine went away. `exit` reports both.
     if (!stream.destroyed) throw error;
   } finally {
     stream.destroy();
@@ -157,7 +157,7 @@ function refusalOf(answer: Answer): SupplierError {
   return new Ambiguous(message);
 }
 
-/** Runs a short command of ours and waits for its end. */
+/** Runs a short command of the driver and waits for its end. */
 export async function runExec(engine: Engine, reference: InstanceReference, options: ExecOptions) {
   const command = await startOwn(engine, reference, options);
   const kept = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
@@ -167,8 +167,8 @@ export async function runExec(engine: Engine, reference: InstanceReference, opti
 }
 
 /**
- * The engine's runtime enters the instance with threads of its own, which count as processes there: in an instance that has taken
- * all it may, an attempt now and then fails. None of our short commands does harm when it is run again.
+ * Starts a short command of the driver and retries a failed start. The engine's runtime uses threads that count as processes of
+ * the instance, so a start may fail in a full instance. Running these commands twice does no harm.
  */
 async function startOwn(engine: Engine, reference: InstanceReference, options: ExecOptions): Promise<RunningCommand> {
   for (let attempt = 1; ; attempt += 1) {

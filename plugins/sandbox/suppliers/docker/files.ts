@@ -28,13 +28,13 @@ import { runExec, startExec } from './exec';
 import { COMMAND_MARK, signalCommand } from './group-signal';
 import { readEntries } from './list-entries';
 
-/** Who owns what is written. */
+/** The user and group that own written files. */
 export interface Owner {
   readonly uid: number;
   readonly gid: number;
 }
 
-/** Files through the engine's archive (tar) endpoints; lists and removals by a command inside. */
+/** Accesses files through the engine's archive (tar) endpoints. Lists and removals run a command inside the instance. */
 export class ContainerFiles implements SupplierFiles {
   constructor(
     private readonly engine: Engine,
@@ -106,7 +106,7 @@ export class ContainerFiles implements SupplierFiles {
     if (exitCode !== 0) throw new FileFailure('not-allowed', 'some of it could not be removed');
   }
 
-  /** Makes the instance's folder, before the instance is started. */
+  /** Creates the work folder before the instance is started. */
   async makeWorkFolder(reference: InstanceReference, owner: Owner): Promise<void> {
     const tar = pack();
     tar.entry({ name: WORK_FOLDER.slice(1), type: 'directory', mode: 0o755, mtime: new Date(), ...owner });
@@ -127,7 +127,7 @@ export class ContainerFiles implements SupplierFiles {
     if (answer.status !== 200) throw unpackFailure(answer);
   }
 
-  /** Goes down name by name, so that no link leads out; what is not there yet has no `stat`. */
+  /** Resolves a path one name at a time, so that no link leads out of the root. Returns no `stat` if the path does not exist. */
   async #find(reference: InstanceReference, names: readonly string[]): Promise<Place> {
     let known: readonly string[] = [];
     let stat: PathStat | undefined = { type: 'folder', size: 0, mode: 0o755, linkTarget: '' };
@@ -150,13 +150,13 @@ export class ContainerFiles implements SupplierFiles {
     const { status, headers } = await this.engine.head(archivePath(reference, names));
     if (status === 200) return readStat(String(headers['x-docker-container-path-stat']));
     if (status !== 404) throw await this.#unreadable(reference, names);
-    // The same status for a path and for an instance that are not there.
+    // The engine answers 404 both for a missing path and for a missing instance.
     const { status: ofInstance } = await this.engine.ask('GET', `/containers/${reference.id}/json`);
     if (ofInstance === 404) throw new InstanceGone(`the instance ${reference.name} does not exist`);
     return undefined;
   }
 
-  /** Only the answer to another request has words. */
+  /** Sends the request again as GET, because an answer to HEAD has no error message. */
   async #unreadable(reference: InstanceReference, names: readonly string[]): Promise<Error> {
     const message = messageOf(await this.engine.ask('GET', archivePath(reference, names)));
     if (message.includes('the path has too many symbolic links'))
@@ -166,9 +166,9 @@ export class ContainerFiles implements SupplierFiles {
 }
 
 interface Place {
-  /** From the instance's root, with every link that was met replaced by where it leads. */
+  /** The path from the instance's root, with every link replaced by its target. */
   readonly names: readonly string[];
-  /** The part of it that is there. */
+  /** The part of the path that exists. */
   readonly known: readonly string[];
   readonly stat: PathStat | undefined;
 }
@@ -177,11 +177,11 @@ interface PathStat {
   readonly type: FileEntry['type'];
   readonly size: number;
   readonly mode: number;
-  /** Where a link leads in the end, as an absolute path of the instance. */
+  /** The target of a link, fully resolved, as an absolute path of the instance. */
   readonly linkTarget: string;
 }
 
-/** Go's bits for the kind of a file. */
+/** The bits that Go uses for the kind of a file. */
 const GO_FOLDER = 2 ** 31;
 const GO_LINK = 2 ** 27;
 const GO_KINDS = [GO_FOLDER, GO_LINK, 2 ** 26, 2 ** 25, 2 ** 24, 2 ** 21, 2 ** 19];
@@ -197,7 +197,7 @@ function readStat(header: string): PathStat {
   return { type, size, mode: mode % 0o1000, linkTarget };
 }
 
-/** Tells `find` to print the kind and mode, size and time of each path, then its name up to a NUL. It leaves the kernel's folders out. */
+/** The arguments that make `find` print each path's kind and mode, size and time, then its name up to a NUL. They leave out the kernel's folders. */
 const TELL = [
   ...['-path', '/proc/*', '-prune', '-o', '-path', '/sys/*', '-prune', '-o', '-path', '/dev/*', '-prune', '-o'],
   ...['-exec', 'sh', '-c'],
@@ -218,7 +218,7 @@ function archivePath({ id }: InstanceReference, names: readonly string[]): strin
 async function* firstEntry(archive: Readable): AsyncGenerator<Buffer> {
   const reader = extract();
   const filled = pipeline(archive, reader);
-  // Told by the reading of it.
+  // The reader reports a failure of the pipeline.
   filled.catch(() => undefined);
   try {
     for await (const entry of reader) {

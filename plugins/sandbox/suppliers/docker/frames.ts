@@ -5,8 +5,8 @@ const HEADER_BYTES = 8;
 const STDERR = 2;
 
 /**
- * The engine's multiplexed stream: a header (stream, three zeros, length as big-endian uint32), then that many bytes.
- * What has come is given on without waiting for the frame's end. Ends when the stream ends, wherever that is.
+ * Yields the frames of the engine's multiplexed stream. Each has a header (stream, three zeros, length as big-endian uint32) and
+ * that many bytes. Bytes are yielded as they arrive, before their frame is complete. A stream may end in the middle of a frame.
  */
 export async function* readFrames(stream: Readable): AsyncGenerator<OutputFrame> {
   let header: Buffer = Buffer.alloc(0);

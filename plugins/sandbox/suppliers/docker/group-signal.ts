@@ -1,14 +1,14 @@
 import type { CommandSignal } from '../supplier';
 
-/** Set for every command, and inherited by all it starts. */
+/** The variable that marks every command. All processes that the command starts inherit it. */
 export const COMMAND_MARK = 'TOLLGATE_COMMAND';
 
 /**
- * Finds the processes of a command from inside the instance: those that carry its mark in their environment, and those of
- * their sessions, for the engine begins a session with every exec. `$1` is the mark with the command's id, `$2` the signal's
- * name without SIG, or 0 to only look. Those that are to be killed are stopped first, until nobody new is found: so nobody is
- * left who starts others meanwhile. Nothing here starts a process: a command may have taken all the instance may have.
- * Exits with 0 when there was one, with 1 when there was none, with 2 when some are left.
+ * Signals the processes of a command from inside the instance. These are the processes with its mark in their environment, and
+ * their whole sessions, because the engine begins a session with every exec. `$1` is the mark with the command's id. `$2` is the
+ * signal's name without SIG, or 0 to only look. Before KILL it stops them all, until no new one is found, so that none starts
+ * another meanwhile. It starts no process itself, because a command may have used up the instance's limit. Exits with 0 if there
+ * was one, with 1 if there was none, with 2 if some are left.
  */
 const SCRIPT = `
 is_marked() {
@@ -52,7 +52,7 @@ done
 exit 2
 `;
 
-/** What `signalCommand` exits with. */
+/** The exit code of `signalCommand` if some processes are left. */
 export const SOME_ARE_LEFT = 2;
 
 export function signalCommand(commandId: string, signal: CommandSignal | 0): readonly string[] {

@@ -4,12 +4,12 @@ import type { JoinedNetwork } from '../dialer';
 
 const JOIN = 'nsenter';
 
-/** Returns the network of a running container, by the file that the engine keeps of it: the file's name is never used again. */
+/** Returns the network of a running container by the engine's file for it, whose name is never used again. */
 export function joinedNetwork(name: string, file: string): JoinedNetwork {
   return { name, words: [JOIN, `--net=${file}`, '--'] };
 }
 
-/** Tries whether this process may start programs in networks of others, by the one that it is in itself. */
+/** Tests whether this process may start programs in other networks, by joining its own. */
 export async function canJoinNetworks(): Promise<boolean> {
   const { words } = joinedNetwork('', `/proc/${process.pid}/ns/net`);
   const [program = '', ...rest] = [...words, 'true'];

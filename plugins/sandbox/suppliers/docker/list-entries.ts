@@ -3,7 +3,7 @@ import type { FileEntry, OutputFrame } from '../supplier';
 const KIND_BITS = 0xf000;
 const KINDS: Readonly<Record<number, FileEntry['type']>> = { 32768: 'file', 16384: 'folder', 40960: 'link' };
 
-/** Reads `81a4 12 1700000000\n<path>\0` over and over; a path may hold anything but a NUL. */
+/** Yields the entries of output such as `81a4 12 1700000000\n<path>\0`. A path may hold any character but NUL. */
 export async function* readEntries(output: AsyncIterable<OutputFrame>): AsyncGenerator<FileEntry> {
   let rest: Buffer = Buffer.alloc(0);
   for await (const { stream, bytes } of output) {

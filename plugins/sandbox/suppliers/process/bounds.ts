@@ -9,8 +9,9 @@ export type Size = Pick<InstanceSpec, 'cpu' | 'memoryGiB'>;
 export const MOST_PROCESSES = 256;
 
 /**
- * Returns how many bytes each writable folder of an instance holds whose files are in memory: its volume, or half of its memory
- * where its offering names no volume. @throws Rejected where the volume is larger than the memory
+ * Returns the size of each writable folder of an instance whose files are in memory. This is its volume, or half of its memory if
+ * its offering gives no volume.
+ * @throws Rejected if the volume is larger than the memory
  */
 export function folderBytes({ memoryGiB, volumeGiB }: Pick<InstanceSpec, 'memoryGiB' | 'volumeGiB'>): number {
   if (volumeGiB > memoryGiB)
@@ -20,18 +21,21 @@ export function folderBytes({ memoryGiB, volumeGiB }: Pick<InstanceSpec, 'memory
   return Math.floor((volumeGiB || memoryGiB / 2) * 2 ** 30);
 }
 
-/** Folders of this process's own control groups, below which those of instances are made: one of version 2, or one per controller. */
+/** The control groups below which this process makes those of instances: one folder of version 2, or one per controller of version 1. */
 export interface ControlGroups {
   readonly version: 1 | 2;
   readonly folders: readonly string[];
 }
 
-/** How long a group may be empty because its instance is being started. */
+/** The age from which an empty group counts as left behind. A younger one may belong to an instance that is being started. */
 const LEFT_AFTER_MS = 60_000;
 
 const CONTROLLERS = ['memory', 'pids', 'cpu'];
 
-/** Returns where `/proc/self/mountinfo` and `/proc/self/cgroup` say that this process is; undefined when a controller is missing. */
+/**
+ * Finds this process's control groups in the text of `/proc/self/mountinfo` and `/proc/self/cgroup`. Returns undefined if a
+ * controller is missing.
+ */
 export function readControlGroups(mountInfo: string, ownGroups: string): ControlGroups | undefined {
   const mounts = mountInfo.split('\n').map(readMount);
   const own = ownPaths(ownGroups);
@@ -58,7 +62,7 @@ function readMount(line: string): Mount {
   return { type, options: options.split(','), root, mountPoint };
 }
 
-/** Reads lines like `4:memory:/path` and, of version 2, `0::/path`. */
+/** Reads lines such as `4:memory:/path`, and `0::/path` of version 2. */
 function ownPaths(text: string): ReadonlyMap<string, string | undefined> {
   const lines = text.split('\n').map((line) => /^\d+:([^:]*):(.*)$/.exec(line));
   return new Map(
@@ -66,21 +70,21 @@ function ownPaths(text: string): ReadonlyMap<string, string | undefined> {
   );
 }
 
-/** A mount shows the groups below its root only. */
+/** Returns the folder of a group, if the mount shows it. A mount shows only the groups below its root. */
 function folderIn({ root, mountPoint }: Mount, path = '/'): string {
   const below = root === '/' ? path : path.startsWith(`${root}/`) ? path.slice(root.length) : '';
   return resolve(`${mountPoint}/${below}`);
 }
 
 /**
- * Returns the group below which others can be made: with version 2 one with processes of its own has no bounded groups below
- * it. systemd's `DelegateSubgroup` puts the process into a group below the one that it hands over.
+ * Returns the group below which others can be made. In version 2, a group with processes of its own cannot have limited groups
+ * below it. systemd's `DelegateSubgroup` therefore puts the process one group below the one that it delegates.
  */
 function delegatedGroup(own: string): string {
   return /\.service$/.test(dirname(own)) ? dirname(own) : own;
 }
 
-/** Returns what is written into which file of a group. The first ones must be there; the others only where the kernel has them. */
+/** Returns the limits to write into a group's files, by file name. The files of `must` are required; the kernel may lack those of `may`. */
 export function boundsOf(version: 1 | 2, { cpu, memoryGiB }: Size) {
   const memory = String(Math.floor(memoryGiB * 2 ** 30));
   const quota = Math.max(1_000, Math.round(cpu * 100_000));
@@ -99,7 +103,7 @@ export function boundsOf(version: 1 | 2, { cpu, memoryGiB }: Size) {
       };
 }
 
-/** Returns this process's control groups if it may make others below them; undefined otherwise. */
+/** Returns this process's control groups if it may make others below them, otherwise undefined. */
 export async function findControlGroups(): Promise<ControlGroups | undefined> {
   try {
     const found = readControlGroups(
@@ -107,7 +111,7 @@ export async function findControlGroups(): Promise<ControlGroups | undefined> {
       await readFile('/proc/self/cgroup', 'utf8'),
     );
     if (found === undefined) return undefined;
-    // Refused where the group has processes of its own: then it was not handed to this process.
+    // The kernel refuses this if the group has processes of its own, because it was then not delegated to this process.
     if (found.version === 2)
       await writeFile(join(found.folders[0] ?? '', 'cgroup.subtree_control'), '+memory +pids +cpu');
     await removeLeft(found);
@@ -118,7 +122,7 @@ export async function findControlGroups(): Promise<ControlGroups | undefined> {
   }
 }
 
-/** Removes groups that a gateway made and was killed before it used them. The kernel keeps those with processes. */
+/** Removes groups of a gateway that was killed before it used them. The kernel refuses to remove groups with processes. */
 async function removeLeft({ folders }: ControlGroups): Promise<void> {
   for (const folder of folders) {
     for (const name of (await readdir(folder)).filter((each) => /^tollgate-[0-9a-f-]{36}$/.test(each))) {
@@ -128,7 +132,7 @@ async function removeLeft({ folders }: ControlGroups): Promise<void> {
   }
 }
 
-/** Makes the groups of an instance. @returns their folders @throws what the kernel refuses */
+/** Makes the control groups of an instance. @returns their folders @throws the kernel's error */
 export async function makeGroups(
   { version, folders }: ControlGroups,
   name: string,
@@ -158,7 +162,7 @@ async function fileIn(folders: readonly string[], file: string): Promise<string>
 
 const EMPTY_WITHIN_MS = 10_000;
 
-/** Removes groups whose processes have been killed; the kernel may still be burying some. */
+/** Removes groups whose processes have been killed. It retries, because the kernel may not have removed all of them yet. */
 export async function removeGroups(groups: readonly string[]): Promise<void> {
   const deadline = Date.now() + EMPTY_WITHIN_MS;
   for (const group of groups) {
@@ -173,15 +177,15 @@ function isRemoved(group: string): Promise<boolean> {
   );
 }
 
-/** Puts the shell into the groups, which everything started by it stays in, and replaces it by the program. */
+/** A shell script that joins the groups and then replaces itself by the program. Everything that the program starts stays in the groups. */
 const JOIN = 'while [ "$1" != -- ]; do echo $$ >"$1/cgroup.procs" || exit 125; shift; done; shift; exec "$@"';
 
-/** Returns the words before a program's own that start it in these groups. */
+/** Returns the arguments before a program's own that start it in these groups. */
 export function joinWords(groups: readonly string[]): readonly string[] {
   return groups.length === 0 ? [] : ['/bin/sh', '-c', JOIN, 'sh', ...groups, '--'];
 }
 
-/** Returns the words before a command's own that bound it alone, where there are no control groups. */
+/** Returns the arguments that limit one command without control groups. */
 export function limitWords({ memoryGiB }: Size): readonly string[] {
   return ['prlimit', `--nproc=${MOST_PROCESSES}`, `--data=${Math.floor(memoryGiB * 2 ** 30)}`, '--core=0', '--'];
 }

@@ -45,21 +45,24 @@ import type { Means } from './means';
 import { commandWords, networkOf, variableWords } from './namespaces';
 import { startProcess } from './run';
 
-/** An instance is a root and, where the machine can, namespaces that a holder keeps; its commands are processes of this machine. */
+/**
+ * Runs instances on this machine. Each is a root folder and, if the machine allows it, namespaces that a holder process keeps.
+ * Its commands are processes of this machine.
+ */
 export class ProcessDriver implements SupplierDriver {
   readonly capabilities: SupplierCapabilities;
   readonly files: FolderFiles;
   readonly #dialer = new Dialer();
-  /** Groups started here, by command: all there is to go by where /proc is not. */
+  /** The process groups that this driver started, by command. Without /proc it knows no other processes. */
   readonly #groups = new Map<string, { readonly name: string; readonly pid: number }>();
 
   constructor(
     private readonly folders: InstanceFolders,
     private readonly launcher: Launcher,
     private readonly means: Means,
-    /** Where instances with namespaces have their files. */
+    /** Where instances with namespaces keep their files. */
     private readonly keepsFiles: 'memory' | 'disk',
-    /** Of the data folder: another node has other instances. */
+    /** The id of the data folder, because another node has other instances. */
     readonly place: string,
   ) {
     const isBounded = means.controlGroups !== undefined || means.hasLimits;
@@ -75,7 +78,7 @@ export class ProcessDriver implements SupplierDriver {
     this.files = new FolderFiles(async (reference) => this.#rootOf(await this.#instance(reference)));
   }
 
-  /** Through the holder a root looks as commands see it, with what is mounted there. */
+  /** Returns an instance's root. It goes through the holder, because only there the mounts are the ones that commands see. */
   async #rootOf(instance: Instance): Promise<string> {
     if ((await this.#stateOf(instance)) === 'ended') throw new NotRunning(`${instance.name} has ended`);
     return instance.holder === undefined ? this.folders.rootOf(instance.name) : `/proc/${instance.holder.pid}/root`;
@@ -120,7 +123,7 @@ export class ProcessDriver implements SupplierDriver {
     const instance = await this.folders.find(name);
     if (instance?.id !== id) return { kind: 'gone' };
     const summary = toSummary(instance, await this.#stateOf(instance));
-    // When the machine, or the container this runs in, was started anew, nothing runs of it any more.
+    // The machine's start is part of it, because nothing of an instance survives a restart of the machine or container.
     return { kind: 'found', ...summary, incarnation: `${id} ${await startOfMachine()}`, endedAt: undefined };
   }
 
@@ -139,7 +142,7 @@ export class ProcessDriver implements SupplierDriver {
     return this.#change(reference, 'running', 'SIGCONT');
   }
 
-  /** The state first: nothing new is started in an instance that is being stopped. */
+  /** Changes an instance's state and signals its processes. It writes the state first, so that nothing new starts meanwhile. */
   async #change(reference: InstanceReference, state: Instance['state'], signal: NodeJS.Signals): Promise<void> {
     const instance = await this.#instance(reference);
     if ((await this.#stateOf(instance)) === 'ended') throw new NotRunning(`${instance.name} has ended`);
@@ -154,12 +157,12 @@ export class ProcessDriver implements SupplierDriver {
     await endHolderOf(instance);
     await this.#signalAll(instance, 'SIGKILL');
     await this.folders.remove(instance.name);
-    // One that was just being started when the others were found.
+    // Signal again: a command may have been starting while the first signal looked for processes.
     await this.#signalAll(instance, 'SIGKILL');
   }
 
   async #signalAll({ name, holder }: Instance, signal: NodeJS.Signals): Promise<void> {
-    // With a holder a group is what waits for the command: it goes on, and only ends with it.
+    // With a holder, a group is the process that waits for the command. It must not stop, and only SIGKILL ends it.
     const isGroupMeant = holder === undefined || signal === 'SIGKILL';
     for (const group of this.#groups.values()) if (isGroupMeant && group.name === name) send(-group.pid, signal);
     const within = holder && (await namespacesOf(holder.pid));
@@ -202,7 +205,7 @@ export class ProcessDriver implements SupplierDriver {
     });
   }
 
-  /** Where the command begins, below the instance's root. Nothing else of this machine is looked at. */
+  /** Returns the folder of a command below the instance's root. It looks at nothing else of this machine. */
   async #folderOf(reference: InstanceReference, cwd = ''): Promise<string> {
     const names = posix
       .resolve(absolutePath(cwd))
@@ -225,7 +228,7 @@ export class ProcessDriver implements SupplierDriver {
     const group = this.#groups.get(commandId);
     const marked = await this.#processesOf(instance, commandId);
     if (marked.length > 0) await signalAll(() => this.#processesOf(instance, commandId), signal);
-    // What waits for the command may have been stopped by it.
+    // The command may have stopped the process that waits for it.
     if (group !== undefined && (marked.length === 0 || signal === 'SIGKILL')) send(-group.pid, signal);
   }
 
@@ -260,7 +263,7 @@ export class ProcessDriver implements SupplierDriver {
     return instance;
   }
 
-  /** An instance without a holder, of an earlier version or setting, must not run beside those that are isolated. */
+  /** Returns an instance's state. Where instances are isolated, one without a holder counts as ended, because it must not run beside them. */
   async #stateOf({ holder, state }: Instance): Promise<InstanceState> {
     const isThere = holder === undefined ? !this.means.hasNamespaces : await isAlive(holder);
     return isThere ? state : 'ended';

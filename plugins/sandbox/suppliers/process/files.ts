@@ -24,7 +24,7 @@ import { follow, openFolder, openInside } from './opened-folder';
 
 const { O_RDONLY, O_WRONLY, O_CREAT, O_NOFOLLOW, O_NONBLOCK } = constants;
 
-/** Files of an instance whose root is a folder that this process can open. */
+/** Accesses the files of an instance whose root is a folder that this process can open. */
 export class FolderFiles implements SupplierFiles {
   constructor(private readonly rootOf: (reference: InstanceReference) => Promise<string>) {}
 
@@ -74,7 +74,7 @@ export class FolderFiles implements SupplierFiles {
     await inFolderOf(root, [...names, last], removeAt);
   }
 
-  /** Returns the names of a folder without links; undefined when there is no such folder. @throws FileFailure */
+  /** Returns the names of a folder with all links resolved; undefined if there is no such folder. @throws FileFailure */
   async findFolder(reference: InstanceReference, names: readonly string[]): Promise<readonly string[] | undefined> {
     const found = await this.#find(reference, names);
     const opened = await openFolder(found.root, found.names).catch(() => undefined);
@@ -92,7 +92,10 @@ export class FolderFiles implements SupplierFiles {
   }
 }
 
-/** Goes down through folders that were opened, so that none becomes a link on the way. @throws ENOENT */
+/**
+ * Removes a path and everything in it. It opens each folder before it descends, so that none becomes a link meanwhile.
+ * @throws ENOENT
+ */
 async function removeAt(place: string): Promise<void> {
   if (!(await lstat(place)).isDirectory()) return unlink(place);
   const folder = await openInside(place);
@@ -104,7 +107,7 @@ async function removeAt(place: string): Promise<void> {
   await rmdir(place);
 }
 
-/** Acts on a name in the folder that it is in; `.` stands for the root itself. */
+/** Runs an action on a name within its opened folder. `.` stands for the root itself. */
 function inFolderOf<T>(
   root: string,
   names: readonly string[],

@@ -8,24 +8,24 @@ import { type Launcher, PATH, type StartedProgram } from './launcher';
 import { send } from './marked-processes';
 import { holderWords, isReady } from './namespaces';
 
-/** The process that keeps an instance's namespaces. It outlives the gateway; with it everything in the instance ends. */
+/** The process that keeps an instance's namespaces. It outlives the gateway, and its end ends everything in the instance. */
 export interface Holder {
   readonly pid: number;
-  /** Tells it from a later process with the same number. */
+  /** Distinguishes it from a later process with the same number. */
   readonly startedAt: string;
-  /** The control groups that all processes of the instance are in. */
+  /** The control groups of all processes of the instance. */
   readonly groups: readonly string[];
 }
 
 const STARTS_WITHIN_MS = 20_000;
 
-/** A holder that ends with this process, until it is kept. */
+/** A holder that ends with this process until `keep` is called. */
 export interface StartedHolder {
   readonly holder: Holder;
   keep(): Promise<void>;
 }
 
-/** Starts the holder of an instance; its files are as `holderWords` says. @throws Rejected when bubblewrap does not work */
+/** Starts the holder of an instance. `holderWords` describes its files. @throws Rejected if bubblewrap does not work */
 export async function startHolder(
   launcher: Launcher,
   root: string,
@@ -39,7 +39,7 @@ export async function startHolder(
     started = await launcher.start({ argv, cwd: '/', env: { PATH }, streams: 4 });
     const [input, stdout, stderr, info] = started.streams as [Socket, Socket, Socket, Socket];
     const [pid] = await Promise.all([readPid(info), mustBeReady(stdout, stderr)]);
-    // One that has ended meanwhile is found by the next look at it.
+    // If the holder has ended meanwhile, the next inspection finds that.
     input.on('error', () => undefined).resume();
     const keep = () => new Promise<void>((resolve) => input.end('\n', () => resolve()));
     for (const stream of [stdout, stderr, info]) stream.destroy();
@@ -79,7 +79,7 @@ export async function isAlive({ pid, startedAt }: Holder): Promise<boolean> {
 
 const ENDS_WITHIN_MS = 20_000;
 
-/** Ends everything in the instance: the kernel kills what is in a process namespace with its first process. @throws Ambiguous */
+/** Ends everything in an instance: the kernel kills a process namespace with its first process. @throws Ambiguous */
 export async function endHolder(holder: Holder): Promise<void> {
   const deadline = Date.now() + ENDS_WITHIN_MS;
   while (await isAlive(holder)) {
@@ -96,10 +96,10 @@ export async function endHolderOf({ holder }: { readonly holder?: Holder | undef
   await removeGroups(holder.groups);
 }
 
-/** Returns when a process was started, in clock ticks since the boot; undefined when it has ended. */
+/** Returns when a process was started, in clock ticks since the boot; undefined if it has ended. */
 async function startOf(pid: number): Promise<string | undefined> {
   const stat = await readFile(`/proc/${pid}/stat`, 'latin1').catch(() => '');
-  // The name before it may hold blanks and brackets.
+  // The process name before the last bracket may hold blanks and brackets.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return fields[0] === 'Z' || fields[0] === 'X' ? undefined : fields[19];
 }

@@ -6,7 +6,7 @@ import { Launcher } from './launcher';
 import { findMeans } from './means';
 import { placeOf } from './place';
 
-/** Embedded: nothing to install, for trying out. */
+/** The embedded supplier: it needs no installation and is meant for trying out. */
 export const processes = defineSupplier({
   contract: 'supplier/1',
   name: 'process',

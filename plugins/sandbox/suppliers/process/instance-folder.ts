@@ -4,21 +4,21 @@ import { join } from 'node:path';
 import { type InstanceState, type InstanceSummary, type Tags, WORK_FOLDER } from '../supplier';
 import { endHolderOf, type Holder } from './holder';
 
-/** What is known of an instance beside its files. */
+/** The record of an instance: everything except its files. */
 export interface Instance {
   readonly id: string;
   readonly name: string;
   readonly tags: Tags;
   readonly createdAt: string;
   readonly state: Extract<InstanceState, 'running' | 'suspended'>;
-  /** Its ports may be dialled. */
+  /** Whether its ports may be dialled. */
   readonly ports: boolean;
   readonly memoryGiB: number;
-  /** Keeps its namespaces; undefined where it has none. */
+  /** The process that keeps its namespaces; undefined if it has none. */
   readonly holder: Holder | undefined;
 }
 
-/** An instance that ends with this process, until it is kept. */
+/** An instance that ends with this process until `keep` is called. */
 export interface StartedInstance {
   readonly instance: Instance;
   keep(): Promise<void>;
@@ -26,10 +26,10 @@ export interface StartedInstance {
 
 const RECORD = 'instance.json';
 
-/** What is being made or removed; what a crash leaves of it is removed at the next start. */
+/** The prefix of folders that are being made or removed. The next start removes those that a crash left behind. */
 const UNFINISHED = '.unfinished-';
 
-/** One folder per instance: `instance.json`, and `root` with everything that the instance itself sees. */
+/** Keeps one folder per instance: `instance.json`, and `root` with everything that the instance itself sees. */
 export class InstanceFolders {
   private constructor(private readonly root: string) {}
 
@@ -49,7 +49,7 @@ export class InstanceFolders {
     return join(this.root, name, 'root');
   }
 
-  /** Makes an instance that `start` starts in its root. Of several at once under one name, one `isMade`. */
+  /** Makes an instance that `start` starts in its root. If several are made at once under one name, only one of them has `isMade` set. */
   async make(
     name: string,
     start: (root: string) => Promise<StartedInstance>,
@@ -104,7 +104,7 @@ export class InstanceFolders {
   }
 }
 
-/** Makes the folders that every instance has. */
+/** Creates the folders that every instance has. */
 export async function makeRoot(root: string): Promise<void> {
   for (const folder of [WORK_FOLDER, '/tmp', '/etc']) await mkdir(`${root}${folder}`, { recursive: true });
 }

@@ -10,17 +10,17 @@ import type { CommandExit } from '../supplier';
 export interface Program {
   readonly argv: readonly string[];
   readonly cwd: string;
-  /** All of its environment: nothing of the gateway's own. */
+  /** The program's whole environment. It inherits none of the gateway's variables. */
   readonly env: Readonly<Record<string, string>>;
-  /** How many of its descriptors, from 0, are connected with the gateway. */
+  /** How many of the program's descriptors, counted from 0, are connected with the gateway. */
   readonly streams: number;
-  /** What the program reads from the descriptor after those. */
+  /** What the program reads from the next descriptor. */
   readonly words?: readonly string[];
 }
 
 export type Asked = Program & { readonly id: number };
 
-/** What is told of a program, in this order: its streams, each with a socket, that it was started, and how it has ended. */
+/** The messages about a program, in this order: its streams with a socket each, its start, and its end. */
 export type Told = { readonly id: number } & (
   | { readonly is: 'stream' }
   | { readonly is: 'started'; readonly pid: number }
@@ -32,7 +32,7 @@ function tell(told: Told, socket?: Socket): void {
   process.send?.(told, socket);
 }
 
-/** Connects two sockets. Neither is read here: what was read would be lost. */
+/** Connects two sockets. This process reads neither, because the gateway would miss what it read. */
 async function connectPair(server: Server, path: string): Promise<readonly [Socket, Socket]> {
   const accepted = once(server, 'connection') as Promise<[Socket]>;
   const socket = new Socket().pause().connect(path);
@@ -74,7 +74,7 @@ function main(): void {
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
   process.once('disconnect', () => process.exit());
   const server = createServer({ pauseOnConnect: true }).listen(path);
-  // One after the other: which two sockets belong together is known by their order.
+  // Programs start one after the other, because only the order of connections shows which two sockets belong together.
   let turn: Promise<unknown> = once(server, 'listening');
   process.on('message', (asked: Asked) => {
     turn = turn.then(() => start(server, path, asked));

@@ -5,15 +5,15 @@ import { ownProgram } from '../../../../core/own-program';
 import { Ambiguous, type CommandExit } from '../supplier';
 import type { Asked, Program, Told } from './launcher-process';
 
-/** Where programs are looked for, in instances and for what starts them. */
+/** The search path for programs, both in instances and for starting them. */
 export const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
-/** A program that was started as the first of a new session and group. */
+/** A started program, the first process of a new session and group. */
 export interface StartedProgram {
   readonly pid: number;
-  /** By descriptor. Nothing is read from them before somebody asks. */
+  /** The program's streams by descriptor. Nothing is read from them until a reader attaches. */
   readonly streams: readonly Socket[];
-  /** @throws Ambiguous when nobody waits for the program any more */
+  /** Resolves with the program's end. @throws Ambiguous if the launcher process has ended */
   readonly exit: Promise<CommandExit>;
 }
 
@@ -24,17 +24,16 @@ interface Start {
 }
 
 /**
- * Starts programs through a small process of its own. A process that starts another is copied first, page tables and all, and
- * does nothing else meanwhile: a gateway of 700 MB would serve nobody for 20 ms. What programs print does not pass through
- * that process.
+ * Starts programs through a small process of its own. Starting a program copies the parent's page tables and blocks it meanwhile,
+ * which would stop a gateway of 700 MB for 20 ms. The programs' output does not pass through that process.
  */
 export class Launcher {
   #child: ChildProcess | undefined;
-  /** What was asked for and has not ended, by id. */
+  /** The programs that were requested and have not ended, by id. */
   readonly #starts = new Map<number, Start>();
   #lastId = 0;
 
-  /** Rejects with the system's code when the program cannot be started. @throws Ambiguous */
+  /** Starts a program. Rejects with the system's code if that fails. @throws Ambiguous */
   start(program: Program): Promise<StartedProgram> {
     this.#child ??= this.#open();
     this.#child.channel?.ref();
@@ -42,7 +41,7 @@ export class Launcher {
     const asked: Asked = { ...program, id: this.#lastId };
     const start: Start = { streams: [], started: deferred(), ended: deferred() };
     this.#starts.set(asked.id, start);
-    // One that is never waited for must not end the process.
+    // A rejection that no caller awaits must not end the process.
     start.ended.promise.catch(() => undefined);
     this.#child.send(asked, (error) => error && start.started.reject(ambiguous(error)));
     return start.started.promise;
@@ -50,7 +49,7 @@ export class Launcher {
 
   #open(): ChildProcess {
     const { file, execArgv } = ownProgram(require.resolve('./launcher-process'));
-    // In a group of its own: a signal from the terminal is for the gateway, which stops it last.
+    // It has a group of its own, because a signal from the terminal is meant for the gateway, which stops it last.
     const child = fork(file, [], {
       execArgv,
       env: { PATH },
@@ -87,7 +86,7 @@ export class Launcher {
     }
   }
 
-  /** Programs run on, and nobody learns how they end. */
+  /** Ends the launcher process. Programs continue, but their ends are no longer reported. */
   async close(): Promise<void> {
     const child = this.#child;
     this.#child = undefined;

@@ -3,8 +3,8 @@ import { readdir, readFile, readlink } from 'node:fs/promises';
 const LISTEN = '0A';
 
 /**
- * Addresses that are dialled, as the kernel writes them, and how. At another address of this machine another process may
- * listen on the same port.
+ * The addresses to dial, by the listening address as the kernel writes it. Only these are dialled, because another process may
+ * listen on the same port at another address of this machine.
  */
 const DIALLED: Readonly<Record<string, string>> = {
   '00000000': '127.0.0.1',
@@ -13,13 +13,13 @@ const DIALLED: Readonly<Record<string, string>> = {
   [`${'0'.repeat(24)}01000000`]: '::1',
 };
 
-/** Returns where a process listens on this port in the network that process `pid` is in; undefined when none does. */
+/** Returns where a process listens on this port in the network of process `pid`; undefined if none does. */
 export async function listeningInNetwork(pid: number, port: number): Promise<string | undefined> {
   const found = (await listeners(pid, port)).flat();
   return found.find(({ address }) => address !== undefined)?.address;
 }
 
-/** Returns where these processes, and no others, listen on a port of this machine; undefined when they do not. */
+/** Returns where these processes, and no others, listen on a port of this machine; undefined if they do not. */
 export async function listeningAddress(pids: readonly number[], port: number): Promise<string | undefined> {
   const owned = await socketsOf(pids);
   for (const family of await listeners('self', port)) {
@@ -30,17 +30,17 @@ export async function listeningAddress(pids: readonly number[], port: number): P
 }
 
 interface Listener {
-  /** Where it is dialled, if it is. */
+  /** The address at which to dial the listener. undefined: it is not dialled. */
   readonly address: string | undefined;
   readonly inode: string;
 }
 
-/** Returns those of IPv4 and those of IPv6. */
+/** Returns the listeners of IPv4 and those of IPv6. */
 function listeners(pid: number | 'self', port: number): Promise<(readonly Listener[])[]> {
   return Promise.all(['tcp', 'tcp6'].map((family) => readListeners(`/proc/${pid}/net/${family}`, port)));
 }
 
-/** Reads `sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode`, addresses as `hex:hex port`. */
+/** Reads lines of `sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode`, with addresses as `hex:hex port`. */
 async function readListeners(file: string, wanted: number): Promise<readonly Listener[]> {
   const lines = (await readFile(file, 'latin1').catch(() => '')).split('\n').slice(1);
   return lines.flatMap((line) => {

@@ -1,20 +1,20 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { Ambiguous } from '../supplier';
 
-/** Set for every command of an instance, and inherited by all it starts. */
+/** The variable that marks every command of an instance. All processes that the command starts inherit it. */
 export const INSTANCE_MARK = 'TOLLGATE_INSTANCE';
 export const COMMAND_MARK = 'TOLLGATE_COMMAND';
 
 interface Process {
   readonly pid: number;
   readonly session: number;
-  /** As the kernel names its namespaces. */
+  /** The kernel's names for its namespaces. */
   readonly processes: string | undefined;
   readonly users: string | undefined;
   readonly variables: readonly string[];
 }
 
-/** The namespaces of the process that keeps an instance. What starts commands has its user namespace; commands have others. */
+/** The namespaces of an instance's holder. The processes that start commands share its user namespace; commands have others. */
 export interface Within {
   readonly processes: string;
   readonly users: string;
@@ -25,7 +25,7 @@ export async function namespacesOf(pid: number): Promise<Within | undefined> {
   return processes === undefined || users === undefined ? undefined : { processes, users };
 }
 
-/** Returns everything that customers' commands have started in an instance with namespaces. */
+/** Returns all processes that customers' commands started in an instance with namespaces. */
 export async function processesWithin(within: Within): Promise<readonly number[]> {
   return (await customersIn(within)).map(({ pid }) => pid);
 }
@@ -36,10 +36,9 @@ async function customersIn({ processes, users }: Within): Promise<readonly Proce
 }
 
 /**
- * Returns the processes that carry a mark in their environment, those of their sessions, and in an instance with
- * namespaces those of their user namespace: every command has one of its own, and a process stays in it that has left the
- * session and emptied its environment. Elsewhere than on Linux none are found, and only the groups that this process
- * started are known.
+ * Returns the processes with a mark in their environment, and the rest of their sessions. In an instance with namespaces it adds
+ * those of their user namespaces. Each command has its own, and a process stays in it even if it changes its session and
+ * environment. Only Linux shows these; on other systems it returns none.
  */
 export async function markedProcesses(mark: string, value: string, within?: Within): Promise<readonly number[]> {
   const all = within === undefined ? await allProcesses() : await customersIn(within);
@@ -54,11 +53,11 @@ async function allProcesses(): Promise<readonly Process[]> {
   return (await Promise.all(pids.map(look))).filter((each) => each !== undefined);
 }
 
-/** Returns undefined for a process that has ended. */
+/** Returns a process; undefined if it has ended. */
 async function look(pid: number): Promise<Process | undefined> {
   const stat = await readFile(`/proc/${pid}/stat`, 'latin1').catch(() => undefined);
   if (stat === undefined) return undefined;
-  // The name before it may hold blanks and brackets.
+  // The process name before the last bracket may hold blanks and brackets.
   const [state, , , session] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   if (state === 'Z' || state === 'X') return undefined;
   const environment = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '');
@@ -70,19 +69,22 @@ function namespaceOf(pid: number, type: 'pid' | 'user'): Promise<string | undefi
   return readlink(`/proc/${pid}/ns/${type}`).catch(() => undefined);
 }
 
-/** Changes when all processes have ended; empty where nothing tells it. */
+/** Returns a text that changes when all processes have ended; empty if the system does not show it. */
 export async function startOfMachine(): Promise<string> {
   const boot = await readFile('/proc/sys/kernel/random/boot_id', 'latin1').catch(() => '');
   const first = await readFile('/proc/1/stat', 'latin1').catch(() => '');
-  // The 22nd field, in clock ticks since the boot.
+  // The 22nd field is the start in clock ticks since the boot.
   const startedAt = first.slice(first.lastIndexOf(')') + 2).split(' ')[19] ?? '';
   return `${boot.trim()} ${startedAt}`.trim();
 }
 
-/** How often processes to be killed are looked for. */
+/** How often a kill looks for processes. */
 const MOST_ROUNDS = 50;
 
-/** Signals all that `find` returns. Those that are to be killed are stopped first, until no new one is found that could start others. @throws Ambiguous */
+/**
+ * Signals all processes that `find` returns. Before SIGKILL it stops them, until no new one is found that could start others.
+ * @throws Ambiguous
+ */
 export async function signalAll(find: () => Promise<readonly number[]>, signal: NodeJS.Signals): Promise<void> {
   let stopped = '';
   for (let round = 0; round < MOST_ROUNDS; round += 1) {
@@ -96,7 +98,7 @@ export async function signalAll(find: () => Promise<readonly number[]>, signal: 
   throw new Ambiguous('some of the processes are still running');
 }
 
-/** To a process, or with a negative number to a group; one that has just ended is no failure. */
+/** Signals a process, or a group by its negative number. Ignores one that has just ended. */
 export function send(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);

@@ -8,15 +8,15 @@ import { type Launcher, PATH } from './launcher';
 import { commandWords } from './namespaces';
 import { startProcess } from './run';
 
-/** What this machine can put between an instance and everything else. */
+/** The isolation that this machine can provide. */
 export interface Means {
   readonly hasNamespaces: boolean;
   readonly controlGroups: ControlGroups | undefined;
-  /** The limits of single processes hold; for root they do not. */
+  /** Whether limits of single processes apply. They do not for root. */
   readonly hasLimits: boolean;
 }
 
-/** Tries out what this machine can. `problem` says why instances are not isolated. */
+/** Tests what this machine can provide. `problem` says why instances are not isolated. */
 export async function findMeans(
   launcher: Launcher,
   folder: string,
@@ -32,7 +32,7 @@ export async function findMeans(
   return { hasNamespaces, controlGroups, hasLimits, problem: failure ?? (isBounded ? undefined : unbounded) };
 }
 
-/** Starts an instance and a command in it. @returns why that does not work */
+/** Tests an instance with namespaces and a command in it. Returns why that fails; undefined if it works. */
 async function tryNamespaces(launcher: Launcher, folder: string): Promise<string | undefined> {
   const root = await mkdtemp(join(folder, '.unfinished-'));
   try {

@@ -1,10 +1,10 @@
 import type { JoinedNetwork } from '../dialer';
 import { WORK_FOLDER } from '../supplier';
 
-/** Programs and libraries of this machine that instances see, read-only. */
+/** This machine's folders of programs and libraries, which instances see read-only. */
 const SYSTEM_FOLDERS = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64'];
 
-/** What programs look up. The rest of /etc is not there: it may hold anybody's secrets. */
+/** The files of /etc that programs look up. Instances see no others, because these may hold secrets. */
 const SYSTEM_FILES = [
   '/etc/alternatives',
   '/etc/ld.so.cache',
@@ -15,20 +15,20 @@ const SYSTEM_FILES = [
   '/etc/hosts',
 ];
 
-/** What /dev/shm holds where the files of the instance are on the disk. */
+/** The size of /dev/shm if the instance's files are on the disk. */
 const SHARED_MEMORY_BYTES = 64 * 2 ** 20;
 
 const READY = 'ready';
 
 /**
- * Returns the words that make an instance: namespaces of its own, its own root, and a process that keeps them until it is
- * killed. That process prints a line when it is there, and ends unless a line answers it: a gateway that is killed meanwhile
- * leaves nothing behind. It ignores SIGCHLD, so that the kernel removes orphans that have ended.
+ * Returns the arguments that make an instance: its namespaces, its root, and a process that keeps them until it is killed. That
+ * process prints a line when it is ready and ends unless a line answers it, so that a killed gateway leaves nothing behind. It
+ * ignores SIGCHLD, so that the kernel removes ended orphans.
  *
- * With `memoryBytes` its files are in memory: each folder that is mounted holds so many bytes. Otherwise they are in `root`.
+ * With `memoryBytes` its files are in memory: each mounted folder holds that many bytes. Otherwise they are in `root`.
  *
- * Inside it is root, because a second user namespace, which another user would need for /dev/pts, could not be joined
- * without privileges. Commands get a user namespace below, without any privilege.
+ * The instance runs as root, because another user would need a second user namespace for /dev/pts, which could not be joined
+ * without privileges. Commands get a user namespace below it, without any privilege.
  */
 export function holderWords(
   root: string,
@@ -44,10 +44,10 @@ export function holderWords(
     ...['--info-fd', '3', '--as-pid-1', '--new-session', '--hostname', 'sandbox'],
     ...['--unshare-user', '--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-net', '--unshare-cgroup-try'],
     ...['--uid', '0', '--gid', '0', '--cap-drop', 'ALL'],
-    // Folders that are mounted cannot be removed by a command.
+    // A command cannot remove a mounted folder.
     ...['/', WORK_FOLDER, '/tmp'].flatMap(writable),
     ...SYSTEM_FOLDERS.flatMap(bindReadOnly),
-    // An /etc/ld.so.preload of the customer would be loaded into what starts a command.
+    // Otherwise a customer's /etc/ld.so.preload would be loaded into the program that starts commands.
     ...['--tmpfs', '/etc', ...SYSTEM_FILES.flatMap(bindReadOnly), '--remount-ro', '/etc'],
     ...['--proc', '/proc', '--dev', '/dev', ...inMemory('/dev/shm')],
     ...['--remount-ro', '/dev', ...variableWords(marks), '--chdir', '/'],
@@ -56,14 +56,14 @@ export function holderWords(
   ];
 }
 
-/** Returns whether the holder has printed its line. */
+/** Returns true once the holder has printed its line. */
 export function isReady(printed: string): boolean {
   return printed.includes(`${READY}\n`);
 }
 
 const JOIN = ['nsenter', '--user', '--preserve-credentials'];
 
-/** Returns the words that start a program in an instance, read its variables from descriptor 3, and give it no privileges. */
+/** Returns the arguments that start a program in an instance without privileges. The program's variables come from descriptor 3. */
 export function commandWords(holderPid: number, cwd: string, argv: readonly string[]): readonly string[] {
   return [
     ...[...JOIN, '--target', String(holderPid), '--mount', '--pid', '--net', '--ipc', '--uts', '--'],
@@ -85,15 +85,15 @@ export function commandWords(holderPid: number, cwd: string, argv: readonly stri
   ];
 }
 
-/** Returns the network of an instance, for a program of this machine's own. */
+/** Returns the network of an instance, for programs of this machine. */
 export function networkOf({ pid, startedAt }: { readonly pid: number; readonly startedAt: string }): JoinedNetwork {
-  // A process number alone may be given again.
+  // The kernel may reuse a process number, so the name includes the start time.
   return { name: `${pid} ${startedAt}`, words: [...JOIN, '--target', String(pid), '--net', '--'] };
 }
 
 /**
- * Returns the words that set a command's variables inside. Bubblewrap reads them from a descriptor: in its own environment
- * they would decide what is run outside, and among its words every process could read them.
+ * Returns the arguments that set a command's variables inside. Bubblewrap reads them from a descriptor. In its own environment
+ * they would control programs outside the instance, and every process could read its arguments.
  */
 export function variableWords(variables: Readonly<Record<string, string>>): readonly string[] {
   return Object.entries(variables).flatMap(([name, value]) => ['--setenv', name, value]);

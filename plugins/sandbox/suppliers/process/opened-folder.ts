@@ -4,20 +4,21 @@ import { join, posix } from 'node:path';
 import { confinedNames, tooManyLinks } from '../confined-path';
 
 const MOST_LINKS = 40;
-/** Without /proc a folder is named by its path; there are no namespaces then to hold anybody in. */
+/** Without /proc a folder is named by its path. Such a system has no namespaces either, so nothing is confined there anyway. */
 const HAS_PROC = process.platform === 'linux';
 const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY;
 
-/** A folder that stays the same while commands rename folders and make links around it. */
+/** A folder that stays the same while commands rename folders and create links around it. */
 export interface OpenedFolder {
-  /** Names below it are reached as `join(place, name)`. */
+  /** The folder's path: `join(place, name)` reaches a name in it. */
   readonly place: string;
   close(): Promise<void>;
 }
 
 /**
- * Goes down from an instance's root name by name. Each folder is opened in the one before and never through a link, so
- * that nothing a command does meanwhile leads elsewhere. @throws ENOENT, ENOTDIR
+ * Descends from an instance's root name by name. It opens each folder within the one before and never through a link, so that no
+ * command can divert it.
+ * @throws ENOENT, ENOTDIR
  */
 export async function openFolder(
   root: string,
@@ -37,7 +38,7 @@ export async function openFolder(
   return folder;
 }
 
-/** Opens a folder whose own folder was opened before. @throws ENOTDIR for a link */
+/** Opens a folder within an opened one. @throws ENOTDIR for a link */
 export function openInside(place: string): Promise<OpenedFolder> {
   return openAt(place, FOLDER | constants.O_NOFOLLOW);
 }
@@ -52,15 +53,16 @@ function unlessThere(error: NodeJS.ErrnoException): void {
 }
 
 /**
- * Returns the same place without links; names that are not there are kept. A link leads to what the instance itself sees
- * there: an absolute one begins at the instance's root, and `..` ends there. @throws FileFailure
+ * Returns a path with its links resolved, and keeps names that do not exist. Links resolve as the instance sees them: an absolute
+ * one begins at the instance's root, and `..` never leaves it.
+ * @throws FileFailure
  */
 export async function follow(root: string, names: readonly string[], links = 0): Promise<readonly string[]> {
   if (links > MOST_LINKS) throw tooManyLinks();
   const met = await firstLink(root, names);
   if (met === undefined) return names;
   const led = posix.resolve('/', ...names.slice(0, met.index), met.target);
-  // A command without namespaces sees the root's own path.
+  // A command without namespaces writes links with the root's own path.
   const inside = led.startsWith(`${root}/`) ? led.slice(root.length) : led;
   return follow(root, confinedNames([inside, ...names.slice(met.index + 1)].join('/')), links + 1);
 }

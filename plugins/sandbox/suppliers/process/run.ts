@@ -5,27 +5,27 @@ import type { CommandExit, OutputFrame, RunningCommand } from '../supplier';
 import type { Launcher } from './launcher';
 import type { Program } from './launcher-process';
 
-/** What a process that holds on to the output may still print after the command itself has ended. */
+/** How long output is still read after the command's end, because a process that it left behind may hold the stream open. */
 const LINGER_MS = 200;
 
 export interface RunOptions extends Omit<Program, 'streams'> {
   readonly stdin: Buffer | undefined;
 }
 
-/** Starts a program as the first of a new session and group. Rejects when it cannot be started. @throws Ambiguous */
+/** Starts a program as the first process of a new session and group. Rejects if it cannot be started. @throws Ambiguous */
 export async function startProcess(
   launcher: Launcher,
   { stdin, ...program }: RunOptions,
 ): Promise<RunningCommand & { pid: number }> {
   const { pid, streams, exit } = await launcher.start({ ...program, streams: 3 });
   const [input, stdout, stderr] = streams as [Socket, Socket, Socket];
-  // A command that does not read its input closes it. What it writes there is for nobody.
+  // A command that does not read its input closes it, which is no error. Anything that it writes there is discarded.
   input.on('error', () => undefined).resume();
   input.end(stdin ?? '');
   return { pid, exit, output: outputOf({ stdout, stderr }, exit) };
 }
 
-/** Both streams in the order they were read; read no faster than asked for. */
+/** Returns both streams in the order they were read. It reads no faster than its consumer. */
 function outputOf(
   streams: Readonly<Record<'stdout' | 'stderr', Socket>>,
   exit: Promise<CommandExit>,
@@ -48,7 +48,7 @@ function outputOf(
     source.on('data', (bytes: Buffer) => {
       if (!frames.push({ stream, bytes })) for (const each of sources) each.pause();
     });
-    // It may have ended before anybody listened.
+    // The stream may have ended before this listener was added.
     return finished(source).catch(() => undefined);
   });
   const end = exit.catch(() => undefined);
