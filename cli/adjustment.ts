@@ -12,7 +12,7 @@ interface Options {
   readonly note?: string;
 }
 
-/** What credits and debits have in common: an amount, once per idempotency key. */
+/** Adds to a command what credits and debits share: an amount that is booked once per idempotency key. */
 export function adjusts(command: Command, open: (command: Command) => Session, noun: 'credits' | 'debits'): void {
   command
     .option('--idempotency-key <key>', 'makes a retry safe: the same key is booked once')
@@ -35,7 +35,7 @@ export function adjusts(command: Command, open: (command: Command) => Session, n
     });
 }
 
-/** Whether it was booked may not be known: the same key finds out without booking it twice. */
+/** Adds the idempotency key to a failure's message, because the amount may have been booked. A retry with that key books it at most once. */
 async function naming<T>(idempotencyKey: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -4,11 +4,11 @@ import { Failure, Refusal, UsageError } from './failure';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Speaks to the gateway's admin listener. */
+/** A client of the gateway's admin listener. */
 export interface Client {
-  /** The answer's JSON; `T` is what the interface promises. @throws Failure with what to do */
+  /** Sends a request and returns the answer's JSON as `T`, without checking it. @throws Failure that says what to do */
   ask<T>(method: string, path: string, body?: object, headers?: Readonly<Record<string, string>>): Promise<T>;
-  /** An answer that is taken as it arrives. */
+  /** Returns the answer's body as a stream. */
   open(path: string): Promise<ReadableStream<Uint8Array>>;
 }
 
@@ -51,7 +51,7 @@ export function connect(environment: Environment): Client {
   };
 }
 
-/** Path and query of a list, without the filters that are not given. */
+/** Returns the path and query of a list, without filters that are not given. */
 export function withQuery(path: string, filters: Readonly<Record<string, string | undefined>>): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(filters)) if (value !== undefined) query.set(name, value);
@@ -68,7 +68,7 @@ function baseUrl(text: string): string {
 async function readToken(environment: Environment, base: string): Promise<{ token: string; source: string }> {
   const given = environment['TOLLGATE_TOKEN'];
   if (given !== undefined && given !== '') return { token: given, source: 'TOLLGATE_TOKEN' };
-  // What stands in the data folder is the secret of the gateway on this machine, and nobody else is shown it.
+  // The data folder holds the secret of the gateway on this machine. It must not be sent to another machine.
   if (!LOOPBACK.test(new URL(base).hostname)) {
     throw new Failure(
       `TOLLGATE_TOKEN is not set. Set it to an operator's token, or the ADMIN_TOKEN, of the gateway at ${base}.`,

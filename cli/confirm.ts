@@ -3,12 +3,12 @@ import type { Output } from './output';
 
 export interface Question {
   readonly question: string;
-  /** What can be done where there is nobody to ask. */
+  /** What to do instead if no terminal can ask. */
   readonly otherwise: string;
   readonly declined: string;
 }
 
-/** Goes on when a person says yes. @throws UsageError where there is none, Failure for any other answer */
+/** Returns if the operator answers yes. @throws UsageError without a terminal, Failure for any other answer */
 export async function confirm(
   { ask }: Pick<Output, 'ask'>,
   { question, otherwise, declined }: Question,

@@ -1,9 +1,9 @@
-/** What went wrong, for people, with the next step. Exit status 1. */
+/** An error with its next step, for the operator. Exit status 1. */
 export class Failure extends Error {
   override readonly name = 'Failure';
 }
 
-/** The gateway has refused it, and so nothing was done. */
+/** An error with which the gateway rejected the request: nothing was changed. */
 export class Refusal extends Failure {
   constructor(
     message: string,
@@ -14,12 +14,12 @@ export class Refusal extends Failure {
   }
 }
 
-/** The command was written wrongly. Exit status 2. */
+/** An error in how the command was written. Exit status 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** A program that this one ran has ended, and said itself what there was to say. */
+/** Reports that a child program has ended. It has already printed its own messages, so only its exit status remains. */
 export class Ended extends Error {
   override readonly name = 'Ended';
 

@@ -13,7 +13,7 @@ export function withListOptions(command: Command): Command {
     .option('--cursor <cursor>', 'continue after the end of the previous list');
 }
 
-/** Tells people that a list goes on; programs read nextCursor. */
+/** Notes for people that a list has more pages. Programs read nextCursor. */
 export function noteMore(output: Output, { nextCursor }: ListShape<unknown>): void {
   if (!output.json && nextCursor !== null) output.note(`More entries: --cursor ${nextCursor}`);
 }

@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { Failure } from './failure';
 
-/** Makes a folder that is not there yet. @throws Failure where it is, or cannot be made */
+/** Creates a folder. @throws Failure if it exists or cannot be created */
 export async function makeFolder(folder: string): Promise<void> {
   try {
     await mkdir(folder);

@@ -1,18 +1,18 @@
-/** Where a command reads and writes: the answer goes to `write`, everything else to `note`. */
+/** The streams of a command: the answer goes to `write`, everything else to `note`. */
 export interface Output {
   readonly json: boolean;
-  /** For programs that read the answer as bytes; waits while the reader is slow. */
+  /** Writes a part of the answer, as text or bytes. Waits while the reader is slow. */
   write(text: string | Uint8Array): Promise<void>;
   note(text: string): void;
-  /** All of standard input. */
+  /** Reads all of standard input. */
   read(): Promise<string>;
-  /** Waits for a person's line; absent where there is none to ask. */
+  /** Asks the operator for a line. Absent without a terminal. */
   readonly ask?: (question: string) => Promise<string>;
 }
 
 export type Columns<T> = Readonly<Record<string, (item: T) => string | number | boolean | null | undefined>>;
 
-/** The answer as it came for programs, or one aligned table for people. */
+/** Shows a list: as the original answer for programs, as an aligned table for people. */
 export async function showList<T>(output: Output, answer: { items: readonly T[] }, columns: Columns<T>): Promise<void> {
   if (output.json) return showJson(output, answer);
   if (answer.items.length === 0) return output.note('Nothing yet.');
@@ -20,13 +20,13 @@ export async function showList<T>(output: Output, answer: { items: readonly T[] 
   await output.write(table([Object.keys(columns), ...rows]));
 }
 
-/** One thing, a line for each of its fields. */
+/** Shows one item: as JSON for programs, as a line per field for people. */
 export async function showOne<T>(output: Output, item: T, columns: Columns<T>): Promise<void> {
   if (output.json) return showJson(output, item);
   await output.write(table(Object.entries(columns).map(([name, column]) => [name, cell(column(item))])));
 }
 
-/** For programs the value, for people rows of cells. */
+/** Shows the value for programs, and rows of cells for people. */
 export async function showTable(
   output: Output,
   value: unknown,
@@ -36,7 +36,7 @@ export async function showTable(
   await output.write(table(rows.map((row) => row.map(cell))));
 }
 
-/** For programs the value, for people its lines. */
+/** Shows the value for programs, and lines for people. */
 export async function showText(output: Output, value: unknown, lines: readonly string[]): Promise<void> {
   if (output.json) return showJson(output, value);
   await output.write(lines.map((line) => `${line}\n`).join(''));
@@ -47,13 +47,13 @@ async function showJson(output: Output, value: unknown): Promise<void> {
 }
 
 function cell(value: string | number | boolean | null | undefined): string {
-  // Names are given by people: nothing in them may move the cursor or change the terminal.
+  // Names may hold control characters, which must not move the cursor or change the terminal.
   return value === null || value === undefined ? '-' : String(value).replace(/\p{Cc}/gu, '?');
 }
 
 function table(rows: readonly (readonly string[])[]): string {
   const columns = Math.max(0, ...rows.map((row) => row.length));
-  // What stands last in its row may be as long as it likes.
+  // The last cell of a row needs no width, because nothing follows it.
   const widths = Array.from({ length: columns }, (_, index) =>
     Math.max(0, ...rows.map((row) => (index < row.length - 1 ? (row[index]?.length ?? 0) : 0))),
   );

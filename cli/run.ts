@@ -66,7 +66,7 @@ import listUsers from './users/list';
 import setPassword from './users/password';
 import unbindUser from './users/unbind';
 
-/** Every noun with its verbs, in the order of the help. */
+/** All nouns with their verbs, in the order of the help. */
 const NOUNS: Readonly<Record<string, { readonly summary: string; readonly verbs: readonly Verb[] }>> = {
   accounts: {
     summary: 'accounts, which pay for calls',
@@ -138,7 +138,7 @@ export async function run(
     await program(environment, output).parseAsync([...args], { from: 'user' });
     return EXIT.done;
   } catch (error) {
-    // Commander has written its own message; its status is 0 after --help and --version.
+    // Commander has already written its message. Its status is 0 after --help and --version.
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
     if (error instanceof Ended) return error.status;
     if (!(error instanceof Failure || error instanceof UsageError)) throw error;
@@ -171,7 +171,7 @@ function program(environment: Environment, output: Omit<Output, 'json'>): Comman
   return root;
 }
 
-/** Nothing has an empty name: most likely a variable of the shell is not set, and the gateway could not say so. */
+/** Rejects an empty argument: most likely a variable of the shell is not set. The gateway could not report that. */
 function refuseEmpty({ args, registeredArguments }: Command): void {
   const empty = registeredArguments[args.indexOf('')];
   if (empty !== undefined) throw new UsageError(`<${empty.name()}> is empty. Check that its shell variable is set.`);

@@ -1,7 +1,7 @@
 import type { Answers } from '../shapes/answers';
 import type { Columns } from './output';
 
-/** What /admin/v1 answers, and how people see it. */
+/** The answers of /admin/v1, and their columns in tables. */
 
 export type AccountShape = Answers['GET /admin/v1/accounts/{accountId}'];
 

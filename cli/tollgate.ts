@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline/promises';
 import { text } from 'node:stream/consumers';
 import { run } from './run';
 
-// A reader that has seen enough (`| head`) is no failure.
+// A reader that closes the pipe early (`| head`) is no failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit(error.code === 'EPIPE' ? 0 : 1);
 });
@@ -20,11 +20,11 @@ void run(process.argv.slice(2), process.env, {
   process.exitCode = status;
 });
 
-/** On standard error, as all that is no answer. */
+/** Asks on standard error, because standard output is only for the answer. */
 async function ask(question: string): Promise<string> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
-    // Who ends the input instead of answering (Ctrl-C, Ctrl-D) has not agreed.
+    // An operator who ends the input (Ctrl-C, Ctrl-D) has not agreed.
     const ended = once(terminal, 'close').then(() => '\n');
     return await Promise.race([terminal.question(question).catch(() => '\n'), ended]);
   } finally {

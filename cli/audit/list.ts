@@ -18,7 +18,7 @@ const COLUMNS: Columns<AuditShape> = {
   after: ({ before, after }) => differing(after, before),
 };
 
-/** What is not the same on the other side: all else did not change. `--json` has it whole. */
+/** Returns the members of one side that differ from the other, as JSON. `--json` shows both sides in full. */
 function differing(side: AuditShape['before'], other: AuditShape['after']): string | null {
   if (side === null) return null;
   const isOther = ([name, value]: [string, unknown]) => !isDeepStrictEqual(value, other?.[name] ?? null);

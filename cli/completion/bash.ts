@@ -1,8 +1,8 @@
 import type { Word } from './words';
 
 /**
- * For bash: `source <(tollgate completion bash)`. The path is the words so far that are neither options nor, once a verb is
- * there, its arguments; what is offered are the words after it, or files where none of them fits.
+ * Returns the script for bash: `source <(tollgate completion bash)`. Its path consists of the noun and verb so far, without
+ * options and arguments. It offers the words after that path, or files if none fits.
  */
 export function bashScript(words: ReadonlyMap<string, readonly Word[]>): string {
   const cases = [...words].map(([path, next]) => `    '${path}') words='${next.map(({ word }) => word).join(' ')}' ;;`);

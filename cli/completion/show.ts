@@ -6,7 +6,7 @@ import { zshScript } from './zsh';
 
 const SCRIPTS = { bash: bashScript, zsh: zshScript } as const;
 
-/** Adds itself last: what it completes is what is there. */
+/** Adds itself last, because it completes only the commands that exist by then. */
 const showCompletion: Verb = (root, open) => {
   root
     .command('completion')

@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
 
-/** What may come next on a command line, and what it is for. */
+/** A possible next word of a command line, with its summary. */
 export interface Word {
   readonly word: string;
   readonly summary: string;
 }
 
-/** The words after each path of the command line: `''` for the program, `accounts` and `accounts create` for what follows. */
+/** Returns the words that may follow each path: `''` is the program itself, `accounts` a noun, and `accounts create` a noun with a verb. */
 export function completionWords(root: Command): ReadonlyMap<string, readonly Word[]> {
   const everywhere = [...root.options.map(optionWord), { word: '--help', summary: 'show the available commands' }];
   const words = new Map<string, readonly Word[]>();

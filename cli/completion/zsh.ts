@@ -1,6 +1,6 @@
 import type { Word } from './words';
 
-/** For zsh: `tollgate completion zsh > _tollgate` in a folder of fpath, or `source <(tollgate completion zsh)` after compinit. */
+/** Returns the script for zsh: `tollgate completion zsh > _tollgate` in a folder of fpath, or `source <(tollgate completion zsh)` after compinit. */
 export function zshScript(words: ReadonlyMap<string, readonly Word[]>): string {
   const known = [...words.keys()].filter((path) => path !== '').map((path) => `'${path}'`);
   const cases = [...words].map(([path, next]) => `    ('${path}') offered=(${next.map(described).join(' ')}) ;;`);
@@ -24,7 +24,7 @@ if [[ "\${funcstack[1]}" == _tollgate ]]; then _tollgate "$@"; else compdef _tol
 `;
 }
 
-/** A colon would end the word, a quote the text. */
+/** Returns a word with its summary. It escapes colons, which would end the word, and replaces quotes, which would end the text. */
 function described({ word, summary }: Word): string {
   return `'${word}:${summary.replaceAll("'", '’').replaceAll(':', '\\:')}'`;
 }

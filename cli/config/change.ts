@@ -34,7 +34,7 @@ export function withChangeOptions(command: Command): Command {
     .option('--timeout <seconds>', 'how long to wait for the nodes', '60');
 }
 
-/** Shows what would change, asks, has it applied, and waits until every node has taken it. */
+/** Shows what would change, asks for confirmation, applies it, and waits until every node has applied it. */
 export async function changeConfiguration(
   { client, output }: Session,
   path: string,
@@ -61,7 +61,7 @@ export async function changeConfiguration(
   if (failed + silent > 0) throw new Failure(notEverywhere(number, plan.base.number, { failed, silent }));
 }
 
-/** What is wrong with a configuration is shown whole, at its place in the file that was given. @throws Failure */
+/** Shows every problem of a configuration with its place in the given file. @throws Failure */
 export async function withProblems<T>(output: Output, work: () => Promise<T>, file?: string): Promise<T> {
   try {
     return await work();

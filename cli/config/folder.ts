@@ -1,6 +1,6 @@
 import type { Environment } from '../client';
 
-/** Where the YAML files are: as it is said, as the gateway would be told, or here. */
+/** Returns the folder of the YAML files: the given one, or that of TOLLGATE_CONFIG_DIR, or the current one. */
 export function folderOf(given: string | undefined, environment: Environment): string {
   return given ?? (environment['TOLLGATE_CONFIG_DIR'] || '.');
 }

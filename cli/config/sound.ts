@@ -6,7 +6,7 @@ import type { Environment } from '../client';
 import { Failure } from '../failure';
 import { folderOf } from './folder';
 
-/** The configuration of a folder. @throws Failure with every mistake in it */
+/** Returns the valid configuration of a folder. @throws Failure that lists all its mistakes */
 export function soundConfiguration(given: string | undefined, environment: Environment): Configuration {
   const folder = resolve(folderOf(given, environment));
   const { configuration, problems } = validateConfiguration(folder, { ...environment });

@@ -6,13 +6,13 @@ const LOOK_EVERY_MS = 200;
 
 export interface Watched {
   readonly nodes: readonly NodeShape[];
-  /** How many could not take it. */
+  /** The number of nodes that could not apply the revision. */
   readonly failed: number;
-  /** How many have neither taken nor refused it in time. */
+  /** The number of nodes that reported neither in time. */
   readonly silent: number;
 }
 
-/** Tells of each node that takes a revision, or cannot, until all that are there have said which. */
+/** Reports each node that applies a revision or cannot, until all nodes have reported or the timeout is over. */
 export async function watchNodes(
   { client, output }: Pick<Session, 'client' | 'output'>,
   number: number,
@@ -39,7 +39,7 @@ export async function watchNodes(
   }
 }
 
-/** One that has a later revision is past it. */
+/** Returns true for a node with this revision or a later one. */
 function hasTaken(node: NodeShape, number: number): boolean {
   return node.number !== null && node.number >= number;
 }

@@ -25,7 +25,7 @@ const init: Verb = (root, open) => {
     });
 };
 
-/** The shipped file, with its schema where npm puts it. */
+/** Returns a shipped file. Its schema's path becomes the one where npm installs it. */
 async function shipped(name: string): Promise<string> {
   const text = await readFile(join(OWN_FOLDER, name), 'utf8');
   return text.replace('$schema=./schemas/', '$schema=./node_modules/tollgate/schemas/');

@@ -50,7 +50,7 @@ const createKey: Verb = (noun, open) => {
   );
 };
 
-/** A key never expires unless it is said. */
+/** Returns the member of the request. Without the option a key never expires. */
 function expiryField(expires = 'never'): object {
   const expiresAt = toExpiry(expires);
   return expiresAt === null ? {} : { expiresAt };

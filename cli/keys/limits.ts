@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import type { ShownKeyLimits } from '../../core/ledger/limit-fields';
 import { UsageError } from '../failure';
 
-/** An option for each limit of a key beside the one in all; "none" removes a limit. */
+/** The option for each limit of a key except its overall limit. "none" removes a limit. */
 const OPTIONS: Readonly<Record<Exclude<keyof ShownKeyLimits, 'balanceLimit'>, Option>> = {
   dailyLimit: new Option('--daily <usd>', 'the most it may spend in a day, UTC'),
   monthlyLimit: new Option('--monthly <usd>', 'the most it may spend in a month, UTC'),
@@ -14,7 +14,7 @@ export function limitOptions(verb: Command): Command {
   return Object.values(OPTIONS).reduce((all, option) => all.addOption(option), verb);
 }
 
-/** The limits that were given, as bodies have them. */
+/** Returns the given limits as members of a request's body. */
 export function limitFields(given: Readonly<Record<string, unknown>>): object {
   const wanted = Object.entries(OPTIONS).flatMap(([name, option]) => {
     const text = given[option.attributeName()];

@@ -11,7 +11,7 @@ import { OWN_FOLDER } from '../own-folder';
 
 const NAME = /^[a-z][a-z0-9-]{0,61}$/;
 
-/** What can be begun, each with the lines that use it. */
+/** The kinds of packages, each with the lines that use it in the configuration. */
 const KINDS: Readonly<Record<string, (name: string) => readonly string[]>> = {
   upstream: adapterLines,
   dialect: adapterLines,
@@ -59,7 +59,7 @@ const newPlugin: Verb = (noun, open) => {
     });
 };
 
-/** Copies the example of a kind under another name. Returns its files. */
+/** Copies the example of a kind under another name. Returns the copied files. */
 async function copyExample(kind: string, name: string, folder: string): Promise<string[]> {
   const example = join(OWN_FOLDER, 'examples', kind);
   await cp(example, folder, { recursive: true, filter: (path) => !path.includes('node_modules', example.length) });
@@ -72,7 +72,7 @@ async function copyExample(kind: string, name: string, folder: string): Promise<
   return files.map((file) => file.slice(folder.length + 1)).sort();
 }
 
-/** It must use the very modules that serve: those of this program, where npm has not put them in reach. */
+/** Links this program's package into the folder if npm does not find it there. The plugin must use the same modules as the gateway. */
 async function findTollgate(folder: string): Promise<void> {
   try {
     createRequire(join(folder, 'index.js')).resolve('tollgate/package.json');

@@ -5,16 +5,16 @@ import { findPublished, type PriceList, type PublishedModel, priceLists } from '
 import { readPrice } from '../../core/configuration/prices';
 import type { Columns } from '../output';
 
-/** Something that a configuration says otherwise than the vendor. */
+/** A difference between the configuration and the vendor's published price. */
 export interface PriceDifference {
   readonly upstream: string;
   readonly model: string;
-  /** Such as `price.input`. */
+  /** The compared value, such as `price.input`. */
   readonly what: string;
-  /** null: it is not said. */
+  /** The configured value. null: it is not set. */
   readonly configured: string | null;
   readonly published: string | null;
-  /** The day on which the vendor's page said so, and the page. */
+  /** The day on which the vendor's page showed it. */
   readonly date: string;
   readonly source: string;
 }
@@ -28,7 +28,7 @@ export const DIFFERENCE_COLUMNS: Columns<PriceDifference> = {
   SOURCE: ({ source }) => source,
 };
 
-/** A model with a published price: the one that its `from` means, or that of its name where the vendor itself serves it. */
+/** A model with a published price: that of its `from`, or the one under its name if the vendor itself serves it. */
 export interface PublishedEntry {
   readonly upstream: Upstream;
   readonly model: ModelEntry;
@@ -58,7 +58,7 @@ function fromOf(written: unknown, upstream: string, model: string): string | und
   return (endpoints?.[upstream]?.models?.[model] as { from?: string } | null | undefined)?.from;
 }
 
-/** What is configured otherwise than published, fact by fact. */
+/** Returns the values that the configuration sets otherwise than published. */
 export function differencesOf({ upstream, model, list, published }: PublishedEntry): readonly PriceDifference[] {
   const own = factsOf(model, model.price);
   const price = readPrice([], { ...published, mayAnswerWith: { tiers: [], speeds: [], geos: [] } }, []);
@@ -86,7 +86,7 @@ function factsOf({ context, maxOutput }: { context: number; maxOutput: number },
   ]);
 }
 
-/** All prices of a variant in one cell. */
+/** Returns all prices of a variant as one text. */
 function inWords(card: unknown): string {
   return flat(card, [])
     .map(([what, amount]) => `${what} ${amount}`)

@@ -31,7 +31,10 @@ const updatePrices: Verb = (noun, open) => {
     });
 };
 
-/** Comments and everything else stay as they are. A model with `from` needs nothing of its own any more. */
+/**
+ * Returns the file's text with the published values, and keeps comments and everything else. A model with `from` loses its own
+ * values, because it no longer needs them.
+ */
 function updated(text: string, entries: readonly PublishedEntry[]): string {
   const document = parseDocument(text);
   for (const { upstream, model, published } of entries) {
@@ -45,7 +48,7 @@ function updated(text: string, entries: readonly PublishedEntry[]): string {
   return document.toString({ lineWidth: 0, flowCollectionPadding: false });
 }
 
-/** Nobody reads half of it. */
+/** Writes a file whole, so that the gateway never reads half of it. */
 async function writeWhole(file: string, text: string): Promise<void> {
   const draft = `${file}.draft`;
   await writeFile(draft, text);

@@ -8,7 +8,7 @@ interface Options {
   readonly yes?: true;
 }
 
-/** One that changes who is served how asks before. */
+/** Returns a verb that changes a rollout. With `askAbout` it asks for confirmation first. */
 function order(verb: string, description: string, askAbout?: (rollout: RolloutShape) => string): Verb {
   return (noun, open) => {
     const command = noun
@@ -25,7 +25,7 @@ function order(verb: string, description: string, askAbout?: (rollout: RolloutSh
         const question = askAbout(rollout);
         if (yes !== true)
           await confirm(output, { question, otherwise: 'add --yes.', declined: 'Nothing was changed.' });
-        // What was asked about is what is done: the stage may end while somebody thinks.
+        // The request names the confirmed stage, because that stage may end before the operator answers.
         if (verb === 'promote') ({ stage } = rollout);
       }
       await showOne(

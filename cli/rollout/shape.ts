@@ -21,7 +21,7 @@ export function failed({ errorRate }: CountsShape): string | null {
   return errorRate === null ? null : (errorRate * 100).toFixed(2);
 }
 
-/** What is left, in minutes and seconds. */
+/** Returns the time left, in minutes and seconds or in hours and minutes. */
 export function timeTo(at: string | null): string | null {
   if (at === null) return null;
   const seconds = Math.max(0, Math.round((Date.parse(at) - Date.now()) / 1_000));

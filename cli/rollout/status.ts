@@ -24,7 +24,7 @@ const rolloutStatus: Verb = (noun, open) => {
     });
 };
 
-/** The cursor goes to the upper left corner of an empty screen. */
+/** The terminal codes that clear the screen and move the cursor to its upper left corner. */
 const CLEAR = '\u001B[H\u001B[2J';
 
 function linesOf(rollout: RolloutShape): readonly (readonly (string | number | null)[])[] {

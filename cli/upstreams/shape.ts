@@ -8,7 +8,7 @@ export const UPSTREAM_COLUMNS: Columns<UpstreamShape> = {
   adapters: ({ adapters }) => adapters.join(', '),
   tier: ({ tier }) => tier,
   state: ({ state }) => state,
-  // Nobody who was never asked has a success to show.
+  // An upstream without calls has no success rate to show.
   'success %': ({ successRate, attempts: { answered, failed } }) =>
     successRate === null || (successRate === 1 && answered + failed === 0) ? null : (successRate * 100).toFixed(1),
   'first token ms': ({ firstTokenMs }) => firstTokenMs,
@@ -27,7 +27,7 @@ export const UPSTREAM_COLUMNS: Columns<UpstreamShape> = {
     (ejectedUntil === null ? credentialNote(credentials) : `until ${ejectedUntil}`),
 };
 
-/** Those that cannot be used, and why. */
+/** Names the credentials that cannot be used, with the reason. */
 function credentialNote(credentials: UpstreamShape['credentials']): string | null {
   const notes = credentials
     .filter(({ state }) => state !== 'available')
@@ -38,7 +38,7 @@ function credentialNote(credentials: UpstreamShape['credentials']): string | nul
   return notes.length === 0 ? null : notes.join('; ');
 }
 
-/** From the lowest to the highest, without trailing zeros. */
+/** Returns a range from the lowest to the highest amount, without trailing zeros. */
 function range(amounts: readonly string[]): string {
   const sorted = amounts.map(Number).sort((one, two) => one - two);
   const [lowest] = sorted;
