@@ -39,7 +39,7 @@ export interface DialectSubject<S extends Schema = Schema> {
 
 export interface DialectCheck {
   readonly name: string;
-  /** @throws AssertionError */
+  /** Runs the check. @throws AssertionError */
   readonly run: () => void;
 }
 
@@ -317,8 +317,8 @@ function countsOf({ passes }: Usage): Partial<Record<Meter, number>> {
 }
 
 /**
- * Asserts that parts are numbered from 0, open once, have content only while they are open, and are closed; that a choice ends once; and that nothing
- * follows the end.
+ * Asserts that parts are numbered from 0, open once, have content only while they are open, and are closed. Asserts that a choice
+ * ends once and that nothing follows the end.
  */
 function isInOrder(said: readonly AnswerEvent[]): void {
   const open = new Set<number>();

@@ -11,7 +11,7 @@ export type ExpectedCounts = Readonly<Partial<Record<Meter, number>>>;
 export interface RecordedStream {
   readonly name: string;
   readonly bytes: Buffer;
-  /** The same stream in the vendor's framing, for an adapter with `framing`, which decodes it to `bytes`. */
+  /** The same stream in the vendor's framing. An adapter with `framing` decodes it to `bytes`. */
   readonly framed?: Buffer;
   readonly usage: ExpectedCounts;
   /** UTF-8 bytes of text, reasoning and tool arguments. */

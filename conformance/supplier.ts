@@ -25,7 +25,7 @@ import {
 export interface SupplierSubject {
   /** Opens the driver. The suite calls it more than once, as several processes would. */
   readonly open: () => Promise<SupplierDriver>;
-  /** Small instances, with ports. */
+  /** The resources of small instances with ports. */
   readonly spec: InstanceSpec;
   /** Returns a shell command that serves its folder over HTTP on this port, with `index.html` at `/`, and does not end. */
   readonly webServer: (port: number) => string;
@@ -35,7 +35,7 @@ export interface SupplierSubject {
 
 export interface SupplierCheck {
   readonly name: string;
-  /** @throws AssertionError */
+  /** Runs the check. @throws AssertionError */
   readonly run: () => Promise<void>;
 }
 
@@ -310,7 +310,7 @@ function signalChecks(run: Run): SupplierCheck[] {
         assert.equal((await frames.next()).value?.bytes.toString(), 'ready\n');
         const [driver, instance] = await run.both();
         await driver.signal(instance, id, 'SIGTERM');
-        // The shell may report its killed child on the other stream.
+        // The shell may report its killed child on standard error.
         assert.equal((await collect({ [Symbol.asyncIterator]: () => frames })).stdout, 'caught\n');
         assert.equal((await exit).exitCode, 4);
       },

@@ -48,7 +48,7 @@ type Subject = ConformanceSubject &
 /** One property that an adapter must have. */
 export interface ConformanceCheck {
   readonly name: string;
-  /** @throws AssertionError */
+  /** Runs the check. @throws AssertionError */
   readonly run: () => void;
 }
 
