@@ -16,8 +16,8 @@ async function bashOffers(...words: string[]): Promise<string[]> {
   return stdout.split('\n').filter((line) => line !== '');
 }
 
-describe('completion', () => {
-  it('offers nouns, then verbs, then options', async () => {
+describe('the completion script of the shell', () => {
+  it('offers nouns first, verbs after a noun, and options after a verb', async () => {
     const nouns = await bashOffers('');
     for (const noun of ['accounts', 'keys', 'usage', 'balance', 'completion', '--json'])
       assert.ok(nouns.includes(noun));
@@ -30,25 +30,25 @@ describe('completion', () => {
     assert.deepEqual(await bashOffers('config', 'schema', 'sy'), ['system']);
   });
 
-  it('knows the verb also behind options and arguments', async () => {
+  it('offers the options of a verb that stands after other options or after arguments', async () => {
     assert.deepEqual(await bashOffers('--json', 'usage', 'list', '--status', '200', '--up'), ['--upstream']);
     assert.deepEqual(await bashOffers('nonsense', 'ke'), ['keys']);
   });
 
-  it('is registered for the program', async () => {
+  it('registers itself for the program `tollgate`', async () => {
     const { out } = await script('bash');
     const { stdout } = await promisify(execFile)('bash', ['--norc', '-c', `${out}\ncomplete -p tollgate`]);
     assert.equal(stdout.trim(), 'complete -o default -F _tollgate tollgate');
   });
 
-  it('offers zsh the same words, with what they are for', async () => {
+  it('offers zsh the same words with their descriptions', async () => {
     const { out } = await script('zsh');
     assert.ok(out.startsWith('#compdef tollgate\n'));
     for (const verb of await bashOffers('accounts', '')) assert.match(out, new RegExp(`\\('accounts'\\) .*'${verb}:`));
     assert.match(out, /'freeze:freeze an account\\: refuse all its further calls'/);
   });
 
-  it('is refused for a shell it does not know', async () => {
+  it('is refused with status 2 for an unknown shell', async () => {
     assert.equal((await script('fish')).status, 2);
   });
 });

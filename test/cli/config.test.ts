@@ -5,7 +5,7 @@ import { temporaryFolder } from '../support/configuration-folder';
 import { PROJECT, textOf } from '../support/sources';
 
 const SHIPPED = textOf('gateway.config.yml');
-/** With a model that says everything itself. */
+/** The shipped configuration, but one model states its own price and limits instead of taking them from a price list. */
 const GATEWAY = SHIPPED.replace(
   'gpt-5.4-mini: { from: openai, aliases: [openai/gpt-5.4-mini] }',
   `gpt-5.4-mini:
@@ -32,13 +32,13 @@ function tollgateIn(environment: Readonly<Record<string, string>>, ...args: stri
 
 describe('tollgate config', () => {
   describe('validate', () => {
-    it('says that a sound folder is sound, with its revision', async () => {
+    it('prints that a valid folder is sound, with its revision, and exits with 0', async () => {
       const { status, out } = await tollgate('config', 'validate', PROJECT);
       expect(status).to.equal(0);
       expect(out).to.match(/is valid \(revision [0-9a-f]{12}\)/);
     });
 
-    it('says every problem of a folder with its place, and ends with 1', async () => {
+    it('prints every problem of a folder with file, line and column, and exits with 1', async () => {
       const broken = GATEWAY.replace('maxAttempts: 4', 'maxAttemps: 4')
         .replace('tier: standard', 'tier: best')
         .replace('http:\n  port: ${PORT:-8080}', 'http:\n  port: ${NO_SUCH_PORT}');
@@ -52,7 +52,7 @@ describe('tollgate config', () => {
       expect(notes).to.contain('3 problems');
     });
 
-    it('says it to programs as JSON, with warnings', async () => {
+    it('prints problems and warnings as JSON with --json', async () => {
       const text = GATEWAY.replace('{ env: DEMO_UPSTREAM_KEY }', '{ env: NO_SUCH_KEY }');
       const { status, out } = await tollgate('--json', 'config', 'validate', folder(text));
       expect(status).to.equal(0);
@@ -65,7 +65,7 @@ describe('tollgate config', () => {
       expect(warnings[0].line).to.be.greaterThan(1);
     });
 
-    it('says what is wrong with plugins, each with its place, and whether the other file is YAML', async () => {
+    it('prints each plugin that cannot be loaded with its line, and the YAML errors of the other file', async () => {
       const system = SYSTEM.replace('/plugins/usage/manifest', '/plugins/usage/manifesto')
         .replace('/plugins/models/manifest', '/core/ids')
         .replace(/\S+\/retention\/manifest/, 'acme-driver');
@@ -77,14 +77,14 @@ describe('tollgate config', () => {
       expect(out).to.match(/^gateway\.config\.yml:\d+:\d+: /m);
     });
 
-    it('says where it looked when there is nothing', async () => {
+    it('names the file that it cannot read if the folder is empty', async () => {
       const { status, out } = await tollgate('config', 'validate', temporaryFolder({}));
       expect(status).to.equal(1);
       expect(out).to.contain('system.config.yml: cannot be read (ENOENT)');
     });
   });
 
-  it('says of a price list that is not there only that, and goes on with the rest', async () => {
+  it('reports a missing price list as one problem, and continues to report the others', async () => {
     const wrong = SHIPPED.replace('from: openai, aliases: [openai/gpt-5.4]', 'from: opnai, aliases: [openai/gpt-5.4]');
     const { status, out } = await tollgate(
       'config',
@@ -106,7 +106,7 @@ describe('tollgate config', () => {
       .replace('maxAttempts: 4', 'maxAttempts: 5')
       .replace('        aliases: [demo/demo-model]\n', '        aliases: [demo/demo-model, gpt-5-mini]\n');
 
-    it('says what another folder would change, however it is written', async () => {
+    it('lists each price, route, candidate and setting that the other folder would change', async () => {
       const { status, out } = await tollgate('--json', 'config', 'diff', folder(GATEWAY), folder(changed));
       expect(status).to.equal(0);
       const { items } = JSON.parse(out);
@@ -124,20 +124,20 @@ describe('tollgate config', () => {
       expect(items.map(({ what }: { what: string }) => what)).to.include('pipeline quality failover maxAttempts');
     });
 
-    it('is a table for people', async () => {
+    it('prints a table without --json', async () => {
       const { out } = await tollgate('config', 'diff', folder(GATEWAY), folder(changed));
       expect(out).to.match(/^WHAT +BEFORE +AFTER$/m);
       expect(out).to.match(/^route POST \/cost\/v1\/messages +cost +-$/m);
     });
 
-    it('says nothing of comments, order and ways of writing', async () => {
+    it('reports no change if only comments or notation differ', async () => {
       const rewritten = `# a comment\n${GATEWAY.replace('methods: [POST]', 'methods:\n      - POST').replace('tier: standard', 'tier: "standard"')}`;
       const { status, out, notes } = await tollgate('config', 'diff', folder(GATEWAY), folder(rewritten));
       expect([status, out]).to.deep.equal([0, '']);
       expect(notes).to.contain('Both configurations are equal.');
     });
 
-    it('shows variables as they are written, never what the environment holds', async () => {
+    it('prints the names of environment variables and never their values', async () => {
       const changes: readonly (readonly [from: string, to: string])[] = [
         ['url: https://api.openai.com', 'url: https://user:${WORD}@${WORD}.example'],
         ['credential: { env: OPENAI_API_KEY }', 'credential: { file: "${WORD}" }'],
@@ -176,14 +176,14 @@ describe('tollgate config', () => {
       expect(said.get('offerings demo-docker supplierSettings image')).to.equal('${WORD}');
     });
 
-    it('says what is wrong when one of them cannot be read', async () => {
+    it('exits with 1 and the place of the error if one folder cannot be read', async () => {
       const { status, notes } = await tollgate('config', 'diff', PROJECT, folder('http: ['));
       expect(status).to.equal(1);
       expect(notes).to.match(/gateway\.config\.yml:1:\d+/);
     });
   });
 
-  it('schema prints the JSON Schema of either file, and knows no third', async () => {
+  it('schema prints the JSON Schema of either file, and refuses any other name with status 2', async () => {
     for (const file of ['gateway', 'system']) {
       const { out } = await tollgate('config', 'schema', file, PROJECT);
       expect(JSON.parse(out)).to.deep.equal(JSON.parse(textOf(`schemas/${file}.config.schema.json`)));

@@ -5,14 +5,14 @@ import { runTollgate } from '../support/command-line';
 import { temporaryFolder } from '../support/databases';
 import { textOf } from '../support/sources';
 
-describe('a gateway of one’s own', () => {
+describe('a folder for a new gateway', () => {
   let folder: Awaited<ReturnType<typeof temporaryFolder>>;
   before(async () => {
     folder = await temporaryFolder();
   });
   after(() => folder.remove());
 
-  it('is begun with the shipped configuration, whose schemas are where npm puts them', async () => {
+  it('gets from `tollgate init` the shipped configuration, which names its schemas at the place where npm installs them', async () => {
     const path = join(folder.path, 'My Gateway');
     const { status, out } = await runTollgate(['init', path]);
     assert.equal(status, 0);
@@ -25,14 +25,14 @@ describe('a gateway of one’s own', () => {
     assert.equal(JSON.parse(await readFile(join(path, 'package.json'), 'utf8')).name, 'my-gateway');
   });
 
-  it('is not begun over what is there', async () => {
+  it('is not overwritten by a second `tollgate init`', async () => {
     await runTollgate(['init', join(folder.path, 'kept')]);
     const again = await runTollgate(['init', join(folder.path, 'kept')]);
     assert.equal(again.status, 1);
     assert.match(again.notes, /already exists/);
   });
 
-  it('is not started from a folder without a configuration', async () => {
+  it('must have a configuration: `tollgate start` refuses it otherwise and names `tollgate init`', async () => {
     const { status, notes } = await runTollgate(['start', folder.path]);
     assert.equal(status, 1);
     assert.match(notes, /has no system\.config\.yml\. Create a folder with one by `tollgate init <folder>`/);

@@ -14,7 +14,7 @@ const run = promisify(execFile);
 
 const KINDS = ['upstream', 'dialect', 'policy', 'plugin', 'supplier'] as const;
 
-describe('a package of one’s own', function () {
+describe('a package made by `tollgate plugin new`', function () {
   this.timeout(120_000);
   let folder: Awaited<ReturnType<typeof temporaryFolder>>;
   before(async () => {
@@ -29,7 +29,7 @@ describe('a package of one’s own', function () {
   }
 
   for (const kind of KINDS) {
-    it(`passes its own tests as soon as it is begun: ${kind}`, async () => {
+    it(`passes its own tests without a change, as kind ${kind}`, async () => {
       const { stdout } = await run('npm', ['test'], { cwd: join(folder.path, `my-${kind}`) });
       assert.match(stdout, /pass [1-9]/);
       assert.match(stdout, /fail 0/);
@@ -37,7 +37,7 @@ describe('a package of one’s own', function () {
     });
   }
 
-  it('has the types of what it is given', async () => {
+  it('compiles under strict type checks', async () => {
     const options = { strict: true, allowJs: true, checkJs: true, noEmit: true, module: 'nodenext', target: 'es2023' };
     const include = KINDS.flatMap((kind) => [`my-${kind}/*.js`, `my-${kind}/*.ts`]);
     await symlink(join(PROJECT, 'node_modules/@types'), join(folder.path, 'types'));
@@ -48,7 +48,7 @@ describe('a package of one’s own', function () {
     assert.equal((compiled as { stdout: string }).stdout, '');
   });
 
-  it('serves as it is, with what the command prints', async () => {
+  it('serves requests once the lines that the command prints are in system.config.yml', async () => {
     const { out } = await begin('plugin', 'greeter');
     const lines = parse(out.slice(out.indexOf('plugins:'), out.indexOf('and, to change')));
     assert.deepEqual(lines, { plugins: { greeter: { package: './greeter' } } });
@@ -71,7 +71,7 @@ describe('a package of one’s own', function () {
     }
   });
 
-  it('is not begun over what is there, nor under a name or of a kind that cannot be one', async () => {
+  it('is not made over an existing folder, with an invalid name or with an unknown kind', async () => {
     await begin('plugin', 'kept');
     const before = await readFile(join(folder.path, 'kept/index.js'), 'utf8');
     const again = await begin('plugin', 'kept');

@@ -7,7 +7,7 @@ import { textOf } from '../support/sources';
 
 const SYSTEM = textOf('system.config.yml');
 
-/** The shipped configuration, with a model of the vendor that says everything itself. */
+/** Makes a folder with the shipped configuration, in which one model of the vendor is written as `model`. */
 function folderWith(model: string): string {
   const text = textOf('gateway.config.yml').replace(/^ {6}claude-opus-5-5: .*$/m, `      claude-opus-5-5: ${model}`);
   return temporaryFolder({ 'gateway.config.yml': text, 'system.config.yml': SYSTEM });
@@ -17,13 +17,13 @@ const OWN =
   '{ context: 1000000, maxOutput: 64000, price: { input: 5, output: 20, cacheWrite: 5, cacheWrite1h: 8, cacheRead: 0.2, pieces: { webSearch: 0.01, webFetch: 0 }, geos: { us: { factor: 1.1 } } } } # ours';
 
 describe('tollgate prices', () => {
-  it('check: finds nothing in the shipped configuration', async () => {
+  it('check finds no difference between the shipped configuration and the published prices', async () => {
     const { status, notes } = await runTollgate(['prices', 'check', folderWith('{ from: anthropic }')]);
     expect(notes).to.match(/8 models with published prices: no difference/);
     expect(status).to.equal(0);
   });
 
-  it('check: names every difference, with the day and the page, and exits with 1', async () => {
+  it('check prints every difference with the day and page of publication, and exits with 1', async () => {
     const { status, out } = await runTollgate(['prices', 'check', folderWith(OWN), '--json']);
     expect(status).to.equal(1);
     const { items } = JSON.parse(out) as { items: Record<string, unknown>[] };
@@ -39,7 +39,7 @@ describe('tollgate prices', () => {
     expect(items[0]).to.include({ upstream: 'anthropic', model: 'claude-opus-5-5', date: '2026-10-24' });
   });
 
-  it('update: writes what is published, keeps comments, and leaves a sound file', async () => {
+  it('update writes the published prices, keeps comments, and leaves a file without differences', async () => {
     const folder = folderWith(OWN);
     const { status } = await runTollgate(['prices', 'update', folder, '--yes']);
     expect(status).to.equal(0);
@@ -47,7 +47,7 @@ describe('tollgate prices', () => {
     expect((await runTollgate(['prices', 'check', folder])).status).to.equal(0);
   });
 
-  it('update: leaves a model with `from` to its list', async () => {
+  it('update removes values that a model with `from` repeats, because the price list has them', async () => {
     const folder = folderWith('{ from: anthropic, maxOutput: 1000 }');
     await runTollgate(['prices', 'update', folder, '--yes']);
     expect(readFileSync(join(folder, 'gateway.config.yml'), 'utf8')).to.match(
@@ -55,7 +55,7 @@ describe('tollgate prices', () => {
     );
   });
 
-  it('update: writes nothing where nobody can be asked', async () => {
+  it('update writes nothing and exits with 2 if it cannot ask for confirmation', async () => {
     const folder = folderWith(OWN);
     const before = readFileSync(join(folder, 'gateway.config.yml'), 'utf8');
     const { status } = await runTollgate(['prices', 'update', folder]);

@@ -36,8 +36,8 @@ const PLAN = {
 };
 const NODE = { node: 'n', name: 'gateway-1', source: 'database', number: 2, revision: 'r', since: 's' };
 
-/** What commands ask before they do it, on a terminal as `script` makes one. */
-describe('a command that asks', function () {
+/** Runs commands that ask for confirmation on a terminal made by `script`. */
+describe('a command that asks for confirmation', function () {
   this.timeout(60_000);
   let server: Server;
   let environment: NodeJS.ProcessEnv;
@@ -70,7 +70,7 @@ describe('a command that asks', function () {
 
   const program = [process.execPath, '--require', require.resolve('tsx/cjs'), join(PROJECT, 'cli/tollgate.ts')];
 
-  /** Types the answer once it is asked; without one there is no terminal. */
+  /** Runs a command and types the answer when it asks. Without an answer the command has no terminal. */
   async function run(args: readonly string[], answer?: string): Promise<{ status: number | null; shown: string }> {
     const [name = '', ...rest] = program;
     const line = [...program, ...args].map((each) => `'${each}'`).join(' ');
@@ -95,7 +95,7 @@ describe('a command that asks', function () {
     return { status, shown };
   }
 
-  it('does what it has asked about when somebody says yes', async () => {
+  it('makes the change if the operator answers yes', async () => {
     const { status, shown } = await run(['rollout', 'promote', 'next'], 'y\n');
     expect(shown).to.contain('Begin stage 2 of 3 of next now: 10 % by account? [y/N]');
     expect([status, orders]).to.deep.equal([0, [{ path: '/admin/v1/rollouts/next/promote', body: { stage: 1 } }]]);
@@ -107,7 +107,7 @@ describe('a command that asks', function () {
     expect([applied.status, orders.length]).to.deep.equal([0, 2]);
   });
 
-  it('does nothing, and says so, when somebody says no or ends the input', async () => {
+  it('changes nothing and prints that if the operator answers no, ends the input or interrupts', async () => {
     const no = await run(['rollout', 'rollback', 'next'], 'n\n');
     expect(no.shown).to.match(/instead of 1 % by account with it\? \[y\/N\][\s\S]*tollgate: Nothing was changed\./);
     const [endOfInput, interrupt] = ['\u0004', '\u0003'];
@@ -118,7 +118,7 @@ describe('a command that asks', function () {
     expect([no.status, ended.status, interrupted.status, orders]).to.deep.equal([1, 1, 1, []]);
   });
 
-  it('does nothing where there is nobody to ask, and says how it would, with a status of its own', async () => {
+  it('changes nothing without a terminal, exits with 2 and names the option --yes', async () => {
     const { status, shown } = await run(['rollout', 'rollback', 'next']);
     expect([status, orders]).to.deep.equal([2, []]);
     expect(shown).to.contain('tollgate: this is not a terminal, so no confirmation is possible: add --yes.');

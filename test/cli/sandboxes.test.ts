@@ -48,7 +48,7 @@ describe('tollgate sandboxes', function () {
     return JSON.parse(out);
   };
 
-  it('lists those that are active as a table: whose, of what, how far it is paid and what it has cost', async () => {
+  it('list prints active sandboxes as a table with account, offering, cost and the time until which each is paid', async () => {
     const { status, out, notes } = await tollgate(['list']);
     assert.equal(status, 0, notes);
     const [head, line, ...more] = out.trimEnd().split('\n');
@@ -66,7 +66,7 @@ describe('tollgate sandboxes', function () {
     assert.deepEqual(more, []);
   });
 
-  it('finds them by state and account, and goes on where a page ended', async () => {
+  it('list filters by state and account, and continues after a page with --cursor', async () => {
     const ids = async (...args: string[]) =>
       (await json('list', ...args)).items.map(({ id }: { readonly id: string }) => id);
     assert.deepEqual(await ids('--state', 'ALL'), [running.id, ended.id]);
@@ -81,7 +81,7 @@ describe('tollgate sandboxes', function () {
     assert.doesNotMatch(rest.notes, /More entries/);
   });
 
-  it('gives programs all of it but what is the customer’s own', async () => {
+  it('list --json prints the whole record without the metadata and idempotency key of the customer', async () => {
     const { items, nextCursor } = await json('list');
     assert.equal(nextCursor, null);
     const [item] = items;
@@ -90,7 +90,7 @@ describe('tollgate sandboxes', function () {
     assert.ok(!JSON.stringify(item).includes('private') && item.idempotencyKey === undefined);
   });
 
-  it('shows instances that no sandbox accounts for, until they are removed and afterwards', async () => {
+  it('orphans lists instances that belong to no sandbox, before and after their removal', async () => {
     assert.match((await tollgate(['orphans'])).notes, /Nothing yet/);
     const sandboxId = newId();
     const name = instanceName(sandboxId);
@@ -117,7 +117,7 @@ describe('tollgate sandboxes', function () {
     assert.deepEqual((await json('list')).items.length, 1);
   });
 
-  it('lists where sandboxes live, and gives up no place that a node reaches', async () => {
+  it('places lists the places of sandboxes, and lose refuses a place that a node still reaches', async () => {
     const { items } = await json('places');
     const [place] = items;
     assert.deepEqual([items.length, place.supplier, place.silent, place.activeSandboxes], [1, 'local', false, 1]);
@@ -129,7 +129,7 @@ describe('tollgate sandboxes', function () {
     assert.match((await tollgate(['lose', 'nowhere'])).notes, /The place does not exist\. \(NOT_FOUND\)/);
   });
 
-  it('says what to do when it is asked wrongly, or cannot ask', async () => {
+  it('names the wrong filter, token or address in its error, and how to correct it', async () => {
     const wrong = await tollgate(['list', '--state', 'SLEEPING']);
     assert.equal(wrong.status, 1);
     assert.match(wrong.notes, /state: .*RUNNING.*\(INVALID_FIELD\)/);

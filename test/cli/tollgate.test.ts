@@ -38,7 +38,7 @@ describe('the command line', () => {
   });
   after(() => desk.close());
 
-  it('makes an account, gives it money and a key, limits the key and revokes it', async () => {
+  it('creates an account, credits it, creates a key for it, limits the key and revokes it', async () => {
     const account = await json('accounts', 'create', 'Acme Ltd');
     const credit = await json('credits', 'add', account.id, '25.5', '--idempotency-key', 'invoice-1', '--note', 'paid');
     assert.equal(credit.balanceUsd, '25.50000000');
@@ -58,19 +58,19 @@ describe('the command line', () => {
     assert.equal((await json('balance', account.id)).availableUsd, '25.50000000');
   });
 
-  it('says which version it is', async () => {
+  it('prints its version', async () => {
     const { status, out } = await tollgate({}, '--version');
     assert.equal(status, 0);
     assert.match(out, /^\d+\.\d+\.\d+\n$/);
   });
 
-  it('does not send an empty name', async () => {
+  it('refuses an empty argument with status 2', async () => {
     const { status, notes } = await tollgate(environment, 'credits', 'add', '', '1');
     assert.equal(status, 2);
     assert.match(notes, /<account> is empty/);
   });
 
-  it('shows the token of this machine’s gateway to nobody else', async () => {
+  it('does not send the token of the local gateway to a gateway on another machine', async () => {
     const { path, remove } = await temporaryFolder();
     await writeFile(join(path, 'admin-token'), 'secret');
     const elsewhere = { TOLLGATE_URL: 'http://gateway.invalid:9876', DATA_DIR: path };
@@ -83,7 +83,7 @@ describe('the command line', () => {
     );
   });
 
-  it('shows tables to people, and the key once', async () => {
+  it('prints tables without --json, and shows a new key only once', async () => {
     const { accountId } = await desk.customer('1');
     const limits = ['--daily', '2', '--calls-per-minute', '60'];
     const made = await tollgate(environment, 'keys', 'create', accountId, 'shown', ...limits);
@@ -102,7 +102,7 @@ describe('the command line', () => {
     assert.match(first.notes, /More entries: --cursor \S+/);
   });
 
-  it('freezes an account and takes its calls again, and takes money off it', async () => {
+  it('freezes, unfreezes and debits an account, and refuses a debit above the balance', async () => {
     const { accountId } = await desk.customer('3');
     assert.equal((await json('accounts', 'freeze', accountId)).status, 'frozen');
     assert.equal((await json('accounts', 'unfreeze', accountId)).status, 'active');
@@ -121,7 +121,7 @@ describe('the command line', () => {
     assert.match(away.notes, /To repeat it safely: --idempotency-key [0-9a-f-]{36}/);
   });
 
-  it('renames a key and says which models it may call', async () => {
+  it('renames a key and changes the models that it may call', async () => {
     const { keyId } = await desk.customer();
     const changed = await json('keys', 'update', keyId, '--name', 'batch', '--models', 'a', 'b');
     assert.equal(changed.name, 'batch');
@@ -132,7 +132,7 @@ describe('the command line', () => {
     }
   });
 
-  it('makes a user with a password that is shown once, or with one that is piped in', async () => {
+  it('creates a user with a generated password that is shown once, or with a password from standard input', async () => {
     const { accountId } = await desk.customer();
     const made = await tollgate(environment, 'users', 'create', accountId, 'one@example.com');
     assert.match(made.out, /^password +[\w-]{24}$/m);
@@ -152,7 +152,7 @@ describe('the command line', () => {
     assert.equal((await json('users', 'list', accountId)).items.length, 2);
   });
 
-  it('unbinds a user from its identity, which it shows until then', async () => {
+  it('shows the identity of a user and unbinds the user from it', async () => {
     const { userId, email } = await desk.person((await desk.customer()).accountId);
     await recogniseIdentity(desk.database, { issuer: 'https://id.example', subject: 'ada' }, email);
     const shown = await tollgate(environment, 'users', 'enable', userId);
@@ -160,7 +160,7 @@ describe('the command line', () => {
     assert.match((await tollgate(environment, 'users', 'unbind', userId)).out, /^identity +-$/m);
   });
 
-  it('shows who changed what', async () => {
+  it('audit list prints the actor, action, subject and values of each change', async () => {
     const { accountId, keyId } = await desk.customer('1');
     await json('keys', 'revoke', keyId);
     const { out } = await tollgate(environment, 'audit', 'list', '--subject', `key:${keyId}`, '--limit', '1');
@@ -176,7 +176,7 @@ describe('the command line', () => {
     assert.deepEqual(await actions('--from', '2020-01-01'), ['account.credit', 'account.create']);
   });
 
-  it('lists and exports usage', async () => {
+  it('lists usage records, and exports them as CSV', async () => {
     const { accountId } = await desk.customer();
     const none = await tollgate(environment, 'usage', 'list', '--account', accountId, '--from', '2026-11-20');
     assert.deepEqual(none, { status: 0, out: '', notes: 'Nothing yet.\n' });
@@ -186,7 +186,7 @@ describe('the command line', () => {
     assert.match(csv.out, /^requestId,createdAt,.*accountId,rollout,rolloutStage,rolloutArm,excess,upstreamCost\r\n$/);
   });
 
-  it('verifies the ledger: 0 while it is whole, 1 with account and sequence where it is not, and repairs', async () => {
+  it('ledger verify exits with 0 if the ledger is consistent, otherwise with 1, account and sequence; --repair repairs it', async () => {
     const { accountId } = await desk.customer('5');
     const { database, ledger } = desk;
     await shipShards({ ledger, database, log: quiet }, ALL_SHARDS);
@@ -220,20 +220,20 @@ describe('the command line', () => {
     ['balance'],
     [],
   ]) {
-    it(`ends with 2 and shows the way after "tollgate ${args.join(' ')}"`, async () => {
+    it(`exits with 2 and prints usage or --help after "tollgate ${args.join(' ')}"`, async () => {
       const { status, notes } = await tollgate(environment, ...args);
       assert.equal(status, 2);
       assert.match(notes, /--help|Usage: tollgate/);
     });
   }
 
-  it('ends with 0 after --help', async () => {
+  it('exits with 0 after --help', async () => {
     const { status, out } = await tollgate(environment, 'keys', '--help');
     assert.equal(status, 0);
     for (const verb of ['create', 'list', 'revoke', 'limit']) assert.match(out, new RegExp(`^  ${verb} `, 'm'));
   });
 
-  it('ends with 1 and the reason when the gateway refuses', async () => {
+  it('exits with 1 and the reason if the gateway refuses', async () => {
     const { accountId } = await desk.customer();
     const { status, notes } = await tollgate(environment, 'credits', 'add', accountId, '1.123456789');
     assert.equal(status, 1);
@@ -241,14 +241,14 @@ describe('the command line', () => {
     assert.match((await tollgate(environment, 'accounts', 'show', '../keys')).notes, /The account does not exist/);
   });
 
-  it('asks whether the gateway runs when nothing answers', async () => {
+  it('prints the address and how to start the gateway if it cannot connect', async () => {
     const url = `http://127.0.0.1:${await freePort()}`;
     const { status, notes } = await tollgate({ TOLLGATE_URL: url, TOLLGATE_TOKEN: 'x' }, 'accounts', 'list');
     assert.equal(status, 1);
     assert.ok(notes.includes(`Cannot reach ${url} (ECONNREFUSED). Start the gateway there`), notes);
   });
 
-  it('reads the token the gateway keeps in its data folder, and says what to do without one', async () => {
+  it('reads the admin token from the gateway’s data folder, and explains how to provide one if there is none', async () => {
     const folder = await temporaryFolder();
     const shown: (string | undefined)[] = [];
     const server = await listen((request, response) => {
@@ -270,7 +270,7 @@ describe('the command line', () => {
     await folder.remove();
   });
 
-  it('says so when an export breaks off', async () => {
+  it('exits with 1 and reports it if an export breaks off', async () => {
     const server = createServer((_request, response) => {
       response.writeHead(200, { 'content-type': 'text/csv' });
       response.write('requestId\r\n', () => response.destroy());
@@ -287,7 +287,7 @@ describe('the command line', () => {
     server.close();
   });
 
-  it('is a program with these exit statuses', async () => {
+  it('exits, as a process, with 0 after success, 1 after a refusal and 2 after a usage error', async () => {
     const started = (...args: string[]) =>
       promisify(execFile)(process.execPath, ['-r', 'tsx/cjs', 'cli/tollgate.ts', ...args], {
         env: { ...process.env, ...environment },

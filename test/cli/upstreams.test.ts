@@ -52,7 +52,7 @@ describe('tollgate upstreams', function () {
     return runTollgate(['upstreams', ...args], { TOLLGATE_URL: desk.adminUrl, TOLLGATE_TOKEN: 'any' });
   }
 
-  it('lists, ejects and restores', async () => {
+  it('lists, ejects and restores an upstream', async () => {
     assert.match(
       (await tollgate('list')).out,
       /^acme +messages +standard +available +- +- +- +0\/0 +2 +1 \/ 5 +1 +-$/m,
@@ -62,7 +62,7 @@ describe('tollgate upstreams', function () {
     assert.match((await tollgate('restore', 'acme')).out, /^state +available$/m);
   });
 
-  it('tests: exit status 0 when it answers, 1 and the reason when it does not, 2 when it is asked wrongly', async () => {
+  it('test exits with 0 if the upstream answers, 1 and the reason if it does not, and 2 after a usage error', async () => {
     upstream.next(messagesAnswer());
     const fine = await tollgate('test', 'acme', '--model', 'large');
     assert.equal(fine.status, 0, fine.notes);
@@ -75,7 +75,7 @@ describe('tollgate upstreams', function () {
     assert.equal((await tollgate('test', 'nobody')).status, 1);
   });
 
-  it('records answers that pass the conformance suite, without ids and the credential', async () => {
+  it('record writes answers that pass the conformance suite, without ids and the credential', async () => {
     const { path, remove } = await temporaryFolder();
     const folder = join(path, 'recordings');
     upstream.next(
@@ -112,7 +112,7 @@ describe('tollgate upstreams', function () {
     await remove();
   });
 
-  it('records for an adapter that cannot read the answers yet', async () => {
+  it('record writes answers even if the adapter cannot read them yet', async () => {
     const { path, remove } = await temporaryFolder();
     const folder = join(path, 'recordings');
     upstream.next(messagesAnswer(), messagesStream(), respond({ body: {} }));
@@ -125,7 +125,7 @@ describe('tollgate upstreams', function () {
     await remove();
   });
 
-  it('records nothing of an upstream that does not answer', async () => {
+  it('record writes nothing and exits with 1 if the upstream refuses', async () => {
     upstream.next(respond({ status: 401, body: { error: { message: 'who are you' } } }), messagesStream());
     const { status, notes } = await tollgate('record', 'acme', '--to', 'nowhere');
     assert.equal(status, 1);
