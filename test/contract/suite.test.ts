@@ -9,7 +9,7 @@ import gemini from '../../plugins/upstreams/gemini';
 const SAMPLES = sampleRecordings('chat');
 const SUBJECT: ConformanceSubject = { adapter: chat, settings: {}, protocol: 'chat', ...SAMPLES, streams: [] };
 
-/** Names of the checks that an adapter does not hold. */
+/** Returns the names of the checks that an adapter fails. */
 function failing(subject: Partial<ConformanceSubject>): string[] {
   return upstreamConformance({ ...SUBJECT, ...subject }).flatMap(({ name, run }) => {
     try {
@@ -35,7 +35,7 @@ const answers = SAMPLES.bodies.map((each) => {
   return { ...each, bytes: Buffer.from(JSON.stringify({ ...body, meta: { tokens: usage } })) };
 });
 
-/** Tells its upstream of the model in the path. */
+/** An adapter that sends the name of the model in the path. */
 const inPath: typeof chat = {
   ...chat,
   request: (call, settings) => {
@@ -50,13 +50,13 @@ const inPath: typeof chat = {
 };
 
 describe('the conformance suite for adapters', () => {
-  it('takes usage at any place of an answer', () => {
+  it('passes an adapter whose usage is at another place of the answer, if the subject names the place', () => {
     expect(failing({ adapter: elsewhere, bodies: answers, usageAt: ['meta', 'tokens'] })).to.deep.equal([]);
     const missed = failing({ adapter: elsewhere, bodies: answers });
     expect(missed).to.include('answer text.json: invalid counts are unknown, never 0');
   });
 
-  it('takes a model in the path, a query of its own, and no model at all', () => {
+  it('passes an adapter that sends the model in the path, or nowhere, if the subject says so', () => {
     expect(failing({ adapter: inPath, modelIn: 'path' })).to.deep.equal([]);
     expect(failing({ adapter: inPath, modelIn: 'nowhere' })).to.deep.equal([]);
     expect(failing({ adapter: inPath })).to.deep.equal([
@@ -64,7 +64,7 @@ describe('the conformance suite for adapters', () => {
     ]);
   });
 
-  it('fails a check, and goes on, where an adapter throws at a stream', () => {
+  it('fails the check of a stream at which an adapter throws, and continues with the others', () => {
     const adapter: typeof chat = {
       ...chat,
       readEvent: (event) => {
@@ -77,7 +77,7 @@ describe('the conformance suite for adapters', () => {
       .and.not.include('stream text.sse: the adapter reads it without an error');
   });
 
-  it('asks what an error with a status of success is told as', () => {
+  it('checks how an adapter judges an error that came with a success status', () => {
     const bytes = Buffer.from('{"error":{"code":"overloaded"}}');
     const body = { name: 'overloaded.json', bytes, usage: {}, contentBytes: 0 } as const;
     expect(failing({ bodies: [{ ...body, verdict: 'next' }] })).to.deep.equal([]);
@@ -89,7 +89,7 @@ describe('the conformance suite for adapters', () => {
 });
 
 describe('the conformance suite for dialects', () => {
-  /** Tells no error behind content. */
+  /** A dialect that does not report an error after content. */
   const silent = {
     ...gemini,
     answer: (call: TranslatedCall) => {
@@ -124,7 +124,7 @@ describe('the conformance suite for dialects', () => {
       },
     );
 
-  it('finds an error behind content that is not told', () => {
+  it('fails a dialect that does not report an error after content', () => {
     expect(told(gemini)).to.deep.equal([]);
     expect(told(silent)).to.deep.equal(
       ['messages', 'chat', 'responses'].map(

@@ -31,7 +31,7 @@ function conforms(what: string, subject: SupplierSubject): void {
   });
 }
 
-describe('suppliers', () => {
+describe('sandbox drivers', () => {
   let dataFolder: string;
 
   before(async () => {
@@ -56,14 +56,14 @@ describe('suppliers', () => {
     openUnreachable: () => open(docker, { socket: join(dataFolder, 'nobody.sock') }),
   });
 
-  /** Processes of this machine with these words, whatever holds them in. */
+  /** Counts the processes of this machine with these words in their command line, inside containers and namespaces too. */
   const countProcesses = async (words: string): Promise<number> => {
     const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
     const lines = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => '')));
     return lines.filter((line) => line.split('\0').join(' ').startsWith(words)).length;
   };
 
-  /** An instance of its own with a command in it, until the test has ended. */
+  /** Runs a test with a new instance in which a command runs, and terminates the instance afterwards. */
   const withCommand = async (
     driver: SupplierDriver,
     spec: InstanceSpec,
@@ -82,7 +82,7 @@ describe('suppliers', () => {
 
   const ATDOCKER: InstanceSpec = { ...SPEC, ports: false, settings: { image: 'tollgate-test:busybox' } };
 
-  it('a command at "docker" that has taken all processes it may is killed with all of them', async () => {
+  it('the driver "docker" kills a command that has started all processes it may, together with them', async () => {
     const driver = await open(docker, { socket: (await sharedDocker()).socket });
     const command = '(while :; do sleep 4711 & done) 2>/dev/null; echo full; exec sleep 4712';
     await withCommand(driver, ATDOCKER, command, async (instance, id, { output, exit }) => {
@@ -93,7 +93,7 @@ describe('suppliers', () => {
     });
   }).timeout(60_000);
 
-  it('whoever in namespaces has left the session and emptied the environment ends with the command and the instance', async () => {
+  it('with bubblewrap, a process that left the session and emptied its environment ends with its command or instance', async () => {
     findProgram('bwrap');
     const driver = await open(processes, { isolation: 'bubblewrap' });
     const command = 'env -i setsid sleep 4713 & echo ready; sleep 4714';
