@@ -4,7 +4,7 @@ import { pages } from './pages';
 import { sandboxes } from './sandboxes';
 import { sessions } from './sessions';
 
-/** One gateway and one browser for all of it. */
+/** All stories share one gateway and one browser. */
 describe('the console in a real browser', function () {
   this.timeout(30_000);
   let opened: TestConsole;

@@ -7,14 +7,14 @@ import { units } from '../support/sandboxes';
 import { until } from '../support/until';
 import { messagesAnswer, messagesFailure } from '../support/upstream';
 
-/** A record is to be seen so soon after its call has ended. */
+/** How soon after the end of a call the console must show its record. */
 const SEEN_WITHIN_MS = 2_000;
 
 const STRATEGIES = ['default', 'quality', 'speed', 'cost'];
 
-/** What somebody does on the first day, from one step to the next. */
+/** Declares what a customer does on the first day; each step needs the steps before it. */
 export function journey(the: () => TestConsole): void {
-  describe('from signing in to a revoked key', () => {
+  describe("a customer's first day in the console", () => {
     let window: ConsoleWindow;
     let page: ConsoleWindow['page'];
     let apiKey: string;
@@ -37,7 +37,7 @@ export function journey(the: () => TestConsole): void {
       );
     const rows = () => page.getByRole('table', { name: 'Usage records' }).locator('tbody tr');
 
-    it('a password that is wrong is refused in words, the right one shows the page that was asked for', async () => {
+    it('the sign-in refuses a wrong password with a message, and after the right one shows the requested page', async () => {
       await page.goto('/console/keys');
       await page.getByLabel('E-mail address').fill(the().email);
       await page.getByLabel('Password').fill('not the password');
@@ -49,7 +49,7 @@ export function journey(the: () => TestConsole): void {
       expect(new URL(page.url()).pathname).to.equal('/console/keys');
     });
 
-    it('a key is made, and shown this once', async () => {
+    it('the customer creates a key, which the dialog shows only once and Escape does not close', async () => {
       await page.getByRole('button', { name: 'Create a key' }).click();
       const dialog = page.getByRole('dialog');
       await dialog.getByLabel('Name').fill('journey');
@@ -70,7 +70,7 @@ export function journey(the: () => TestConsole): void {
       expect(await page.content()).not.to.contain(apiKey);
     });
 
-    it('its call by an SDK is among the records within two seconds, by itself', async () => {
+    it('the records show a call made through an SDK within two seconds, without a reload', async () => {
       await page.getByRole('link', { name: 'Usage Records', exact: true }).click();
       await page.getByText('No calls in this range').waitFor();
       await say('Hello');
@@ -81,7 +81,7 @@ export function journey(the: () => TestConsole): void {
       expect(text).to.contain(MODEL).and.contain('journey').and.contain('$0.00600000');
     });
 
-    it('a call that another upstream answered tells why, attempt by attempt', async () => {
+    it('the record of a call that failed over lists each attempt with its upstream and status', async () => {
       the().upstreams[0].next(messagesFailure(529), messagesFailure(529));
       await say('Hello again');
       const row = rows().filter({ hasText: 'attempts' });
@@ -96,7 +96,7 @@ export function journey(the: () => TestConsole): void {
       expect(await sheet.isVisible()).to.equal(false);
     });
 
-    it('a filter stands in the address, and the CSV is exactly what it finds', async () => {
+    it('a filter is kept in the page address, and the CSV export has exactly the filtered records', async () => {
       await the().gateway.call('/v1/messages', {
         key: the().key,
         body: { model: MODEL, max_tokens: 300, messages: [{ role: 'user', content: 'Not of the journey' }] },
@@ -118,7 +118,7 @@ export function journey(the: () => TestConsole): void {
       expect(lines.slice(1).every((line) => line.includes('journey'))).to.equal(true);
     });
 
-    it('and its sum is what the ledger took', async () => {
+    it('the costs in the CSV add up to what the ledger charged', async () => {
       const [head = '', ...lines] = csv.trimEnd().split('\r\n');
       const at = head.split(',').indexOf('cost');
       const sum = lines.reduce((total, line) => total + units(line.split(',')[at] ?? ''), 0n);
@@ -128,7 +128,7 @@ export function journey(the: () => TestConsole): void {
       await page.locator('.stat', { hasText: 'Cost' }).getByText('$0.012', { exact: true }).first().waitFor();
     });
 
-    it('all calls of a session are found from one of them, with what the task cost', async () => {
+    it('the record of a call leads to all calls of its session and to their total cost', async () => {
       const session = { 'x-claude-code-session-id': 'task-7', 'x-claude-code-agent-id': 'agent-a1' };
       await say('Begin', session);
       await say('Continue', session);
@@ -147,7 +147,7 @@ export function journey(the: () => TestConsole): void {
       await until('all records', async () => (await rows().count()) === 5);
     });
 
-    it('columns are chosen, and kept', async () => {
+    it('the chosen columns of the table are kept after a reload', async () => {
       await page.getByRole('button', { name: 'Columns' }).click();
       await page.getByLabel('Request id').check();
       await page.getByLabel('Upstream', { exact: true }).uncheck();
@@ -157,7 +157,7 @@ export function journey(the: () => TestConsole): void {
       expect(heads).to.include('Request id').and.not.include('Upstream');
     });
 
-    it('the overview has what is left, the models with their prices, and a call to paste', async () => {
+    it('the overview shows the balance, the models with their prices, and an example call to copy', async () => {
       await page.getByRole('link', { name: 'Overview', exact: true }).click();
       await page.getByText('$19.97', { exact: true }).first().waitFor();
       const models = await page.getByRole('table', { name: /Models/ }).textContent();
@@ -171,7 +171,7 @@ export function journey(the: () => TestConsole): void {
       expect(snippet).to.contain(`baseURL: '${the().gateway.url}/v1'`).and.contain(`model: '${MODEL}'`);
     });
 
-    it('the calls to paste go by the strategy that is chosen', async () => {
+    it('the example calls use the address of the chosen strategy', async () => {
       const shown = () => page.getByRole('region', { name: 'Example: OpenAI · TypeScript, Chat' }).textContent();
       const strategies = page.getByRole('combobox', { name: 'Strategy' });
       expect(await strategies.locator('option').allTextContents()).to.deep.equal(STRATEGIES);
@@ -183,7 +183,7 @@ export function journey(the: () => TestConsole): void {
       expect(await shown()).to.contain(`baseURL: '${the().gateway.url}/v1'`);
     });
 
-    it('the overview has the settings of agents, and says which protocol no model speaks', async () => {
+    it('the overview shows the settings for coding agents, and says which protocol no model supports', async () => {
       const shown = (name: string) => page.getByRole('region', { name: `Example: ${name}, Agents` }).textContent();
       await page.getByText('Agents', { exact: true }).click();
       expect(await shown('Claude Code')).to.equal(
@@ -204,7 +204,7 @@ export function journey(the: () => TestConsole): void {
       await page.getByText('No model that you may call speaks embeddings.').waitFor();
     });
 
-    it('a key is given an expiry and addresses, and what is wrong with them is said at the field', async () => {
+    it('the customer sets expiry and addresses of a key, and an invalid value is reported beside its field', async () => {
       await page.getByRole('navigation').getByRole('link', { name: 'API Keys' }).click();
       await page.getByRole('button', { name: 'Edit journey' }).click();
       const dialog = page.getByRole('dialog');
@@ -221,7 +221,7 @@ export function journey(the: () => TestConsole): void {
       expect((await say('From here?')).type).to.equal('message');
     });
 
-    it('a key is rotated: its new secret is shown this once, and the old one works on for as long as was chosen', async () => {
+    it('rotating a key shows the new secret, and the old secret stops working when the customer chose', async () => {
       const old = apiKey;
       await page.getByRole('button', { name: 'Rotate journey' }).click();
       const dialog = page.getByRole('dialog');
@@ -242,7 +242,7 @@ export function journey(the: () => TestConsole): void {
       expect(refused).to.be.instanceOf(Anthropic.AuthenticationError);
     });
 
-    it('a key is revoked only when that is confirmed, and then its next call is refused', async () => {
+    it('a key is revoked only after a confirmation, and then its next call is refused', async () => {
       await page.getByRole('navigation').getByRole('link', { name: 'API Keys' }).click();
       await page.getByRole('button', { name: 'Revoke journey' }).click();
       await page.getByRole('dialog').getByRole('button', { name: 'Keep it' }).click();
@@ -258,7 +258,7 @@ export function journey(the: () => TestConsole): void {
       );
     });
 
-    it('the browser had nothing to complain of', () => expect(window.complaints).to.deep.equal([]));
+    it('the browser reported no error on any page of the first day', () => expect(window.complaints).to.deep.equal([]));
   });
 }
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { type ConsoleWindow, findingsOf, showPage, type TestConsole } from '../support/console-page';
 
-/** A page, and what one does to see the rest of it. */
+/** The path of a page, and the action that opens a dialog or menu on it. */
 export type Shown = readonly [path: string, open?: (page: ConsoleWindow['page']) => Promise<void>];
 
 export interface Looks {
@@ -11,14 +11,14 @@ export interface Looks {
   readonly all: () => readonly Shown[];
 }
 
-/** What every page has to be in a browser, the console's and the operator's. */
+/** Declares what holds for every page in a browser, in the console and in the operator's page. */
 export function looksOf({ the, home, widths, all }: Looks): void {
-  // Only colours differ.
+  // Only colours differ between the themes, so the dark one is checked only by the rules for colours.
   for (const [colorScheme, rules] of [
     ['light', undefined],
     ['dark', ['color-contrast', 'link-in-text-block']],
   ] as const) {
-    it(`is usable by everybody in the ${colorScheme} theme, and breaks no rule of its own`, async () => {
+    it(`breaks no accessibility rule in the ${colorScheme} theme, and logs no error`, async () => {
       await using window = await the().signIn(home, { colorScheme });
       for (const [path, open] of all()) {
         await showPage(window.page, path);
@@ -29,7 +29,7 @@ export function looksOf({ the, home, widths, all }: Looks): void {
     }).timeout(90_000);
   }
 
-  it('the sign-in too', async () => {
+  it('breaks no accessibility rule before the sign-in', async () => {
     await using window = await the().openWindow();
     await window.page.goto(home);
     await window.page.getByRole('button', { name: 'Sign in' }).waitFor();
@@ -37,7 +37,7 @@ export function looksOf({ the, home, widths, all }: Looks): void {
     expect(window.complaints).to.deep.equal([]);
   });
 
-  it('fits from a phone to a wide screen', async () => {
+  it('needs no horizontal scrolling, from the width of a phone to a wide screen', async () => {
     await using window = await the().signIn(home);
     for (const path of new Set(all().map(([each]) => each))) {
       await showPage(window.page, path);

@@ -17,23 +17,23 @@ describe('amounts in the console', () => {
     ['-2.50500000', '−$2.505', '−$2.51'],
     ['3', '$3.00', '$3.00'],
   ] as const) {
-    it(`${text} is ${exact}, and ${short} at a glance`, () => {
+    it(`show ${text} as ${exact} in full, and as ${short} in short form`, () => {
       expect(exactUsd(text)).to.equal(exact);
       expect(shortUsd(text)).to.equal(short);
     });
   }
 
-  it('stand below each other with all their decimals', () => {
+  it('have all eight decimals in columns of a table', () => {
     expect(fullUsd('0.5')).to.equal('$0.50000000');
   });
 
-  it('are added without a rounding', () => {
+  it('are added without rounding', () => {
     expect(addUsd(['0.1', '0.2'])).to.equal('0.30000000');
     expect(addUsd(['90071992.54740991', '0.00000001', '-1'])).to.equal('90071991.54740992');
     expect(addUsd([])).to.equal('0.00000000');
   });
 
-  it('are compared in shares and percents, where there is something to compare with', () => {
+  it('are compared as shares and percentages, unless the amount to compare with is zero', () => {
     expect(shareOf('5', '20')).to.equal(0.25);
     expect(shareOf('25', '20')).to.equal(1);
     expect(shareOf('5', '0')).to.equal(0);

@@ -3,7 +3,7 @@ import { looks } from './operator/looks';
 import { operators } from './operator/operators';
 import { tour } from './operator/tour';
 
-/** One gateway and one browser for all of it. */
+/** All stories share one gateway and one browser. */
 describe("the operator's page in a real browser", function () {
   this.timeout(30_000);
   let opened: TestOperatorPage;

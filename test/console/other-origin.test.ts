@@ -6,7 +6,7 @@ import { startGateway, type TestGateway } from '../support/gateway';
 import { listen, type TestServer } from '../support/serve';
 import { chatStream, startUpstream, type TestUpstream } from '../support/upstream';
 
-/** A page of somebody's, on a port and so an origin of its own. */
+/** Serves a page of a third party on a port of its own, which makes it another origin. */
 function servePage(): Promise<TestServer> {
   return listen((_, response) => {
     response.writeHead(200, { 'content-type': 'text/html' });
@@ -39,7 +39,7 @@ describe('a page of another origin in a real browser', function () {
   });
   beforeEach(() => upstream.reset());
 
-  /** Streams a call from the page, as its own script would. */
+  /** Streams a call with a script that runs in the page. */
   async function callFrom({ url }: TestServer, apiKey = key) {
     const page = await browser.newPage();
     try {
@@ -62,7 +62,7 @@ describe('a page of another origin in a real browser', function () {
     }
   }
 
-  it('streams a call where it is allowed, and reads the request id', async () => {
+  it('streams a call and reads the request id if its origin is allowed', async () => {
     upstream.next(chatStream({ texts: ['one ', 'two '] }));
     const answer = await callFrom(allowed);
     expect(answer).to.include({ status: 200 });
@@ -71,13 +71,13 @@ describe('a page of another origin in a real browser', function () {
     expect(upstream.calls).to.have.length(1);
   });
 
-  it('reads why it is refused where it is allowed', async () => {
+  it('reads the error of a refused call if its origin is allowed', async () => {
     const answer = await callFrom(allowed, 'sk-svc-wrong');
     expect(answer).to.include({ status: 401 });
     expect(answer.text).to.include('INVALID_API_KEY');
   });
 
-  it('is blocked where it is not allowed, before the call is made', async () => {
+  it('is blocked by the browser before it sends the call if its origin is not allowed', async () => {
     upstream.always(chatStream());
     expect(await callFrom(other)).to.deep.equal({ blocked: 'TypeError: Failed to fetch' });
     expect(upstream.calls).to.have.length(0);

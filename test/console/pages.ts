@@ -5,9 +5,9 @@ import { looksOf, type Shown } from './looks-of';
 
 const WIDTHS = [360, 1_024, 1_680];
 
-/** What every page has to be, whatever is on it. */
+/** Declares what holds for every page of the console, whatever its content. */
 export function pages(the: () => TestConsole): void {
-  describe('every page', () => {
+  describe('every page of the console', () => {
     let sandboxPath: string;
     let sandboxId: string;
 
@@ -19,7 +19,7 @@ export function pages(the: () => TestConsole): void {
       await terminate(the().gateway, the().key, sandboxId);
     });
 
-    /** The page, and what one does to see the rest of it. */
+    /** The path of each page, and the action that opens a dialog or menu on it. */
     const all = (): readonly Shown[] => [
       ['/console'],
       ['/console/usage'],
@@ -34,7 +34,7 @@ export function pages(the: () => TestConsole): void {
 
     looksOf({ the, home: '/console', widths: WIDTHS, all });
 
-    it('has sheets that fit on a phone', async () => {
+    it('has popovers that fit on the screen of a phone', async () => {
       await using window = await the().signIn('/console');
       await window.page.setViewportSize({ width: WIDTHS[0] ?? 0, height: 800 });
       await showPage(window.page, '/console/usage');
@@ -46,7 +46,7 @@ export function pages(the: () => TestConsole): void {
       }
     });
 
-    it('asks once for what a view shows, and again only for what is new', async () => {
+    it('requests the totals and series of a view once, and afterwards only its newest records', async () => {
       await using window = await the().signIn('/console');
       const { page } = window;
       const asked: string[] = [];
@@ -54,7 +54,7 @@ export function pages(the: () => TestConsole): void {
         const [, name = ''] = /\/api\/usage\/(totals|series)\?/.exec(request.url()) ?? [];
         if (name !== '') asked.push(name);
       });
-      /** The newest records are asked for again when all is there. */
+      /** Waits until the page has polled for newer records. */
       const looksAgain = () => page.waitForResponse((response) => response.status() === 304);
       await showPage(page, '/console/usage');
       await looksAgain();
@@ -67,7 +67,7 @@ export function pages(the: () => TestConsole): void {
       expect(asked.toSorted()).to.deep.equal(['series', 'series', 'totals', 'totals']);
     });
 
-    it('loads nothing from elsewhere, and is light', async () => {
+    it('loads nothing from another origin, and at most 200 KiB in total', async () => {
       await using window = await the().openWindow();
       const { page } = window;
       const sizes: Promise<number>[] = [];

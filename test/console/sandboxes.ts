@@ -2,10 +2,10 @@ import { expect } from 'chai';
 import type { TestConsole } from '../support/console-page';
 import { createSandbox, creation, terminate } from '../support/sandboxes';
 
-/** A sandbox from its start to its end, and its bill. */
+/** Declares what the console shows of a sandbox from its start to its bill. */
 export function sandboxes(the: () => TestConsole): void {
-  describe('a sandbox', () => {
-    it('is seen running, terminated by hand, and its bill adds up', async () => {
+  describe('a sandbox in the console', () => {
+    it('is shown while it runs, is terminated with a button, and then shows a bill that adds up', async () => {
       await using window = await the().signIn('/console/sandboxes');
       const { page } = window;
       await page.getByText('No sandbox is running').waitFor();

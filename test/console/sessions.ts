@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import type { TestConsole } from '../support/console-page';
 
-/** Who is signed in, and what comes of those who are not. */
+/** Declares how sessions of the console begin and end. */
 export function sessions(the: () => TestConsole): void {
-  describe('who is signed in', () => {
-    it('after signing out the old cookie opens nothing', async () => {
+  describe('a session of the console', () => {
+    it('ends with the sign-out, after which its cookie is refused', async () => {
       await using window = await the().signIn('/console/keys');
       const { page } = window;
       const [cookie] = await page.context().cookies();
@@ -18,7 +18,7 @@ export function sessions(the: () => TestConsole): void {
       expect(answer.status).to.equal(401);
     });
 
-    it('a session that ends shows the sign-in, and then the page where one was', async () => {
+    it('that ends leads to the sign-in, and from there back to the same page', async () => {
       await using window = await the().signIn('/console/usage?status=200&by=key');
       const { page } = window;
       await page.getByRole('heading', { name: 'Usage Records', exact: true }).waitFor();
@@ -31,7 +31,7 @@ export function sessions(the: () => TestConsole): void {
       expect(new URL(page.url()).search).to.equal('?status=200&by=key');
     });
 
-    it('a one-time link signs in once, and stays in no history', async () => {
+    it('begins with a one-time link, which works once and is removed from the address', async () => {
       const users = await the().gateway.admin('GET', `/admin/v1/accounts/${the().accountId}/users`);
       const link = await the().gateway.admin('POST', `/admin/v1/users/${users.json.items[0].id}/sign-in-link`, {});
       for (const isFirst of [true, false]) {
@@ -44,9 +44,9 @@ export function sessions(the: () => TestConsole): void {
       }
     });
 
-    it('an identity provider signs in, and one is on the page that was asked for', async () => {
+    it('begins with a sign-in at an identity provider, on the requested page', async () => {
       the().provider.person = { claims: { email: the().email, email_verified: true } };
-      // Another name of this machine, so that the provider is another site, as it is in life.
+      // Use another name of this machine, because in production the identity provider is another site.
       await using window = await the().openWindow({ baseURL: the().gateway.url.replace('127.0.0.1', 'localhost') });
       const { page, complaints } = window;
       await page.goto('/console/usage?status=200');
@@ -59,7 +59,7 @@ export function sessions(the: () => TestConsole): void {
       expect(complaints).to.deep.equal([]);
     });
 
-    it('whoever says no at the identity provider is told so, and can try again', async () => {
+    it('does not begin if the user refuses at the identity provider, which the sign-in page says', async () => {
       the().provider.person = { claims: {}, refuses: true };
       await using window = await the().openWindow();
       const { page } = window;
@@ -70,7 +70,7 @@ export function sessions(the: () => TestConsole): void {
       expect(new URL(page.url()).hash).to.equal('');
     });
 
-    it('another identity with the address of a bound user is told whom to ask', async () => {
+    it('does not begin for another identity with the same e-mail address, which is told to ask the operator', async () => {
       for (const [sub, text] of [
         ['person', 'Overview'],
         ['successor', 'is bound to another identity of the provider. Ask the operator to unbind it.'],
@@ -84,7 +84,7 @@ export function sessions(the: () => TestConsole): void {
       }
     });
 
-    it('no password is asked for where password sign-in is switched off', async () => {
+    it('begins without a password field if password sign-in is switched off', async () => {
       await using window = await the().openWindow();
       const { page } = window;
       await page.route('**/console/api/sign-in', async (route) => {
@@ -97,7 +97,7 @@ export function sessions(the: () => TestConsole): void {
       expect(await page.getByText('or', { exact: true }).count()).to.equal(0);
     });
 
-    it('no password can be changed where password sign-in is switched off', async () => {
+    it('offers no change of the password if password sign-in is switched off', async () => {
       for (const passwordSignIn of [true, false]) {
         await using window = await the().openWindow();
         const { page } = window;
@@ -116,7 +116,7 @@ export function sessions(the: () => TestConsole): void {
       }
     });
 
-    it('a key whose name is a page is shown as text', async () => {
+    it('shows a key name that contains HTML as plain text', async () => {
       const name = '<img src=x onerror="document.title=\'run\'">';
       await the().gateway.admin('POST', `/admin/v1/accounts/${the().accountId}/keys`, { name });
       await using window = await the().signIn('/console/keys');

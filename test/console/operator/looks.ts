@@ -5,7 +5,7 @@ import { looksOf, type Shown } from '../looks-of';
 
 const WIDTHS = [390, 820, 1_440];
 
-/** What every page has to be, whatever is on it. */
+/** Declares what holds for every page of operators, whatever its content. */
 export function looks(the: () => TestOperatorPage): void {
   describe('every page of operators', () => {
     let accountId: string;
@@ -20,7 +20,7 @@ export function looks(the: () => TestOperatorPage): void {
     const click = (name: RegExp | string) => async (page: ConsoleWindow['page']) =>
       page.getByRole('button', { name }).first().click();
 
-    /** The page, and what one does to see the rest of it. */
+    /** The path of each page, and the action that opens a dialog or menu on it. */
     const all = (): readonly Shown[] => [
       ['/operator'],
       ['/operator/upstreams'],
@@ -50,11 +50,11 @@ export function looks(the: () => TestOperatorPage): void {
 
     looksOf({ the, home: '/operator', widths: WIDTHS, all });
 
-    it('works with the keyboard alone: an upstream is found, disabled and enabled', async () => {
+    it('works with the keyboard alone: the operator finds, disables and enables an upstream', async () => {
       await using window = await the().openWindow();
       const { page } = window;
       const { keyboard } = page;
-      /** Goes on by Tab until what has this name is reached. */
+      /** Presses Tab until the element with this name has the focus. */
       const tabTo = async (name: RegExp) => {
         for (let pressed = 0; pressed < 60; pressed += 1) {
           await keyboard.press('Tab');
@@ -89,7 +89,7 @@ export function looks(the: () => TestOperatorPage): void {
       await second.getByText('Available').waitFor();
     });
 
-    it('says in place what could not be shown, and tries again', async () => {
+    it('reports a failed request where its content would be, and repeats it after "Try again"', async () => {
       await using window = await the().signIn('/operator');
       const { page } = window;
       let isAway = true;
@@ -102,7 +102,7 @@ export function looks(the: () => TestOperatorPage): void {
       expect(await page.getByRole('alert').count()).to.equal(0);
     });
 
-    it('loads nothing from elsewhere, and is light', async () => {
+    it('loads nothing from another origin, and at most 200 KiB in total', async () => {
       await using window = await the().openWindow();
       const { page } = window;
       const sizes: Promise<number>[] = [];

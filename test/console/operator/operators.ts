@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import type { ConsoleWindow } from '../../support/console-page';
 import { signInWith, type TestOperatorPage } from '../../support/operator-page';
 
-/** What a page shows to whom, and what the gateway takes from it. */
+/** Declares what the page shows to each role, and which changes the gateway accepts from it. */
 export function operators(the: () => TestOperatorPage): void {
-  describe('the role of an operator', () => {
+  describe('an operator in the page', () => {
     let accountId: string;
     before(async () => {
       ({ accountId } = await the().gateway.newCustomer('5'));
@@ -37,7 +37,7 @@ export function operators(the: () => TestOperatorPage): void {
       'Reload',
     ];
 
-    it('that looks only is offered no change', async () => {
+    it('with the role "read" is offered no change', async () => {
       const { token } = await newToken('looker', 'read');
       await using window = await signIn(token, '/operator');
       const { page } = window;
@@ -64,7 +64,7 @@ export function operators(the: () => TestOperatorPage): void {
       expect(window.complaints).to.deep.equal([]);
     });
 
-    it('that looks only is refused what the page sends all the same', async () => {
+    it('with the role "read" gets 403 for a change that the page sends nevertheless', async () => {
       const { token } = await newToken('pusher', 'read');
       await using window = await signIn(token, '/operator');
       const refused = (await window.page.evaluate(`(async () => {
@@ -78,7 +78,7 @@ export function operators(the: () => TestOperatorPage): void {
       expect(account.json.status).to.equal('active');
     });
 
-    it('that changes is offered changes, and stands in the audit log by its name', async () => {
+    it('with the role "write" makes a change, and the audit log names its token', async () => {
       const { token } = await newToken('changer', 'write');
       await using window = await signIn(token, `/operator/accounts/${accountId}`);
       const { page } = window;
@@ -147,7 +147,7 @@ export function operators(the: () => TestOperatorPage): void {
       await page.getByText('"scraper" has the role "metrics"').waitFor();
     });
 
-    it('whose token is revoked ends on the page at once, and one is back where one was', async () => {
+    it('whose token is revoked is signed out at once, and after a new sign-in sees the same page', async () => {
       const { id, token } = await newToken('leaver', 'write');
       await using window = await signIn(token, '/operator/audit?action=account.freeze');
       const { page } = window;

@@ -7,7 +7,7 @@ import { createSandbox, creation, terminate } from '../../support/sandboxes';
 import { until } from '../../support/until';
 import { messagesAnswer, messagesFailure } from '../../support/upstream';
 
-/** Where pictures of the pages are put, such as docs/images; none are made without it. */
+/** The folder for pictures of the pages, such as docs/images. Without it the test makes none. */
 const PICTURES = process.env['OPERATOR_PICTURES'];
 
 const ANSWER = messagesAnswer({ text: 'Hi there', usage: { input: 1_000, output: 200 } });
@@ -25,7 +25,7 @@ rollouts:
       p95FirstTokenMs: { times: 1.2, minCalls: 200 }
 `;
 
-/** What an operator does in an hour, from one step to the next. */
+/** Declares what an operator does in an hour; each step needs the steps before it. */
 export function tour(the: () => TestOperatorPage): void {
   describe('an hour of an operator', () => {
     let window: ConsoleWindow;
@@ -62,7 +62,7 @@ export function tour(the: () => TestOperatorPage): void {
       await page.screenshot({ path: join(PICTURES, `operator-${name}.png`) });
     };
 
-    it('a wrong token is refused in words, the right one shows the page that was asked for', async () => {
+    it('the sign-in refuses a wrong token with a message, and after the right one shows the requested page', async () => {
       await page.goto('/operator/upstreams');
       await page.getByLabel('Operator token').fill('not a token');
       await page.getByRole('button', { name: 'Sign in' }).click();
@@ -73,7 +73,7 @@ export function tour(the: () => TestOperatorPage): void {
       expect(await page.content()).not.to.contain(the().gateway.adminToken);
     });
 
-    it('an upstream that fails is the first thing to look at', async () => {
+    it('the start page shows that an upstream was ejected after failures', async () => {
       await go('Now');
       await page.getByText('2 upstreams available, 1 node with the same configuration').waitFor();
       await calls(20);
@@ -93,7 +93,7 @@ export function tour(the: () => TestOperatorPage): void {
       await picture('now');
     });
 
-    it('it is found: what it answers, and what it costs', async () => {
+    it('the page of the failing upstream shows its prices, and a test of it shows its answer', async () => {
       await page.getByRole('link', { name: 'first' }).click();
       await dialog().getByText('has no `reporting`').waitFor();
       expect(await dialog().textContent())
@@ -110,7 +110,7 @@ export function tour(the: () => TestOperatorPage): void {
       await dialog().getByRole('button', { name: 'Close' }).last().click();
     });
 
-    it('it is disabled with a reason, on every node, and calls continue', async () => {
+    it('the operator disables the failing upstream with a reason, and another one answers calls', async () => {
       await page.getByRole('button', { name: 'Disable first' }).click();
       await dialog().getByLabel('Reason').fill('answers 529 since noon');
       await dialog().getByRole('button', { name: 'Disable' }).click();
@@ -120,7 +120,7 @@ export function tour(the: () => TestOperatorPage): void {
       expect((await call()).status).to.equal(200);
     });
 
-    it('it answers again, is tested, and enabled', async () => {
+    it('the operator tests the upstream after it has recovered, and enables it', async () => {
       the().upstreams[0].always(ANSWER);
       await page.getByRole('button', { name: 'Test first' }).click();
       await dialog().getByRole('button', { name: 'Test' }).click();
@@ -131,7 +131,7 @@ export function tour(the: () => TestOperatorPage): void {
       await row('Upstreams', /first/).getByText('Available').waitFor();
     });
 
-    it('a configuration with a mistake is refused with its line, and nothing is lost', async () => {
+    it('an invalid configuration is refused with the line of the mistake, and the edited text is kept', async () => {
       await go('Configuration');
       await page.getByRole('button', { name: 'Edit' }).click();
       const text = dialog().getByLabel('gateway.config.yml');
@@ -146,7 +146,7 @@ export function tour(the: () => TestOperatorPage): void {
       await text.fill((await text.inputValue()).replace('[third]', '[second]'));
     });
 
-    it('the right one is applied after it has shown what it changes', async () => {
+    it('the corrected configuration is applied after the page has listed its changes', async () => {
       await dialog().getByRole('button', { name: 'Check' }).click();
       await dialog().getByRole('list', { name: 'What it changes' }).waitFor();
       expect(await dialog().textContent()).to.contain('second-for-large');
@@ -164,7 +164,7 @@ export function tour(the: () => TestOperatorPage): void {
       await page.keyboard.press('Escape');
     });
 
-    it('the rollout that it has begun shows both groups', async () => {
+    it('the page shows control and treatment of the rollout that the configuration started', async () => {
       await go('Rollouts');
       await page.getByText('running', { exact: true }).waitFor();
       await calls(30);
@@ -176,7 +176,7 @@ export function tour(the: () => TestOperatorPage): void {
       await picture('rollouts');
     });
 
-    it('it is rolled back with a reason', async () => {
+    it('the operator rolls the rollout back with a reason', async () => {
       await page.getByRole('button', { name: 'Roll back second-for-large' }).click();
       await dialog().getByLabel('Reason').fill('to be looked at on Monday');
       await dialog().getByRole('button', { name: 'Roll back' }).click();
@@ -187,7 +187,7 @@ export function tour(the: () => TestOperatorPage): void {
       the().upstreams[1].always(ANSWER);
     });
 
-    it('a customer at the limit is found by the end of the key', async () => {
+    it('the search finds a customer by the last characters of the key', async () => {
       const { spentUsd } = (await the().gateway.balance(key)).key;
       await the().gateway.admin('PATCH', `/admin/v1/keys/${keyId}`, { balanceLimit: spentUsd });
       expect((await call()).status).to.equal(402);
@@ -198,7 +198,7 @@ export function tour(the: () => TestOperatorPage): void {
       expect(await row('API keys', /web/).textContent()).to.contain('of $');
     });
 
-    it('the limit is raised, and the next call is taken', async () => {
+    it('a raised limit holds for the next call of the key', async () => {
       await page.getByRole('button', { name: 'Edit web' }).click();
       await dialog().getByLabel('Total').fill('25');
       await picture('limits');
@@ -274,7 +274,7 @@ export function tour(the: () => TestOperatorPage): void {
       await picture('account');
     });
 
-    it('a key is revoked only when that is confirmed, and then its next call is refused', async () => {
+    it('a key is revoked only after a confirmation, and then its next call is refused', async () => {
       await page.getByRole('button', { name: 'Revoke web' }).click();
       await dialog().getByRole('button', { name: 'Keep it' }).click();
       expect((await call()).status).to.equal(200);
@@ -284,7 +284,7 @@ export function tour(the: () => TestOperatorPage): void {
       expect((await call()).status).to.equal(401);
     });
 
-    it('an account is frozen and unfrozen', async () => {
+    it('the operator freezes and unfreezes an account', async () => {
       await page.getByRole('button', { name: 'Freeze', exact: true }).click();
       await dialog().getByRole('button', { name: 'Freeze' }).click();
       await page.getByText('Frozen', { exact: true }).waitFor();
@@ -293,7 +293,7 @@ export function tour(the: () => TestOperatorPage): void {
       await page.getByRole('button', { name: 'Freeze', exact: true }).waitFor();
     });
 
-    it('a sandbox of a customer is seen with its state', async () => {
+    it("the page lists a customer's sandbox with its state, until the sandbox has ended", async () => {
       const other = await the().gateway.newCustomer('20');
       const { id } = await createSandbox(the().gateway, other.key, creation('seen by an operator'));
       await go('Sandboxes');
@@ -304,7 +304,7 @@ export function tour(the: () => TestOperatorPage): void {
       await page.getByText('No sandbox is active.').waitFor();
     });
 
-    it('the ledger is verified', async () => {
+    it('the page verifies the ledger and shows that it found no violation', async () => {
       await go('Ledger');
       await page.getByRole('button', { name: 'Verify' }).click();
       await page.getByText('No violations', { exact: true }).waitFor();
@@ -313,7 +313,7 @@ export function tour(the: () => TestOperatorPage): void {
       await picture('ledger');
     });
 
-    it('all of it stands in the audit log', async () => {
+    it('the audit log has every change of the hour', async () => {
       await go('Audit');
       const actions = page.getByRole('table', { name: /Changes/ }).locator('tbody td:nth-child(2)');
       await page
@@ -341,7 +341,7 @@ export function tour(the: () => TestOperatorPage): void {
       await page.keyboard.press('Escape');
     });
 
-    it('after the sign-out the old cookie opens nothing', async () => {
+    it('the old cookie is refused after the sign-out', async () => {
       const [cookie] = await page.context().cookies();
       expect(cookie).to.include({ name: 'tollgate-operator', httpOnly: true, sameSite: 'Strict' });
       await page.getByRole('button', { name: /^Operator/ }).click();
@@ -353,6 +353,6 @@ export function tour(the: () => TestOperatorPage): void {
       expect(answer.status).to.equal(401);
     });
 
-    it('the browser had nothing to complain of', () => expect(window.complaints).to.deep.equal([]));
+    it('the browser reported no error on any page of the hour', () => expect(window.complaints).to.deep.equal([]));
   });
 }
