@@ -16,12 +16,12 @@ const AT_ONCE = 32;
 const ACCOUNTS = 20;
 const FUNDS = 1_000_000;
 
-/** The vendor reports the most that it may for each body, whatever is in it. */
+/** Sends random calls to a vendor that reports the largest usage that each body allows. */
 describe(`${CALLS} calls at a vendor that reports the most it may, seed ${SEED}`, function () {
   this.timeout(3_600_000);
   let upstream: TestUpstream;
   let gateway: TestGateway;
-  /** By the number of the call. */
+  /** What the vendor charges for each call, by the number of the call. */
   const bills = new Map<number, Bill>();
 
   before(async () => {
@@ -44,7 +44,7 @@ describe(`${CALLS} calls at a vendor that reports the most it may, seed ${SEED}`
     await upstream?.stop();
   });
 
-  it('each costs its customer what the vendor charges for it, and no hold is too small', async () => {
+  it('each cost their customers what the vendor charges, and no hold is too small', async () => {
     const customers = await Promise.all(Array.from({ length: ACCOUNTS }, () => gateway.newCustomer(String(FUNDS))));
     const wrong: object[] = [];
     let left = 0;
@@ -76,7 +76,7 @@ describe(`${CALLS} calls at a vendor that reports the most it may, seed ${SEED}`
     expect(left).to.be.above(0);
   });
 
-  it('each that offers a search costs a customer with little money no more than that, and is paid whole', async () => {
+  it('each cost customers with little money what the vendor charges, if they offer a search and are admitted', async () => {
     const offers = [...Array(CALLS).keys()]
       .map((at) => CALLS + at)
       .filter((index) => offersSearch(ordealOf(index).made));
@@ -96,13 +96,13 @@ describe(`${CALLS} calls at a vendor that reports the most it may, seed ${SEED}`
     expect(limited).not.to.have.length(0);
   });
 
-  /** On a machine that is too busy for the ledger's bound of time nobody is asked. */
+  /** Repeats a call that got 503: on a busy machine the ledger is late, and then the gateway asks no upstream. */
   async function call(made: Ordeal, key: string): ReturnType<TestGateway['call']> {
     const answered = await gateway.call(made.path, { key, body: made.body });
     return answered.status === 503 ? call(made, key) : answered;
   }
 
-  /** The vendor's answer is complete by then, or will be: its report is what is paid. */
+  /** Disconnects after the first event. The customer must pay what the vendor reports at the end of its answer. */
   async function leaveEarly(made: Ordeal, key: string): Promise<void> {
     const client = new LeavingClient(gateway, made.path, key, made.body);
     await client.sees('\r\n\r\n');
@@ -113,18 +113,18 @@ describe(`${CALLS} calls at a vendor that reports the most it may, seed ${SEED}`
   }
 });
 
-/** A call, and the random numbers that follow on it. */
+/** Returns the call of this number, and the random numbers for its client. */
 function ordealOf(index: number) {
   const random = seeded(SEED * 1_000_003 + index);
   return { random, made: ordeal(random, String(index)) };
 }
 
-/** What its client has named the call by, which the vendor is told. */
+/** Returns the number of a call, which its client puts into a member that the vendor receives. */
 function indexOf({ body }: Ordeal): number {
   return Number(body['user'] ?? (body['metadata'] as { user_id?: string } | undefined)?.user_id);
 }
 
-/** `cost` in the last usage of a stream. */
+/** Returns `cost` of the last usage in a stream. */
 function costIn(text: string): string | undefined {
   return [...text.matchAll(/"cost":([0-9.]+)/g)].at(-1)?.[1];
 }

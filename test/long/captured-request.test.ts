@@ -11,17 +11,17 @@ const MODEL = 'captured';
 const PRICE = { input: 2, output: 10, cacheRead: 0.2, cacheWrite: 2.5 };
 const TOKENS_PER_SECOND = 200;
 const USD_A_SECOND = (TOKENS_PER_SECOND * PRICE.output) / 1e6;
-/** The hold at admission covers so much output. */
+/** How much output the hold at admission covers. */
 const AHEAD_USD = 5 * USD_A_SECOND;
-/** More than the hold at admission: it lasts for growths of 8 s, not of 10 s. */
+/** Money beyond the hold at admission. It lasts for 8 s of growth, not for 10 s. */
 const SHORTLY_USD = 9 * USD_A_SECOND;
 
 const BODY = capturedRequest(MODEL);
-/** The vendor writes the whole prompt into its cache. */
+/** The tokens of the prompt, all of which the vendor writes into its cache. */
 const INPUT_TOKENS = countTokens(JSON.stringify(BODY));
 const WHOLE_ANSWER_USD = (128_000 * PRICE.output) / 1e6;
 
-/** Says a word, then reasons for as long as it is listened to and shows nothing of it. */
+/** Sends a word, then reasons without showing it until the gateway disconnects. */
 const REASONS = messagesStream({
   texts: ['First, '],
   usage: { input: 0, output: 1, cacheWrite: INPUT_TOKENS },
@@ -29,7 +29,7 @@ const REASONS = messagesStream({
   edit: (events) => [...events.slice(0, 4), ...Array.from({ length: 2_000 }, () => events[1] ?? '')],
 });
 
-describe('The captured request of Claude Code', function () {
+describe('A request captured from Claude Code', function () {
   this.timeout(600_000);
   let upstream: TestUpstream;
   let gateway: TestGateway;
@@ -49,7 +49,7 @@ describe('The captured request of Claude Code', function () {
   const ask = (key: string) => gateway.call(CAPTURED_PATH, { key, headers: CAPTURED_HEADERS, body: BODY });
   const heldBy = async (key: string) => Number((await gateway.balance(key)).heldUsd);
 
-  it('is admitted on little money, its hold grows, and its stream ends with the error event when the money ends', async () => {
+  it('is admitted with little money; its hold grows, and its stream ends with the error event once the money is used up', async () => {
     upstream.always(REASONS);
     const broke = await gateway.newCustomer('0');
     const refused = await ask(broke.key);
@@ -89,7 +89,7 @@ describe('The captured request of Claude Code', function () {
     expect(record).to.include({ billing: 'partial', errorCode: 'INSUFFICIENT_BALANCE' });
     expect(heldUsd).to.be.within(admissionUsd + 4 * USD_A_SECOND, Number(funds));
     expect(chargedUsd).to.be.within(inputUsd, heldUsd);
-    // Input and output each by itself: what the bound of the input leaves over must not hide a late growth.
+    // Compare input and output separately, because a surplus of the input's bound must not hide a hold that grows too late.
     expect(inputUsd).to.be.at.most(admissionUsd - AHEAD_USD);
     expect(outputUsd).to.be.at.most(heldUsd - admissionUsd + AHEAD_USD);
     const { balanceUsd, heldUsd: left } = await gateway.balance(key);

@@ -28,12 +28,12 @@ const USAGE = { input: 1_000, output: 200 };
 
 const DATABASE = { CONFIG_SOURCE: 'database' };
 
-/** 1,000 × input + 200 × output USD per million. */
+/** Sets a price in USD per million tokens. A call of these tests costs 1,000 × input + 200 × output. */
 function setPrice(config: Configured, input: number, output: number): void {
   config['serviceEndpoints'].acme.models[MODEL].price = { input, output };
 }
 
-describe('The configuration as revisions, on two nodes', function () {
+describe('A configuration revision on two nodes', function () {
   this.timeout(90_000);
   let upstream: TestUpstream;
   let upstreams: Readonly<Record<string, TestEndpoint>>;
@@ -42,7 +42,7 @@ describe('The configuration as revisions, on two nodes', function () {
   let one: TestGateway;
   let two: TestGateway;
   let key: string;
-  /** What the first node found in its file. */
+  /** The text of the file with which the first node started. */
   let first: string;
 
   before(async () => {
@@ -87,7 +87,7 @@ describe('The configuration as revisions, on two nodes', function () {
     );
 
   let prices = 10;
-  /** A configuration that nobody has applied yet. */
+  /** Returns a configuration that was not applied before. */
   function another(change: (config: Configured) => void = () => undefined): string {
     prices += 1;
     const config = parse(first) as Configured;
@@ -102,7 +102,7 @@ describe('The configuration as revisions, on two nodes', function () {
     return answer.json.error;
   }
 
-  it('begins on all of them with what the first found in its file', async () => {
+  it('is first made from the file of the node that starts first, and is in force on both', async () => {
     const [a, b] = await Promise.all([one, two].map(revisionAt));
     assert.deepEqual([a.number, a.source, b.number, b.revision], [1, 'database', 1, a.revision]);
     assert.equal(await costAt(two), '0.00600000');
@@ -113,7 +113,7 @@ describe('The configuration as revisions, on two nodes', function () {
     );
   });
 
-  it('is in force on every node within a second of being applied on one', async () => {
+  it('is in force on every node within a second after an operator applies it on one', async () => {
     const stored = await apply(another(), { note: 'dearer' });
     assert.equal(stored.status, 201, stored.text);
     const { number, revision, changes, base } = stored.json;
@@ -130,7 +130,7 @@ describe('The configuration as revisions, on two nodes', function () {
     assert.deepEqual(row?.after, { number, revision, note: 'dearer' });
   });
 
-  it('only says what would change when that is all that is asked', async () => {
+  it('is not stored by a dry run, which only lists the changes', async () => {
     const before = await newest();
     const plan = await apply(another(), { dryRun: true });
     assert.equal(plan.status, 200);
@@ -140,7 +140,7 @@ describe('The configuration as revisions, on two nodes', function () {
     assert.equal(await newest(), before);
   });
 
-  it('is refused with line, column and reason, and nothing is stored', async () => {
+  it('is refused with line, column and reason if it is invalid, and is not stored', async () => {
     const [before, rows] = [await newest(), (await audited()).length];
     for (const dryRun of [true, false]) {
       const answer = await apply(another().replace('maxAttempts:', 'maxAttemps:'), { dryRun });
@@ -153,7 +153,7 @@ describe('The configuration as revisions, on two nodes', function () {
     assert.equal((await revisionAt(one)).lastFailure, null);
   });
 
-  it('is applied only once, and a repetition whose answer was lost says so', async () => {
+  it('is stored only once, and a repeated request answers with its number', async () => {
     const text = another();
     const { number } = (await apply(text)).json;
     const rows = (await audited()).length;
@@ -162,7 +162,7 @@ describe('The configuration as revisions, on two nodes', function () {
     assert.deepEqual([await newest(), (await audited()).length], [number, rows]);
   });
 
-  it('is not applied over one that came meanwhile, which is named', async () => {
+  it('is refused with If-Match if another was applied meanwhile, and the error names the other', async () => {
     const seen = await newest();
     const applyAfter = (gateway: TestGateway, text: string) =>
       fetch(`${gateway.adminUrl}/admin/v1/config/revisions`, {
@@ -192,7 +192,7 @@ describe('The configuration as revisions, on two nodes', function () {
     await both(seen + 1);
   });
 
-  it('is shown with its variables as they are written, never with what the environment holds', async () => {
+  it('is shown with the names of environment variables, never with their values', async () => {
     const text = another((config) => {
       config['apiEndpoints'].extra = { host: '${ONLY_HERE}.example', paths: ['/v1/messages'], methods: ['POST'] };
       config['pipelines'].quality.apiEndpoints.push('extra');
@@ -206,7 +206,7 @@ describe('The configuration as revisions, on two nodes', function () {
     assert.ok(!plan.text.includes('5417'), plan.text);
   });
 
-  it('stays as it was on a node that cannot take it, which says why', async () => {
+  it('leaves the previous one in force on a node that cannot take it, and the node reports the reason', async () => {
     const before = await revisionAt(two);
     const cost = await costAt(two);
     const text = another((config) => {
@@ -244,7 +244,7 @@ describe('The configuration as revisions, on two nodes', function () {
     assert.equal((await revisionAt(two)).lastFailure, null);
   });
 
-  it('comes back by its number or its revision, as a new revision', async () => {
+  it('is restored as a new revision by a rollback to its number or revision', async () => {
     const { number, revision } = await revisionAt(one);
     await apply(another());
     const rollback = (name: string | number, body: object = {}) =>
@@ -271,7 +271,7 @@ describe('The configuration as revisions, on two nodes', function () {
     assert.equal((await one.admin('GET', '/admin/v1/config/revisions/1')).json.text, first);
   });
 
-  it('is answered as the document for operators says', async () => {
+  it("is returned in the shape that the operators' OpenAPI document declares", async () => {
     const { paths } = (await one.admin('GET', '/admin/v1/openapi.json')).json;
     const applied = await apply(another());
     for (const [path, method, answer] of [
@@ -287,7 +287,7 @@ describe('The configuration as revisions, on two nodes', function () {
     await both(applied.json.number);
   });
 
-  it('is not applied without force when it leaves out a stage of a rollout', async () => {
+  it('that skips a stage of a rollout is refused without `force`', async () => {
     const settings = { failover: { maxAttempts: 2 } };
     const withShares = (...shares: number[]) =>
       another((config) => {
@@ -316,7 +316,7 @@ describe('The configuration as revisions, on two nodes', function () {
     await both(forced.json.number);
   });
 
-  it('is read again when somebody asks, and a changed file changes nothing', async () => {
+  it('stays in force on a reload, because the changed file is ignored', async () => {
     const { number } = await revisionAt(two);
     await two.changeConfiguration('http: [');
     const answer = await two.admin('POST', '/admin/v1/config/reload');
@@ -324,7 +324,7 @@ describe('The configuration as revisions, on two nodes', function () {
     assert.equal((await revisionAt(two)).number, number);
   });
 
-  it('that was stored by a node killed before it took it is in force on the others, and on that one when it is back', async () => {
+  it('that a node stored before it was killed is in force on the other node, and on that node after its restart', async () => {
     const before = await newest();
     const stored = apply(another(), {}, two).catch(() => undefined);
     await until('it is stored', async () => (await newest()) > before);
@@ -342,7 +342,7 @@ describe('The configuration as revisions, on two nodes', function () {
     await until('it is one of the nodes', async () => (await status()).nodes.length === 2);
   });
 
-  describe('from the command line', () => {
+  describe('applied from the command line', () => {
     async function tollgate(args: readonly string[], answer?: string) {
       const questions: string[] = [];
       const reply = async (question: string) => {
@@ -355,7 +355,7 @@ describe('The configuration as revisions, on two nodes', function () {
 
     const file = (text: string) => join(temporaryFolder({ 'new.yml': text }), 'new.yml');
 
-    it('is shown, asked about, applied, and watched until every node has it', async () => {
+    it('is shown and confirmed first, and the command waits until every node has it', async () => {
       const path = file(another());
       const before = await newest();
       const no = await tollgate(['apply', '--from', path], 'n');
@@ -373,7 +373,7 @@ describe('The configuration as revisions, on two nodes', function () {
       assert.equal((await tollgate(['show', '1'])).out, first);
     });
 
-    it('changes nothing when there is nobody to ask, or only a look was wanted', async () => {
+    it('is not stored without a terminal and --yes, or with --dry-run', async () => {
       const before = await newest();
       const path = file(another());
       const alone = await tollgate(['apply', '--from', path]);
@@ -383,7 +383,7 @@ describe('The configuration as revisions, on two nodes', function () {
       assert.equal(await newest(), before);
     });
 
-    it('says mistakes at their place in the file that was given', async () => {
+    it('is refused with line and column of each mistake in the given file', async () => {
       const path = file(another().replace('maxAttempts:', 'maxAttemps:'));
       const { status: code, out, notes } = await tollgate(['apply', '--from', path, '--yes']);
       assert.equal(code, 1);
@@ -391,7 +391,7 @@ describe('The configuration as revisions, on two nodes', function () {
       assert.match(notes, /problems? in .*; nothing was applied\./);
     });
 
-    it('fails when a node cannot take it, says which and why, and brings all back with a rollback', async () => {
+    it('makes the command fail if a node cannot take it, name the node and the reason, and suggest a rollback that works', async () => {
       const before = await newest();
       const text = another((config) => {
         config['apiEndpoints'].extra = { paths: ['/${ONLY_HERE}/v1/messages'], methods: ['POST'] };
@@ -415,7 +415,7 @@ describe('The configuration as revisions, on two nodes', function () {
       assert.match((await tollgate(['revision'])).out, new RegExp(`^number +${before + 3}$`, 'm'));
     });
 
-    it('prints one JSON for programs', async () => {
+    it('is printed as one JSON document with --json', async () => {
       const { status: code, out } = await tollgate(['--json', 'apply', '--from', file(another()), '--yes']);
       assert.equal(code, 0);
       const { number, nodes } = JSON.parse(out) as { number: number; nodes: { number: number }[] };
@@ -425,7 +425,7 @@ describe('The configuration as revisions, on two nodes', function () {
       );
     });
 
-    it('does not wait for a node that was stopped', async () => {
+    it('does not make the command wait for a stopped node', async () => {
       await two.stop();
       const { status: code, notes } = await tollgate(['apply', '--from', file(another()), '--yes']);
       assert.equal(code, 0, notes);
@@ -434,10 +434,10 @@ describe('The configuration as revisions, on two nodes', function () {
   });
 });
 
-describe('The configuration as revisions, on the embedded store', function () {
+describe('A configuration revision on the embedded store', function () {
   this.timeout(120_000);
 
-  it('is applied, and is there after a restart although the file says something else', async () => {
+  it('stays in force after a restart, although the file differs', async () => {
     const upstream = await startUpstream();
     upstream.always(messagesAnswer({ usage: USAGE }));
     const stores = { dataFolder: await newEmbeddedFolder() };

@@ -12,7 +12,7 @@ import { textOf } from '../support/sources';
 import { until } from '../support/until';
 import { messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
 
-/** A package whose manifest is what `made` says. */
+/** Writes a package whose manifest is the expression `made`. */
 async function packaged(made: string): Promise<{ readonly folder: string; readonly package: string }> {
   const dist = dirname(await builtServer());
   const folder = temporaryFolder({
@@ -33,7 +33,7 @@ module.exports = ${made};
 
 const SHIPPED = parse(textOf('system.config.yml')).plugins as Record<string, object>;
 
-/** The manifest of a policy with a mistake. */
+/** Returns the source of a manifest whose policy has the given mistake. */
 const policy = (mistake: string) =>
   `manifest({ name: 'bad', policies: [{ ...definePolicy({
     contract: 'policy/1', name: 'odd', summary: 'S', schema, needs: [], provides: [], prepare: () => () => undefined,
@@ -43,15 +43,15 @@ describe('A plugin with a mistake', function () {
   this.timeout(60_000);
 
   for (const [mistake, made, words] of [
-    ['throws in its start', `plugin('bad', { start: async () => { throw new Error('no port'); } })`, 'no port'],
-    ['throws in its routes', `plugin('bad', { routes: () => { throw new Error('no table'); } })`, 'no table'],
+    ['throws in `start`', `plugin('bad', { start: async () => { throw new Error('no port'); } })`, 'no port'],
+    ['throws in `routes`', `plugin('bad', { routes: () => { throw new Error('no table'); } })`, 'no table'],
     [
-      'has the name of another',
+      'has the name of another plugin',
       `manifest({ name: 'bad', plugins: [definePlugin({ contract: 'plugin/1', name: 'usage', summary: 'S', schema })] })`,
       'two packages contain a plugin named "usage"',
     ],
     [
-      'has another name than its key',
+      'has another name than its key in system.config.yml',
       `plugin('good', {})`,
       'brings "good" and not "bad": write good: in place of bad:',
     ],
@@ -61,27 +61,37 @@ describe('A plugin with a mistake', function () {
       'supports plugin/1: install a release',
     ],
     ['names no contract', `plugin('bad', { contract: undefined })`, "write `contract: 'plugin/1'` in it"],
-    ['has something else for a function', `plugin('bad', { routes: [] })`, 'has routes, and not as a function'],
+    ['has a list where a function belongs', `plugin('bad', { routes: [] })`, 'has routes, and not as a function'],
     ['has no schema', `plugin('bad', { schema: undefined })`, 'the plugin "bad" has no schema'],
     [
-      'takes an address of ours',
+      'declares a route of a built-in plugin',
       `plugin('bad', { routes: () => [
         { listener: 'public', auth: 'none', method: 'GET', path: '/v1/usage/{any}', summary: 'S', answers: {}, handle: async () => {} },
       ] })`,
       'both answer GET /v1/usage/{any}, one as GET /v1/usage/{requestId} (public listener)',
     ],
     [
-      'throws in its register',
+      'throws in `register`',
       `plugin('bad', { register: () => { throw new Error('no card'); } })`,
       'in `register`: no card',
     ],
-    ['brings a policy of another contract', policy(`contract: 'policy/9'`), 'the contract policy/9'],
+    ['brings a policy of an unknown contract', policy(`contract: 'policy/9'`), 'the contract policy/9'],
     ['brings a policy without prepare', policy('prepare: undefined'), 'the policy "odd" lacks prepare'],
     ['brings a policy without needs', policy('needs: undefined'), 'lacks `needs` or `provides`'],
     ['brings a policy that is there', policy(`name: 'failover'`), 'two packages bring a policy named "failover"'],
     ['takes a member of every call', policy(`provides: ['cutOff']`), 'provides `cutOff`, which every call already has'],
     [
-      'brings an adapter of another contract',
+      'brings a policy with the name of a built-in one',
+      policy(`name: 'failover'`),
+      'two packages bring a policy named "failover"',
+    ],
+    [
+      'brings a policy that provides what every call has',
+      policy(`provides: ['cutOff']`),
+      'provides `cutOff`, which every call has',
+    ],
+    [
+      'brings an adapter of an unknown contract',
       `manifest({ name: 'bad', adapters: [{ contract: 'upstream/9', name: 'odd', protocols: ['chat'], schema }] })`,
       'the contract upstream/9, but this version of Tollgate supports upstream/1 and upstream/2',
     ],
@@ -91,7 +101,7 @@ describe('A plugin with a mistake', function () {
       'lacks request, authorize, judge, readEvent, readBody',
     ],
     [
-      'brings a driver of another contract',
+      'brings a driver of an unknown contract',
       `plugin('bad', { register: () => registerSupplier({ contract: 'supplier/9', name: 'odd', schema, offeringSchema: schema }) })`,
       'the driver "odd" requires the contract supplier/9',
     ],
@@ -101,7 +111,7 @@ describe('A plugin with a mistake', function () {
       'the driver "odd" lacks open',
     ],
     [
-      'declares an error that is there',
+      'declares an error code that exists',
       `void declareErrors({ FORBIDDEN: {} })`,
       'FORBIDDEN cannot be declared: the code exists already',
     ],
@@ -110,16 +120,16 @@ describe('A plugin with a mistake', function () {
       `{ ...plugin('bad', {}), tollgate: { plugins: [], policies: [], adapters: [], madeBy: '/elsewhere/manifest.js' } }`,
       'uses another copy of Tollgate (/elsewhere/manifest.js)',
     ],
-    ['exports something else', `{}`, 'must be made with `manifest` of tollgate/manifest'],
+    ['does not export a manifest', `{}`, 'must be made with `manifest` of tollgate/manifest'],
     [
-      'takes the address of a model call',
+      'declares a route of model calls',
       `plugin('bad', { routes: () => [
         { listener: 'public', auth: 'none', method: 'POST', path: '/v1/messages', summary: 'S', answers: {}, handle: async () => {} },
       ] })`,
       'POST /v1/messages, and so does the endpoint "default"',
     ],
   ] as const) {
-    it(`stops the start with status 78 and its package when it ${mistake}`, async () => {
+    it(`makes the start fail with status 78 and the name of its package if it ${mistake}`, async () => {
       const bad = await packaged(made);
       const { code, output } = await failToStart({
         upstreams: {},
@@ -162,7 +172,7 @@ describe('A policy that never resolves', function () {
     await upstream?.stop();
   });
 
-  it('gives 500 after stepTimeout, is named in the log, and its hold ends', async () => {
+  it('is named in the log after stepTimeout, the call gets 500 and its hold ends', async () => {
     const answer = await gateway.call('/cost/v1/messages', { key, body: ask() });
     expect([answer.status, answer.json.error.code]).to.deep.equal([500, 'INTERNAL_ERROR']);
     const words = 'the policy \\"never\\" has not finished its step within 300 ms';
@@ -170,7 +180,7 @@ describe('A policy that never resolves', function () {
     expect(await gateway.balance(key)).to.include({ balanceUsd: '1.00000000', heldUsd: '0.00000000' });
   });
 
-  it('is not a client that takes longer than stepTimeout to send its body', async () => {
+  it('is not assumed if a client takes longer than stepTimeout to send its body', async () => {
     const body = JSON.stringify(ask());
     const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1');
     const head = ['POST /v1/messages HTTP/1.1', 'Host: x', `x-api-key: ${key}`, 'content-type: application/json'];

@@ -10,7 +10,7 @@ import { MODEL, startGateway, type TestGateway } from '../support/gateway';
 import { PROJECT } from '../support/sources';
 import { messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
 
-/** What somebody writes who has only the generated client. */
+/** A program that uses only the generated client. */
 const CALLER = `
 import { Api as Public } from './public';
 import { Api as Admin } from './admin';
@@ -28,7 +28,7 @@ async function main([publicUrl = '', adminUrl = '', token = '']: string[]): Prom
     messages: [{ role: 'user', content: 'Hello' }],
   });
   const { data: balance } = await gateway.v1.getV1Balance();
-  // The record is there within a second of the call's end.
+  // The record is written within a second after the end of the call.
   let usage = (await gateway.v1.getV1Usage({ limit: 1 })).data;
   for (let look = 0; usage.items.length === 0 && look < 100; look += 1) {
     await new Promise((resolve) => setTimeout(resolve, 100));
@@ -56,7 +56,7 @@ const COMPILER_OPTIONS = {
   outDir: 'out',
 };
 
-describe('A client that is generated from the documents', function () {
+describe('A client generated from the OpenAPI documents', function () {
   this.timeout(120_000);
   let upstream: TestUpstream;
   let gateway: TestGateway;
@@ -71,7 +71,7 @@ describe('A client that is generated from the documents', function () {
     await upstream?.stop();
   });
 
-  it('compiles under the strictest rules, and calls', async () => {
+  it('compiles under the strictest rules, and its calls succeed', async () => {
     const folder = temporaryFolder({
       'caller.ts': CALLER,
       'package.json': '{ "type": "commonjs" }',
@@ -100,14 +100,14 @@ describe('A client that is generated from the documents', function () {
   });
 });
 
-/** The program of a package, wherever npm has put it. */
+/** Returns the path of a package's program, wherever npm has installed the package. */
 function binaryOf(name: string, bin = name): string {
   const manifest = createRequire(__filename).resolve(`${name}/package.json`);
   const { bin: bins } = JSON.parse(readFileSync(manifest, 'utf8')) as { bin: Record<string, string> };
   return join(manifest, '..', bins[bin] ?? '');
 }
 
-/** Its output. Not synchronously: the upstream answers in this process. */
+/** Runs a program and returns its output. It is asynchronous because the upstream answers in this process. */
 async function run(program: string, args: readonly string[]): Promise<string> {
   const { stdout } = await promisify(execFile)(process.execPath, [program, ...args], { timeout: 90_000 });
   return stdout;

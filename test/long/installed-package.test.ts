@@ -16,7 +16,7 @@ import { respond, startUpstream, type TestUpstream } from '../support/upstream';
 
 const run = promisify(execFile);
 
-/** What `npm ls --all --json` and a lock file say of a tree, as `name@version`. */
+/** The packages of a tree as `name@version`, from `npm ls --all --json` or from a lock file. */
 type Tree = ReadonlySet<string>;
 
 interface Listed {
@@ -31,14 +31,14 @@ function packagesIn({ dependencies = {} }: Listed): string[] {
   ]);
 }
 
-/** Settings of an npm that has started these tests, as `npx --package=node@24` has, are not those of a shell. */
+/** The environment without the settings of the npm that started these tests, such as `npx --package=node@24`. A shell does not have them. */
 const SHELL = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name)));
 
 async function npm(cwd: string, ...words: string[]): Promise<string> {
   return (await run('npm', words, { cwd, env: SHELL, maxBuffer: 64 * 1024 * 1024 })).stdout;
 }
 
-/** From npm's cache where it has a package: the tests before have filled it. */
+/** Installs packages, from npm's cache if it has them. Earlier tests have filled it. */
 function install(cwd: string, ...packages: string[]): Promise<string> {
   return npm(cwd, 'install', '--prefer-offline', '--no-audit', '--no-fund', ...packages);
 }
@@ -51,7 +51,7 @@ interface Lock {
   readonly packages: Readonly<Record<string, { version?: string; dev?: boolean; link?: boolean; peer?: boolean }>>;
 }
 
-/** What runs in production, by the project's lock file. */
+/** Returns the production packages of the project's lock file. */
 function locked(): Tree {
   const { packages } = JSON.parse(textOf('package-lock.json')) as Lock;
   const production = Object.entries(packages).filter(
@@ -60,7 +60,7 @@ function locked(): Tree {
   return new Set(production.map(([path, { version }]) => `${path.split('node_modules/').at(-1)}@${version}`));
 }
 
-/** Without what comes after the first number of the version: npm takes the newest that package.json allows. */
+/** Reduces versions to their first number, because npm installs the newest version that package.json allows. */
 const majors = (tree: Tree) => new Set([...tree].map((each) => each.replace(/(@\d+)\..*$/, '$1')));
 
 const EXAMPLES = ['upstream', 'policy', 'plugin', 'supplier'];
@@ -68,7 +68,7 @@ const PAGES = ['writing-an-adapter', 'writing-a-policy', 'writing-a-plugin', 'wr
   (name) => `docs/${name}.md`,
 );
 
-/** What a page says of one of the files, in its block of YAML. */
+/** Returns what the YAML block of a page tells the reader to write into one of the files. */
 function fragment(page: string, file: string): unknown {
   const [, block = ''] = /^```yaml\n([\s\S]*?)^```$/m.exec(page) ?? [];
   const parts = block.split(/^# (?=\w+\.config\.yml)/m);
@@ -76,7 +76,7 @@ function fragment(page: string, file: string): unknown {
   return parse(text) ?? {};
 }
 
-/** What is there, with what is new: of a list, each item behind the one it follows in the page. */
+/** Merges new settings into existing ones. A new item of a list goes behind the item that it follows in the page. */
 function merged(there: unknown, more: unknown): unknown {
   if (Array.isArray(there) && Array.isArray(more)) return mergedLists(there, more);
   if (!isObject(there) || !isObject(more)) return more;
@@ -112,14 +112,14 @@ describe('The packed package, installed by npm in an empty folder', function () 
   });
   after(() => rm(folder, { recursive: true, force: true }));
 
-  it('brings the packages of the lock file, and no other', async () => {
+  it('installs the packages of the lock file and no others', async () => {
     const known = majors(locked());
     const installed = await installedIn(empty);
     expect([...majors(installed)].filter((each) => !known.has(each))).to.deep.equal(['tollgate@0']);
     expect(installed.size).to.be.above(400);
   });
 
-  it('brings Express Gateway with the very versions of the lock file, once and sound', async () => {
+  it("bundles Express Gateway's dependencies once, in exactly the versions of the lock file", async () => {
     const bundled = join(empty, 'node_modules/tollgate/node_modules');
     for (const name of Object.keys(JSON.parse(textOf('package.json')).overrides['express-gateway'])) {
       const wanted = [...locked()].find((each) => each.startsWith(`${name}@`));
@@ -130,7 +130,7 @@ describe('The packed package, installed by npm in an empty folder', function () 
     }
   });
 
-  it('stays as it is when something else is installed beside it, and by npm ci', async () => {
+  it('keeps the same packages after another package is installed, and after npm ci', async () => {
     const before = await installedIn(empty);
     const other = join(folder, 'other');
     await mkdir(other);
@@ -157,7 +157,7 @@ describe('The packed package, installed by npm in an empty folder', function () 
       expect(dependencies).to.deep.equal({ tollgate: `^${version}` });
     });
 
-    it('makes one that npm installs, whose configuration is sound, and that serves the demo call', async () => {
+    it('makes a folder that npm can install, with a valid configuration, that serves the demo call', async () => {
       await install(gateway, tarball);
       const { stdout } = await run('npx', ['--no-install', 'tollgate', 'config', 'validate'], {
         cwd: gateway,
@@ -238,7 +238,7 @@ describe('The packed package, installed by npm in an empty folder', function () 
         return join(folder, filename);
       }
 
-      /** Both files as the pages for authors tell to write them, but for where the upstream and the supplier are. */
+      /** Writes both files as the pages for authors tell, except for the addresses of upstream and supplier. */
       async function configure(): Promise<void> {
         const addresses = { example: { url: upstream.url, allowPrivate: true } };
         const suppliers = { 'example-eu': { url: `http://127.0.0.1:${(supplier.address() as AddressInfo).port}` } };
@@ -272,7 +272,7 @@ describe('The packed package, installed by npm in an empty folder', function () 
       const call = (content: string) =>
         ask(url, '/v1/chat/completions', key, { model: 'large', messages: [{ role: 'user', content }] });
 
-      it('ask the upstream in its own way, and bill to the unit', async () => {
+      it('send a call in the form of the upstream, and charge it to the unit', async () => {
         upstream.always(respond({ body: JSON.parse(textOf('examples/upstream/recordings/text.json')) }));
         const answer = await call('Hello');
         expect(answer.status, answer.text).to.equal(200);
@@ -280,23 +280,23 @@ describe('The packed package, installed by npm in an empty folder', function () 
         expect(path).to.equal('/v2/models/large/chat');
         expect(headers['x-example-key']).to.equal('ours');
         expect(json).to.deep.equal({ messages: [{ role: 'user', content: 'Hello' }] });
-        // 20 fresh at 3, 10 from the cache at 0.3, 2 out at 15, each for a million.
+        // 20 input tokens at 3 USD, 10 from the cache at 0.3 and 2 output tokens at 15, each per million.
         expect(answer.headers.get('x-ai-cost')).to.equal('0.00009300');
       });
 
-      it('refuse with an error of their own', async () => {
+      it('refuse a call with the error that the example policy declares', async () => {
         const { status, text } = await call('the falcon flies at noon');
         expect([status, JSON.parse(text).error.code]).to.deep.equal([403, 'WORD_REFUSED']);
       });
 
-      it('answer at an endpoint, with settings and a section', async () => {
+      it('answer at the endpoint of the example plugin, with its settings', async () => {
         const greetings = await Promise.all(
           ['it', 'fr'].map((each) => ask(url, `/example-plugin?language=${each}`, '')),
         );
         expect(greetings.map(({ text }) => JSON.parse(text).greeting)).to.deep.equal(['ciao', 'good day']);
       });
 
-      it('run sandboxes at their supplier', async () => {
+      it('run a sandbox at the example supplier', async () => {
         const offerings = JSON.parse((await ask(url, '/v1/offerings', key)).text) as { id: string; name: string }[];
         const offering = offerings.find(({ name }) => name === 'example-small');
         const selection = { offeringId: offering?.id };

@@ -13,7 +13,7 @@ const DAY = '2026-11-20';
 const CALLS = 100_000;
 
 for (const { name } of DATABASES) {
-  describe(`invoices of a day of 10^5 calls on ${name}`, function () {
+  describe(`the comparison of a vendor's bill with 10^5 calls of a day on ${name}`, function () {
     this.timeout(540_000);
     let vendor: ReportVendor;
     let desk: TestDesk;
@@ -41,7 +41,7 @@ for (const { name } of DATABASES) {
       await vendor.close();
     });
 
-    it('names exactly three planted differences by the command line', async () => {
+    it('prints exactly the three planted differences', async () => {
       const { usage, costE14 } = await writeDay(desk.database, DAY, CALLS);
       const write = (...made: Parameters<typeof insertAttempts>[1][number]['made']) =>
         insertAttempts(desk.database, [{ requestId: 'req_planted', accountId: null, made }]);
@@ -54,7 +54,7 @@ for (const { name } of DATABASES) {
       vendor.books.usage.push(
         { ...large, input: (large.input ?? 0) + 50, output: (large.output ?? 0) + 321 },
         { ...small, input: (small.input ?? 0) + 7_000 },
-        // Somebody used the key elsewhere.
+        // A program used the vendor's key without the gateway.
         { day: DAY, apiKeyId: 'apikey_acme', model: 'tiny', input: 109, output: 10 },
       );
       const planted = (50n + 7_000n + 109n) * INPUT_RATE + 331n * OUTPUT_RATE;

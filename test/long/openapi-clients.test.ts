@@ -46,7 +46,7 @@ const MODEL = 'demo-model';
 const LISTENERS = ['public', 'admin'] as const;
 type Listener = (typeof LISTENERS)[number];
 
-/** Each call in the protocol and form that it asks for. */
+/** Answers each call in its own protocol, streamed if the call asks for a stream. */
 const AS_ASKED: Script = {
   answer: (exchange) => scriptOf(exchange.call).answer(exchange),
 };
@@ -59,7 +59,7 @@ function scriptOf({ path, json }: RecordedCall): Script {
   return messagesAsAsked();
 }
 
-describe('The OpenAPI documents, in the programs of others', function () {
+describe('The OpenAPI documents in third-party programs', function () {
   this.timeout(120_000);
   let upstream: TestUpstream;
   let gateway: TestGateway;
@@ -99,8 +99,8 @@ describe('The OpenAPI documents, in the programs of others', function () {
     await upstream?.stop();
   });
 
-  it("have nothing that Redocly's recommended rules object to", async () => {
-    // The standard domain of direct addresses is localhost.
+  it("pass Redocly's recommended rules", async () => {
+    // Skipped, because the default domain of direct addresses is localhost.
     const args = ['--skip-rule=no-server-example.com', '--format=json'];
     for (const listener of LISTENERS) {
       const { output } = await runClientsProgram('redocly', ['lint', `${listener}.json`, ...args], folder);
@@ -109,8 +109,8 @@ describe('The OpenAPI documents, in the programs of others', function () {
     }
   });
 
-  it("have nothing that Spectral's `spectral:oas` objects to, but for words that are not there", async () => {
-    // The gateway does not know whom its operator's clients may ask, and a summary says what an operation does.
+  it("pass Spectral's `spectral:oas` rules, except those that demand a contact and descriptions", async () => {
+    // Off, because the gateway does not know its operator's contact, and summaries already describe the operations.
     const rules = { extends: ['spectral:oas'], rules: { 'info-contact': 'off', 'operation-description': 'off' } };
     writeFileSync(join(folder, 'ruleset.json'), JSON.stringify(rules));
     const args = [
@@ -126,7 +126,7 @@ describe('The OpenAPI documents, in the programs of others', function () {
   });
 
   for (const maker of CLIENT_MAKERS) {
-    it(`make a client with ${maker.name} whose every method compiles, and does what the document says`, async () => {
+    it(`give a client made with ${maker.name} whose methods all compile and get the documented answers`, async () => {
       const place = makePlace(folder, maker);
       await Promise.all(LISTENERS.map((listener) => makeClient(maker, listener, place)));
       const checked = await typeCheck(place);
@@ -141,7 +141,7 @@ describe('The OpenAPI documents, in the programs of others', function () {
   }
 
   async function makeClient(maker: ClientMaker, listener: Listener, place: string): Promise<void> {
-    // The one as a developer reads it; the other needs the operator's token.
+    // A developer reads the public document by its address. The admin document needs the operator's token.
     const from = listener === 'public' ? `${gateway.url}/openapi.json` : join(folder, `${listener}.json`);
     const args = maker.arguments(from, join(place, listener));
     const { code, output } = await runClientsProgram(maker.program, args, place);
@@ -166,7 +166,7 @@ describe('The OpenAPI documents, in the programs of others', function () {
       : { ...both, url: gateway.adminUrl, key: gateway.adminToken };
   }
 
-  /** Every operation: those of the document that no step names are called with its example. */
+  /** Returns a call for every operation. An operation without a step is called with the example of the document. */
   function callsOf(listener: Listener) {
     const operations = operationsOf(documents[listener]);
     const [steps, refused, uncalled] =
@@ -205,7 +205,7 @@ function isModelCall({ 'x-billing': { type } }: Operation['operation']): boolean
   return type === 'PER_TOKEN';
 }
 
-/** Expects that the document tells of such an answer, and that it has the shape and media type that stand there. */
+/** Expects the document to declare the status of an answer, with its shape and media type. */
 function expectDocumented(document: Document, { operationId, status, data }: Told): void {
   const what = `${operationId} ${status}: ${JSON.stringify(data)?.slice(0, 500)}`;
   const { operation } = operationsOf(document).find((each) => each.operation.operationId === operationId) ?? {};

@@ -16,23 +16,23 @@ import { seeded } from '../support/random';
 import { emptyRedis } from '../support/shared';
 import { until } from '../support/until';
 
-/** `npm run outage` takes ten minutes. */
+/** How long Postgres is away; `npm run outage` sets ten minutes. */
 const AWAY_MS = Number(process.env['POSTGRES_AWAY_SECONDS'] ?? 20) * 1_000;
 const CRASHES = 50;
-/** Shippers that are started at once, because a start takes longer than a shipment. */
+/** How many shipping processes start together, because a start takes longer than a shipment. */
 const SHIPPERS_AT_ONCE = 5;
 const CUSTOMERS = 12;
-/** Longer than a slowed shipment takes, so that crashes come before, in and after its COMMIT. */
+/** The latest moment of a crash. It is longer than a slowed shipment, because crashes must hit before, in and after its COMMIT. */
 const CRASH_WITHIN_MS = 400;
 const REFUSED = '503 LEDGER_UNAVAILABLE';
 const SHIPPER = join(__dirname, '../support/ship-process.ts');
 
-/** Every shipment takes a while, as with much to write: a crash is in the middle of it. */
+/** Slows every shipment, so that a crash hits in the middle of it. */
 const SLOW_SHIPPING = `
   CREATE FUNCTION slow_ship() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.1); RETURN NULL; END $$;
   CREATE TRIGGER slow_ship AFTER INSERT ON ledger_entries FOR EACH STATEMENT EXECUTE FUNCTION slow_ship();`;
 
-describe(`Postgres away for ${AWAY_MS / 1_000} s under load, then ${CRASHES} crashes of drains`, function () {
+describe(`An outage of Postgres for ${AWAY_MS / 1_000} s under load, then ${CRASHES} crashes of shipping processes`, function () {
   this.timeout(AWAY_MS + 400_000);
   const seed = Date.now() % 1_000_000;
   const random = seeded(seed);
@@ -82,7 +82,7 @@ describe(`Postgres away for ${AWAY_MS / 1_000} s under load, then ${CRASHES} cra
     await ended;
   };
 
-  it(`leave calls served, lose no row and write none twice (seed ${seed})`, async () => {
+  it(`do not stop calls, lose no row and write no row twice (seed ${seed})`, async () => {
     const customers: Customer[] = [];
     for (let each = 0; each < CUSTOMERS; each += 1)
       customers.push({ ...(await gateway().newCustomer('5000')), isHot: each % 4 === 0 });
@@ -105,7 +105,7 @@ describe(`Postgres away for ${AWAY_MS / 1_000} s under load, then ${CRASHES} cra
 
     for (let crashed = 0; crashed < CRASHES; crashed += SHIPPERS_AT_ONCE) {
       await Promise.all(Array.from({ length: SHIPPERS_AT_ONCE }, crashOne));
-      // Postgres crashes, too, whatever it is just writing.
+      // Postgres crashes too, in the middle of its writes.
       if (crashed % 10 !== 0) continue;
       await postgres.kill();
       await postgres.start();
@@ -125,14 +125,14 @@ describe(`Postgres away for ${AWAY_MS / 1_000} s under load, then ${CRASHES} cra
     );
     expect(verified.items).to.deep.equal([]);
     const accounts = await accountFor(database, load.acknowledged);
-    // On a busy machine Redis does not always answer within 250 ms: such a call is 503, and nothing was done.
+    // On a busy machine Redis does not always answer within 250 ms. Such a call gets 503 and is not charged.
     const refused = answers.get(REFUSED) ?? 0;
     expect([...answers.keys()].filter((answer) => answer !== '200' && answer !== REFUSED)).to.deep.equal([]);
     expect(refused).to.be.below(calls.size / 100);
     expect(accounts).to.deep.include({ lost: [], afterLease: 0, inPart: 0, twice: 0, gaps: 0, differences: [] });
     const served200 = answers.get('200') ?? 0;
     expect(accounts.charges - accounts.reports + accounts.reportedCalls).to.equal(served200);
-    // A call that was refused may have a record too.
+    // A refused call may have a record too.
     expect(accounts.records).to.be.within(served200, served200 + refused);
   });
 });

@@ -9,12 +9,12 @@ import { messagesAnswer, startUpstream, type TestUpstream } from '../support/ups
 const NODES = 3;
 const WORKERS = 2;
 const CALLERS = 12;
-/** Of each way to stop calls. */
+/** How often each way to stop calls is tried. */
 const ROUNDS = 10;
-/** Calls of a key that are served from money in advance, at all nodes together, before it is stopped. */
+/** How many calls of a key are served from money in advance, at all nodes together, before the key is stopped. */
 const FROM_ALLOWANCES = 100;
 const CALLS_AFTER = 8 * CALLERS;
-/** Redis, or a node that has money in advance, did not answer in time: the same is asked again, as Retry-After says. */
+/** The status if Redis, or a node with money in advance, is late. The caller repeats its request as Retry-After says. */
 const UNAVAILABLE = 503;
 
 interface Way {
@@ -36,7 +36,7 @@ const WAYS: readonly Way[] = [
   },
 ];
 
-describe(`${NODES} nodes of ${WORKERS} workers that have money in advance`, function () {
+describe(`${NODES} nodes of ${WORKERS} workers with money in advance`, function () {
   this.timeout(300_000);
   let upstream: TestUpstream;
   const nodes: TestGateway[] = [];
@@ -58,7 +58,7 @@ describe(`${NODES} nodes of ${WORKERS} workers that have money in advance`, func
 
   const node = (index: number) => nodes[index % nodes.length] as TestGateway;
 
-  /** Calls that were served from allowances, at all nodes. */
+  /** Returns how many calls all nodes have served from allowances. */
   const served = async () => {
     const texts = await Promise.all(nodes.map(async (each) => (await each.admin('GET', '/metrics')).text));
     const counts = texts.map((text) => /^tollgate_ledger_reported_calls_total (\d+)/m.exec(text)?.[1]);
@@ -66,7 +66,7 @@ describe(`${NODES} nodes of ${WORKERS} workers that have money in advance`, func
   };
 
   for (const { name, refused, stop } of WAYS) {
-    it(`admit no call after the answer when ${name} under load`, async () => {
+    it(`admit no further call once the admin API has answered that ${name}, under load`, async () => {
       const times: number[] = [];
       const late: number[] = [];
       for (let round = 0; round < ROUNDS; round += 1) {
@@ -115,7 +115,7 @@ describe(`${NODES} nodes of ${WORKERS} workers that have money in advance`, func
     });
   }
 
-  it('have sound books after it', async () => {
+  it('have a ledger without violations afterwards', async () => {
     await until(
       'the books agree',
       async () => {

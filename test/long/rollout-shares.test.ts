@@ -7,7 +7,7 @@ import { MODEL, startGateway, type TestGateway } from '../support/gateway';
 import { emptyRedis, newDatabase } from '../support/shared';
 import { until } from '../support/until';
 
-/** `npm run rollout:shares` sends ten times as many. */
+/** How many calls are sent; `npm run rollout:shares` sends ten times as many. */
 const CALLS = Number(process.env['ROLLOUT_CALLS'] ?? 10_000);
 const STICKY_CALLS = CALLS / 5;
 const SHARE = 30;
@@ -25,14 +25,14 @@ const ANSWER = JSON.stringify({
   usage: { input_tokens: 1, output_tokens: 1 },
 });
 
-/** Six standard deviations: a right share is outside of them once in 500 million times. */
+/** Returns six standard deviations around the share. A correct share is outside once in 500 million runs. */
 function boundsOf(calls: number): readonly [number, number] {
   const share = SHARE / 100;
   const deviation = 6 * Math.sqrt(calls * share * (1 - share));
   return [calls * share - deviation, calls * share + deviation];
 }
 
-describe(`Shares over ${CALLS} calls at two nodes`, function () {
+describe(`A rollout to 30 % with ${CALLS} calls at two nodes`, function () {
   this.timeout(600_000);
   let upstream: Server;
   let nodes: readonly TestGateway[];
@@ -77,7 +77,7 @@ describe(`Shares over ${CALLS} calls at two nodes`, function () {
     upstream?.close();
   });
 
-  /** As fast as it goes, at both nodes; answers who served which key how often. */
+  /** Sends calls to both nodes as fast as possible. Returns which upstream served each key, and how often. */
   async function load(model: string, calls: number): Promise<readonly Readonly<Record<string, number>>[]> {
     const body = JSON.stringify(ask({ model }));
     const served = keys.map((): Record<string, number> => ({}));
@@ -97,7 +97,7 @@ describe(`Shares over ${CALLS} calls at two nodes`, function () {
     return served;
   }
 
-  /** On a machine that is busy with other things a reserve may be late: such a call is sent again. */
+  /** Sends a call, and repeats it if its reserve was late because the machine is busy. */
   async function call(pool: Pool, key: string, body: string): Promise<string> {
     for (;;) {
       const {
@@ -119,7 +119,7 @@ describe(`Shares over ${CALLS} calls at two nodes`, function () {
   const sum = (served: readonly Readonly<Record<string, number>>[], provider: string) =>
     served.flatMap(Object.entries).reduce((all, [at, count]) => (at.startsWith(provider) ? all + count : all), 0);
 
-  it('are those of the stage, and all of them are counted', async () => {
+  it('gives the treatment its share of the calls, and counts every call', async () => {
     const startedMs = performance.now();
     const served = await load(MODEL, CALLS);
     const [control, candidate] = [sum(served, 'acme'), sum(served, 'beta')];
@@ -136,7 +136,7 @@ describe(`Shares over ${CALLS} calls at two nodes`, function () {
     expect([inAll.control.calls, inAll.candidate.calls]).to.deep.equal([control, candidate]);
   });
 
-  it('are always of the same callers', async () => {
+  it('gives each caller the same group in every call on either node', async () => {
     const served = await load(OTHER, STICKY_CALLS);
     const unfaithful = served.filter((counts) => new Set(Object.keys(counts).map((at) => at.split(' ')[0])).size > 1);
     const seenAtBoth = served.filter((counts) => Object.keys(counts).length === 2).length;

@@ -21,7 +21,7 @@ import {
 
 const USAGE = { input: 1_000, output: 200 };
 const BETA = { upstreams: { model: MODEL, add: ['beta'] } };
-/** Without anybody who answers in its place: what the candidate fails, its callers see. */
+/** Asks beta alone, so that callers see its errors because no other upstream answers. */
 const BETA_ALONE = { upstreams: { model: MODEL, add: ['beta'], drop: ['acme'] } };
 const LONG = '1h';
 
@@ -63,13 +63,13 @@ describe('Rollouts on two nodes', function () {
     }
   });
 
-  /** Only acme is asked, until a rollout says otherwise. */
+  /** Configures acme as the only upstream that is asked without a rollout. */
   function configureIdle(config: Configured): void {
     for (const name of ['quality', 'speed', 'cost'])
       config['pipelines'][name].policies[2]['strategy-routing'][0].action.upstreams = ['acme', 'beta'];
   }
 
-  /** Puts one rollout of a new name into the configuration of both nodes, and waits until both have begun it. */
+  /** Adds a rollout with a new name to the configuration of both nodes, and waits until both have begun it. */
   async function begin(rollout: object): Promise<string> {
     count += 1;
     const name = `rollout-${count}`;
@@ -88,7 +88,7 @@ describe('Rollouts on two nodes', function () {
 
   const shown = async (name: string, node = nodes[1]) => (await node.admin('GET', `/admin/v1/rollouts/${name}`)).json;
 
-  /** Waits until both nodes serve by this status and stage. */
+  /** Waits until both nodes serve with this status and stage. */
   const follow = (name: string, status: string, stage: number) =>
     Promise.all(
       nodes.map((node) =>
@@ -106,14 +106,14 @@ describe('Rollouts on two nodes', function () {
   const call = (node: TestGateway, by = key, body: Record<string, unknown> = {}) =>
     node.call('/v1/messages', { key: by, body: ask(body) });
 
-  /** On a machine that is busy with other things a reserve may be late; then nobody is asked, and it is sent again. */
+  /** Sends a call, and repeats it if its reserve was late because the machine is busy. Then no upstream was asked. */
   const served = (node: TestGateway, by = key) =>
     until('it is served', async () => {
       const answer = await call(node, by);
       return answer.status === 200 ? answer : undefined;
     });
 
-  /** Calls at both nodes, a few at a time, until the condition holds. */
+  /** Sends calls to both nodes, a few at a time, until the condition holds. */
   async function load(done: () => Promise<boolean>, body: Record<string, unknown> = {}): Promise<void> {
     let calls = 0;
     for (;;) {
@@ -132,13 +132,13 @@ describe('Rollouts on two nodes', function () {
       ({ action }: { action: string }) => action,
     );
 
-  it('serve each group by its share, and say in every record which it was', async () => {
+  it('give the treatment its share of the calls, and name the group in every record', async () => {
     const name = await begin({ change: BETA, stickyBy: 'request', stages: [{ share: 30, hold: LONG }] });
     const calls = 2_000;
     let answered = 0;
     for (let done = 0; done < calls; done += 20) {
       const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => call(nodes[index % 2 ? 1 : 0])));
-      // On a machine that is busy with other things a reserve may be late.
+      // A reserve may be late because the machine is busy.
       answered += answers.filter(({ status }) => status === 200).length;
     }
     const deviation = 6 * Math.sqrt(calls * 0.3 * 0.7);
@@ -157,7 +157,7 @@ describe('Rollouts on two nodes', function () {
     expect(new Set(items.map(({ rolloutArm }: { rolloutArm: string }) => rolloutArm)).size).to.equal(2);
   });
 
-  it('serve a caller alike at every call and on every node, and those on the lists as they say', async () => {
+  it('keep a caller in one group for every call on every node, and follow `include` and `exclude`', async () => {
     const customers = await Promise.all(Array.from({ length: 24 }, () => nodes[0].newCustomer('1')));
     const [friend, shy] = customers;
     await begin({
@@ -177,7 +177,7 @@ describe('Rollouts on two nodes', function () {
     expect([servedBy[0], servedBy[1]]).to.deep.equal([['beta'], ['acme']]);
   });
 
-  it('roll a candidate back that fails 5 % of its calls; nobody sees it, for the others answer', async () => {
+  it('roll back an upstream that fails 5 % of its calls, and no caller sees an error, because another upstream answers', async () => {
     const guards = { errorRate: { minCalls: 20 } };
     const stages = [{ share: 50, hold: LONG }];
     const name = await begin({ change: BETA, stickyBy: 'request', stages, guards });
@@ -194,7 +194,7 @@ describe('Rollouts on two nodes', function () {
     expect(beta.calls.length).to.equal(before);
   });
 
-  it('say how many callers saw the errors of a candidate that nobody stands in for', async () => {
+  it('report how many callers saw the errors of an upstream that no other upstream can replace', async () => {
     const guards = { errorRate: { minCalls: 20 } };
     const name = await begin({
       change: BETA_ALONE,
@@ -209,7 +209,7 @@ describe('Rollouts on two nodes', function () {
     expect(calls).to.be.below(800);
   });
 
-  it('roll a candidate back that is slower to its first content', async () => {
+  it('roll back an upstream that is slower to its first content', async () => {
     const guards = { p95FirstTokenMs: { times: 1.5, minCalls: 20 } };
     const name = await begin({ change: BETA, stickyBy: 'request', stages: [{ share: 50, hold: LONG }], guards });
     acme.always(messagesStream({ texts: ['a'], usage: USAGE }));
@@ -218,7 +218,7 @@ describe('Rollouts on two nodes', function () {
     expect((await shown(name)).reason).to.match(/^p95FirstTokenMs: .* took longer than/);
   });
 
-  it('hold a candidate that is dearer where it is, when that is what is wished', async () => {
+  it('with `onAbort: hold` stop at the stage at which the treatment costs too much', async () => {
     const guards = { costRatio: { times: 1.1, minCalls: 20 } };
     const change = { upstreams: { model: MODEL, add: ['dear'] } };
     const name = await begin({
@@ -236,7 +236,7 @@ describe('Rollouts on two nodes', function () {
     expect(resumed.json).to.include({ status: 'rolled-back', share: 0, reason: 'too dear' });
   });
 
-  it('take an equal candidate through all stages to everybody', async () => {
+  it('advance a treatment that is as good as the control through all stages to all callers', async () => {
     const guards = { errorRate: { minCalls: 20 }, costRatio: { minCalls: 20 } };
     const stages = [
       { share: 20, hold: '500ms' },
@@ -256,7 +256,7 @@ describe('Rollouts on two nodes', function () {
     ]);
   });
 
-  it('obey an operator on all nodes within a second; what is rolled back is so for the next call', async () => {
+  it("follow an operator's command on all nodes within a second, and a rollback holds for the next call", async () => {
     const stages = [
       { share: 0, hold: LONG },
       { share: 100, hold: LONG },
@@ -285,7 +285,7 @@ describe('Rollouts on two nodes', function () {
     ]);
   });
 
-  it('are shown and steered from the command line', async () => {
+  it('are listed, watched and rolled back from the command line', async () => {
     const name = await begin({ change: BETA, stages: [{ share: 100, hold: LONG }], shadow: 5 });
     for (const node of nodes) await served(node);
     const tollgate = (...args: string[]) => operate(nodes[0], args);
@@ -304,7 +304,7 @@ describe('Rollouts on two nodes', function () {
     expect(await tollgate('rollout', 'promote', name, '--yes')).to.deep.include({ status: 1 });
   });
 
-  it('let a stream end where it began', async () => {
+  it('let a stream finish at its upstream after a rollback', async () => {
     const stages = [
       { share: 0, hold: LONG },
       { share: 100, hold: LONG },
@@ -333,7 +333,7 @@ describe('Rollouts on two nodes', function () {
     expect(record).to.include({ upstream: 'beta', rolloutArm: 'candidate', rolloutStage: 2, billing: 'actual' });
   });
 
-  it('let an alias mean another model, for those who use it', async () => {
+  it('can give an alias another model, for callers that use the alias', async () => {
     const change = { version: { alias: 'newest', model: 'acme-next' } };
     await begin({ change, stages: [{ share: 0, hold: LONG }], include: [accountId] });
     await call(nodes[0], key, { model: 'newest' });
@@ -347,7 +347,7 @@ describe('Rollouts on two nodes', function () {
     expect((await call(nodes[0], listed.key, { model: 'acme-next' })).status).to.equal(400);
   });
 
-  it('send calls to the candidate too, without answering, waiting or charging', async () => {
+  it('send shadow calls to the new upstream, which callers neither wait for nor pay', async () => {
     const name = await begin({ change: BETA, stages: [{ share: 0, hold: LONG }], shadow: 100 });
     let letGo: () => void = () => undefined;
     const held = new Promise<void>((done) => {
@@ -382,7 +382,7 @@ describe('Rollouts on two nodes', function () {
     expect(items.find((each: { name: string }) => each.name === 'beta')).to.include({ ejectedUntil: null });
   });
 
-  it('do not keep what a candidate answers to such a call, however large it says that it is', async () => {
+  it('discard the answer to a shadow call, and ignore an impossible usage in it', async () => {
     const name = await begin({ change: BETA, stages: [{ share: 0, hold: LONG }], shadow: 100 });
     beta.next(
       messagesAnswer({ usage: USAGE, text: 'x'.repeat(5 * 1024 * 1024) }),
@@ -396,7 +396,7 @@ describe('Rollouts on two nodes', function () {
     expect(shadow).to.include({ errors: 1, costUsd: '0.00000000' });
   });
 
-  it('serve nobody before they know where they are', async () => {
+  it('keep a new node from serving until it has read their stages', async () => {
     const stages = [
       { share: 0, hold: LONG },
       { share: 100, hold: LONG },
@@ -418,7 +418,7 @@ describe('Rollouts on two nodes', function () {
       });
       await until('all three want to know', async () => {
         const { rows } = await database.raw(
-          // For the table, or for their turn behind a node that waits for it.
+          // A process waits for the table, or for its turn behind a node that waits for it.
           `SELECT count(DISTINCT pid)::int AS waiting FROM pg_locks JOIN pg_database ON pg_database.oid = database
             WHERE (relation = 'rollouts'::regclass OR locktype = 'advisory') AND NOT granted AND datname = current_database()`,
         );
@@ -439,7 +439,7 @@ describe('Rollouts on two nodes', function () {
     }
   });
 
-  it('compare unstreamed calls by the time to their answer', async () => {
+  it('compare unstreamed calls by the time to the whole answer', async () => {
     const guards = { p95FirstTokenMs: { times: 1.5, minCalls: 20 } };
     const name = await begin({ change: BETA, stickyBy: 'request', stages: [{ share: 50, hold: LONG }], guards });
     beta.always(delayed(300, messagesAnswer({ usage: USAGE })));
@@ -447,7 +447,7 @@ describe('Rollouts on two nodes', function () {
     expect((await shown(name)).reason).to.match(/^p95FirstTokenMs: .* unstreamed calls took longer than/);
   });
 
-  it('are changed under way by a reload, and everybody stays where they are', async () => {
+  it('get another stage by a reload while they run, and all callers keep their groups', async () => {
     const before = {
       change: BETA,
       stickyBy: 'request',
@@ -473,7 +473,7 @@ describe('Rollouts on two nodes', function () {
     expect(await auditOf(name)).to.deep.equal(['rollout.restage', 'rollout.promote', 'rollout.begin']);
   });
 
-  it('do not ask anybody else in the place of a candidate that is taken out, nor for a caller who left', async () => {
+  it('send no shadow call if the new upstream is disabled, or if the caller disconnected', async () => {
     const name = await begin({ change: BETA, stages: [{ share: 0, hold: LONG }], shadow: 100 });
     acme.always(delayed(1_500, messagesAnswer({ usage: USAGE })));
     const leaving = new AbortController();
@@ -495,8 +495,8 @@ describe('Rollouts on two nodes', function () {
     expect([acme.calls.length, beta.calls.length]).to.deep.equal([3, 1]);
   });
 
-  // Last: one of the nodes does not live through it.
-  it('go on when a node is killed in the middle of a stage, and are where they were when it is back', async () => {
+  // Keep this test last, because it kills a node.
+  it('advance while a node is dead, and the node continues at the current stage after its restart', async () => {
     const guards = { errorRate: { minCalls: 20 } };
     const stages = [
       { share: 50, hold: '1s' },
@@ -520,7 +520,7 @@ describe('Rollouts on two nodes', function () {
     expect(await auditOf(name)).to.deep.equal(['rollout.advance', 'rollout.advance', 'rollout.begin']);
   });
 
-  /** One call in so many, beginning with the first. */
+  /** Answers one call in `oneIn` with the script, beginning with the first. */
   function sometimes(script: Script, oneIn: number): Script {
     const usual = messagesAnswer({ usage: USAGE });
     let calls = 0;
@@ -559,7 +559,7 @@ for (const fastLane of ['true', 'false']) {
       await Promise.all([acme, beta].map((upstream) => upstream?.stop()));
     });
 
-    it('gives the calls of that pipeline the settings of their group', async () => {
+    it('applies the settings of their group to calls of its pipeline, and to no other calls', async () => {
       await until('it has begun', async () => {
         const { json } = await gateway.admin('GET', '/admin/v1/rollouts/settings');
         return json.status === 'running';

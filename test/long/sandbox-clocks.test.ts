@@ -18,12 +18,12 @@ import {
 import { emptyRedis, newDatabase } from '../support/shared';
 
 const HOUR = 3_600;
-/** USD 3.6 an hour: what a minute costs, in units of 1e-8 USD. */
+/** What a minute costs at USD 3.6 an hour, in units of 1e-8 USD. */
 const MINUTE_E8 = 6_000_000n;
 
 type Clock = NonNullable<Awaited<ReturnType<typeof makeClock>>>;
 
-describe('sandboxes, when the clocks of their processes are wrong', function () {
+describe('sandboxes whose processes have wrong clocks', function () {
   this.timeout(180_000);
   const folders: string[] = [];
   let clocks: { readonly serving: Clock; readonly working: Clock };
@@ -42,7 +42,7 @@ describe('sandboxes, when the clocks of their processes are wrong', function () 
     const [serving, working] = await Promise.all([newClock(), newClock()]);
     if (serving === undefined || working === undefined) throw new Error('clocks cannot be moved here');
     clocks = { serving, working };
-    // One that is an hour behind from the start.
+    // This clock is an hour behind from the start.
     await serving.set(-HOUR);
     const stores = { redisUrl: await emptyRedis(), databaseUrl: await newDatabase() };
     const plugins = { sandbox: { ...SANDBOX_GATEWAY.plugins.sandbox, observeSteady: '200ms' } };
@@ -59,7 +59,7 @@ describe('sandboxes, when the clocks of their processes are wrong', function () 
     for (const folder of folders) await rm(folder, { recursive: true, force: true });
   });
 
-  /** Looked at again and again meanwhile. */
+  /** Waits for several looks of the worker at the instance. */
   const aWhile = () => new Promise((wake) => setTimeout(wake, 1_500));
 
   function assertIsOfMoments(record: AnyRecord, begunMs: number): void {
@@ -70,7 +70,7 @@ describe('sandboxes, when the clocks of their processes are wrong', function () 
     for (const time of times) assert.ok(time > begunMs - 1_000 && time < Date.now() + 1_000, JSON.stringify(record));
   }
 
-  it('begin, are paid ahead and end by one clock: that of the database', async () => {
+  it('begin, are paid in advance and end by the clock of the database', async () => {
     const begunMs = Date.now();
     const { id } = await createSandbox(gateway, key, creation('an hour behind'));
     const { reservedUntil } = await waitForState(gateway, key, id, 'RUNNING');
@@ -82,7 +82,7 @@ describe('sandboxes, when the clocks of their processes are wrong', function () 
     ['forward', HOUR],
     ['back', -HOUR],
   ] as const) {
-    it(`are billed for the time they ran, also when the clocks are set ${what} by an hour meanwhile`, async () => {
+    it(`are billed for the time that they ran, although the clocks are set ${what} by an hour meanwhile`, async () => {
       const begunMs = Date.now();
       const { id } = await createSandbox(gateway, key, creation(`set ${what}`));
       await waitForState(gateway, key, id, 'RUNNING');

@@ -16,7 +16,7 @@ import {
 import { emptyRedis, newDatabase, sharedDocker } from '../support/shared';
 import { until } from '../support/until';
 
-describe('sandboxes, when something dies', () => {
+describe('when a process, an instance or the engine fails,', () => {
   let docker: DockerEngine;
   let options: GatewayOptions;
   let databaseUrl: string;
@@ -34,7 +34,7 @@ describe('sandboxes, when something dies', () => {
     };
     gateway = await startGateway(options);
   });
-  /** A story that is told again begins with another account, and with a gateway that is there. */
+  /** Gives each test a new account, and a running gateway. */
   beforeEach(async function () {
     this.timeout(120_000);
     docker.goOn();
@@ -53,7 +53,7 @@ describe('sandboxes, when something dies', () => {
     return (body as AnyRecord).State?.Status as string | undefined;
   };
 
-  /** The names of containers that were made since then, each as often as it was, as the engine remembers it. */
+  /** Returns the names of the containers that the engine has made since then, one for each creation. */
   const createdSince = async (seconds: number): Promise<readonly string[]> => {
     const filters = encodeURIComponent(JSON.stringify({ type: ['container'], event: ['create'] }));
     const path = `/events?since=${seconds}&until=${Math.ceil(Date.now() / 1_000)}&filters=${filters}`;
@@ -69,14 +69,14 @@ describe('sandboxes, when something dies', () => {
       .map((line) => JSON.parse(line).Actor.Attributes.name);
   };
 
-  /** Kills the gateway without a word once the engine has done what was asked, and starts another. */
+  /** Kills the gateway with SIGKILL once the engine has acted, and starts another. */
   const killOnce = async (what: string, condition: () => Promise<boolean>) => {
     await until(what, condition);
     await gateway.kill();
     gateway = await startGateway(options);
   };
 
-  it('a worker killed after the engine acted, at every step, leaves one instance, then none, and a closed bill', async () => {
+  it('a worker killed at every step after the engine acted leaves one instance, then none, and a closed bill', async () => {
     const { id } = await createSandbox(gateway, key, creation('killed at every step'));
     await killOnce('the container is there', async () => (await containersOf(id)).length > 0);
     await waitForState(gateway, key, id, 'RUNNING');
@@ -98,7 +98,7 @@ describe('sandboxes, when something dies', () => {
     expect((await gateway.balance(key)).heldUsd).to.equal('0.00000000');
   }).timeout(120_000);
 
-  it('an instance that is started anew behind our back is lost, and what is there goes', async () => {
+  it('an instance that was restarted outside the gateway counts as lost and is removed', async () => {
     const { id } = await createSandbox(gateway, key, creation('restarted'));
     await waitForState(gateway, key, id, 'RUNNING');
     const [name] = await containersOf(id);
@@ -111,7 +111,7 @@ describe('sandboxes, when something dies', () => {
     expect(await containersOf(id)).to.deep.equal([]);
   }).timeout(120_000);
 
-  it('an instance that is removed behind our back is lost, and its bill ends', async () => {
+  it('an instance that was removed outside the gateway counts as lost, and its bill ends', async () => {
     const { id } = await createSandbox(gateway, key, creation('removed'));
     await waitForState(gateway, key, id, 'RUNNING');
     const [name] = await containersOf(id);
@@ -121,11 +121,11 @@ describe('sandboxes, when something dies', () => {
     expect(lost.failure.code).to.equal('SUPPLIER_LOST');
   }).timeout(120_000);
 
-  it('an instance that is killed behind our back is billed to the time the engine says, and goes', async () => {
+  it('an instance that was killed outside the gateway is billed until the time that the engine reports, and is removed', async () => {
     const { id } = await createSandbox(gateway, key, creation('killed'));
     await waitForState(gateway, key, id, 'RUNNING');
     const [name] = await containersOf(id);
-    // Between two looks: the engine knows when, nobody here does.
+    // The container dies between two looks of the worker, and only the engine knows the time.
     const askedAt = Date.now();
     await docker.ask('POST', `/containers/${name}/kill`);
     const killedAt = Date.now();
@@ -136,7 +136,7 @@ describe('sandboxes, when something dies', () => {
     expect(await containersOf(id)).to.deep.equal([]);
   }).timeout(120_000);
 
-  it('an engine that does not answer in time is told as 504, and the instance is what it was', async () => {
+  it('an engine that does not answer in time gives 504, and the instance continues afterwards', async () => {
     const { id } = await createSandbox(gateway, key, creation('slow'));
     await waitForState(gateway, key, id, 'RUNNING');
     const get = (path: string, more = {}) =>
@@ -152,7 +152,7 @@ describe('sandboxes, when something dies', () => {
     assertBooksAreClosed(await terminate(gateway, key, id));
   }).timeout(120_000);
 
-  /** As callers are told to: what is answered 503 on a busy machine is sent again, with the same key. */
+  /** Repeats a creation that got 503 with the same idempotency key, as the contract tells callers. */
   const madeAt = (each: TestGateway, name: string): Promise<AnyRecord> =>
     until(`${name} is made`, async () => {
       const answer = await each.call('/v1/sandboxes', { key, body: creation(name) });
@@ -160,7 +160,7 @@ describe('sandboxes, when something dies', () => {
       return answer.status === 202 ? answer.json : undefined;
     });
 
-  it('two that work at once make each instance once, and end each', async () => {
+  it('two workers create each instance once, and end each', async () => {
     const begunSeconds = Math.floor(Date.now() / 1_000);
     const other = await startGateway(options);
     try {
@@ -168,7 +168,7 @@ describe('sandboxes, when something dies', () => {
       const names = Array.from({ length: 8 }, (_, index) => `both ${index}`);
       const ends = names.map(async (name, index) => {
         const [one = gateway, two = gateway] = index % 2 === 0 ? both : both.toReversed();
-        // The same creation at both, and its end while it is being made.
+        // Both nodes get the same creation, and some of the sandboxes are ended while they are made.
         const [{ id }, again] = await Promise.all([one, two].map((each) => madeAt(each, name)));
         expect(again.id).to.equal(id);
         if (index < 4) await waitForState(two, key, id, 'RUNNING');
@@ -194,14 +194,14 @@ describe('sandboxes, when something dies', () => {
     }
   }).timeout(120_000);
 
-  it('a command whose gateway is killed goes on, and is ended when its time is over', async () => {
+  it('a command whose gateway was killed continues, and is ended at its time limit', async () => {
     const { id } = await createSandbox(gateway, key, creation('command without gateway'));
     await waitForState(gateway, key, id, 'RUNNING');
     const ask = (command: string, more: object) =>
       gateway.call(`/v1/sandboxes/${id}/commands`, { key, body: { command, ...more } });
     const { json } = await ask('sleep 1000', { background: true, timeoutSeconds: 600 });
     await gateway.kill();
-    // As if all that time had passed.
+    // Move the deadlines to now, as if the time had passed.
     const database = new Client({ connectionString: databaseUrl });
     await database.connect();
     await database.query('UPDATE sandbox_commands SET watched_until = now(), kill_at = now()');
@@ -219,7 +219,7 @@ describe('sandboxes, when something dies', () => {
     assertBooksAreClosed(await terminate(gateway, key, id));
   }).timeout(120_000);
 
-  it('a gateway that is told to stop lets go of commands, of who follows them and of ports, and they run on', async () => {
+  it('a gateway that stops disconnects from commands, followers and ports, and the commands continue', async () => {
     const { id } = await createSandbox(gateway, key, creation('gateway stops'));
     await waitForState(gateway, key, id, 'RUNNING');
     const commands = `/v1/sandboxes/${id}/commands`;
@@ -245,5 +245,5 @@ describe('sandboxes, when something dies', () => {
   }).timeout(120_000);
 });
 
-/** Three that sleep; the connection has begun one of them. */
+/** Counts the three sleeping processes; the connection to the port started one of them. */
 const PROCESSES = 'ps -o args | grep -cE "^sleep 100"; true';

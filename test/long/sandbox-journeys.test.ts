@@ -42,7 +42,7 @@ describe('sandboxes at a real Docker engine', () => {
     return id;
   };
 
-  /** Ends it, and makes sure that nothing is left: no open operation, segment or period, no container. */
+  /** Ends a sandbox and asserts that no open operation, segment or period and no container is left. */
   const finish = async (id: string): Promise<AnyRecord> => {
     const ended = await terminate(gateway, key, id);
     assertBooksAreClosed(ended);
@@ -55,7 +55,7 @@ describe('sandboxes at a real Docker engine', () => {
     return ended;
   };
 
-  it('one command', async () => {
+  it('run a command and return its output and exit code', async () => {
     const id = await start('one command');
     expect((await docker.containers()).filter((name) => name.includes(id))).to.have.length(1);
     const { stdout, exitCode } = await run(id, 'echo hello from $(hostname), $(id -u)');
@@ -63,7 +63,7 @@ describe('sandboxes at a real Docker engine', () => {
     await finish(id);
   }).timeout(60_000);
 
-  it('write, run, read', async () => {
+  it('run a script that was uploaded, and return the file that it wrote', async () => {
     const id = await start('write, run, read');
     await post(id, '/files', { path: 'job/count.sh', content: 'wc -w < input > output; echo counted' });
     await post(id, '/files', { path: 'job/input', content: 'one two three\nfour\n' });
@@ -78,7 +78,7 @@ describe('sandboxes at a real Docker engine', () => {
     await finish(id);
   }).timeout(60_000);
 
-  it('a web server in the background, reached through its port', async () => {
+  it('serve a page from a background command through a port', async () => {
     const id = await start('web server');
     await post(id, '/files', { path: 'site/index.html', content: '<h1>from inside</h1>' });
     const server = await run(id, 'exec httpd -f -v -p 8000', { cwd: 'site', background: true });
@@ -101,7 +101,7 @@ describe('sandboxes at a real Docker engine', () => {
     expect((await get(id, `/commands/${server.commandId}`)).status).to.equal(200);
   }).timeout(60_000);
 
-  it('two in parallel, isolated', async () => {
+  it('are isolated from each other when two run at once', async () => {
     const [one, two] = await Promise.all([start('first of two'), start('second of two')]);
     await run(one, 'echo mine > note; (sleep 1000 &) ; exec httpd -p 8001');
     expect((await run(two, 'ls -A; ps -o args | grep -c "[s]leep 1000"')).stdout).to.equal('0\n');
@@ -114,7 +114,7 @@ describe('sandboxes at a real Docker engine', () => {
     await finish(two);
   }).timeout(60_000);
 
-  it('suspend, resume, file still there', async () => {
+  it('keep files and processes over suspend and resume, and refuse commands while suspended', async () => {
     const id = await start('suspend and resume');
     const counting = 'n=0; while :; do n=$((n + 1)); echo $n > count; sleep 0.05; done';
     await run(id, counting, { background: true });
@@ -137,7 +137,7 @@ describe('sandboxes at a real Docker engine', () => {
     ]);
   }).timeout(60_000);
 
-  it('a suspended one that may be resumed on access is resumed by a command', async () => {
+  it('with `resumeOnAccess` are resumed by a command', async () => {
     const id = await start('resumed on access', { resumeOnAccess: true });
     await post(id, '/files', { path: 'kept', content: 'x' });
     await post(id, '/suspend', {});
@@ -147,12 +147,12 @@ describe('sandboxes at a real Docker engine', () => {
     await finish(id);
   }).timeout(60_000);
 
-  it('terminate while provisioning', async () => {
+  it('can be terminated while they are provisioned', async () => {
     const { id } = await createSandbox(gateway, key, creation('ended at once'));
     const ended = await terminate(gateway, key, id);
     assertBooksAreClosed(ended);
     expect(ended.observedState).to.equal('TERMINATED');
-    // A creation that was overtaken has not succeeded, nor has it failed.
+    // A creation that an end overtakes is cancelled. It has neither succeeded nor failed.
     const events = ended.events.map(({ type }: AnyRecord) => type);
     const hasRun = events.includes('RUNNING') && events.indexOf('RUNNING') < events.indexOf('TERMINATE_REQUESTED');
     const endings = Object.fromEntries(ended.operations.map(({ type, status }: AnyRecord) => [type, status]));
@@ -162,7 +162,7 @@ describe('sandboxes at a real Docker engine', () => {
     expect([gone.status, gone.json.error.code]).to.deep.equal([410, 'SANDBOX_FINAL']);
   }).timeout(60_000);
 
-  it('an instance that dies ends what is open through its ports', async () => {
+  it('close the connections through their ports when the instance dies', async () => {
     const id = await start('dies');
     await run(id, 'nc -l -p 8002 -e sleep 1000', { background: true });
     await until('it listens', async () => (await run(id, 'netstat -tln | grep -c :8002')).stdout !== '0\n');
@@ -179,7 +179,7 @@ describe('sandboxes at a real Docker engine', () => {
     expect(await asked).to.not.include('200');
   }).timeout(60_000);
 
-  it('leaves nothing at the engine, and nothing held', async () => {
+  it('leave no container at the engine and no money held after all these tests', async () => {
     expect((await docker.containers()).filter((name) => name.startsWith('tg-'))).to.deep.equal([]);
     expect((await gateway.balance(key)).heldUsd).to.equal('0.00000000');
   });

@@ -8,7 +8,7 @@ import { assertBooksAreClosed, creation, SANDBOX_GATEWAY, terminate, waitForStat
 import { emptyRedis, newDatabase } from '../support/shared';
 import { until } from '../support/until';
 
-/** The process is killed so long after the request went out: in the admission, before, in and after the supplier's call, while settling. */
+/** How long after a request the process is killed: in the admission, before, in and after the supplier's call, and while settling. */
 const STEPS = [
   { verb: 'create', afterMs: 4 },
   { verb: 'create', afterMs: 30 },
@@ -17,7 +17,7 @@ const STEPS = [
   { verb: 'terminate', afterMs: 40 },
 ] as const;
 
-describe('A gateway that is killed with sandboxes under way', function () {
+describe('A gateway that is killed in the middle of an operation on a sandbox', function () {
   this.timeout(240_000);
 
   let gateway: TestGateway;
@@ -28,7 +28,7 @@ describe('A gateway that is killed with sandboxes under way', function () {
     await rm(dataFolder, { recursive: true, force: true });
   });
 
-  it('has one instance or none after each, and books that agree', async () => {
+  it('has at most one instance per sandbox after each kill, and ledger and bills that agree', async () => {
     const stores = { redisUrl: await emptyRedis(), databaseUrl: await newDatabase() };
     dataFolder = await mkdtemp(join(tmpdir(), 'tollgate-data-'));
     const plugins = {
@@ -51,7 +51,7 @@ describe('A gateway that is killed with sandboxes under way', function () {
       await gateway.kill();
       await sent;
       gateway = await start();
-      // The caller does what the contract says: the same again, with the same key.
+      // The caller repeats the creation with the same idempotency key, as the contract says.
       const again = made ?? (await until('the creation is repeated', () => repeated(gateway, key, body), 30_000));
       if (verb !== 'terminate') await waitForState(gateway, key, again, 'RUNNING,SUSPENDED');
       const ended = await terminate(gateway, key, again);

@@ -13,11 +13,11 @@ import {
 import { emptyRedis, newDatabase } from '../support/shared';
 import { until } from '../support/until';
 
-/** USD 3.6 an hour for three seconds ahead and one for the end. */
+/** The first hold at USD 3.6 an hour: three seconds in advance and one for the end. */
 const HOLD = '0.00400000';
 const TIMES = { holdAhead: '3s', renewBefore: '2s', endingReserve: '1s', longestPeriod: '4s', observeSteady: '500ms' };
 
-describe('the money of a sandbox that runs', function () {
+describe('a running sandbox', function () {
   this.timeout(60_000);
   let gateway: TestGateway;
   before(async () => {
@@ -33,7 +33,7 @@ describe('the money of a sandbox that runs', function () {
     return id;
   }
 
-  /** Ended by itself, in time, with nothing owed. */
+  /** Asserts that the gateway ended the sandbox for lack of money, in time and without debt. */
   async function assertEndedUnpaid(key: string, id: string): Promise<AnyRecord> {
     const ended = await waitForState(gateway, key, id, 'TERMINATED,FAILED');
     assertBooksAreClosed(ended);
@@ -47,7 +47,7 @@ describe('the money of a sandbox that runs', function () {
     return ended;
   }
 
-  it('that is exactly its first hold runs, is ended before it is used up, and the rest is there', async () => {
+  it('is ended before its money is used up if the balance is exactly its first hold, and the rest stays in the balance', async () => {
     const { key } = await gateway.newCustomer(HOLD);
     const ended = await assertEndedUnpaid(key, await running(key));
     const { balanceUsd, heldUsd } = await gateway.balance(key);
@@ -55,7 +55,7 @@ describe('the money of a sandbox that runs', function () {
     assert.deepEqual([heldUsd, units(balanceUsd) >= 0n], ['0.00000000', true]);
   });
 
-  it('may be limited meanwhile: it ends before the paid time does, and what was used is charged', async () => {
+  it('is ended before its paid time is over if the limit of its key is lowered, and the used time is charged', async () => {
     const { key, keyId } = await gateway.newCustomer('10', { balanceLimit: '1' });
     const id = await running(key);
     const lowered = await gateway.admin('PATCH', `/admin/v1/keys/${keyId}`, { balanceLimit: '0.0045' });
@@ -66,7 +66,7 @@ describe('the money of a sandbox that runs', function () {
     assert.equal(limits['spentUsd'], ended.totalCost);
   });
 
-  it('is not taken from an account that is frozen meanwhile, beyond what it was paid ahead', async () => {
+  it('is ended if its account is frozen, and is charged no more than was paid in advance', async () => {
     const { key, accountId } = await gateway.newCustomer('10');
     const id = await running(key);
     const seen = async () => (await gateway.admin('GET', `/admin/v1/sandboxes?account=${accountId}&state=ALL`)).json;
@@ -77,7 +77,7 @@ describe('the money of a sandbox that runs', function () {
     assert.equal(units((await gateway.balance(key)).balanceUsd), 1_000_000_000n - units(ended.totalCost));
   });
 
-  it('goes on to be taken from a key that is revoked, period after period, to the unit', async () => {
+  it('continues after its key was revoked, and is charged period after period, exact to the unit', async () => {
     const { key, keyId, accountId } = await gateway.newCustomer('10');
     const other = await gateway.admin('POST', `/admin/v1/accounts/${accountId}/keys`, { name: 'other' });
     const id = await running(key);

@@ -20,10 +20,10 @@ import { until } from '../support/until';
 
 const TIMES = { observeSteady: '500ms', observeMoving: '300ms', goneAfter: '500ms', silentAfter: '2s', lease: '3s' };
 
-/** How long sandboxes are left alone: several looks of every node. */
+/** How long a test waits, so that every node looks at its sandboxes several times. */
 const QUIET_MS = 4_000;
 
-describe('Two nodes of the process driver, each with a data folder of its own, on one Postgres and Redis', function () {
+describe('Two nodes with the process driver, separate data folders and the same Postgres and Redis', function () {
   this.timeout(180_000);
   let stores: RealStores;
   let database: Knex;
@@ -62,7 +62,7 @@ describe('Two nodes of the process driver, each with a data folder of its own, o
   const read = async (index: number, id: string): Promise<AnyRecord> =>
     (await node(index).call(`/v1/sandboxes/${id}`, { method: 'GET', key: customer.key })).json;
 
-  /** Resolves when a sandbox was seen to run for a while: that much is evidence. */
+  /** Resolves once the bill has evidence that a sandbox ran for a while. */
   const hasRun = (id: string) =>
     until(
       `${id} has run for a while`,
@@ -92,7 +92,7 @@ describe('Two nodes of the process driver, each with a data folder of its own, o
     await database?.destroy();
   });
 
-  it('keep every sandbox running at the node that made it', async () => {
+  it('keep every sandbox running on the node that made it', async () => {
     const sandboxes: { readonly id: string; readonly sleep: string; readonly home: number }[] = [];
     for (const home of [0, 1, 0, 1]) sandboxes.push({ ...(await newSandbox(home)), home });
     await new Promise((resolve) => setTimeout(resolve, QUIET_MS));
@@ -108,7 +108,7 @@ describe('Two nodes of the process driver, each with a data folder of its own, o
     }
   });
 
-  it('answer 503 SANDBOX_ELSEWHERE for what is done inside a sandbox of the other, and charge nothing for it', async () => {
+  it('answer 503 SANDBOX_ELSEWHERE without a charge to requests inside a sandbox of the other node', async () => {
     const { id, sleep } = await newSandbox(0);
     const path = `/v1/sandboxes/${id}`;
     const { key } = customer;
@@ -128,7 +128,7 @@ describe('Two nodes of the process driver, each with a data folder of its own, o
       expect([status, json.error.code, json.error.retryable]).to.deep.equal([503, 'SANDBOX_ELSEWHERE', true]);
       expect(headers['retry-after']).to.equal('1');
     }
-    // A sandbox that may be resumed on access is not resumed, and paid for, by a node that cannot reach it.
+    // A node that cannot reach a sandbox with `resumeOnAccess` must not resume it, because the customer would pay.
     await node(0).call(`${path}/suspend`, { key });
     await waitForState(node(1), key, id, 'SUSPENDED');
     expect((await run(1, id, 'echo lost')).json.error.code).to.equal('SANDBOX_ELSEWHERE');
@@ -140,14 +140,14 @@ describe('Two nodes of the process driver, each with a data folder of its own, o
     assertBooksAreClosed(record);
   });
 
-  it('are reached by a process that only serves where it shares their data folder', async () => {
+  it('have their sandboxes reached by a third process with the role gateway only if it shares the data folder', async () => {
     const serving = await start(folders[1] as string, { ROLE: 'gateway' });
     try {
       const shared = await readFile(join(folders[1] as string, 'suppliers/local/place'), 'utf8');
       for (const name of ['one', 'two', 'three']) {
         const { id } = await createSandbox(serving, customer.key, creation(`served ${name}`));
         await waitForState(serving, customer.key, id, 'RUNNING');
-        // Whichever node made it first.
+        // Either node may have made it.
         const { place } = await database('sandboxes').where({ id }).first('place');
         const body = { command: 'echo served' };
         const { status } = await serving.call(`/v1/sandboxes/${id}/commands`, { key: customer.key, body });
@@ -159,7 +159,7 @@ describe('Two nodes of the process driver, each with a data folder of its own, o
     }
   });
 
-  it('never end a sandbox whose node is away, and its node ends it and bills by evidence once it is back', async () => {
+  it('never end a sandbox of the other node; that node ends and bills it by evidence after its return', async () => {
     const { id, sleep } = await newSandbox(0);
     await hasRun(id);
     await node(0).kill();
@@ -178,7 +178,7 @@ describe('Two nodes of the process driver, each with a data folder of its own, o
     assertBooksAreClosed(record);
   });
 
-  it('end the sandboxes of a node that is gone for good when an operator says so, billed to the last confirmation', async () => {
+  it('end the sandboxes of a lost node when an operator declares it lost, and bill them until the last confirmation', async () => {
     const { key } = await node(1).newCustomer('50');
     const { id } = await createSandbox(node(0), key, creation('gone for good'));
     await waitForState(node(0), key, id, 'RUNNING');
@@ -199,12 +199,12 @@ describe('Two nodes of the process driver, each with a data folder of its own, o
     expect(Number(units(record.totalCost))).to.be.above(0);
     assertBooksAreClosed(record);
     expect((await node(1).balance(key)).heldUsd).to.equal('0.00000000');
-    // A node that comes back all the same removes what is left of it.
+    // If the node returns nevertheless, it removes what is left of its sandboxes.
     nodes[0] = await start(folders[0] as string);
   });
 });
 
-/** Whether a process of this machine has this command line, also one within namespaces. */
+/** Returns whether a process of this machine has this command line, inside namespaces too. */
 async function isRunning(command: string): Promise<boolean> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
   const lines = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')));

@@ -8,7 +8,7 @@ import { createSandbox, creation, SANDBOX_GATEWAY, terminate, waitForState } fro
 
 const BYTES = 1_000_000_000;
 const KEPT_BYTES = 1_048_576;
-/** What the gateway may grow by, whatever a command prints. Most of it is what Node has read and not yet collected. */
+/** How much the gateway's memory may grow for any output. Most of it is garbage that Node has not yet collected. */
 const MORE_MEMORY_BYTES = 256 * 1_048_576;
 
 type Driver = Pick<GatewayOptions, 'upstreams' | 'plugins' | 'configure'>;
@@ -47,7 +47,7 @@ for (const { name, options } of DRIVERS) {
       return (await gateway.call(`/v1/sandboxes/${id}/commands`, { key, body })).json;
     };
 
-    it('is cut to the last mebibyte of each stream and flagged, while memory is bounded and others are served', async () => {
+    it('keeps the last mebibyte of each stream, flags the cut, and neither fills the memory nor slows other calls', async () => {
       await run('echo warm');
       const before = await memoryOf(gateway.pid);
       let slowestMs = 0;
@@ -80,7 +80,7 @@ for (const { name, options } of DRIVERS) {
   });
 }
 
-/** Memory of a process in bytes: what it has, and the most it ever had. */
+/** Returns the current and the largest memory of a process in bytes. */
 async function memoryOf(pid: number): Promise<{ readonly now: number; readonly peak: number }> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   const read = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) * 1_024;

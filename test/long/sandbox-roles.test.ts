@@ -4,7 +4,7 @@ import { dockerGateway } from '../support/sandbox-docker';
 import { assertBooksAreClosed, createSandbox, creation, terminate, waitForState } from '../support/sandboxes';
 import { emptyRedis, newDatabase } from '../support/shared';
 
-describe('one process that serves and one that works', function () {
+describe('a process with the role gateway and one with the role worker', function () {
   this.timeout(120_000);
   let gateway: TestGateway;
   let worker: TestGateway;
@@ -21,7 +21,7 @@ describe('one process that serves and one that works', function () {
     await worker?.stop();
   });
 
-  it('take a sandbox from its creation to its end together', async () => {
+  it('run a sandbox together from its creation to its end', async () => {
     const { key } = await gateway.newCustomer('10');
     const { id } = await createSandbox(gateway, key, creation('roles'));
     await waitForState(gateway, key, id, 'RUNNING');
@@ -30,7 +30,7 @@ describe('one process that serves and one that works', function () {
     assertBooksAreClosed(await terminate(gateway, key, id));
   });
 
-  it('and who works serves nobody, but says how it is', async () => {
+  it('differ in their routes: the worker serves only health and metrics', async () => {
     const { key } = await gateway.newCustomer('10');
     for (const path of ['/v1/messages', '/v1/chat/completions', '/v1/sandboxes', '/v1/balance', '/openapi.json', '/']) {
       for (const method of ['GET', 'POST']) {
@@ -47,7 +47,7 @@ describe('one process that serves and one that works', function () {
     for (const path of ['/admin/v1/accounts', '/policies']) assert.equal((await worker.admin('GET', path)).status, 404);
   });
 
-  it('until the one that works is gone: then what is asked for waits for the next', async () => {
+  it('let creations and terminations wait for the next worker after the worker has stopped', async () => {
     const { key } = await gateway.newCustomer('10');
     await worker.stop();
     const { id } = await createSandbox(gateway, key, creation('waits'));

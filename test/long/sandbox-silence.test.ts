@@ -14,13 +14,13 @@ import {
 import { emptyRedis, newDatabase, sharedDocker } from '../support/shared';
 import { until } from '../support/until';
 
-/** `npm run silence` takes two minutes of it, at the times of production; otherwise the times are short. */
+/** How long the engine is silent. `npm run silence` sets two minutes with the times of production; without it the times are short. */
 const SILENT_MS = Number(process.env['ENGINE_SILENT_SECONDS'] ?? 0) * 1_000;
 const TIMES = SILENT_MS > 0 ? {} : { observeSteady: '1s', silentAfter: '2s', goneAfter: '500ms' };
-/** How often an instance is looked at that is at rest. */
+/** How often the worker looks at an instance in a steady state. */
 const OBSERVED_EVERY_MS = SILENT_MS > 0 ? 60_000 : 1_000;
 
-describe(`sandboxes, when their engine is silent${SILENT_MS > 0 ? ` for ${SILENT_MS / 1_000} s` : ''}`, function () {
+describe(`sandboxes whose engine does not answer${SILENT_MS > 0 ? ` for ${SILENT_MS / 1_000} s` : ''}`, function () {
   this.timeout(120_000 + 5 * SILENT_MS);
   let docker: DockerEngine;
   let gateway: TestGateway;
@@ -47,7 +47,7 @@ describe(`sandboxes, when their engine is silent${SILENT_MS > 0 ? ` for ${SILENT
     return id;
   };
 
-  /** Resolves when the state is UNKNOWN and all that time is over, with what is known then. */
+  /** Silences the engine. Resolves with the record once its state is UNKNOWN and the time of the silence is over. */
   const silence = async (id: string): Promise<{ beganAtMs: number; unknown: AnyRecord }> => {
     const beganAtMs = Date.now();
     docker.stall();
@@ -56,7 +56,7 @@ describe(`sandboxes, when their engine is silent${SILENT_MS > 0 ? ` for ${SILENT
     return { beganAtMs, unknown: await get(`/v1/sandboxes/${id}`) };
   };
 
-  it('are UNKNOWN, and then what they were: files, commands and a bill by evidence', async () => {
+  it('are UNKNOWN meanwhile, and afterwards have their files, commands and a bill by evidence', async () => {
     const id = await running('silent engine');
     const { createdAt } = await get(`/v1/sandboxes/${id}`);
     await gateway.call(`/v1/sandboxes/${id}/files`, { key, body: { path: 'kept', content: 'x' } });
@@ -67,14 +67,14 @@ describe(`sandboxes, when their engine is silent${SILENT_MS > 0 ? ` for ${SILENT
     ).json;
     const { unknown } = await silence(id);
     expect([unknown.lifecyclePhase, unknown.lastConfirmedState]).to.deep.equal(['RECONCILING', 'RUNNING']);
-    // Nothing was settled, and the segment has not been closed: nobody knows yet.
+    // Nothing is settled and the segment is open, because the state is not known yet.
     expect(units(unknown.totalCost)).to.equal(0n);
     expect(unknown.usageSegments.map(({ status }: AnyRecord) => status)).to.deep.equal(['OPEN']);
     const refused = await gateway.call(`/v1/sandboxes/${id}/commands`, { key, body: { command: ':' } });
     expect([refused.status, refused.json.error.code]).to.deep.equal([409, 'SANDBOX_NOT_RUNNING']);
     docker.goOn();
     await until('it runs again', async () => (await get(`/v1/sandboxes/${id}`)).observedState === 'RUNNING', 120_000);
-    // The engine is there again for new ones, too.
+    // The engine serves new sandboxes again.
     await terminate(gateway, key, await running('after the silence'));
     expect((await get(`/v1/sandboxes/${id}/files?path=kept`)).content).to.equal('x');
     const ended = await until(
@@ -89,7 +89,7 @@ describe(`sandboxes, when their engine is silent${SILENT_MS > 0 ? ` for ${SILENT
     const closed = await terminate(gateway, key, id);
     assertBooksAreClosed(closed);
     const [segment] = closed.usageSegments;
-    // It has run all the time, as the engine says of the same container: one segment, from the first answer to the end.
+    // The engine says that the same container ran all the time, so the bill has one segment from the first answer to the end.
     expect(closed.usageSegments).to.have.length(1);
     expect(Date.parse(segment.startsAt)).to.be.greaterThan(Date.parse(createdAt));
     expect(segment.seconds * 1_000).to.be.at.least(SILENT_MS);
@@ -97,14 +97,14 @@ describe(`sandboxes, when their engine is silent${SILENT_MS > 0 ? ` for ${SILENT
   });
 
   for (const [what, isAsked] of [
-    ['that nobody ends', false],
-    ['that are asked to end meanwhile', true],
+    ['are not terminated meanwhile', false],
+    ['are terminated meanwhile', true],
   ] as const) {
-    it(`${what}, and that are gone when it is back, are billed to the last confirmation`, async () => {
+    it(`are billed until the last confirmation if they are gone afterwards, and ${what}`, async () => {
       const id = await running(`gone in the silence ${isAsked}`);
       const { Id } = (await docker.ask('GET', `/containers/${await containerOf(id)}/json`)).body as { Id: string };
       const { beganAtMs } = await silence(id);
-      // It waits for the engine, and nobody sees when it is done.
+      // The request waits for the engine, so the gateway cannot see when the container is removed.
       const removed = docker.ask('DELETE', `/containers/${Id}?force=1`);
       if (isAsked) await gateway.call(`/v1/sandboxes/${id}/terminate`, { key });
       await new Promise((wake) => setTimeout(wake, 1_000));

@@ -23,7 +23,7 @@ function shown({ headers }: RecordedCall): string {
   return String(headers['x-api-key'] ?? headers.authorization);
 }
 
-/** Answers each key as it is told, and every other one well. */
+/** Answers each listed key with its refusal, and every other key with success. */
 function byKey(refusals: Readonly<Record<string, Script>>, answer = messagesAnswer()): Script {
   return { answer: (exchange) => (refusals[shown(exchange.call)] ?? answer).answer(exchange) };
 }
@@ -65,7 +65,7 @@ describe('Several credentials of one upstream', function () {
     await other.stop();
   });
 
-  it('a rate limit of one is answered with the next one of the same upstream, and it rests until its Retry-After', async () => {
+  it('are tried in turn: after a rate limit the next one is used, and the limited one rests until its Retry-After', async () => {
     await start();
     upstream.always(byKey({ 'first-secret': messagesFailure(429, {}, { 'retry-after': '60' }) }));
     const answer = await call();
@@ -82,7 +82,7 @@ describe('Several credentials of one upstream', function () {
     expect(other.calls).to.have.length(0);
   });
 
-  it('the attempts name the one that was used, and no secret is in log, lists or records', async () => {
+  it('are named in the attempts of a call, and their secrets are in no log, list or record', async () => {
     await start();
     upstream.always(byKey({ 'first-secret': messagesFailure(429) }));
     const answer = await call();
@@ -103,7 +103,7 @@ describe('Several credentials of one upstream', function () {
   });
 
   for (const status of [401, 403])
-    it(`one that is refused with ${status} rests, and the operator is told`, async () => {
+    it(`include one that rests and is reported to the operator after the upstream refused it with ${status}`, async () => {
       await start();
       upstream.always(byKey({ 'first-secret': messagesFailure(status) }));
       expect((await call()).status).to.equal(200);
@@ -120,7 +120,7 @@ describe('Several credentials of one upstream', function () {
         .and.include('tollgate_upstream_credential_refused{upstream="acme",credential="env SECOND_KEY"} 0');
     });
 
-  it('when all are limited the upstream rests until the first is free, and another one answers', async () => {
+  it('make their upstream rest if all are rate limited, until the first is free, and another upstream answers', async () => {
     await start();
     upstream.always(
       byKey({
@@ -137,7 +137,7 @@ describe('Several credentials of one upstream', function () {
     expect(upstream.calls).to.have.length(2);
   });
 
-  it('restoring the upstream ends the rest of its credentials', async () => {
+  it('stop resting when an operator restores the upstream', async () => {
     await start();
     upstream.always(byKey({ 'first-secret': messagesFailure(401) }));
     await call();
@@ -147,7 +147,7 @@ describe('Several credentials of one upstream', function () {
     expect(upstream.calls.map(shown)).to.deep.equal(['first-secret', 'second-secret', 'first-secret']);
   });
 
-  it('an operator tests the one that is named', async () => {
+  it('are tested one by one when an operator names one', async () => {
     await start();
     upstream.always(byKey({ 'second-secret': messagesFailure(401) }));
     const test = async (body: object) => (await gateway.admin('POST', '/admin/v1/upstreams/acme/test', body)).json;
@@ -156,7 +156,7 @@ describe('Several credentials of one upstream', function () {
     expect((await test({ credential: 'env OTHER' })).error.message).to.include('env FIRST_KEY, env SECOND_KEY');
   });
 
-  it('a session stays with one of them, sessions are shared by weight', async () => {
+  it('are shared among sessions by weight, and each session keeps its credential', async () => {
     await start({ credentials: [{ env: 'FIRST_KEY', weight: 3 }, { env: 'SECOND_KEY' }] });
     upstream.always(messagesAnswer());
     const keyOf = new Map<string, Set<string>>();
@@ -171,7 +171,7 @@ describe('Several credentials of one upstream', function () {
     expect(first).to.be.within(20, 38);
   });
 
-  it('what a vendor keeps is asked for with the credential that made it', async () => {
+  it('are remembered for objects that the vendor keeps, which the gateway requests with the credential that made them', async () => {
     await start({ credentials: [{ env: 'FIRST_KEY' }, { env: 'SECOND_KEY' }, { env: 'THIRD_KEY' }] });
     const maker = new Map<string, string>();
     upstream.always({
@@ -192,7 +192,7 @@ describe('Several credentials of one upstream', function () {
     }
   });
 
-  it('a WebSocket that was answered keeps its credential', async () => {
+  it('are kept for a WebSocket: all its calls use the credential of its first answer', async () => {
     await start({ webSocket: true, credentials: [{ env: 'FIRST_KEY' }, { env: 'SECOND_KEY' }, { env: 'THIRD_KEY' }] });
     upstream.always(responsesStream());
     const shownBy = new Set<string>();
@@ -207,14 +207,14 @@ describe('Several credentials of one upstream', function () {
     for (const value of shownBy) expect(value).to.match(/^Bearer (first|second|third)-secret$/);
   });
 
-  it('none is shown to an upstream that asks for none', async () => {
+  it('are not needed for an upstream with `none: true`, which receives no credential', async () => {
     await start({ credential: { none: true } });
     upstream.always(messagesAnswer());
     expect((await call()).status).to.equal(200);
     expect(upstream.calls[0]?.headers).not.to.have.any.keys('x-api-key', 'authorization');
   });
 
-  describe('one that a command prints', () => {
+  describe('when a command prints the credential,', () => {
     let folder: string;
     const script = (text: string) => writeFile(join(folder, 'token'), `#!/bin/sh\n${text}\n`, { mode: 0o700 });
     const rotating = (refreshEvery: string) => ({
@@ -224,7 +224,7 @@ describe('Several credentials of one upstream', function () {
       folder = temporaryFolder({});
     });
 
-    it('is there for the first call, and is fetched again; the gateway keeps its own secrets', async () => {
+    it("it is fetched before the first call and again later, and the command does not see the gateway's secrets", async () => {
       await script(`echo "$1 $ADMIN_TOKEN" > "${folder}/seen"; date +token-%s%N`);
       await start(rotating('1s'), { CREDENTIALS_DIR: folder });
       upstream.always(messagesAnswer());
@@ -239,7 +239,7 @@ describe('Several credentials of one upstream', function () {
       expect(gateway.output()).not.to.include(first);
     });
 
-    it('is fetched before it expires', async () => {
+    it('a new one is fetched before it expires', async () => {
       await script(
         'printf \'{"credential":"token-%s","expiresAt":"%s"}\' "$(date +%s%N)" "$(date -u -d +2sec +%Y-%m-%dT%H:%M:%SZ)"',
       );
@@ -253,7 +253,7 @@ describe('Several credentials of one upstream', function () {
       });
     });
 
-    it('when it fails the last one is used, and the log says so without what it printed', async () => {
+    it('the last credential is used if the command fails, and the log reports the failure without the output', async () => {
       await script('echo good-token');
       await start(rotating('1s'), { CREDENTIALS_DIR: folder });
       await script('echo half-a-secret; echo half-a-secret >&2; exit 3');
@@ -267,7 +267,7 @@ describe('Several credentials of one upstream', function () {
       expect(gateway.output()).not.to.include('half-a-secret');
     });
 
-    it('while there never was one, another upstream answers, and the list says why', async () => {
+    it('another upstream answers until the command first succeeds, and the list of upstreams gives the reason', async () => {
       await script('exit 1');
       await start(rotating('1s'), { CREDENTIALS_DIR: folder });
       expect((await call()).headers['x-routing-provider']).to.equal('other');

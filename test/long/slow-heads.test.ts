@@ -22,7 +22,7 @@ describe('Clients that send their heads slowly', function () {
     await upstream?.stop();
   });
 
-  it('2,000 connections that never finish their heads are closed, and others are served meanwhile', async () => {
+  it('are disconnected, all 2,000 of them, while other clients are served', async () => {
     const sockets = await openSockets(
       gateway.url,
       2_000,
@@ -47,7 +47,7 @@ describe('Clients that send their heads slowly', function () {
         40_000,
       );
       expect(served).to.be.above(5);
-      // 10 s for a head, a look every second; the rest is for a machine that has other things to do.
+      // The gateway allows 10 s for a head and looks every second. The rest is for a busy machine.
       expect(Date.now() - opened).to.be.below(25_000);
     } finally {
       clearInterval(dripping);

@@ -30,7 +30,7 @@ describe(`SIGTERM while ${STREAMS} streams run`, function () {
     gateway = await startGateway({ stores, upstreams: { acme: { url: upstream.url } } });
   };
 
-  /** Opens all of them, half of either protocol; their last events wait for `finish`. */
+  /** Opens all streams, half in each protocol. Their last events wait for `finish`. */
   const openStreams = async () => {
     upstream.reset();
     let finish = (): void => undefined;
@@ -40,7 +40,7 @@ describe(`SIGTERM while ${STREAMS} streams run`, function () {
         index % 2 === 0
           ? [PATH.messages, messagesStream({ texts: ['some'], usage: USAGE, waitFor: { before: 4, until: finished } })]
           : [PATH.chat, chatStream({ texts: ['some'], usage: USAGE, waitFor: { before: 2, until: finished } })];
-      // One after the other, so that each gets the script of its protocol.
+      // Calls start one after the other, because each must get the script of its protocol.
       await until(`${index} streams run`, () => upstream.calls.length === index);
       upstream.next(script);
       return gateway.call(path, { key, body: ask({ stream: true }) });
@@ -49,7 +49,7 @@ describe(`SIGTERM while ${STREAMS} streams run`, function () {
     return { answers: Promise.allSettled(ended), finish };
   };
 
-  it('takes no new call, lets all finish, settles each at its price and exits with 0', async () => {
+  it('lets all of them finish, settles each at its price, refuses new calls, and the process exits with 0', async () => {
     await start();
     ({ key } = await gateway.newCustomer('10'));
     const { answers, finish } = await openStreams();
@@ -78,7 +78,7 @@ describe(`SIGTERM while ${STREAMS} streams run`, function () {
     expect((await gateway.admin('GET', '/admin/v1/ledger/verify')).json.items).to.deep.equal([]);
   });
 
-  it('that comes twice ends the process at once with 1, and no stream has a clean end', async () => {
+  it('ends the process at once with 1 if it is sent twice, and no stream ends as if complete', async () => {
     const { answers, finish } = await openStreams();
     gateway.process.kill('SIGTERM');
     await until('readiness is 503', async () => (await gateway.call('/readyz', { method: 'GET' })).status === 503);

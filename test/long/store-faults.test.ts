@@ -12,7 +12,7 @@ import { newDatabase } from '../support/shared';
 import { until } from '../support/until';
 import { messagesAnswer, messagesStream, startUpstream, type TestUpstream } from '../support/upstream';
 
-/** The shortest lease there is: what takes minutes in production takes seconds here. */
+/** The shortest lease that the settings allow, so that its end takes seconds here instead of minutes. */
 const LEASE_SECONDS = 5;
 const COST_E8 = 10_500;
 const COST_USD = '0.00010500';
@@ -20,13 +20,13 @@ const usage = { input: 10, output: 5 };
 const never = new Promise<never>(() => undefined);
 const HOUR = 3_600;
 
-describe('Money when a process or a store fails', function () {
+describe('The ledger, after a fault,', function () {
   this.timeout(60_000);
   let redis: ClockedServer;
   let databaseUrl: string;
   let client: Redis;
   let upstream: TestUpstream;
-  /** Takes connections and says nothing: a call that goes there has its hold, and nobody was asked yet. */
+  /** A server that accepts connections and never answers. A call to it has a hold, and no upstream has the request. */
   let mute: Server;
   let gateway: TestGateway;
   let dying: TestGateway;
@@ -67,7 +67,7 @@ describe('Money when a process or a store fails', function () {
     const { text } = await gateway.admin('GET', '/metrics');
     return Number(new RegExp(`^${name} (.*)$`, 'm').exec(text)?.[1]);
   };
-  /** Nothing is held, so much is left, and no invariant is broken. */
+  /** Waits until nothing is held and the balance is as expected, and asserts that no invariant is broken. */
   const settlesAt = async (key: string, e8: number, withinMs = 10_000) => {
     const left = (e8 / 1e8).toFixed(8);
     await until(
@@ -85,7 +85,7 @@ describe('Money when a process or a store fails', function () {
       throw new Error(JSON.stringify(json));
     });
   };
-  /** A stream whose content is on its way; its last events wait for `finish`. */
+  /** Opens a stream that has content. Its last events wait for `finish`. */
   const openStream = async (key: string, at = gateway) => {
     let finish = (): void => undefined;
     const finished = new Promise<void>((resolve) => (finish = resolve));
@@ -96,7 +96,7 @@ describe('Money when a process or a store fails', function () {
     return { answer, finish };
   };
 
-  it('a process is killed: what it had not settled is given back within lease + 5 s, what it had is charged once', async () => {
+  it('returns the holds of a killed process within lease + 5 s, and charges the calls that it had settled once', async () => {
     const { key } = await gateway.newCustomer('10');
     upstream.next(messagesStream({ texts: ['all of it'], usage }));
     const settled = await call(ask({ stream: true }), dying, key);
@@ -127,9 +127,9 @@ describe('Money when a process or a store fails', function () {
     ]);
   });
 
-  it('Redis is emptied under load, twice: who was told a cost is charged it once, and nobody else anything', async () => {
+  it('charges each answered call once and no other call, although Redis is emptied twice under load', async () => {
     const { key } = await gateway.newCustomer('10');
-    // A credit whose entry is lost with Redis is sent again after 5 s; until then its money is missing, and calls are 402.
+    // A credit whose entry is lost with Redis is sent again after 5 s. Until then the money is missing and calls get 402.
     await settlesAt(key, 10e8);
     upstream.always(messagesAnswer({ usage }));
     const statuses: number[] = [];
@@ -145,7 +145,7 @@ describe('Money when a process or a store fails', function () {
       await until('calls are served', () => told() > before + 50);
       const restored = restores();
       await client.flushall();
-      // Meanwhile calls are served from the node's allowance, or refused with 503.
+      // Meanwhile the node serves calls from its allowance, or refuses them with 503.
       await until('the ledger is restored', () => restores() > restored);
     }
     const before = told();
@@ -156,12 +156,12 @@ describe('Money when a process or a store fails', function () {
     await settlesAt(key, 10e8 - told() * COST_E8);
   });
 
-  it('too much waits for Postgres: new calls are 503 and no upstream is asked, open ones are settled, and then it goes on', async () => {
+  it('refuses new calls with 503 while too many entries wait for Postgres, settles open calls, and recovers', async () => {
     const { key } = await gateway.newCustomer('10');
     const other = new Client({ connectionString: databaseUrl });
     await other.connect();
     try {
-      // As if another process shipped all shards and did not come to an end.
+      // Lock all shards, as if another process shipped them and never finished.
       await other.query(
         `SELECT pg_advisory_lock(${LOCK_SPACE}, shard) FROM generate_series(0, ${SHARDS - 1}) AS shard`,
       );
@@ -192,7 +192,7 @@ describe('Money when a process or a store fails', function () {
     await settlesAt(key, 10e8 - 22 * COST_E8);
   });
 
-  it("Redis's clock steps by an hour and back: a call that is open costs nothing, which is counted; all others their price", async () => {
+  it("charges nothing for calls that are open while Redis's clock steps by an hour, counts them, and charges all others", async () => {
     const { setClock } = redis;
     if (setClock === undefined) throw new Error('the C compiler could not make what moves the clock of Redis');
     const { key } = await gateway.newCustomer('10');

@@ -11,7 +11,7 @@ const REVOKED_KEYS = 10;
 const TOP_UPS = 100;
 const TOP_UP_USD = '0.01';
 const TOP_UP_E8 = 1_000_000;
-/** Redis did not answer within 250 ms: nothing was done, and the same may be asked again. */
+/** The status if Redis did not answer within 250 ms. Nothing was done, and the request may be repeated. */
 const BUSY = 503;
 
 describe('Two nodes under load', function () {
@@ -33,7 +33,7 @@ describe('Two nodes under load', function () {
 
   const node = (index: number) => nodes[index % nodes.length] as TestGateway;
 
-  /** Calls on both nodes until it is stopped. `phase` is told as it was when a call was sent. */
+  /** Sends calls to both nodes until it is stopped. Each answer has the `phase` in which its call was sent. */
   const startCallers = (key: string, phase = () => '') => {
     const answers: { readonly phase: string; readonly status: number; readonly code: string | undefined }[] = [];
     let stopped = false;
@@ -52,7 +52,7 @@ describe('Two nodes under load', function () {
     return { answers, stop };
   };
 
-  /** What is left once nothing is held any more. */
+  /** Returns the balance once nothing is held. */
   const settled = (key: string) =>
     until('nothing is held', async () => {
       const { balanceUsd, heldUsd } = await node(0).balance(key);
@@ -65,7 +65,7 @@ describe('Two nodes under load', function () {
       throw new Error(JSON.stringify(json));
     });
 
-  it('admit no call that is sent after a key was revoked, on either node, and charge the others once', async () => {
+  it('admit no call sent after its key was revoked, and charge each earlier call once', async () => {
     for (let round = 0; round < REVOKED_KEYS; round += 1) {
       const { accountId, keyId, key } = await node(0).newCustomer('10');
       let phase = 'before';
@@ -86,7 +86,7 @@ describe('Two nodes under load', function () {
     await expectSoundBooks();
   });
 
-  it('book each of 100 top-ups once, though both nodes are told of it at once', async () => {
+  it('book each of 100 credits once, although both nodes get each at the same time', async () => {
     const { accountId, key } = await node(0).newCustomer('0.01');
     const { answers, stop } = startCallers(key);
     await until('calls are served', () => answers.length > CALLERS);

@@ -16,9 +16,9 @@ const COST_E8 = 10_500;
 const LEASE_SECONDS = 5;
 const CALLERS = 8;
 const STREAMS = 6;
-/** Idle connections of clients keep a worker that leaves for 75 s. */
+/** How long a stopping worker may stay, because idle connections of clients keep it for 75 s. */
 const IDLE_MS = 90_000;
-/** For a call on a new connection, which any worker may get. */
+/** Headers for a call on a new connection, which any worker may accept. */
 const ANEW = { connection: 'close' };
 const ANSWERED = 'tollgate_upstream_attempts_total{upstream="acme",outcome="answered"}';
 const ENDED =
@@ -36,7 +36,7 @@ beforeEach(() => {
 afterEach(() => callers.abort());
 after(() => upstream?.stop());
 
-/** Aborted at the end of each test: callers that a failed one leaves would call for ever. */
+/** Aborted after each test, because the callers of a failed test would call for ever. */
 let callers = new AbortController();
 
 async function start(env: NodeJS.ProcessEnv = {}): Promise<TestGateway> {
@@ -50,7 +50,7 @@ async function start(env: NodeJS.ProcessEnv = {}): Promise<TestGateway> {
   return gateway;
 }
 
-/** Oldest first. */
+/** Returns the process ids of the workers, the oldest first. */
 function workersOf({ pid }: TestGateway): readonly number[] {
   return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
 }
@@ -59,7 +59,7 @@ function isThere(pid: number): boolean {
   return existsSync(`/proc/${pid}`);
 }
 
-/** Waits until two workers serve, and returns them; a worker writes itself down as a node when it serves. */
+/** Waits until two workers serve, and returns their process ids. A worker registers as a node when it serves. */
 function bothServe(gateway: TestGateway): Promise<readonly number[]> {
   return until(
     'two workers serve',
@@ -84,7 +84,7 @@ async function metric(gateway: TestGateway, name: string): Promise<number> {
   return Number(line?.split(' ')[1] ?? 0);
 }
 
-/** Calls again and again, on new connections and on kept ones. An answer is `served`, an error, or `broken`: the connection was closed. */
+/** Calls repeatedly on new and on kept connections. An answer is `served`, an error, or `broken` if the connection was closed. */
 async function startCallers(gateway: TestGateway, key: string) {
   const answers: string[] = [];
   callers = new AbortController();
@@ -95,7 +95,7 @@ async function startCallers(gateway: TestGateway, key: string) {
         ({ status, text }) => (status === 200 ? 'served' : `${status} ${text}`),
         () => 'broken',
       );
-      // Redis did not answer in time, because the machine is busy: nothing was done, and the same is asked again.
+      // Redis was late because the machine is busy. Nothing was done, and the caller repeats its request.
       if (!answer.includes('LEDGER_UNAVAILABLE')) answers.push(answer);
     }
   };
@@ -113,7 +113,7 @@ async function startCallers(gateway: TestGateway, key: string) {
   return { more, stop };
 }
 
-/** Streams on connections of their own, which both workers get. */
+/** Opens streams on separate connections, so that both workers serve some. */
 async function startStreams(gateway: TestGateway, key: string) {
   const texts = Array.from({ length: 60 }, () => 'word ');
   upstream.always(messagesStream({ texts, delayMs: 30, usage: USAGE }));
@@ -126,7 +126,7 @@ async function startStreams(gateway: TestGateway, key: string) {
   };
 }
 
-/** Returns how many calls were charged, once nothing is held. Each has one record, and the books agree. */
+/** Returns how many calls were charged once nothing is held. Asserts that each has one record and that the ledger agrees. */
 async function chargedCalls(gateway: TestGateway, key: string): Promise<number> {
   const chargedE8 = await until(
     'nothing is held',
@@ -160,10 +160,10 @@ describe('Two workers', function () {
   });
   after(() => both?.stop());
 
-  it('serve calls behind one address, count them together, and announce themselves once', async () => {
+  it('serve calls at one address, count them together, and log one start', async () => {
     for (let count = 0; count < 20; count += 1)
       expect((await both.call(PATH.messages, { key, body: ask(), headers: ANEW })).status).to.equal(200);
-    // Each worker has a connection of its own.
+    // Each worker has its own connection to the upstream.
     expect(upstream.openConnections).to.equal(2);
     expect(await chargedCalls(both, key)).to.equal(20);
     for (const name of [ANSWERED, ENDED, ofAccount(accountId)]) expect(await metric(both, name), name).to.equal(20);
@@ -182,7 +182,7 @@ describe('Two workers', function () {
     expect(linesOf(both, 'ready').map(({ workers }) => workers)).to.deep.equal([2]);
   });
 
-  it('both take a configuration that one was asked to reload, with one row in the audit log', async () => {
+  it('both apply a configuration that one was asked to reload, with one row in the audit log', async () => {
     await both.changeConfiguration((config) => {
       config['serviceEndpoints'].acme.models[MODEL].aliases = ['new-name'];
     });
@@ -194,7 +194,7 @@ describe('Two workers', function () {
     expect(items.map(({ actor }: { actor: string }) => actor)).to.deep.equal(['admin']);
   });
 
-  it('both leave out an upstream that an operator has ejected', async () => {
+  it('both stop asking an upstream that an operator has disabled', async () => {
     expect((await both.admin('POST', '/admin/v1/upstreams/acme/eject')).status).to.equal(200);
     const statuses = async () => {
       const answers = Array.from({ length: 6 }, () => both.call(PATH.messages, { key, body: ask(), headers: ANEW }));
@@ -207,7 +207,7 @@ describe('Two workers', function () {
     expect(await metric(both, 'tollgate_upstream_ejected{upstream="acme"}')).to.equal(0);
   });
 
-  it('are replaced on SIGHUP without a lost call, also a stream that began before', async () => {
+  it('are replaced on SIGHUP, and no call or open stream is lost', async () => {
     const before = workersOf(both);
     const counted = await metric(both, ANSWERED);
     upstream.next(messagesStream({ texts: Array.from({ length: 400 }, () => 'word '), delayMs: 30, usage: USAGE }));
@@ -225,7 +225,7 @@ describe('Two workers', function () {
     expect(await metric(both, ANSWERED)).to.equal(counted + answers.length + 1);
   });
 
-  it('stay when SIGHUP finds a configuration with mistakes', async () => {
+  it('are not replaced on SIGHUP if the configuration is invalid', async () => {
     const before = workersOf(both);
     const sound = await readFile(join(both.configFolder, 'gateway.config.yml'), 'utf8');
     await both.changeConfiguration('http: [');
@@ -236,7 +236,7 @@ describe('Two workers', function () {
     expect((await both.call(PATH.messages, { key, body: ask() })).status).to.equal(200);
   });
 
-  it('lose no call when one of them gets SIGTERM, and another takes its place', async () => {
+  it('lose no call when one gets SIGTERM, and a new worker replaces it', async () => {
     const { more, stop } = await startCallers(both, key);
     const [first] = workersOf(both);
     process.kill(Number(first), 'SIGTERM');
@@ -246,7 +246,7 @@ describe('Two workers', function () {
     expect((await stop()).filter((answer) => answer !== 'served')).to.deep.equal([]);
   });
 
-  it('charge every call once when one is killed, whose holds and settlements the others take over', async () => {
+  it('charge every call once when one is killed, because the others take over its holds and settlements', async () => {
     const { more, stop } = await startCallers(both, key);
     const [kept, killed] = workersOf(both);
     process.kill(Number(killed), 'SIGKILL');
@@ -255,7 +255,7 @@ describe('Two workers', function () {
     const now = await bothServe(both);
     expect(now).to.include(kept);
     const stopped = stop();
-    // A client whose connection the killed one was just given must not wait until its own timeout.
+    // A client whose connection the killed worker just accepted must not wait until the client's own timeout.
     expect(await settlesWithin(30_000, stopped)).to.equal(true);
     const answers = await stopped;
     const broken = answers.filter((answer) => answer === 'broken').length;
@@ -267,7 +267,7 @@ describe('Two workers', function () {
     for (const name of await readdir(folder)) expect(isThere((await lockOf(name)).pid)).to.equal(true);
   });
 
-  it('hand the admin listener over when the one that serves it is killed', async () => {
+  it('keep serving the admin listener when the worker that serves it is killed', async () => {
     for (const worker of workersOf(both)) {
       process.kill(worker, 'SIGKILL');
       await until('it is gone', () => !isThere(worker));
@@ -280,7 +280,7 @@ describe('Two workers', function () {
 describe('Traces of two workers', function () {
   this.timeout(180_000);
 
-  it('come from both, to the last span before they end', async () => {
+  it('include every span of both, even the last before they stop', async () => {
     const collector = await TestCollector.start();
     const traced = await start({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: '60000' });
     const { key } = await traced.newCustomer('10');
@@ -306,7 +306,7 @@ describe('Workers that end', function () {
   });
   afterEach(() => both?.stop());
 
-  it('leave what they have counted, and are replaced later and later while they end early', async () => {
+  it('keep their counters in the metrics, and are replaced after growing delays if they end repeatedly', async () => {
     for (let count = 0; count < 10; count += 1) await both.call(PATH.messages, { key, body: ask(), headers: ANEW });
     for (const name of [ANSWERED, ENDED, ofAccount(accountId)]) expect(await metric(both, name), name).to.equal(10);
     for (const times of [1, 2, 3]) {
@@ -324,17 +324,17 @@ describe('Workers that end', function () {
     ]);
   });
 
-  it('have finished their streams after SIGTERM, also where each of them gets it, and the exit status is 0', async () => {
+  it('finish their streams after SIGTERM to every process, and the exit status is 0', async () => {
     const expectWhole = await startStreams(both, key);
     const workers = workersOf(both);
-    // A service manager may send it to all processes of a service.
+    // A service manager may send SIGTERM to all processes of a service.
     for (const pid of [both.pid, ...workers]) process.kill(pid, 'SIGTERM');
     await expectWhole();
     expect(await both.ended).to.equal(0);
     expect(workers.filter(isThere)).to.deep.equal([]);
   });
 
-  it('have finished their streams when the primary process was killed', async () => {
+  it('finish their streams after the primary process was killed', async () => {
     const expectWhole = await startStreams(both, key);
     const workers = workersOf(both);
     both.process.kill('SIGKILL');
@@ -347,7 +347,7 @@ describe('The number of workers', function () {
   this.timeout(60_000);
   const upstreams = { acme: { url: 'http://127.0.0.1:1' } };
 
-  it('is that of the cores with WORKERS=auto', async () => {
+  it('is the number of cores with WORKERS=auto', async () => {
     const gateway = await startGateway({ stores: 'real', upstreams, env: { WORKERS: 'auto' } });
     const cores = availableParallelism();
     expect(linesOf(gateway, 'ready')[0]?.['workers']).to.equal(cores === 1 ? undefined : cores);
@@ -355,21 +355,21 @@ describe('The number of workers', function () {
   });
 
   for (const WORKERS of ['0', 'x', '1.5', '257']) {
-    it(`stops the start where it is "${WORKERS}"`, async () => {
+    it(`makes the start fail if it is "${WORKERS}"`, async () => {
       const { code, output } = await failToStart({ stores: 'real', upstreams, env: { WORKERS } });
       expect(code).to.equal(78);
       expect(output).to.include(`WORKERS is "${WORKERS}", but it must be auto or a whole number from 1 to 256.`);
     });
   }
 
-  it('does not repeat why a start fails, and keeps its exit status', async () => {
+  it('does not change the exit status of a failed start, and its reason is logged once', async () => {
     const configure = () => 'http: [';
     const { code, output } = await failToStart({ stores: 'real', upstreams, configure, env: { WORKERS: '2' } });
     expect(code).to.equal(78);
     expect(output.match(/tollgate cannot start/g)).to.have.length(1);
   });
 
-  it('does not hide that the port of the admin listener is taken', async () => {
+  it('does not hide that the port of the admin listener is already taken', async () => {
     const env = { WORKERS: '2', ADMIN_PORT: String(upstream.port) };
     const { code, output } = await failToStart({ stores: 'real', upstreams, env });
     expect(code).to.equal(78);
