@@ -13,7 +13,7 @@ import {
   type TestUpstream,
 } from '../support/upstream';
 
-describe('Abuse', function () {
+describe('The gateway under abuse', function () {
   this.timeout(60_000);
   let upstream: TestUpstream;
   let gateway: TestGateway;
@@ -28,12 +28,12 @@ describe('Abuse', function () {
   });
   beforeEach(() => upstream.reset());
 
-  it('prompts, answers, keys and headers are nowhere in logs, records and errors', async () => {
+  it('keeps prompts, answers, keys and headers out of logs, records and errors', async () => {
     const canary = 'canary-7f3a9';
     const { key } = await gateway.newCustomer('10');
     const metadata = { user_id: JSON.stringify({ device_id: canary, account_uuid: canary }) };
     const body = ask({ messages: [{ role: 'user', content: canary }], stream: false, metadata });
-    // Ids of sessions are recorded, but not this one, which does not look like an id.
+    // The gateway records ids of sessions, but this value does not look like an id.
     const headers = { 'anthropic-beta': canary, cookie: canary, 'session-id': `${canary} of Ana` };
     upstream.next(
       messagesAnswer({ text: canary }),
@@ -56,7 +56,7 @@ describe('Abuse', function () {
     }
   });
 
-  it("nothing of another account can be seen with one's own key", async () => {
+  it('shows a key nothing of another account', async () => {
     const [one, two] = [await gateway.newCustomer('10'), await gateway.newCustomer('10')];
     upstream.next(messagesAnswer());
     const answer = await gateway.call('/v1/messages', { key: one.key, body: ask() });
@@ -69,7 +69,7 @@ describe('Abuse', function () {
     expect((await gateway.call('/v1/usage.csv', { method: 'GET', key: two.key })).text).not.to.include(id);
   });
 
-  it('a body of the admin API that is too large is refused, and nothing else happens', async () => {
+  it('refuses a body of the admin API that is too large, compressed or has an unknown field', async () => {
     const answer = await gateway.admin('POST', '/admin/v1/accounts', { name: 'x'.repeat(100_000) });
     expect(answer.status).to.equal(413);
     const compressed = await fetch(`${gateway.adminUrl}/admin/v1/accounts`, {
@@ -84,7 +84,7 @@ describe('Abuse', function () {
     expect((await gateway.admin('POST', '/admin/v1/accounts', {})).json.error.param).to.equal('name');
   });
 
-  it('connections of one address above their limit are closed, and the admin listener is not limited', async () => {
+  it('closes connections of one address above their limit, but not those to the admin listener', async () => {
     const system = { connections: { mostOfAddress: 2 }, proxies: { addresses: [] } };
     const limited = await startGateway({ upstreams: { acme: { url: upstream.url } }, system });
     try {
@@ -103,14 +103,14 @@ describe('Abuse', function () {
     }
   });
 
-  it('two Host headers are 400 on both listeners', async () => {
+  it('answers 400 to two Host headers on both listeners', async () => {
     for (const url of [gateway.url, gateway.adminUrl]) {
       const answer = await raw(url, 'GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n');
       expect(answer).to.match(/^HTTP\/1\.1 400 /);
     }
   });
 
-  it('an address that looks like a direct one is never routed to the aggregate', async () => {
+  it('answers 404 at a host that only resembles a direct address, and asks no upstream', async () => {
     const { key } = await gateway.newCustomer('10');
     const body = JSON.stringify(ask());
     for (const host of ['nobody.p.localhost', 'ACME.P.elsewhere.example:8080', 'x.acme.p.localhost']) {
@@ -120,7 +120,7 @@ describe('Abuse', function () {
     expect(upstream.calls).to.have.length(0);
   });
 
-  it('a stream whose upstream gives no stop reason, but its own end, is whole and charged', async () => {
+  it('charges a stream that has the final event of its protocol but no stop reason', async () => {
     const { key } = await gateway.newCustomer('10');
     const whole = chatStream({ texts: ['one'], usage: { input: 1_000, output: 200 }, withUsage: true });
     const body = whole.events.join('').replaceAll('"finish_reason":"stop"', '"finish_reason":null');

@@ -10,7 +10,7 @@ describe('The admin token', function () {
   });
   after(() => gateway.stop());
 
-  /** Asks from an address of this machine. */
+  /** Sends a request with this token from an address of this machine. */
   async function show(token: string, localAddress: string) {
     const dispatcher = new Agent({ localAddress });
     const headers = { authorization: `Bearer ${token}` };
@@ -20,10 +20,10 @@ describe('The admin token', function () {
     return { status: answer.statusCode, code: body.error?.code, headers: answer.headers };
   }
 
-  it('is taken at any time, while wrong ones of the same address are slowed', async () => {
+  it('is accepted at any time, although wrong tokens from the same address are slowed', async () => {
     const guesses = await Promise.all(Array.from({ length: 40 }, (_, guess) => show(`guess-${guess}`, '127.0.0.2')));
     const slowed = guesses.filter(({ status }) => status === 429);
-    // On a slow machine the first wait ends before the last guess.
+    // On a slow machine the first delay ends before the last guess.
     assert.ok(slowed.length >= 15 && slowed.length <= 20, `${slowed.length} are slowed`);
     for (const { code, headers } of slowed) {
       assert.equal(code, 'ADMIN_TOKEN_SLOWED');
@@ -34,11 +34,11 @@ describe('The admin token', function () {
     assert.equal((await show(gateway.adminToken, '127.0.0.3')).status, 200);
   });
 
-  it('is still asked for with 401 at another address', async () => {
+  it('is demanded with 401, without a delay, from an address that has not guessed', async () => {
     assert.equal((await show('wrong', '127.0.0.4')).status, 401);
   });
 
-  it('leaves one line in the log while it is guessed, without the guess', () => {
+  it('causes one log line while it is guessed, which does not contain the guesses', () => {
     const lines = gateway
       .output()
       .split('\n')

@@ -35,14 +35,14 @@ describe('The calls of a session', function () {
     for (const name of ['one', 'two']) await gateway.admin('POST', `/admin/v1/upstreams/${name}/restore`, {});
   });
 
-  /** Which upstream answers a call. */
+  /** Sends a call and returns which upstream answered. */
   const providerOf = async (session?: string, path = '/v1/messages'): Promise<string> => {
     const headers: Record<string, string> = session === undefined ? {} : { 'x-claude-code-session-id': session };
     const answer = await gateway.call(path, { key, headers, body: ask() });
     expect(answer.status, answer.text).to.equal(200);
     return answer.headers['x-routing-provider'] ?? '';
   };
-  /** Which upstreams answer so many calls of each session, all sessions in turn. */
+  /** Sends so many calls of each session, all sessions in turn, and returns which upstreams answered each session. */
   const homes = async (calls: number, path?: string): Promise<Map<string, Set<string>>> => {
     const found = new Map(SESSIONS.map((session) => [session, new Set<string>()]));
     for (let call = 0; call < calls; call += 1)
@@ -52,7 +52,7 @@ describe('The calls of a session', function () {
   const all = (name: string) => new Map(SESSIONS.map((session) => [session, new Set([name])]));
 
   for (const path of ['/v1/messages', '/quality/v1/messages', '/cost/v1/messages'])
-    it(`are 200 of 20 sessions, and each session stays at one of two equal upstreams, at ${path}`, async () => {
+    it(`go to one of two equal upstreams for each of 20 sessions, while both upstreams get calls, at ${path}`, async () => {
       const found = await homes(10, path);
       for (const upstreams of found.values()) expect(upstreams.size).to.equal(1);
       expect(one.calls.length + two.calls.length).to.equal(200);
@@ -60,7 +60,7 @@ describe('The calls of a session', function () {
       expect(two.calls).not.to.be.empty;
     });
 
-  it('move to the other upstream while theirs fails, and back when it has recovered', async () => {
+  it('move to the other upstream while theirs fails, and return when it has recovered', async () => {
     const before = await homes(1);
     one.always(DOWN);
     await until('it is asked no more', async () => {
@@ -74,7 +74,7 @@ describe('The calls of a session', function () {
     expect(await homes(2)).to.deep.equal(before);
   });
 
-  it('move when an operator ejects their upstream, no others do, and back when it is restored', async () => {
+  it('move while an operator has disabled their upstream, and calls of other sessions stay where they are', async () => {
     const before = await homes(1);
     const staying = SESSIONS.filter((session) => before.get(session)?.has('one'));
     await gateway.admin('POST', '/admin/v1/upstreams/two/eject', { reason: 'maintenance' });
@@ -87,7 +87,7 @@ describe('The calls of a session', function () {
     expect(await homes(1)).to.deep.equal(before);
   });
 
-  it('are shared out where a pipeline says `affinity: false`, and so are calls without a session', async () => {
+  it('go to both upstreams with `affinity: false`, as calls without a session do', async () => {
     for (const [session, path] of [
       ['session-0', '/speed/v1/messages'],
       [undefined, '/v1/messages'],
@@ -97,7 +97,7 @@ describe('The calls of a session', function () {
     }
   });
 
-  it('of two keys go their own ways, because a cache is not shared between them', async () => {
+  it('may go to different upstreams for two keys, because keys share no cache', async () => {
     const ofKeys = new Set<string>();
     await until('keys differ for one session', async () => {
       ({ key } = await gateway.newCustomer('1'));
@@ -105,7 +105,7 @@ describe('The calls of a session', function () {
     });
   });
 
-  it('are explained to a key that may debug', async () => {
+  it('show their affinity in the debug header of a key with `debug`', async () => {
     ({ key } = await gateway.newCustomer('10', { debug: true }));
     const headers = { 'x-tollgate-debug': 'routing', 'session-id': 'session-0' };
     const answer = await gateway.call('/v1/messages', { key, body: ask(), headers });

@@ -5,7 +5,7 @@ import { watchCommands } from '../support/redis-monitor';
 import { until } from '../support/until';
 import { messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
 
-/** What one call of these tests costs, in USD: 10 tokens in and 5 out. */
+/** What a call of these tests costs in USD: 10 input tokens and 5 output tokens. */
 const COST = 0.000105;
 const USD_E8 = 100_000_000;
 
@@ -36,7 +36,7 @@ describe('Money in advance', function () {
     if (!('redisUrl' in stores)) throw new Error('the stores are real');
     return stores.redisUrl;
   };
-  /** Calls at once, each caller one after the other, until so many were made or one ends otherwise. */
+  /** Makes so many calls with several callers at once, and returns the statuses and the total cost. */
   const load = async (gateway: TestGateway, key: string, calls: number, callers = 8) => {
     const statuses: number[] = [];
     let left = calls;
@@ -51,15 +51,15 @@ describe('Money in advance', function () {
     await Promise.allSettled(Array.from({ length: callers }, caller));
     return { statuses, costE8 };
   };
-  /** Until the key is used so much that it has an allowance. */
+  /** Calls until the key has an allowance. */
   const warm = async (gateway: TestGateway, key: string) => {
     await load(gateway, key, 100);
   };
-  /** What does not hold of the ledger. */
+  /** Returns the violations that the ledger's verification finds. */
   const found = async (gateway: TestGateway): Promise<unknown[]> =>
     (await gateway.admin('GET', '/admin/v1/ledger/verify')).json.items;
 
-  it('serves the calls of a key that is used much without asking Redis for each', async () => {
+  it('serves the calls of a busy key with less than one Redis script per two calls', async () => {
     const gateway = await start();
     const { key } = await gateway.newCustomer('1000');
     await warm(gateway, key);
@@ -75,7 +75,7 @@ describe('Money in advance', function () {
     expect((await gateway.balance(key)).balanceUsd).to.equal((1000 - 700 * COST).toFixed(8));
   });
 
-  it('asks Redis for each call where `ledger.allowances` is false', async () => {
+  it('is not taken with `ledger.allowances: false`: each call asks Redis', async () => {
     const gateway = await start({ system: { ledger: { allowances: false } } });
     const { key } = await gateway.newCustomer('1000');
     await warm(gateway, key);
@@ -88,7 +88,7 @@ describe('Money in advance', function () {
     expect(scripts).to.be.at.least(400);
   });
 
-  it('admits no call after a revocation is answered, on any of two gateways', async () => {
+  it('admits no call on either of two gateways once a revocation was answered', async () => {
     const first = await start();
     const second = await start({ stores: first.stores });
     const { keyId, key } = await first.newCustomer('1000');
@@ -115,7 +115,7 @@ describe('Money in advance', function () {
     expect(late).to.equal(0);
   });
 
-  it('charges each call that was answered once, though the process is killed amid them', async () => {
+  it('charges each answered call once, although the process is killed meanwhile', async () => {
     const gateway = await start();
     const { key } = await gateway.newCustomer('1000');
     await warm(gateway, key);
@@ -128,7 +128,7 @@ describe('Money in advance', function () {
     const next = await start({ stores: gateway.stores, dataFolder: gateway.dataFolder });
     const spentE8 = async () => Math.round((1000 - Number((await next.balance(key)).balanceUsd)) * USD_E8);
     await until('what was on disk is charged', async () => (await spentE8()) >= answeredE8, 30_000);
-    // Calls that were settled and whose answers did not arrive: one of each caller at most.
+    // Each caller may have one call that was settled and whose answer did not arrive.
     expect(await spentE8()).to.be.within(answeredE8, answeredE8 + Math.round(8 * COST * USD_E8));
     await until('what open calls held is back', async () => Number((await next.balance(key)).heldUsd) === 0, 30_000);
     await until('all is written', async () => (await found(next)).length === 0, 30_000).catch(() => undefined);

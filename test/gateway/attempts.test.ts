@@ -14,7 +14,7 @@ import {
 } from '../support/upstream';
 
 const USAGE = { input: 1_000, output: 100 };
-/** 1,000 × 3 + 100 × 15 USD per million. */
+/** The cost of that usage: 1,000 × 3 + 100 × 15 USD per million. */
 const COST = '0.00450000';
 
 function passesOf(attempt: Record<string, unknown> | undefined): readonly Record<string, number>[] {
@@ -68,7 +68,7 @@ describe('The attempts of a call', function () {
   }
   const attemptsFor = (answer: Answered) => attemptsOf(answer.headers['x-svc-request-id'] ?? '');
 
-  it('are one row each, with credential, request id, usage and cost at the upstream', async () => {
+  it('are recorded one per row, with credential, request id, usage and cost at the upstream', async () => {
     first.always(messagesFailure(529, {}, { 'request-id': 'req_of_the_first' }));
     second.always(messagesAnswer({ usage: USAGE }, { headers: { 'x-request-id': 'req_of_the_second' } }));
     const [failed, answered, ...more] = await attemptsFor(await call());
@@ -99,7 +99,7 @@ describe('The attempts of a call', function () {
     expect(passesOf(answered)[0]).to.include({ input: 1_000, output: 100 });
   });
 
-  it('keep what an upstream reported before it failed', async () => {
+  it('keep the usage that an upstream reported before it failed', async () => {
     first.always(messagesErrorStream({ afterEvents: 2 }));
     second.always(messagesStream({ usage: USAGE }));
     const [failed, answered] = await attemptsFor(await call({ stream: true }));
@@ -108,7 +108,7 @@ describe('The attempts of a call', function () {
     expect(answered).to.include({ cause: 'answered', upstreamCost: '0.00900000' });
   });
 
-  it('show the second prompt of a continuation, which the customer does not pay', async () => {
+  it('show the prompt of a continuation, which the customer does not pay', async () => {
     first.always(messagesStream({ texts: ['one ', 'two '], usage: USAGE, cutAfter: 5, cut: 'reset' }));
     second.always(messagesStream({ texts: ['three.'], usage: { input: 1_020, output: 7 } }));
     const answer = await call({ stream: true });
@@ -118,7 +118,7 @@ describe('The attempts of a call', function () {
     expect(passesOf(continuing)[0]).to.include({ input: 1_020, output: 7 });
   });
 
-  it('say that a client left, when what the upstream used is not known', async () => {
+  it("say that the client disconnected if the upstream's usage is unknown", async () => {
     const texts = Array.from({ length: 400 }, () => 'word ');
     first.always(messagesStream({ texts, usage: USAGE, delayMs: 50 }));
     const client = new LeavingClient(
@@ -143,7 +143,7 @@ describe('The attempts of a call', function () {
     expect(left).to.include({ cause: 'left', outcome: 'answered', isReported: false, upstreamCost: record['cost'] });
   });
 
-  it('have a broken stream that nobody paid for', async () => {
+  it("show the upstream's cost of a broken stream for which the customer paid nothing", async () => {
     first.always(messagesStream({ usage: USAGE, cutAfter: 4, cut: 'reset' }));
     second.always(messagesFailure(400));
     const answer = await call({ stream: true });
@@ -153,7 +153,7 @@ describe('The attempts of a call', function () {
     expect(broken?.['upstreamCost']).not.to.equal('0.00000000');
   });
 
-  it('mark a call with a member that the gateway does not know', async () => {
+  it('are marked if the call had a member that the gateway does not know', async () => {
     first.always(messagesAnswer({ usage: USAGE }));
     const [attempt] = await attemptsFor(await call({ brand_new_member: true }));
     expect(attempt).to.include({ cause: 'unknown', isReported: true, upstreamCost: COST });

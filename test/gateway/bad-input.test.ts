@@ -6,7 +6,7 @@ import { ask, askIn, PATH, PROTOCOLS, type TestProtocol } from '../support/calls
 import { type RequestOptions, startGateway, type TestGateway } from '../support/gateway';
 import { chatAnswer, messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
 
-describe('Bad input gets a clear error', function () {
+describe('Bad input', function () {
   this.timeout(60_000);
   let upstream: TestUpstream;
   let gateway: TestGateway;
@@ -70,7 +70,7 @@ describe('Bad input gets a clear error', function () {
       const [limit] = limits;
       const bodies: [string, unknown, Expected][] = [
         ['broken JSON', '{"model": "acme-large", ', { ...invalid(), code: 'INVALID_JSON' }],
-        ['no object', '[1]', { ...invalid(), code: 'INVALID_JSON' }],
+        ['an array', '[1]', { ...invalid(), code: 'INVALID_JSON' }],
         ['an empty body', '', { ...invalid(), code: 'INVALID_JSON' }],
         [
           'a repeated model',
@@ -78,18 +78,18 @@ describe('Bad input gets a clear error', function () {
           invalid('model'),
         ],
         ['no model', without(protocol, 'model'), invalid('model')],
-        ['a model that is no string', askIn(protocol, { model: 7 }), invalid('model')],
+        ['a model that is not a string', askIn(protocol, { model: 7 }), invalid('model')],
         ['no conversation', without(protocol, conversation), invalid(conversation)],
         ['a conversation that is a number', askIn(protocol, { messages: 7 }), invalid(conversation)],
         [
-          'a role nobody has',
+          'an unknown role',
           askIn(protocol, { messages: [{ role: 'robot', content: 'Hello' }] }),
           invalid(`${conversation}[0].role`),
         ],
-        ['a stream that is no boolean', askIn(protocol, { stream: 'yes' }), invalid('stream')],
-        ['a limit that is no integer', askIn(protocol, { max_tokens: 1.5 }), invalid(limit)],
+        ['a `stream` that is not a boolean', askIn(protocol, { stream: 'yes' }), invalid('stream')],
+        ['a limit that is not an integer', askIn(protocol, { max_tokens: 1.5 }), invalid(limit)],
         ['a limit below 0', askIn(protocol, { max_tokens: -1 }), invalid(limit)],
-        ['tools that are no array', askIn(protocol, { tools: {} }), invalid('tools')],
+        ['tools that are not an array', askIn(protocol, { tools: {} }), invalid('tools')],
         [
           'an unknown model',
           askIn(protocol, { model: 'acme-lrage' }),
@@ -101,7 +101,7 @@ describe('Bad input gets a clear error', function () {
           { ...invalid('service_tier'), code: 'MODEL_NOT_PRICED' },
         ],
         [
-          '257 levels',
+          'JSON of 257 levels',
           `{"model":"acme-large","${limit}":1,"${conversation}":${'['.repeat(257)}`,
           { ...invalid(), code: 'INVALID_JSON' },
         ],
@@ -110,7 +110,7 @@ describe('Bad input gets a clear error', function () {
         bodies.push(
           ['no max_tokens', without(protocol, 'max_tokens'), invalid('max_tokens')],
           ['temperature 1.1', askIn(protocol, { temperature: 1.1 }), invalid('temperature')],
-          ['a number as system', askIn(protocol, { system: 7 }), invalid('system')],
+          ['a number as system prompt', askIn(protocol, { system: 7 }), invalid('system')],
         );
       } else {
         bodies.push(
@@ -119,39 +119,39 @@ describe('Bad input gets a clear error', function () {
         );
       }
       for (const [title, body, expected] of bodies) {
-        it(`${title}: ${expected.status} ${expected.code} ${expected.param ?? ''}`, () =>
+        it(`with ${title} gets ${expected.status} ${expected.code} ${expected.param ?? ''}`, () =>
           expectError(path, { key, body }, expected));
       }
     });
   }
 
-  it('null on an optional field of the Chat protocol is as if it were absent; temperature may be 2', async () => {
+  it('does not include null in an optional Chat member, which counts as absent, or a Chat temperature of 2', async () => {
     upstream.next(chatAnswer(), chatAnswer());
     const body = ask({ temperature: null, stream: null, max_tokens: null, tools: null, n: null });
     expect((await gateway.call('/v1/chat/completions', { key, body })).status).to.equal(200);
     expect((await gateway.call('/v1/chat/completions', { key, body: ask({ temperature: 2 }) })).status).to.equal(200);
   });
 
-  describe('keys', () => {
+  describe('in the key of a call', () => {
     const unauthorised: Expected = { status: 401, type: 'authentication_error', code: 'INVALID_API_KEY' };
     const body = ask();
-    it('none', () => expectError('/v1/messages', { body }, unauthorised));
-    it('malformed', () => expectError('/v1/messages', { body, key: 'sk-svc-123' }, unauthorised));
-    it('unknown, with a right checksum', async () => {
+    it('is 401 if there is no key', () => expectError('/v1/messages', { body }, unauthorised));
+    it('is 401 if the key is malformed', () => expectError('/v1/messages', { body, key: 'sk-svc-123' }, unauthorised));
+    it('is 401 if the key is unknown and has a valid checksum', async () => {
       await expectError('/v1/messages', { body, key: makeApiKey() }, unauthorised);
     });
-    it('with a space in it', () =>
+    it('is 401 if the key contains a space', () =>
       expectError('/v1/messages', { body, headers: { authorization: `Bearer ${key} x` } }, unauthorised));
-    it('two different ones', () =>
+    it('is 401 if two headers have different keys', () =>
       expectError('/v1/messages', { body, key, headers: { authorization: `Bearer ${key}x` } }, unauthorised));
-    it('the same one in every header is fine', async () => {
+    it('does not include the same key in two headers', async () => {
       upstream.next(messagesAnswer());
       const headers = { authorization: `Bearer ${key}`, 'svc-key': key };
       expect((await gateway.call('/v1/messages', { body, key, headers })).status).to.equal(200);
     });
   });
 
-  describe('sizes and kinds of bodies', () => {
+  describe('in size or kind of a body', () => {
     const tooLarge: Expected = { status: 413, type: 'invalid_request_error', code: 'BODY_TOO_LARGE' };
     const filled = (bytes: number) => {
       const start = '{"model":"acme-large","max_tokens":1,"messages":[{"role":"user","content":"';
@@ -159,7 +159,7 @@ describe('Bad input gets a clear error', function () {
       return start + 'a'.repeat(bytes - start.length - end.length) + end;
     };
 
-    it('20,971,520 bytes are taken', async () => {
+    it('begins above 20,971,520 bytes, which are accepted', async () => {
       upstream.next(messagesAnswer());
       const { key: rich } = await gateway.newCustomer('1000');
       const answer = await gateway.call('/v1/messages', { key: rich, body: filled(20_971_520) });
@@ -167,9 +167,9 @@ describe('Bad input gets a clear error', function () {
       expect(upstream.calls.at(-1)?.body.length).to.equal(20_971_520);
     });
 
-    it('20,971,521 bytes are 413', () => expectError('/v1/messages', { key, body: filled(20_971_521) }, tooLarge));
+    it('is 413 at 20,971,521 bytes', () => expectError('/v1/messages', { key, body: filled(20_971_521) }, tooLarge));
 
-    it('20 MB of [ are refused at the depth limit', () =>
+    it('is 400 for 20 MB of opening brackets, which exceed the depth limit', () =>
       expectError(
         '/v1/messages',
         { key, body: '['.repeat(20_000_000) },
@@ -177,34 +177,34 @@ describe('Bad input gets a clear error', function () {
       ));
 
     const unsupported: Expected = { status: 415, type: 'invalid_request_error', code: 'UNSUPPORTED_MEDIA_TYPE' };
-    it('another content type is 415', () =>
+    it('is 415 for a content type that is not JSON', () =>
       expectError('/v1/messages', { key, body: 'model=x', headers: { 'content-type': 'text/plain' } }, unsupported));
     for (const encoding of ['compress', 'gzip, zstd', 'gzip, gzip', 'gzip;q=1', ''])
-      it(`a body in the encoding "${encoding}" is 415`, () =>
+      it(`is 415 for the content encoding "${encoding}"`, () =>
         expectError('/v1/messages', { key, body: ask(), headers: { 'content-encoding': encoding } }, unsupported));
   });
 
-  describe('addresses', () => {
+  describe('in address or method', () => {
     const notFound: Expected = { status: 404, type: 'not_found_error', code: 'NOT_FOUND' };
-    it('an unknown prefix', () => expectError('/fastest/v1/messages', { key, body: ask() }, notFound));
-    it('a path in another case, or with a slash behind it', async () => {
+    it('is 404 for an unknown prefix', () => expectError('/fastest/v1/messages', { key, body: ask() }, notFound));
+    it('is 404 for a path with capitals or a trailing slash', async () => {
       await expectError('/V1/messages', { key, body: ask() }, notFound);
       await expectError('/v1/messages/', { key, body: ask() }, notFound);
     });
-    it('counting tokens, by any method and without a key', async () => {
+    it('is 404 ENDPOINT_NOT_IMPLEMENTED for counting tokens, by any method and without a key', async () => {
       const expected = { ...notFound, code: 'ENDPOINT_NOT_IMPLEMENTED' };
       for (const method of ['POST', 'GET', 'DELETE']) {
         await expectError('/v1/messages/count_tokens', { method }, expected);
         await expectError('/cost/v1/messages/count_tokens', { method }, expected);
       }
     });
-    it('a wrong method says which is right', async () => {
+    it('is 405 for a wrong method, and the answer names the right one', async () => {
       const answer = await gateway.call('/v1/messages', { method: 'GET', key });
       expect(answer.status).to.equal(405);
       expect(answer.headers['allow']).to.equal('POST');
       expect(answer.json.error.code).to.equal('METHOD_NOT_ALLOWED');
     });
-    it('admin routes are not there on the public listener, and nothing is on the admin listener without its token', async () => {
+    it('is 404 for admin routes on the public listener, and 401 on the admin listener without its token', async () => {
       await expectError('/admin/v1/accounts', { method: 'GET', key }, notFound);
       for (const path of ['/admin/v1/accounts', '/users', '/policies', '/metrics']) {
         const answer = await fetch(`${gateway.adminUrl}${path}`, { headers: { authorization: `Bearer ${key}` } });
@@ -213,7 +213,7 @@ describe('Bad input gets a clear error', function () {
     });
   });
 
-  it('a body that is announced larger than it may be is refused before it is sent', async () => {
+  it('is refused before the body arrives if its announced length is too large', async () => {
     const { port } = new URL(gateway.url);
     const answer = await raw(
       Number(port),
@@ -223,7 +223,7 @@ describe('Bad input gets a clear error', function () {
   });
 });
 
-/** The first bytes of the answer. The gateway keeps the connection for some seconds, for clients that send on. */
+/** Returns the first bytes of the answer. The gateway keeps the connection for some seconds for clients that continue to send. */
 function raw(port: number, bytes: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1', () => socket.write(bytes));

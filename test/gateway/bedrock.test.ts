@@ -97,7 +97,7 @@ describe("Anthropic's models at Amazon Bedrock", function () {
     gateway.call('/v1/messages', { key, headers, body: ask({ model: 'claude-by-plain_keys', ...more }) });
   const only = (): RecordedCall => upstream.calls[0] as RecordedCall;
 
-  it('an unstreamed call is signed, has the model in its path, and is charged as reported', async () => {
+  it('get an unstreamed call signed and with the model in its path, and it is charged as reported', async () => {
     upstream.next(messagesAnswer());
     const answer = await call();
     expect(answer.status, answer.text).to.equal(200);
@@ -113,7 +113,7 @@ describe("Anthropic's models at Amazon Bedrock", function () {
     expect(JSON.stringify(only().headers)).not.to.include(KEYS.secret);
   });
 
-  it('a stream arrives as the events of Messages, and is charged as reported', async () => {
+  it('answer a stream that the client gets as Messages events, and it is charged as reported', async () => {
     upstream.next(framed(asEventStream(TEXT_SSE)));
     const answer = await call({ stream: true });
     expect(only().path).to.equal(`/model/${encodeURIComponent(MODEL)}/invoke-with-response-stream`);
@@ -132,25 +132,25 @@ describe("Anthropic's models at Amazon Bedrock", function () {
     });
   });
 
-  it('keys of a session are taken as programs print them, and their token is sent', async () => {
+  it('can be called with session credentials in the JSON that AWS programs print, and their token is sent', async () => {
     upstream.next(messagesAnswer());
     expect((await call({ model: 'claude-by-session_keys' })).status).to.equal(200);
     expect(wrongSignature(only(), SESSION, REGION)).to.equal(undefined);
   });
 
-  it('the role of the container signs', async () => {
+  it('can be called with the role of the container', async () => {
     upstream.next(messagesAnswer());
     expect((await call({ model: 'claude-by-machine' })).status).to.equal(200);
     expect(wrongSignature(only(), ROLE, REGION)).to.equal(undefined);
   });
 
-  it("Amazon's own key for Bedrock is shown as it is", async () => {
+  it('can be called with an Amazon Bedrock API key, which is sent unchanged', async () => {
     upstream.next(messagesAnswer());
     expect((await call({ model: 'claude-by-api_key' })).status).to.equal(200);
     expect(only().headers.authorization).to.equal('Bearer ABSKexample');
   });
 
-  it('a body of several megabytes is signed too', async () => {
+  it('get a signed call for a body of several megabytes', async () => {
     upstream.next(messagesAnswer());
     const content = 'x'.repeat(3 * 1024 * 1024);
     const answer = await call({ messages: [{ role: 'user', content }] });
@@ -158,7 +158,7 @@ describe("Anthropic's models at Amazon Bedrock", function () {
     expect(wrongSignature(only(), KEYS, REGION)).to.equal(undefined);
   });
 
-  it('known betas stand in the body, unknown ones are left out', async () => {
+  it('get the betas that they know in the body, without unknown ones', async () => {
     upstream.next(messagesAnswer());
     await call({}, { 'anthropic-beta': 'claude-code-20250219,context-1m-2025-08-07' });
     expect(only().json).to.include({ anthropic_version: 'bedrock-2023-05-31' });
@@ -175,10 +175,10 @@ describe("Anthropic's models at Amazon Bedrock", function () {
     ],
     ['sends a frame whose checksum is wrong', framed(spoiled(asEventStream(TEXT_SSE))), true],
     ['breaks off within a frame', framed(asEventStream(TEXT_SSE).subarray(0, 60)), true],
-    ['says a frame is four gigabytes long', framed(Buffer.alloc(64, 0xff)), true],
+    ['announces a frame of four gigabytes', framed(Buffer.alloc(64, 0xff)), true],
   ];
   for (const [what, script, stream] of failing)
-    it(`another upstream answers when it ${what}`, async () => {
+    it(`are replaced by another upstream when Bedrock ${what}`, async () => {
       upstream.next(script);
       other.next(messagesAnswer());
       const answer = await call(stream ? { stream: true } : {});
@@ -187,7 +187,7 @@ describe("Anthropic's models at Amazon Bedrock", function () {
       await gateway.admin('POST', '/admin/v1/upstreams/bedrock/restore');
     });
 
-  it('an exception after content ends the stream with the error event of Messages', async () => {
+  it('end a stream with the error event of Messages after an exception behind content', async () => {
     const events = TEXT_SSE.toString()
       .split('\n\n')
       .filter((each) => each.includes('data: '));
@@ -201,7 +201,7 @@ describe("Anthropic's models at Amazon Bedrock", function () {
     expect(answer.text).not.to.include('message_stop');
   });
 
-  it('a call that is too long is not repeated at a model with the same context', async () => {
+  it('refuse a call that is too long, and it is not repeated at a model with the same context window', async () => {
     const body = { message: 'Input is too long for requested model.' };
     upstream.next(respond({ status: 400, body }));
     const answer = await call();
@@ -209,7 +209,7 @@ describe("Anthropic's models at Amazon Bedrock", function () {
     expect(other.calls).to.have.length(0);
   });
 
-  it('a credential that is none fails the attempt, and the log says why without it', async () => {
+  it('are not called with an invalid credential, and the log gives the reason without the credential', async () => {
     const answer = await call({ model: 'claude-by-wrong_keys' });
     expect(answer.status).to.equal(502);
     expect(upstream.calls).to.have.length(0);
@@ -218,7 +218,7 @@ describe("Anthropic's models at Amazon Bedrock", function () {
       expect(gateway.output()).not.to.include(secret);
   });
 
-  it('an operator tests it as calls are made', async () => {
+  it('get a signed call when an operator tests the upstream', async () => {
     upstream.next(messagesAnswer());
     const { json } = await gateway.admin('POST', '/admin/v1/upstreams/bedrock/test', {});
     expect(json).to.include({ ok: true });

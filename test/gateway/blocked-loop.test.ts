@@ -66,12 +66,12 @@ interface Told {
   readonly at?: readonly string[];
 }
 
-describe('An event loop that is blocked', function () {
+describe('A blocked event loop', function () {
   this.timeout(60_000);
   let upstream: TestUpstream;
   let gateway: TestGateway;
   let key: string;
-  /** Where the output of a test begins. */
+  /** The length of the output before the test. */
   let begin = 0;
 
   before(async () => {
@@ -122,7 +122,7 @@ describe('An event loop that is blocked', function () {
     const ofOwner = () => told().filter((each) => each.by === by);
     const ended = await until('the end is logged', () => ofOwner().find(({ msg }) => msg.includes('was blocked')));
     expect(ended.level).to.equal(40);
-    // What the whole machine stood still is not counted.
+    // Time in which the whole machine stood still is not counted.
     expect(ended.blockedMs).to.be.within(seconds * 400, seconds * 5_000);
     expect(ofOwner()[0]?.level).to.equal(50);
     const { text } = await gateway.admin('GET', '/metrics');
@@ -136,14 +136,14 @@ describe('An event loop that is blocked', function () {
     ['an adapter', 'adapter blocking-adapter', () => chat('/v1/chat/completions', 'slow')],
     ['a policy', 'policy blocking-policy', () => chat('/cost/v1/chat/completions', MODEL)],
   ] as const) {
-    it(`for 2 s by ${what} is logged with its name and how long it was`, async () => {
+    it(`is logged with the name of ${what} that blocks it for 2 s, and with the duration`, async () => {
       const answer = await block();
       expect(answer.status, answer.text).to.equal(200);
       await expectTold(by, 2);
     });
   }
 
-  it('for 3 s by a plugin that had waited before is logged with its name and its place', async () => {
+  it('is logged with name, file and line of a plugin that blocks it for 3 s after an await', async () => {
     expect((await gateway.call('/v1/block', { method: 'GET' })).status).to.equal(200);
     await expectTold('plugin blocking', 3);
     expect(
@@ -153,21 +153,21 @@ describe('An event loop that is blocked', function () {
     ).to.match(/blockFor \(.*index\.js:\d+\)/);
   });
 
-  it('is not reported when the whole process was stopped', async () => {
+  it('is not reported if the whole process was stopped', async () => {
     const stoppedMs = 2_000;
     gateway.process.kill('SIGSTOP');
     await sleep(stoppedMs);
     gateway.process.kill('SIGCONT');
-    // A block that is real is still seen afterwards.
+    // A real block is still reported afterwards.
     expect((await gateway.call('/v1/block', { method: 'GET' })).status).to.equal(200);
     await until('the end is logged', () => told().some(({ msg }) => msg.includes('was blocked')));
-    // A machine that is too busy for the process stops it for shorter times.
+    // A busy machine may stop the process too, but for shorter times.
     const others = told().filter(({ by, blockedMs }) => by !== 'plugin blocking' && blockedMs >= stoppedMs / 2);
     expect(others).to.deep.equal([]);
   });
 
-  // The last: the gateway is of no use to others afterwards.
-  it('for ever by a plugin is logged with its name again and again', async () => {
+  // Keep this test last, because it makes the gateway unusable.
+  it('is logged repeatedly, with the name of the plugin, as long as it is blocked', async () => {
     gateway.call('/v1/block-for-ever', { method: 'GET' }).catch(() => undefined);
     await until('it is logged twice', () => told().length >= 2);
     const [first, second] = told();

@@ -11,10 +11,10 @@ import { messagesStream, type Script, startUpstream, type TestUpstream } from '.
 const STALLED_AFTER_MS = 2_000;
 
 const PIECE_BYTES = 64 * 1024;
-/** More than what is read ahead, and what the buffers of two connections take. */
+/** A stream larger than the read-ahead and the buffers of two connections together. */
 const LONG = messagesStream({ texts: Array.from({ length: 384 }, () => 'x'.repeat(PIECE_BYTES)) });
 
-/** Sends a long stream, and breaks it off a while after its client has stopped reading it. */
+/** Sends a long stream and breaks it off some time after its client has stopped reading. */
 function givesUpAfter(ms: number, how: 'fin' | 'reset'): Script {
   return {
     answer: async ({ response, breaking }) => {
@@ -28,14 +28,14 @@ function givesUpAfter(ms: number, how: 'fin' | 'reset'): Script {
   };
 }
 
-/** Each with an upstream, a model and a customer of its own. */
+/** The stories. Each has its own upstream, model and customer. */
 const STORIES = ['fin', 'reset', 'briefly', 'reading', 'bridged'] as const;
 type Story = (typeof STORIES)[number];
 
-describe('An upstream that breaks off a stream whose client does not read', function () {
+describe('A stream that its upstream breaks off', function () {
   this.timeout(60_000);
   const upstreams = new Map<Story, TestUpstream>();
-  /** They mostly wait: all are told at once, and looked at one by one. */
+  /** The results. All stories run at once because they mostly wait, and each test awaits one. */
   const told = new Map<Story, Promise<void>>();
   let gateway: TestGateway;
 
@@ -66,7 +66,7 @@ describe('An upstream that breaks off a stream whose client does not read', func
 
   const upstreamOf = (name: Story) => upstreams.get(name) as TestUpstream;
 
-  /** A client that does not read, of a customer of its own. */
+  /** Starts a client that does not read, with a new customer. */
   const begin = async (name: Story, script: Script) => {
     upstreamOf(name).always(script);
     const { key } = await gateway.newCustomer('1000');
@@ -120,7 +120,7 @@ describe('An upstream that breaks off a stream whose client does not read', func
   }
 
   async function isBridged(): Promise<void> {
-    // Far more than the buffers of a connection that is not read take without reading ahead.
+    // Without read-ahead, this is far more than the buffers of an unread connection hold.
     const texts = Array.from({ length: 15 }, () => 'x'.repeat(PIECE_BYTES));
     const { key, client } = await begin('bridged', messagesStream({ texts }));
     const seen = await upstreamOf('bridged').call(1);
@@ -131,11 +131,12 @@ describe('An upstream that breaks off a stream whose client does not read', func
   }
 
   for (const how of ['fin', 'reset'] as const)
-    it(`is paid for what was delivered when the client had stopped for stalledAfter (${how})`, () => told.get(how));
+    it(`is charged for the delivered output if the client had not read for stalledAfter (${how})`, () => told.get(how));
 
-  it('is not paid for when the client had stopped for a shorter time', () => told.get('briefly'));
+  it('is not charged if the client had not read for a shorter time', () => told.get('briefly'));
 
-  it('is not paid for when the client had stopped, and then read for long before the break', () => told.get('reading'));
+  it('is not charged if the client had stalled, and then read again long before the break', () => told.get('reading'));
 
-  it('sees nothing of a stall of its client that 1 MB can bridge', () => told.get('bridged'));
+  it('does not occur if the rest of the stream fits into the read-ahead of 1 MB while the client stalls', () =>
+    told.get('bridged'));
 });

@@ -7,7 +7,7 @@ import { setPolicy } from '../support/policy-settings';
 import { until } from '../support/until';
 import { messagesAnswer, messagesStream, startUpstream, type TestUpstream, when } from '../support/upstream';
 
-/** The bound of a body's tokens, as the gateway reads it. */
+/** Returns the largest number of tokens that the gateway expects in a body. */
 function tokensOfBody(body: string): number {
   const weigher = new TextWeigher();
   const nothing = () => undefined;
@@ -15,14 +15,14 @@ function tokensOfBody(body: string): number {
   return weigher.tokens;
 }
 
-/** What a vendor reports of a call that only fills its cache: 1,000 × 3.75 USD per million written, 10 × 3 read. */
+/** The answer to a call that only fills the vendor's cache. It costs 1,000 × 3.75 USD per million written and 10 × 3 read. */
 const FILLED = { texts: [], stop: 'length', usage: { input: 10, cacheWrite: 1_000, output: 0 } } as const;
 const COST = '0.00378000';
 
-/** Of the model's tokenizer: so that the hold of a short body covers that. */
+/** The model's tokenizer factor. It is large, so that the hold of a short body covers that usage. */
 const FACTOR = 150;
 
-describe('A Messages call with max_tokens: 0', function () {
+describe('A Messages call with `max_tokens: 0`', function () {
   this.timeout(60_000);
   let upstream: TestUpstream;
   let gateway: TestGateway;
@@ -54,27 +54,27 @@ describe('A Messages call with max_tokens: 0', function () {
     });
   }
 
-  it('holds the input alone', async () => {
+  it('holds money for its input alone', async () => {
     let release = (): void => undefined;
     upstream.next(when(new Promise<void>((done) => (release = done)), messagesAnswer(FILLED)));
     const body = JSON.stringify(ask({ max_tokens: 0, cache_control: { type: 'ephemeral', ttl: '1h' } }));
     const answered = gateway.call('/v1/messages', { key, body });
     await upstream.call(1);
-    // Each token at the dearest price of input: 6 USD per million, for the cache of an hour.
+    // The hold counts each token at the highest price of input: 6 USD per million for the one-hour cache.
     const heldUsd = (Math.ceil(tokensOfBody(body) * FACTOR) * 6e-6).toFixed(8);
     await until('the input is held', async () => (await gateway.balance(key)).heldUsd === heldUsd);
     release();
     expect((await answered).status).to.equal(200);
   });
 
-  it('is 402 when not even its input is affordable, also where output is clamped', async () => {
+  it('is 402 if its input is not affordable, although `onInsufficient` is `clamp`', async () => {
     const { key: poor } = await gateway.newCustomer('0.00000600');
     const answer = await gateway.call('/cost/v1/messages', { key: poor, body: ask({ max_tokens: 0 }) });
     expect(answer.status, answer.text).to.equal(402);
     expect(upstream.calls).to.have.length(0);
   });
 
-  it('is 400 with a negative limit, and in the Chat protocol', async () => {
+  it('is valid, but -1 is 400, and so is 0 in the Chat protocol', async () => {
     const negative = await gateway.call('/v1/messages', { key, body: ask({ max_tokens: -1 }) });
     expect([negative.status, negative.json.error.param]).to.deep.equal([400, 'max_tokens']);
     const chat = await gateway.call('/v1/chat/completions', { key, body: ask({ max_tokens: 0 }) });

@@ -6,7 +6,7 @@ import { chatAnswer, chatStream, startUpstream, type TestUpstream } from '../sup
 
 type Member = 'max_tokens' | 'max_completion_tokens';
 
-describe('The limit of an answer at upstreams of Chat that take one member for it', function () {
+describe('At a Chat upstream that accepts one member for the output limit, the gateway', function () {
   this.timeout(60_000);
   let upstream: TestUpstream;
   let gateway: TestGateway;
@@ -51,29 +51,29 @@ describe('The limit of an answer at upstreams of Chat that take one member for i
   };
 
   const STORIES: readonly (readonly [what: string, TestProtocol, model: string, limits: object, sent: object])[] = [
-    ['a native call', 'chat', 'newer-model', { max_tokens: 90 }, { max_completion_tokens: 90 }],
-    ['a native call', 'chat', 'older-model', { max_completion_tokens: 90 }, { max_tokens: 90 }],
-    ['its own member', 'chat', 'newer-model', { max_completion_tokens: 80 }, { max_completion_tokens: 80 }],
+    ['the other member', 'chat', 'newer-model', { max_tokens: 90 }, { max_completion_tokens: 90 }],
+    ['the other member', 'chat', 'older-model', { max_completion_tokens: 90 }, { max_tokens: 90 }],
+    ['that member', 'chat', 'newer-model', { max_completion_tokens: 80 }, { max_completion_tokens: 80 }],
     [
-      'the smaller of two',
+      'both members',
       'chat',
       'newer-model',
       { max_completion_tokens: 80, max_tokens: 70 },
       { max_completion_tokens: 70 },
     ],
-    ['null', 'chat', 'newer-model', { max_tokens: null }, {}],
+    ['a limit of null', 'chat', 'newer-model', { max_tokens: null }, {}],
     ['no limit', 'chat', 'newer-model', {}, {}],
-    ['a translated call', 'messages', 'newer-model', { max_tokens: 60 }, { max_completion_tokens: 60 }],
-    ['a translated call', 'messages', 'older-model', { max_tokens: 60 }, { max_tokens: 60 }],
-    ['a translated call', 'responses', 'newer-model', { max_output_tokens: 60 }, { max_completion_tokens: 60 }],
+    ['its own limit', 'messages', 'newer-model', { max_tokens: 60 }, { max_completion_tokens: 60 }],
+    ['its own limit', 'messages', 'older-model', { max_tokens: 60 }, { max_tokens: 60 }],
+    ['its own limit', 'responses', 'newer-model', { max_output_tokens: 60 }, { max_completion_tokens: 60 }],
   ];
   for (const [what, protocol, model, limits, sent] of STORIES)
-    it(`is told there: ${what} of ${protocol} to the ${model}`, async () => {
+    it(`sends ${JSON.stringify(sent)} to the ${model} for a ${protocol} call with ${what}`, async () => {
       expect((await call(protocol, model, limits)).status).to.equal(200);
       expect(limitsSent()).to.deep.equal(sent);
     });
 
-  it('is told there when another upstream goes on with an answer', async () => {
+  it('sends the remaining limit in that member when it continues a broken answer', async () => {
     const ended = chatStream({ texts: [' four.'] });
     upstream.next(chatStream({ texts: ['one ', 'two ', 'three '], cut: 'reset', cutAfter: 4 }), ended);
     const answered = await call('chat', 'both-model', { max_tokens: 90, stream: true });

@@ -14,7 +14,7 @@ import {
 } from '../support/upstream';
 
 const SAID = { texts: ['one ', 'two '], usage: { input: 12, output: 3 }, withUsage: true };
-/** Places of the events of such a stream. */
+/** The positions of events in such a stream. */
 const FINISH = 3;
 const USAGE = 4;
 const SIGN = ': keep-alive\n\n';
@@ -27,7 +27,7 @@ const COUNTS = { usage: { prompt_tokens: 12, completion_tokens: 3 } };
 const usage = chunk({ choices: [], ...COUNTS });
 const DONE = 'data: [DONE]\n\n';
 
-/** What the upstream sends, and what a client gets that did not ask for the usage, but for the cost. */
+/** What the upstream sends, and what a client receives that did not ask for the usage. The added `cost` is left out. */
 const TABLE: Readonly<Record<string, { sent: readonly string[]; given: readonly string[]; n?: number }>> = {
   'with the usage in a chunk of its own': {
     sent: [said('one '), finish(0), usage, DONE],
@@ -99,7 +99,7 @@ describe('The usage of a Chat stream', function () {
     new LeavingClient(gateway, `${prefix}${PATH.chat}`, key, ask({ stream: true, ...more }));
 
   for (const [what, { sent, given, n }] of Object.entries(TABLE)) {
-    it(`is told once, as it was charged: a stream ${what}`, async () => {
+    it(`reaches the client once and as charged, from a stream ${what}`, async () => {
       upstream.next(stream(sent, 0));
       const answer = await call(n === undefined ? {} : { n });
       expect(answer.text.replace(COST, '')).to.equal(given.join(''));
@@ -109,7 +109,7 @@ describe('The usage of a Chat stream', function () {
     });
   }
 
-  it('does not break a program that reads `choices[0]` of every chunk', async () => {
+  it('is in a chunk with a choice, so that a program may read `choices[0]` of every chunk', async () => {
     upstream.next(chatStream(SAID));
     const answer = await call();
     expect(readByOldProgram(answer.text)).to.deep.equal({ said: 'one two ', finish: 'stop', tokens: 3 });
@@ -119,20 +119,20 @@ describe('The usage of a Chat stream', function () {
   });
 
   for (const options of [null, {}, { include_usage: false }]) {
-    it(`stays out of a chunk of its own with stream_options ${JSON.stringify(options)}`, async () => {
+    it(`is in a chunk with a choice with stream_options ${JSON.stringify(options)}`, async () => {
       upstream.next(chatStream(SAID));
       const { text } = await call({ stream_options: options });
       expect(readByOldProgram(text)).to.deep.equal({ said: 'one two ', finish: 'stop', tokens: 3 });
     });
   }
 
-  it('comes with a choice at a direct address', async () => {
+  it('is in a chunk with a choice at a direct address', async () => {
     upstream.next(chatStream(SAID));
     const { text } = await call({}, '', { host: 'acme.p.gateway.example' });
     expect(readByOldProgram(text)).to.deep.equal({ said: 'one two ', finish: 'stop', tokens: 3 });
   });
 
-  it('is not waited for when the upstream has said its last word', async () => {
+  it('is not awaited once the upstream has sent [DONE]', async () => {
     const script = chatStream({ ...SAID, withUsage: false });
     upstream.always(script);
     for (const model of [undefined, 'silent']) {
@@ -142,7 +142,7 @@ describe('The usage of a Chat stream', function () {
     }
   });
 
-  it('goes into the same chunk wherever the upstream splits its bytes', async () => {
+  it('is merged into the finish chunk, however the upstream splits its bytes', async () => {
     for (const splitBytes of [1, [2, 3, 5], 64]) {
       const script = chatStream({ ...SAID, splitBytes });
       upstream.next(script);
@@ -160,7 +160,7 @@ describe('The usage of a Chat stream', function () {
     'reports an error': { edit: (events) => [...events.slice(0, USAGE), chatErrorStream().events.at(-1) ?? ''] },
   };
   for (const [what, how] of Object.entries(breaks)) {
-    it(`is not needed for a whole answer: a stream that ${what} behind its finish reason`, async () => {
+    it(`is estimated for a stream that ${what} after its finish reason, and the answer counts as complete`, async () => {
       const script = chatStream({ ...SAID, ...how });
       upstream.next(script);
       const answer = await call();
@@ -171,7 +171,7 @@ describe('The usage of a Chat stream', function () {
     });
   }
 
-  it('is waited for no longer than `usageWithin`', async () => {
+  it('is awaited no longer than `usageWithin`', async () => {
     const script = chatStream({ ...SAID, cutAfter: USAGE, cut: 'stall' });
     upstream.next(script);
     const answer = await call({}, '/cost');
@@ -179,7 +179,7 @@ describe('The usage of a Chat stream', function () {
     expect(await recordOf(answer)).to.include({ billing: 'estimated', outputTokens: 2 });
   });
 
-  it('keeps no finish reason back for longer while other choices go on', async () => {
+  it('delays the finish reason of one choice no longer while other choices continue', async () => {
     const first = new Milestone();
     const events = [said('one ', 1), finish(1), said('two '), finish(0), usage, DONE];
     upstream.next(stream(events, 0, { waitFor: { before: 2, until: first.reached } }));
@@ -191,7 +191,7 @@ describe('The usage of a Chat stream', function () {
     client.leave();
   });
 
-  it('is waited for with signs of life', async () => {
+  it('is awaited with keep-alive comments to the client', async () => {
     const sent = new Milestone();
     const goes = new Milestone();
     upstream.next(chatStream({ ...SAID, waitFor: waiting(sent, goes) }));
@@ -206,7 +206,7 @@ describe('The usage of a Chat stream', function () {
     client.leave();
   });
 
-  it('is charged when the client leaves while it is waited for', async () => {
+  it('is charged although the client disconnects while it is awaited', async () => {
     const sent = new Milestone();
     const goes = new Milestone();
     upstream.next(chatStream({ ...SAID, waitFor: waiting(sent, goes) }));
@@ -219,7 +219,7 @@ describe('The usage of a Chat stream', function () {
     expect(await gateway.record(key, requestId)).to.include({ billing: 'actual', inputTokens: 12, outputTokens: 3 });
   });
 
-  it('is given up when the process stops, and the finish reason is given', async () => {
+  it('is no longer awaited when the process stops, and the client gets the finish reason', async () => {
     const sent = new Milestone();
     upstream.next(chatStream({ ...SAID, waitFor: waiting(sent, new Milestone()) }));
     const stopping = await startGateway({
@@ -237,7 +237,7 @@ describe('The usage of a Chat stream', function () {
 
 const COST = /,"cost":(\d+\.\d{8})/;
 
-/** Something that happens once. */
+/** A promise for an event that happens once. */
 class Milestone {
   reach!: () => void;
   readonly reached = new Promise<void>((resolve) => {
@@ -245,7 +245,7 @@ class Milestone {
   });
 }
 
-/** The upstream has sent its finish reason, and sends the usage when the test says so. */
+/** Makes the upstream wait after its finish reason, until the test lets it send the usage. */
 function waiting(sent: Milestone, goes: Milestone) {
   return {
     before: USAGE,
@@ -260,7 +260,7 @@ function chunksOf(text: string): Record<string, unknown>[] {
   return [...text.matchAll(/^data: (\{.*\})$/gm)].map(([, data]) => JSON.parse(data ?? '') as Record<string, unknown>);
 }
 
-/** The stream with the usage in its finish chunk. */
+/** Returns the stream with the usage moved into its finish chunk. */
 function merged(events: readonly string[]): string {
   const counts = JSON.stringify(chunksOf(events[USAGE] ?? '')[0]?.['usage']);
   return events
@@ -274,7 +274,7 @@ interface OldChunk {
   readonly usage?: { readonly completion_tokens: number } | null;
 }
 
-/** A program that was written when every chunk had a choice. */
+/** Reads a stream like a program that was written when every chunk had a choice. */
 function readByOldProgram(text: string): { said: string; finish: string | null; tokens: number | undefined } {
   const read = { said: '', finish: null as string | null, tokens: undefined as number | undefined };
   for (const { choices, usage: counts } of chunksOf(text) as unknown as OldChunk[]) {

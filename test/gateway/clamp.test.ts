@@ -11,7 +11,7 @@ import {
   type TestUpstream,
 } from '../support/upstream';
 
-describe('Money that does not suffice, with `onInsufficient: clamp`', function () {
+describe('With `onInsufficient: clamp` and too little money, the gateway', function () {
   this.timeout(60_000);
   let first: TestUpstream;
   let second: TestUpstream;
@@ -50,10 +50,10 @@ describe('Money that does not suffice, with `onInsufficient: clamp`', function (
   const usd = (e8: number) => (e8 / 1e8).toFixed(8);
   const limits = ({ calls }: TestUpstream, member = 'max_tokens') =>
     calls.map(({ json }) => (json as Record<string, unknown>)[member]);
-  /** At 15 USD per million output tokens. */
+  /** The price of an output token, at 15 USD per million. */
   const TOKEN_E8 = 1_500;
 
-  /** What the input of a call holds: with this much and no more, not one token can be said. */
+  /** Returns the hold for the input of a call. A balance of this much allows no output token. */
   async function inputE8(path: string, body: Record<string, unknown>): Promise<number> {
     const { key } = await gateway.newCustomer('0');
     const { status, json } = await gateway.call(path, { key, body });
@@ -61,7 +61,7 @@ describe('Money that does not suffice, with `onInsufficient: clamp`', function (
     return Math.round(Number(json.error.details.requiredUsd) * 1e8) - 200 * TOKEN_E8;
   }
 
-  it('every upstream is told the limit that is affordable, and the balance is never below zero', async () => {
+  it('sends every upstream the affordable limit, and the balance is never below zero', async () => {
     const input = await inputE8('/v1/messages', ask());
     const { key } = await gateway.newCustomer(usd(input + 7 * TOKEN_E8 + 400));
     first.always(messagesFailure(529));
@@ -71,11 +71,11 @@ describe('Money that does not suffice, with `onInsufficient: clamp`', function (
     expect(limits(first)[0]).to.equal(7);
     expect(limits(second)).to.deep.equal([7]);
     await until('it is settled', async () => (await gateway.balance(key)).heldUsd === '0.00000000');
-    // It reports far more than that, and gets what was held.
+    // The upstream reports far more, but only the hold is charged.
     expect((await gateway.balance(key)).balanceUsd).to.equal('0.00000400');
   });
 
-  it("a key's limit clamps as the balance does", async () => {
+  it('lowers the limit to what the key may spend, as it does for the balance', async () => {
     const body = { ...ask(), max_tokens: undefined, max_completion_tokens: 200 };
     const input = await inputE8(PATH.chat, body);
     const { key } = await gateway.newCustomer('10', { balanceLimit: usd(input + 20 * TOKEN_E8) });
@@ -85,7 +85,7 @@ describe('Money that does not suffice, with `onInsufficient: clamp`', function (
     expect(asked?.json).to.include({ model: MODEL, max_completion_tokens: 20 }).and.not.have.property('max_tokens');
   });
 
-  it('who goes on with a stream is told what is left of the lowered limit', async () => {
+  it('sends the upstream that continues a stream what is left of the lowered limit', async () => {
     const body = ask({ stream: true });
     const input = await inputE8('/v1/messages', body);
     const { key } = await gateway.newCustomer(usd(input + 50 * TOKEN_E8));
@@ -97,7 +97,7 @@ describe('Money that does not suffice, with `onInsufficient: clamp`', function (
     expect(limits(second)[0]).to.be.within(1, 49);
   });
 
-  it('402, and no upstream is asked, where not one output token is affordable', async () => {
+  it('answers 402 and asks no upstream if not one output token is affordable', async () => {
     const input = await inputE8('/v1/messages', ask());
     const { key } = await gateway.newCustomer(usd(input + TOKEN_E8 - 1));
     const answer = await gateway.call('/v1/messages', { key, body: ask() });

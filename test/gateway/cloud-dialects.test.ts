@@ -50,7 +50,7 @@ const end = (stopReason: string): readonly Event[] => [
   ['metadata', { usage: USAGE, metrics: { latencyMs: 7 } }],
 ];
 
-describe('Models of clouds in dialects of their own', function () {
+describe('The dialects of clouds', function () {
   this.timeout(60_000);
   let upstream: TestUpstream;
   let gateway: TestGateway;
@@ -90,7 +90,7 @@ describe('Models of clouds in dialects of their own', function () {
   beforeEach(() => upstream.reset());
 
   for (const protocol of PROTOCOLS) {
-    it(`Converse answers a ${protocol} call, signed, and it is charged to the unit`, async () => {
+    it(`let Converse answer a signed ${protocol} call, which is charged exactly`, async () => {
       upstream.next(converse([{ text: 'Grüß Gott' }]));
       const answer = await gateway.call(PATH[protocol], { key, body: askIn(protocol, { model: 'nova' }) });
       expect(answer.status, answer.text).to.equal(200);
@@ -106,7 +106,7 @@ describe('Models of clouds in dialects of their own', function () {
       });
     });
 
-    it(`Converse streams to a ${protocol} client, and it is charged to the unit`, async () => {
+    it(`let Converse stream to a ${protocol} client, and the stream is charged exactly`, async () => {
       upstream.next(
         streamed(
           ['messageStart', { role: 'assistant' }],
@@ -127,7 +127,7 @@ describe('Models of clouds in dialects of their own', function () {
       expect(record).to.deep.include({ billing: 'actual', cost: COST, flags: ['translated'] });
     });
 
-    it(`Vertex AI's Gemini answers a ${protocol} call, streamed and not`, async () => {
+    it(`let Vertex AI's Gemini answer a ${protocol} call, streamed and unstreamed`, async () => {
       const said = { text: 'Hi', usage: { input: 120, cacheRead: 80, output: 30 } };
       upstream.next(geminiAnswer(said), geminiStream(said));
       for (const stream of [false, true]) {
@@ -148,7 +148,7 @@ describe('Models of clouds in dialects of their own', function () {
     });
   }
 
-  it('Converse runs a tool loop of both SDKs, with reasoning that goes back signed', async () => {
+  it('let Converse run a tool loop of both SDKs, and its signed reasoning goes back to it', async () => {
     const schema = { type: 'object' as const, properties: { city: { type: 'string' } } };
     upstream.next(
       streamed(
@@ -204,7 +204,7 @@ describe('Models of clouds in dialects of their own', function () {
     ]);
   });
 
-  it('Converse gives a structured output, and takes an image and a document', async () => {
+  it('let Converse return structured output and accept an image and a document', async () => {
     upstream.next(converse([{ text: '{"city":"Oslo"}' }]));
     const format = { name: 'place', schema: { type: 'object', properties: { city: { type: 'string' } } } };
     const completion = await openai.chat.completions.create({
@@ -241,7 +241,7 @@ describe('Models of clouds in dialects of their own', function () {
     ]);
   });
 
-  it('Converse reports a fault in a stream, and the client gets the error event and pays nothing', async () => {
+  it('turn a fault in a stream of Converse into the error event, and the client pays nothing', async () => {
     upstream.next(streamed(delta(0, { text: 'Hi' }), exceptionMessage('throttlingException', 'Too many.')));
     const broken = await gateway.call(PATH.messages, { key, body: askIn('messages', { model: 'nova', stream: true }) });
     expect(broken.text).to.match(/event: error\n.*Too many\./);
@@ -249,7 +249,7 @@ describe('Models of clouds in dialects of their own', function () {
     expect(record).to.include({ billing: 'released', cost: '0.00000000' });
   });
 
-  it("Converse's refusal keeps its status and words", async () => {
+  it('keep the status and message of a refusal by Converse', async () => {
     upstream.next(respond({ status: 400, body: { message: 'The model is not there.' } }));
     const refused = await gateway.call(PATH.chat, { key, body: askIn('chat', { model: 'nova' }) });
     expect([refused.status, refused.json.error.message]).to.deep.equal([400, 'The model is not there.']);
@@ -260,7 +260,7 @@ describe('Models of clouds in dialects of their own', function () {
     ['n', { n: 2 }],
     ['parallel_tool_calls', { parallel_tool_calls: false, tools: [{ type: 'function', function: { name: 'a' } }] }],
   ] as const)
-    it(`Converse is not asked with what it has no place for: ${what}`, async () => {
+    it(`refuse a call with ${what}, which Converse does not support, without asking it`, async () => {
       const refused = await gateway.call(PATH.chat, { key, body: askIn('chat', { model: 'nova', ...more }) });
       expect([refused.status, refused.json.error.code, refused.json.error.param]).to.deep.equal([
         400,

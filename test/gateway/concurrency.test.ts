@@ -5,7 +5,7 @@ import { setPolicy } from '../support/policy-settings';
 import { until } from '../support/until';
 import { messagesAnswer, type Script, startUpstream, type TestUpstream } from '../support/upstream';
 
-/** Upstreams of which one call is open at a time, and answered when the test says so. */
+/** Uses an upstream that serves one call at a time and answers when the test releases it. */
 describe('Calls at the same time', function () {
   this.timeout(60_000);
   let upstream: TestUpstream;
@@ -53,7 +53,7 @@ describe('Calls at the same time', function () {
     return Promise.all(answers);
   };
 
-  it('above the limit of a key are refused without a hold, until one of them has ended', async () => {
+  it('above the limit of a key are refused without a hold, until one has ended', async () => {
     const { key } = await gateway.newCustomer('10');
     const open = [call(key, 'wide'), call(key, 'wide')];
     await upstream.call(2);
@@ -73,7 +73,7 @@ describe('Calls at the same time', function () {
     expect(again?.status).to.equal(200);
   });
 
-  it('above the limit of an upstream wait, and accounts are served in turn', async () => {
+  it('above the limit of an upstream wait, and the gateway serves accounts in turn', async () => {
     const busy = await gateway.newCustomer('10');
     const other = await gateway.newCustomer('10');
     const second = await gateway.admin('POST', `/admin/v1/accounts/${busy.accountId}/keys`, { name: 'second' });
@@ -97,7 +97,7 @@ describe('Calls at the same time', function () {
     expect(upstream.calls).to.have.length(4);
   });
 
-  it('that wait for a busy upstream for too long are refused with a time to come back', async () => {
+  it('that wait too long for a busy upstream are refused with 503 and Retry-After', async () => {
     const { key } = await gateway.newCustomer('10');
     const open = call(key, 'narrow');
     await upstream.call(1);

@@ -9,7 +9,7 @@ import { messagesAnswer, startUpstream, type TestUpstream } from '../support/ups
 const PASSWORD = 'correct horse battery';
 const BODY = { model: MODEL, max_tokens: 10, messages: [{ role: 'user', content: 'hello' }] };
 
-describe('the console of a gateway', function () {
+describe('the interface of the console', function () {
   this.timeout(60_000);
   let upstream: TestUpstream;
   let gateway: TestGateway;
@@ -39,7 +39,7 @@ describe('the console of a gateway', function () {
     const one = new TestBrowser(gateway.url);
     const { status, headers } = await one.signIn(email, PASSWORD);
     assert.equal(status, 201);
-    // Browsers come by TLS: nothing is sent without, and no other host of the domain can set it.
+    // Browsers use TLS, so the cookie is never sent without TLS, and no other host of the domain can set it.
     assert.match(
       headers.getSetCookie()[0] ?? '',
       /^__Host-tollgate-session=[\w-]+; Path=\/; HttpOnly; SameSite=Strict; Secure; /,
@@ -47,7 +47,7 @@ describe('the console of a gateway', function () {
     return one;
   }
 
-  it('makes a key that calls, shows the record within two seconds, and revokes the key', async () => {
+  it('makes a key for calls, shows the record of a call within two seconds, and revokes the key', async () => {
     const { body: made } = await browser.send('POST', '/keys', { name: 'mine', balanceLimit: '1' });
     const empty = await browser.get(`/usage?key=${made.id}`);
     assert.deepEqual(empty.body.items, []);
@@ -76,7 +76,7 @@ describe('the console of a gateway', function () {
     assert.equal((await gateway.call('/v1/messages', { key: made.key, body: BODY })).status, 401);
   });
 
-  it('shows where it is reached from outside', async () => {
+  it('shows the public address, the models and the spending in the overview', async () => {
     const { body } = await browser.get('/overview?timeZone=Europe/Berlin');
     assert.equal(body.publicUrl, 'https://gateway.example');
     assert.deepEqual(
@@ -86,7 +86,7 @@ describe('the console of a gateway', function () {
     assert.equal(body.spend.todayUsd, body.spend.days[29].callsUsd);
   });
 
-  it('takes changes from where browsers reach it', async () => {
+  it('accepts changes from the origin of PUBLIC_URL only', async () => {
     const from = (origin: string) => browser.send('POST', '/keys', { name: 'x' }, { origin });
     assert.equal((await from('https://gateway.example')).status, 201);
     for (const origin of [
@@ -97,7 +97,7 @@ describe('the console of a gateway', function () {
       assert.equal((await from(origin)).status, 403, origin);
   });
 
-  it('shows a sandbox from start to end, to nobody else, and ends it', async () => {
+  it('shows a sandbox to its account only, and terminates it', async () => {
     const { id } = await createSandbox(gateway, customer.key, creation('console'));
     await waitForState(gateway, customer.key, id, 'RUNNING');
     const { body: list } = await browser.get('/sandboxes?state=ACTIVE');
@@ -133,7 +133,7 @@ describe('the console of a gateway', function () {
     assert.equal(overview.spend.days[29].sandboxesUsd, last.totalCost);
   });
 
-  describe('every address of its interface', () => {
+  describe('in every route', () => {
     const routes = ownRoutes().filter((route) => route.listener === 'public' && route.auth === 'session');
     let ids: Readonly<Record<string, string>>;
     before(async () => {
@@ -145,24 +145,24 @@ describe('the console of a gateway', function () {
     });
     after(() => browser.send('DELETE', `/sandboxes/${ids['id']}`));
 
-    it('is known here', () => assert.ok(routes.length >= 18));
+    it('is tested: at least 18 are found', () => assert.ok(routes.length >= 18));
 
     for (const route of routes) {
       const { method } = route;
       const path = () => fill(route.path, ids).replace('/console/api', '');
       const change = route.path.endsWith('/rotate') ? { graceSeconds: 60 } : { name: 'changed' };
       const bodyOf = () => (['POST', 'PUT', 'PATCH'].includes(method) ? change : undefined);
-      it(`needs somebody who is signed in: ${nameOf(route)}`, async () => {
+      it(`demands a session: ${nameOf(route)}`, async () => {
         const { status, body } = await new TestBrowser(gateway.url).send(method, path(), bodyOf());
         assert.deepEqual([status, body.error.code], [401, 'NOT_SIGNED_IN']);
       });
       if (method === 'GET') {
-        it(`answers what it declares: ${nameOf(route)}`, async () => {
+        it(`answers in the declared shape: ${nameOf(route)}`, async () => {
           assert.equal((await browser.get(path())).status, 200);
         });
       }
       if (method !== 'GET') {
-        it(`takes no change that our own page did not send: ${nameOf(route)}`, async () => {
+        it(`refuses a change that another page sends: ${nameOf(route)}`, async () => {
           for (const headers of [
             { 'x-csrf-token': '' },
             { origin: 'https://evil.example' },
@@ -174,7 +174,7 @@ describe('the console of a gateway', function () {
         });
       }
       if (route.path.includes('{')) {
-        it(`shows nobody what is another account’s: ${nameOf(route)}`, async () => {
+        it(`answers 404 for objects of another account: ${nameOf(route)}`, async () => {
           assert.equal((await stranger.send(method, path(), bodyOf())).status, 404);
           const { accountId: _account, ...own } = (await browser.get(`/keys/${ids['keyId']}`)).body;
           assert.deepEqual([own.status, own.name === 'changed'], ['active', false]);
@@ -183,7 +183,7 @@ describe('the console of a gateway', function () {
     }
   });
 
-  it('is no way in for an API key, nor a session one to what needs a key', async () => {
+  it('does not accept an API key, and routes that demand a key do not accept its session', async () => {
     const asKey = await fetch(`${gateway.url}/console/api/keys`, { headers: { 'x-api-key': customer.key } });
     assert.equal(asKey.status, 401);
     const asSession = await fetch(`${gateway.url}/v1/usage`, { headers: { cookie: browser.cookie } });
@@ -192,7 +192,7 @@ describe('the console of a gateway', function () {
     assert.equal(direct.status, 404);
   });
 
-  it('is not in the OpenAPI document, which is for programs', async () => {
+  it('is not in the OpenAPI document, because that is for programs', async () => {
     const { json } = await gateway.call('/openapi.json', { method: 'GET' });
     assert.deepEqual(
       Object.keys(json.paths).filter((path) => path.startsWith('/console')),

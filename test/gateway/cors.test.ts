@@ -30,7 +30,7 @@ describe('Pages of other origins', function () {
   after(() => upstream?.stop());
   beforeEach(() => upstream.reset());
 
-  /** What a browser asks before a call with a key and a body of JSON. */
+  /** Sends the preflight request of a browser for a call with a key and a JSON body. */
   async function preflight(path: string, origin: string, headers: Record<string, string> = {}) {
     const answer = await request(`${gateway.url}${path}`, {
       method: 'OPTIONS',
@@ -49,7 +49,7 @@ describe('Pages of other origins', function () {
     expect(Object.keys(headers).filter((name) => name.startsWith('access-control-'))).to.deep.equal([]);
   }
 
-  describe('that the operator allows', () => {
+  describe('that `cors.origins` names', () => {
     before(() => start([APP, 'http://localhost:3000']));
     after(() => gateway?.stop());
 
@@ -95,7 +95,7 @@ describe('Pages of other origins', function () {
     });
 
     for (const protocol of PROTOCOLS) {
-      it(`${protocol}: may read an answer and our headers of it`, async () => {
+      it(`${protocol}: may read an answer and the gateway's headers of it`, async () => {
         upstream.next(DIALECT[protocol].answer());
         const body = askIn(protocol);
         const { headers } = await gateway.call(PATH[protocol], { key, headers: { origin: APP }, body });
@@ -119,8 +119,8 @@ describe('Pages of other origins', function () {
       ['a wrong key', '/v1/messages', { key: 'sk-svc-wrong', body: ask() }, 401],
       ['an unknown model', '/v1/messages', { body: ask({ model: 'nobody' }) }, 400],
       ['a wrong method', '/v1/messages', { method: 'PUT', body: {} }, 405],
-      ['a path with nothing at it', '/nothing', { method: 'GET' }, 404],
-      ['a wrong key of our own API', '/v1/balance', { method: 'GET', key: 'sk-svc-wrong' }, 401],
+      ['an unknown path', '/nothing', { method: 'GET' }, 404],
+      ["a wrong key at the gateway's own API", '/v1/balance', { method: 'GET', key: 'sk-svc-wrong' }, 401],
     ] as const) {
       it(`may read the refusal of ${what}`, async () => {
         const answer = await gateway.call(path, { key, ...options, headers: { origin: APP } });
@@ -131,7 +131,7 @@ describe('Pages of other origins', function () {
     }
 
     for (const origin of [OTHER, 'null', `${APP}.evil.example`, 'http://app.example.com', `${APP}:8443`]) {
-      it(`are these alone, and not ${origin}`, async () => {
+      it(`do not include ${origin}`, async () => {
         const { status, headers } = await preflight('/v1/messages', origin);
         expect(status).to.equal(405);
         expectNothing(headers);
@@ -143,7 +143,7 @@ describe('Pages of other origins', function () {
     }
 
     for (const path of ['/console', '/console/api/session', '/console/api/keys']) {
-      it(`may not ask ${path}`, async () => {
+      it(`may not call ${path}`, async () => {
         const { status, headers } = await preflight(path, APP);
         expect(status).not.to.equal(204);
         expectNothing(headers);
@@ -151,13 +151,13 @@ describe('Pages of other origins', function () {
       });
     }
 
-    it('may not ask the admin listener', async () => {
+    it('may not call the admin listener', async () => {
       const answer = await gateway.admin('GET', '/admin/v1/accounts', undefined, { origin: APP });
       expect(answer.status).to.equal(200);
       expectNothing(answer.headers);
     });
 
-    it('are told of headers by name only', async () => {
+    it('get no permission for a header whose name is invalid', async () => {
       const asked = { 'access-control-request-headers': 'x-ok, "quoted"' };
       const { status, headers } = await preflight('/v1/messages', APP, asked);
       expect(status).to.equal(204);
@@ -165,11 +165,11 @@ describe('Pages of other origins', function () {
     });
   });
 
-  describe('where all are allowed', () => {
+  describe('with `cors.origins: ["*"]`', () => {
     before(() => start(['*']));
     after(() => gateway?.stop());
 
-    it('may call and read, without their cookies', async () => {
+    it('may call and read without cookies', async () => {
       const { status, headers } = await preflight('/v1/chat/completions', OTHER);
       expect(status).to.equal(204);
       expect(headers).to.include({ 'access-control-allow-origin': '*' });
@@ -179,11 +179,11 @@ describe('Pages of other origins', function () {
     });
   });
 
-  describe('where the setting is not given', () => {
+  describe('without `cors.origins`', () => {
     before(() => start());
     after(() => gateway?.stop());
 
-    it('may do nothing', async () => {
+    it('may neither call nor read', async () => {
       const { status, headers } = await preflight('/v1/chat/completions', APP);
       expect(status).to.equal(405);
       expectNothing(headers);
@@ -201,7 +201,7 @@ describe('Pages of other origins', function () {
     'https://App.example.com',
     'https://*.x.y',
   ]) {
-    it(`cannot be named as ${origin}`, async () => {
+    it(`make the start fail if the setting names them as ${origin}`, async () => {
       const { code, output } = await failToStart({
         upstreams: { acme: { url: upstream.url } },
         system: { cors: { origins: [origin] } },

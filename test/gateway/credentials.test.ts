@@ -6,7 +6,7 @@ import { messagesAnswer, startUpstream, type TestUpstream } from '../support/ups
 
 const FOREIGN = 'sk-ant-api03-of-another-service';
 
-describe('Credentials of several kinds in one request', function () {
+describe('Several credentials in one request', function () {
   this.timeout(60_000);
   let upstream: TestUpstream;
   let gateway: TestGateway;
@@ -33,7 +33,7 @@ describe('Credentials of several kinds in one request', function () {
     ['the same key in two headers', () => ({ authorization: `Bearer ${key}`, 'x-api-key': key })],
   ];
   for (const [what, headers] of accepted) {
-    it(`${what} pays for a call, and reads a balance`, async () => {
+    it(`are accepted for a call and for the balance: ${what}`, async () => {
       const answer = await gateway.call('/v1/messages', { headers: headers(), body: ask() });
       expect(answer.status, answer.text).to.equal(200);
       expect(JSON.stringify(upstream.calls.at(-1)?.headers)).not.to.include(FOREIGN);
@@ -54,7 +54,7 @@ describe('Credentials of several kinds in one request', function () {
     ['foreign credentials alone', () => ({ authorization: `Bearer ${FOREIGN}`, 'x-api-key': FOREIGN })],
   ];
   for (const [what, headers] of refused) {
-    it(`${what}: 401, and no upstream is called`, async () => {
+    it(`are refused with 401, and no upstream is asked: ${what}`, async () => {
       const before = upstream.calls.length;
       const answer = await gateway.call('/v1/messages', { headers: headers(), body: ask() });
       expect(answer.status, answer.text).to.equal(401);

@@ -33,7 +33,7 @@ describe('While Postgres is away', function () {
   });
   afterEach(() => giveBack());
 
-  /** Connections to Postgres end, and new ones are refused. */
+  /** Ends connections to Postgres and refuses new ones. */
   const takeAway = async () => {
     link.turnTo(Number(new URL(await closedPort()).port));
     link.mend();
@@ -42,7 +42,7 @@ describe('While Postgres is away', function () {
   const isAway = async () => (await gateway.admin('GET', '/admin/v1/accounts')).status === 503;
   const isBack = async () => (await gateway.admin('GET', '/admin/v1/accounts')).status === 200;
 
-  it('operators get 503 with the reason and a time to come back, while calls go on', async () => {
+  it('operators get 503 with the reason and Retry-After, while calls continue', async () => {
     await takeAway();
     for (const path of ['/admin/v1/accounts', '/admin/v1/usage', '/admin/v1/audit']) {
       const answer = await gateway.admin('GET', path);
@@ -51,14 +51,14 @@ describe('While Postgres is away', function () {
       expect(Number(answer.headers['retry-after'])).to.be.at.least(1);
     }
     expect((await gateway.admin('POST', '/admin/v1/accounts', { name: 'new' })).status).to.equal(503);
-    // On a busy machine Redis may be too slow for a call, which is then refused; here it is asked again.
+    // On a busy machine Redis may be too slow, and the gateway refuses a call. The test repeats it.
     const isServed = async () => (await gateway.call('/v1/messages', { key, body: ask() })).status === 200;
     await until('a call is served', isServed);
     giveBack();
     await until('operators are answered', isBack);
   });
 
-  it('the log has one line when it goes and one when it is back, and none of a library', async () => {
+  it('the log gets one line at the failure, one at the recovery, and none from a library', async () => {
     const before = gateway.output().length;
     await takeAway();
     for (let round = 0; round < 20; round += 1) await until('the database is away', isAway);

@@ -12,7 +12,7 @@ import {
   type TestUpstream,
 } from '../support/upstream';
 
-describe('Direct addresses', function () {
+describe('A direct address', function () {
   this.timeout(60_000);
   let acme: TestUpstream;
   let other: TestUpstream;
@@ -52,7 +52,7 @@ describe('Direct addresses', function () {
     askIn(protocol, { model: 'Acme.Large-Native', ...more });
 
   for (const protocol of PROTOCOLS) {
-    it(`${protocol}: asks the upstream it names, and the bill and the record say so`, async () => {
+    it(`${protocol}: asks the upstream that it names, and bill and record name that upstream`, async () => {
       acme.always(answerOf[protocol]());
       const answer = await at('acme.p.gateway.example', `${PATH[protocol]}?beta=true`, native(protocol));
       expect(answer.status, answer.text).to.equal(200);
@@ -69,7 +69,7 @@ describe('Direct addresses', function () {
     });
 
     for (const status of [400, 401, 402, 403, 404, 429, 500, 503, 529]) {
-      it(`${protocol}: gives the upstream's own ${status} to the caller as it is, after one attempt`, async () => {
+      it(`${protocol}: relays the upstream's ${status} unchanged after one attempt`, async () => {
         acme.always(failureOf[protocol](status, { message: 'in its own words' }, { 'retry-after': '1' }));
         const answer = await at('acme.p.gateway.example', PATH[protocol], native(protocol));
         expect(answer.status).to.equal(status);
@@ -84,7 +84,7 @@ describe('Direct addresses', function () {
       });
     }
 
-    it(`${protocol}: an error as a stream's first event is the upstream's own too`, async () => {
+    it(`${protocol}: relays an error unchanged that is the first event of a stream`, async () => {
       const script = errorStreamOf[protocol]();
       acme.always(script);
       const answer = await at('acme.p.gateway.example', PATH[protocol], native(protocol, { stream: true }));
@@ -94,7 +94,7 @@ describe('Direct addresses', function () {
     });
   }
 
-  it('an upstream that cannot be reached, breaks off or stays silent is asked once', async () => {
+  it('asks an upstream only once if it is unreachable, breaks off or does not answer', async () => {
     expect((await at('closed.p.gateway.example', PATH.messages, ask())).status).to.equal(502);
     for (const [script, status] of [
       [resetBeforeHeaders(), 502],
@@ -102,7 +102,7 @@ describe('Direct addresses', function () {
     ] as const) {
       acme.reset();
       acme.always(script);
-      // A first call, so that no connection is reused.
+      // This is the first call of the upstream, so no connection is reused.
       const answer = await at('acme.p.gateway.example', PATH.messages, native());
       expect(answer.status).to.equal(status);
       expect(answer.headers['x-svc-source']).to.equal('platform');
@@ -116,7 +116,7 @@ describe('Direct addresses', function () {
     'acme.p.gateway.example:8080',
     'Acme.p.gateway.example.:443',
   ]) {
-    it(`is the same written ${host}`, async () => {
+    it(`may be written ${host}`, async () => {
       const answer = await at(host, PATH.messages, native());
       expect(answer.status, answer.text).to.equal(200);
       expect(acme.calls).to.have.length(1);
@@ -131,7 +131,7 @@ describe('Direct addresses', function () {
     '.p.gateway.example',
     'acme.P.localhost:8080',
   ]) {
-    it(`${host} is nobody's address, and is not routed otherwise`, async () => {
+    it(`with a wrong name gets 404 and asks no upstream: ${host}`, async () => {
       const answer = await at(host, PATH.messages, ask());
       expect(answer.status).to.equal(404);
       expect(answer.json.error.code).to.equal('NOT_FOUND');
@@ -147,7 +147,7 @@ describe('Direct addresses', function () {
     'acme.p.gateway.example, x',
     'acme.p.gateway.example/x',
   ]) {
-    it(`${host} is no host at all`, async () => {
+    it(`with an invalid host gets 400: ${host}`, async () => {
       const answer = await rawPost(
         gateway.url,
         PATH.messages,
@@ -160,14 +160,14 @@ describe('Direct addresses', function () {
   }
 
   for (const host of ['[::1]:8080', '[::1]', '127.0.0.1:8080', 'p.gateway.example', 'gateway.example.']) {
-    it(`${host} is the aggregate address`, async () => {
+    it(`is not assumed for ${host}, which is the aggregate address`, async () => {
       const answer = await at(host, PATH.messages, ask());
       expect(answer.status, answer.text).to.equal(200);
       expect(answer.headers['x-routing-provider']).to.equal('other');
     });
   }
 
-  it('has calls of one upstream and nothing else: no strategy, none of the other endpoints', async () => {
+  it('serves only model calls without a strategy prefix', async () => {
     for (const path of ['/speed/v1/messages', '/default/v1/messages', '/quality/v1/chat/completions', '/v1/messages/'])
       expect((await at('acme.p.gateway.example', path, native())).status, path).to.equal(404);
     for (const path of ['/v1/usage', '/v1/models', '/healthz', '/console/']) {
@@ -183,7 +183,7 @@ describe('Direct addresses', function () {
   });
 
   for (const model of [MODEL, 'acme.large-native', 'Acme-Large-Native', 'acme/Acme.Large-Native']) {
-    it(`does not take the name ${model} for one of its models`, async () => {
+    it(`refuses ${model}, which is not the upstream's own name of a model`, async () => {
       const answer = await at('acme.p.gateway.example', PATH.messages, ask({ model }));
       expect(answer.status).to.equal(400);
       expect(answer.json.error).to.include({ code: 'MODEL_NOT_SUPPORTED', param: 'model' });
@@ -191,7 +191,7 @@ describe('Direct addresses', function () {
     });
   }
 
-  it('says where an upstream is served that does not speak the protocol, and why one cannot be asked', async () => {
+  it("names the path of the upstream's protocol after a wrong one, and the reason if the upstream is disabled", async () => {
     const wrong = await at('only-chat.p.gateway.example', PATH.messages, ask());
     expect(wrong.json.error.code).to.equal('MODEL_NOT_SUPPORTED');
     expect(wrong.json.error.message).to.include('/v1/chat/completions');
@@ -200,7 +200,7 @@ describe('Direct addresses', function () {
     expect(off.json.error.details.attempts[0]).to.include({ upstream: 'switched', reason: 'NOT_SET is not set' });
   });
 
-  it('needs a key, and one that may call the model', async () => {
+  it('demands a key that may call the model', async () => {
     const none = await gateway.call(PATH.messages, { headers: { host: 'acme.p.gateway.example' }, body: native() });
     expect(none.status).to.equal(401);
     const limited = await gateway.newCustomer('10', { allowedModels: ['another-model'] });
@@ -212,7 +212,7 @@ describe('Direct addresses', function () {
     expect(answer.json.error.code).to.equal('MODEL_NOT_ALLOWED');
   });
 
-  it('counts by the target of a request that names it whole, whatever the Host header says', async () => {
+  it('in an absolute request target wins over the Host header', async () => {
     const body = JSON.stringify(native());
     const post = (target: string, host: string) =>
       rawPost(gateway.url, target, [`Host: ${host}`, `x-api-key: ${key}`], body);
@@ -225,7 +225,7 @@ describe('Direct addresses', function () {
     expect(statusOf(await post('http://acme.p.gateway.example', 'x'))).to.equal(404);
   });
 
-  it('an answer that is none is given as it is, at no charge', async () => {
+  it('relays an answer unchanged that is not one of the protocol, and charges nothing', async () => {
     acme.always(respond({ headers: { 'content-type': 'application/json' }, body: '{"error":{"message":"credits"}}' }));
     const answer = await at('acme.p.gateway.example', PATH.chat, native());
     expect(answer.text).to.equal('{"error":{"message":"credits"}}');

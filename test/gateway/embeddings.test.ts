@@ -21,7 +21,7 @@ import {
 
 const EMBED = 'acme-embed';
 const PATH = '/v1/embeddings';
-/** USD 0.1 and 0.3 for a million tokens: 10 and 30 units of 1e-8 USD for each. */
+/** The prices of a token in units of 1e-8 USD: 0.1 and 0.3 USD per million tokens. */
 const CHEAP_E8 = 10;
 const DEAR_E8 = 30;
 const CONTEXT = 8_192;
@@ -90,7 +90,7 @@ describe('Embeddings', function () {
   const call = (body: unknown, path: string = PATH, of = key) => gateway.call(path, { key: of, body });
   const recordOf = ({ headers }: Answered, of = key) => gateway.record(of, headers['x-svc-request-id'] ?? '');
 
-  describe('are charged for their input alone', () => {
+  describe('are charged', () => {
     const INPUTS: readonly [string, unknown][] = [
       ['a text', 'Good morning'],
       ['a batch of texts', LINES],
@@ -99,7 +99,7 @@ describe('Embeddings', function () {
       ['a batch of more tokens than the context window', Array.from({ length: 20 }, () => TOKENS)],
     ];
     for (const [name, input] of INPUTS) {
-      it(`as the vendor counts ${name}: in headers, record and balance`, async () => {
+      it(`for the tokens that the vendor counts in ${name}, in headers, record and balance`, async () => {
         const customer = await gateway.newCustomer('1');
         const answer = await call(embed(input), '/cost/v1/embeddings', customer.key);
         expect(answer.status, answer.text).to.equal(200);
@@ -127,7 +127,7 @@ describe('Embeddings', function () {
       });
     }
 
-    it('and a hundred calls cost what the vendor charges for them', async () => {
+    it('exactly what the vendor charges, for a hundred calls', async () => {
       const customer = await gateway.newCustomer('10');
       const inputs = Array.from({ length: 100 }, (_, at) =>
         at % 2 ? LINES.slice(0, at) : TOKENS.slice(0, at * 30 + 1),
@@ -138,7 +138,7 @@ describe('Embeddings', function () {
       expect((await gateway.balance(customer.key)).balanceUsd).to.equal(usd(10e8 - tokens * CHEAP_E8));
     });
 
-    it('by an estimate when the vendor reports no usage, or one that makes no sense', async () => {
+    it('by an estimate if the vendor reports no usage or an impossible one', async () => {
       for (const rawUsage of [null, { prompt_tokens: -5 }, { prompt_tokens: 'many' }, { total_tokens: 7 }]) {
         cheap.next(embeddingsAnswer({ rawUsage }));
         const answer = await call(embed(TOKENS), '/cost/v1/embeddings');
@@ -151,28 +151,28 @@ describe('Embeddings', function () {
       }
     });
 
-    it('without output tokens when an answer of several MB has no usage', async () => {
+    it('for no output tokens if an answer of several MB has no usage', async () => {
       cheap.next(embeddingsAnswer({ rawUsage: null, dimensions: 3_072 }));
       const answer = await call(embed(LINES), '/cost/v1/embeddings');
       expect(answer.text).to.have.length.above(2_000_000);
       expect(await recordOf(answer)).to.include({ billing: 'estimated', outputTokens: 0 });
     });
 
-    it('at most the hold, and a report of more than the body can have is flagged', async () => {
+    it('at most the hold, and the record flags a usage that the body cannot have', async () => {
       cheap.next(embeddingsAnswer({ rawUsage: { prompt_tokens: 1_000_000, total_tokens: 1_000_000 } }));
       const answer = await call(embed(['Hello', 'you']), '/cost/v1/embeddings');
       expect(Number(answer.headers['x-ai-cost'])).to.be.below(0.00002);
       expect((await recordOf(answer))['flags']).to.deep.equal(['suspect']);
     });
 
-    it('only when the balance covers the batch: the hold grows with the tokens, and is near what is charged', async () => {
+    it('only if the balance covers their hold, which grows with the tokens and is close to the charge', async () => {
       const batch = embed(Array.from({ length: 20 }, () => TOKENS));
       const tokens = 20 * TOKENS.length;
       expect(tokens).to.be.above(5 * CONTEXT);
       const poor = await gateway.newCustomer(usd(tokens * CHEAP_E8));
       const refused = await call(batch, '/cost/v1/embeddings', poor.key);
       expect(refused.status).to.equal(402);
-      // The dearest upstream could answer it.
+      // The hold uses the highest price, because the dearest upstream could answer.
       const required = Math.round(Number(refused.json.error.details.requiredUsd) * 1e8);
       expect(required).to.be.within(tokens * DEAR_E8, (tokens + 200) * DEAR_E8);
       expect(cheap.calls).to.have.length(0);
@@ -181,8 +181,8 @@ describe('Embeddings', function () {
     });
   });
 
-  describe('are forwarded and relayed as they come', () => {
-    it('every byte of the answer, as floats and as base64', async () => {
+  describe('are forwarded and relayed', () => {
+    it('with every byte of the answer unchanged, as floats and as base64', async () => {
       const answers = [
         '{ "object":"list", "data":[{"embedding":[-4.547132266452536e-05 ,1E-7]}],"usage":{"prompt_tokens":3,"total_tokens":3}}\n',
         '{"usage":{"total_tokens":3,"prompt_tokens":3},"data":[{"embedding":"AACAPwAA\\/+8="}],"x":12345678901234567890}',
@@ -195,7 +195,7 @@ describe('Embeddings', function () {
       }
     });
 
-    it("the body under the upstream's own name of the model, other members untouched", async () => {
+    it("with the upstream's own name of the model in the body, and all other members unchanged", async () => {
       const text = `{"input": [ "caf\\u00e9" ], "model":"embed-alias","dimensions":256,"input_type":"search_query","priority":1}`;
       const answer = await gateway.call(`/quality/v1/embeddings?beta=true`, {
         key,
@@ -210,7 +210,7 @@ describe('Embeddings', function () {
       );
     });
 
-    it('20 MB of texts, and of tokens', async () => {
+    it('up to 20 MB of texts or of tokens', async () => {
       const rich = await gateway.newCustomer('100');
       const texts = Array.from({ length: 2_048 }, (_, at) => `${at} ${LINES.join(' ')}`.slice(0, 10_150));
       const tokens = Array.from({ length: 560 }, () =>
@@ -230,8 +230,8 @@ describe('Embeddings', function () {
     });
   });
 
-  describe('go where other calls go', () => {
-    it('at every address, by its strategy', async () => {
+  describe('are routed', () => {
+    it('by the strategy of the address', async () => {
       for (const [path, upstream] of [
         ['/v1/embeddings', 'dear'],
         ['/default/v1/embeddings', 'dear'],
@@ -251,7 +251,7 @@ describe('Embeddings', function () {
       });
     });
 
-    it("to the upstream of a direct address, under the upstream's own name of the model", async () => {
+    it('to the upstream of a direct address, which accepts only its own name of the model', async () => {
       const at = (host: string, body: unknown) => gateway.call(PATH, { key, headers: { host }, body });
       const answer = await at('cheap.p.localhost', embed('Hello'));
       expect(answer.status, answer.text).to.equal(200);
@@ -273,10 +273,10 @@ describe('Embeddings', function () {
       ['a stream of events', () => respond({ headers: { 'content-type': 'text/event-stream' }, body: 'data: {}\n\n' })],
     ];
     for (const [name, script] of FAILURES) {
-      it(`to the next upstream after ${name}, and one answer is charged`, async () => {
+      it(`to the next upstream after ${name}, and only one answer is charged`, async () => {
         dear.always(script());
         const answer = await call(embed('Hello'));
-        // So many failures in a row would eject it.
+        // Restored each time, because so many failures in a row would eject it.
         await gateway.admin('POST', '/admin/v1/upstreams/dear/restore');
         expect(answer.status, answer.text).to.equal(200);
         expect(answer.headers).to.include({
@@ -287,7 +287,7 @@ describe('Embeddings', function () {
       });
     }
 
-    it('nowhere else after a 400, which is relayed and costs nothing', async () => {
+    it('to no other upstream after a 400, which is relayed and costs nothing', async () => {
       const { key: of } = await gateway.newCustomer('1');
       dear.next(chatFailure(400, { type: 'invalid_request_error', message: 'dimensions: not supported' }));
       const answer = await call(embed('Hello', { dimensions: 7 }), PATH, of);
@@ -297,7 +297,7 @@ describe('Embeddings', function () {
       expect(cheap.calls).to.have.length(0);
     });
 
-    it('nowhere else when the answer is too long to be kept, and no upstream is ejected for it', async () => {
+    it('to no other upstream if the answer is too long to be kept, and no upstream is ejected for it', async () => {
       const { key: of } = await gateway.newCustomer('1');
       dear.always(
         respond({ headers: { 'content-type': 'application/json' }, body: Buffer.alloc(65 * 1024 * 1024, ' ') }),
@@ -316,7 +316,7 @@ describe('Embeddings', function () {
       expect((await call(embed('Hello'), PATH, of)).headers['x-routing-provider']).to.equal('dear');
     });
 
-    it('and end with 502 when every upstream fails, at no cost', async () => {
+    it('to every upstream that fails, and then get 502 at no cost', async () => {
       const { key: of } = await gateway.newCustomer('1');
       for (const upstream of [cheap, dear]) upstream.always(chatFailure(500));
       const answer = await call(embed('Hello'), PATH, of);
@@ -326,13 +326,13 @@ describe('Embeddings', function () {
     });
   });
 
-  describe('are a protocol of their own', () => {
+  describe('as a protocol', () => {
     const refused = async (path: string, body: unknown, host?: string) => {
       const answer = await gateway.call(path, { key, body, headers: host === undefined ? {} : { host } });
       return [answer.status, answer.json.error.code, answer.json.error.message];
     };
 
-    it('a chat model cannot be called for them, nor a model of theirs for an answer', async () => {
+    it('refuse models of other protocols, and other protocols refuse their models', async () => {
       const chat = `"${MODEL}" is served at /v1/chat/completions only.`;
       const own = `"dear-embed" is served at /v1/embeddings only.`;
       expect(await refused(PATH, { model: MODEL, input: 'Hello' })).to.deep.equal([400, 'MODEL_NOT_SUPPORTED', chat]);
@@ -343,7 +343,7 @@ describe('Embeddings', function () {
       expect([...cheap.calls, ...dear.calls]).to.have.length(0);
     });
 
-    it('a wrong input is refused before anything is held, in words', async () => {
+    it('refuse a wrong input with a message before any upstream is asked', async () => {
       expect(await refused(PATH, embed(['Hello', 7]))).to.deep.equal([
         400,
         'INVALID_FIELD',
@@ -353,7 +353,7 @@ describe('Embeddings', function () {
       expect([...cheap.calls, ...dear.calls]).to.have.length(0);
     });
 
-    it('is in the list of models, the OpenAPI document and the card', async () => {
+    it('are in the list of models, the OpenAPI document and the card of the gateway', async () => {
       const { json } = await gateway.call('/v1/models', { method: 'GET', key });
       const shown = json.data.find(({ id }: { id: string }) => id === 'dear-embed');
       expect(shown).to.deep.include({ max_output: 0, context: CONTEXT, upstreams: 2, aliases: [EMBED, 'embed-alias'] });
@@ -372,7 +372,7 @@ describe('Embeddings', function () {
       expect((await gateway.call('/', { method: 'GET' })).json.protocols).to.include('embeddings');
     });
 
-    it('an operator can test an upstream in it', async () => {
+    it('can be used by an operator to test an upstream', async () => {
       const test = async (body: object) => (await gateway.admin('POST', '/admin/v1/upstreams/cheap/test', body)).json;
       expect(await test({ protocol: 'embeddings' })).to.include({ ok: true, model: EMBED, protocol: 'embeddings' });
       expect(await test({ model: EMBED })).to.include({ ok: true, protocol: 'embeddings' });
@@ -381,7 +381,7 @@ describe('Embeddings', function () {
     });
   });
 
-  describe('obey what holds for every call', () => {
+  describe('obey', () => {
     it('the limits of a key', async () => {
       const limited = await gateway.newCustomer('1', { balanceLimit: usd(2_000 * DEAR_E8), allowedModels: [EMBED] });
       expect((await call(embed(TOKENS.slice(0, 1_500)), PATH, limited.key)).status).to.equal(200);
@@ -396,7 +396,7 @@ describe('Embeddings', function () {
       expect([kept.status, kept.json.error.code]).to.deep.equal([400, 'MODEL_NOT_ALLOWED']);
     });
 
-    it('an Idempotency-Key: the second call gets the stored answer and costs nothing', async () => {
+    it('an Idempotency-Key: a second call gets the stored answer and costs nothing', async () => {
       const { key: of } = await gateway.newCustomer('1');
       const send = () => gateway.call(PATH, { key: of, body: embed(LINES), headers: { 'idempotency-key': 'once' } });
       const [first, second] = [await send(), await send()];
@@ -406,7 +406,7 @@ describe('Embeddings', function () {
       expect((await gateway.balance(of)).balanceUsd).to.equal(usd(1e8 - embeddedTokens(LINES) * DEAR_E8));
     });
 
-    it('a markup: a factor, and prices of the operator', async () => {
+    it("the markup of a key, as a factor or as the operator's prices", async () => {
       for (const [markup, eachE8] of [
         ['1.5', 45],
         ['resale', 100],
@@ -424,7 +424,7 @@ describe('Embeddings', function () {
       openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: key, maxRetries: 0 });
     });
 
-    it('come as numbers, which it decodes from the base64 that it asks for by itself', async () => {
+    it('arrive as numbers, which the SDK decodes from the base64 that it requests', async () => {
       const { data, usage } = await openai.embeddings.create({ model: EMBED, input: 'Good morning', dimensions: 16 });
       expect(dear.calls[0]?.json).to.include({ encoding_format: 'base64', dimensions: 16 });
       expect(data[0]?.embedding).to.have.length(16);
@@ -432,7 +432,7 @@ describe('Embeddings', function () {
       expect(usage.prompt_tokens).to.equal(2);
     });
 
-    it('are the same as floats, for batches and for lists of tokens', async () => {
+    it('are the same if requested as floats, for batches and for lists of tokens', async () => {
       const [float, base64] = [
         await openai.embeddings.create({ model: EMBED, input: LINES, encoding_format: 'float' }),
         await openai.embeddings.create({ model: EMBED, input: LINES }),
@@ -447,7 +447,7 @@ describe('Embeddings', function () {
       expect(tokens.usage.prompt_tokens).to.equal(float.usage.prompt_tokens);
     });
 
-    it('raise its own exceptions', async () => {
+    it("raise the SDK's own exceptions for a wrong input and for rate limits", async () => {
       const of = (input: string[]) => openai.embeddings.create({ model: EMBED, input });
       const thrown = await of([]).catch((error: unknown) => error);
       expect(thrown).to.be.instanceOf(OpenAI.BadRequestError).and.to.have.property('code', 'INVALID_FIELD');

@@ -16,12 +16,12 @@ const ENCODE: Readonly<Record<string, (content: Buffer) => Buffer>> = {
   zstd: zstdOf,
 };
 const LARGEST_BYTES = 20_971_520;
-/** Far above what a busy machine adds; to decode one bomb whole in the event loop takes longer. */
+/** The largest accepted lag. It is far above that of a busy machine; decoding one bomb in the event loop takes longer. */
 const LAG_MS = 2_000;
 
 const NOISE = randomBytes(5_000_000).toString('hex');
 
-/** A call of so many bytes, half of them noise. */
+/** Returns the body of a call with so many bytes, about half of them noise. */
 function callOf(bytes: number): Buffer {
   const frame = JSON.stringify(ask({ messages: [{ role: 'user', content: '@' }] }));
   const [before = '', after = ''] = frame.split('@');
@@ -52,7 +52,7 @@ describe('Encoded bodies', function () {
   beforeEach(() => upstream.reset());
 
   for (const protocol of PROTOCOLS)
-    it(`of ${protocol} calls reach the upstream as they are decoded, and cost what plain ones cost`, async () => {
+    it(`of ${protocol} calls reach the upstream decoded, and cost the same as plain ones`, async () => {
       const body = Buffer.from(JSON.stringify(askIn(protocol, { metadata: { user_id: 'Grüße' } })));
       const answer = answerOf[protocol]();
       upstream.always(answer);
@@ -70,14 +70,14 @@ describe('Encoded bodies', function () {
       }
     });
 
-  it('are taken as a compressor made them', async () => {
+  it('are accepted from the reference compressor of zstd', async () => {
     upstream.always(messagesAnswer());
     const got = await send('zstd', COMPRESSED_CALL);
     expect(got.status, got.text).to.equal(200);
     expect(JSON.parse(String(upstream.calls[0]?.body)).max_tokens).to.equal(200);
   });
 
-  it('that are broken or cut are 400, and nothing is charged', async () => {
+  it('that are broken or cut get 400, and nothing is charged', async () => {
     const poor = await gateway.newCustomer('1');
     const body = Buffer.from(JSON.stringify(ask()));
     for (const [encoding, encode] of Object.entries(ENCODE)) {
@@ -94,7 +94,7 @@ describe('Encoded bodies', function () {
     expect(upstream.calls).to.have.length(0);
   });
 
-  it('in another encoding are 415, which names those that are accepted', async () => {
+  it('in another encoding get 415, and the answer names the accepted ones', async () => {
     const { status, headers, json } = await send('gzip, zstd', gzipSync('{}'));
     expect(status).to.equal(415);
     expect(headers['accept-encoding']).to.equal('gzip, deflate, br, zstd');
@@ -112,7 +112,7 @@ describe('Encoded bodies', function () {
     expect(own.status).to.equal(415);
   });
 
-  it('may be 20 MB when they are decoded, and not one byte more', async () => {
+  it('are accepted up to 20 MB of decoded size, and get 413 for one byte more', async () => {
     upstream.always(messagesAnswer());
     for (const [encoding, encode] of Object.entries(ENCODE)) {
       const largest = await send(encoding, encode(callOf(LARGEST_BYTES)));
@@ -122,7 +122,7 @@ describe('Encoded bodies', function () {
     expect(upstream.calls.map(({ body }) => body.length)).to.deep.equal(Object.keys(ENCODE).map(() => LARGEST_BYTES));
   });
 
-  it('of a customer without a cent are 402 when more than 64 KB come out of them', async () => {
+  it('of a customer without money get 402 once more than 64 KB are decoded', async () => {
     const { key: penniless } = await gateway.newCustomer('0');
     for (const [encoding, encode] of Object.entries(ENCODE)) {
       const answer = await send(
@@ -134,7 +134,7 @@ describe('Encoded bodies', function () {
     }
   });
 
-  it('that become gigabytes are 413 in bounded memory, and others are served meanwhile', async () => {
+  it('that decode to gigabytes get 413 in bounded memory, and other calls are served meanwhile', async () => {
     upstream.always(messagesAnswer());
     const blank = Buffer.alloc(256_000_000, ' ');
     const bombs = {
@@ -161,7 +161,7 @@ describe('Encoded bodies', function () {
     const statuses = (await Promise.all(calls)).map(({ status, json }) => `${status} ${json.error.code}`);
     isOver = true;
     await watching;
-    // What may become 20 MB is told to come back while the account has as much in memory as it may.
+    // A body that may become 20 MB gets 503 while the account's share of the memory is used up.
     for (const status of statuses) expect(status).to.be.oneOf(['413 BODY_TOO_LARGE', '503 OVERLOADED']);
     expect(statuses).to.include('413 BODY_TOO_LARGE');
     expect(most - before).to.be.below(300 * 1024 * 1024);
@@ -169,7 +169,7 @@ describe('Encoded bodies', function () {
     expect((await send('zstd', COMPRESSED_CALL)).status).to.equal(200);
   });
 
-  it('30 of 20 MB at once are served or told to come back, in bounded memory', async () => {
+  it('of 20 MB are served or get 503, in bounded memory, if 30 come at once', async () => {
     upstream.always(messagesAnswer());
     const bodies = { zstd: zstdOf(callOf(LARGEST_BYTES)), gzip: gzipSync(callOf(LARGEST_BYTES)) };
     const before = await residentBytes(gateway.pid);

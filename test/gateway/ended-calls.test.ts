@@ -17,7 +17,7 @@ import {
   type TestUpstream,
 } from '../support/upstream';
 
-/** 10 × 3 + 5 × 15 USD per million. */
+/** The cost of a call in USD: 10 × 3 + 5 × 15 per million. */
 const COST = 0.000105;
 const PROMPT = 'the secret of the prompt';
 const MADE_UP = 'model-that-a-client-made-up';
@@ -61,7 +61,7 @@ describe('A call that has ended', function () {
   const lineOf = (requestId: unknown, message = 'call') =>
     until(`the line of ${requestId}`, () => linesOf(gateway, message).find((line) => line['requestId'] === requestId));
 
-  /** Runs calls and returns how much each sample has grown. The gateway reads an upstream for 10 s after its client has left. */
+  /** Runs calls and returns how much each sample has grown. The gateway reads an upstream for 10 s after its client disconnected. */
   async function grown(work: () => Promise<unknown>): Promise<(name: string) => number> {
     const before = await readMetrics(gateway);
     await work();
@@ -77,7 +77,7 @@ describe('A call that has ended', function () {
   };
   const idOf = ({ headers }: Answered) => headers['x-svc-request-id'];
 
-  it('is counted once and has one line, with what it was charged', async () => {
+  it('is counted once in the metrics, and has one log line with its charge', async () => {
     let answer: Answered | undefined;
     const more = await grown(async () => {
       answer = await gateway.call('/v1/messages', { key: customer.key, body: ask() });
@@ -122,7 +122,7 @@ describe('A call that has ended', function () {
     expect(linesOf(gateway, 'call').filter(({ requestId }) => requestId === line['requestId'])).to.have.length(1);
   });
 
-  it('as a stream has a time to its first content', async () => {
+  it('is counted with its time to the first content if it was a stream', async () => {
     upstream.always(messagesStream({ usage: { input: 10, output: 5 } }));
     let answer: Answered | undefined;
     const more = await grown(async () => {
@@ -135,7 +135,7 @@ describe('A call that has ended', function () {
     expect(line['firstTokenMs']).to.be.a('number');
   });
 
-  it('by a WebSocket is a call as any other', async () => {
+  it('is counted and logged like any other if it came over a WebSocket', async () => {
     upstream.always(responsesStream());
     const socket = await TestSocket.open(gateway, customer.key);
     const more = await grown(() => socket.call({ model: 'over-socket' }));
@@ -145,7 +145,7 @@ describe('A call that has ended', function () {
     expect(line).to.include({ route: '/v1/responses', model: 'over-socket', status: 200, stream: true });
   });
 
-  it('of embeddings has input alone', async () => {
+  it('is logged with input tokens alone if it was for embeddings', async () => {
     upstream.always(embeddingsAnswer());
     const answer = await gateway.call('/v1/embeddings', {
       key: customer.key,
@@ -188,7 +188,7 @@ describe('A call that has ended', function () {
       },
     ],
     [
-      'that names what is not its own',
+      'that names an unknown container',
       404,
       'KEPT_OBJECT_NOT_FOUND',
       'none',
@@ -213,7 +213,7 @@ describe('A call that has ended', function () {
       },
     ],
     [
-      'for a model that is not there',
+      'for an unknown model',
       400,
       'MODEL_NOT_PRICED',
       'quality',
@@ -244,7 +244,7 @@ describe('A call that has ended', function () {
     });
   }
 
-  it('whose client left is aborted, and says what it was charged', async () => {
+  it('is counted as aborted, with its billing, if its client disconnected', async () => {
     upstream.always(neverAnswer());
     broken.always(neverAnswer());
     const left = '"aborted":true';
@@ -265,7 +265,7 @@ describe('A call that has ended', function () {
     await until('its line is there', () => gateway.output().split(left).length === before + 1);
   });
 
-  it('that is drained for a client that left counts with all that it used', async () => {
+  it('is counted with its whole usage if its stream was read to the end after the client disconnected', async () => {
     let goOn = (): void => undefined;
     const released = new Promise<void>((resolve) => (goOn = resolve));
     upstream.always(
@@ -286,7 +286,7 @@ describe('A call that has ended', function () {
     expect(more(`tollgate_tokens_total{model="${MODEL}",upstream="acme",meter="output"}`)).to.equal(5);
   });
 
-  it('is told apart from requests of the API, which are counted by route', async () => {
+  it('is counted apart from API requests, which are counted by route', async () => {
     const { key, keyId } = customer;
     let counted: Answered | undefined;
     const more = await grown(async () => {
@@ -309,7 +309,7 @@ describe('A call that has ended', function () {
     expect(sandbox).to.include({ method: 'GET', keyId, status: 404 });
   });
 
-  it('leaves nothing in the log of what clients write', async () => {
+  it('leaves no text of its client in the log', async () => {
     const { key } = customer;
     const body = ask({ messages: [{ role: 'user', content: PROMPT }] });
     await gateway.call(`/v1/messages?secret=${MADE_UP}`, {

@@ -7,7 +7,7 @@ import { until } from '../support/until';
 import { chatStream, neverAnswer, type Script, startUpstream, type TestUpstream } from '../support/upstream';
 
 const USAGE = { input: 1_000, output: 200 };
-/** 1,000 × 3 + 200 × 15 USD per million. */
+/** The cost of that usage: 1,000 × 3 + 200 × 15 USD per million. */
 const COST = '0.00600000';
 
 function streamOf(protocol: TestProtocol, options: Record<string, unknown> = {}): Script {
@@ -15,7 +15,7 @@ function streamOf(protocol: TestProtocol, options: Record<string, unknown> = {})
   return DIALECT[protocol].stream(said);
 }
 
-describe('Who pays for which ending', () => {
+describe('The cost of each ending of a call', () => {
   let upstream: TestUpstream;
   let gateway: TestGateway;
 
@@ -31,7 +31,7 @@ describe('Who pays for which ending', () => {
   });
   beforeEach(() => upstream.reset());
 
-  /** Balance back to what the record says, nothing held, the same number in balance and record. */
+  /** Expects this billing in the record, the same cost in the balance, and nothing held. */
   async function expectCharged(
     key: string,
     requestId: string,
@@ -49,8 +49,8 @@ describe('Who pays for which ending', () => {
   }
 
   for (const protocol of PROTOCOLS) {
-    describe(`${protocol}`, () => {
-      it('an unstreamed answer costs its usage, and the header, the record and the balance say the same', async () => {
+    describe(`in the protocol ${protocol}:`, () => {
+      it('an unstreamed answer costs its usage, equally in header, record and balance', async () => {
         const { key } = await gateway.newCustomer('10');
         upstream.always(answerOf[protocol]({ usage: USAGE }));
         const answer = await gateway.call(PATH[protocol], { key, body: askIn(protocol) });
@@ -80,7 +80,7 @@ describe('Who pays for which ending', () => {
         });
       });
 
-      it('a stream costs its usage, and its last usage says so in `cost`', async () => {
+      it('a stream costs its usage, and `cost` of its last usage is that cost', async () => {
         const { key } = await gateway.newCustomer('10');
         upstream.always(streamOf(protocol));
         const answer = await gateway.call(PATH[protocol], { key, body: askIn(protocol, { stream: true }) });
@@ -95,7 +95,7 @@ describe('Who pays for which ending', () => {
         });
       });
 
-      it('cache tokens have their own prices and are part of the input', async () => {
+      it('cache tokens cost their own prices and count as input', async () => {
         const { key } = await gateway.newCustomer('10');
         upstream.always(answerOf[protocol]({ usage: { input: 1_000, output: 200, cacheRead: 500 } }));
         const answer = await gateway.call(PATH[protocol], { key, body: askIn(protocol) });
@@ -103,7 +103,7 @@ describe('Who pays for which ending', () => {
         await expectCharged(key, answer.headers['x-svc-request-id'] ?? '', { billing: 'actual', cost: '0.00615000' });
       });
 
-      it('a stream without usage is estimated from what was relayed', async () => {
+      it('a stream without usage costs an estimate of the relayed text', async () => {
         const { key } = await gateway.newCustomer('10');
         upstream.always(
           protocol === 'chat'
@@ -117,7 +117,7 @@ describe('Who pays for which ending', () => {
         expect(Number(record['cost'])).to.be.greaterThan(0);
       });
 
-      it("an upstream's refusal of the request is relayed untouched and costs nothing", async () => {
+      it("an upstream's refusal of the request costs nothing and is relayed unchanged", async () => {
         const { key } = await gateway.newCustomer('10');
         upstream.always(failureOf[protocol](422, { message: 'not like this' }));
         const answer = await gateway.call(PATH[protocol], { key, body: askIn(protocol) });
@@ -131,7 +131,7 @@ describe('Who pays for which ending', () => {
         });
       });
 
-      it('when every attempt fails the caller gets 502 with the attempts, and pays nothing', async () => {
+      it('a call costs nothing if every attempt fails, and gets 502 with the attempts', async () => {
         const { key } = await gateway.newCustomer('10');
         upstream.always(failureOf[protocol](500));
         const answer = await gateway.call(PATH[protocol], { key, body: askIn(protocol) });
@@ -146,7 +146,7 @@ describe('Who pays for which ending', () => {
         });
       });
 
-      it('an upstream that stays silent is a 504 and costs nothing', async () => {
+      it('a call costs nothing if the upstream never answers, and gets 504', async () => {
         const { key } = await gateway.newCustomer('10');
         upstream.always(neverAnswer());
         const answer = await gateway.call(PATH[protocol], { key, body: askIn(protocol) });
@@ -155,7 +155,7 @@ describe('Who pays for which ending', () => {
         await expectCharged(key, answer.headers['x-svc-request-id'] ?? '', { billing: 'released', cost: '0.00000000' });
       });
 
-      it("a stream cut after content ends with the protocol's error event, never as if complete, and costs nothing", async () => {
+      it("a stream that is cut after content costs nothing and ends with the protocol's error event", async () => {
         const { key } = await gateway.newCustomer('10');
         upstream.always(streamOf(protocol, { cutAfter: afterTexts(protocol, 1), cut: 'reset' }));
         const answer = await gateway.call(PATH[protocol], { key, body: askIn(protocol, { stream: true }) });
@@ -171,7 +171,7 @@ describe('Who pays for which ending', () => {
         });
       });
 
-      it('a client that leaves a call whose upstream never answers pays nothing, and the upstream is told', async () => {
+      it('a call costs nothing if the client disconnects and the upstream never answers, and the upstream is disconnected', async () => {
         const { key } = await gateway.newCustomer('10');
         upstream.always(neverAnswer());
         const leaving = new AbortController();
@@ -195,7 +195,7 @@ describe('Who pays for which ending', () => {
     });
   }
 
-  it('a call that is refused before it is reserved has a record, and costs nothing', async () => {
+  it('a call that is refused before the reserve costs nothing and has a record', async () => {
     const { key } = await gateway.newCustomer('10');
     const answer = await gateway.call('/v1/messages', { key, body: ask({ model: 'nobody-has-this' }) });
     expect(answer.status).to.equal(400);

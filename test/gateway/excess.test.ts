@@ -12,8 +12,8 @@ const PLAIN = {
   price: { input: 10, output: 100 },
 };
 
-/** The vendor read or said more than anybody could have expected. */
-describe('An upstream that charges more than was held', () => {
+/** Calls for which the vendor reports more tokens than the gateway could expect. */
+describe('An upstream that reports more than was held', () => {
   let upstream: TestUpstream;
   let gateway: TestGateway;
 
@@ -42,7 +42,7 @@ describe('An upstream that charges more than was held', () => {
       return json.items[0];
     });
 
-  it('gets at most the hold from the customer, and is suspect where the body bounds what it reads', async () => {
+  it('costs the customer at most the hold, and its answer is flagged if the body bounds what it can read', async () => {
     upstream.always(messagesAnswer({ usage: { input: 10, output: 900_000 } }));
     const { accountId, key } = await gateway.newCustomer('10');
     const answered = await call(key, { max_tokens: 16 });
@@ -54,7 +54,7 @@ describe('An upstream that charges more than was held', () => {
     expect(Number(record.cost)).to.equal(cost);
     expect(Number(record.excess)).to.be.closeTo(90.0001 - cost, 1e-7);
     expect(Number((await gateway.balance(key)).balanceUsd)).to.be.closeTo(10 - cost, 1e-9);
-    // It was not the customer's doing.
+    // The customer did not cause the excess.
     expect(await accountOf(accountId)).to.include({ status: 'active', excessUsd: '0.00000000' });
     const { text } = await gateway.admin('GET', '/metrics');
     expect(text).to.match(/tollgate_usage_doubts_total{upstream="acme",kind="suspect"} 1/);
@@ -67,8 +67,8 @@ describe('An upstream that charges more than was held', () => {
       .and.not.have.property('excess');
   });
 
-  it('freezes an account whose requests cost that, once it is above the bound; unfreezing begins anew', async () => {
-    // A member that nobody knows makes the vendor read more than the context window that was held for it.
+  it('makes the gateway freeze an account whose own requests caused an excess above the bound, counted anew after unfreezing', async () => {
+    // An unknown member makes the vendor read more than the context window that was held.
     upstream.always(messagesAnswer({ usage: { input: 160_000, output: 1 } }));
     const { accountId, key } = await gateway.newCustomer('100');
     const strange = { strange_member: 'reads something that nobody has heard of yet' };
@@ -80,7 +80,7 @@ describe('An upstream that charges more than was held', () => {
     expect((await call(key, strange)).status).to.equal(200);
     await until('the account is frozen', async () => (await accountOf(accountId)).status === 'frozen', 20_000);
     upstream.always(messagesAnswer());
-    // The ledger is told once it is written down.
+    // The ledger learns of the freeze after Postgres has it.
     const refused = await until('its calls are refused', async () => {
       const answered = await call(key);
       return answered.status === 403 ? answered : undefined;
@@ -96,13 +96,13 @@ describe('An upstream that charges more than was held', () => {
     expect((await call(key)).status).to.equal(200);
   });
 
-  it("counts for the key's tokens by the minute as what was held, however much it reports", async () => {
+  it('uses up the tokens per minute of a key only as far as was held', async () => {
     upstream.always(messagesAnswer({ usage: { input: 10, output: 900_000 } }));
     const { key } = await gateway.newCustomer('10', { tokensPerMinute: 1_000 });
     for (let each = 1; each <= 2; each += 1) expect((await call(key, { max_tokens: 16 })).status).to.equal(200);
   });
 
-  it('is left out after more than five suspect answers', async () => {
+  it('is ejected after more than five suspect answers', async () => {
     const { key } = await gateway.newCustomer('10');
     const isOut = async () => {
       const { json } = await gateway.admin('GET', '/admin/v1/upstreams');

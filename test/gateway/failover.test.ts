@@ -19,34 +19,34 @@ import {
   type TestUpstream,
 } from '../support/upstream';
 
-/** What a first upstream can do wrong, and whether it does it to streams only. */
+/** Returns the faults of a first upstream, and whether each concerns streams only. */
 function failures(protocol: TestProtocol): Readonly<Record<string, { script: Script; stream?: boolean }>> {
   const failure = failureOf[protocol];
   return {
     'resets before the head': { script: resetBeforeHeaders() },
     'closes before the head': { script: closeBeforeHeaders() },
-    'answers no HTTP': { script: rawBytes('SSH-2.0-OpenSSH\r\n') },
-    'says 401': { script: failure(401) },
-    'says 402': { script: failure(402) },
-    'says 403': { script: failure(403) },
-    'says 404': { script: failure(404) },
-    'says 408': { script: failure(408) },
-    'says 409': { script: failure(409) },
-    'says 425': { script: failure(425) },
-    'says 429 and when to come back': { script: failure(429, {}, { 'retry-after': '60' }) },
-    'says 429': { script: failure(429) },
-    'says 500': { script: failure(500) },
-    'says 503': { script: failure(503) },
-    'says 529': { script: failure(529) },
-    'is out of credit, with status 400': { script: failure(400, { message: 'Your credit balance is too low.' }) },
-    'says half of a JSON': { script: malformedJson() },
-    'stays silent': { script: neverAnswer() },
+    'does not answer in HTTP': { script: rawBytes('SSH-2.0-OpenSSH\r\n') },
+    'answers 401': { script: failure(401) },
+    'answers 402': { script: failure(402) },
+    'answers 403': { script: failure(403) },
+    'answers 404': { script: failure(404) },
+    'answers 408': { script: failure(408) },
+    'answers 409': { script: failure(409) },
+    'answers 425': { script: failure(425) },
+    'answers 429 with Retry-After': { script: failure(429, {}, { 'retry-after': '60' }) },
+    'answers 429': { script: failure(429) },
+    'answers 500': { script: failure(500) },
+    'answers 503': { script: failure(503) },
+    'answers 529': { script: failure(529) },
+    'answers 400 because it is out of credit': { script: failure(400, { message: 'Your credit balance is too low.' }) },
+    'answers with half of a JSON document': { script: malformedJson() },
+    'never answers': { script: neverAnswer() },
     'begins with an error event': { script: errorStreamOf[protocol](), stream: true },
-    'says its preamble and an error': {
+    'sends its preamble and an error': {
       script: errorStreamOf[protocol]({ afterEvents: Math.min(2, DIALECT[protocol].preamble) }),
       stream: true,
     },
-    'says its preamble and no more': {
+    'ends after its preamble': {
       script: streamOf(protocol, { cutAfter: DIALECT[protocol].preamble, cut: 'end' }),
       stream: true,
     },
@@ -54,7 +54,7 @@ function failures(protocol: TestProtocol): Readonly<Record<string, { script: Scr
       script: streamOf(protocol, { cutAfter: DIALECT[protocol].preamble, cut: 'reset' }),
       stream: true,
     },
-    'begins with what cannot be understood': {
+    'begins with a malformed event': {
       script: streamOf(protocol, { malformedAt: { event: 0 } }),
       stream: true,
     },
@@ -62,7 +62,7 @@ function failures(protocol: TestProtocol): Readonly<Record<string, { script: Scr
   };
 }
 
-/** Every story has a model and two upstreams of its own, so that none is told by what another has left behind. */
+/** How many tests get their own model and two upstreams, so that no test depends on what another left behind. */
 const STORIES = 150;
 const TIMEOUTS = { connect: '1s', headers: '700ms', firstToken: '700ms', idle: '1s' };
 
@@ -139,7 +139,7 @@ describe('Failover', function () {
       });
     }
 
-    it(`${protocol}: only the answer is paid for, whatever the first has done`, async () => {
+    it(`${protocol}: the customer pays only for the answer, whatever the first candidate did`, async () => {
       expect(answered).to.have.length.of.at.least(20);
       for (const [what, answer] of answered) {
         const upstream = answer.headers['x-routing-provider'];
@@ -149,14 +149,14 @@ describe('Failover', function () {
     });
 
     for (const model of ['refused', 'unresolved', 'untrusted']) {
-      it(`${protocol}: the next candidate answers when no connection can be made (${model})`, async () => {
+      it(`${protocol}: the next candidate answers when the connection to the first fails (${model})`, async () => {
         second.always(answerOf[protocol]());
         const answer = await call(protocol, { model });
         expect(answer.headers).to.include({ 'x-routing-provider': 'backing', 'x-routing-attempts': '2' });
       });
     }
 
-    it(`${protocol}: the next candidate answers when the first does not come to the end of its refusal`, async () => {
+    it(`${protocol}: the next candidate answers when the first does not finish the body of its refusal`, async () => {
       first.always(stallRefusing(503));
       second.always(answerOf[protocol]());
       const answer = await call(protocol, { model: 'unhurried' });
@@ -167,9 +167,9 @@ describe('Failover', function () {
     for (const [what, failure] of [
       ['a content filter', failureOf[protocol](400, { type: 'content_filter', message: 'not this' })],
       ['a wrong request', failureOf[protocol](400, { type: 'invalid_request_error', message: 'not this' })],
-      ['an unprocessable one', failureOf[protocol](422, { message: 'not this' })],
+      ['an unprocessable request', failureOf[protocol](422, { message: 'not this' })],
     ] as const) {
-      it(`${protocol}: the refusal of ${what} is relayed untouched after one attempt`, async () => {
+      it(`${protocol}: the refusal of ${what} is relayed unchanged after one attempt`, async () => {
         first.always(failure);
         const answer = await call(protocol);
         expect(answer.headers).to.include({ 'x-svc-source': 'provider', 'x-routing-attempts': '1' });
@@ -178,7 +178,7 @@ describe('Failover', function () {
       });
     }
 
-    it(`${protocol}: what does not fit is asked of a larger context, and of no smaller one`, async () => {
+    it(`${protocol}: a prompt that is too long is sent on only to a model with a larger context window`, async () => {
       const tooLong = failureOf[protocol](400, { message: 'prompt is too long: 200001 tokens' });
       first.next(tooLong);
       second.next(answerOf[protocol]());
@@ -195,7 +195,7 @@ describe('Failover', function () {
       expect(relayed.headers).to.include({ 'x-svc-source': 'provider', 'x-routing-attempts': '2' });
     });
 
-    it(`${protocol}: when all say 429 it is 429, with the soonest time to come back`, async () => {
+    it(`${protocol}: the caller gets 429 with the shortest Retry-After when all candidates answer 429`, async () => {
       first.always(failureOf[protocol](429, {}, { 'retry-after': '7' }));
       second.always(failureOf[protocol](429, {}, { 'retry-after': '60' }));
       const answer = await call(protocol);
@@ -206,7 +206,7 @@ describe('Failover', function () {
       expect(second.calls).to.have.length(1);
     });
 
-    it(`${protocol}: when all stay silent it is 504, and nobody was asked twice`, async () => {
+    it(`${protocol}: the caller gets 504 when no candidate answers in time, and none is asked twice`, async () => {
       first.always(neverAnswer());
       second.always(neverAnswer());
       const answer = await call(protocol);
@@ -218,7 +218,7 @@ describe('Failover', function () {
       expect([first.calls.length, second.calls.length]).to.deep.equal([1, 1]);
     });
 
-    it(`${protocol}: when they fail in different ways it is 502, and says how each did`, async () => {
+    it(`${protocol}: the caller gets 502 with the outcome of each attempt when candidates fail differently`, async () => {
       first.always(failureOf[protocol](401));
       second.always(failureOf[protocol](402));
       const answer = await call(protocol);
@@ -231,7 +231,7 @@ describe('Failover', function () {
     });
 
     for (const status of [404, 409]) {
-      it(`${protocol}: the last candidate's ${status} is given to the caller as it is`, async () => {
+      it(`${protocol}: the last candidate's ${status} is relayed unchanged`, async () => {
         first.always(failureOf[protocol](500));
         second.always(failureOf[protocol](status, { message: 'mine' }));
         const answer = await call(protocol);
@@ -242,14 +242,14 @@ describe('Failover', function () {
     }
   }
 
-  it('a stream that is only late, and says so before its preamble is given up, is waited for', async () => {
+  it('a stream whose first content is slow, but within `firstToken`, causes no failover', async () => {
     first.always(streamOf('messages', { firstTokenDelayMs: 200 }));
     const answer = await call('messages', { stream: true });
     expect(answer.headers['x-routing-provider']).to.equal(`first-${story}`);
     expect(answer.text).to.match(/message_stop/);
   });
 
-  it('an idle connection that the upstream closes as it is used again costs no attempt', async () => {
+  it('an idle connection that the upstream resets when it is reused counts as no attempt', async () => {
     first.next(answerOf.messages(), resetBeforeHeaders(), answerOf.messages());
     await call('messages');
     const answer = await call('messages');
@@ -259,7 +259,7 @@ describe('Failover', function () {
     expect(three).not.to.equal(two);
   });
 
-  it('one that does so on a fresh connection too has failed', async () => {
+  it('an upstream that then resets the fresh connection too has failed', async () => {
     first.next(answerOf.messages(), resetBeforeHeaders(), resetBeforeHeaders());
     second.next(answerOf.messages());
     await call('messages');
@@ -271,7 +271,7 @@ describe('Failover', function () {
   });
 });
 
-describe('Failover with one upstream', function () {
+describe('Failover with one working upstream', function () {
   this.timeout(60_000);
   let upstream: TestUpstream;
   let everybody: TestUpstream[];
@@ -303,7 +303,7 @@ describe('Failover with one upstream', function () {
   const call = () => gateway.call('/v1/messages', { key, body: ask() });
   const gapMs = () => (upstream.calls[1]?.at ?? 0) - (upstream.calls[0]?.at ?? 0);
 
-  it('asks it once more, as soon as it says', async () => {
+  it('repeats the call once, after the Retry-After of the upstream', async () => {
     upstream.next(messagesFailure(503, {}, { 'retry-after': '1' }), messagesAnswer());
     const answer = await call();
     expect(answer.status).to.equal(200);
@@ -311,7 +311,7 @@ describe('Failover with one upstream', function () {
     expect(gapMs()).to.be.at.least(990);
   });
 
-  it('does not wait longer than two seconds for it', async () => {
+  it('does not repeat the call if Retry-After is longer than two seconds', async () => {
     upstream.always(messagesFailure(429, {}, { 'retry-after': '3' }));
     const answer = await call();
     expect(answer.status).to.equal(429);
@@ -319,7 +319,7 @@ describe('Failover with one upstream', function () {
     expect(upstream.calls).to.have.length(1);
   });
 
-  it('asks nobody else when the client has left meanwhile', async () => {
+  it('does not repeat the call if the client disconnected meanwhile', async () => {
     upstream.always(later(50, respond({ status: 503, headers: { 'retry-after': '2' }, body: {} })));
     const leaving = new AbortController();
     const asked = fetch(`${gateway.url}/v1/messages`, {
@@ -337,7 +337,7 @@ describe('Failover with one upstream', function () {
     expect(upstream.calls).to.have.length(2);
   });
 
-  it('answers every call by the last good upstream of three, though that one has failed once', async () => {
+  it('answers every call through the only working one of three upstreams, although that one failed once', async () => {
     upstream.next(messagesFailure(500), messagesFailure(500));
     upstream.always(messagesAnswer());
     const callTrio = () => gateway.call('/v1/messages', { key, body: ask({ model: 'trio' }) });
@@ -345,7 +345,7 @@ describe('Failover with one upstream', function () {
     for (let index = 0; index < 12; index += 1) expect((await callTrio()).status).to.equal(200);
   });
 
-  it('multiplies no outage: at 200 calls a second four that all fail are asked a fifth more often, and three', async () => {
+  it('does not multiply an outage: at 200 calls a second four failing upstreams get a fifth more attempts at most', async () => {
     for (const each of everybody) each.always(later(100, messagesFailure(500)));
     const calls = 400;
     const answers: Promise<Answered>[] = [];
@@ -358,7 +358,7 @@ describe('Failover with one upstream', function () {
       const due = Math.min(calls, Math.floor((performance.now() - startedMs) / 5));
       while (answers.length < due) answers.push(gateway.call('/v1/messages', { key, body }));
     }
-    // On a busy machine Redis may be too slow for a call, which is then refused before anybody is asked.
+    // On a busy machine Redis may be too slow, and the gateway refuses a call before it asks an upstream.
     const statuses = (await Promise.all(answers)).map(({ status }) => status);
     expect(statuses.every((status) => status === 502 || status === 503)).to.equal(true);
     const routed = statuses.filter((status) => status === 502).length;

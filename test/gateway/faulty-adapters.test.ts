@@ -7,12 +7,12 @@ import { builtServer } from '../support/shared';
 import { textOf } from '../support/sources';
 import { chatAnswer, chatFailure, chatStream, respond, startUpstream, type TestUpstream } from '../support/upstream';
 
-/** Each function of an adapter that may throw before any content, with a call that reaches it. */
+/** The functions of an adapter that may throw before any content. */
 const BEFORE_CONTENT = ['request', 'authorize', 'judge', 'readEvent', 'readBody', 'nothing', 'shapeless'] as const;
 type Place = (typeof BEFORE_CONTENT)[number] | 'laterEvent' | 'absurd' | 'telling';
 const PLACES: readonly Place[] = [...BEFORE_CONTENT, 'laterEvent', 'absurd', 'telling'];
 
-/** A package of adapters that speak Chat, but for one function of each. */
+/** Returns the source of a package of adapters for Chat, each with one faulty function. */
 const PACKAGE = (dist: string) => `
 const chat = require('${dist}/plugins/upstreams/chat.js').default;
 const { registerAdapter } = require('${dist}/exports/upstream.js');
@@ -53,7 +53,7 @@ module.exports = pluginManifest(definePlugin({
 const DEBUG = { 'x-tollgate-debug': 'routing' };
 const MESSAGES = [{ role: 'user', content: 'hello' }];
 
-describe('An adapter that throws', function () {
+describe('A faulty adapter', function () {
   this.timeout(60_000);
   let faulty: TestUpstream;
   let sound: TestUpstream;
@@ -100,7 +100,7 @@ describe('An adapter that throws', function () {
 
   for (const place of BEFORE_CONTENT) {
     for (const stream of place === 'readEvent' ? [true] : place === 'readBody' ? [false] : [false, true]) {
-      it(`in ${place} has failed, and the next candidate answers (${stream ? 'streamed' : 'unstreamed'})`, async () => {
+      it(`that throws in ${place} fails the attempt, and the next candidate answers (${stream ? 'streamed' : 'unstreamed'})`, async () => {
         faulty.always(place === 'judge' ? chatFailure(500) : stream ? chatStream() : chatAnswer());
         sound.always(stream ? chatStream() : chatAnswer());
         const before = await gateway.balance(key);
@@ -121,7 +121,7 @@ describe('An adapter that throws', function () {
     }
   }
 
-  it('is no other case than one that calls an answer an error: the next candidate answers', async () => {
+  it('that throws has the effect of one that finds an error in an answer: the next candidate answers', async () => {
     faulty.always(respond({ body: { ok: false, why: 'no' } }));
     sound.always(chatAnswer());
     const before = await gateway.balance(key);
@@ -133,7 +133,7 @@ describe('An adapter that throws', function () {
     expect(Number(before.balanceUsd) - Number(balanceUsd)).to.be.closeTo(Number(record['cost']), 1e-9);
   });
 
-  it('after content ends the stream with the error event and costs nothing', async () => {
+  it('that throws after content makes the stream end with the error event, and the call costs nothing', async () => {
     faulty.always(chatStream({ texts: ['first', 'second', 'third'] }));
     const before = await gateway.balance(key);
     const answer = await call('laterEvent', true);
@@ -144,7 +144,7 @@ describe('An adapter that throws', function () {
   });
 
   for (const stream of [false, true]) {
-    it(`in its counts has unknown usage: the hold ends (${stream ? 'streamed' : 'unstreamed'})`, async () => {
+    it(`that reports impossible counts makes the usage estimated, and the hold ends (${stream ? 'streamed' : 'unstreamed'})`, async () => {
       faulty.always(stream ? chatStream() : chatAnswer());
       const answer = await call('absurd', stream);
       expect(answer.status, answer.text).to.equal(200);
@@ -154,12 +154,12 @@ describe('An adapter that throws', function () {
     });
   }
 
-  it('in its counts is counted by upstream, for an alarm', async () => {
+  it('that reports impossible counts is visible in a metric of estimates by upstream', async () => {
     const { text } = await gateway.admin('GET', '/metrics');
     expect(text).to.include('tollgate_usage_estimated_total{upstream="faulty-absurd"} 2');
   });
 
-  it('is named in the log with the place, the exception and its stack, once a minute', () => {
+  it('that throws is logged with the function, the exception and the stack, once a minute', () => {
     const lines = gateway
       .output()
       .split('\n')
@@ -175,7 +175,7 @@ describe('An adapter that throws', function () {
   });
 });
 
-describe('A package whose adapter cannot be used', function () {
+describe('An unusable adapter of a package', function () {
   this.timeout(60_000);
   const REGISTERING = (dist: string, adapter: string) => `
 const chat = require('${dist}/plugins/upstreams/chat.js').default;
@@ -192,12 +192,16 @@ module.exports = pluginManifest(definePlugin({
 `;
 
   for (const [mistake, adapter, words] of [
-    ['is written for another contract', "{ ...chat, name: 'new', contract: 'upstream/9' }", 'the contract upstream/9'],
+    [
+      'is written for an unknown contract',
+      "{ ...chat, name: 'new', contract: 'upstream/9' }",
+      'the contract upstream/9',
+    ],
     ['lacks a function', "{ ...chat, name: 'new', readEvent: undefined }", 'lacks readEvent'],
     ['has the name of another', "{ ...chat, name: 'messages' }", 'another adapter is already named "messages"'],
     ['throws while it is made', 'undefined.name', 'Cannot read properties of undefined'],
   ] as const) {
-    it(`stops the start with status 78 and the package when the adapter ${mistake}`, async () => {
+    it(`makes the start fail with status 78 and the name of the package if it ${mistake}`, async () => {
       const folder = temporaryFolder({ 'index.js': REGISTERING(dirname(await builtServer()), adapter) });
       const { plugins } = parse(textOf('system.config.yml'));
       const { code, output } = await failToStart({

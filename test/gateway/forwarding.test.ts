@@ -14,7 +14,7 @@ import {
   type TestUpstream,
 } from '../support/upstream';
 
-describe('Forwarding', function () {
+describe('The gateway, between client and upstream,', function () {
   this.timeout(60_000);
   let upstream: TestUpstream;
   let gateway: TestGateway;
@@ -32,7 +32,7 @@ describe('Forwarding', function () {
   });
   beforeEach(() => upstream.reset());
 
-  it('the body arrives as the bytes that came, but for the model, and without `priority`', async () => {
+  it("forwards every byte of a body, except for the model's name and without `priority`", async () => {
     upstream.next(messagesAnswer());
     const body =
       '{ "big":123456789012345678901234567890 ,"model" : "acme-large","max_tokens":9,\n"esc":"\\u00e9\\/\\ud83d\\ude00é😀","priority":{"a":[1,2]},"messages":[{"role":"user","content":"Hi"}],"z":1.0e+2,"A":{"model":"acme-large"} }';
@@ -43,7 +43,7 @@ describe('Forwarding', function () {
     );
   });
 
-  it('a streamed Chat call asks for its usage and keeps its other stream options', async () => {
+  it('adds the request for the usage to a streamed Chat call and keeps its other stream options', async () => {
     upstream.next(chatStream({ withUsage: true }));
     const body = `{"model":"${MODEL}","stream":true,"stream_options":{"include_obfuscation":false},"messages":[{"role":"user","content":"Hi"}]}`;
     await gateway.call('/v1/chat/completions', { key, body });
@@ -54,7 +54,7 @@ describe('Forwarding', function () {
   });
 
   for (const protocol of PROTOCOLS) {
-    it(`${protocol}: query, vendor headers and the platform's credential arrive; the client's do not`, async () => {
+    it(`forwards query, vendor headers and the platform's credential, but not the client's credential (${protocol})`, async () => {
       upstream.next(
         answerOf[protocol]({}, { headers: { 'anthropic-ratelimit': '7', 'set-cookie': 'a=b', 'x-other': '1' } }),
       );
@@ -90,7 +90,7 @@ describe('Forwarding', function () {
       for (const name of ['set-cookie', 'x-other']) expect(answer.headers).not.to.have.property(name);
     });
 
-    it(`${protocol}: a stream arrives byte for byte but for the cost`, async () => {
+    it(`relays every byte of a stream, except for the added cost (${protocol})`, async () => {
       const script = streamOf(protocol, { texts: ['é', '😀', ' x'] });
       upstream.next(script);
       const direct = await request(`${upstream.url}${PATH[protocol]}`, { method: 'POST', body: '{}' });
@@ -103,7 +103,7 @@ describe('Forwarding', function () {
     });
   }
 
-  it('events are relayed as they come, not when the stream has ended', async () => {
+  it('relays each event when it arrives, and does not wait for the end of the stream', async () => {
     upstream.next(messagesStream({ texts: ['one', 'two', 'three'], delayMs: 150 }));
     const answer = await request(`${gateway.url}/v1/messages`, {
       method: 'POST',
@@ -120,7 +120,7 @@ describe('Forwarding', function () {
     expect(seen.join('')).to.include('three');
   });
 
-  it('a slow reader slows the upstream down', async () => {
+  it('reads no more from the upstream than a slow client takes', async () => {
     const big = 'x'.repeat(64 * 1024);
     upstream.next(messagesStream({ texts: Array.from({ length: 400 }, () => big) }));
     const answer = await request(`${gateway.url}/v1/messages`, {
@@ -135,7 +135,7 @@ describe('Forwarding', function () {
     void seen?.ended.then(() => {
       ended = true;
     });
-    // Nothing is read: 25 MB cannot fit into the buffers on the way, so however much else is done meanwhile, the upstream waits.
+    // The client reads nothing. The upstream must wait, because 25 MB do not fit into the buffers on the way.
     for (let round = 0; round < 200; round += 1) await gateway.call('/healthz', { method: 'GET' });
     expect(ended).to.equal(false);
     for await (const chunk of answer.body) whole += (chunk as Buffer).length;
@@ -143,7 +143,7 @@ describe('Forwarding', function () {
     await seen?.ended;
   });
 
-  it('a redirect is given to the caller and not followed', async () => {
+  it('relays a redirect and does not follow it', async () => {
     upstream.next(redirect('http://127.0.0.1:1/elsewhere'));
     const answer = await gateway.call('/v1/messages', { key, body: ask() });
     expect(answer.status).to.equal(302);
@@ -153,7 +153,7 @@ describe('Forwarding', function () {
 });
 
 describe('Two upstreams', () => {
-  it('stand in for each other before any content', async () => {
+  it('replace each other before any content', async () => {
     const [upstream, second] = await Promise.all([startUpstream(), startUpstream()]);
     const gateway = await startGateway({
       upstreams: { first: { url: upstream.url, tier: 'official' }, second: { url: second.url } },

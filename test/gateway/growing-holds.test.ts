@@ -7,23 +7,23 @@ import { readMetrics } from '../support/metrics';
 import { until } from '../support/until';
 import { messagesAnswer, messagesStream, startUpstream, type TestUpstream } from '../support/upstream';
 
-/** Output at 100 USD per million tokens and 1,000 tokens a second: the clock costs 0.1 USD a second. */
+/** A model whose output costs 0.1 USD a second: 1,000 tokens a second at 100 USD per million. */
 const FAST = { maxOutput: 128_000, tokenizerFactor: 1, price: { input: 1, output: 100 }, maxTokensPerSecond: 1_000 };
 const USD_A_SECOND = 0.1;
-/** Five seconds of it; the input of a small body is less than a thousandth. */
+/** The cost of five seconds in USD. The input of a small body costs less than a thousandth of it. */
 const FIVE_SECONDS = 0.5;
 const SLIGHTLY_MORE = 0.001;
 
 const WORDS = Array.from({ length: 2_000 }, () => 'word ');
 
-/** Goes on saying words for as long as it is listened to. */
+/** Scripts that send words until the gateway disconnects. */
 const talks = {
   messages: streamOf('messages', { texts: WORDS, delayMs: 20 }),
   chat: streamOf('chat', { texts: WORDS, delayMs: 20 }),
   responses: streamOf('responses', { texts: WORDS, delayMs: 20 }),
 } as const;
 
-describe('The hold of a stream whose upstream stops when it is cancelled', function () {
+describe('The hold of a stream whose upstream has `stopsOnCancel: true`', function () {
   this.timeout(60_000);
   let upstream: TestUpstream;
   let gateway: TestGateway;
@@ -52,7 +52,7 @@ describe('The hold of a stream whose upstream stops when it is cancelled', funct
   const held = async (key: string) => Number((await gateway.balance(key)).heldUsd);
   const idOf = (client: LeavingClient) => /request-id: (\S+)/i.exec(client.text)?.[1] ?? '';
 
-  it('covers five seconds at first, and grows while the stream runs', async () => {
+  it('covers five seconds of output at first, and grows while the stream runs', async () => {
     upstream.always(talks.messages);
     const { key } = await gateway.newCustomer('10');
     const client = begin(key);
@@ -65,21 +65,21 @@ describe('The hold of a stream whose upstream stops when it is cancelled', funct
   });
 
   for (const protocol of PROTOCOLS) {
-    it(`ends the stream with the error event when the money ends, and charges what it has used (${protocol})`, async () => {
+    it(`ends the stream with the error event once it cannot grow, and the used output is charged (${protocol})`, async () => {
       upstream.always(talks[protocol]);
       const { key } = await gateway.newCustomer('0.75');
       const client = begin(key, protocol);
       await client.sees('INSUFFICIENT_BALANCE');
       const call = await upstream.call(1);
       await call.clientGone;
-      // By the vendor's clock, at full speed: what it charges until it was cancelled was held.
+      // At full speed, the vendor charged no more than was held until it was cancelled.
       expect(((Date.now() - call.at) / 1_000) * USD_A_SECOND).to.be.below(0.75);
       expect(client.text)
         .to.match(/^HTTP\/1\.1 200/)
         .and.not.match(DIALECT[protocol].end);
       const record = await gateway.record(key, idOf(client));
       expect(record).to.include({ billing: 'partial', status: 200, errorCode: 'INSUFFICIENT_BALANCE' });
-      // What was sent until then, and no more than was held.
+      // The charge is what was sent until then, and no more than was held.
       expect(Number(record['outputTokens'])).to.be.at.least(100);
       expect(Number(record['cost'])).to.be.within(0.01, 0.75);
       const { balanceUsd, heldUsd } = await gateway.balance(key);
@@ -87,7 +87,7 @@ describe('The hold of a stream whose upstream stops when it is cancelled', funct
     });
   }
 
-  it("ends the stream when the key's limit ends, and of a frozen account; a revoked key's stream goes on", async () => {
+  it("cannot grow above the key's limit or for a frozen account, which ends the stream, but grows for a revoked key", async () => {
     upstream.always(talks.messages);
     const [limited, frozen, revoked] = await Promise.all([
       gateway.newCustomer('10', { balanceLimit: '0.6' }),
@@ -110,7 +110,7 @@ describe('The hold of a stream whose upstream stops when it is cancelled', funct
     ofRevoked.leave();
   });
 
-  it('ends a stream that reasons without showing it, before the client has an answer', async () => {
+  it('ends a stream with hidden reasoning before the client has any content, once it cannot grow', async () => {
     upstream.always(messagesStream({ texts: ['late'], firstTokenDelayMs: 30_000 }));
     const { key } = await gateway.newCustomer('0.55');
     const answered = await gateway.call(PATH.messages, { key, body: asked() });
@@ -130,7 +130,7 @@ describe('The hold of a stream whose upstream stops when it is cancelled', funct
     expect(record).to.include({ billing: 'actual', errorCode: null });
   });
 
-  it('is that of the whole answer where a candidate does not promise all of it, and for an answer in one piece', async () => {
+  it('covers the whole answer for an unstreamed call, or if a candidate lacks `stopsOnCancel` or `maxTokensPerSecond`', async () => {
     upstream.always(messagesAnswer());
     const { key } = await gateway.newCustomer('10');
     for (const more of [{ model: 'unsaid' }, { model: 'both' }, { model: 'unknown' }, { stream: false }]) {

@@ -15,16 +15,16 @@ import {
 } from '../support/upstream';
 
 const USAGE = { input: 1_000, output: 200 };
-/** At 20 ms a word they go on for twice as long as anything reads them. */
+/** Words at 20 ms each. They last twice as long as the gateway reads a stream that its client left. */
 const WORDS = Array.from({ length: 1_000 }, () => 'word ');
 
-describe('Endings that are easy to get wrong', function () {
+describe('The gateway, at the end of an unusual answer,', function () {
   this.timeout(60_000);
   let upstream: TestUpstream;
   let slow: TestUpstream;
   let gateway: TestGateway;
   let key: string;
-  /** Streams are read on for 10 s when their clients have left: these are left first, and looked at last. */
+  /** Calls whose clients disconnect first and which are asserted last, because the gateway reads their streams for 10 s more. */
   let left: { readonly compressed: RecordedCall; readonly both: RecordedCall; readonly key: string };
 
   before(async () => {
@@ -45,7 +45,7 @@ describe('Endings that are easy to get wrong', function () {
   const recordOf = (answer: { headers: Record<string, string> }) =>
     gateway.record(key, answer.headers['x-svc-request-id'] ?? '');
 
-  it('a redirect whose compressed body is broken ends that answer and nothing else', async () => {
+  it('survives a redirect whose compressed body is broken', async () => {
     const script = respond({
       status: 302,
       headers: { location: '/x', 'content-encoding': 'gzip' },
@@ -57,7 +57,7 @@ describe('Endings that are easy to get wrong', function () {
     expect((await gateway.call('/healthz', { method: 'GET' })).status).to.equal(200);
   });
 
-  it('a compressed redirect without a body is relayed', async () => {
+  it('relays a compressed redirect without a body', async () => {
     upstream.next(
       respond({ status: 302, headers: { location: '/x', 'content-encoding': 'gzip', 'content-length': '0' } }),
     );
@@ -66,7 +66,7 @@ describe('Endings that are easy to get wrong', function () {
     expect(answer.headers['location']).to.equal('/x');
   });
 
-  it('a stream that becomes malformed and goes on in the same piece is told to be broken, and costs nothing', async () => {
+  it('ends a stream with the error event after a malformed event, and charges nothing', async () => {
     const whole = messagesStream({ texts: ['one ', 'two '], usage: USAGE });
     const events = [...whole.events];
     events.splice(5, 0, 'event: content_block_delta\ndata: {"type":\n\n');
@@ -77,7 +77,7 @@ describe('Endings that are easy to get wrong', function () {
     expect(await recordOf(answer)).to.include({ billing: 'released', cost: '0.00000000' });
   });
 
-  it('an answer with one choice, where two were asked for, is whole at its end, and is charged', async () => {
+  it('charges a complete stream that has one choice although the call asked for two', async () => {
     upstream.next(chatStream({ texts: ['one'], usage: USAGE, withUsage: true }));
     const answer = await gateway.call('/v1/chat/completions', { key, body: ask({ stream: true, n: 2 }) });
     expect(answer.text.trimEnd().endsWith('data: [DONE]')).to.equal(true);
@@ -87,10 +87,10 @@ describe('Endings that are easy to get wrong', function () {
 
   for (const [title, body, contentType] of [
     ['an error', '{"error":{"message":"Insufficient credits","code":402}}', 'application/json'],
-    ['nothing', '', 'application/json'],
-    ['a page', '<h1>maintenance</h1>', 'text/html'],
+    ['an empty body', '', 'application/json'],
+    ['an HTML page', '<h1>maintenance</h1>', 'text/html'],
   ] as const) {
-    it(`${title} with status 200 is no answer, and costs nothing`, async () => {
+    it(`takes ${title} with status 200 for a failure, and charges nothing`, async () => {
       upstream.always(respond({ headers: { 'content-type': contentType }, body }));
       const answer = await gateway.call('/v1/chat/completions', { key, body: ask() });
       expect(answer.status).to.equal(502);
@@ -98,7 +98,7 @@ describe('Endings that are easy to get wrong', function () {
     });
   }
 
-  it('a call that is too long for the only upstream is told so in its words', async () => {
+  it('relays the refusal of the only upstream when a call is too long for it', async () => {
     const body = { error: { message: 'too long', code: 'context_length_exceeded', type: 'invalid_request_error' } };
     upstream.always(respond({ status: 400, body }));
     const answer = await gateway.call('/v1/chat/completions', { key, body: ask() });
@@ -107,20 +107,20 @@ describe('Endings that are easy to get wrong', function () {
     expect(answer.json).to.deep.equal(body);
   });
 
-  it('a relayed error of a stream keeps every byte that came with it', async () => {
+  it('relays every byte that follows an error in a stream', async () => {
     const body = 'data: {"error":{"code":"content_filter","message":"no"}}\n\ndata: [DONE]\n\ndata: {"half';
     upstream.always(respond({ headers: { 'content-type': 'text/event-stream' }, body }));
     const answer = await gateway.call('/v1/chat/completions', { key, body: ask({ stream: true }) });
     expect(answer.text).to.equal(body);
   });
 
-  it("a model's name that no record could hold is refused", async () => {
+  it('refuses a model name with a NUL, which Postgres cannot store', async () => {
     const answer = await gateway.call('/v1/messages', { key, body: ask({ model: 'a\u0000b' }) });
     expect(answer.status).to.equal(400);
     expect(answer.json.error.param).to.equal('model');
   });
 
-  it('an answer that is compressed although it was asked not to be arrives decoded', async () => {
+  it('decodes an answer that the upstream compressed unasked', async () => {
     const text = JSON.stringify({
       type: 'message',
       content: [{ type: 'text', text: 'Hi' }],
@@ -163,9 +163,10 @@ describe('Endings that are easy to get wrong', function () {
     return { both, key: customer.key };
   }
 
-  it('the client of a compressed stream leaves, and the upstream is told', () => left.compressed.clientGone);
+  it('disconnects from the upstream when the client of a compressed stream disconnects', () =>
+    left.compressed.clientGone);
 
-  it('two calls sent one behind the other on a connection both end when it closes', async () => {
+  it('ends both of two pipelined calls when their connection closes', async () => {
     await left.both.clientGone;
     await until('nothing is held', async () => (await gateway.balance(left.key)).heldUsd === '0.00000000');
   });

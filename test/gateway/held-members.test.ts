@@ -5,7 +5,7 @@ import { setPolicy } from '../support/policy-settings';
 import { until } from '../support/until';
 import { chatAnswer, messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
 
-/** A context window of 200,000 tokens at 6 USD per million, the dearest price of input, and an answer of 200 tokens at 15. */
+/** What a context window holds: 200,000 tokens at 6 USD per million, the highest price of input, and 200 output tokens at 15. */
 const WINDOW_USD = 1.203;
 const PDF_URL = { type: 'document', source: { type: 'url', url: 'https://files.example/long.pdf' } };
 const PDF_FILE = { type: 'document', source: { type: 'file', file_id: 'file_011CNha8iCJcU1wXNR6q4V8w' } };
@@ -15,7 +15,7 @@ const PDF_BASE64 = {
 };
 const IMAGE_URL = { type: 'image', source: { type: 'url', url: 'https://files.example/large.png' } };
 
-describe('What a vendor reads although it is not in the body', function () {
+describe('For content that the vendor reads from elsewhere, the gateway', function () {
   this.timeout(60_000);
   let upstream: TestUpstream;
   let gateway: TestGateway;
@@ -37,13 +37,13 @@ describe('What a vendor reads although it is not in the body', function () {
   });
   beforeEach(() => upstream.reset());
 
-  /** A vendor that reads a whole context window for every call. */
+  /** Makes the vendor report a whole context window as input of every call. */
   function readsAll(protocol: TestProtocol): void {
     const usage = { input: 200_000, output: 5 };
     upstream.always(protocol === 'chat' ? chatAnswer({ usage }) : messagesAnswer({ usage }));
   }
 
-  /** Ten calls at once; resolves with how many were answered. */
+  /** Sends ten calls at once and returns how many were answered. */
   async function answeredOfTen(key: string, path: string, body: object): Promise<number> {
     const answers = await Promise.all(Array.from({ length: 10 }, () => gateway.call(path, { key, body })));
     await until('all of it is settled', async () => (await gateway.balance(key)).heldUsd === '0.00000000');
@@ -62,10 +62,10 @@ describe('What a vendor reads although it is not in the body', function () {
     ['a PDF in base64', '/v1/messages', withPart(PDF_BASE64)],
     ['an image by URL', '/v1/messages', withPart(IMAGE_URL)],
     ['an MCP server', '/v1/messages', { mcp_servers: [{ type: 'url', name: 'm', url: 'https://mcp.example' }] }],
-    ['a member that nobody knows', '/v1/messages', { attached_corpus: { id: 'corpus_1' } }],
+    ['an unknown large member', '/v1/messages', { attached_corpus: { id: 'corpus_1' } }],
   ];
   for (const [name, path, more] of ROWS) {
-    it(`holds a context window for ${name}: a balance of $0.10 pays for no call`, async () => {
+    it(`holds a context window for ${name}, so that a balance of $0.10 allows no call`, async () => {
       readsAll('messages');
       const { key } = await gateway.newCustomer('100', { balanceLimit: '0.10' });
       expect(await answeredOfTen(key, path, ask(more as Record<string, unknown>))).to.equal(0);
@@ -73,7 +73,7 @@ describe('What a vendor reads although it is not in the body', function () {
     });
   }
 
-  it('charges all of what the vendor read where the balance covers it', async () => {
+  it('charges everything that the vendor read if the balance covers it', async () => {
     readsAll('messages');
     const { key } = await gateway.newCustomer('4');
     expect(await answeredOfTen(key, '/v1/messages', withPart(PDF_URL))).to.be.within(1, 6);
@@ -81,7 +81,7 @@ describe('What a vendor reads although it is not in the body', function () {
     expect(charged).to.be.closeTo(upstream.calls.length * 0.600075, 1e-8);
   });
 
-  it('is 402 with what it holds in the details', async () => {
+  it('answers 402 with the required amount in the details', async () => {
     const { key } = await gateway.newCustomer('0.10');
     const { status, json } = await gateway.call('/v1/messages', { key, body: withPart(PDF_URL) });
     expect([status, json.error.code]).to.deep.equal([402, 'INSUFFICIENT_BALANCE']);
@@ -101,7 +101,7 @@ describe('What a vendor reads although it is not in the body', function () {
     ['chat', withPart({ type: 'file', file: { file_id: 'file-1' } }), 'messages[0].content'],
   ];
   for (const [protocol, body, param] of REFUSED) {
-    it(`is 400 NOT_SUPPORTED for ${JSON.stringify(body).slice(40, 140)} in ${protocol}`, async () => {
+    it(`answers 400 NOT_SUPPORTED to ${JSON.stringify(body).slice(40, 140)} in ${protocol}`, async () => {
       const { key } = await gateway.newCustomer('100');
       const { status, json } = await gateway.call(PATH[protocol as TestProtocol], { key, body });
       expect([status, json.error?.code, json.error?.param]).to.deep.equal([400, 'NOT_SUPPORTED', param]);
@@ -120,7 +120,7 @@ describe('What a vendor reads although it is not in the body', function () {
     expect(metrics).to.match(/^tollgate_unknown_members_total\{protocol="messages",treatment="free"\} [1-9]/m);
   });
 
-  it('holds no context window for what coding agents send with every call', async () => {
+  it('holds no context window for the members that coding agents send with every call', async () => {
     upstream.always(messagesAnswer());
     const { key } = await gateway.newCustomer('0.10');
     const body = ask({
@@ -135,14 +135,14 @@ describe('What a vendor reads although it is not in the body', function () {
     expect(status, text).to.equal(200);
   });
 
-  it('refuses an unknown member where the operator says `unknownMembers: refuse`', async () => {
+  it('refuses an unknown member with `unknownMembers: refuse`', async () => {
     const { key } = await gateway.newCustomer('1');
     const { status, json } = await gateway.call('/speed/v1/messages', { key, body: ask({ brand_new: true }) });
     expect([status, json.error.code, json.error.param]).to.deep.equal([400, 'NOT_SUPPORTED', 'brand_new']);
   });
 });
 
-describe('The most a call can answer', function () {
+describe('The largest possible output of a call', function () {
   this.timeout(60_000);
   let upstream: TestUpstream;
   let gateway: TestGateway;
@@ -162,7 +162,7 @@ describe('The most a call can answer', function () {
 
   const withoutLimit = { model: MODEL, messages: [{ role: 'user', content: 'Hello' }] };
 
-  it('is held for 24 calls without a limit: a balance of $0.50 pays for none that can cost 1.92', async () => {
+  it('is held for calls without a limit, so that $0.50 allows none of 24 calls that can cost $1.92', async () => {
     upstream.always(chatAnswer({ usage: { input: 10, output: 128_000 } }));
     const { key } = await gateway.newCustomer('0.50');
     const calls = Array.from({ length: 24 }, () => gateway.call(PATH.chat, { key, body: withoutLimit }));
@@ -170,7 +170,7 @@ describe('The most a call can answer', function () {
     expect(upstream.calls).to.have.length(0);
   });
 
-  it('goes into the forwarded body where the operator says `withoutLimit: insert`', async () => {
+  it('is inserted as limit into the forwarded body with `withoutLimit: insert`', async () => {
     upstream.always(chatAnswer());
     const { key } = await gateway.newCustomer('10');
     expect((await gateway.call('/cost/v1/chat/completions', { key, body: withoutLimit })).status).to.equal(200);

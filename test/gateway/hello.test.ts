@@ -11,7 +11,7 @@ describe('The connectivity check of agents', function () {
   after(() => gateway?.stop());
 
   for (const method of ['HEAD', 'GET']) {
-    it(`${method} /api/hello is 200 without credentials, and with foreign ones`, async () => {
+    it(`is 200 for ${method} /api/hello without credentials or with those of another service`, async () => {
       for (const headers of [{}, { 'x-api-key': 'sk-of-another-service' }]) {
         const answer = await gateway.call('/api/hello', { method, headers });
         expect(answer.status).to.equal(200);
@@ -20,7 +20,7 @@ describe('The connectivity check of agents', function () {
     });
   }
 
-  it('POST /api/hello is 405 and names the methods there are', async () => {
+  it('is 405 for POST /api/hello, and names the allowed methods', async () => {
     const answer = await gateway.call('/api/hello', { method: 'POST', body: {} });
     expect(answer.status).to.equal(405);
     expect(answer.headers['allow']).to.equal('GET, HEAD');

@@ -11,7 +11,7 @@ import { messagesAnswer, startUpstream, type TestUpstream } from '../support/ups
 
 const BODY = JSON.stringify(ask());
 
-/** A call whose framing two readers could understand differently: KEY stands for a good key, BODY for a good body. */
+/** The headers of calls whose framing two readers could understand differently. KEY stands for a valid key, BODY for a valid body. */
 const FORMS: Readonly<Record<string, readonly string[]>> = {
   'a length and chunks': ['Content-Length: 5', 'Transfer-Encoding: chunked', '', '0', '', ''],
   'chunks and a length': ['Transfer-Encoding: chunked', 'Content-Length: 5', '', '0', '', ''],
@@ -21,7 +21,7 @@ const FORMS: Readonly<Record<string, readonly string[]>> = {
   'a length with a sign': ['Content-Length: +5', '', '12345'],
   'a negative length': ['Content-Length: -5', '', '12345'],
   'a hexadecimal length': ['Content-Length: 0x5', '', '12345'],
-  'a length without end': ['Content-Length: 99999999999999999999999', '', '12345'],
+  'an endless length': ['Content-Length: 99999999999999999999999', '', '12345'],
   'an empty length': ['Content-Length:', '', '12345'],
   'an unknown transfer encoding': ['Transfer-Encoding: xchunked', '', '0', '', ''],
   'chunked that is not last': ['Transfer-Encoding: chunked, identity', '', '0', '', ''],
@@ -36,10 +36,10 @@ const FORMS: Readonly<Record<string, readonly string[]>> = {
   'a NUL': ['X: a\0b', 'Content-Length: 0', '', ''],
   'a carriage return alone': ['X: a\rContent-Length: 5', '', '12345'],
   'a line feed alone': ['X: a\nContent-Length: 5', '', '12345'],
-  'a chunk size that is none': ['Transfer-Encoding: chunked', '', 'zz', 'BODY', '0', '', ''],
+  'a chunk size that is no number': ['Transfer-Encoding: chunked', '', 'zz', 'BODY', '0', '', ''],
   'a negative chunk size': ['Transfer-Encoding: chunked', '', '-1', 'BODY', '0', '', ''],
   'a chunk size with 0x': ['Transfer-Encoding: chunked', '', '0x3', 'BODY', '0', '', ''],
-  'a chunk size beyond numbers': ['Transfer-Encoding: chunked', '', 'fffffffffffffffff1', 'BODY', '0', '', ''],
+  'a chunk size beyond 64 bits': ['Transfer-Encoding: chunked', '', 'fffffffffffffffff1', 'BODY', '0', '', ''],
   'a chunk longer than it says': ['Transfer-Encoding: chunked', '', '3', 'BODY', '0', '', ''],
   'a chunk extension with a line feed': ['Transfer-Encoding: chunked', '', '3;a\nb', 'abc', '0', '', ''],
   'a length after the body': ['Transfer-Encoding: chunked', '', 'CHUNK', '0', 'Content-Length: 5', '', ''],
@@ -56,7 +56,7 @@ function filled(line: string, key: string): string {
   return line.replace(/CHUNKS|CHUNK|BODY|LENGTH|KEY/g, (word) => words[word as keyof typeof words]);
 }
 
-describe('Hostile HTTP', function () {
+describe('Malformed HTTP', function () {
   this.timeout(90_000);
   let upstream: TestUpstream;
   let gateway: TestGateway;
@@ -87,10 +87,10 @@ describe('Hostile HTTP', function () {
   }
 
   for (const [what, lines] of Object.entries(FORMS)) {
-    it(`${what}: 400 in our envelope, and nothing is seen upstream`, async () => {
+    it(`with ${what} gets 400 in our envelope, and no upstream is asked`, async () => {
       const shown = what === 'two credentials' ? '' : `\r\nx-api-key: ${key}`;
       const rest = lines.map((line) => filled(line, key)).join('\r\n');
-      // What follows must not be taken for a request of its own.
+      // The bytes after the head must not count as another request.
       const answer = await rawRequest(gateway.url, Buffer.from(`${head()}${shown}\r\n${rest}`, 'latin1'));
       expect(statusOf(answer), answer).to.equal(400);
       expect(answer.match(/HTTP\/1\.1 \d/g)).to.have.length(1);
@@ -99,7 +99,7 @@ describe('Hostile HTTP', function () {
     });
   }
 
-  it('other versions of HTTP, and chunks in HTTP/1.0, are 400', async () => {
+  it('of other versions, or with chunks in HTTP/1.0, gets 400', async () => {
     const plain = filled(`\r\nx-api-key: ${key}\r\ncontent-length: LENGTH\r\n\r\nBODY`, key);
     expectRefusal(await rawRequest(gateway.url, head('2.0') + plain), 400, 'MALFORMED_REQUEST');
     expectRefusal(await rawRequest(gateway.url, head('1.2') + plain), 400, 'MALFORMED_REQUEST');
@@ -109,7 +109,7 @@ describe('Hostile HTTP', function () {
     expect(upstream.calls).to.have.length(0);
   });
 
-  it('a head that is too large is 431, an expectation nobody meets 417', async () => {
+  it('gets 431 if its head is too large, and 417 for an unknown expectation', async () => {
     const large = `${head()}\r\nx: ${'a'.repeat(20_000)}\r\n\r\n`;
     expectRefusal(await rawRequest(gateway.url, large), 431, 'HEADERS_TOO_LARGE');
     const expecting = `${head()}\r\nexpect: wonders\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`;
@@ -144,12 +144,12 @@ describe('Hostile HTTP', function () {
     expect(answer).to.match(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK/);
   });
 
-  it('what comes behind a good call on its connection is refused without touching its answer', async () => {
+  it('behind a good call on its connection is refused, and the good call is answered as usual', async () => {
     const { key: own } = await gateway.newCustomer('1');
     const good = filled(`${head()}\r\nx-api-key: ${own}\r\ncontent-length: LENGTH\r\n\r\nBODY`, own);
     const answer = await rawRequest(gateway.url, `${good}GARBAGE\r\n\r\n`);
     expect(answer).not.to.match(/HTTP\/1\.1 200.*HTTP\/1\.1 200/s);
-    // The connection may be closed before the good call has reached the upstream.
+    // The gateway may close the connection before the good call has reached the upstream.
     const records = async () => (await gateway.call('/v1/usage', { method: 'GET', key: own })).json.items;
     await until('the good call has its record', async () => (await records()).length === 1);
     expect(upstream.calls.length).to.be.at.most(1);

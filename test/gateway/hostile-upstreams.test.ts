@@ -54,7 +54,7 @@ describe('An upstream that answers with hostile bytes', function () {
   const expectNothingHeld = () =>
     until('nothing is held', async () => (await gateway.balance(key)).heldUsd === '0.00000000', 30_000);
 
-  it('gets its caller an answer whatever its status is', async () => {
+  it('never leaves its caller without an answer, whatever its status is', async () => {
     for (let status = 0; status < 1_000; status += 1) {
       const said = `HTTP/1.1 ${String(status).padStart(3, '0')} Said\r\ncontent-length: 2\r\n\r\n{}`;
       expect(await statusOf(said, status % 2 === 0), String(status)).to.be.within(200, 999);
@@ -64,11 +64,11 @@ describe('An upstream that answers with hostile bytes', function () {
 
   for (const [where, sayWith] of [
     ['the reason phrase', (byte: string) => `HTTP/1.1 200 O${byte}K\r\n`],
-    ['a header that is passed on', (byte: string) => `HTTP/1.1 200 OK\r\nx-passed-a: b${byte}c\r\n`],
-    ["a passed header's name", (byte: string) => `HTTP/1.1 200 OK\r\nx-passed-${byte}b: c\r\n`],
+    ['a relayed header', (byte: string) => `HTTP/1.1 200 OK\r\nx-passed-a: b${byte}c\r\n`],
+    ["a relayed header's name", (byte: string) => `HTTP/1.1 200 OK\r\nx-passed-${byte}b: c\r\n`],
     ['the content type', (byte: string) => `HTTP/1.1 200 OK\r\ncontent-type: b${byte}c\r\n`],
   ] as const) {
-    it(`gets its caller an answer whatever byte ${where} has`, async () => {
+    it(`never leaves its caller without an answer, whatever byte ${where} has`, async () => {
       for (const byte of BYTES) {
         const said = `${sayWith(byte)}content-length: ${ANSWER.length}\r\n\r\n${ANSWER}`;
         expect(await statusOf(said), JSON.stringify(byte)).to.be.oneOf([200, 502]);
@@ -77,7 +77,7 @@ describe('An upstream that answers with hostile bytes', function () {
     });
   }
 
-  it('gets its caller an answer whatever byte the location of a redirect has', async () => {
+  it('never leaves its caller without an answer, whatever byte the location of a redirect has', async () => {
     for (const byte of BYTES) {
       const said = `HTTP/1.1 302 Found\r\nlocation: /b${byte}c\r\ncontent-length: 0\r\n\r\n`;
       expect(await statusOf(said), JSON.stringify(byte)).to.be.oneOf([302, 502]);
@@ -95,21 +95,21 @@ describe('An upstream that answers with hostile bytes', function () {
     ['another protocol', 'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n', [502]],
   ] as const) {
     for (const stream of [false, true]) {
-      it(`gets its caller an answer when it sends ${title}, ${stream ? 'streamed' : 'unstreamed'}`, async () => {
+      it(`never leaves its caller without an answer when it sends ${title}, ${stream ? 'streamed' : 'unstreamed'}`, async () => {
         expect(await statusOf(said, stream)).to.be.oneOf([...expected]);
         await expectNothingHeld();
       });
     }
   }
 
-  it('is left when its interim answers do not end', async () => {
+  it('is disconnected when its interim answers do not end', async () => {
     respond = (socket) => flood(socket, 'HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n');
     const answer = await gateway.call('/v1/messages', { key, body: ask() });
     expect([answer.status, answer.json.error.code]).to.deep.equal([502, 'ALL_PROVIDERS_FAILED']);
   });
 
   for (const protocol of PROTOCOLS) {
-    it(`is relayed when its preamble comes to 256 KB before any content (${protocol})`, async () => {
+    it(`is relayed once its preamble has 256 KB without any content (${protocol})`, async () => {
       respond = (socket) => {
         socket.write('HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n');
         flood(socket, `: ${'x'.repeat(1_000)}\n\n`);
@@ -131,11 +131,11 @@ describe('An upstream that answers with hostile bytes', function () {
     });
   }
 
-  // Both are read on for 10 s.
-  it('is left when it sends on without content to callers who have gone', expectNothingHeld);
+  // The gateway reads both calls for 10 s more.
+  it('is disconnected when it continues without content after its callers have disconnected', expectNothingHeld);
 });
 
-/** Sends the same bytes as fast as the other side takes them. */
+/** Sends the same bytes as fast as the other side reads them. */
 function flood(socket: Socket, bytes: string): void {
   const many = Buffer.from(bytes.repeat(Math.ceil(65_536 / bytes.length)), 'latin1');
   const send = () => {

@@ -11,7 +11,7 @@ import { until } from '../support/until';
 import { messagesAnswer, messagesStream, startUpstream, type TestUpstream } from '../support/upstream';
 
 const USAGE = { input: 1_000, output: 200 };
-/** 1,000 × 3 + 200 × 15 USD per million, and twice that. */
+/** The cost of that usage, 1,000 × 3 + 200 × 15 USD per million, and twice the cost. */
 const COST = '0.00600000';
 const COST_DOUBLED = '0.01200000';
 
@@ -20,12 +20,12 @@ function setPrice(config: Configured, input: number, output: number): void {
 }
 
 for (const fastLane of ['true', 'false']) {
-  describe(`Hot reload (${fastLane === 'true' ? 'fast lane' : 'through Express'})`, function () {
+  describe(`A hot reload (${fastLane === 'true' ? 'fast lane' : 'through Express'})`, function () {
     this.timeout(90_000);
     let upstream: TestUpstream;
     let gateway: TestGateway;
     let key: string;
-    /** The file as it was at the start. */
+    /** The text of the file at the start. */
     let sound: string;
 
     before(async () => {
@@ -52,7 +52,7 @@ for (const fastLane of ['true', 'false']) {
     const call = () => gateway.call('/v1/messages', { key, body: ask() });
     const recordOf = (headers: Record<string, unknown>) => gateway.record(key, String(headers['x-svc-request-id']));
 
-    it('serves the next call by the new configuration, and every record names its revision', async () => {
+    it('makes the next call follow the new configuration, and every record names its revision', async () => {
       const before = (await revision()).revision;
       expect((await recordOf((await call()).headers))['configRevision']).to.equal(before);
       await gateway.changeConfiguration((config) => setPrice(config, 6, 30));
@@ -64,7 +64,7 @@ for (const fastLane of ['true', 'false']) {
       expect((await recordOf(later.headers))['configRevision']).to.equal(answer.json.revision);
     });
 
-    it('adds and takes away endpoints, upstreams and models at once', async () => {
+    it('adds and removes endpoints, upstreams and models at once', async () => {
       await gateway.changeConfiguration((config) => {
         config['apiEndpoints'].extra = { paths: ['/extra/v1/messages'], methods: ['POST'] };
         config['pipelines'].quality.apiEndpoints.push('extra');
@@ -90,7 +90,7 @@ for (const fastLane of ['true', 'false']) {
       expect(await models()).to.deep.equal([MODEL]);
     });
 
-    it('lets a stream end with the configuration it began with', async () => {
+    it('does not change the configuration of a stream that has begun', async () => {
       const before = (await revision()).revision;
       let release = (): void => undefined;
       const released = new Promise<void>((resolve) => {
@@ -110,7 +110,7 @@ for (const fastLane of ['true', 'false']) {
       expect(await recordOf(running.headers)).to.include({ cost: COST, configRevision: before, billing: 'actual' });
     });
 
-    it('of an upstream that stays as it was keeps its connections', async () => {
+    it('keeps the connections of an upstream that it does not change', async () => {
       await call();
       const { connections } = upstream;
       await gateway.changeConfiguration((config) => setPrice(config, 6, 30));
@@ -119,7 +119,7 @@ for (const fastLane of ['true', 'false']) {
       expect(upstream.connections).to.equal(connections);
     });
 
-    it('of an upstream that is gone closes its connections', async () => {
+    it('closes the connections of an upstream that it removes', async () => {
       const other = await startUpstream();
       other.always(messagesAnswer({ usage: USAGE }));
       await gateway.changeConfiguration((config) => {
@@ -143,7 +143,7 @@ for (const fastLane of ['true', 'false']) {
       await other.stop();
     });
 
-    // Through Express there is everything that could pile up: its pipelines, and the table of the fast lane.
+    // Measured through Express only, because it has everything that could pile up: its pipelines and the table of the fast lane.
     const itThroughExpress = fastLane === 'true' ? () => undefined : it;
     itThroughExpress('200 times leaves no memory, no handle and no route behind', async () => {
       const churn = async (times: number) => {
@@ -154,12 +154,12 @@ for (const fastLane of ['true', 'false']) {
         }
         return held(gateway);
       };
-      // The first ones warm caches up that are meant to stay, and code is compiled anew until then.
+      // The first reloads fill caches that stay, and compile code.
       const before = await churn(150);
       const after = await churn(200);
       expect(after.handles).to.be.at.most(before.handles + 2);
       expect(after.routes).to.equal(before.routes);
-      // What is read of this file alone takes more than 10 KB, what is prepared from it far more.
+      // Reading this file alone takes more than 10 KB, and preparing it far more.
       expect(after.heapBytes - before.heapBytes).to.be.below(2_000_000);
     });
   });
@@ -191,7 +191,7 @@ describe('A reload', function () {
   const metric = async (name: string) =>
     Number(new RegExp(`^${name} (.+)$`, 'm').exec((await gateway.admin('GET', '/metrics')).text)?.[1]);
 
-  describe('is refused, with file, line and reason, and changes nothing, for', () => {
+  describe('changes nothing and is refused with file, line and reason for', () => {
     afterEach(async () => {
       await gateway.changeConfiguration(sound);
       expect((await reload()).status).to.equal(200);
@@ -220,7 +220,7 @@ describe('A reload', function () {
     }
   });
 
-  it('that is refused is told by log, metrics and the command line', async () => {
+  it('that is refused is reported by log, metrics and command line', async () => {
     const refusals = 'tollgate_config_reloads_total{outcome="refused"}'.replace(/[{}"]/g, '\\$&');
     const before = await metric(refusals);
     await gateway.changeConfiguration('http: [');
@@ -236,7 +236,7 @@ describe('A reload', function () {
     expect(await metric('tollgate_config_last_reload_successful')).to.equal(1);
   });
 
-  it('is done on SIGHUP, and is written into the audit log as one of a signal', async () => {
+  it('happens on SIGHUP, with the actor "signal" in the audit log', async () => {
     await gateway.changeConfiguration(`${sound}# by a signal\n`);
     gateway.process.kill('SIGHUP');
     const row = await until('the reload is in the audit log', async () => {
@@ -247,7 +247,7 @@ describe('A reload', function () {
     expect(row.after).to.deep.equal({ revision: (await revision()).revision });
   });
 
-  it('that an operator asked for is written into the audit log with both revisions', async () => {
+  it('by an operator is in the audit log with both revisions', async () => {
     const before = (await revision()).revision;
     await gateway.changeConfiguration(`${sound}# by an operator\n`);
     const { json } = await reload();
@@ -260,7 +260,7 @@ describe('A reload', function () {
     });
   });
 
-  it('is how files are changed: they are not applied, and the refusal says so', async () => {
+  it('is the only way to change a configuration from files; applying a revision is refused', async () => {
     const text = await readFile(join(gateway.configFolder, 'gateway.config.yml'), 'utf8');
     for (const [path, body] of [
       ['/admin/v1/config/revisions', { text }],
@@ -279,7 +279,7 @@ describe('A reload', function () {
     expect(status.nodes[0]).to.include({ source: 'file', number: null, failure: null });
   });
 
-  it('cannot take over system.config.yml nor the listeners, and says so', async () => {
+  it('reports that changes to system.config.yml and to the listeners need a restart', async () => {
     await gateway.changeConfiguration((config) => {
       config['http'].hostname = '127.0.0.2';
     });
@@ -291,7 +291,7 @@ describe('A reload', function () {
     expect((await call()).status).to.equal(200);
   });
 
-  /** A stream that waits in its middle until it may finish. */
+  /** Opens a stream that waits in its middle until `finish`. */
   async function openStream(): Promise<{ finish(): Promise<string> }> {
     let release = (): void => undefined;
     const released = new Promise<void>((resolve) => {
@@ -338,7 +338,7 @@ describe('A watched configuration', function () {
   const revision = async () => (await gateway.admin('GET', '/admin/v1/config/revision')).json;
   const newestAudit = async () => (await gateway.admin('GET', '/admin/v1/audit?subject=config&limit=1')).json.items[0];
 
-  it('is taken over when the file changes, and a broken file that stays there is reported', async () => {
+  it('is reloaded when its file changes, and a broken file is reported', async () => {
     const before = (await revision()).revision;
     await gateway.changeConfiguration((config) => setPrice(config, 6, 30));
     await until('the new file is in force', async () => (await revision()).revision !== before);
@@ -347,7 +347,7 @@ describe('A watched configuration', function () {
     await until('the failure is shown', async () => (await revision()).lastFailure?.actor === 'file');
   });
 
-  it('clears the failure when the file says again what is in force, which stays as it is', async () => {
+  it('is not reloaded when the file returns to what is in force, and the failure is cleared', async () => {
     await gateway.changeConfiguration(sound);
     expect((await reload()).status).to.equal(200);
     const { revision: before, since } = await revision();
@@ -358,12 +358,12 @@ describe('A watched configuration', function () {
     expect(await revision()).to.include({ revision: before, since });
   });
 
-  it('is not reloaded a second time after an operator has reloaded it', async () => {
+  it('is not reloaded again after an operator has reloaded it', async () => {
     await gateway.changeConfiguration(`${sound}# by an operator\n`);
     const answer = await reload();
     expect(answer.status).to.equal(200);
     const { since } = await revision();
-    // Both files are looked at by the same clock: what is written last is seen last.
+    // One timer looks at both files, so the change that is written last is seen last.
     await appendFile(join(gateway.configFolder, 'system.config.yml'), '# changed\n');
     await until('the watch has looked', () => gateway.output().includes('take effect only after a restart'));
     expect(await revision()).to.include({ revision: answer.json.revision, since });

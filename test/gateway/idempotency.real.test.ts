@@ -38,7 +38,7 @@ describe('Idempotency-Key at two nodes', function () {
   };
   const spent = async (key: string) => (await nodes[1].balance(key)).key['spentUsd'];
 
-  it('the repetitions of one call at once are charged once, and the other node neither joins nor answers', async () => {
+  it('charges simultaneous repetitions of a call once, and only the node of the first call returns its answer', async () => {
     const { key } = await nodes[0].newCustomer('10');
     upstream.always(afterMs(300, messagesAnswer({ usage: USAGE })));
     const first = call(nodes[0], key);
@@ -56,7 +56,7 @@ describe('Idempotency-Key at two nodes', function () {
     expect(upstream.calls).to.have.length(2);
   });
 
-  it('a call with the header makes as many trips to Redis as one without: a reserve and a settle', async () => {
+  it('costs no additional round trip to Redis: a reserve and a settle are all', async () => {
     const { key, keyId } = await nodes[0].newCustomer('10');
     upstream.always(messagesAnswer({ usage: USAGE }));
     await nodes[0].call('/v1/messages', { key, body: ask() });
@@ -80,7 +80,7 @@ describe('Idempotency-Key at two nodes', function () {
     }
   });
 
-  it('a charged call is known after Redis was emptied and filled from Postgres', async () => {
+  it('recognises a charged call after Redis was emptied and filled from Postgres', async () => {
     const { key } = await nodes[0].newCustomer('10');
     upstream.always(messagesAnswer({ usage: USAGE }));
     const first = await call(nodes[0], key);
@@ -102,7 +102,7 @@ describe('Idempotency-Key at two nodes', function () {
     expect(upstream.calls).to.have.length(1);
   });
 
-  it('a call that is open while Redis is emptied, and its repetition after that, are charged once', async () => {
+  it('charges a call that is open while Redis is emptied, together with its later repetition, once', async () => {
     const { key } = await nodes[0].newCustomer('10');
     upstream.always(messagesAnswer({ usage: USAGE }));
     const earlier = await nodes[0].call('/v1/messages', { key, body: ask() });
@@ -133,8 +133,8 @@ describe('Idempotency-Key at two nodes', function () {
     expect(upstream.calls).to.have.length(3);
   });
 
-  // The last: it leaves one node.
-  it('a call whose node is killed keeps the key until its lease ends at charge 0, and then a new call runs', async () => {
+  // Keep this test last, because it leaves one node.
+  it('refuses repetitions of a call whose node was killed until its lease ends without a charge, then runs a new call', async () => {
     const { key } = await nodes[0].newCustomer('10');
     upstream.next(neverAnswer());
     upstream.always(messagesAnswer({ usage: USAGE }));

@@ -13,7 +13,7 @@ import {
 } from '../support/upstream';
 
 const USAGE = { input: 1_000, output: 200 };
-/** 1,000 × 3 + 200 × 15 USD per million. */
+/** The cost of that usage: 1,000 × 3 + 200 × 15 USD per million. */
 const COST = '0.00600000';
 
 const keyed = (key: string) => ({ 'idempotency-key': key });
@@ -26,7 +26,7 @@ describe('Idempotency-Key of model calls', () => {
     upstream = await startUpstream();
     gateway = await startGateway({
       upstreams: { acme: { url: upstream.url } },
-      // An operator's prefix does not make the header pass.
+      // The operator's prefix must not make the gateway forward the header.
       configure: (config) => {
         for (const { policies } of Object.values<{ policies: Record<string, unknown>[] }>(config['pipelines']))
           for (const policy of policies)
@@ -45,7 +45,7 @@ describe('Idempotency-Key of model calls', () => {
 
   for (const protocol of PROTOCOLS) {
     describe(protocol, () => {
-      it('a repetition of a charged call is 409 with its request id and cost, is not to be retried, and costs nothing', async () => {
+      it('answers 409 with request id, cost and `x-should-retry: false` to a repetition of a charged call, without a charge', async () => {
         const { key } = await gateway.newCustomer('10');
         upstream.always(answerOf[protocol]({ usage: USAGE }));
         const call = () => gateway.call(PATH[protocol], { key, headers: keyed('order-1'), body: askIn(protocol) });
@@ -62,7 +62,7 @@ describe('Idempotency-Key of model calls', () => {
         expect(upstream.calls).to.have.length(1);
       });
 
-      it('a repetition while the first call runs is 409 with Retry-After, and no upstream is asked', async () => {
+      it('answers 409 with Retry-After to a repetition while the first call runs, and asks no upstream', async () => {
         const { key } = await gateway.newCustomer('10');
         upstream.next(afterMs(500, answerOf[protocol]({ usage: USAGE })));
         const call = () => gateway.call(PATH[protocol], { key, headers: keyed('order-1'), body: askIn(protocol) });
@@ -79,7 +79,7 @@ describe('Idempotency-Key of model calls', () => {
         expect(await spent(key)).to.equal(COST);
       });
 
-      it('a repetition after the first call ended with charge 0 runs as a new call', async () => {
+      it('runs a repetition as a new call if the first call ended without a charge', async () => {
         const { key } = await gateway.newCustomer('10');
         upstream.next(failureOf[protocol](422, { message: 'not like this' }));
         upstream.always(answerOf[protocol]({ usage: USAGE }));
@@ -90,7 +90,7 @@ describe('Idempotency-Key of model calls', () => {
         expect(await spent(key)).to.equal(COST);
       });
 
-      it('the key with another body is 409 IDEMPOTENCY_CONFLICT', async () => {
+      it('answers 409 IDEMPOTENCY_CONFLICT to the same key with another body', async () => {
         const { key } = await gateway.newCustomer('10');
         upstream.always(answerOf[protocol]({ usage: USAGE }));
         const call = (body: object) => gateway.call(PATH[protocol], { key, headers: keyed('order-1'), body });
@@ -108,7 +108,7 @@ describe('Idempotency-Key of model calls', () => {
     });
   }
 
-  it('the key with the same body at another path, or another direct address, is 409 IDEMPOTENCY_CONFLICT', async () => {
+  it('answers 409 IDEMPOTENCY_CONFLICT to the same key and body at another path or a direct address', async () => {
     const { key } = await gateway.newCustomer('10');
     upstream.always(messagesAnswer({ usage: USAGE }));
     const call = (path: string, headers = {}) =>
@@ -119,7 +119,7 @@ describe('Idempotency-Key of model calls', () => {
     expect((await call('/v1/messages')).json.error.code).to.equal('ALREADY_CHARGED');
   });
 
-  it('a repetition of a stream that its client left is not charged a second time', async () => {
+  it('does not charge the repetition of a stream whose client disconnected', async () => {
     const { key } = await gateway.newCustomer('10');
     upstream.always(messagesStream({ texts: ['one ', 'two ', 'three '], usage: USAGE, delayMs: 50 }));
     const body = JSON.stringify(ask({ stream: true }));
@@ -134,7 +134,7 @@ describe('Idempotency-Key of model calls', () => {
     expect(await spent(key)).to.equal(cost);
   });
 
-  it('belongs to the account: another key of it meets the first call, another account does not', async () => {
+  it('belongs to the account: another key of the account conflicts, the same value of another account does not', async () => {
     const { key, accountId } = await gateway.newCustomer('10');
     const { key: stranger } = await gateway.newCustomer('10');
     const colleague = await gateway.admin('POST', `/admin/v1/accounts/${accountId}/keys`, { name: 'second' });
@@ -149,7 +149,7 @@ describe('Idempotency-Key of model calls', () => {
     ['of more than 160 characters', 'k'.repeat(161)],
     ['that is empty', ''],
   ] as const) {
-    it(`a key ${what} is 400 and names the header`, async () => {
+    it(`answers 400 and names the header for a key ${what}`, async () => {
       const { key } = await gateway.newCustomer('10');
       const answer = await gateway.call('/v1/messages', { key, headers: keyed(value), body: ask() });
       expect(answer.status, answer.text).to.equal(400);
@@ -159,7 +159,7 @@ describe('Idempotency-Key of model calls', () => {
     });
   }
 
-  it('a header that is sent twice is 400', async () => {
+  it('answers 400 if the header is sent twice', async () => {
     const { key } = await gateway.newCustomer('10');
     const { statusCode, body } = await request(`${gateway.url}/v1/messages`, {
       method: 'POST',
@@ -170,7 +170,7 @@ describe('Idempotency-Key of model calls', () => {
     expect(((await body.json()) as { error: { code: string } }).error.code).to.equal('IDEMPOTENCY_KEY_INVALID');
   });
 
-  it('a key of 160 characters is accepted and never forwarded', async () => {
+  it('accepts a key of 160 characters and does not forward it', async () => {
     const { key } = await gateway.newCustomer('10');
     upstream.always(messagesAnswer({ usage: USAGE }));
     const answer = await gateway.call('/v1/messages', { key, headers: keyed('k'.repeat(160)), body: ask() });
@@ -178,7 +178,7 @@ describe('Idempotency-Key of model calls', () => {
     expect(upstream.calls[0]?.headers).not.to.have.property('idempotency-key');
   });
 
-  it('ten repetitions at once are one call', async () => {
+  it('makes one call of ten simultaneous repetitions', async () => {
     const { key } = await gateway.newCustomer('10');
     upstream.always(afterMs(200, messagesAnswer({ usage: USAGE })));
     const answers = await Promise.all(
@@ -189,7 +189,7 @@ describe('Idempotency-Key of model calls', () => {
     expect(await spent(key)).to.equal(COST);
   });
 
-  it("the SDKs' retry count is in the record's routing facts and changes nothing", async () => {
+  it("is independent of the SDKs' retry count, which the record keeps", async () => {
     const { key } = await gateway.newCustomer('10');
     upstream.always(messagesAnswer({ usage: USAGE }));
     const call = (count: string) =>

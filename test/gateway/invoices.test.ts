@@ -5,7 +5,7 @@ import { ADMIN_KEY, type ReportVendor, startReportVendor } from '../support/repo
 import { until } from '../support/until';
 import { messagesAnswer, messagesStream, neverAnswer, startUpstream, type TestUpstream } from '../support/upstream';
 
-/** The day, unless it ends within the story. */
+/** Returns the current day, and assumes that it does not end during the test. */
 const today = (): string => new Date().toISOString().slice(0, 10);
 
 describe("A vendor's invoice and the records of real calls", function () {
@@ -39,7 +39,7 @@ describe("A vendor's invoice and the records of real calls", function () {
     return (await gateway.admin('GET', `/admin/v1/invoices/acme/comparison?${days}`)).json;
   };
 
-  it('agree where the vendor charges what it reported, an operator’s test among it', async () => {
+  it('agree if the vendor charges what it reported, including for an operator’s test', async () => {
     upstream.always(messagesAnswer({ usage: { input: 1_000, output: 100 } }));
     const answers = [await call(), await call()];
     upstream.always(messagesStream({ usage: { input: 500, output: 50 } }));
@@ -47,7 +47,7 @@ describe("A vendor's invoice and the records of real calls", function () {
     for (const { headers } of answers) await gateway.record(key, headers['x-svc-request-id'] ?? '');
     upstream.always(messagesAnswer({ usage: { input: 20, output: 1 } }));
     expect((await gateway.admin('POST', '/admin/v1/upstreams/acme/test', {})).json).to.include({ ok: true });
-    // The invoice may have the configuration's name with a date, or the one that answers have.
+    // The invoice may name a model like the configuration with a date, or like the answers.
     vendor.books.usage = [
       { day: today(), apiKeyId: 'apikey_1', model: `${MODEL}-20260801`, input: 2_000, output: 200 },
       { day: today(), apiKeyId: 'apikey_1', model: 'test-model', input: 520, output: 51 },
@@ -57,7 +57,7 @@ describe("A vendor's invoice and the records of real calls", function () {
     const { counts, costs, causes, isAlarm } = await compare();
     expect(counts).to.deep.equal([]);
     expect(isAlarm).to.equal(false);
-    // The test was paid by the platform: 20 × 3 + 1 × 15.
+    // The platform paid for the operator's test: 20 × 3 + 1 × 15.
     expect(costs[0]).to.include({
       reportedUsd: '0.01132500',
       recordedUsd: '0.01132500',
@@ -70,7 +70,7 @@ describe("A vendor's invoice and the records of real calls", function () {
     ]);
   });
 
-  it('name the attempts that timed out, which the vendor charges and nobody paid for', async () => {
+  it('differ by attempts that timed out, which the vendor charges and no customer paid, and name them', async () => {
     upstream.always(neverAnswer());
     const failed = await call();
     expect(failed.status).to.equal(504);

@@ -57,7 +57,7 @@ describe('Streams of silent upstreams', function () {
     after(() => gateway?.stop());
 
     for (const protocol of PROTOCOLS) {
-      it(`${protocol}: have signs of life between the events of the upstream, which stay as they are`, async () => {
+      it(`${protocol}: have keep-alive comments between the unchanged events of the upstream`, async () => {
         const script = answering(protocol, silentBefore(second(protocol)));
         upstream.next(script);
         const { text, headers } = await streamed(protocol);
@@ -69,13 +69,13 @@ describe('Streams of silent upstreams', function () {
         expect(record).to.include({ billing: 'actual', inputTokens: 12, outputTokens: 3, errorCode: null });
       });
 
-      it(`${protocol}: have none where the upstream is not silent`, async () => {
+      it(`${protocol}: have no keep-alive comments while the upstream is not silent`, async () => {
         const script = answering(protocol, { delayMs: AFTER_MS / 4 });
         upstream.next(script);
         expect((await streamed(protocol)).text).to.equal(script.text);
       });
 
-      it(`${protocol}: have none in the middle of an event that comes in two pieces`, async () => {
+      it(`${protocol}: have no keep-alive comment inside an event that arrives in two pieces`, async () => {
         const script = answering(protocol);
         upstream.next(pausedAt(script.text, script.text.indexOf('two ') + 2));
         const { text } = await streamed(protocol);
@@ -84,7 +84,7 @@ describe('Streams of silent upstreams', function () {
         for (const event of script.events) expect(text).to.include(event);
       });
 
-      it(`${protocol}: have some while an event comes byte by byte`, async () => {
+      it(`${protocol}: have keep-alive comments while an event arrives byte by byte`, async () => {
         const script = answering(protocol);
         upstream.next(pausedAt(script.text, ...[2, 3, 4, 5, 6, 7].map((more) => script.text.indexOf('two ') + more)));
         const { text } = await streamed(protocol);
@@ -92,16 +92,16 @@ describe('Streams of silent upstreams', function () {
         expect(text.split(DIALECT[protocol].sign).join('')).to.equal(script.text);
       });
 
-      // Where the last event tells the stop reason nothing can be behind it.
+      // If the last event contains the stop reason, nothing can follow it.
       if (DIALECT[protocol].endTellsAll) continue;
-      it(`${protocol}: have none behind their stop reason`, async () => {
+      it(`${protocol}: have no keep-alive comments after their stop reason`, async () => {
         const script = answering(protocol);
         upstream.next(answering(protocol, silentBefore(script.events.length - 1)));
         expect((await streamed(protocol)).text).to.equal(script.text);
       });
     }
 
-    it('are read by the SDK of the Messages protocol', async () => {
+    it('are read correctly by the SDK of the Messages protocol', async () => {
       upstream.next(answering('messages', silentBefore(second('messages'))));
       const anthropic = new Anthropic({ baseURL: gateway.url, apiKey: key, maxRetries: 0 });
       const stream = anthropic.messages.stream({ model: MODEL, max_tokens: 50, messages: HELLO });
@@ -110,7 +110,7 @@ describe('Streams of silent upstreams', function () {
       expect(usage.output_tokens).to.equal(3);
     });
 
-    it('are read by the SDK of the Chat protocol', async () => {
+    it('are read correctly by the SDK of the Chat protocol', async () => {
       upstream.next(answering('chat', silentBefore(second('chat'))));
       const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: key, maxRetries: 0 });
       let said = '';
@@ -125,7 +125,7 @@ describe('Streams of silent upstreams', function () {
     after(() => gateway?.stop());
 
     for (const protocol of PROTOCOLS) {
-      it(`${protocol}: are relayed as they are`, async () => {
+      it(`${protocol}: are relayed unchanged`, async () => {
         const script = answering(protocol, silentBefore(second(protocol)));
         upstream.next(script);
         expect((await streamed(protocol)).text).to.equal(script.text);
@@ -136,7 +136,7 @@ describe('Streams of silent upstreams', function () {
 
 const HELLO = [{ role: 'user' as const, content: 'Hello' }];
 
-/** Sends a stream that stops at each of these places for a while. */
+/** Sends a stream that pauses at each of these positions. */
 function pausedAt(text: string, ...places: readonly number[]): Script {
   return {
     answer: async ({ response }) => {

@@ -6,7 +6,7 @@ import { realStores } from '../support/stores';
 import { until } from '../support/until';
 import { closedPort, messagesAnswer, messagesStream, startUpstream, type TestUpstream } from '../support/upstream';
 
-describe('Ids of things that a vendor keeps, at two nodes', function () {
+describe('Ids of objects that a vendor keeps, at two nodes,', function () {
   this.timeout(120_000);
   let upstream: TestUpstream;
   let link: Link;
@@ -43,7 +43,7 @@ describe('Ids of things that a vendor keeps, at two nodes', function () {
     return node.call('/v1/messages', { key, body: ask({ thread: { type: 'continue', previous_message_id: id } }) });
   };
 
-  it('are known at the other node as soon as the answer has ended', async () => {
+  it('are known at the other node as soon as the answer with the id has ended', async () => {
     const { key } = await nodes[0].newCustomer('10');
     const { key: stranger } = await nodes[0].newCustomer('10');
     for (let turn = 0; turn < 20; turn += 1) {
@@ -54,7 +54,7 @@ describe('Ids of things that a vendor keeps, at two nodes', function () {
     }
   });
 
-  it('are 503 while Postgres is away, but for those that the node has just got; other calls go on', async () => {
+  it('get 503 while Postgres is away, except those that the node has just received', async () => {
     const { key } = await nodes[0].newCustomer('10');
     await create(nodes[0], key, 'msg_before');
     link.turnTo(Number(new URL(await closedPort()).port));

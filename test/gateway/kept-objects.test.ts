@@ -19,7 +19,7 @@ const CREATE = { thread: { type: 'create' } };
 const continuing = (id: string) => ({ thread: { type: 'continue', previous_message_id: id } });
 const SKILLS = { container: { skills: [{ type: 'anthropic', skill_id: 'xlsx', version: 'latest' }] } };
 
-/** An answer whose container the vendor keeps. */
+/** Returns an answer with a container that the vendor keeps. */
 function withContainer(id: string): Script {
   const container = { id, expires_at: '2027-01-01T00:00:00Z', skills: null };
   const usage = { input_tokens: 10, output_tokens: 5 };
@@ -28,14 +28,14 @@ function withContainer(id: string): Script {
   });
 }
 
-/** A stream that names its container in its last event but one. */
+/** Returns a stream that names its container in the last event but one. */
 function streamWithContainer(id: string): Script {
   const edit = (events: readonly string[]) =>
     events.map((event) => event.replace('"delta":{"stop_reason"', `"delta":{"container":{"id":"${id}"},"stop_reason"`));
   return messagesStream({ edit });
 }
 
-describe('Ids of things that a vendor keeps', function () {
+describe('Ids of objects that a vendor keeps', function () {
   this.timeout(60_000);
   let acme: TestUpstream;
   let other: TestUpstream;
@@ -79,7 +79,7 @@ describe('Ids of things that a vendor keeps', function () {
     return [status, json.error?.code, json.error?.param];
   };
   let made = 0;
-  /** The container that a new customer has got. */
+  /** Makes a container for a new customer and returns key and id. */
   const newContainer = async (usd = '10') => {
     const customer = await gateway.newCustomer(usd);
     made += 1;
@@ -89,7 +89,7 @@ describe('Ids of things that a vendor keeps', function () {
     return { ...customer, id };
   };
 
-  it('are 404 for another account: no upstream is asked and nothing is charged', async () => {
+  it('get 404 for another account, no upstream is asked and nothing is charged', async () => {
     const { id } = await newContainer();
     const { key } = await gateway.newCustomer('10');
     acme.reset();
@@ -99,14 +99,14 @@ describe('Ids of things that a vendor keeps', function () {
     expect((await gateway.balance(key)).availableUsd).to.equal('10.00000000');
   });
 
-  it('are used by the account whose call made them', async () => {
+  it('may be used by the account whose call made them', async () => {
     const { key, id } = await newContainer();
     for (const container of [id, { id }, { id, skills: null }])
       expect((await call(key, { container })).status, JSON.stringify(container)).to.equal(200);
     expect(acme.calls.at(-1)?.json).to.have.property('container').that.deep.equals({ id, skills: null });
   });
 
-  it('are shared by all accounts where the operator says `sharedObjects`, and belong to the first one still', async () => {
+  it('may be used by all accounts with `sharedObjects`, and still belong to the first account', async () => {
     const { key: owner, id } = await newContainer();
     const { key } = await gateway.newCustomer('10');
     acme.always(withContainer(id));
@@ -115,7 +115,7 @@ describe('Ids of things that a vendor keeps', function () {
     expect((await call(owner, { container: id })).status).to.equal(200);
   });
 
-  it("become nobody's when everybody may name them", async () => {
+  it('do not become property of an account that names them through `sharedObjects`', async () => {
     const { key } = await gateway.newCustomer('10');
     acme.always(withContainer('container_of_the_operator'));
     const body = { container: 'container_of_the_operator' };
@@ -123,7 +123,7 @@ describe('Ids of things that a vendor keeps', function () {
     expect(await refusal(key, body)).to.deep.equal([404, 'KEPT_OBJECT_NOT_FOUND', 'container']);
   });
 
-  it('are found in streams, whichever event names them', async () => {
+  it('are learned from streams, whichever event names them', async () => {
     const { key } = await gateway.newCustomer('10');
     acme.next(streamWithContainer('container_streamed'));
     expect((await call(key, { ...SKILLS, stream: true })).text).to.contain('container_streamed');
@@ -133,7 +133,7 @@ describe('Ids of things that a vendor keeps', function () {
     expect((await call(key, continuing('msg_streamed'))).status).to.equal(200);
   });
 
-  it('are found in a stream that broke off, because the client knows them', async () => {
+  it('are learned from a stream that broke off, because the client has them', async () => {
     const { key } = await gateway.newCustomer('10');
     acme.next(messagesStream({ id: 'msg_broken', cutAfter: 5, cut: 'reset' }));
     await call(key, { ...CREATE, stream: true });
@@ -141,7 +141,7 @@ describe('Ids of things that a vendor keeps', function () {
     expect((await call(key, continuing('msg_broken'))).status).to.equal(200);
   });
 
-  it('name a thread by each of its answers', async () => {
+  it('may be those of any answer of a thread', async () => {
     const { key } = await gateway.newCustomer('10');
     acme.next(messagesAnswer({ id: 'msg_1st' }), messagesAnswer({ id: 'msg_2nd' }), messagesAnswer({ id: 'msg_3rd' }));
     expect((await call(key, CREATE)).status).to.equal(200);
@@ -150,35 +150,35 @@ describe('Ids of things that a vendor keeps', function () {
     expect(await refusal(key, continuing('msg_4th'))).to.deep.equal([404, 'KEPT_OBJECT_NOT_FOUND', 'thread']);
   });
 
-  it('are not made by calls that keep nothing', async () => {
+  it('are not learned from calls that keep nothing', async () => {
     const { key } = await gateway.newCustomer('10');
     acme.next(messagesAnswer({ id: 'msg_plain' }));
     expect((await call(key, {})).status).to.equal(200);
     expect(await refusal(key, continuing('msg_plain'))).to.deep.equal([404, 'KEPT_OBJECT_NOT_FOUND', 'thread']);
   });
 
-  it('hold what was reported for them and the body, not a context window', async () => {
+  it('make a call hold their reported tokens and the body, instead of a context window', async () => {
     const { key } = await gateway.newCustomer('1.2');
     acme.next(messagesAnswer({ id: 'msg_long', usage: { input: 50_000, output: 10_000 } }));
     expect((await call(key, CREATE)).status).to.equal(200);
     const { key: poor } = await gateway.newCustomer('0.2');
     acme.next(messagesAnswer({ id: 'msg_poor', usage: { input: 50_000, output: 0 } }));
     expect((await call(poor, CREATE)).status).to.equal(200);
-    // 50,000 tokens at 6 USD per million, the dearest input price, and the body.
+    // The hold is 50,000 tokens at 6 USD per million, the highest input price, and the body.
     const { status, json } = await call(poor, continuing('msg_poor'));
     expect([status, json.error.code]).to.deep.equal([402, 'INSUFFICIENT_BALANCE']);
     expect(Number(json.error.details.requiredUsd)).to.be.within(0.303, 0.3055);
     expect((await call(key, continuing('msg_long'))).status).to.equal(200);
   });
 
-  it('cost what the vendor charges for ten calls at once on a limited key', async () => {
+  it('cost what the vendor charges, for ten calls at once with a limited key', async () => {
     const { key } = await gateway.newCustomer('100', { balanceLimit: '1.6' });
     acme.next(messagesAnswer({ id: 'msg_many', usage: { input: 50_000, output: 10 } }));
     expect((await call(key, CREATE)).status).to.equal(200);
     const before = Number((await gateway.balance(key)).balanceUsd);
     acme.reset();
     const usage = { input: 50_010, output: 200 };
-    // The calls meet in the ledger: none is settled before the others are asked for.
+    // The answers come late, so that all calls reach the ledger before any is settled.
     acme.always(later(1_000, messagesAnswer({ usage })));
     const answers = await Promise.all(Array.from({ length: 10 }, () => call(key, continuing('msg_many'))));
     const refused = answers.find(({ json }) => json.error?.code === 'KEY_LIMIT_EXCEEDED');
@@ -194,7 +194,7 @@ describe('Ids of things that a vendor keeps', function () {
     expect(chargedUsd).to.be.at.most(holdUsd * asked());
   });
 
-  it('hold a context window where the upstream did not report what it read', async () => {
+  it('make a call hold a context window if the upstream had not reported its usage', async () => {
     const { key } = await gateway.newCustomer('1');
     acme.next(messagesAnswer({ id: 'msg_unknown', rawUsage: null }));
     expect((await call(key, CREATE)).status).to.equal(200);
@@ -202,7 +202,7 @@ describe('Ids of things that a vendor keeps', function () {
     expect([status, Number(json.error.details.requiredUsd)]).to.deep.equal([402, 1.203]);
   });
 
-  it('are asked of the upstream that has them, and of no other', async () => {
+  it('are sent only to the upstream that has them', async () => {
     const { key } = await gateway.newCustomer('10');
     acme.always(messagesFailure(500));
     other.always(messagesAnswer({ id: 'msg_of_other' }));
@@ -217,7 +217,7 @@ describe('Ids of things that a vendor keeps', function () {
     expect((await call(key, continuing('msg_of_other'))).headers['x-routing-provider']).to.equal('other');
   });
 
-  it('are 429 with Retry-After while their upstream rests, and it is not asked', async () => {
+  it('get 429 with Retry-After while their upstream rests, and it is not asked', async () => {
     const { key } = await gateway.newCustomer('10');
     acme.always(messagesFailure(500));
     other.always(messagesAnswer({ id: 'msg_resting' }));
@@ -233,7 +233,7 @@ describe('Ids of things that a vendor keeps', function () {
     expect((await call(key, {})).status, 'other calls go on').to.equal(200);
   });
 
-  it('are 400 for a model that their upstream does not have', async () => {
+  it('get 400 with a model that their upstream does not have', async () => {
     const { key, id } = await newContainer();
     acme.reset();
     expect(await refusal(key, { container: id, model: 'other-only' })).to.deep.equal([
@@ -244,7 +244,7 @@ describe('Ids of things that a vendor keeps', function () {
     expect(asked()).to.equal(0);
   });
 
-  it('are asked at the direct address of their upstream alone', async () => {
+  it('are accepted at the direct address of their upstream only', async () => {
     const { key, id } = await newContainer();
     const at = (upstream: string) =>
       gateway.call(PATH.messages, { key, body: ask({ container: id }), headers: { host: `${upstream}.p.localhost` } });
@@ -254,7 +254,7 @@ describe('Ids of things that a vendor keeps', function () {
     expect(other.calls).to.have.length(0);
   });
 
-  it('are not asked of an upstream that an operator disabled', async () => {
+  it('are not sent to an upstream that an operator disabled', async () => {
     const { key, id } = await newContainer();
     await gateway.admin('POST', '/admin/v1/upstreams/acme/eject', { reason: 'test' });
     acme.reset();
@@ -266,7 +266,7 @@ describe('Ids of things that a vendor keeps', function () {
     expect((await call(key, { container: id })).status).to.equal(200);
   });
 
-  it('are not asked with another credential than the one that made them', async () => {
+  it('are not sent with another credential than the one that made them', async () => {
     const { key, id } = await newContainer();
     const use = async (env: string) => {
       await gateway.changeConfiguration((config) => {
@@ -284,7 +284,7 @@ describe('Ids of things that a vendor keeps', function () {
     expect((await call(key, { container: id })).status).to.equal(200);
   });
 
-  it('are 400 in a form that upstreams could read otherwise', async () => {
+  it('get 400 in a form that upstreams could read differently', async () => {
     const { key, id } = await newContainer();
     const raw = (text: string) =>
       gateway.call(PATH.messages, { key, body: JSON.stringify(ask()).replace(/}$/, `,"container":${text}}`) });
@@ -302,14 +302,14 @@ describe('Ids of things that a vendor keeps', function () {
     expect((await raw(`{"\\u0069d":"${id}"}`)).status, 'an escaped key').to.equal(200);
   });
 
-  it('are 400 for kinds that no call makes', async () => {
+  it('get 400 if they are of a kind that no call can make', async () => {
     const { key } = await gateway.newCustomer('10');
     const custom = { container: { skills: [{ type: 'custom', skill_id: 'skill_01' }] } };
     expect(await refusal(key, custom)).to.deep.equal([400, 'NOT_SUPPORTED', 'container']);
     expect(await refusal(key, { prompt: { id: 'pmpt_1' } })).to.deep.equal([400, 'NOT_SUPPORTED', 'prompt']);
   });
 
-  it('are known after a restart, and at another node', async () => {
+  it('are known after a restart of the gateway', async () => {
     const { key, id } = await newContainer();
     const options = { upstreams: { acme: { url: acme.url } }, stores: gateway.stores, dataFolder: gateway.dataFolder };
     await gateway.stop();

@@ -29,12 +29,12 @@ describe('An API key on two nodes with money in advance', function () {
   };
   const everywhere = async (key: string) => [await codeOf(one, key), await codeOf(other, key)];
 
-  /** Until both nodes have money of the key in advance. */
+  /** Calls until both nodes have money of the key in advance. */
   async function warm(key: string) {
     await Promise.all([one, other].flatMap((node) => Array.from({ length: 100 }, () => codeOf(node, key))));
   }
 
-  it('is refused on both at once when its addresses, its expiry or its secret change', async () => {
+  it('is refused on both as soon as a change of its addresses, expiry or secret was answered', async () => {
     const { key: first, keyId } = await one.newCustomer('100');
     await warm(first);
     const fresh = (await other.admin('POST', `/admin/v1/keys/${keyId}/rotate`, { graceSeconds: 0 })).json.key;
@@ -55,7 +55,7 @@ describe('An API key on two nodes with money in advance', function () {
     await until('both refuse it', async () => (await everywhere(fresh)).every(isExpired));
   });
 
-  it('keeps its secrets and its limits when Redis is emptied', async () => {
+  it('keeps its secrets and allowed addresses after Redis was emptied', async () => {
     const { key: old, keyId } = await one.newCustomer('100', { allowedAddresses: ['127.0.0.1'] });
     const fresh = (await one.admin('POST', `/admin/v1/keys/${keyId}/rotate`, { graceSeconds: 3_600 })).json.key;
     const barred = await one.newCustomer('100', { allowedAddresses: ['192.0.2.1'] });

@@ -49,7 +49,7 @@ describe('An API key', function () {
   };
   const soon = (ms: number) => new Date(Date.now() + ms).toISOString();
 
-  /** Asks from an address of this machine. */
+  /** Sends a call from an address of this machine. */
   async function callFrom(localAddress: string, key: string, forwarded?: string) {
     const dispatcher = new Agent({ localAddress });
     const answer = await request(`${gateway.url}/v1/messages`, {
@@ -68,7 +68,7 @@ describe('An API key', function () {
   }
 
   describe('that expires', () => {
-    it('is refused from then on, in calls and elsewhere, and works again when its expiry is moved', async () => {
+    it('is refused from then on by all routes, and works again when its expiry is moved', async () => {
       const expiresAt = soon(1_500);
       const { key, keyId } = await gateway.newCustomer('1', { expiresAt });
       assert.equal(await codeOf(key), '200');
@@ -84,14 +84,14 @@ describe('An API key', function () {
       assert.equal(await codeOf(key), '200');
     });
 
-    it('is refused at once when its expiry is brought forward, although the node has served it', async () => {
+    it('is refused at its new expiry if that is brought forward, although the node has served the key', async () => {
       const { key, keyId } = await gateway.newCustomer('1');
       assert.equal(await codeOf(key), '200');
       await change(keyId, { expiresAt: soon(300) });
       await until('it has expired', async () => (await codeOf(key)) === '401 API_KEY_EXPIRED');
     });
 
-    it('ends no stream that has begun, and pays for it', async () => {
+    it('does not interrupt a stream that has begun, and is charged for it', async () => {
       const { key } = await gateway.newCustomer('1', { expiresAt: soon(1_500) });
       let goOn = () => {};
       const isExpired = new Promise<void>((resolve) => {
@@ -113,7 +113,7 @@ describe('An API key', function () {
       assert.equal(record.cost, '0.00010500');
     });
 
-    it('is refused in the next call of a WebSocket, and at its handshake', async () => {
+    it('is refused in the next call of an open WebSocket and at a new handshake', async () => {
       upstream.always(responsesStream());
       const { key } = await gateway.newCustomer('1', { expiresAt: soon(2_000) });
       const socket = await TestSocket.open(gateway, key);
@@ -127,7 +127,7 @@ describe('An API key', function () {
       assert.equal((await refusedHandshake(gateway, key)).json.error.code, 'API_KEY_EXPIRED');
     });
 
-    it('cannot expire in the past', async () => {
+    it('cannot get an expiry in the past', async () => {
       const { accountId } = await gateway.newCustomer('0');
       const wanted = { name: 'late', expiresAt: '2020-01-01T00:00:00Z' };
       const answer = await gateway.admin('POST', `/admin/v1/accounts/${accountId}/keys`, wanted);
@@ -138,18 +138,18 @@ describe('An API key', function () {
   describe('with allowed addresses', () => {
     const allowedAddresses = ['127.0.0.2', '198.51.100.0/24', '2001:db8::/32'];
 
-    it('is taken from them alone', async () => {
+    it('is accepted only from these', async () => {
       const { key } = await gateway.newCustomer('1', { allowedAddresses });
       const refused = await callFrom('127.0.0.3', key);
       assert.deepEqual([refused.status, refused.error?.code], [403, 'ADDRESS_NOT_ALLOWED']);
       assert.match(refused.error?.message ?? '', /from 127\.0\.0\.3\./);
       assert.equal((await callFrom('127.0.0.2', key)).status, 200);
-      // Now the node knows its settings.
+      // The node now has the key's settings in memory.
       assert.equal((await callFrom('127.0.0.3', key)).status, 403);
       assert.equal((await callFrom('127.0.0.2', key)).status, 200);
     });
 
-    it('is judged by the address that a proxy of ours adds, and by nothing else of X-Forwarded-For', async () => {
+    it('is checked against the entry that a trusted proxy adds to X-Forwarded-For, and no other entry', async () => {
       const { key } = await gateway.newCustomer('1', { allowedAddresses });
       for (const [from, forwarded, status] of [
         [PROXY, '198.51.100.7', 200],
@@ -164,7 +164,7 @@ describe('An API key', function () {
         assert.equal((await callFrom(from, key, forwarded)).status, status, `${from}: ${forwarded}`);
     });
 
-    it('is refused at the handshake of a WebSocket, and in its next call once an address is taken away', async () => {
+    it('is refused in the next call of an open WebSocket and at a new handshake once its address is removed', async () => {
       upstream.always(responsesStream());
       const { key, keyId } = await gateway.newCustomer('1', { allowedAddresses: ['127.0.0.1'] });
       const socket = await TestSocket.open(gateway, key);
@@ -179,7 +179,7 @@ describe('An API key', function () {
       await until('allow it from every address', async () => (await codeOf(key)) === '200');
     });
 
-    it('says which of them is none', async () => {
+    it('is not created with an invalid address, and the error names it', async () => {
       const { accountId } = await gateway.newCustomer('0');
       const wanted = { name: 'wrong', allowedAddresses: ['127.0.0.1', '010.0.0.0/8'] };
       const answer = await gateway.admin('POST', `/admin/v1/accounts/${accountId}/keys`, wanted);
@@ -188,7 +188,7 @@ describe('An API key', function () {
   });
 
   describe('that is rotated', () => {
-    it('has two secrets until the grace ends, with one spending and one limit', async () => {
+    it('has two secrets until the grace period ends, which share spending and limit', async () => {
       const { key: old, keyId } = await gateway.newCustomer('1', { balanceLimit: '0.00031500' });
       await change(keyId, { balanceLimit: '0.5' });
       assert.equal(await codeOf(old), '200');
@@ -202,7 +202,7 @@ describe('An API key', function () {
       assert.equal(await codeOf(fresh), '200');
     });
 
-    it('loses the secret before at once without a grace, and the one before that with each rotation', async () => {
+    it('loses its last secret at once without a grace period, and an older one with every rotation', async () => {
       const { key: first, keyId } = await gateway.newCustomer('1');
       assert.equal(await codeOf(first), '200');
       const second = await rotated(keyId, 3_600);
@@ -216,7 +216,7 @@ describe('An API key', function () {
       assert.equal(await codeOf(fourth), '200');
     });
 
-    it('loses both secrets when it is revoked or expires in the grace, and is rotated no more', async () => {
+    it('loses both secrets if it is revoked or expires in the grace period, and then cannot be rotated', async () => {
       const { key: old, keyId } = await gateway.newCustomer('1');
       const fresh = await rotated(keyId, 3_600);
       assert.deepEqual([await codeOf(old), await codeOf(fresh)], ['200', '200']);
@@ -231,7 +231,7 @@ describe('An API key', function () {
       assert.equal((await rotate(expiring.keyId, 0)).json.error.code, 'CONFLICT');
     });
 
-    it('shows its secret once, and keeps none', async () => {
+    it('shows the new secret once, and neither lists nor audit log contain it', async () => {
       const { accountId, keyId } = await gateway.newCustomer('0');
       const fresh = await rotated(keyId, 60);
       const listed = await gateway.admin('GET', `/admin/v1/accounts/${accountId}/keys`);

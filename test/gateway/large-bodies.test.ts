@@ -8,7 +8,7 @@ import { messagesAnswer, startUpstream, type TestUpstream } from '../support/ups
 
 const LARGEST_BYTES = 20_971_520;
 
-/** A body of exactly that many bytes. */
+/** Returns the body of a call with exactly so many bytes. */
 function bodyOf(bytes: number): Buffer {
   const frame = JSON.stringify(ask({ messages: [{ role: 'user', content: '' }], model: MODEL }));
   const at = frame.indexOf('"content":"') + '"content":"'.length;
@@ -37,7 +37,7 @@ describe('Large bodies', function () {
     await upstream?.stop();
   });
 
-  it('20 MB are taken, and one byte more is not, whether it is told before or not', async () => {
+  it('of 20 MB are accepted, and one byte more gets 413, announced or in chunks', async () => {
     const largest = await gateway.call('/v1/messages', { key, body: bodyOf(LARGEST_BYTES) });
     expect(largest.status, largest.text).to.equal(200);
     expect(upstream.calls[0]?.body).to.have.length(LARGEST_BYTES);
@@ -53,7 +53,7 @@ describe('Large bodies', function () {
     expect(upstream.calls).to.have.length(1);
   });
 
-  it('50 of 20 MB at once are served or told to come back, in bounded memory, and others are served meanwhile', async () => {
+  it('of 20 MB are served or get 503, in bounded memory, if 50 come at once, and small calls are served meanwhile', async () => {
     const body = bodyOf(LARGEST_BYTES);
     const before = await residentBytes(gateway.pid);
     let largest = 0;
@@ -72,7 +72,7 @@ describe('Large bodies', function () {
         [...counts.keys()].every((status) => status === 200 || status === 503),
         [...counts].join(' '),
       ).to.equal(true);
-      // As many as fit the account's share are served: none is refused halfway for one that came later.
+      // As many bodies as fit into the account's share are served. None is refused halfway for a later one.
       expect(counts.get(200) ?? 0).to.be.at.least(3);
       expect(largest - before).to.be.below(500 * 1024 * 1024);
     } finally {
@@ -81,7 +81,7 @@ describe('Large bodies', function () {
     expect((await gateway.call('/v1/messages', { key, body: ask() })).status).to.equal(200);
   });
 
-  describe('that are announced and come slowly', () => {
+  describe('that arrive slowly', () => {
     const ANNOUNCED = `content-length: ${LARGEST_BYTES}`;
     const begun: ReturnType<typeof beginPost>[] = [];
     const begin = (of: string, framing = ANNOUNCED, sent = '{') => {
@@ -94,7 +94,7 @@ describe('Large bodies', function () {
     });
     const answered = (post: ReturnType<typeof beginPost>) => until('an answer', () => post.status());
 
-    it('13 of one customer leave room for the 100 KB of another', async () => {
+    it('leave room for other customers: 13 of one account do not stop 100 KB of another', async () => {
       const { key: greedy } = await gateway.newCustomer('100');
       const posts = Array.from({ length: 13 }, () => begin(greedy));
       await until('ten refusals', () => posts.filter((post) => post.status() === 503).length === 10 || undefined);
@@ -105,13 +105,13 @@ describe('Large bodies', function () {
       expect(posts.filter((post) => post.status() === undefined)).to.have.length(3);
     });
 
-    it('of a customer without a cent are 402 before they arrive', async () => {
+    it('get 402 before they arrive from a customer without money', async () => {
       const { key: penniless } = await gateway.newCustomer('0');
       expect(await answered(begin(penniless))).to.equal(402);
       expect(await answered(begin(penniless, 'content-length: 65537', ''))).to.equal(402);
     });
 
-    it('of a key that has spent its limit, or of a frozen account, are refused before they arrive', async () => {
+    it('are refused before they arrive if the key has spent its limit or the account is frozen', async () => {
       const limited = await gateway.newCustomer('10', { balanceLimit: '0' });
       expect(await answered(begin(limited.key))).to.equal(402);
       const frozen = await gateway.newCustomer('10');
@@ -119,18 +119,18 @@ describe('Large bodies', function () {
       expect(await answered(begin(frozen.key))).to.equal(403);
     });
 
-    it('in chunks are 402 once they have more than 64 KB, and not before', async () => {
+    it('in chunks get 402 from a customer without money only after 64 KB', async () => {
       const { key: penniless } = await gateway.newCustomer('0');
       const start = chunkOf(`{"x":"${'x'.repeat(60_000)}`);
       const post = begin(penniless, 'transfer-encoding: chunked', start);
-      // A call that is answered later than the chunk arrived.
+      // This call is answered after the chunk has arrived.
       expect((await gateway.call('/v1/messages', { key, body: ask() })).status).to.equal(200);
       expect(post.status()).to.equal(undefined);
       post.socket.write(chunkOf('x'.repeat(10_000)));
       expect(await answered(post)).to.equal(402);
     });
 
-    it('in chunks are taken whole of a customer who can pay', async () => {
+    it('in chunks are accepted whole from a customer with money', async () => {
       const body = bodyOf(1_000_000).toString();
       const post = begin(key, 'transfer-encoding: chunked', `${chunkOf(body)}0\r\n\r\n`);
       expect(await answered(post)).to.equal(200);
@@ -138,7 +138,7 @@ describe('Large bodies', function () {
   });
 });
 
-/** A POST whose body is announced and whose first bytes are sent, no more. Answers the status, once there is one. */
+/** Sends the head and the first bytes of a POST. `status` returns the status once the answer has come. */
 function beginPost(url: string, key: string, framing: string, sent: string) {
   const socket = connect(Number(new URL(url).port), '127.0.0.1');
   let text = '';
@@ -157,7 +157,7 @@ function beginPost(url: string, key: string, framing: string, sent: string) {
   return { socket, status: () => (text === '' ? undefined : Number(text.slice(9, 12))) };
 }
 
-/** The status of an answer that may come while the body is still being sent. */
+/** Sends a POST and returns the status, which may come while the body is still being sent. */
 function statusOfPost(url: string, key: string, body: Buffer): Promise<number> {
   return new Promise((resolve) => {
     const socket = connect(Number(new URL(url).port), '127.0.0.1');

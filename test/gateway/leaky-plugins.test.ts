@@ -7,7 +7,7 @@ import { builtServer } from '../support/shared';
 import { textOf } from '../support/sources';
 import { until } from '../support/until';
 
-/** A policy that leaves a timer and a socket each time it is prepared, and one that makes a timer once and for all. */
+/** Returns the source of a policy that leaks a timer and a socket with each preparation, and of one that makes a single timer. */
 const POLICIES = (dist: string) => `
 const net = require('node:net');
 const { definePolicy } = require('${dist}/exports/policy.js');
@@ -31,7 +31,7 @@ module.exports = policiesManifest('leaks', [
 ]);
 `;
 
-/** A plugin whose section leaves a timer each time it is checked. */
+/** Returns the source of a plugin whose section leaks a timer with each check. */
 const PLUGIN = (dist: string) => `
 const { definePlugin } = require('${dist}/exports/plugin.js');
 const { pluginManifest } = require('${dist}/exports/manifest.js');
@@ -71,7 +71,7 @@ for (const fastLane of ['true', 'false']) {
 
     after(() => gateway.kill());
 
-    it('at reloads is named in the log and counted, and what is made only once is not', async () => {
+    it('at reloads is named in the log and counted in the metrics, unlike one that makes a timer only once', async () => {
       expect(leaks()).to.deep.equal([]);
       const prepared = fastLane === 'true' ? 2 : 4;
       for (const times of [1, 2]) {

@@ -21,26 +21,26 @@ import {
   when,
 } from '../support/upstream';
 
-/** What the vendor charges for: the output is mostly reasoning that is not shown. */
+/** The usage that the vendor charges. Its output is mostly hidden reasoning. */
 const USAGE = { input: 1_000, output: 20_000 };
-/** 1,000 × 3 + 20,000 × 15 USD per million. */
+/** The cost of that usage: 1,000 × 3 + 20,000 × 15 USD per million. */
 const COST = '0.30300000';
 
-/** Long after the gateway has seen that the client left. */
+/** How long the upstream waits after the client disconnected, so that the gateway notices first. */
 const LATER_MS = 500;
 
 const WORDS = Array.from({ length: 2_000 }, () => 'word ');
 
-/** Says words for longer than anything is read on. */
+/** Returns a script that sends words for longer than the gateway reads a stream that its client left. */
 const talkOf = (protocol: TestProtocol) => streamOf(protocol, { texts: WORDS, usage: USAGE, delayMs: 20 });
 
-/** What the gateway takes for hidden output of a model whose streams it never measured. */
+/** The rate of hidden output that the gateway assumes for a model whose streams it never measured. */
 const HIDDEN_TOKENS_PER_SECOND = 50;
 
-describe('A client that leaves after the upstream took the request', function () {
+describe('A client that disconnects after the upstream took the request', function () {
   this.timeout(120_000);
   let upstream: TestUpstream;
-  /** Of the streams that are read on for long. */
+  /** The upstream of the streams that the gateway reads for a long time. */
   let lasting: TestUpstream;
   let gateway: TestGateway;
   let key: string;
@@ -54,16 +54,16 @@ describe('A client that leaves after the upstream took the request', function ()
         acme: { url: upstream.url, timeouts, models },
         lasting: { url: lasting.url, timeouts, models: { lasting: { maxOutput: 128_000 } } },
         stubborn: { url: lasting.url, timeouts, models: { stubborn: { maxOutput: 128_000 } }, stopsOnCancel: false },
-        // No other story tells how fast its model is.
+        // No other test may measure the speed of this model.
         talkative: { url: lasting.url, timeouts, models: { talkative: { maxOutput: 128_000 } }, stopsOnCancel: true },
         quiet: { url: lasting.url, timeouts, models: { quiet: { maxOutput: 128_000 } } },
         narrow: { url: upstream.url, timeouts, models: { narrow: {} }, maxConcurrent: 1 },
       },
-      // Calls that are read on for longer need their leases renewed.
+      // Calls that are read for long need their leases renewed.
       system: { ledger: { leaseSeconds: 5 } },
       configure: (config) => setPolicy(config, 'reserve-settle', { onClientAbort: 'drain' }, 'cost'),
     });
-    // Left first and looked at last: the other stories are told meanwhile.
+    // These clients disconnect first and are asserted last. The other tests run meanwhile.
     await leaveLasting();
   });
   after(async () => {
@@ -95,7 +95,7 @@ describe('A client that leaves after the upstream took the request', function ()
   }
 
   for (const protocol of PROTOCOLS) {
-    it(`pays the reported usage of a stream that it left before the usage came (${protocol})`, async () => {
+    it(`pays the reported usage of a stream if it disconnects before the usage arrives (${protocol})`, async () => {
       const before = afterTexts(protocol, 1);
       upstream.always(
         streamOf(protocol, { texts: ['one '], usage: USAGE, waitFor: { before, until: sleep(LATER_MS) } }),
@@ -108,7 +108,7 @@ describe('A client that leaves after the upstream took the request', function ()
       await expectBooks(record);
     });
 
-    it(`pays the reported usage of a stream that it left between stop reason and usage (${protocol})`, async () => {
+    it(`pays the reported usage of a stream if it disconnects between stop reason and usage (${protocol})`, async () => {
       const before = afterTexts(protocol, 1) + DIALECT[protocol].beforeUsage;
       upstream.always(
         streamOf(protocol, { texts: ['one '], usage: USAGE, waitFor: { before, until: sleep(LATER_MS) } }),
@@ -119,7 +119,7 @@ describe('A client that leaves after the upstream took the request', function ()
       expect(await onlyRecord()).to.include({ billing: 'actual', cost: COST, status: 200 });
     });
 
-    it(`pays the reported usage of a stream that had not begun (${protocol})`, async () => {
+    it(`pays the reported usage of a stream if it disconnects before the upstream answers (${protocol})`, async () => {
       upstream.always(later(LATER_MS, streamOf(protocol, { texts: ['one '], usage: USAGE })));
       const client = begin(protocol, { stream: true });
       await upstream.call(1);
@@ -129,7 +129,7 @@ describe('A client that leaves after the upstream took the request', function ()
       await expectBooks(record);
     });
 
-    it(`pays the reported usage of a stream whose preamble was held back (${protocol})`, async () => {
+    it(`pays the reported usage of a stream if it disconnects before the first content (${protocol})`, async () => {
       upstream.always(streamOf(protocol, { texts: ['one '], usage: USAGE, firstTokenDelayMs: 300 + LATER_MS }));
       const client = begin(protocol, { stream: true });
       await upstream.call(1);
@@ -158,7 +158,7 @@ describe('A client that leaves after the upstream took the request', function ()
     expect(await onlyRecord()).to.include({ billing: 'actual', cost: COST, status: 499 });
   });
 
-  it('occupies its slot at the upstream until the answer has ended', async () => {
+  it('keeps its slot at the upstream occupied until the answer has ended', async () => {
     upstream.next(later(1_200, messagesAnswer({ usage: USAGE })));
     upstream.always(messagesAnswer());
     const client = begin('messages', { model: 'narrow', max_tokens: 100 });
@@ -174,7 +174,7 @@ describe('A client that leaves after the upstream took the request', function ()
     expect(upstream.calls).to.have.length(2);
   });
 
-  it('pays nothing when the upstream fails, and no other upstream is asked', async () => {
+  it('pays nothing if the upstream then fails, and no other upstream is asked', async () => {
     upstream.always(later(500, messagesFailure(500)));
     const client = begin('messages', {});
     await upstream.call(1);
@@ -183,7 +183,7 @@ describe('A client that leaves after the upstream took the request', function ()
     expect(upstream.calls).to.have.length(1);
   });
 
-  it('pays nothing when it left before the upstream took the whole request', async () => {
+  it('pays nothing if the upstream did not take the whole request', async () => {
     upstream.always(
       beforeBody({
         answer: async ({ request, closed }) => {
@@ -199,7 +199,7 @@ describe('A client that leaves after the upstream took the request', function ()
     expect(await onlyRecord()).to.include({ billing: 'released', cost: '0.00000000', status: 499 });
   });
 
-  it('waits for eight unstreamed calls that it left; further ones are refused until then, streams are not', async () => {
+  it('gets 429 for further unstreamed calls while eight of its account are still read, but may stream', async () => {
     let answer = (): void => undefined;
     const ready = new Promise<void>((resolve) => {
       answer = resolve;
@@ -233,14 +233,14 @@ describe('A client that leaves after the upstream took the request', function ()
     readonly record: Record<string, unknown>;
     readonly closedEarly: boolean;
     readonly afterMs: number;
-    /** Since it was asked. */
+    /** How long the call lasted, from the request on. */
     readonly lastedMs: number;
     readonly heldUsd: number;
     readonly bytesSent: number;
   }
   const left = new Map<string, Promise<LeftCall>>();
 
-  /** Begins a stream, and leaves it when the client has seen these words, or when the upstream has taken it. */
+  /** Begins a stream and disconnects when the client has seen these words, or when the upstream has the request. */
   async function leave(
     name: string,
     script: Script,
@@ -285,10 +285,10 @@ describe('A client that leaves after the upstream took the request', function ()
     await leave('hidden', hidden, 'messages', 'quiet', 'one ');
   }
 
-  describe('and is read on for long', () => {
+  describe('from a call that lasts long', () => {
     const callOf = (name: string) => left.get(name) as Promise<LeftCall>;
 
-    /** Tokens of the words that the upstream has sent, the head and the preamble counted as words. */
+    /** Returns the tokens of the words that the upstream has sent. Head and preamble count as words. */
     const tokensSent = ({ bytesSent }: LeftCall, protocol: TestProtocol) => {
       const word = talkOf(protocol).events[DIALECT[protocol].preamble] ?? '';
       return ((bytesSent / Buffer.byteLength(word)) * 'word '.length) / 4;
@@ -303,13 +303,13 @@ describe('A client that leaves after the upstream took the request', function ()
     }
 
     for (const protocol of PROTOCOLS) {
-      it(`pays for 10 s of a stream that goes on, and the upstream is cancelled then (${protocol})`, async () => {
+      it(`pays for 10 s of a stream that continues, and then the gateway cancels the upstream (${protocol})`, async () => {
         const told = await callOf(`on and on ${protocol}`);
         const { record, afterMs, lastedMs, closedEarly } = told;
         expect(closedEarly).to.equal(true);
         expect(afterMs).to.be.within(9_000, 13_000);
         expect(record).to.include({ billing: 'partial', status: 200, errorCode: null });
-        // Half of what was sent has certainly been read. A machine that stands still looks like hidden output.
+        // The gateway has read at least half of what was sent. A stalled machine looks like hidden output.
         const sentTokens = tokensSent(told, protocol);
         const hiddenTokens = (HIDDEN_TOKENS_PER_SECOND * lastedMs) / 1_000;
         expect(record['outputTokens']).to.be.within(sentTokens / 2, sentTokens + hiddenTokens);
@@ -328,17 +328,17 @@ describe('A client that leaves after the upstream took the request', function ()
         });
     }
 
-    it('pays the input of a stream whose upstream stays silent, which is cancelled after 10 s', async () => {
+    it('pays the input of a stream whose upstream sends nothing and is cancelled after 10 s', async () => {
       const { record, afterMs } = await callOf('silent');
       expect(afterMs).to.be.within(9_000, 13_000);
       expect(record).to.include({ billing: 'partial', status: 499, errorCode: 'CLIENT_LEFT', outputTokens: 0 });
       expect(Number(record['cost'])).to.be.above(0);
     });
 
-    it('pays for output that the upstream does not show by the seconds of silence', async () => {
+    it('pays for hidden output, estimated by the seconds without content', async () => {
       const { record } = await callOf('hidden');
       expect(record).to.include({ billing: 'partial', inputTokens: 1_000 });
-      // 10 s at 50 tokens per second, because no stream of this model was measured.
+      // The estimate is 10 s at 50 tokens per second, because no stream of this model was measured.
       expect(record['outputTokens']).to.be.within(480, 700);
     });
   });

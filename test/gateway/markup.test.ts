@@ -13,7 +13,7 @@ const CUSTOMER_PRICES = {
   passing: { models: { other: { price: { input: 1, output: 1 } } } },
 };
 
-describe('Customers that pay other prices than the upstream’s', function () {
+describe('Customers with a markup', function () {
   this.timeout(60_000);
   let upstream: TestUpstream;
   let gateway: TestGateway;
@@ -63,7 +63,7 @@ describe('Customers that pay other prices than the upstream’s', function () {
     return Number(json.error.details.requiredUsd);
   }
 
-  it('pay the factor of their account: hold, charge, balance and record', async () => {
+  it('pay the price times the factor of their account, in hold, charge, balance and record', async () => {
     const plain = await requiredUsd((await newCustomer({}, '0')).key);
     const dearer = await requiredUsd((await newCustomer({ account: '1.5' }, '0')).key);
     expect(dearer / plain).to.be.closeTo(1.5, 1e-6);
@@ -81,10 +81,10 @@ describe('Customers that pay other prices than the upstream’s', function () {
     expect(own).to.include({ cost: '0.00157500' }).and.not.have.property('upstreamCost');
   });
 
-  it('pay the list of their key before the factor of their account, and see those prices', async () => {
+  it('pay the price list of their key instead of the factor of their account, and see those prices', async () => {
     const { key } = await newCustomer({ account: '1.5', key: 'partner' });
     expect((await call(key)).headers['x-ai-cost']).to.equal('0.00260000');
-    // The list has no price of this model: its factor counts.
+    // The list has no price for this model, so the factor of the list applies.
     expect((await call(key, { model: 'other' })).headers['x-ai-cost']).to.equal('0.00210000');
     const { json } = await gateway.call('/v1/models', { method: 'GET', key });
     const prices = json.data.map((each: { id: string; price_per_million: object }) => [
@@ -96,7 +96,7 @@ describe('Customers that pay other prices than the upstream’s', function () {
     expect(shown.get('other')).to.include({ input: '6.00000000', output: '30.00000000' });
   });
 
-  it('are refused what their list has no price for', async () => {
+  it('are refused a tier for which their list has no price', async () => {
     const { key } = await newCustomer({ key: 'partner' });
     const refused = await call(key, { service_tier: 'priority' });
     expect([refused.status, refused.json.error.code]).to.deep.equal([400, 'MODEL_NOT_PRICED']);
@@ -104,7 +104,7 @@ describe('Customers that pay other prices than the upstream’s', function () {
     expect(upstream.calls).to.have.length(0);
   });
 
-  it('have their calls clamped to what their prices allow', async () => {
+  it('have the output of their calls clamped by their own prices', async () => {
     const most = async (account: string) => {
       const { key } = await newCustomer({ account }, '0.8');
       upstream.reset();
@@ -117,7 +117,7 @@ describe('Customers that pay other prices than the upstream’s', function () {
     expect(dear).to.be.within(1, 0.8 / 0.0003);
   });
 
-  it('pay another markup from the answer on, whichever of their keys they show', async () => {
+  it('pay a changed markup with each of their keys as soon as the change was answered', async () => {
     const { accountId, key } = await newCustomer({});
     const { json: second } = await gateway.admin('POST', `/admin/v1/accounts/${accountId}/keys`, { name: 'second' });
     for (const each of [key, second.key]) expect((await call(each)).headers['x-ai-cost']).to.equal(VENDOR_USD);
@@ -137,7 +137,7 @@ describe('Customers that pay other prices than the upstream’s', function () {
     expect(update).to.deep.include({ before: { name: 'n', markup: 'partner' }, after: { name: 'n', markup: null } });
   });
 
-  it('do not change what upstreams cost in the comparison of a rollout', async () => {
+  it('do not change the costs of upstreams in the comparison of a rollout', async () => {
     const { key } = await newCustomer({ account: '10' });
     expect((await call(key, { model: 'staged' })).headers['x-ai-cost']).to.equal('0.01050000');
     const seen = await until(
@@ -151,7 +151,7 @@ describe('Customers that pay other prices than the upstream’s', function () {
     expect(seen.costUsd).to.equal(VENDOR_USD);
   });
 
-  it('cannot have a markup that is no factor from 0.1 to 100 and no list', async () => {
+  it('cannot get a markup that is neither a factor from 0.1 to 100 nor the name of a list', async () => {
     const { accountId, keyId } = await newCustomer({});
     for (const markup of ['cheap', 'Partner', '0.05', '101', '1e1', '-1', '', 2, '1.123456789']) {
       for (const [method, path, more] of [
@@ -168,7 +168,7 @@ describe('Customers that pay other prices than the upstream’s', function () {
     expect(json.error.message).to.contain('(partner, passing)');
   });
 
-  it('are refused and not charged while their list is not configured', async () => {
+  it('are refused and not charged while their list is missing in the configuration', async () => {
     const { key } = await newCustomer({ key: 'passing' });
     expect((await call(key)).headers['x-ai-cost']).to.equal(VENDOR_USD);
     await gateway.changeConfiguration((config) => {

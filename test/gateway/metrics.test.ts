@@ -12,7 +12,7 @@ import { findProgram } from '../support/programs';
 import { until } from '../support/until';
 import { messagesAnswer, messagesStream, startUpstream, type TestUpstream } from '../support/upstream';
 
-/** More accounts than have series of their own. */
+/** The number of accounts in these tests, more than may have their own series. */
 const ACCOUNTS = 40;
 const WITH_SERIES = 5;
 const MADE_UP = 'made-up-by-a-client';
@@ -40,7 +40,7 @@ describe('The metrics', function () {
   const call = (body: Record<string, unknown> = ask(), path = '/v1/messages', by = key) =>
     gateway.call(path, { key: by, body });
 
-  it('are read by promtool, which finds no fault with ours', async () => {
+  it("pass promtool's checks, except for those of Node", async () => {
     await call();
     const { text, headers } = await gateway.admin('GET', '/metrics');
     expect(headers['content-type']).to.equal('text/plain; version=0.0.4; charset=utf-8');
@@ -49,7 +49,7 @@ describe('The metrics', function () {
     expect(await faultsOf(`${text}\ntollgate_wrong_ms{ 1\n`)).not.to.deep.equal(faults);
   });
 
-  it('are read by Prometheus as OpenMetrics, and tell what it asks for', async () => {
+  it('are read by Prometheus as OpenMetrics, and answer queries', async () => {
     upstream.always(messagesStream({ usage: { input: 10, output: 5 } }));
     await call(ask({ stream: true }));
     const { headers } = await gateway.admin('GET', '/metrics', undefined, { accept: ACCEPT_OF_PROMETHEUS });
@@ -68,19 +68,19 @@ describe('The metrics', function () {
     }
   });
 
-  it('have no series of what clients make up', async () => {
+  it('have no series with names that clients make up', async () => {
     await everything('first');
     const before = new Set((await readMetrics(gateway)).keys());
     for (const round of ['second', 'third']) await everything(round);
     const after = [...(await readMetrics(gateway)).keys()];
-    // These come and go with other things than calls.
+    // Other causes than calls make these series come and go.
     const isOfOthers = (name: string) => /^tollgate_(account|ledger_violations|redis)/.test(name);
     expect(after.filter((name) => !before.has(name) && !isOfOthers(name))).to.deep.equal([]);
     expect(after.filter((name) => name.includes(MADE_UP))).to.deep.equal([]);
     expect(after.length).to.be.below(1_500);
   });
 
-  /** Each value that a client can choose, another one in each round. */
+  /** Sends calls with every value that a client can choose, with new values in each round. */
   async function everything(round: string): Promise<void> {
     const made = `${MADE_UP}-${round}`;
     for (let at = 0; at < 20; at += 1) {
@@ -98,7 +98,7 @@ describe('The metrics', function () {
     }
   }
 
-  it('show so many accounts as they may and all others as one, and no counter falls', async () => {
+  it('have series for as many accounts as configured and one for all others, and no counter falls', async () => {
     const highest = new Map<string, number>();
     const look = async () => {
       const samples = [...(await readMetrics(gateway))];
@@ -125,7 +125,7 @@ describe('The metrics', function () {
     expect(sum() - before).to.equal(made);
   });
 
-  it('count what has no line: with a small share only calls that failed have one', async () => {
+  it('count calls without a log line; with a small share only failed calls have a line', async () => {
     const before = linesOf(gateway, 'call').length;
     expect((await call()).status).to.equal(200);
     const refused = await call(ask({ model: MADE_UP }));
@@ -138,7 +138,7 @@ describe('The metrics', function () {
     expect(linesOf(gateway, 'call').every(isRefused)).to.equal(true);
   });
 
-  it('are all there is where log.calls is 0', async () => {
+  it('count calls with `log.calls: 0`, although then no call has a log line', async () => {
     const silent = await startGateway({ upstreams: { acme: { url: upstream.url } }, system: { log: { calls: 0 } } });
     const customer = await silent.newCustomer('1');
     for (const model of [MODEL, MADE_UP])
@@ -150,7 +150,7 @@ describe('The metrics', function () {
   });
 });
 
-/** As Prometheus 2.42 asks. */
+/** The Accept header of Prometheus 2.42. */
 const ACCEPT_OF_PROMETHEUS =
   'application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1';
 
@@ -161,7 +161,7 @@ async function startPrometheus({ adminUrl, adminToken }: TestGateway) {
     authorization: { credentials: adminToken },
     static_configs: [{ targets: [new URL(adminUrl).host] }],
   };
-  // YAML is also JSON.
+  // JSON is valid YAML.
   await writeFile(
     join(folder, 'config.yml'),
     JSON.stringify({ global: { scrape_interval: '1s' }, scrape_configs: [job] }),

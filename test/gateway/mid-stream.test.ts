@@ -19,8 +19,7 @@ import {
   type TestUpstream,
 } from '../support/upstream';
 
-/** Events of a script before its first content, and after so many pieces of text. */
-
+/** The part of an answer before the break. */
 const BEGUN = { texts: ['one ', 'two ', 'three '], usage: { input: 1_000, output: 99 } };
 const REST = { texts: ['three ', 'four.'], usage: { input: 1_020, output: 7 } };
 
@@ -59,7 +58,7 @@ describe('A stream that breaks after content', function () {
   beforeEach(() => {
     first.reset();
     second.reset();
-    // Even stories have somebody who can go on, odd ones nobody.
+    // In tests with an even number the second upstream can continue a stream, in odd ones no upstream can.
     story += story % 2 === 0 ? 2 : 1;
   });
 
@@ -100,15 +99,15 @@ describe('A stream that breaks after content', function () {
 
     const { canBeContinued } = DIALECT[protocol];
     for (const [what, { script }] of canBeContinued ? Object.entries(cuts) : []) {
-      it(`${protocol}: and ${what} is gone on with by who can, as one stream that is billed as one`, async () => {
+      it(`${protocol}: and ${what} is continued by another upstream, as one stream with one bill`, async () => {
         first.always(streamOf(protocol, { ...BEGUN, ...script }));
         second.always(streamOf(protocol, REST));
         const answer = await call(protocol);
         expect(DIALECT[protocol].textOf(answer.text)).to.equal('one two three three four.');
         expectOneStream(protocol, answer.text);
         expect(answer.headers['x-routing-provider']).to.equal(`first-${story}`);
-        // 14 bytes were relayed: 4 tokens at the first one's price, 7 at the second one's. Messages tell the input at once, at the
-        // first one's price; Chat at the end, and the second one's count has those 4 tokens in it.
+        // The 14 relayed bytes are 4 tokens at the first upstream's price; the 7 others have the second one's. Messages reports the
+        // input at once, at the first price. Chat reports it at the end, and the second upstream's count includes those 4 tokens.
         const isMessages = protocol === 'messages';
         const cost = isMessages ? '0.00327000' : '0.00636600';
         const record = await recordOf(answer);
@@ -128,7 +127,7 @@ describe('A stream that breaks after content', function () {
     }
 
     for (const [what, { script, code }] of Object.entries(cuts)) {
-      it(`${protocol}: and ${what} ends with the error event where nobody can go on, and costs nothing`, async () => {
+      it(`${protocol}: and ${what} ends with the error event if no upstream can continue, and costs nothing`, async () => {
         story += 1;
         first.always(streamOf(protocol, { ...BEGUN, ...script }));
         const answer = await call(protocol);
@@ -145,7 +144,7 @@ describe('A stream that breaks after content', function () {
       });
     }
 
-    it(`${protocol}: a client that leaves a drained stream pays for what the upstream says it was`, async () => {
+    it(`${protocol}: with onClientAbort: drain costs a client that disconnects what the upstream reports`, async () => {
       first.always(
         streamOf(protocol, { texts: Array.from({ length: 60 }, () => 'word '), usage: BEGUN.usage, delayMs: 15 }),
       );
@@ -159,7 +158,7 @@ describe('A stream that breaks after content', function () {
     });
     if (!canBeContinued) continue;
 
-    it(`${protocol}: the one that goes on is given what was said, and what is left of the limit`, async () => {
+    it(`${protocol}: is continued with the text so far as prefill, and with what is left of the limit`, async () => {
       first.always(streamOf(protocol, { ...BEGUN, cutAfter: afterTexts(protocol, 3), cut: 'reset' }));
       second.always(streamOf(protocol, REST));
       await call(protocol);
@@ -171,7 +170,7 @@ describe('A stream that breaks after content', function () {
       expect(asked?.max_tokens).to.equal(200 - 4);
     });
 
-    it(`${protocol}: who refuses the beginning after all is left out, and the error event ends it`, async () => {
+    it(`${protocol}: ends with the error event if the continuing upstream refuses the prefill`, async () => {
       first.always(streamOf(protocol, { ...BEGUN, cutAfter: afterTexts(protocol, 3), cut: 'reset' }));
       second.always(failureOf[protocol](400, { type: 'invalid_request_error', message: 'no prefill here' }));
       const answer = await call(protocol);
@@ -181,25 +180,25 @@ describe('A stream that breaks after content', function () {
       expect(await recordOf(answer)).to.include({ billing: 'released', cost: '0.00000000' });
     });
 
-    it(`${protocol}: a tool call under way is not gone on with`, async () => {
+    it(`${protocol}: is not continued in the middle of a tool call`, async () => {
       const toolCalls = [{ name: 'look_up', input: { of: 'a long enough argument' } }];
       first.always(streamOf(protocol, { texts: ['one '], toolCalls, cutAfter: afterTexts(protocol, 3), cut: 'reset' }));
       expectError(protocol, await call(protocol), 'ALL_PROVIDERS_FAILED');
       expect(second.calls).to.have.length(0);
     });
 
-    it(`${protocol}: nothing is left to go on with when the limit was reached`, async () => {
+    it(`${protocol}: is not continued if the output limit is reached`, async () => {
       first.always(streamOf(protocol, { ...BEGUN, cutAfter: afterTexts(protocol, 3), cut: 'reset' }));
       expectError(protocol, await call(protocol, { max_tokens: 4 }), 'ALL_PROVIDERS_FAILED');
       expect(second.calls).to.have.length(0);
     });
   }
 
-  it('holds more beforehand only where somebody may go on', async () => {
+  it('raises the hold of a call only if another upstream may continue it', async () => {
     first.always(neverAnswer());
     second.always(chatFailure(400));
     const held = async (prefix: string): Promise<number> => {
-      // Without a limit both could say as much as one.
+      // Without a limit each upstream could answer the same amount.
       const asked = call('chat', { max_tokens: undefined }, prefix);
       const { heldUsd } = await until('it is held for', async () => {
         const balance = await gateway.balance(key);
@@ -213,7 +212,7 @@ describe('A stream that breaks after content', function () {
     expect(await held('/cost')).to.be.within(1_024 * 30e-6, twice - 1_024 * 30e-6 + 1e-8);
   });
 
-  it('an error event in the middle is withheld when somebody goes on, and told when nobody can', async () => {
+  it('through an error event hides that event if another upstream continues, and relays it if none can', async () => {
     const error = messagesErrorStream({ afterEvents: 4 });
     first.always(error);
     second.always(messagesStream(REST));
@@ -225,7 +224,7 @@ describe('A stream that breaks after content', function () {
     expect(told.text).to.equal(error.text);
   });
 
-  it('the SDKs of both protocols read it as one answer', async () => {
+  it('and is continued is read by the SDKs of both protocols as one answer', async () => {
     first.always(messagesStream({ ...BEGUN, cutAfter: 6, cut: 'reset' }));
     second.always(messagesStream(REST));
     const message = await new Anthropic({ baseURL: gateway.url, apiKey: key, maxRetries: 0 }).messages
@@ -248,13 +247,13 @@ describe('A stream that breaks after content', function () {
     expect(completion.usage).to.include({ prompt_tokens: 1_016, completion_tokens: 11, total_tokens: 1_027 });
   });
 
-  it('an unstreamed answer that breaks off is asked of the next candidate', async () => {
+  it('has no counterpart for an unstreamed answer, which the next candidate gives anew', async () => {
     first.always(messagesAnswer());
     second.always(chatAnswer());
     expect((await call('messages', { stream: false })).status).to.equal(200);
   });
 
-  /** Reads a little and leaves; gives the request's id. */
+  /** Reads the first content, disconnects and returns the request id. */
   async function leaveAfterContent(protocol: TestProtocol, prefix: string): Promise<string> {
     const leaving = new AbortController();
     const answer = await request(`${gateway.url}${prefix}${PATH[protocol]}`, {
@@ -274,7 +273,7 @@ describe('A stream that breaks after content', function () {
   }
 });
 
-/** The data of the events, parsed. */
+/** Returns the parsed data of the events. */
 function eventsOf(text: string): Record<string, unknown>[] {
   return [...text.matchAll(/^data: (\{.*\})$/gm)].map(([, data]) => JSON.parse(data ?? '') as Record<string, unknown>);
 }
@@ -291,7 +290,7 @@ interface Shape {
   readonly usage?: unknown;
 }
 
-/** One beginning, one stop, one usage, one end; and whoever counts blocks or compares ids finds nothing wrong. */
+/** Expects one beginning, one stop, one usage and one end, and consistent ids and block numbers. */
 function expectOneStream(protocol: TestProtocol, text: string) {
   const events = eventsOf(text) as Shape[];
   expect(text).not.to.include('"error"');
@@ -302,7 +301,7 @@ function expectOneStream(protocol: TestProtocol, text: string) {
     expect(choices.filter(({ delta }) => delta.role !== undefined)).to.have.length(1);
     expect(choices.filter(({ finish_reason: reason }) => typeof reason === 'string')).to.have.length(1);
     expect(events.filter(({ usage }) => typeof usage === 'object' && usage !== null)).to.have.length(1);
-    // The clients of these streams did not ask for the usage.
+    // The clients did not ask for the usage, so it must be in a chunk with a choice.
     expect(choices, 'a choice in every chunk').to.have.length(events.length);
     return;
   }

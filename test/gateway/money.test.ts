@@ -4,7 +4,7 @@ import { type Answered, startGateway, type TestGateway } from '../support/gatewa
 import { until } from '../support/until';
 import { messagesAnswer, startUpstream, type TestUpstream, when } from '../support/upstream';
 
-describe('Money', () => {
+describe('The ledger', () => {
   let upstream: TestUpstream;
   let gateway: TestGateway;
 
@@ -18,7 +18,7 @@ describe('Money', () => {
   });
   beforeEach(() => upstream.reset());
 
-  /** What a call of `ask()` holds: learned from a 402, so that the test does not repeat the formula. */
+  /** Returns the hold of a call of `ask()`. It is read from a 402, so that the test does not repeat the formula. */
   async function holdOf(): Promise<number> {
     const { key } = await gateway.newCustomer('0');
     const answer = await gateway.call('/v1/messages', { key, body: ask() });
@@ -30,7 +30,7 @@ describe('Money', () => {
 
   const usd = (e8: number) => (e8 / 1e8).toFixed(8);
 
-  it('of 200 parallel calls on money for 10, exactly 10 are admitted', async () => {
+  it('admits exactly 10 of 200 parallel calls if the balance suffices for 10', async () => {
     const hold = await holdOf();
     const { key } = await gateway.newCustomer(usd(hold * 10));
     let open = (): void => undefined;
@@ -46,8 +46,8 @@ describe('Money', () => {
     const eachIsToldOrOpen = () => told.length + upstream.calls.length === answers.length;
     for (let each = 0; each < 200; each += 1) call();
     await until('each is refused or open', eachIsToldOrOpen, 20_000);
-    // Where a machine is too busy for the ledger's bound of time a call is told 503 and what was held for it given back: that
-    // may leave money for those who ask again, and never for more.
+    // On a busy machine the ledger may be late: the call gets 503 and its hold is returned. The test then sends further calls,
+    // because the returned money allows them.
     await until('10 are open', async () => {
       if (upstream.calls.length >= 10 || !told.includes(503)) return true;
       call();
@@ -65,7 +65,7 @@ describe('Money', () => {
     expect((await gateway.balance(key)).balanceUsd).to.equal(usd(hold * 10 - 10 * 10_500));
   });
 
-  it('a key that calls more often than it may is told when to come back, and no upstream is asked', async () => {
+  it('answers 429 with Retry-After to a key above its calls per minute, and no upstream is asked', async () => {
     const { key, keyId } = await gateway.newCustomer('10', { callsPerMinute: 2 });
     upstream.always(messagesAnswer());
     for (let each = 0; each < 2; each += 1) {
@@ -80,7 +80,7 @@ describe('Money', () => {
     expect((await gateway.call('/v1/messages', { key, body: ask() })).status).to.equal(200);
   });
 
-  it('calls that are refused count for the limit by the minute of their key, whatever they are refused for', async () => {
+  it('counts refused calls for the calls per minute of their key, whatever the reason of the refusal', async () => {
     for (const [body, status] of [
       [ask(), 402],
       ['no JSON', 400],
@@ -95,7 +95,7 @@ describe('Money', () => {
     }
   });
 
-  it('a thousand refused calls of one key are a few records that count all of them', async () => {
+  it('writes few records for a thousand refused calls of a key, which count all of them', async () => {
     const { key } = await gateway.newCustomer('0');
     const startedMs = Date.now();
     for (let round = 0; round < 20; round += 1) {
@@ -108,7 +108,7 @@ describe('Money', () => {
       const calls = items.reduce((sum: number, each: { calls: number }) => sum + each.calls, 0);
       return calls === 1_000 ? items : undefined;
     });
-    // A reserve that a busy machine's Redis does not answer has a record of its own.
+    // A call whose reserve Redis did not answer in time has its own record.
     const alike = records.filter(({ errorCode }: { errorCode: string }) => errorCode === 'INSUFFICIENT_BALANCE');
     expect(alike.length).to.be.at.most(6 * seconds);
     const csv = (await gateway.call('/v1/usage.csv', { method: 'GET', key })).text.trim().split('\r\n');
@@ -121,7 +121,7 @@ describe('Money', () => {
     expect(column('cost')).to.equal(0);
   });
 
-  it('a key at its limit of the day is refused until it is raised', async () => {
+  it('refuses a key at its daily limit until that is raised', async () => {
     const hold = await holdOf();
     const { key, keyId } = await gateway.newCustomer('10', { dailyLimit: usd(hold - 1), monthlyLimit: '5' });
     upstream.always(messagesAnswer());
@@ -133,7 +133,7 @@ describe('Money', () => {
     expect((await gateway.call('/v1/messages', { key, body: ask() })).status).to.equal(200);
   });
 
-  it('a key at its limit is refused while its account is rich, and other keys are not', async () => {
+  it('refuses a key at its limit although the account has money, but not other keys of the account', async () => {
     const hold = await holdOf();
     const { accountId, key } = await gateway.newCustomer('10', { balanceLimit: usd(hold - 1) });
     const other = await gateway.admin('POST', `/admin/v1/accounts/${accountId}/keys`, { name: 'other' });
@@ -144,7 +144,7 @@ describe('Money', () => {
     expect((await gateway.call('/v1/messages', { key: other.json.key, body: ask() })).status).to.equal(200);
   });
 
-  it('what a key has spent counts against its limit', async () => {
+  it('counts what a key has spent for its limit', async () => {
     const hold = await holdOf();
     const { key } = await gateway.newCustomer('10', { balanceLimit: usd(hold + 10_499) });
     upstream.always(messagesAnswer({ usage: { input: 10, output: 5 } }));
@@ -154,7 +154,7 @@ describe('Money', () => {
     expect((await gateway.balance(key)).key).to.include({ spentUsd: '0.00010500', heldUsd: '0.00000000' });
   });
 
-  it('a revoked key is refused from the next call on, everywhere, with the one message', async () => {
+  it('refuses a revoked key from the next request on, at every route and with the same message', async () => {
     const { key, keyId } = await gateway.newCustomer('10');
     upstream.always(messagesAnswer());
     expect((await gateway.call('/v1/messages', { key, body: ask() })).status).to.equal(200);
@@ -172,7 +172,7 @@ describe('Money', () => {
     }
   });
 
-  it("a key's list of models holds for the first call of a node that has never seen the key, and after a change", async () => {
+  it("applies a key's list of models to its first call at a node, and after a change of the list", async () => {
     const { key, keyId } = await gateway.newCustomer('10', { allowedModels: ['another-model'] });
     upstream.always(messagesAnswer());
     const refused = await gateway.call('/v1/messages', { key, body: ask() });
@@ -182,7 +182,7 @@ describe('Money', () => {
     expect((await gateway.call('/v1/messages', { key, body: ask() })).status).to.equal(200);
   });
 
-  it('a frozen account is refused without losing anything', async () => {
+  it('refuses a frozen account without a charge, and serves it again after unfreezing', async () => {
     const { key, accountId } = await gateway.newCustomer('10');
     upstream.always(messagesAnswer());
     await gateway.admin('POST', `/admin/v1/accounts/${accountId}/freeze`);
@@ -191,7 +191,7 @@ describe('Money', () => {
     expect((await gateway.call('/v1/messages', { key, body: ask() })).status).to.equal(200);
   });
 
-  it('the usage an upstream reports above the hold costs what was held and no more', async () => {
+  it('charges only the hold if an upstream reports more', async () => {
     const hold = await holdOf();
     const { key } = await gateway.newCustomer(usd(hold));
     upstream.always(messagesAnswer({ usage: { input: 100_000, output: 100 } }));
@@ -201,7 +201,7 @@ describe('Money', () => {
     expect((await gateway.balance(key)).balanceUsd).to.equal('0.00000000');
   });
 
-  it('an operator sees how long the ledger takes, what it refuses and what was charged above holds', async () => {
+  it('has metrics of its durations, its refusals and the costs above holds', async () => {
     const read = async (metric: string) => {
       const { text } = await gateway.admin('GET', '/metrics');
       const line = text.split('\n').find((each) => each.startsWith(`${metric} `));

@@ -19,7 +19,7 @@ import {
 
 const reference = (id: string) => ({ type: 'item_reference', id });
 
-describe('Items of earlier answers that a Responses call names', function () {
+describe('Items of earlier answers in a Responses call', function () {
   this.timeout(60_000);
   let acme: TestUpstream;
   let other: TestUpstream;
@@ -61,7 +61,7 @@ describe('Items of earlier answers that a Responses call names', function () {
   };
   const NOT_FOUND = [404, 'KEPT_OBJECT_NOT_FOUND', 'input[1]'];
 
-  /** The ids of a message and a tool call of which `acme` keeps the answer. */
+  /** Makes an answer that `acme` keeps, and returns the ids of its message and its tool call. */
   async function newItems(key: string, more: { readonly stream?: boolean; readonly output?: number } = {}) {
     made += 1;
     const [id, callId] = [`resp_${made}`, `call_${made}`];
@@ -76,7 +76,7 @@ describe('Items of earlier answers that a Responses call names', function () {
 
   const customer = async (usd = '10') => (await gateway.newCustomer(usd)).key;
 
-  /** What is held for a call that `acme` does not answer. */
+  /** Returns the hold of a call that `acme` does not answer. */
   async function heldFor(key: string, ids: readonly string[]): Promise<number> {
     rest();
     acme.next(neverAnswer());
@@ -89,7 +89,7 @@ describe('Items of earlier answers that a Responses call names', function () {
   }
 
   for (const stream of [false, true]) {
-    it(`are read at the upstream that has them (${stream ? 'streamed' : 'in one piece'})`, async () => {
+    it(`make the call go to the upstream that has them (earlier answer ${stream ? 'streamed' : 'in one piece'})`, async () => {
       const key = await customer();
       const ids = await newItems(key, { stream });
       const answer = await naming(key, ids);
@@ -100,7 +100,7 @@ describe('Items of earlier answers that a Responses call names', function () {
     });
   }
 
-  it('may come from several answers, and have no type', async () => {
+  it('may come from several answers, and need no type', async () => {
     const key = await customer();
     const [first] = await newItems(key);
     const [, second] = await newItems(key, { stream: true });
@@ -108,7 +108,7 @@ describe('Items of earlier answers that a Responses call names', function () {
     expect([answer.status, answer.headers['x-routing-provider']], answer.text).to.deep.equal([200, 'acme']);
   });
 
-  it('are 404 for another account, which asks no upstream and costs nothing', async () => {
+  it('of another account get 404, no upstream is asked and nothing is charged', async () => {
     const ids = await newItems(await customer());
     const key = await customer();
     expect(await refusal(key, ids)).to.deep.equal(NOT_FOUND);
@@ -116,7 +116,7 @@ describe('Items of earlier answers that a Responses call names', function () {
     expect((await gateway.balance(key)).availableUsd).to.equal('10.00000000');
   });
 
-  it('are 404 beside others that are found, and name the one', async () => {
+  it('of another account get 404 beside own ones, and the error names the foreign one', async () => {
     const key = await customer();
     const [mine] = await newItems(key);
     const [foreign] = await newItems(await customer());
@@ -124,14 +124,14 @@ describe('Items of earlier answers that a Responses call names', function () {
     expect(asked()).to.equal(0);
   });
 
-  it('are not made by `store: false`', async () => {
+  it('of an answer with `store: false` get 404', async () => {
     const key = await customer();
     other.next(responsesAnswer({ id: 'resp_not_kept' }));
     await call(key, { store: false });
     expect(await refusal(key, ['msg_resp_not_kept'])).to.deep.equal(NOT_FOUND);
   });
 
-  it('stay with their account when an answer to another one names them', async () => {
+  it('stay with their account if an answer to another account has the same ids', async () => {
     const [owner, thief] = [await customer(), await customer()];
     const ids = await newItems(owner);
     const callId = ids[1].slice('fc_'.length);
@@ -148,7 +148,7 @@ describe('Items of earlier answers that a Responses call names', function () {
     expect((await naming(owner, ids)).status).to.equal(200);
   });
 
-  it('are found in a stream that broke off, because the client knows them', async () => {
+  it('are learned from a stream that broke off, because the client has their ids', async () => {
     const key = await customer();
     acme.next(responsesStream({ id: 'resp_broken', cutAfter: 5, cut: 'reset' }));
     await call(key, { model: 'acme-only', stream: true });
@@ -156,14 +156,14 @@ describe('Items of earlier answers that a Responses call names', function () {
     expect((await naming(key, ['msg_resp_broken'])).status).to.equal(200);
   });
 
-  it('are found in an answer that is too large to be parsed', async () => {
+  it('are learned from an answer that is too large to be parsed', async () => {
     const key = await customer();
     acme.next(responsesAnswer({ id: 'resp_long', text: 'x'.repeat(1_100_000) }));
     expect((await call(key, { model: 'acme-only' })).status).to.equal(200);
     expect((await naming(key, ['msg_resp_long'])).status).to.equal(200);
   });
 
-  it('are 400 where two are at different upstreams', async () => {
+  it('get 400 if two of them are kept at different upstreams', async () => {
     const key = await customer();
     const [atAcme] = await newItems(key);
     other.next(responsesAnswer({ id: 'resp_at_other' }));
@@ -177,7 +177,7 @@ describe('Items of earlier answers that a Responses call names', function () {
     expect(asked()).to.equal(0);
   });
 
-  it('are asked of their upstream alone, however it answers', async () => {
+  it('are not sent to another upstream if theirs fails', async () => {
     const key = await customer();
     const ids = await newItems(key);
     acme.always(responsesFailure(500));
@@ -185,12 +185,12 @@ describe('Items of earlier answers that a Responses call names', function () {
     expect(other.calls).to.have.length(0);
   });
 
-  it('hold the output tokens of each answer once, and not its input', async () => {
+  it('make the call hold the output tokens of each answer once, but not its input tokens', async () => {
     const key = await customer();
     const first = await newItems(key, { output: 1_000 });
     const second = await newItems(key, { output: 2_000 });
     const small = await newItems(key, { output: 1 });
-    // Calls that name what is not in their body hold at the dearest input price: 6 USD per million.
+    // Calls that name content outside their body hold at the highest input price: 6 USD per million.
     const none = await heldFor(key, small);
     const one = await heldFor(key, first);
     expect(one - none).to.be.closeTo(999 * 6e-6, 1e-4);
@@ -203,13 +203,13 @@ describe('Items of earlier answers that a Responses call names', function () {
   const unbounded: readonly [title: string, id: string, script: Script][] = [
     ['did not report its tokens', 'msg_resp_unknown', responsesAnswer({ id: 'resp_unknown', rawUsage: null })],
     [
-      'holds what a tool of the vendor has brought',
+      'contains the result of a tool of the vendor',
       'msg_resp_searched',
       respond({ body: { ...searched, output: [search, ...(searched['output'] as unknown[])] } }),
     ],
   ];
   for (const [title, id, script] of unbounded) {
-    it(`hold a context window where their answer ${title}`, async () => {
+    it(`make the call hold a context window if their answer ${title}`, async () => {
       const key = await customer();
       acme.next(script);
       expect((await call(key, { model: 'acme-only' })).status).to.equal(200);
@@ -218,7 +218,7 @@ describe('Items of earlier answers that a Responses call names', function () {
     });
   }
 
-  it('are 400 in a form that upstreams could read otherwise, or twice', async () => {
+  it('get 400 in a form that upstreams could read differently, or if named twice', async () => {
     const key = await customer();
     const [mine] = await newItems(key);
     const [foreign] = await newItems(await customer());
@@ -243,14 +243,14 @@ describe('Items of earlier answers that a Responses call names', function () {
     expect((await gateway.call(PATH.responses, { key, body: escaped })).status, 'an escaped key').to.equal(200);
   });
 
-  it('are 2,000 in one call at most', async () => {
+  it('may be 2,000 in one call at most', async () => {
     const key = await customer();
     const ids = Array.from({ length: 2_001 }, (_, at) => `msg_${at}`);
     expect(await refusal(key, ids.slice(1))).to.deep.equal(NOT_FOUND);
     expect(await refusal(key, ids)).to.deep.equal([400, 'INVALID_FIELD', 'input[2001]']);
   });
 
-  it('are forwarded for every account where the operator says `sharedObjects`, and hold a context window', async () => {
+  it('may be used by every account with `sharedObjects`, and make the call hold a context window', async () => {
     const key = await customer();
     expect((await naming(key, ['msg_of_the_operator'], {}, '/speed/v1/responses')).status).to.equal(200);
     const poor = await customer('1');
@@ -259,7 +259,7 @@ describe('Items of earlier answers that a Responses call names', function () {
     expect(await refusal(key, ['msg_of_the_operator'])).to.deep.equal(NOT_FOUND);
   });
 
-  it('are named over a WebSocket as over HTTP', async () => {
+  it('may be used over a WebSocket as over HTTP', async () => {
     const key = await customer();
     const socket = await TestSocket.open(gateway, key);
     try {

@@ -12,12 +12,12 @@ import {
   type TestUpstream,
 } from '../support/upstream';
 
-/** A context window costs 0.04 USD, a search 0.01. */
+/** The model's context window, which costs 0.04 USD. A search costs 0.01 USD. */
 const CONTEXT = 10_000;
 const PRICE = { input: 4, output: 10, pieces: { webSearch: 0.01 } };
 const WINDOW = 0.04;
 const SEARCH = 0.01;
-/** What the body and the answer can cost at most. */
+/** The most that body and answer can cost. */
 const REST = 0.02;
 const TWO_WINDOWS = 2 * WINDOW + SEARCH;
 
@@ -51,7 +51,7 @@ function vendorThatSearches(wanted: number): Script {
 
 const costOf = (searches: number) => ((100 + searches * CONTEXT) * 4) / 1e6 + 0.001 + searches * SEARCH;
 
-describe('A call that offers a search and names no limit', function () {
+describe('A call that offers web searches without a limit', function () {
   this.timeout(60_000);
   let upstream: TestUpstream;
   let gateway: TestGateway;
@@ -91,7 +91,7 @@ describe('A call that offers a search and names no limit', function () {
         [1, 1],
         [5, 1],
       ] as const)
-        it(`is served with money for two context windows, and searches ${made} of ${wanted} times (${protocol}${stream ? ', streamed' : ''})`, async () => {
+        it(`with money for two context windows makes ${made} of ${wanted} searches (${protocol}${stream ? ', streamed' : ''})`, async () => {
           upstream.always(vendorThatSearches(wanted));
           const usd = TWO_WINDOWS + REST;
           const { status, text, key, accountId } = await ask(usd, protocol, { stream });
@@ -103,7 +103,7 @@ describe('A call that offers a search and names no limit', function () {
           expect(account.json.excessUsd).to.equal('0.00000000');
         });
 
-  it('may search five times where the money suffices for that', async () => {
+  it('may make five searches if the money suffices for them', async () => {
     upstream.always(vendorThatSearches(7));
     const usd = 5 * (WINDOW + SEARCH) + WINDOW + REST;
     const { status, key } = await ask(usd, 'responses', { stream: true });
@@ -111,7 +111,7 @@ describe('A call that offers a search and names no limit', function () {
     expect(Number((await gateway.balance(key)).balanceUsd)).to.be.closeTo(usd - costOf(5), 1e-8);
   });
 
-  it("is served with a key's limit that suffices for one search", async () => {
+  it('may make one search if the limit of its key suffices for one', async () => {
     upstream.always(vendorThatSearches(5));
     const { key } = await gateway.newCustomer('10', { balanceLimit: (TWO_WINDOWS + REST).toFixed(8) });
     const body = askIn('responses', { max_tokens: 200, tools: [OFFER.responses] });
@@ -119,14 +119,14 @@ describe('A call that offers a search and names no limit', function () {
     expect(await limitSent()).to.equal(1);
   });
 
-  it('is 402 where the money does not suffice for one search, and told what one needs', async () => {
+  it('gets 402 with the required amount if the money does not suffice for one search', async () => {
     const { status, json } = await ask(WINDOW, 'responses');
     expect([status, json.error.code]).to.deep.equal([402, 'INSUFFICIENT_BALANCE']);
     expect(Number(json.error.details.requiredUsd)).to.be.within(WINDOW + SEARCH, TWO_WINDOWS + REST);
     expect(upstream.calls).to.have.length(0);
   });
 
-  it('is told a smaller answer only after fewer searches, with `onInsufficient: clamp`', async () => {
+  it('loses searches first and output after that with `onInsufficient: clamp`', async () => {
     upstream.always(vendorThatSearches(5));
     const { key } = await gateway.newCustomer((WINDOW + SEARCH + 0.015).toFixed(8));
     const body = askIn('responses', { max_tokens: 1_000, tools: [OFFER.responses] });
@@ -136,7 +136,7 @@ describe('A call that offers a search and names no limit', function () {
     expect((await sent()).max_output_tokens).to.be.within(1, 999);
   });
 
-  it('keeps a limit of its own, and a smaller one of the model', async () => {
+  it('keeps its own limit of searches or a smaller one of the model, if there is one', async () => {
     upstream.always(vendorThatSearches(5));
     expect((await ask(TWO_WINDOWS + REST, 'responses', { max_tool_calls: 5 })).status).to.equal(402);
     expect((await ask(REST, 'responses', { model: 'never' })).status).to.equal(200);

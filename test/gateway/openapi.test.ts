@@ -64,9 +64,9 @@ describe('The OpenAPI documents', function () {
   });
 
   for (const listener of ['public', 'admin'] as const) {
-    describe(`of the ${listener} listener`, () => {
-      it('has nothing a standard linter objects to', async () => {
-        // The standard domain of direct addresses is localhost.
+    describe(`of the ${listener} listener,`, () => {
+      it('passes the recommended rules of Redocly', async () => {
+        // Off, because the default domain of direct addresses is localhost.
         const config = await createConfig({ extends: ['recommended'], rules: { 'no-server-example.com': 'off' } });
         const found = await lintFromString({ source: JSON.stringify(documents[listener]), config });
         expect(
@@ -74,7 +74,7 @@ describe('The OpenAPI documents', function () {
         ).to.deep.equal([]);
       });
 
-      it('says of every operation who pays for it, and what it answers', () => {
+      it('declares billing and answers of every operation', () => {
         const operations = operationsOf(documents[listener]);
         expect(operations.length).to.be.greaterThan(10);
         for (const { path, operation } of operations) {
@@ -84,7 +84,7 @@ describe('The OpenAPI documents', function () {
         }
       });
 
-      it('has a success for every operation, and no operation that only refuses', () => {
+      it('declares a success for every operation', () => {
         const without = operationsOf(documents[listener]).filter(
           ({ operation }) => !Object.keys(operation.responses).some((status) => status.startsWith('2')),
         );
@@ -92,12 +92,12 @@ describe('The OpenAPI documents', function () {
         expect(documents[listener].paths).not.to.have.any.keys('/v1/messages/count_tokens');
       });
 
-      it('has an id of its own for every operation', () => {
+      it('has a unique id for every operation', () => {
         const ids = operationsOf(documents[listener]).map(({ operation }) => operation.operationId);
         expect(ids).to.deep.equal([...new Set(ids)]);
       });
 
-      it('has an example of every body, which its own schema lets pass', () => {
+      it('has an example for every body, which matches the schema', () => {
         const { components } = documents[listener];
         for (const { path, operation } of operationsOf(documents[listener])) {
           const { schema } = operation.requestBody?.content['application/json'] ?? {};
@@ -108,7 +108,7 @@ describe('The OpenAPI documents', function () {
         }
       });
 
-      it('has the catalogue of errors, and no status that is not in it', () => {
+      it('has the catalogue of errors, and uses only statuses of the catalogue', () => {
         const { ErrorCode } = documents[listener].components.schemas;
         expect(ErrorCode.enum).to.deep.equal(Object.keys(ERRORS));
         const catalogue = Object.entries(ERRORS).map(([code, kind]) => ({ code, ...kind }));
@@ -128,20 +128,20 @@ describe('The OpenAPI documents', function () {
     expect(documents.admin.servers).to.deep.equal([{ url: '/' }]);
   });
 
-  it('of both listeners name every error that docs/errors.md has', () => {
+  it('name only errors that docs/errors.md has', () => {
     for (const { code } of documents.public['x-errors']) expect(textOf('docs/errors.md')).to.contain(`\`${code}\``);
   });
 
-  it('is read without a key by anybody, that of operators with the token only', async () => {
+  it('can be read without a key, except that of operators, which needs the token', async () => {
     expect((await gateway.call('/openapi.json', { method: 'GET' })).status).to.equal(200);
     expect((await gateway.call('/admin/v1/openapi.json', { method: 'GET' })).status).to.equal(404);
     expect((await fetch(`${gateway.adminUrl}/admin/v1/openapi.json`)).status).to.equal(401);
   });
 
-  describe('say what a model call costs', () => {
+  describe('declare the price of a model call', () => {
     const billing = (path: string) => documents.public.paths[path].post['x-billing'];
 
-    it('per token, for each model the dearest of the upstreams that can be asked', () => {
+    it('per token, for each model that of its dearest available upstream', () => {
       expect(billing('/v1/messages')).to.deep.include({
         type: 'PER_TOKEN',
         pricingMode: 'PER_MODEL',
@@ -158,13 +158,13 @@ describe('The OpenAPI documents', function () {
       expect(PRICE.cacheWrite1h).to.equal(6);
     });
 
-    it('under the name of its best-tier entry, the others as aliases; no model nobody can be asked for', () => {
+    it('under the model name of the best tier, with the others as aliases, and only for models with an upstream', () => {
       expect(billing('/v1/messages').allowedModels).to.have.members([MODEL, 'dear-only', 'chat-spoken']);
       expect(billing('/v1/messages').modelAliases[MODEL]).to.deep.equal(['acme/large']);
       expect(billing('/v1/chat/completions').allowedModels).to.include('chat-only');
     });
 
-    it('at every strategy, and once for the addresses that pin an upstream', () => {
+    it('at every strategy, and once for all direct addresses', () => {
       for (const prefix of ['', '/default', '/quality', '/speed', '/cost'])
         for (const path of ['/v1/messages', '/v1/chat/completions'])
           expect(billing(prefix + path).type).to.equal('PER_TOKEN');
@@ -179,7 +179,7 @@ describe('The OpenAPI documents', function () {
     for (const mark of marks) expect(mark).to.include({ type: 'boolean', deprecated: true });
   });
 
-  it('say that a sandbox is paid for by the second', () => {
+  it('declare that a sandbox is billed per second', () => {
     const { post } = documents.public.paths['/v1/sandboxes'];
     expect(post['x-billing'].type).to.equal('PER_SECOND');
     expect(post.responses['202'].description).to.contain('record');
@@ -189,7 +189,7 @@ describe('The OpenAPI documents', function () {
     );
   });
 
-  it('changes with a reload, and has another ETag then', async () => {
+  it('change with a reload and then have another ETag', async () => {
     const read = (etag?: string) =>
       fetch(`${gateway.url}/openapi.json`, { headers: etag === undefined ? {} : { 'if-none-match': etag } });
     const first = await read();
@@ -207,7 +207,7 @@ describe('The OpenAPI documents', function () {
     expect(paths['/v1/messages'].post['x-billing'].modelPricing['dear-only'].inputPricePerToken).to.equal(0.000007);
   });
 
-  it('tells of what an upstream answers itself, by its status and otherwise', async () => {
+  it('declare the relayed errors of upstreams, by status or as default', async () => {
     const { key } = await gateway.newCustomer('1');
     const { responses } = documents.public.paths['/v1/messages'].post;
     for (const status of [400, 422]) {
@@ -219,13 +219,13 @@ describe('The OpenAPI documents', function () {
     }
   });
 
-  it('says the truth: every answer has the shape it says', async () => {
+  it('declare the real shapes: the answer of every GET matches its schema', async () => {
     upstream.always(messagesAnswer({ usage: { input: 10, output: 5 } }));
     const { key, accountId, keyId } = await gateway.newCustomer('10');
     const { headers } = await gateway.call('/v1/messages', { key, body: ask() });
     const requestId = headers['x-svc-request-id'] ?? '';
     await gateway.record(key, requestId);
-    // A response of the id that is asked for everywhere.
+    // Make a response with the id that all routes are asked for.
     upstream.next(responsesAnswer({ id: 'dear-only' }));
     await gateway.call('/v1/responses', { key, body: { ...askIn('responses'), store: true } });
     const params: Record<string, string> = { accountId, keyId, requestId, name: 'official', id: 'dear-only' };
@@ -255,13 +255,13 @@ describe('The OpenAPI documents', function () {
   });
 });
 
-/** Every member with this name, wherever it is in a document. */
+/** Returns every member with this name, anywhere in a document. */
 function membersNamed(name: string, part: unknown): unknown[] {
   if (part === null || typeof part !== 'object') return [];
   return Object.entries(part).flatMap(([key, value]) => (key === name ? [value] : membersNamed(name, value)));
 }
 
-/** The status of an error at a path: what a model call asks for and is not served is a mistake of the request. */
+/** Returns the status of an error at a path. NOT_SUPPORTED of a model call is a mistake of the request. */
 function statusOf(code: string | undefined, path: string): string {
   const isModelCall = /\/(?:messages|chat\/completions|responses|responses\/compact|embeddings)$/.test(path);
   return code === 'NOT_SUPPORTED' && isModelCall ? '400' : String(ERRORS[code as keyof typeof ERRORS]?.status);

@@ -38,7 +38,7 @@ describe("The session of the operator's page", function () {
     };
   }
 
-  /** As the page's own scripts send it. */
+  /** The headers that the page's own scripts send. */
   const own = () => ({ 'sec-fetch-site': 'same-origin', origin: gateway.adminUrl });
   const signIn = (token: string, headers: Record<string, string> = own(), from?: string) =>
     send(PAGE, { method: 'POST', body: { token }, headers, ...(from !== undefined && { from }) });
@@ -58,7 +58,7 @@ describe("The session of the operator's page", function () {
     assert.ok(!JSON.stringify(json).includes(gateway.adminToken));
   });
 
-  it('is a cookie for TLS alone where the browser came by TLS', async () => {
+  it('is a cookie for TLS only if the browser used TLS', async () => {
     const { headers } = await signIn(gateway.adminToken, { origin: 'https://ops.example', host: 'ops.example' });
     const said = String(headers['set-cookie']);
     assert.match(said, /^__Host-tollgate-operator=.*; Secure; /);
@@ -66,7 +66,7 @@ describe("The session of the operator's page", function () {
     assert.equal((await send('/admin/v1/accounts', { headers: { cookie } })).status, 200);
   });
 
-  it('reads the admin API, whose answers no cache keeps', async () => {
+  it('may read the admin API, whose answers no cache may keep', async () => {
     const { cookie } = await session();
     const { status, headers } = await send('/admin/v1/accounts', { headers: { cookie } });
     assert.equal(status, 200);
@@ -76,7 +76,7 @@ describe("The session of the operator's page", function () {
     assert.equal((await send('/admin/v1/accounts', { headers: forged })).json.error.code, 'NOT_SIGNED_IN');
   });
 
-  it('changes something only from the page itself, with its token against forgery', async () => {
+  it('may change something only from the page itself and with its CSRF token', async () => {
     const { cookie, csrf } = await session();
     const create = async (headers: Record<string, string>) =>
       (await send('/admin/v1/accounts', { method: 'POST', body: { name: 'made' }, headers: { cookie, ...headers } }))
@@ -86,13 +86,13 @@ describe("The session of the operator's page", function () {
     assert.equal(await create({ ...own(), 'x-csrf-token': `${csrf.slice(0, -1)}-` }), 403, 'a wrong token');
     assert.equal(await create({ 'x-csrf-token': csrf }), 403, 'no origin');
     assert.equal(await create({ ...own(), 'sec-fetch-site': 'cross-site', 'x-csrf-token': csrf }), 403, 'another site');
-    // Such as the console, or a sandbox, at another port of the same host: browsers send the cookie there too.
+    // The console or a sandbox may be at another port of the same host, and browsers send the cookie from there too.
     assert.equal(await create({ ...own(), 'sec-fetch-site': 'same-site', 'x-csrf-token': csrf }), 403, 'another port');
     assert.equal(await create({ origin: gateway.url, 'x-csrf-token': csrf }), 403, "another port's origin");
     assert.equal(await create({ ...own(), 'x-csrf-token': csrf }), 201);
   });
 
-  it('is begun from the page itself only', async () => {
+  it('can begin only from the page itself', async () => {
     assert.equal((await signIn(gateway.adminToken, {})).status, 403);
     assert.equal((await signIn(gateway.adminToken, { origin: 'https://elsewhere.example' })).status, 403);
   });
@@ -107,7 +107,7 @@ describe("The session of the operator's page", function () {
       assert.equal((await send(path, { headers: { cookie } })).json.error.code, 'NOT_SIGNED_IN');
   });
 
-  it('is not begun by guessing: wrong tokens are slowed with those of programs, the right one never', async () => {
+  it('cannot begin by guessing, because wrong tokens are slowed, but the right one never is', async () => {
     const from = '127.0.0.5';
     const codes: string[] = [];
     for (let guess = 0; guess < 12; guess += 1) {
@@ -121,7 +121,7 @@ describe("The session of the operator's page", function () {
     assert.ok(!gateway.output().includes('guess-'));
   });
 
-  it('opens nothing of the public listener, and its page is not there', async () => {
+  it('is not valid at the public listener, which does not have the page', async () => {
     const { cookie, csrf } = await session();
     const headers = { cookie: cookie.replace('operator', 'session'), 'x-csrf-token': csrf };
     const asked = (path: string) => gateway.call(path, { method: 'GET', headers });
@@ -130,7 +130,7 @@ describe("The session of the operator's page", function () {
     assert.equal((await asked('/admin/v1/accounts')).status, 404);
   });
 
-  it('is shown with headers that keep other sites out of the page', async () => {
+  it('belongs to a page whose headers keep other sites out', async () => {
     const dispatcher = new Agent();
     const answer = await request(`${gateway.adminUrl}/operator/accounts`, { dispatcher });
     await answer.body.dump();
@@ -139,7 +139,7 @@ describe("The session of the operator's page", function () {
     assert.equal(answer.headers['referrer-policy'], 'no-referrer');
   });
 
-  it('ends when its token is replaced', async () => {
+  it('ends when its token is replaced, but not with a restart', async () => {
     const { cookie } = await session();
     const { stores, dataFolder } = gateway;
     await gateway.stop();

@@ -6,7 +6,7 @@ import { MODEL, startGateway, type TestGateway } from '../support/gateway';
 import { until } from '../support/until';
 import { messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
 
-/** The command line, against a gateway that is somewhere else. */
+/** Runs the command line against this gateway. */
 function tollgate(where: Pick<TestGateway, 'adminUrl' | 'adminToken'>, ...args: string[]) {
   return operate(where, args);
 }
@@ -15,7 +15,7 @@ describe('an operator’s first customer', function () {
   this.timeout(120_000);
   let upstream: TestUpstream;
   let gateway: TestGateway;
-  /** What one step leaves for the next. */
+  /** Values that one step leaves for the next. */
   const story = { account: '', key: '', keyId: '', requestId: '' };
   const json = async (...args: string[]) => JSON.parse((await tollgate(gateway, ...args, '--json')).out);
   const call = () =>
@@ -44,13 +44,13 @@ describe('an operator’s first customer', function () {
     );
   });
 
-  it('2. gets credit, once however often the command is repeated', async () => {
+  it('2. gets a credit only once, although the command is repeated', async () => {
     const add = ['credits', 'add', story.account, '1.00', '--idempotency-key', 'invoice-1', '--note', 'first payment'];
     await json(...add);
     assert.equal((await json(...add)).balanceUsd, '1.00000000');
   });
 
-  it('3. gets a key with a limit, shown once', async () => {
+  it('3. gets a key with a limit, which is shown only once', async () => {
     const made = await tollgate(gateway, 'keys', 'create', story.account, 'web', '--limit', '0.0015');
     story.key = /^key +(sk-svc-\w+)$/m.exec(made.out)?.[1] ?? '';
     story.keyId = /^id +(\S+)$/m.exec(made.out)?.[1] ?? '';
@@ -58,7 +58,7 @@ describe('an operator’s first customer', function () {
     assert.ok(listed.out.includes(story.keyId) && !listed.out.includes(story.key));
   });
 
-  it('4. calls a model, until the key’s limit would not cover another call', async () => {
+  it('4. calls a model until the limit of the key does not cover another call', async () => {
     const answered = await call();
     assert.equal(answered.status, 200);
     assert.equal(answered.headers['x-ai-cost'], '0.00010500');
@@ -71,7 +71,7 @@ describe('an operator’s first customer', function () {
     assert.equal((await call()).status, 200);
   });
 
-  it('5. sees what it used and cost, record by record, as CSV and in the ledger', async () => {
+  it('5. has the same usage and cost in records, CSV and ledger', async () => {
     await gateway.record(story.key, story.requestId);
     const shown = await tollgate(gateway, 'usage', 'show', story.requestId);
     assert.match(shown.out, /^cost USD +0\.00010500$/m);
@@ -90,13 +90,13 @@ describe('an operator’s first customer', function () {
     });
   });
 
-  it('6. loses the key: its next call is refused', async () => {
+  it('6. cannot use the key any more once it is revoked', async () => {
     assert.match((await tollgate(gateway, 'keys', 'revoke', story.keyId)).out, /^status +revoked$/m);
     assert.equal((await call()).status, 401);
   });
 
-  it('7. has books that hold, and every change in the audit log', async () => {
-    // This once as the program itself.
+  it('7. has a ledger without violations, and every change in the audit log', async () => {
+    // Run this command as a real process.
     const env = { PATH: process.env['PATH'], TOLLGATE_URL: gateway.adminUrl, TOLLGATE_TOKEN: gateway.adminToken };
     const program = ['-r', 'tsx/cjs', 'cli/tollgate.ts', 'ledger', 'verify'];
     const { stderr } = await promisify(execFile)(process.execPath, program, { env });
@@ -108,7 +108,7 @@ describe('an operator’s first customer', function () {
     );
   });
 
-  it('is told what to do where a command cannot work', async () => {
+  it('has an operator whose wrong commands get an error with the correction', async () => {
     const wrong = await tollgate({ ...gateway, adminToken: 'wrong' }, 'accounts', 'list');
     assert.equal(wrong.status, 1);
     assert.match(wrong.notes, /refused the operator token of TOLLGATE_TOKEN.*admin-token/s);

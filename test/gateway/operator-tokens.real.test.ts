@@ -15,7 +15,7 @@ describe('Operator tokens of several nodes', function () {
     await other.stop();
   });
 
-  it('are taken on every node once they are made, and on none once their revocation is answered', async () => {
+  it('are accepted by every node once they are created, and by none once their revocation was answered', async () => {
     for (let round = 0; round < 20; round += 1) {
       const made = await one.admin('POST', '/admin/v1/tokens', { name: `t${round}`, role: 'owner', expiresAt: null });
       const headers = { authorization: `Bearer ${made.json.token}` };

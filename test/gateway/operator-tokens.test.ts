@@ -42,7 +42,7 @@ describe('Operator tokens', function () {
     return JSON.parse(made.out) as { id: string; token: string; expiresAt: string };
   }
 
-  /** Asks from an address of this machine. */
+  /** Sends a request from an address of this machine. */
   async function ask(
     token: string,
     path: string,
@@ -80,7 +80,7 @@ describe('Operator tokens', function () {
 
   for (const route of adminRoutes) {
     const needed = route.role ?? 'owner';
-    it(`below the role ${needed} are refused, and others admitted: ${nameOf(route)}`, async () => {
+    it(`below the role ${needed} are refused, and others are admitted: ${nameOf(route)}`, async () => {
       const path = route.path.replaceAll(/\{\w+\}/g, 'nowhere');
       const { method } = route;
       const sent = { method, ...(route.body !== undefined && { body: {} }) };
@@ -92,7 +92,7 @@ describe('Operator tokens', function () {
     });
   }
 
-  it('of owners alone read what Express Gateway shows; each learns that nothing is at a path', async () => {
+  it('must have the role owner for routes of Express Gateway, and any role for 404 and 405', async () => {
     for (const path of ['/service-endpoints', '/pipelines', '/api-endpoints', '/POLICIES'])
       for (const [role, token] of tokens)
         assert.equal((await ask(token, path)).status, role === 'owner' ? 200 : 403, `${role} at ${path}`);
@@ -101,7 +101,7 @@ describe('Operator tokens', function () {
     assert.equal((await ask('wrong', '/admin/v1/accounts', { method: 'PUT' })).status, 401);
   });
 
-  it('stand in the audit log by name with what they changed', async () => {
+  it('are named in the audit log with what they changed', async () => {
     const made = await tollgate(tokens.get('write') ?? '', 'accounts', 'create', 'by-token', '--json');
     const { id } = JSON.parse(made.out) as { id: string };
     const shown = await tollgate(tokens.get('read') ?? '', 'audit', 'list', '--actor', 'token:write', '--json');
@@ -114,7 +114,7 @@ describe('Operator tokens', function () {
     assert.equal(reloaded.status, 200, reloaded.text);
   });
 
-  it('say what they are', async () => {
+  it('can be shown to their bearer with name and role', async () => {
     const { text } = await ask(tokens.get('metrics') ?? '', '/admin/v1/tokens/own');
     const own = JSON.parse(text) as { name: string; role: string; expiresAt: string };
     assert.deepEqual([own.name, own.role], ['metrics', 'metrics']);
@@ -122,7 +122,7 @@ describe('Operator tokens', function () {
     assert.deepEqual(JSON.parse(first.text), { name: 'admin', role: 'owner', expiresAt: null });
   });
 
-  it('are listed without their secrets, and refused once they are revoked', async () => {
+  it('are listed without secrets, and refused once they are revoked', async () => {
     const { id, token } = await create('leaver', 'read');
     assert.equal((await tollgate(token, 'accounts', 'list')).status, 0);
     const listed = await tollgate(token, 'tokens', 'list');
@@ -136,7 +136,7 @@ describe('Operator tokens', function () {
     assert.match(ended.notes, /"leaver" is revoked/);
   });
 
-  it('are refused by field where they are asked for wrongly', async () => {
+  it('are not created with an invalid field, and the error names it', async () => {
     const right = { name: 'right', role: 'read', expiresAt: null };
     for (const [field, value] of [
       ['name', 'two words'],
@@ -157,20 +157,20 @@ describe('Operator tokens', function () {
     assert.match(worded.notes, /--expires: expected a time from now/);
   });
 
-  it('are guessed from the address that connects, whatever X-Forwarded-For says there', async () => {
+  it('if wrong, are counted for the connecting address, whatever X-Forwarded-For contains', async () => {
     const guess = (forwarded: string, localAddress: string) =>
       ask('guess', '/admin/v1/accounts', { localAddress, forwarded });
     for (let count = 0; count < 20; count += 1) await guess(`198.51.100.${count}`, '127.0.0.2');
     const slowed = await guess('198.51.100.99', '127.0.0.2');
     assert.equal(slowed.status, 429);
     assert.ok(Number(slowed.headers['retry-after']) >= 1);
-    // Neither the address that is guessed from, nor one that the guesser names, is kept out.
+    // Neither the address of the guesses nor one that the guesser names is locked out.
     assert.equal(
       (await ask(tokens.get('read') ?? '', '/admin/v1/accounts', { localAddress: '127.0.0.2' })).status,
       200,
     );
     assert.equal((await guess('198.51.100.1', '127.0.0.3')).status, 401);
-    // Through a proxy of ours the guesser's own address counts, and not what stands before it.
+    // Through a trusted proxy only the entry that the proxy adds counts.
     for (let count = 0; count < 20; count += 1) await guess(`198.51.100.${count}, 192.0.2.7`, '127.0.0.9');
     assert.equal((await guess('198.51.100.50, 192.0.2.7', '127.0.0.9')).status, 429);
     assert.equal((await guess('192.0.2.7, 192.0.2.8', '127.0.0.9')).status, 401);

@@ -8,7 +8,7 @@ import { builtServer } from '../support/shared';
 import { textOf } from '../support/sources';
 import { chatAnswer, startUpstream, type TestUpstream } from '../support/upstream';
 
-/** One package with two plugins, two policies that hand a field of their own on, and an adapter. */
+/** Returns the source of a package with two plugins, two policies that share a field, and an adapter. */
 const PACKAGE = (dist: string) => `
 const { manifest } = require('${dist}/exports/manifest.js');
 const { definePlugin } = require('${dist}/exports/plugin.js');
@@ -56,7 +56,7 @@ module.exports = manifest({
 });
 `;
 
-describe('A package that brings plugins, policies and an adapter', function () {
+describe('A third-party package with plugins, policies and an adapter', function () {
   this.timeout(60_000);
   let upstream: TestUpstream;
   let gateway: TestGateway;
@@ -87,18 +87,18 @@ describe('A package that brings plugins, policies and an adapter', function () {
   const call = (content: string) =>
     gateway.call('/v1/chat/completions', { key, body: ask({ messages: [{ role: 'user', content }] }) });
 
-  it('has the settings of each plugin under its name', async () => {
+  it("gets the settings of each plugin by the plugin's name", async () => {
     const said = await Promise.all(['/one', '/other'].map((path) => gateway.call(path, { method: 'GET' })));
     expect(said.map(({ json }) => json)).to.deep.equal([{ word: 'hello' }, { word: 'good day' }]);
   });
 
-  it('reads the body, hands a field of its own on, and has its adapter asked', async () => {
+  it('can read the body, pass a field from one policy to the other, and serve a call with its adapter', async () => {
     const answer = await call('weather');
     expect(answer.status, answer.text).to.equal(200);
     expect(upstream.calls.at(-1)?.path).to.equal('/v1/chat/completions');
   });
 
-  it('refuses with an error of its own, which costs nothing and is recorded', async () => {
+  it('can refuse a call with its own error, which costs nothing and is recorded', async () => {
     const before = await gateway.balance(key);
     const answer = await call('money');
     expect([answer.status, answer.json.error.code]).to.deep.equal([403, 'SUBJECT_REFUSED']);
@@ -113,7 +113,7 @@ describe('A package that brings plugins, policies and an adapter', function () {
     expect(record).to.include({ errorCode: 'SUBJECT_REFUSED', status: 403 });
   });
 
-  it('is not given a body to read that is larger than 1 MiB', async () => {
+  it('cannot read a body above 1 MiB', async () => {
     const answer = await call('x'.repeat(1_100_000));
     expect(answer.json.error.details).to.deep.equal({ subject: 'too large to read' });
   });
@@ -131,7 +131,7 @@ describe('A package that brings plugins, policies and an adapter', function () {
     });
   });
 
-  it('answers with its error from a route as well', async () => {
+  it('can answer with its error from a route', async () => {
     const { status, json } = await gateway.call('/one?refuse', { method: 'GET' });
     expect([status, json.error.code]).to.deep.equal([403, 'SUBJECT_REFUSED']);
   });

@@ -7,26 +7,26 @@ import { ADMIN_KEY, type ReportVendor, startReportVendor } from '../support/repo
 import { createSandbox, creation, SANDBOX_GATEWAY, SMALL_ID, terminate, waitForState } from '../support/sandboxes';
 import { messagesAnswer, responsesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
 
-/** What a customer has, by the names that stand in the paths of routes. */
+/** A customer's values, by their names in the paths of routes. */
 type Customer = Readonly<Record<'accountId' | 'keyId' | 'userId' | 'requestId' | 'key', string>>;
 
-/** And of its sandbox, and of a response that its vendor keeps. */
+/** A customer with a sandbox and a response that the vendor keeps. */
 type SandboxOwner = Customer & Readonly<Record<'id' | 'commandId' | 'operationId' | 'port' | 'responseId', string>>;
 
 interface Example {
-  /** A body the route takes; none for routes without. */
+  /** A body that the route accepts; undefined for routes without a body. */
   readonly body?: object;
-  /** Values of the path's names that are not of a customer. */
+  /** Values for names in the path that do not belong to a customer. */
   readonly path?: Readonly<Record<string, string>>;
-  /** Routes to ask first, so that there is something to change. */
+  /** Routes to call first, so that there is something to change. */
   readonly after?: readonly string[];
-  /** Why there is nothing to change here, and where its audit rows are looked for. */
+  /** Why these tests cannot change anything by the route, and which test looks for its audit row. */
   readonly unchanged?: string;
 }
 
 /**
- * How each route of the admin listener that changes something is asked so that it does. A route that is not here fails the
- * test that looks for its audit row: whoever adds one says here how it is asked.
+ * Requests that make each changing route of the admin listener change something. A route without an entry fails the test that
+ * looks for its audit row.
  */
 const CHANGES: Readonly<Record<string, Example>> = {
   'POST /admin/v1/accounts': { body: { name: 'new' } },
@@ -73,7 +73,7 @@ const CHANGES: Readonly<Record<string, Example>> = {
   },
   'POST /admin/v1/upstreams/{name}/test': { body: {}, path: { name: 'one' } },
   'POST /admin/v1/upstreams/{name}/record': { body: {}, path: { name: 'one' } },
-  // In the order of the routes each of these leaves what the next one changes.
+  // Keep the order of the routes, because each leaves what the next one changes.
   'POST /admin/v1/rollouts/{name}/pause': { body: {}, path: { name: 'one' } },
   'POST /admin/v1/rollouts/{name}/resume': { body: {}, path: { name: 'one' } },
   'POST /admin/v1/rollouts/{name}/promote': { body: {}, path: { name: 'one' } },
@@ -89,10 +89,10 @@ const CHANGES: Readonly<Record<string, Example>> = {
   },
 };
 
-/** Routes that need a key and show what no account owns. */
+/** Routes that need a key and show objects that belong to no account. */
 const NOBODYS = /\/v1\/models(\/\{id\.\.\.\})?$/;
 
-/** What the routes of the public listener with a body take; `undefined` for bytes, which have no fields. */
+/** Bodies that routes of the public listener accept; `undefined` for bytes, which have no fields. */
 const PUBLIC_BODIES: Readonly<Record<string, object | undefined>> = {
   'POST /v1/quotes': { offeringId: SMALL_ID },
   'POST /v1/sandboxes': creation('another'),
@@ -103,7 +103,7 @@ const PUBLIC_BODIES: Readonly<Record<string, object | undefined>> = {
   'POST /v1/sandboxes/{id}/commands/{commandId}/signal': { signal: 'SIGTERM' },
   'POST /v1/sandboxes/{id}/files': { path: 'a', content: 'b', encoding: 'utf8' },
   'PUT /v1/sandboxes/{id}/files/content': undefined,
-  // The vendor's own API takes no body there.
+  // The vendor's own API accepts no body there.
   ...Object.fromEntries(
     ['', '/default', '/quality', '/speed', '/cost'].map((prefix) => [
       `POST ${prefix}/v1/responses/{id}/cancel`,
@@ -112,16 +112,16 @@ const PUBLIC_BODIES: Readonly<Record<string, object | undefined>> = {
   ),
 };
 
-/** A query for the routes that cannot do without. */
+/** Queries for the routes that require one. */
 const QUERIES: readonly (readonly [RegExp, string])[] = [
   [/\/files(\/content)?$/, '?path=a'],
   [/\/audit$/, '?kind=events'],
 ];
 
-/** Its id is that of a response. */
+/** Routes whose id is that of a response. */
 const RESPONSES = /\/v1\/responses\//;
 
-/** What only answers when a program listens inside. */
+/** Routes that answer only if a program listens in the sandbox. */
 const PORTS = /\/ports\//;
 
 const routes = ownRoutes();
@@ -129,7 +129,7 @@ const adminRoutes = routes.filter(({ listener, auth }) => listener === 'admin' &
 const keyRoutes = routes.filter((route) => route.listener === 'public' && route.auth === 'key');
 const changing = adminRoutes.filter(({ method }) => method !== 'GET');
 
-describe('our own API', function () {
+describe("the gateway's own API", function () {
   this.timeout(60_000);
   let upstream: TestUpstream;
   let gateway: TestGateway;
@@ -162,7 +162,7 @@ describe('our own API', function () {
     await vendor.close();
   });
 
-  /** One with an account and a key; hashing passwords takes a while. */
+  /** Makes a customer with an account and a key but no user, because hashing passwords is slow. */
   async function newcomer(): Promise<Customer> {
     return { ...(await gateway.newCustomer('5')), userId: '', requestId: '' };
   }
@@ -203,20 +203,20 @@ describe('our own API', function () {
     assert.ok(answer.status < 300, `${name}: ${answer.status} ${answer.text}`);
   }
 
-  /** As the operator, or as who has the sandbox. */
+  /** Sends a request as the operator, or as the owner of the sandbox. */
   function ask({ listener, method }: Route, path: string, body?: object, headers: Record<string, string> = {}) {
     if (listener === 'admin') return gateway.admin(method, path, body, headers);
     return gateway.call(path, { method, key: owner.key, body, headers });
   }
 
-  /** The newest audit row. */
+  /** Returns the newest audit row. */
   const audited = async () => (await gateway.admin('GET', '/admin/v1/audit?limit=1')).json.items[0];
 
-  it('is found', () => {
+  it('is tested: at least ten changing routes and six routes with keys are found', () => {
     assert.ok(changing.length >= 10 && keyRoutes.length >= 6);
   });
 
-  describe('every change an operator makes', () => {
+  describe('at every change by an operator', () => {
     for (const route of changing.filter((each) => CHANGES[nameOf(each)]?.unchanged === undefined)) {
       it(`leaves an audit row: ${nameOf(route)}`, async () => {
         const of = route.path.includes('{userId}') ? await customer() : await newcomer();
@@ -233,14 +233,14 @@ describe('our own API', function () {
     }
   });
 
-  describe('what is the operator’s', () => {
+  describe('at every route of operators', () => {
     let of: Customer;
     before(async () => {
       of = await customer();
     });
 
     for (const route of adminRoutes) {
-      it(`is reached with the admin token only, on the admin listener only: ${nameOf(route)}`, async () => {
+      it(`demands the admin token on the admin listener, and answers 404 on the public one: ${nameOf(route)}`, async () => {
         const { method } = route;
         const example = CHANGES[nameOf(route)];
         const path = fill(route.path, { ...of, name: 'one', revision: '1', ...example?.path });
@@ -262,7 +262,7 @@ describe('our own API', function () {
             headers: { 'content-type': 'application/json', ...(headers as Record<string, string>) },
             body: sent.body === undefined ? null : JSON.stringify(sent.body),
           });
-          // Wrong tokens of one address are slowed after some.
+          // The gateway slows wrong tokens of one address after some.
           assert.ok(answer.status === 401 || answer.status === 429, String(answer.status));
           await answer.arrayBuffer();
         }
@@ -270,9 +270,9 @@ describe('our own API', function () {
       });
     }
 
-    // A gateway with files has no revision: test/long/configuration-revisions.test.ts looks at one.
+    // A gateway with files has no revision; test/long/configuration-revisions.test.ts has one.
     for (const route of adminRoutes.filter(({ method, path }) => method === 'GET' && !path.includes('{revision}'))) {
-      it(`answers what it declares: ${nameOf(route)}`, async () => {
+      it(`answers in the declared shape: ${nameOf(route)}`, async () => {
         const answer = await gateway.admin('GET', fill(route.path, { ...owner, name: 'one' }));
         assert.equal(answer.status, 200, answer.text);
         expectDeclared(route, answer);
@@ -289,14 +289,14 @@ describe('our own API', function () {
       '/policies',
       '/metrics',
     ]) {
-      it(`is behind the token too where Express Gateway or Tollgate serves it: ${path}`, async () => {
+      it(`demands the token at a path of Express Gateway too: ${path}`, async () => {
         assert.equal((await fetch(gateway.adminUrl + path)).status, 401);
         assert.equal((await gateway.call(path, { method: 'GET', key: of.key })).status, 404);
       });
     }
   });
 
-  describe("an account's key", () => {
+  describe("with an account's key", () => {
     let own: Customer;
     before(async () => {
       own = await newcomer();
@@ -305,7 +305,7 @@ describe('our own API', function () {
     for (const route of keyRoutes.filter(({ path }) => !NOBODYS.test(path))) {
       const isOfOne = route.path.includes('{');
       if (!isOfOne && route.method !== 'GET') continue;
-      it(`sees nothing of another account: ${nameOf(route)}`, async () => {
+      it(`shows nothing of another account: ${nameOf(route)}`, async () => {
         const body = PUBLIC_BODIES[nameOf(route)];
         const sent = { method: route.method, ...(body === undefined ? {} : { body }) };
         const query = QUERIES.find(([path]) => path.test(route.path))?.[1] ?? '';
@@ -327,13 +327,13 @@ describe('our own API', function () {
     }
   });
 
-  describe('a body', () => {
+  describe('with a body', () => {
     const withBody: readonly (readonly [Route, object])[] = [
       ...changing.map((route) => [route, CHANGES[nameOf(route)]?.body] as const),
       ...keyRoutes.map((route) => [route, PUBLIC_BODIES[nameOf(route)]] as const),
     ].flatMap(([route, body]) => (body === undefined ? [] : [[route, body]]));
 
-    it('is known for every route that has one', () => {
+    it('has an example in these tests for every route with a body', () => {
       const missing = [...changing, ...keyRoutes]
         .filter(({ method }) => ['POST', 'PUT', 'PATCH'].includes(method))
         .filter((route) => !(nameOf(route) in CHANGES || nameOf(route) in PUBLIC_BODIES));
@@ -341,7 +341,7 @@ describe('our own API', function () {
     });
 
     for (const [route, body] of withBody) {
-      it(`with a field nobody knows is refused, and the field named: ${nameOf(route)}`, async () => {
+      it(`refuses an unknown field and names it: ${nameOf(route)}`, async () => {
         const path = fill(route.path, { ...owner, name: 'one', revision: '1' });
         const before = await audited();
         for (const field of ['balance', 'accountId', 'role']) {
@@ -353,7 +353,7 @@ describe('our own API', function () {
         assert.deepEqual(await audited(), before);
       });
 
-      it(`is taken as JSON only: ${nameOf(route)}`, async () => {
+      it(`accepts JSON only: ${nameOf(route)}`, async () => {
         const path = fill(route.path, { ...owner, name: 'one', revision: '1' });
         const before = await audited();
         for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/jsonp']) {
@@ -365,7 +365,7 @@ describe('our own API', function () {
     }
   });
 
-  describe('a filter', () => {
+  describe('with an impossible filter', () => {
     const forged = (...key: string[]) => Buffer.from(JSON.stringify(key)).toString('base64url');
     const nonsense = [
       '',
@@ -388,7 +388,7 @@ describe('our own API', function () {
     ];
     const lists = [...adminRoutes, ...keyRoutes].filter(({ method, query }) => method === 'GET' && query !== undefined);
     for (const route of lists) {
-      it(`that cannot be is the caller’s mistake, not a fault of the gateway: ${nameOf(route)}`, async () => {
+      it(`never answers with a 5xx status: ${nameOf(route)}`, async () => {
         const path = fill(route.path, { ...owner, name: 'one', revision: '1' });
         const names = [...Object.keys(route.query ?? {}), ...(route.path === '/v1/sandboxes' ? ['metadata.a'] : [])];
         for (const filter of names.flatMap((name) => nonsense.map((value) => `?${name}=${value}`))) {
@@ -400,16 +400,16 @@ describe('our own API', function () {
     }
   });
 
-  describe('what is not there', () => {
+  describe('at an unknown path', () => {
     for (const path of ['/', '/nothing', '/admin/v1/nothing', '/admin/v1/accounts/', '/admin/v1/accounts/%zz']) {
-      it(`is told in the envelope on the admin listener too: ${path}`, async () => {
+      it(`answers 404 in the envelope on the admin listener: ${path}`, async () => {
         const { status, json } = await gateway.admin('GET', path);
         assert.deepEqual([status, json?.error.code], [404, 'NOT_FOUND']);
       });
     }
   });
 
-  describe('an amount', () => {
+  describe('for an amount', () => {
     const fields = [
       ['POST', '/admin/v1/accounts/{accountId}/credits', 'amountUsd'],
       ['POST', '/admin/v1/accounts/{accountId}/debits', 'amountUsd'],
@@ -419,7 +419,7 @@ describe('our own API', function () {
       ]),
     ] as const;
     for (const [method = '', path = '', field = ''] of fields) {
-      it(`is a plain decimal text, in range and exact, or refused: ${field} of ${method} ${path}`, async () => {
+      it(`accepts only a plain decimal text in range with at most 8 decimals: ${field} of ${method} ${path}`, async () => {
         const of = await newcomer();
         const before = await audited();
         for (const amount of [
@@ -446,7 +446,7 @@ describe('our own API', function () {
   });
 });
 
-/** The JSON of an answer has the shape that its route declares. */
+/** Expects the JSON of an answer to have the shape that its route declares. */
 function expectDeclared(route: Route, { status, json }: Answered): void {
   const said = route.answers[status];
   assert.ok(said, `${nameOf(route)} answered ${status}, which is not in its answers`);

@@ -8,14 +8,14 @@ import { until } from '../support/until';
 const NO_SANDBOX = '/v1/sandboxes/019a9d5e-3c5c-7a52-8f7e-0d4f6a1b2c3d';
 const LARGEST_FILE = 20 * 1_048_576;
 
-/** A request whose body is announced and, but for its first bytes, never sent. */
+/** A request whose announced body is never sent, except for its first bytes. */
 interface Unfinished {
   readonly socket: Socket;
   /** The status of the answer; undefined while there is none. */
   status(): number | undefined;
 }
 
-/** What the gateway's event loop has computed so far. Other programs on the machine do not count; a single wait cannot be longer than what was added. */
+/** Returns the CPU time of the gateway's main thread. Other programs do not count, and no single block can be longer than the increase. */
 function cpuMs({ pid }: TestGateway): number {
   const [nanoseconds] = readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ');
   return Number(nanoseconds) / 1e6;
@@ -79,22 +79,22 @@ describe("Bodies of the gateway's own API", function () {
     }
   });
 
-  describe('with more JSON than any request needs', () => {
-    it('550,000 members get 400 and a short answer', async () => {
+  describe('with excessive JSON', () => {
+    it('of 550,000 members get 400 and a short answer', async () => {
       const members = Array.from({ length: 550_000 }, (_, index) => `"A${index}":0`);
       expectSmallRefusal(await post('/files', `{${members.join(',')}}`), 'INVALID_JSON');
     });
 
-    it('280,000 environment variables get 400 and a short answer', async () => {
+    it('of 280,000 environment variables get 400 and a short answer', async () => {
       const env = Array.from({ length: 280_000 }, (_, index) => `"A${index}":1`);
       expectSmallRefusal(await post('/commands', `{"command":"true","env":{${env.join(',')}}}`), 'INVALID_JSON');
     });
 
-    it('8 MB of nested arrays get 400 and a short answer', async () => {
+    it('of 8 MB of nested arrays get 400 and a short answer', async () => {
       expectSmallRefusal(await post('/files', '['.repeat(4_000_000) + ']'.repeat(4_000_000)), 'INVALID_JSON');
     });
 
-    it('280,000 environment variables, 550,000 members and 8 MB of arrays block the event loop for less than 50 ms', async () => {
+    it('block the event loop for less than 50 ms, whether members, environment variables or arrays', async () => {
       const named = (count: number) => Array.from({ length: count }, (_, index) => `"A${index}":1`).join(',');
       const bodies = [
         ['/commands', `{"command":"true","env":{${named(280_000)}}}`],
@@ -112,20 +112,20 @@ describe("Bodies of the gateway's own API", function () {
       }
     });
 
-    it('65 levels get 400, and 64 are read', async () => {
+    it('of 65 levels get 400, and 64 levels are read', async () => {
       const nested = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`;
       expectSmallRefusal(await post('/files', nested(65)), 'INVALID_JSON');
       expectSmallRefusal(await post('/files', nested(64)), 'INVALID_FIELD');
     });
 
-    it('9,000 unknown fields are told by the first ten', async () => {
+    it('of 9,000 unknown fields get an error that names the first ten', async () => {
       const fields = Array.from({ length: 9_000 }, (_, index) => `"A${index}":0`);
       const answer = await post('/files', `{${fields.join(',')}}`);
       expectSmallRefusal(answer, 'INVALID_FIELD');
       expect(answer.json.error.details.problems).to.have.length(10);
     });
 
-    it('a name of 60 KB is shortened in the answer', async () => {
+    it('of a name of 60 KB get an error that shortens the name', async () => {
       const body = { [`${'x'.repeat(60_000)}`]: 1, selection: { ['y'.repeat(1_000)]: 1 } };
       expectSmallRefusal(await gateway.call('/v1/quotes', { key, body }), 'INVALID_FIELD');
       const { ['selection']: selection } = body;
@@ -133,13 +133,13 @@ describe("Bodies of the gateway's own API", function () {
       expectSmallRefusal(asked, 'SELECTION_INVALID');
     });
 
-    it('the admin listener is held to the same bounds', async () => {
+    it('have the same bounds on the admin listener', async () => {
       const fields = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`A${index}`, 0]));
       expectSmallRefusal(await gateway.admin('POST', '/admin/v1/accounts', fields), 'INVALID_FIELD');
     });
   });
 
-  it('uploads of one account take a quarter of the memory for bodies, and leave room for those of others', async () => {
+  it('of one account use at most a quarter of the memory for bodies, which leaves room for other accounts', async () => {
     const uploads = Array.from({ length: 5 }, () =>
       beginBody(`PUT /v1/sandboxes/${id}/files/content?path=a`, { key, announced: LARGEST_FILE, sent: 1_000_000 }),
     );
@@ -157,7 +157,7 @@ describe("Bodies of the gateway's own API", function () {
     await terminate(gateway, other, others);
     expect(uploads.filter((each) => each.status() === undefined)).to.have.length(3);
     for (const { socket } of uploads) socket.destroy();
-    // The room is given back when the uploads have broken off.
+    // The memory is free again after the uploads have broken off.
     await until('room for a file', async () => {
       const { status } = await gateway.call(`/v1/sandboxes/${id}/files/content?path=a`, {
         method: 'PUT',

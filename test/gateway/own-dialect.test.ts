@@ -29,7 +29,7 @@ function blocks(language: string): string[] {
   return [...PAGE.matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\``, 'gms'))].map(([, text = '']) => text);
 }
 
-/** The page's modules, as they stand but for where `tollgate` is. */
+/** Writes the page's modules, in which only the location of `tollgate` is replaced. */
 async function writePackage(folder: string): Promise<void> {
   const dist = dirname(await builtServer());
   const { exports } = JSON.parse(textOf('package.json')) as { exports: Readonly<Record<string, { default: string }>> };
@@ -49,8 +49,8 @@ function acmeStream(...said: readonly object[]): Script {
   );
 }
 
-/** What docs/writing-a-dialect.md shows is what authors copy: it is run as it stands. */
-describe('An adapter for a dialect of its own, from the page that explains it', function () {
+/** Runs the adapter of docs/writing-a-dialect.md, because authors copy it. */
+describe('The example adapter of docs/writing-a-dialect.md', function () {
   this.timeout(60_000);
   let acme: TestUpstream;
   let other: TestUpstream;
@@ -98,7 +98,7 @@ describe('An adapter for a dialect of its own, from the page that explains it', 
       { kind: 'words', words: 'Gott' },
     ];
 
-    it(`answers a ${protocol} call in one piece, and charges it to the unit`, async () => {
+    it(`answers an unstreamed ${protocol} call, which is charged exactly`, async () => {
       acme.next(respond({ body: { words: 'Grüß Gott', why: 'done', counted: COUNTED } }));
       const answered = await gateway.call(PATH[protocol], { key, body: askIn(protocol, { model: 'acme-1' }) });
       expect(answered.status).to.equal(200);
@@ -111,7 +111,7 @@ describe('An adapter for a dialect of its own, from the page that explains it', 
       expect(asked?.json).to.deep.include({ say: [{ who: 'human', words: 'Hello' }], most: 200, live: false });
     });
 
-    it(`streams to a ${protocol} client, and charges it to the unit`, async () => {
+    it(`streams to a ${protocol} client, and the stream is charged exactly`, async () => {
       acme.next(acmeStream(...words, { kind: 'over', why: 'done', counted: COUNTED }));
       const answered = await gateway.call(PATH[protocol], {
         key,
@@ -123,7 +123,7 @@ describe('An adapter for a dialect of its own, from the page that explains it', 
       expect(record).to.deep.include({ cost: '0.00083400', billing: 'actual', flags: ['translated'] });
     });
 
-    it(`gives a ${protocol} client an error that came with status 200`, async () => {
+    it(`reports an error with status 200 as a failure to a ${protocol} client`, async () => {
       acme.always(respond({ body: { trouble: 'Too hot.' } }));
       const failed = await gateway.call(PATH[protocol], { key, body: askIn(protocol, { model: 'acme-1' }) });
       expect(failed.status).to.equal(502);
@@ -167,7 +167,7 @@ describe('An adapter for a dialect of its own, from the page that explains it', 
     ]);
   });
 
-  it('fails over to and from a built-in upstream', async () => {
+  it('takes part in failover with a built-in adapter, in both directions', async () => {
     const ask = () => gateway.call(PATH.chat, { key, body: askIn('chat', { model: 'both' }) });
     other.next(chatFailure(503));
     acme.next(respond({ body: { words: 'From Acme', why: 'done', counted: COUNTED } }));

@@ -4,7 +4,7 @@ import { databaseOf } from '../support/stores';
 
 const upstreams = { acme: { url: 'http://127.0.0.1:9' } };
 
-/** Guesses a password of one person, as a proxy passes it on that was asked from this address. */
+/** Guesses the password of a user through a proxy that names this client address. */
 async function guess({ url }: TestGateway, from: string): Promise<void> {
   const answer = await fetch(`${url}/console/api/session`, {
     method: 'POST',
@@ -24,11 +24,15 @@ describe('A gateway behind proxies', function () {
   this.timeout(120_000);
 
   for (const [by, options, places] of [
-    ['the address that its proxy saw with proxies.count', { system: { proxies: { count: 1 } } }, 2],
-    ['the address that its proxy saw with the old name of proxies.count', { plugins: { console: { proxies: 1 } } }, 2],
-    ['the address of its proxy when the setting is absent, and warns once', {}, 1],
+    ['the client address that its proxy names, with proxies.count', { system: { proxies: { count: 1 } } }, 2],
+    [
+      'the client address that its proxy names, with the old name of proxies.count',
+      { plugins: { console: { proxies: 1 } } },
+      2,
+    ],
+    ['the address of its proxy without the setting, and warns once', {}, 1],
   ] as const) {
-    it(`counts attempts to sign in by ${by}`, async () => {
+    it(`counts sign-in attempts by ${by}`, async () => {
       const gateway = await startGateway({ upstreams, ...options });
       for (const from of ['192.0.2.1', '192.0.2.2', '192.0.2.2']) await guess(gateway, from);
       const lines = warnings(gateway);
@@ -36,7 +40,7 @@ describe('A gateway behind proxies', function () {
       assert.equal(lines.length, places === 1 ? 1 : 0);
       if (places === 1) assert.equal(JSON.parse(lines[0] ?? '{}').peer, '127.0.0.1');
       const database = await databaseOf(gateway.stores);
-      // One row for the e-mail address, and one for each place.
+      // There is one row for the e-mail address, and one for each client address.
       assert.equal((await database('sign_in_attempts')).length, 1 + places);
       await database.destroy();
     });

@@ -28,7 +28,7 @@ interface Upload extends Sending {
   readonly body?: Buffer;
 }
 
-/** The answer to a client that writes its whole body whatever comes back. A broken connection is a failure. */
+/** Sends a whole body, whatever comes back, and returns the answer. Rejects if the connection breaks. */
 function upload({
   url,
   headers,
@@ -84,18 +84,18 @@ async function neverEnd(url: string, { how, head, piece }: NeverEnding): Promise
   }
 }
 
-/** A client that goes on sending when the other side has ended. One that is disconnected meanwhile sees a reset. */
+/** Connects a client that continues to send after the gateway has ended its side. A disconnect gives it a reset. */
 function open(url: string, bytes: string): Socket {
   const at = { port: Number(new URL(url).port), host: '127.0.0.1', allowHalfOpen: true };
   const socket = connect(at, () => socket.write(bytes));
   return socket.on('error', () => undefined);
 }
 
-describe('A client whose body is refused before its end', function () {
+describe('A client whose body is refused before it has arrived', function () {
   this.timeout(120_000);
   let gateway: TestGateway;
   let key: string;
-  /** They are disconnected after some seconds: they begin before the others, and are looked at last. */
+  /** Clients that never end their bodies. They start first and are asserted last, because the gateway disconnects them after some seconds. */
   let neverEnding: Promise<unknown>;
 
   before(async () => {
@@ -109,13 +109,13 @@ describe('A client whose body is refused before its end', function () {
 
   for (const sending of SENDINGS) {
     const times = sending.closes ? 20 : 5;
-    it(`is told 413 each of ${times} times when it sends one byte too many: ${named(sending)}`, async () => {
+    it(`receives 413 in each of ${times} tries if it sends one byte too many: ${named(sending)}`, async () => {
       const call = { ...sending, url: `${gateway.url}/v1/messages`, headers: { 'x-api-key': key } };
       for (let each = 0; each < times; each += 1)
         expect(await upload(call), `upload ${each}`).to.deep.equal({ status: 413, code: 'BODY_TOO_LARGE' });
     });
 
-    it(`is told every other reason as well: ${named(sending)}`, async () => {
+    it(`receives 401, 404, 405, 413 or 415 with its code: ${named(sending)}`, async () => {
       const { url, adminUrl } = gateway;
       const admin = { authorization: `Bearer ${gateway.adminToken}` };
       const cases = [
@@ -131,7 +131,7 @@ describe('A client whose body is refused before its end', function () {
     });
   }
 
-  it('is told that its head is too large, however much it sends', async () => {
+  it('receives 431 if its head is too large, however much it sends', async () => {
     for (const url of [gateway.url, gateway.adminUrl]) {
       const socket = open(url, `GET / HTTP/1.1\r\nhost: x\r\nx: ${'a'.repeat(LARGEST_BYTES)}\r\n\r\n`);
       expect(statusOf(await text(socket))).to.equal(431);
@@ -139,7 +139,7 @@ describe('A client whose body is refused before its end', function () {
     }
   });
 
-  it('is told that its JSON is broken at its first byte', async () => {
+  it('receives 400 if its JSON is invalid from the first byte on', async () => {
     const body = Buffer.alloc(LARGEST_BYTES, 0x78);
     for (const sending of SENDINGS) {
       const call = { ...sending, url: `${gateway.url}/v1/messages`, headers: { 'x-api-key': key }, body };
@@ -147,5 +147,5 @@ describe('A client whose body is refused before its end', function () {
     }
   });
 
-  it('is answered at once and disconnected in the end, in whichever way it never ends', () => neverEnding);
+  it('is answered at once and disconnected later if its body never ends', () => neverEnding);
 });

@@ -58,13 +58,13 @@ describe('Response headers of upstreams', function () {
     expect(headers['x-request-id']).to.equal(headers['x-svc-request-id']);
   }
 
-  describe('as they are shipped', () => {
+  describe('with the shipped settings,', () => {
     before(() => start());
     after(() => gateway?.stop());
 
     for (const protocol of PROTOCOLS) {
       for (const stream of [false, true]) {
-        it(`${protocol}, ${stream ? 'streamed' : 'in one piece'}: hints about retries and the model are passed, the platform's account is not`, async () => {
+        it(`${protocol}, ${stream ? 'streamed' : 'in one piece'}: are relayed if they concern retries or the model, but not those of the platform's account`, async () => {
           const ids = { 'request-id': 'req_of_the_vendor', 'x-request-id': 'req_of_the_vendor' };
           upstream.next(answering(protocol, stream, { ...FROM_UPSTREAM, ...ids }));
           const { status, headers } = await gateway.call(PATH[protocol], { key, body: askIn(protocol, { stream }) });
@@ -78,7 +78,7 @@ describe('Response headers of upstreams', function () {
       }
     }
 
-    it("a relayed error has the upstream's `x-should-retry` and `retry-after`", async () => {
+    it("are relayed with an error too: `x-should-retry` and `retry-after` are the upstream's", async () => {
       upstream.next(messagesFailure(422, { type: 'invalid_request_error' }, FROM_UPSTREAM));
       const { status, headers } = await gateway.call('/v1/messages', { key, body: ask() });
       expect(status).to.equal(422);
@@ -88,7 +88,7 @@ describe('Response headers of upstreams', function () {
     });
   });
 
-  describe('with `exposeAccountHeaders: true`, and the header prefix `x-`', () => {
+  describe('with `exposeAccountHeaders: true` and the header prefix `x-`,', () => {
     const expose = (config: Configured): void => {
       setPolicy(config, 'sse-relay', { exposeAccountHeaders: true });
       setPolicy(config, 'model-request', { forwardHeaderPrefixes: ['anthropic-', 'x-'] });
@@ -96,7 +96,7 @@ describe('Response headers of upstreams', function () {
     before(() => start(expose));
     after(() => gateway?.stop());
 
-    it("the platform's account is passed, our own headers stay ours", async () => {
+    it("are relayed including those of the platform's account, but never replace the gateway's own headers", async () => {
       upstream.next(messagesAnswer({}, { headers: { ...FROM_UPSTREAM, 'x-request-id': 'req_of_the_vendor' } }));
       const { headers } = await gateway.call('/v1/messages', { key, body: ask() });
       expect(headers).to.include({ ...PASSED, ...OF_THE_ACCOUNT });
@@ -106,7 +106,7 @@ describe('Response headers of upstreams', function () {
     });
 
     for (const name of ['request-id', 'x-request-id']) {
-      it(`the vendor's ${name} is passed as x-upstream-request-id, also of a stream and of an error`, async () => {
+      it(`include the vendor's ${name} as x-upstream-request-id, for answers, streams and errors`, async () => {
         const headers = { [name]: 'req_of_the_vendor' };
         upstream.next(
           answering('messages', false, headers),

@@ -65,7 +65,7 @@ describe('The Responses protocol', function () {
     return JSON.parse(last.slice(last.indexOf('data: ') + 'data: '.length));
   };
 
-  describe('with its SDK', () => {
+  describe('with the official SDK', () => {
     it('gives an answer in one piece, from a text as input', async () => {
       upstream.next(responsesAnswer({ text: 'Hello there.' }));
       const { output_text, usage } = await openai.responses.create({ model: MODEL, input: 'Hello', store: false });
@@ -74,7 +74,7 @@ describe('The Responses protocol', function () {
       expect(upstream.calls[0]?.json).to.deep.equal({ model: MODEL, input: 'Hello', store: false });
     });
 
-    it('gives a stream whose last event has the usage, with the cost in it', async () => {
+    it('gives a stream whose last event has the usage and the cost', async () => {
       upstream.next(responsesStream({ texts: ['one ', 'two'] }));
       const stream = openai.responses.stream({ model: MODEL, input: HELLO, store: false });
       const said: string[] = [];
@@ -84,7 +84,7 @@ describe('The Responses protocol', function () {
       expect(usage).to.include({ input_tokens: 10, output_tokens: 5, cost: 0.000105 });
     });
 
-    it('calls a tool and goes on with what it gave', async () => {
+    it('calls a tool and continues with its result', async () => {
       upstream.next(
         responsesStream({ toolCalls: [{ name: 'get_weather', input: { city: 'Bern' } }] }),
         responsesAnswer({ text: 'Sunny.' }),
@@ -105,7 +105,7 @@ describe('The Responses protocol', function () {
       expect(output_text).to.equal('Sunny.');
     });
 
-    it('reads an answer by its schema', async () => {
+    it('parses structured output', async () => {
       upstream.next(responsesAnswer({ text: '{"city":"Bern"}' }));
       const format = { type: 'json_schema' as const, name: 'place', strict: true, schema: TOOL.parameters };
       const { output_parsed } = await openai.responses.parse({
@@ -117,7 +117,7 @@ describe('The Responses protocol', function () {
       expect(output_parsed).to.deep.equal({ city: 'Bern' });
     });
 
-    it('is told why a stream could not be finished, as `response.failed` with our code', async () => {
+    it("ends a broken stream with `response.failed` and the gateway's error code", async () => {
       upstream.next(responsesStream({ texts: ['one ', 'two '], cutAfter: 5, cut: 'reset' }));
       const stream = await openai.responses.create({ model: MODEL, input: HELLO, store: false, stream: true });
       const events: OpenAI.Responses.ResponseStreamEvent[] = [];
@@ -130,13 +130,13 @@ describe('The Responses protocol', function () {
     });
   });
 
-  it('is not spoken by an upstream that has no adapter for it where it is not translated, and says where its model is served', async () => {
+  it('refuses a model whose upstream supports only another protocol, and names the path that serves the model', async () => {
     const answer = await call({ model: 'chat-model' });
     expect([answer.status, answer.json.error.code]).to.deep.equal([400, 'MODEL_NOT_SUPPORTED']);
     expect(answer.json.error.message).to.include('/v1/chat/completions');
   });
 
-  it('asks the next candidate where a response has failed before any content', async () => {
+  it('asks the next candidate if a response has failed before any content', async () => {
     for (const [model, script, stream] of [
       ['two', responsesErrorStream({ afterEvents: 2, isFailed: true }), true],
       ['three', responsesFailedAnswer(), false],
@@ -148,7 +148,7 @@ describe('The Responses protocol', function () {
     }
   });
 
-  it('relays a failure after content as it is, and charges nothing', async () => {
+  it('relays a failure after content unchanged, and charges nothing', async () => {
     const script = responsesErrorStream({ afterEvents: 5, isFailed: true });
     upstream.next(script);
     const answer = await call({ stream: true });
@@ -156,7 +156,7 @@ describe('The Responses protocol', function () {
     expect(await recordOf(answer)).to.include({ billing: 'released', cost: '0.00000000' });
   });
 
-  it('charges reasoning that is not shown, and an answer that ended at its limit', async () => {
+  it('charges hidden reasoning, and an answer that ended at its limit', async () => {
     const usage = { input: 1_000, output: 150 };
     for (const stream of [false, true]) {
       upstream.next(stream ? responsesStream({ usage, stop: 'length' }) : responsesAnswer({ usage, stop: 'length' }));
@@ -166,14 +166,14 @@ describe('The Responses protocol', function () {
     }
   });
 
-  it('charges the tier that the answer says', async () => {
+  it('charges the tier that the answer names', async () => {
     const answer = { id: 'resp_1', model: MODEL, createdAt: 1, texts: ['Hi'], toolCalls: [], stop: 'end' } as const;
     const said = responsesBody({ ...answer, usage: { input: 1_000, output: 100, cacheRead: 0, cacheWrite: 0 } });
     upstream.next(respond({ body: { ...said, service_tier: 'priority' } }));
     expect(await recordOf(await call({ service_tier: 'priority' }))).to.include({ cost: '0.00900000' });
   });
 
-  describe('holds what its members can cost', () => {
+  describe('in its members', () => {
     const refusals: readonly [string, Record<string, unknown> | string, number, string, string][] = [
       ['background', { background: true }, 400, 'NOT_SUPPORTED', 'background'],
       ['a prompt template', { prompt: { id: 'pmpt_1' } }, 400, 'NOT_SUPPORTED', 'prompt'],
@@ -193,7 +193,7 @@ describe('The Responses protocol', function () {
         'input[0]',
       ],
       [
-        'a file',
+        'a file of the vendor',
         { input: [{ role: 'user', content: [{ type: 'input_file', file_id: 'file-1' }] }] },
         400,
         'NOT_SUPPORTED',
@@ -215,7 +215,7 @@ describe('The Responses protocol', function () {
         'NOT_SUPPORTED',
         'tools[0].type',
       ],
-      ['images that are made', { tools: [{ type: 'image_generation' }] }, 400, 'MODEL_NOT_PRICED', 'tools[0].type'],
+      ['image generation', { tools: [{ type: 'image_generation' }] }, 400, 'MODEL_NOT_PRICED', 'tools[0].type'],
       ['a shell at the vendor', { tools: [{ type: 'shell' }] }, 400, 'MODEL_NOT_PRICED', 'tools[0].type'],
       [
         'a large container',
@@ -231,14 +231,14 @@ describe('The Responses protocol', function () {
         'MODEL_NOT_PRICED',
         'input[0]',
       ],
-      ['a role nobody has', { input: [{ role: 'tool', content: 'x' }] }, 400, 'INVALID_FIELD', 'input[0].role'],
+      ['an unknown role', { input: [{ role: 'tool', content: 'x' }] }, 400, 'INVALID_FIELD', 'input[0].role'],
       ['no input', { input: undefined }, 400, 'INVALID_FIELD', 'input'],
       ['an input that is a number', { input: 7 }, 400, 'INVALID_FIELD', 'input'],
       ['a limit of 0', { max_output_tokens: 0 }, 400, 'INVALID_FIELD', 'max_output_tokens'],
       ['a temperature above 2', { temperature: 2.1 }, 400, 'INVALID_FIELD', 'temperature'],
     ];
     for (const [title, more, status, code, param] of refusals) {
-      it(`${title}: ${status} ${code}`, async () => {
+      it(`refuses ${title} with ${status} ${code}`, async () => {
         const body = typeof more === 'string' ? more : { ...askIn('responses'), ...more };
         const answer = await gateway.call(PATH.responses, { key, body });
         expect([answer.status, answer.json.error.code, answer.json.error.param]).to.deep.equal([status, code, param]);
@@ -246,14 +246,14 @@ describe('The Responses protocol', function () {
       });
     }
 
-    it('null is as if a member were absent', async () => {
+    it('treats null like an absent member', async () => {
       upstream.next(responsesAnswer());
       const absent = ['instructions', 'max_output_tokens', 'temperature', 'tools', 'background', 'prompt', 'stream'];
       const more = Object.fromEntries(absent.map((name) => [name, null]));
       expect((await call(more)).status).to.equal(200);
     });
 
-    it('tools of the client, and what an earlier answer held, cost nothing more', async () => {
+    it('holds nothing more for tools of the client and for items of an earlier answer', async () => {
       const { key: poor } = await gateway.newCustomer('0.5');
       upstream.always(responsesAnswer());
       const tools = [
@@ -279,12 +279,12 @@ describe('The Responses protocol', function () {
       const body = { ...askIn('responses', { model: 'three' }), input, tools, client_metadata: { session_id: 's' } };
       const answer = await gateway.call(PATH.responses, { key: poor, body });
       expect(answer.status, answer.text).to.equal(200);
-      // Reasoning that only the vendor has is read from there: nothing but the context window bounds it.
+      // The vendor reads reasoning that only it has, so only the context window bounds the input.
       const hidden = { ...body, input: [...input, { type: 'reasoning', id: 'rs_2', summary: [] }] };
       expect((await gateway.call(PATH.responses, { key: poor, body: hidden })).status).to.equal(402);
     });
 
-    it('a tool whose deciding keys readers could take in two ways is 400, wherever its schema ends', async () => {
+    it('refuses a tool whose keys upstreams could read differently, wherever its schema ends', async () => {
       for (const more of [
         { Execution: 'server' },
         { parameters: { additionalProperties: false }, EXECUTION: 'server' },
@@ -295,7 +295,7 @@ describe('The Responses protocol', function () {
       }
     });
 
-    it('web searches have a price each, and a limit that the call is given', async () => {
+    it('charges each web search, and adds a limit of searches to the call', async () => {
       upstream.next(
         respond({
           body: {

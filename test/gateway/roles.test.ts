@@ -28,11 +28,11 @@ describe('Roles of messages', function () {
   after(() => upstream?.stop());
   beforeEach(() => upstream.reset());
 
-  describe('as they are shipped', () => {
+  describe('with the shipped settings:', () => {
     before(() => start());
     after(() => gateway?.stop());
 
-    it('a Messages call with a system message among its messages is forwarded byte for byte', async () => {
+    it('a Messages call with a system message among its messages is forwarded unchanged', async () => {
       upstream.next(messagesAnswer());
       const body = JSON.stringify(ask(withRole('system')));
       const answer = await gateway.call('/v1/messages?beta=true', { key, body });
@@ -40,7 +40,7 @@ describe('Roles of messages', function () {
       expect(upstream.calls[0]?.body.toString()).to.equal(body);
     });
 
-    it("an unknown role of a Messages call is refused in the vendor's words", async () => {
+    it("an unknown role in a Messages call is refused with the vendor's message", async () => {
       for (const role of ['robot', 7, null, { of: 'mine' }]) {
         const answer = await gateway.call('/v1/messages', { key, body: ask(withRole(role)) });
         expect(answer.status).to.equal(400);
@@ -53,7 +53,7 @@ describe('Roles of messages', function () {
       expect(upstream.calls).to.have.length(0);
     });
 
-    it('a Chat call keeps its own roles and its own words', async () => {
+    it('a Chat call accepts other roles, and an unknown one is refused with another message', async () => {
       upstream.next(chatAnswer());
       const accepted = await gateway.call('/v1/chat/completions', { key, body: ask(withRole('developer')) });
       expect(accepted.status, accepted.text).to.equal(200);
@@ -64,12 +64,12 @@ describe('Roles of messages', function () {
     });
   });
 
-  describe('narrowed by the setting `roles`', () => {
+  describe('narrowed by the setting `roles`:', () => {
     const narrow = (config: Configured) => setPolicy(config, 'model-request', { roles: ['user', 'assistant'] });
     before(() => start(narrow));
     after(() => gateway?.stop());
 
-    it('a system message of a Messages call is refused in the words that clients recognise', async () => {
+    it('a system message in a Messages call is refused with the message that clients recognise', async () => {
       const answer = await gateway.call('/v1/messages', { key, body: ask(withRole('system')) });
       expect(answer.status).to.equal(400);
       expect(answer.json.error).to.include({
@@ -81,7 +81,7 @@ describe('Roles of messages', function () {
       expect(upstream.calls).to.have.length(0);
     });
 
-    it('a system message of a Chat call is accepted', async () => {
+    it('a system message in a Chat call is still accepted', async () => {
       upstream.next(chatAnswer());
       const answer = await gateway.call('/v1/chat/completions', { key, body: ask(withRole('system')) });
       expect(answer.status, answer.text).to.equal(200);

@@ -6,11 +6,11 @@ import { type RealStores, realStores } from '../support/stores';
 import { until } from '../support/until';
 import { messagesAnswer, respond, startUpstream, type TestUpstream } from '../support/upstream';
 
-/** Longer than these stories take. */
+/** How long an ejection lasts; longer than these tests take. */
 const OUT = '60s';
 const DOWN = respond({ status: 503, body: {} });
 
-describe('An upstream that fails, with two nodes', function () {
+describe('A failing upstream of two nodes', function () {
   this.timeout(60_000);
   let good: TestUpstream;
   let bad: TestUpstream;
@@ -25,7 +25,7 @@ describe('An upstream that fails, with two nodes', function () {
     [good, bad] = await Promise.all([startUpstream(), startUpstream()]);
     stores = await realStores();
     const upstreams = { bad: { url: bad.url, tier: 'official' }, good: { url: good.url } };
-    // Each call is to ask the ledger, so that its round trips can be counted.
+    // Allowances are off, so that every call asks the ledger and its round trips can be counted.
     const options = { stores, upstreams, system: { ejection: { outFor: OUT }, ledger: { allowances: false } } };
     one = await startGateway(options);
     two = await startGateway(options);
@@ -47,7 +47,7 @@ describe('An upstream that fails, with two nodes', function () {
   });
 
   async function provider(gateway: TestGateway): Promise<string | undefined> {
-    // On a busy machine Redis may be too slow for a call, which is then refused before it is routed; here it is asked again.
+    // On a busy machine Redis may be too slow, and the gateway refuses a call before routing. The test repeats it.
     const answer = await until('the ledger takes the call', async () => {
       const answered = await gateway.call('/v1/messages', { key, body: ask() });
       return answered.json?.error?.code === 'LEDGER_UNAVAILABLE' ? undefined : answered;
@@ -56,7 +56,7 @@ describe('An upstream that fails, with two nodes', function () {
     return answer.headers['x-routing-provider'];
   }
 
-  it('is left out after five failures, by every node, within a second', async () => {
+  it('is ejected after five failures by every node within a second', async () => {
     bad.always(DOWN);
     for (let call = 0; call < 5; call += 1) expect(await provider(one)).to.equal('good');
     expect(bad.calls).to.have.length(5);
@@ -77,7 +77,7 @@ describe('An upstream that fails, with two nodes', function () {
     expect(bad.calls).to.have.length(asked);
   });
 
-  it('stays out for every node when an operator says so, and comes back when they say so', async () => {
+  it("is not asked by either node from the operator's eject until the restore", async () => {
     await one.admin('POST', '/admin/v1/upstreams/bad/eject', { reason: 'maintenance' });
     await until('nobody asks it', async () => (await provider(one)) === 'good' && (await provider(two)) === 'good');
     const seen = (await two.admin('GET', '/admin/v1/upstreams')).json.items;
@@ -89,10 +89,10 @@ describe('An upstream that fails, with two nodes', function () {
     await until('it is asked again', async () => (await provider(one)) === 'bad' && (await provider(two)) === 'bad');
   });
 
-  it('costs no call a round trip to Redis: a reserve and a settle are all there is', async () => {
+  it('adds no round trip to Redis to any call: a reserve and a settle are all', async () => {
     await provider(one);
     const seen: (readonly string[])[] = [];
-    // What scripts do inside Redis is no round trip.
+    // Commands inside a script are no round trips.
     const monitor = await watchCommands(stores.redisUrl, ({ words, source }) => {
       if (source !== 'lua') seen.push(words);
     });
@@ -104,10 +104,10 @@ describe('An upstream that fails, with two nodes', function () {
     const naming = (id: string) => seen.filter((command) => command.some((word) => word.includes(id)));
     await until('all have settled', () => ids.every((id) => naming(id).length >= 2));
     monitor.stop();
-    // On a busy machine a call may be refused, and a settle be repeated: what counts is what is sent for one call.
+    // On a busy machine a call may be refused and a settle repeated, so the test counts the commands of a single call.
     expect(ids).not.to.have.length(0);
     for (const id of ids) expect(new Set(naming(id).map(([name, script]) => `${name} ${script}`)).size).to.equal(2);
-    // And nothing else that names the key or the account comes with calls: accounts are verified now and then.
+    // Calls cause no other command with the key or the account, except that accounts are verified sometimes.
     const others = [...naming(keyId), ...naming(accountId)].filter(
       (command) => !/"req_[0-9a-f]+"/.test(command.join(' ')),
     );

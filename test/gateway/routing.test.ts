@@ -4,15 +4,15 @@ import { MODEL, startGateway, type TestGateway } from '../support/gateway';
 import { until } from '../support/until';
 import { messagesAnswer, respond, startUpstream, type TestUpstream } from '../support/upstream';
 
-/** Longer than ten calls take. */
+/** How long an ejection lasts; longer than ten calls take. */
 const OUT_MS = 3_000;
-/** An outage that is waited for: of a second, it is what one of a minute is with the shipped time. */
+/** How long an ejection lasts in a test that waits for its end. */
 const BRIEFLY_OUT_MS = 500;
 const DOWN = respond({ status: 503, body: {} });
 
-/** Which upstream answers a call. */
+/** Sends a call and returns which upstream answered. */
 async function providerOf(gateway: TestGateway, key: string): Promise<string | undefined> {
-  // On a busy machine Redis may be too slow for a call, which is then refused before it is routed; here it is asked again.
+  // On a busy machine Redis may be too slow, and the gateway refuses a call before routing. The test repeats it.
   const answer = await until('the ledger takes the call', async () => {
     const answered = await gateway.call('/v1/messages', { key, body: ask() });
     return answered.json?.error?.code === 'LEDGER_UNAVAILABLE' ? undefined : answered;
@@ -21,7 +21,7 @@ async function providerOf(gateway: TestGateway, key: string): Promise<string | u
   return answer.headers['x-routing-provider'];
 }
 
-describe('An upstream that fails', function () {
+describe('A failing upstream', function () {
   this.timeout(60_000);
   let good: TestUpstream;
   let bad: TestUpstream;
@@ -51,13 +51,13 @@ describe('An upstream that fails', function () {
 
   const provider = () => providerOf(gateway, key);
 
-  it('is left out after five failures', async () => {
+  it('is ejected after five failures', async () => {
     bad.always(DOWN);
     for (let call = 0; call < 10; call += 1) expect(await provider()).to.equal('good');
     expect(bad.calls).to.have.length(5);
   });
 
-  it('with a third of its calls does not show: every call is served', async () => {
+  it('causes no failed call if it fails a third of its calls', async () => {
     let seen = 0;
     for (let call = 0; call < 100; call += 1) {
       bad.next(call % 10 < 3 ? DOWN : messagesAnswer());
@@ -68,7 +68,7 @@ describe('An upstream that fails', function () {
     expect(bad.calls.length).to.be.lessThan(60);
   });
 
-  it('is in the usage record with the reason, and for a key that may debug in the answer', async () => {
+  it('is named with the reason in the usage record, and in the debug header of a key with `debug`', async () => {
     const { key: curious } = await gateway.newCustomer('10', { debug: true });
     bad.next(DOWN);
     const asking = { body: ask(), headers: { 'x-tollgate-debug': 'routing' } };
@@ -89,13 +89,13 @@ describe('An upstream that fails', function () {
     expect(items[0].routing.candidates).to.have.length(2);
   });
 
-  it('is explained to no key that may not debug', async () => {
+  it('is not named in the answer for a key without `debug`', async () => {
     const answer = await gateway.call('/v1/messages', { key, body: ask(), headers: { 'x-tollgate-debug': 'routing' } });
     expect(answer.status).to.equal(200);
     expect(answer.headers).not.to.have.property('x-tollgate-routing');
   });
 
-  it('is explained when nobody answers, too', async () => {
+  it('is named in the debug header even if no upstream answers', async () => {
     const { key: curious } = await gateway.newCustomer('10', { debug: true });
     good.always(DOWN);
     bad.always(DOWN);
@@ -105,7 +105,7 @@ describe('An upstream that fails', function () {
     expect(JSON.parse(String(answer.headers['x-tollgate-routing'])).attempts).to.have.length.of.at.least(2);
   });
 
-  it('stays out when an operator says so, and comes back when they say so', async () => {
+  it("is not asked from the operator's eject until the restore", async () => {
     const { json } = await gateway.admin('POST', '/admin/v1/upstreams/bad/eject', { reason: 'maintenance' });
     expect(json).to.deep.include({ name: 'bad', state: 'taken-out' });
     expect(json.takenOut).to.include({ by: 'admin', reason: 'maintenance' });
@@ -118,8 +118,8 @@ describe('An upstream that fails', function () {
   });
 });
 
-describe('An upstream that fails for a while', () => {
-  it('is served around all the time, probed by one call when its time is over, and back when it has recovered', async () => {
+describe('A temporarily failing upstream', () => {
+  it('causes no failed call, is probed by one call after each ejection, and returns after its recovery', async () => {
     const [good, bad] = await Promise.all([startUpstream(), startUpstream()]);
     const upstreams = { bad: { url: bad.url, tier: 'official' }, good: { url: good.url } };
     const gateway = await startGateway({ upstreams, system: { ejection: { outFor: `${BRIEFLY_OUT_MS}ms` } } });
@@ -148,8 +148,8 @@ describe('An upstream that fails for a while', () => {
   }).timeout(60_000);
 });
 
-describe('An upstream that is the only one', () => {
-  it('is asked although it fails, and serves when it has recovered', async () => {
+describe('A failing upstream that is the only one', () => {
+  it('is still asked, and serves calls again after its recovery', async () => {
     const upstream = await startUpstream();
     const gateway = await startGateway({ upstreams: { only: { url: upstream.url } } });
     try {
@@ -190,12 +190,12 @@ describe('Two equal upstreams on one server', function () {
       const counts: Record<string, number> = {};
       for (let call = 0; call < 400; call += 1) {
         const answer = await gateway.call(`/${strategy}/v1/messages`, { key, body: ask() });
-        // On a busy machine Redis may be too slow for a call, which is then refused before it is routed.
+        // On a busy machine Redis may be too slow, and the gateway refuses a call before routing.
         const provider = answer.headers['x-routing-provider'];
         if (provider !== undefined) counts[provider] = (counts[provider] ?? 0) + 1;
       }
       const { one = 0, two = 0 } = counts;
-      // The times are those of a real machine, which may stall; the strategies' own tests are stricter.
+      // The bounds are wide because a real machine may stall. The tests of the strategies are stricter.
       expect(one / (one + two)).to.be.within(0.2, 0.8);
     });
 });

@@ -15,7 +15,7 @@ describe('A sandbox of the process driver whose gateway is killed', function () 
 
   after(() => gateway?.stop());
 
-  it('keeps its files and its server for the next gateway, which can end it', async () => {
+  it('keeps its files and server, and the next gateway can use and terminate it', async () => {
     findProgram('bwrap');
     const stores = await realStores();
     const dataFolder = await newDataFolder();

@@ -6,7 +6,7 @@ import { until } from '../support/until';
 
 const LIMITS = { commandsPerSandbox: 3, commandsPerAccount: 4, followersPerSandbox: 2 };
 
-describe('a limit of commands', function () {
+describe('the command limits of sandboxes', function () {
   this.timeout(120_000);
   let gateway: TestGateway;
   let key: string;
@@ -43,19 +43,19 @@ describe('a limit of commands', function () {
       headers: { 'x-api-key': key },
     });
 
-  it('lets so many of a sandbox run, however many begin at the same time', async () => {
+  it('allow `commandsPerSandbox` commands of a sandbox, however many begin at the same time', async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => begin(0)));
     running = answers.filter(({ status }) => status === 201).map(({ json }) => json.commandId);
     expect(running).to.have.length(LIMITS.commandsPerSandbox);
     for (const answer of answers) if (answer.status !== 201) expectRefused(answer);
   });
 
-  it('lets so many of an account run, in all its sandboxes together', async () => {
+  it('allow `commandsPerAccount` commands in all sandboxes of an account together', async () => {
     expect((await begin(1)).status).to.equal(201);
     expectRefused(await begin(1));
   });
 
-  it('lets so many clients of a sandbox follow, and another when one has left', async () => {
+  it('allow `followersPerSandbox` clients to follow commands of a sandbox, and another when one disconnects', async () => {
     const following = [await follow(), await follow()];
     const third = await follow();
     expect(third.statusCode).to.equal(429);
@@ -71,7 +71,7 @@ describe('a limit of commands', function () {
     for (const body of [next, following[0]?.body]) body?.on('error', () => undefined).destroy();
   });
 
-  it('lets another command run when one has ended', async () => {
+  it('allow another command once one has ended', async () => {
     await gateway.call(`/v1/sandboxes/${ids[0]}/commands/${running[0]}/signal`, { key, body: { signal: 'SIGKILL' } });
     await until('another may run', async () => (await begin(0)).status === 201);
   });

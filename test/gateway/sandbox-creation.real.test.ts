@@ -14,7 +14,7 @@ import {
 import { databaseOf, realStores } from '../support/stores';
 import { until } from '../support/until';
 
-describe('Creating a sandbox, with rows made older or more than they are, and with a late ledger', function () {
+describe('The creation of a sandbox', function () {
   this.timeout(90_000);
   let gateway: TestGateway;
   let database: Knex;
@@ -39,7 +39,7 @@ describe('Creating a sandbox, with rows made older or more than they are, and wi
     assert.equal(answer.headers['x-svc-source'], 'platform');
   }
 
-  it('while the ledger is late: 503, and the same creation again goes on from what was held', async () => {
+  it('gets 503 while the ledger is late, and its repetition uses the money that is already held', async () => {
     const { key, accountId } = await gateway.newCustomer('5');
     await gateway.call('/v1/offerings', { method: 'GET', key });
     await redis.client('PAUSE', 600, 'WRITE');
@@ -54,7 +54,7 @@ describe('Creating a sandbox, with rows made older or more than they are, and wi
     assertBooksAreClosed(await terminate(gateway, key, made.id));
   });
 
-  it('with a quote that has expired, or whose offering is another now, is refused', async () => {
+  it('is refused if its quote has expired or the offering has changed', async () => {
     const { key } = await gateway.newCustomer('10');
     const quote = async () => (await gateway.call('/v1/quotes', { key, body: { offeringId: SMALL_ID } })).json.quoteId;
     const expired = await quote();
@@ -67,7 +67,7 @@ describe('Creating a sandbox, with rows made older or more than they are, and wi
     assertRefused(await post(key, creation('late', { selection: { quoteId: changed } })), 409, 'OFFERING_CHANGED');
   });
 
-  it('above the cap of active sandboxes, or too fast, is refused; another account sees nothing of it', async () => {
+  it('is refused above the limit of active sandboxes or of creations, and the limits of other accounts stay the same', async () => {
     const { key, accountId } = await gateway.newCustomer('100');
     const made = await createSandbox(gateway, key, creation('first'));
     const [row] = await database('sandboxes').where({ id: made.id });
@@ -106,7 +106,7 @@ describe('Creating a sandbox, with rows made older or more than they are, and wi
     await terminate(gateway, key, made.id);
   });
 
-  it('that nobody finished is cancelled after a while: its hold is back, and its key is free', async () => {
+  it('is cancelled if it stays unfinished: its hold is returned and its idempotency key is free', async () => {
     const { key, accountId } = await gateway.newCustomer('10');
     const made = await createSandbox(gateway, key, creation('finished'));
     const long = new Date(Date.now() - 120_000);
@@ -140,7 +140,7 @@ describe('Creating a sandbox, with rows made older or more than they are, and wi
   });
 });
 
-/** A value as it was read, written again. */
+/** Returns a value that was read in the form in which it can be written. */
 function toColumn(value: unknown): unknown {
   return value !== null && typeof value === 'object' && !(value instanceof Date) ? JSON.stringify(value) : value;
 }

@@ -16,7 +16,7 @@ import {
 
 const FIXED = { ...SMALL, suspension: 'none', resumeOnAccess: false, hourlyUsd: { RUNNING: 7.2 }, region: 'far' };
 
-describe('Creating a sandbox', function () {
+describe('The creation of a sandbox', function () {
   this.timeout(90_000);
   let gateway: TestGateway;
   before(async () => {
@@ -55,10 +55,10 @@ describe('Creating a sandbox', function () {
     return (await gateway.call('/v1/sandboxes?includeFinal=true', { method: 'GET', key })).json.total;
   }
 
-  /** What the supplier has. */
+  /** Returns the names of the supplier's instances. */
   const instances = () => readdir(join(gateway.dataFolder, 'suppliers', 'local', 'instances'));
 
-  describe('refuses', () => {
+  describe('is refused', () => {
     let key: string;
     before(async () => {
       key = (await gateway.newCustomer('5')).key;
@@ -68,19 +68,19 @@ describe('Creating a sandbox', function () {
     const shapes: readonly [string, string, object][] = [
       ['no selection', 'SELECTION_INVALID', { idempotencyKey: 'a' }],
       ['two selections', 'SELECTION_INVALID', { idempotencyKey: 'a', selection: { ...selection, requirements: {} } }],
-      ['an unknown way to select', 'SELECTION_INVALID', { idempotencyKey: 'a', selection: { name: 'small' } }],
+      ['an unknown member as selection', 'SELECTION_INVALID', { idempotencyKey: 'a', selection: { name: 'small' } }],
       [
-        'a ceiling without requirements',
+        'a maximum price without requirements',
         'SELECTION_INVALID',
         { idempotencyKey: 'a', selection: { ...selection, maxEstimatedHourlyUsd: '1' } },
       ],
       [
-        'a capability nobody knows',
+        'an unknown capability',
         'REQUIREMENTS_INVALID',
         { idempotencyKey: 'a', selection: { requirements: { capabilities: ['fly'] } } },
       ],
       [
-        'a range that is empty',
+        'an empty range',
         'REQUIREMENTS_INVALID',
         { idempotencyKey: 'a', selection: { requirements: { cpu: { min: 4, max: 2 } } } },
       ],
@@ -107,27 +107,27 @@ describe('Creating a sandbox', function () {
         'METADATA_INVALID',
         { selection, idempotencyKey: 'a', metadata: { [`sk-svc-${'a'.repeat(46)}`]: 1 } },
       ],
-      ['metadata that is no object', 'METADATA_INVALID', { selection, idempotencyKey: 'a', metadata: ['a'] }],
+      ['metadata that is not an object', 'METADATA_INVALID', { selection, idempotencyKey: 'a', metadata: ['a'] }],
       ['an unknown field', 'INVALID_FIELD', { selection, idempotencyKey: 'a', balance: '1' }],
       ['an unknown policy', 'INVALID_FIELD', { selection, idempotencyKey: 'a', policy: { free: true } }],
       [
-        'a quote nobody gave',
+        'an unknown quote',
         'QUOTE_INVALID',
         { idempotencyKey: 'a', selection: { quoteId: '019a9d5e-3c5c-7a52-8f7e-0d4f6a1b2c3d' } },
       ],
     ];
     for (const [what, code, body] of shapes) {
-      it(`${what}: 400 ${code}`, async () => assertRefused(await post(key, body), 400, code));
+      it(`for ${what} with 400 ${code}`, async () => assertRefused(await post(key, body), 400, code));
     }
 
-    it('what the offering cannot do: 400 POLICY_UNSUPPORTED', async () => {
+    it('with 400 POLICY_UNSUPPORTED for a policy that the offering does not support', async () => {
       const { fixed } = await offeringIds(key);
       const fixedBody = (policy: object) => ({ selection: { offeringId: fixed }, idempotencyKey: 'a', policy });
       assertRefused(await post(key, fixedBody({ resumeOnAccess: true })), 400, 'POLICY_UNSUPPORTED');
       assertRefused(await post(key, fixedBody({ onFundsExhausted: 'suspend' })), 400, 'POLICY_UNSUPPORTED');
     });
 
-    it('what is not offered: 404', async () => {
+    it('with 404 for a disabled or unknown offering, or if no offering meets the requirements', async () => {
       const { closed } = await offeringIds(key);
       const select = (selected: object) => ({ selection: selected, idempotencyKey: 'a' });
       assertRefused(await post(key, select({ offeringId: closed })), 404, 'OFFERING_NOT_FOUND');
@@ -138,21 +138,21 @@ describe('Creating a sandbox', function () {
       assertRefused(await post(key, select(ceiling)), 404, 'NO_MATCHING_OFFERING');
     });
 
-    it('a supplier that is not there: 409 SUPPLIER_UNAVAILABLE', async () => {
+    it('with 409 SUPPLIER_UNAVAILABLE for an offering whose supplier is missing', async () => {
       const { lost } = await offeringIds(key);
       const answer = await post(key, { selection: { offeringId: lost }, idempotencyKey: 'a' });
       assertRefused(answer, 409, 'SUPPLIER_UNAVAILABLE');
       assert.ok(Number(answer.headers['retry-after']) > 0);
     });
 
-    it('no key: 401; and uses up no idempotency key in all of this', async () => {
+    it('with 401 without a key, and no refusal uses up its idempotency key', async () => {
       assert.equal((await gateway.call('/v1/sandboxes', { body: creation('a') })).status, 401);
       const made = await createSandbox(gateway, key, creation('a'));
       assertBooksAreClosed(await terminate(gateway, key, made.id));
     });
   });
 
-  it('without the money for the first ten minutes and the end: 402, nothing is left, and the key works after a top-up', async () => {
+  it('is refused with 402 without money for the first ten minutes and the end, and succeeds after a credit', async () => {
     const { key, accountId } = await gateway.newCustomer('0.65999999');
     const answer = await post(key, creation('poor'));
     assertRefused(answer, 402, 'INSUFFICIENT_BALANCE');
@@ -165,12 +165,12 @@ describe('Creating a sandbox', function () {
     assertBooksAreClosed(await terminate(gateway, key, made.id));
   });
 
-  it('with a key whose limit does not cover it: 402 KEY_LIMIT_EXCEEDED', async () => {
+  it('is refused with 402 KEY_LIMIT_EXCEEDED if the limit of the key does not cover it', async () => {
     const { key } = await gateway.newCustomer('5', { balanceLimit: '0.50' });
     assertRefused(await post(key, creation('limited')), 402, 'KEY_LIMIT_EXCEEDED');
   });
 
-  it('50 times at once with one key is one row, one instance, one hold', async () => {
+  it('makes one row, one instance and one hold if it is sent 50 times at once with one idempotency key', async () => {
     const { key } = await gateway.newCustomer('100');
     const before = await instances();
     const answers = await Promise.all(Array.from({ length: 50 }, () => post(key, creation('fifty'))));
@@ -190,7 +190,7 @@ describe('Creating a sandbox', function () {
     assertBooksAreClosed(await terminate(gateway, key, id));
   });
 
-  it('again with the same key is the same sandbox, whatever its state; with another selection or policy it is 409', async () => {
+  it('returns the existing sandbox if it is repeated, and 409 with another selection or policy', async () => {
     const { key } = await gateway.newCustomer('10');
     const quote = await gateway.call('/v1/quotes', { key, body: { offeringId: SMALL_ID } });
     const { quoteId } = quote.json;
@@ -207,7 +207,7 @@ describe('Creating a sandbox', function () {
     assert.equal((await createSandbox(gateway, key, body)).observedState, 'TERMINATED');
   });
 
-  it('by requirements takes the cheapest offering that meets them', async () => {
+  it('by requirements selects the cheapest offering that meets them', async () => {
     const { key } = await gateway.newCustomer('10');
     const { fixed } = await offeringIds(key);
     const far = await gateway.call('/v1/quotes', { key, body: { requirements: { regions: ['far'] } } });

@@ -39,7 +39,7 @@ describe('inside a running sandbox', () => {
     });
 
   describe('a command', () => {
-    it('is answered with its output and exit code; one that fails is a result', async () => {
+    it('is answered with its output and exit code, even if it fails', async () => {
       const { status, json } = await run('echo out; echo err >&2; exit 7');
       expect(status).to.equal(201);
       expect(json).to.include({ status: 'EXITED', exitCode: 7, stdout: 'out\n', stderr: 'err\n' });
@@ -48,12 +48,12 @@ describe('inside a running sandbox', () => {
       expect((await get(`/commands/${json.commandId}`)).json).to.deep.equal(json);
     });
 
-    it('is given input, variables and a folder', async () => {
+    it('gets its input, environment variables and working folder', async () => {
       const { json } = await run('cat; echo "$A"; basename "$(pwd)"', { stdin: 'in\n', env: { A: 'ä b' }, cwd: '.' });
       expect(json.stdout).to.match(/^in\nä b\n/);
     });
 
-    it('that forks and hangs is killed with all it started when its time is over', async () => {
+    it('that exceeds its time limit is killed with all processes that it started', async () => {
       const { status, json } = await run('sleep 5001 & (setsid sleep 5002 &); sleep 5003', { timeoutSeconds: 1 });
       expect(status).to.equal(201);
       expect(json).to.include({ status: 'TIMED_OUT', exitCode: null });
@@ -61,7 +61,7 @@ describe('inside a running sandbox', () => {
       expect(left.stdout).to.equal('0\n');
     });
 
-    it('with 200 MB of output keeps the last mebibyte and says so', async () => {
+    it('with 200 MB of output keeps the last mebibyte and is flagged as truncated', async () => {
       const { json } = await run('yes 0123456 | head -c 200000000; echo end; echo small >&2', { timeoutSeconds: 120 });
       expect(json.status).to.equal('EXITED');
       expect(json.stdout.length).to.equal(1_048_576);
@@ -70,7 +70,7 @@ describe('inside a running sandbox', () => {
       expect((await get(`/commands/${json.commandId}`)).json).to.deep.equal(json);
     }).timeout(60_000);
 
-    it('in the background is left running; its output is read from where one was, and it takes signals', async () => {
+    it('in the background continues, its output can be read from a position, and it receives signals', async () => {
       const command = `trap 'echo bye; exit 3' TERM; echo one; echo two >&2; while :; do sleep 0.05; done`;
       const { status, json } = await run(command, { background: true });
       expect([status, json.status, json.exitCode, json.background.commandId]).to.deep.equal([
@@ -94,7 +94,7 @@ describe('inside a running sandbox', () => {
       expect((await post(`/commands/${json.commandId}/signal`, { signal: 'SIGTERM' })).json.noop).to.equal(true);
     });
 
-    it('is told as events, and whoever comes back goes on after the last one seen', async () => {
+    it('is streamed as events, and a client that reconnects continues after its last event', async () => {
       const all = await events(
         await open('/commands', { command: 'echo a; sleep 0.2; echo b >&2; sleep 0.2; echo c' }),
       );
@@ -115,7 +115,7 @@ describe('inside a running sandbox', () => {
       ]);
     });
 
-    it('goes on when whoever reads its events leaves', async () => {
+    it('continues if the client that reads its events disconnects', async () => {
       const reading = await open('/commands', {
         command: 'echo here; while [ ! -e release ]; do sleep 0.05; done; echo done',
       });
@@ -131,16 +131,16 @@ describe('inside a running sandbox', () => {
     for (const [what, body, param] of [
       ['no command', {}, 'command'],
       ['an empty command', { command: '' }, 'command'],
-      ['a NUL in it', { command: 'a\0b' }, 'command'],
-      ['a time of nothing', { command: ':', timeoutSeconds: 0 }, 'timeoutSeconds'],
-      ['a folder that is not there', { command: ':', cwd: 'nowhere' }, 'cwd'],
-      ['a variable with a wrong name', { command: ':', env: { 'A=B': 'c' } }, 'env.A=B'],
+      ['a NUL in the command', { command: 'a\0b' }, 'command'],
+      ['a time limit of 0', { command: ':', timeoutSeconds: 0 }, 'timeoutSeconds'],
+      ['a missing folder', { command: ':', cwd: 'nowhere' }, 'cwd'],
+      ['an invalid name of a variable', { command: ':', env: { 'A=B': 'c' } }, 'env.A=B'],
       ['an unknown field', { command: ':', shell: 'bash' }, 'shell'],
-      ['more bytes than a program is given as one word', { command: ': '.padEnd(131_072, 'x') }, 'command'],
-      ['a variable of as many', { command: ':', env: { A: 'x'.repeat(131_072) } }, 'env.A'],
+      ['a command longer than one argument may be', { command: ': '.padEnd(131_072, 'x') }, 'command'],
+      ['a variable longer than one argument may be', { command: ':', env: { A: 'x'.repeat(131_072) } }, 'env.A'],
       ['too many variables', { command: ':', env: MANY_VARIABLES }, 'env'],
     ] as const) {
-      it(`with ${what} is COMMAND_INVALID`, async () => {
+      it(`with ${what} gets 400 COMMAND_INVALID`, async () => {
         const { status, json } = await post('/commands', body);
         expect([status, json.error.code, json.error.param]).to.deep.equal([400, 'COMMAND_INVALID', param]);
       });
@@ -154,13 +154,13 @@ describe('inside a running sandbox', () => {
       }
     });
 
-    it('at a working folder that is on the host alone is refused like one that is nowhere', async () => {
+    it('with a working folder that exists only on the host is refused like one with a missing folder', async () => {
       const answers = await Promise.all([gateway.dataFolder, '/nowhere'].map((cwd) => run('pwd', { cwd })));
       const [first, second] = answers.map(({ status, json }) => [status, json.error]);
       expect(first).to.deep.equal(second);
     });
 
-    it('of another sandbox is not found', async () => {
+    it('with an unknown id is 404', async () => {
       const { status } = await get(`/commands/${id}`);
       expect(status).to.equal(404);
     });
@@ -207,7 +207,7 @@ describe('inside a running sandbox', () => {
       expect((await get('/files?path=a/b.txt')).json.error.code).to.equal('FILE_NOT_FOUND');
     });
 
-    it('of 4 MB goes as base64, and text that is none is refused', async () => {
+    it('of 4 MB is accepted as base64, and invalid base64 is refused', async () => {
       const content = Buffer.alloc(4 * 1_048_576, 7).toString('base64');
       const written = await post('/files', { path: 'large', content, encoding: 'base64' });
       expect(written.status, written.text).to.equal(201);
@@ -222,7 +222,7 @@ describe('inside a running sandbox', () => {
       }
     });
 
-    it('goes as base64 and raw, byte for byte', async () => {
+    it('is transferred unchanged as base64 and as raw bytes', async () => {
       const bytes = Buffer.from(Array.from({ length: 256 }, (_, index) => index));
       await post('/files', { path: 'bytes', content: bytes.toString('base64'), encoding: 'base64' });
       expect((await get('/files?path=bytes&encoding=base64')).json.content).to.equal(bytes.toString('base64'));
@@ -238,7 +238,7 @@ describe('inside a running sandbox', () => {
       expect((await get('/files?path=large')).json.error.code).to.equal('FILE_TOO_LARGE');
     });
 
-    it('that grows while it is read is given as long as it was, and the next answer is whole', async () => {
+    it('that grows while it is read is returned in its length at the start, and the next answer is complete', async () => {
       const { json } = await run('while :; do echo x >> grows; done', { background: true });
       await until('it grows', async () => (await get('/files/list')).text.includes('grows'));
       for (let again = 0; again < 5; again += 1) {
@@ -252,7 +252,7 @@ describe('inside a running sandbox', () => {
       await gateway.call(`${base}/files?path=grows`, { method: 'DELETE', key });
     });
 
-    it('that is too large is 413', async () => {
+    it('that is too large gets 413', async () => {
       const raw = await gateway.call(`${base}/files/content?path=x`, {
         method: 'PUT',
         key,
@@ -263,7 +263,7 @@ describe('inside a running sandbox', () => {
       expect([asJson.status, asJson.json.error.code]).to.deep.equal([413, 'FILE_TOO_LARGE']);
     });
 
-    it('at an absolute path is the same for the files API and for commands', async () => {
+    it('at an absolute path is the same for the files API and commands', async () => {
       const written = await post('/files', { path: '/data/m.csv', content: 'a,b' });
       expect([written.status, written.json.path]).to.deep.equal([201, '/data/m.csv']);
       expect((await run('cat /data/m.csv; echo 1,2 > /data/n.csv')).json.stdout).to.equal('a,b');
@@ -272,7 +272,7 @@ describe('inside a running sandbox', () => {
       expect(JSON.stringify(listed)).to.include('"/data/m.csv"');
     });
 
-    it('outside of the sandbox is PATH_INVALID: with "..", NUL, a folder of the kernel or a link to one', async () => {
+    it('outside the sandbox gets PATH_INVALID: by "..", NUL, a folder of the kernel or a link to one', async () => {
       await run('ln -sf /proc/self/environ out; ln -sfn / top');
       for (const path of ['../x', 'a/../../x', '/proc/version', 'a\0b', 'out', 'top/proc/version']) {
         const answers = [
@@ -321,14 +321,14 @@ describe('inside a running sandbox', () => {
     const ask = (path: string, options: object = {}) =>
       request(`${opened.url}${path}`, { headers: opened.headers, ...options });
 
-    it('is reached at its address, path and query as they came', async () => {
+    it('receives method, path and query unchanged', async () => {
       const { statusCode, body, headers } = await ask('some%20path/x?a=%2F&b', { method: 'POST', body: 'hello' });
       expect(statusCode).to.equal(200);
       expect(await body.json()).to.include({ url: '/some%20path/x?a=%2F&b', method: 'POST' });
       expect(headers['content-security-policy']).to.equal('sandbox');
     });
 
-    it('sees none of the credentials and cookies, and sets none', async () => {
+    it('receives no credentials and cookies of the client, and cannot set cookies', async () => {
       const { body, headers } = await ask('', {
         headers: {
           ...opened.headers,
@@ -352,7 +352,7 @@ describe('inside a running sandbox', () => {
       expect(headers).to.not.have.any.keys('set-cookie', 'www-authenticate', 'nel');
     });
 
-    it('is closed without its token, with another, and for another port or sandbox', async () => {
+    it('is refused without its token, and with the token of another port or sandbox', async () => {
       const other = await get(`/ports/${PORT + 1}`);
       expect((await ask('', { headers: {} })).statusCode).to.equal(401);
       expect((await ask('', { headers: { 'x-svc-sandbox-token': 'x' } })).statusCode).to.equal(404);
@@ -361,7 +361,7 @@ describe('inside a running sandbox', () => {
       expect((await request(elsewhere, { headers: opened.headers })).statusCode).to.equal(404);
     });
 
-    it('that nobody listens on is 502', async () => {
+    it('without a listening server gets 502', async () => {
       const other = (await get(`/ports/${PORT + 1}`)).json;
       const { statusCode, body } = await request(other.url, { headers: other.headers });
       expect([statusCode, ((await body.json()) as { error: { code: string } }).error.code]).to.deep.equal([
@@ -371,7 +371,7 @@ describe('inside a running sandbox', () => {
       expect((await get('/ports/70000')).json.error.code).to.equal('PORT_INVALID');
     });
 
-    it('is left when the client leaves', async () => {
+    it('is disconnected when the client disconnects', async () => {
       const { body } = await ask('hang');
       const pieces = body[Symbol.asyncIterator]();
       await pieces.next();
@@ -379,7 +379,7 @@ describe('inside a running sandbox', () => {
       await until('the server knows', async () => (await get('/files?path=left')).status === 200);
     });
 
-    it('passes WebSocket on, and each side that ends, ends the other', async () => {
+    it('relays WebSocket upgrades, and the end of one side ends the other', async () => {
       const socket = await openSocket();
       const heard = read(socket);
       await until('the upgrade', () => heard().includes('\n{'));
@@ -392,7 +392,7 @@ describe('inside a running sandbox', () => {
       await until('the server knows', async () => (await get('/files?path=left-socket')).status === 200);
     });
 
-    it('that is revoked opens nothing more, and what is open ends', async () => {
+    it('is closed once it is revoked, including open connections', async () => {
       const socket = await openSocket();
       const heard = read(socket);
       await until('the upgrade', () => heard().includes('\n{'));
@@ -426,8 +426,8 @@ describe('inside a running sandbox', () => {
     };
   });
 
-  describe('what was done', () => {
-    it('is written down as operations, and nothing of them is left open', async () => {
+  describe('every action', () => {
+    it('is recorded as an operation, and no operation stays open', async () => {
       const { json } = await get('/audit?kind=operations&pageSize=100');
       const types = json.items.map(({ type }: { type: string }) => type);
       expect(types).to.include.members(['EXEC', 'SIGNAL', 'FILE_READ', 'FILE_WRITE', 'FILE_LIST', 'FILE_DELETE']);

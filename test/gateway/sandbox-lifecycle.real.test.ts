@@ -13,7 +13,7 @@ import { emptyRedis } from '../support/shared';
 import { databaseOf } from '../support/stores';
 import { until } from '../support/until';
 
-describe('A sandbox whose rows another worker holds, or whose ledger is lost', function () {
+describe('A sandbox whose worker or ledger fails', function () {
   this.timeout(90_000);
   let gateway: TestGateway;
   let database: Knex;
@@ -38,13 +38,13 @@ describe('A sandbox whose rows another worker holds, or whose ledger is lost', f
     assert.deepEqual([answer.status, answer.json?.error?.code], [status, code], answer.text);
   }
 
-  /** A worker has it and does nothing; who was at it has lost it. */
+  /** Gives the sandbox to a worker that does nothing, so that its previous worker loses it. */
   async function hold(id: string): Promise<void> {
     const lease = { lease_epoch: database.raw('lease_epoch + 1'), lease_until: new Date(Date.now() + 600_000) };
     await database('sandboxes').where({ id }).update(lease);
   }
 
-  it('does one change at a time: a second waits, the same is the same, and its end overtakes all', async () => {
+  it('does one change at a time: another change gets 409, a repetition the same operation, and the end overtakes all', async () => {
     const { key } = await gateway.newCustomer('10');
     const { id, stateVersion } = await running(key, 'busy', { policy: { resumeOnAccess: true } });
     await hold(id);
@@ -54,7 +54,7 @@ describe('A sandbox whose rows another worker holds, or whose ledger is lost', f
     const resume = await ask(key, id, 'resume');
     assertRefused(resume, 409, 'STATE_CHANGE_IN_PROGRESS');
     assert.ok(Number(resume.headers['retry-after']) >= 1);
-    // Somebody who comes in meanwhile waits for it to be resumed, and is not left waiting when it ends.
+    // A command that comes meanwhile waits for the resume, and is answered when the sandbox ends instead.
     const command = gateway.call(`/v1/sandboxes/${id}/commands`, { key, body: { command: ':' } });
     const stale = { headers: { 'if-match': `"${stateVersion}"` } };
     assertRefused(await ask(key, id, 'terminate', stale), 412, 'PRECONDITION_FAILED');
@@ -73,7 +73,7 @@ describe('A sandbox whose rows another worker holds, or whose ledger is lost', f
     );
   });
 
-  it('is changed by one of those that ask at once with the same version', async () => {
+  it('accepts only one of several changes that name the same version in If-Match', async () => {
     const { key } = await gateway.newCustomer('10');
     for (const name of ['first', 'second', 'third']) {
       const { id, stateVersion } = await running(key, name);
@@ -87,7 +87,7 @@ describe('A sandbox whose rows another worker holds, or whose ledger is lost', f
     }
   });
 
-  it('keeps its hold when the ledger loses everything, and is billed to the unit afterwards', async () => {
+  it('keeps its hold if the ledger loses everything, and is then billed exactly', async () => {
     const { key } = await gateway.newCustomer('10');
     const { id } = await running(key, 'survivor');
     await until('its credit is in the database', async () => {

@@ -13,10 +13,10 @@ import {
   waitForState,
 } from '../support/sandboxes';
 
-/** It can do nothing but run. */
+/** An offering without any capability except running. */
 const BARE = { ...SMALL, suspension: 'none', resumeOnAccess: false, hourlyUsd: { RUNNING: 3.6 }, capabilities: [] };
 
-describe('The life of a sandbox', function () {
+describe('A sandbox, from its creation to its end,', function () {
   this.timeout(90_000);
   let gateway: TestGateway;
   before(async () => {
@@ -40,7 +40,7 @@ describe('The life of a sandbox', function () {
     return waitForState(gateway, key, made.id, 'RUNNING');
   }
 
-  it('changes only from the version that If-Match names', async () => {
+  it('is changed with If-Match only if the header names its current version', async () => {
     const { key } = await gateway.newCustomer('10');
     const record = await running(key, 'versions');
     const shown = await gateway.call(`/v1/sandboxes/${record.id}`, { method: 'GET', key });
@@ -62,7 +62,7 @@ describe('The life of a sandbox', function () {
     assertBooksAreClosed(ended);
   });
 
-  it('asked twice with one key is one operation of that verb, and the key of the creation ends it too', async () => {
+  it('makes one operation of requests with the same verb and idempotency key', async () => {
     const { key } = await gateway.newCustomer('10');
     const { id } = await running(key, 'operations');
     const body = { idempotencyKey: 'pause' };
@@ -78,14 +78,14 @@ describe('The life of a sandbox', function () {
     const ending = await ask(key, id, 'terminate', same);
     assert.deepEqual([ending.status, ending.json.type], [202, 'TERMINATE']);
     await waitForState(gateway, key, id, 'TERMINATED');
-    // Of several at once, one is written.
+    // Several terminations at once make one operation.
     const again = { body: { idempotencyKey: 'after the end' } };
     const answers = await Promise.all(Array.from({ length: 8 }, () => ask(key, id, 'terminate', again)));
     assert.deepEqual([...new Set(answers.map(({ status, json }) => `${status} ${json.noop} ${json.id}`))].length, 1);
     assert.equal(answers[0]?.json.noop, true);
   });
 
-  it('is resumed only with the money for running', async () => {
+  it('is resumed only if the balance covers running', async () => {
     const { key, accountId } = await gateway.newCustomer('0.90');
     const { id } = await running(key, 'poor');
     await ask(key, id, 'suspend');
@@ -93,7 +93,7 @@ describe('The life of a sandbox', function () {
     const rest = (await gateway.balance(key)).availableUsd;
     await gateway.admin('POST', `/admin/v1/accounts/${accountId}/debits`, { amountUsd: rest, idempotencyKey: 'rest' });
     const { heldUsd } = await gateway.balance(key);
-    // The first hold was for running and is still there: what has been used of it since is what is missing now.
+    // The first hold still exists. What the sandbox has used of it is missing for the resume.
     const answer = await ask(key, id, 'resume');
     assert.equal(answer.status, 402, answer.text);
     assert.equal(answer.json.error.code, 'INSUFFICIENT_BALANCE');
@@ -104,7 +104,7 @@ describe('The life of a sandbox', function () {
     assertBooksAreClosed(await terminate(gateway, key, id));
   });
 
-  it('ends at any time, also while it is being made', async () => {
+  it('can be terminated while it is being created', async () => {
     const { key } = await gateway.newCustomer('10');
     const made = await createSandbox(gateway, key, creation('brief'));
     const answer = await gateway.call(`/v1/sandboxes/${made.id}`, { method: 'DELETE', key });
@@ -114,7 +114,7 @@ describe('The life of a sandbox', function () {
     assertBooksAreClosed(ended);
   });
 
-  /** What is refused alike when it cannot be reached into. */
+  /** Requests that are refused if the inside of a sandbox cannot be reached. */
   const INSIDE: readonly [string, string, object?][] = [
     ['POST', 'commands', { command: ':' }],
     ['POST', 'files', { path: 'a', content: 'b', encoding: 'utf8' }],
@@ -137,7 +137,7 @@ describe('The life of a sandbox', function () {
     assert.deepEqual([answer.status, answer.json?.error?.code], [status, code], `${what} ${answer.text}`);
   }
 
-  it('refuses what its offering cannot, what only a running one can, and all but its end when it has ended', async () => {
+  it('refuses what its offering does not support, commands while suspended, and all changes after its end', async () => {
     const { key } = await gateway.newCustomer('10');
     const bare = await running(key, 'bare', { selection: { offeringId: offeringId('bare') } });
     await assertNotInside(key, bare.id, 409, 'NOT_SUPPORTED');
@@ -152,7 +152,7 @@ describe('The life of a sandbox', function () {
     assert.equal((await ask(key, id, 'terminate')).json.noop, true);
   });
 
-  it('keeps nothing of an upload whose sender leaves in the middle', async () => {
+  it('keeps nothing of an upload whose client disconnects in the middle', async () => {
     const { key } = await gateway.newCustomer('10');
     const { id } = await running(key, 'half');
     const upload = request(`${gateway.url}/v1/sandboxes/${id}/files/content?path=half`, {
@@ -170,7 +170,7 @@ describe('The life of a sandbox', function () {
     assert.deepEqual(left, []);
   });
 
-  it('is found in lists, in the history and in its audit', async () => {
+  it('is found by lists, history and audit', async () => {
     const { key } = await gateway.newCustomer('10');
     const one = await running(key, 'blue', { metadata: { colour: 'blue', deep: { a: 1 } } });
     const other = await running(key, 'green', { metadata: { colour: 'green' } });

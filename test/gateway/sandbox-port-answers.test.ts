@@ -7,7 +7,7 @@ import { until } from '../support/until';
 
 const PORT = 28_751;
 
-/** A server in the sandbox that answers with exactly the bytes its path names in base64url. */
+/** The source of a server in the sandbox that answers with exactly the bytes that the path names in base64url. */
 const SERVER = `
   require('net').createServer((socket) => {
     socket.on('error', () => {});
@@ -23,7 +23,7 @@ const SERVER = `
   }).listen(${PORT}, '127.0.0.1');
 `;
 
-describe('a port of a sandbox whose server answers with nonsense', function () {
+describe('a port whose server sends malformed answers', function () {
   this.timeout(120_000);
   let gateway: TestGateway;
   let key: string;
@@ -79,7 +79,7 @@ describe('a port of a sandbox whose server answers with nonsense', function () {
     await expectAlive();
   });
 
-  it('leaves nothing of a refused answer in the 502', async () => {
+  it('gives a 502 that contains nothing of the refused answer', async () => {
     const { headers, text } = await answer(
       'HTTP/1.1 200 O\x01K\r\ncontent-encoding: gzip\r\nx-own: 1\r\ncontent-length: 2\r\n\r\nok',
     );
@@ -88,7 +88,7 @@ describe('a port of a sandbox whose server answers with nonsense', function () {
     expect(JSON.parse(text).error.message).to.be.a('string');
   });
 
-  describe('asked for an upgrade', () => {
+  describe('with an upgrade request', () => {
     const upgrade = (path: string) => {
       const { pathname, host } = new URL(opened.url);
       const headers = { host, connection: 'Upgrade', upgrade: 'websocket', ...opened.headers };
@@ -106,7 +106,7 @@ describe('a port of a sandbox whose server answers with nonsense', function () {
       await expectAlive();
     });
 
-    it('relays an answer that refuses the upgrade, body and framing whole', async () => {
+    it('relays an answer that refuses the upgrade, with unchanged body and framing', async () => {
       const chunked = await upgrade(
         encoded('HTTP/1.1 403 Forbidden\r\ntransfer-encoding: chunked\r\nx-own: 1\r\n\r\n2\r\nno\r\n0\r\n\r\n'),
       );
@@ -115,13 +115,13 @@ describe('a port of a sandbox whose server answers with nonsense', function () {
       expect(chunked).to.match(/2\r\nno\r\n0\r\n\r\n$/);
     });
 
-    it('closes the connection where a refusal breaks off', async () => {
+    it('closes the connection if the answer that refuses the upgrade breaks off', async () => {
       const text = await upgrade(encoded('HTTP/1.1 403 Forbidden\r\ncontent-length: 5\r\n\r\nno'));
       expect(text.endsWith('no')).to.equal(true);
       await expectAlive();
     });
 
-    it('survives an instance that resets the connection after it has switched protocols', async () => {
+    it('survives a server that resets the connection after it has switched protocols', async () => {
       const text = await upgrade(
         encoded('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n\x81\x02hi'),
       );
@@ -131,7 +131,7 @@ describe('a port of a sandbox whose server answers with nonsense', function () {
     });
   });
 
-  it('shows an instance no credentials where the client sends an Expect header', async () => {
+  it('forwards no credentials to the server if the client sends an Expect header', async () => {
     const echo = `require('http').createServer((q, a) => a.end(JSON.stringify(q.headers))).listen(${PORT + 1}, '127.0.0.1')`;
     await gateway.call(`/v1/sandboxes/${id}/commands`, {
       key,

@@ -7,7 +7,7 @@ import { until } from '../support/until';
 const PORT = 28_741;
 const DOMAIN = 'boxes.test';
 
-describe('a port at a host of its own', () => {
+describe('a port with its own host name', () => {
   let gateway: TestGateway;
   let client: Client;
   let key: string;
@@ -43,11 +43,11 @@ describe('a port at a host of its own', () => {
     return { status: statusCode, headers, text: await body.text() };
   };
 
-  it('is named with the scheme and port the gateway is reached at', () => {
+  it('has an address with the scheme and port of PUBLIC_URL', () => {
     expect(opened.url).to.equal(`https://${PORT}-${id}.${DOMAIN}:8443/`);
   });
 
-  it('has every path to itself, those of the gateway too', async () => {
+  it('receives every path, including those of the gateway', async () => {
     for (const path of ['/', '/v1/offerings', '/v1/messages?a=b', '/healthz', '/openapi.json']) {
       const answer = await ask(path);
       expect([answer.status, answer.text]).to.deep.equal([200, path]);
@@ -55,7 +55,7 @@ describe('a port at a host of its own', () => {
     expect((await ask('/')).headers).to.not.have.property('content-security-policy');
   });
 
-  it('is nothing of the gateway when no sandbox is named', async () => {
+  it('must be a valid one of the sandbox: any other host below the domain gets 400 or 404', async () => {
     for (const host of [
       `x.${DOMAIN}`,
       `${PORT + 1}-${id}.${DOMAIN}`,
@@ -66,7 +66,7 @@ describe('a port at a host of its own', () => {
     }
   });
 
-  it('opens the same with another case of its letters and a port', async () => {
+  it('is reached in any case of letters, and with a port number in the Host header', async () => {
     expect((await ask('/x', `${PORT}-${id.toUpperCase()}.Boxes.Test:8443`)).text).to.equal('/x');
   });
 });

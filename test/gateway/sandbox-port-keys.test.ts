@@ -57,7 +57,7 @@ describe('a token of a port', () => {
   const secondKey = async (more: object = {}): Promise<{ id: string; key: string }> =>
     (await gateway.admin('POST', `/admin/v1/accounts/${accountId}/keys`, { name: 'second', ...more })).json;
 
-  /** A connection through the port that has become another protocol's. */
+  /** Opens a connection through the port and upgrades it to another protocol. */
   const upgrade = async ({ url, headers }: Opened): Promise<Socket> => {
     const { hostname, port, pathname, host } = new URL(url);
     const socket = connect(Number(port), hostname);
@@ -68,7 +68,7 @@ describe('a token of a port', () => {
     return socket;
   };
 
-  it('opens nothing once the key that made it is revoked, while those of other keys do', async () => {
+  it('is refused once the key that made it is revoked, and tokens of other keys stay valid', async () => {
     const [first, second] = [await open(key), await secondKey()];
     const bySecond = await open(second.key);
     const socket = await upgrade(bySecond);
@@ -80,7 +80,7 @@ describe('a token of a port', () => {
     await ended;
   }).timeout(30_000);
 
-  it('opens nothing once the key that made it has expired', async () => {
+  it('is refused once the key that made it has expired', async () => {
     const second = await secondKey({ expiresAt: new Date(Date.now() + 2_000).toISOString() });
     const bySecond = await open(second.key);
     const socket = await upgrade(bySecond);
@@ -89,7 +89,7 @@ describe('a token of a port', () => {
     await ended;
   }).timeout(30_000);
 
-  it('opens nothing while its account is frozen', async () => {
+  it('is refused while its account is frozen', async () => {
     const opened = await open(key);
     const socket = await upgrade(opened);
     const ended = once(socket, 'close');

@@ -38,14 +38,14 @@ describe('Traces of sandboxes', function () {
       collector.spans.find(({ attributes }) => attributes['tollgate.operation'] === operation),
     );
 
-  it('have a span of a creation, from its request to the running instance', async () => {
+  it('have a span of the creation, from the request to the running instance', async () => {
     const span = await spanOf('CREATE');
     expect(span).to.include({ name: 'sandbox CREATE', kind: 'internal', hasFailed: false, parentSpanId: undefined });
     expect(span.attributes).to.include({ 'tollgate.sandbox_id': id, 'tollgate.operation_status': 'SUCCEEDED' });
     expect(span.endMs).to.be.greaterThan(span.startMs);
   });
 
-  it('have a span of a command, for as long as it runs, in the trace of its client', async () => {
+  it('have a span of a command, as long as the command, in the trace of the client', async () => {
     const headers = { traceparent: `00-${TRACE}-${SPAN}-01` };
     const body = { command: `sleep 0.2; echo '${OUTPUT}'; exit 7`, env: { SECRET } };
     const { json } = await gateway.call(`/v1/sandboxes/${id}/commands`, { key, headers, body });
@@ -56,7 +56,7 @@ describe('Traces of sandboxes', function () {
     expect(span.attributes['tollgate.operation_id']).to.be.a('string');
   });
 
-  it('have a span of an operation that fails, with its code', async () => {
+  it('have a span of a failed operation, with its error code', async () => {
     const path = '/workspace/a-name-that-no-collector-may-see';
     const answer = await gateway.call(`/v1/sandboxes/${id}/files?path=${path}`, { method: 'GET', key });
     expect(answer.status).to.equal(404);
@@ -65,7 +65,7 @@ describe('Traces of sandboxes', function () {
     expect(span.attributes).to.include({ 'error.type': 'FILE_NOT_FOUND', 'tollgate.operation_status': 'FAILED' });
   });
 
-  it('have a span of its end, and nothing of commands, output, variables, paths and keys', async () => {
+  it('have a span of the end, and contain no commands, output, variables, paths and keys', async () => {
     await terminate(gateway, key, id);
     await spanOf('TERMINATE');
     const sent = Buffer.concat(collector.bodies).toString('utf8');

@@ -19,12 +19,12 @@ describe('A sandbox', () => {
   });
   after(() => gateway.stop());
 
-  it('is quoted, made, suspended, resumed and ended, and its bill is the sum of its segments', async () => {
+  it('can be quoted, created, suspended, resumed and terminated, and its bill is the sum of its segments', async () => {
     const { key } = await gateway.newCustomer('10');
     const quote = await gateway.call('/v1/quotes', { key, body: { requirements: { capabilities: ['exec'] } } });
     assert.equal(quote.status, 201, quote.text);
     assert.equal(quote.json.estimatedHourlyUsd, '3.60000000');
-    // Ten minutes ahead and one for its end.
+    // The hold covers ten minutes in advance and one for the end.
     assert.equal(quote.json.initialReservationUsd, '0.66000000');
 
     const body = creation('journey', { selection: { quoteId: quote.json.quoteId }, metadata: { order: 7 } });

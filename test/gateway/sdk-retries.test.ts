@@ -21,7 +21,7 @@ const prompt = { model: MODEL, max_tokens: 50, messages: [{ role: 'user' as cons
 interface Sdk {
   readonly answer: typeof messagesAnswer;
   readonly failure: typeof messagesFailure;
-  /** Asks with two retries, as the SDK has it by default. */
+  /** Sends a call with two retries, the default of the SDK. */
   ask(gateway: TestGateway, key: string): Promise<unknown>;
 }
 
@@ -62,7 +62,7 @@ describe('Retries of the official SDKs with an Idempotency-Key', function () {
 
   for (const [name, sdk] of Object.entries(SDKS)) {
     describe(name, () => {
-      it('are a new call after a failure, are charged once, and are counted in the record', async () => {
+      it('make a new call after a failure, are charged once, and are counted in the record', async () => {
         const { key } = await gateway.newCustomer('10');
         upstream.next(sdk.failure(500), sdk.failure(500));
         upstream.always(sdk.answer({ usage: USAGE }));
@@ -78,7 +78,7 @@ describe('Retries of the official SDKs with an Idempotency-Key', function () {
     });
   }
 
-  it('wait for a first call that runs, and end once it was charged', async () => {
+  it('wait while the first call runs, and end with 409 once it was charged', async () => {
     const waiting: Promise<void>[] = [];
     for (const sdk of Object.values(SDKS)) {
       const { key } = await gateway.newCustomer('10');

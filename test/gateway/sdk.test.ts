@@ -15,7 +15,7 @@ import {
 
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
-describe('The official SDKs, with only base URL and key changed', function () {
+describe('With only base URL and key changed, the official SDK', function () {
   this.timeout(60_000);
   let upstream: TestUpstream;
   let gateway: TestGateway;
@@ -38,7 +38,7 @@ describe('The official SDKs, with only base URL and key changed', function () {
 
   const prompt = { model: MODEL, max_tokens: 50, messages: [{ role: 'user' as const, content: 'Hello' }] };
 
-  /** What the upstream says is charged, although nobody waited for it. */
+  /** Expects the charge to be what the upstream reports, although the client has disconnected. */
   const expectReadToItsEnd = async ({ headers }: { headers: Headers }) => {
     const record = await gateway.record(key, headers.get('x-svc-request-id') ?? '');
     expect(record).to.include({ billing: 'actual', status: 200 });
@@ -52,7 +52,7 @@ describe('The official SDKs, with only base URL and key changed', function () {
       expect(message.usage.output_tokens).to.equal(3);
     });
 
-    it('streams, and its helper puts the message together with what it cost', async () => {
+    it('streams, and its helper assembles the message with its cost', async () => {
       upstream.next(messagesStream({ texts: ['Hi ', 'there'], usage: { input: 12, output: 3 } }));
       const stream = anthropic.messages.stream(prompt);
       const texts: string[] = [];
@@ -89,7 +89,7 @@ describe('The official SDKs, with only base URL and key changed', function () {
       expect(upstream.calls[0]?.json).to.have.nested.property('messages[0].content[0].source.data', PIXEL);
     });
 
-    it('leaves in the middle of a stream', async () => {
+    it('may disconnect in the middle of a stream, and the call is charged as reported', async () => {
       upstream.next(messagesStream({ texts: Array.from({ length: 200 }, () => 'word '), delayMs: 5 }));
       const call = anthropic.messages.create({ ...prompt, stream: true }).withResponse();
       const { data: stream, response } = await call;
@@ -97,7 +97,7 @@ describe('The official SDKs, with only base URL and key changed', function () {
       await expectReadToItsEnd(response);
     });
 
-    it("throws its own exceptions for our errors and for an upstream's", async () => {
+    it('throws its own exceptions for errors of the gateway and of an upstream', async () => {
       const stranger = new Anthropic({ baseURL: gateway.url, apiKey: 'sk-svc-nobody', maxRetries: 0 });
       expect(await caught(stranger.messages.create(prompt))).to.be.instanceOf(Anthropic.AuthenticationError);
       expect(await caught(anthropic.messages.create({ ...prompt, model: 'nobody' }))).to.be.instanceOf(
@@ -122,7 +122,7 @@ describe('The official SDKs, with only base URL and key changed', function () {
       expect(completion.usage?.completion_tokens).to.equal(3);
     });
 
-    it('streams, and the last chunk has the usage with what it cost', async () => {
+    it('streams, and the last chunk has the usage with the cost', async () => {
       upstream.next(chatStream({ texts: ['Hi ', 'there'], usage: { input: 12, output: 3 } }));
       const stream = await openai.chat.completions.create({ ...prompt, stream: true });
       const chunks = [];
@@ -130,12 +130,12 @@ describe('The official SDKs, with only base URL and key changed', function () {
       expect(chunks.map(({ choices }) => choices.length)).to.deep.equal([1, 1, 1, 1]);
       expect(chunks.map(({ choices }) => choices[0]?.delta.content ?? '').join('')).to.equal('Hi there');
       expect(chunks.at(-1)?.choices[0]?.finish_reason).to.equal('stop');
-      // 12 × 3 + 3 × 15 USD per million.
+      // The cost is 12 × 3 + 3 × 15 USD per million.
       expect(chunks.at(-1)?.usage).to.include({ completion_tokens: 3, cost: 0.000081 });
       expect(upstream.calls[0]?.json).to.have.nested.property('stream_options.include_usage', true);
     });
 
-    it('streams, and the usage has a chunk of its own when it asks for that', async () => {
+    it('streams, and the usage is in a separate chunk with `include_usage: true`', async () => {
       upstream.next(chatStream({ texts: ['Hi ', 'there'], usage: { input: 12, output: 3 } }));
       const stream = openai.chat.completions.stream({ ...prompt, stream_options: { include_usage: true } });
       const chunks = [];
@@ -146,7 +146,7 @@ describe('The official SDKs, with only base URL and key changed', function () {
       expect(await stream.finalContent()).to.equal('Hi there');
     });
 
-    it('reads usage and finish reason of one chunk with its helper', async () => {
+    it('reads usage and finish reason from the same chunk with its helper', async () => {
       upstream.next(chatStream({ texts: ['Hi ', 'there'], usage: { input: 12, output: 3 } }));
       const stream = openai.chat.completions.stream(prompt);
       const { choices, usage } = await stream.finalChatCompletion();
@@ -175,7 +175,7 @@ describe('The official SDKs, with only base URL and key changed', function () {
       expect(upstream.calls[0]?.json).to.have.nested.property('messages[0].content[0].image_url.url', url);
     });
 
-    it('leaves in the middle of a stream', async () => {
+    it('may disconnect in the middle of a stream, and the call is charged as reported', async () => {
       upstream.next(chatStream({ texts: Array.from({ length: 200 }, () => 'word '), delayMs: 5, withUsage: true }));
       const call = openai.chat.completions.create({ ...prompt, stream: true }).withResponse();
       const { data: stream, response } = await call;
@@ -183,7 +183,7 @@ describe('The official SDKs, with only base URL and key changed', function () {
       await expectReadToItsEnd(response);
     });
 
-    it("throws its own exceptions for our errors and for an upstream's", async () => {
+    it('throws its own exceptions for errors of the gateway and of an upstream', async () => {
       const stranger = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'sk-svc-nobody', maxRetries: 0 });
       expect(await caught(stranger.chat.completions.create(prompt))).to.be.instanceOf(OpenAI.AuthenticationError);
       const unknown = await caught(openai.chat.completions.create({ ...prompt, model: 'nobody' }));

@@ -34,7 +34,7 @@ describe('The session of a call', function () {
     ({ key, accountId } = await gateway.newCustomer('10'));
   });
 
-  /** The record of a call with these headers. */
+  /** Sends a call with these headers and returns its record. */
   const recorded = async (
     headers: Record<string, string>,
     body: Record<string, unknown> = {},
@@ -48,13 +48,13 @@ describe('The session of a call', function () {
     return (json.items as { requestId: string }[]).map(({ requestId }) => requestId);
   };
 
-  it('is in its usage record with the agent, as the headers name them', async () => {
+  it('is in its usage record together with the agent, as the headers name them', async () => {
     const headers = { 'x-claude-code-session-id': SESSION, 'x-claude-code-agent-id': 'agent-a1' };
     expect(await recorded(headers)).to.include({ sessionId: SESSION, agentId: 'agent-a1' });
     expect(await recorded({})).to.include({ sessionId: null, agentId: null });
   });
 
-  it('is read from metadata.user_id where no header names it, and device and account are kept nowhere', async () => {
+  it('is read from metadata.user_id if no header names it, and device and account in it are not kept', async () => {
     const record = await recorded({}, { metadata: { user_id: USER_ID } });
     expect(record).to.include({ sessionId: SESSION });
     const { text } = await gateway.admin('GET', `/admin/v1/usage/${record['requestId']}`);
@@ -68,7 +68,7 @@ describe('The session of a call', function () {
     });
   });
 
-  it('is kept as a hash where it does not look like an id, and found by what the client sends', async () => {
+  it('is kept as a hash if it does not look like an id, and is found by the original value', async () => {
     const record = await recorded({ 'x-session-id': 'Ana Example, task 7' });
     expect(record['sessionId']).to.match(/^hash:[\w-]{43}$/);
     expect(await found(`session=${encodeURIComponent('Ana Example, task 7')}`)).to.deep.equal([record['requestId']]);
@@ -76,13 +76,13 @@ describe('The session of a call', function () {
     expect(gateway.output()).not.to.contain('Ana Example');
   });
 
-  it('is not recorded where a pipeline says so', async () => {
+  it('is not recorded by a pipeline with `recordSessions: false`', async () => {
     const headers = { 'x-claude-code-session-id': SESSION, 'x-claude-code-agent-id': 'agent-a1' };
     const record = await recorded(headers, { metadata: { user_id: USER_ID } }, '/speed/v1/messages');
     expect(record).to.include({ strategy: 'speed', sessionId: null, agentId: null });
   });
 
-  it('narrows lists and the CSV to one task', async () => {
+  it('filters lists and the CSV', async () => {
     const headers = { 'x-claude-code-session-id': SESSION };
     const main = await recorded(headers);
     const sub = await recorded({ ...headers, 'x-claude-code-agent-id': 'agent-a1' });
@@ -108,7 +108,7 @@ describe('The session of a call', function () {
     expect(csv.text.trimEnd().split('\r\n')).to.have.length(2);
   });
 
-  it('is found by its own account alone', async () => {
+  it('is found only by its own account', async () => {
     await recorded({ 'x-claude-code-session-id': SESSION });
     const { key: other } = await gateway.newCustomer('10');
     const { json } = await gateway.call(`/v1/usage?session=${SESSION}`, { method: 'GET', key: other });
@@ -121,7 +121,7 @@ describe('The session of a call', function () {
     expect(text).not.to.contain(SESSION).and.not.to.contain('agent-a1');
   });
 
-  it('is left out where one record counts many refused calls, because they may be of several', async () => {
+  it('is not in a record that counts many refused calls, because they may be of several sessions', async () => {
     const refused = Array.from({ length: 40 }, (_, index) =>
       gateway.call('/v1/messages', {
         key,

@@ -10,12 +10,12 @@ import { newStores } from '../support/stores';
 import { until } from '../support/until';
 import { messagesStream, neverAnswer, type Script, startUpstream, type TestUpstream } from '../support/upstream';
 
-/** Streams that would go on for minutes. */
+/** A stream that would continue for minutes. */
 const WORDS = { texts: Array.from({ length: 10_000 }, () => 'word '), delayMs: 20 };
-/** More than the buffers between an upstream and a client that does not read can take. */
+/** A stream larger than the buffers between an upstream and a client that does not read. */
 const LONG = longStream(192);
 
-describe('A stop while calls run that do not end', function () {
+describe('A stop while calls run that would not end', function () {
   this.timeout(120_000);
   let upstream: TestUpstream;
   let key: string;
@@ -97,11 +97,11 @@ describe('A stop while calls run that do not end', function () {
     expect(await recordOf(unstreamed)).to.include({ billing: 'released', cost: '0.00000000', errorCode: 'DRAINING' });
   });
 
-  it('answers a call whose body is still coming with 503', () => {
+  it('answers a call whose body is incomplete with 503', () => {
     expect(statusOf(uploading)).to.equal(503);
   });
 
-  it('leaves a client that reads nothing, and charges nothing', async () => {
+  it('disconnects from a client that reads nothing, and charges nothing', async () => {
     const records = await until('all are recorded', async () => {
       const { items } = (await next.call('/v1/usage', { method: 'GET', key })).json;
       return items.length === PROTOCOLS.length + 3 ? items : undefined;
@@ -113,7 +113,7 @@ describe('A stop while calls run that do not end', function () {
 
 describe('A stop while clients do not read their streams', function () {
   this.timeout(120_000);
-  /** The system takes megabytes from the gateway at once for a client that reads slowly, and nothing in between. */
+  /** The setting `stalledAfter`. For a slow reader the system takes megabytes from the gateway at once, and nothing in between. */
   const STALLED_AFTER_MS = 2_500;
   const records = {} as Record<'stalled' | 'slow' | 'reading', Record<string, unknown>>;
   let upstream: TestUpstream;
@@ -165,7 +165,7 @@ describe('A stop while clients do not read their streams', function () {
     await upstream?.stop();
   });
 
-  it('charges one that took nothing for stalledAfter what it was given', () => {
+  it('charges a client that read nothing for stalledAfter for the delivered output', () => {
     const { stalled } = records;
     expect(stalled).to.include({ billing: 'partial', errorCode: 'DRAINING', inputTokens: 10 });
     expect(stalled['outputTokens']).to.be.within(65_536 / 4, (192 * 65_536) / 4 - 1);
@@ -173,13 +173,13 @@ describe('A stop while clients do not read their streams', function () {
   });
 
   for (const client of ['slow', 'reading'] as const) {
-    it(`charges nothing to one that takes something all the time (${client})`, () => {
+    it(`charges nothing to a client that reads continuously (${client})`, () => {
       expect(records[client]).to.include({ billing: 'released', cost: '0.00000000', errorCode: 'DRAINING' });
     });
   }
 });
 
-describe('A stop while calls are read on for clients that left', function () {
+describe('A stop while calls of disconnected clients are read to their ends', function () {
   this.timeout(120_000);
   const GRACE_MS = 3_000;
   const records = {} as Record<'ended' | 'stream' | 'unstreamed', Record<string, unknown>>;
@@ -233,22 +233,22 @@ describe('A stop while calls are read on for clients that left', function () {
     expect(stoppedWithinMs).to.be.above(GRACE_MS);
   });
 
-  it('charges a call whose upstream ends meanwhile', () => {
+  it('charges a call whose upstream finishes within the grace period', () => {
     expect(records.ended).to.include({ billing: 'actual', cost: '0.00600000' });
   });
 
   for (const client of ['stream', 'unstreamed'] as const)
-    it(`ends a call that is read on for a client that left, and charges nothing (${client})`, () => {
+    it(`ends a call that is not finished after the grace period, and charges nothing (${client})`, () => {
       expect(records[client]).to.include({ billing: 'released', cost: '0.00000000' });
     });
 });
 
-/** A stream of so many pieces of 64 KB. */
+/** Returns a stream of so many pieces of 64 KB. */
 function longStream(length: number): Script {
   return messagesStream({ texts: Array.from({ length }, () => 'x'.repeat(65_536)) });
 }
 
-/** Reads a piece now and then, for much longer than a test lasts. */
+/** Reads a piece sometimes, for much longer than a test lasts. */
 async function readSlowly(socket: Socket): Promise<void> {
   for await (const _ of socket) await sleep(20);
 }

@@ -9,12 +9,12 @@ import { messagesStream, startUpstream, type TestUpstream } from '../support/ups
 
 const CLIENT_IDLE_MS = 1_000;
 
-/** 12 MB: more than the buffers between an upstream and a client that does not read can take. */
+/** The number of pieces. Their 12 MB are more than the buffers between an upstream and a client that does not read. */
 const PIECES = 192;
 const PIECE_BYTES = 64 * 1024;
 const LONG = messagesStream({ texts: Array.from({ length: PIECES }, () => 'x'.repeat(PIECE_BYTES)) });
 
-/** A gateway with an upstream and a customer of its own. */
+/** A gateway with its own upstream and customer. */
 class Way {
   readonly #sockets: Socket[] = [];
 
@@ -44,7 +44,7 @@ class Way {
     await this.upstream.stop();
   }
 
-  /** A call whose body is `length` long, and so much of it as is given. */
+  /** Begins a call whose body has this length, and sends the given part of it. */
   begin(length: number, body: string): Socket {
     const socket = connect(Number(new URL(this.gateway.url).port), '127.0.0.1');
     const head = ['POST /v1/messages HTTP/1.1', 'Host: x', `x-api-key: ${this.key}`, 'content-type: application/json'];
@@ -71,7 +71,7 @@ class Way {
   }
 }
 
-describe('Slow clients, by the fast lane and by Express Gateway', function () {
+describe('A slow client, through the fast lane and through Express Gateway,', function () {
   this.timeout(60_000);
   let ways: Way[];
 
@@ -88,7 +88,7 @@ describe('Slow clients, by the fast lane and by Express Gateway', function () {
   };
 
   it(
-    'a body that comes a byte now and then is refused with 408; nothing was asked, and nothing is held',
+    'gets 408 if its body arrives byte by byte; no upstream is asked, and nothing is held',
     byBoth(async (way) => {
       const socket = way.begin(100_000, '{"model":');
       const dripping = setInterval(() => socket.write(' '), 50);
@@ -113,7 +113,7 @@ describe('Slow clients, by the fast lane and by Express Gateway', function () {
   );
 
   it(
-    'one that takes nothing of its stream is treated as one that has left, and pays for what the upstream reports',
+    'is treated as disconnected if it reads nothing of its stream, and pays what the upstream reports',
     byBoth(async (way) => {
       way.upstream.always(LONG);
       const socket = way.stream();
@@ -128,7 +128,7 @@ describe('Slow clients, by the fast lane and by Express Gateway', function () {
   );
 
   it(
-    'one that is slow but takes something is served to the end',
+    'is served to the end if it reads something',
     byBoth(async (way) => {
       way.upstream.always(LONG);
       const startedMs = performance.now();
@@ -145,7 +145,7 @@ describe('Slow clients, by the fast lane and by Express Gateway', function () {
   );
 
   it(
-    'one that waits for its upstream is not idle',
+    'is not idle while its upstream sends nothing',
     byBoth(async ({ upstream, gateway, key }) => {
       const waitFor = { before: 4, until: sleep(1.5 * CLIENT_IDLE_MS) };
       upstream.always(messagesStream({ texts: ['one ', 'two ', 'three'], waitFor }));

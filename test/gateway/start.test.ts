@@ -11,13 +11,13 @@ import { databaseOf, newStores } from '../support/stores';
 import { until } from '../support/until';
 import { messagesAnswer, messagesStream, startUpstream, type TestUpstream } from '../support/upstream';
 
-describe('Start and stop', function () {
+describe('The process', function () {
   this.timeout(90_000);
   let upstream: TestUpstream;
   const ends = new Map<string, Awaited<ReturnType<typeof failToStart>>>();
   before(async () => {
     upstream = await startUpstream();
-    // Each is a process of its own: three at a time. None comes as far as its stores.
+    // Start three processes at a time. None of them opens its stores.
     const stores = await newStores();
     const waiting = broken.values();
     const startThem = async () => {
@@ -52,7 +52,7 @@ describe('Start and stop', function () {
     ],
   ];
   for (const [title, , message] of broken) {
-    it(`${title}: exit 78, and what to do`, () => {
+    it(`exits with 78 and says what to do for ${title}`, () => {
       const { code, output } = ends.get(title) ?? { code: undefined, output: 'was not started' };
       expect(code, output).to.equal(78);
       expect(output).to.match(message);
@@ -61,7 +61,7 @@ describe('Start and stop', function () {
     });
   }
 
-  it('a port that is taken: exit 78, and which variable to set', async () => {
+  it('exits with 78 if its port is already taken, and names the variable to set', async () => {
     const other = createServer();
     await new Promise<void>((done) => other.listen(0, '127.0.0.1', done));
     const address = other.address();
@@ -72,7 +72,7 @@ describe('Start and stop', function () {
     expect(output).to.match(new RegExp(`Port ${port} is already in use.*PORT`));
   });
 
-  it('a database newer than the code: exit 78, both versions', async () => {
+  it('exits with 78 if the database is newer than the code, and names both versions', async () => {
     const gateway = await startGateway({ upstreams });
     await gateway.stop();
     const database = await databaseOf(gateway.stores);
@@ -84,7 +84,7 @@ describe('Start and stop', function () {
     expect(output).to.include(later.name);
   });
 
-  it('what was there is there again after a restart', async () => {
+  it('has the same balances and records after a restart', async () => {
     const acme = { acme: { url: upstream.url } };
     upstream.always(messagesAnswer({ usage: { input: 1_000, output: 200 } }));
     const first = await startGateway({ upstreams: acme });
@@ -104,7 +104,7 @@ describe('Start and stop', function () {
     }
   });
 
-  it('its metrics are read with the admin token, and only so', async () => {
+  it('shows its metrics only with the admin token', async () => {
     const gateway = await startGateway({ upstreams });
     try {
       const shown = await gateway.admin('GET', '/metrics');
@@ -119,14 +119,14 @@ describe('Start and stop', function () {
     }
   });
 
-  it('with --check says what is disabled and that all is sound, and serves nobody', async () => {
+  it('with --check reports disabled upstreams and a sound configuration, and does not serve', async () => {
     const env = { PATH: process.env['PATH'] };
     const { stdout } = await promisify(execFile)(process.execPath, [await builtServer(), '--check'], { env });
     expect(stdout).to.match(/"openai" is disabled: OPENAI_API_KEY is not set \(warning\)$/m);
     expect(stdout).to.match(/is valid \(revision [0-9a-f]{12}\)\.\n$/);
   });
 
-  it('SIGTERM lets a running stream finish, refuses new calls, and ends with 0', async () => {
+  it('lets a running stream finish after SIGTERM, refuses new calls and exits with 0', async () => {
     const gateway = await startGateway({ upstreams: { acme: { url: upstream.url } } });
     const { key } = await gateway.newCustomer('10');
     upstream.always(messagesStream({ texts: Array.from({ length: 60 }, () => 'word '), delayMs: 30 }));

@@ -16,7 +16,7 @@ import {
 const USAGE = { input: 1_000, output: 200 };
 const COST = '0.00600000';
 
-describe('Repeated calls with stored answers', () => {
+describe('With stored answers and an Idempotency-Key,', () => {
   let upstream: TestUpstream;
   let gateway: TestGateway;
 
@@ -43,7 +43,7 @@ describe('Repeated calls with stored answers', () => {
   for (const protocol of PROTOCOLS) {
     const path = PATH[protocol];
     describe(protocol, () => {
-      it('a repetition of a charged call gets the first answer, costs nothing and has a record of its own', async () => {
+      it('a repetition of a charged call gets the first answer, costs nothing and has its own record', async () => {
         const { key } = await gateway.newCustomer('10');
         upstream.next(answerOf[protocol]({ text: 'only once', usage: USAGE }));
         const first = await call(key, path);
@@ -71,7 +71,7 @@ describe('Repeated calls with stored answers', () => {
         expect(upstream.calls).to.have.length(1);
       });
 
-      it('one repetition runs as a new call where the call it waited for ended with charge 0', async () => {
+      it('one of the waiting repetitions runs as a new call if the first call ended without a charge', async () => {
         const { key } = await gateway.newCustomer('10');
         upstream.next(afterMs(300, failureOf[protocol](422, { message: 'not like this' })));
         upstream.always(afterMs(100, answerOf[protocol]({ usage: USAGE })));
@@ -86,7 +86,7 @@ describe('Repeated calls with stored answers', () => {
     });
   }
 
-  it('a stream is not stored, and no repetition waits for one', async () => {
+  it('a stream is not stored, and a repetition of it gets 409 instead of waiting', async () => {
     const { key } = await gateway.newCustomer('10');
     upstream.always(messagesStream({ texts: ['one ', 'two '], usage: USAGE, delayMs: 200 }));
     const body = ask({ stream: true });
@@ -100,14 +100,14 @@ describe('Repeated calls with stored answers', () => {
     expect(await spent(key)).to.equal(COST);
   });
 
-  it('an answer that is larger than the store is not kept', async () => {
+  it('an answer that is larger than the store is not kept, and its repetition gets 409', async () => {
     const { key } = await gateway.newCustomer('10');
     upstream.always(messagesAnswer({ text: 'x'.repeat(16_777_216), usage: USAGE }));
     expect((await call(key, PATH.messages)).status).to.equal(200);
     expect((await call(key, PATH.messages)).json.error.code).to.equal('ALREADY_CHARGED');
   });
 
-  it('a repetition gets the answer while the first client, whose connection is lost, takes nothing of it', async () => {
+  it('a repetition gets the answer although the first client has lost its connection and reads nothing', async () => {
     const { key } = await gateway.newCustomer('10');
     const text = 'x'.repeat(12_000_000);
     upstream.always(messagesAnswer({ text, usage: USAGE }));
@@ -143,7 +143,7 @@ describe('Repeated calls with stored answers', () => {
     expect(revoked.status, revoked.text).to.equal(401);
   });
 
-  it('a client that leaves while it waits changes nothing for the others', async () => {
+  it('a client that disconnects while it waits does not affect the others', async () => {
     const { key } = await gateway.newCustomer('10');
     upstream.next(afterMs(500, messagesAnswer({ usage: USAGE })));
     const first = call(key, PATH.messages);

@@ -46,7 +46,7 @@ describe('Responses that a vendor keeps', function () {
     gateway.call(path, { key, body: { ...askIn('responses'), store: undefined, ...more } });
   const asked = () => acme.calls.length + other.calls.length;
 
-  /** A response that `acme` keeps for a new customer. */
+  /** Makes a response for a new customer that `acme` keeps. */
   async function newResponse(stream = false, usd = '10') {
     const { key } = await gateway.newCustomer(usd);
     made += 1;
@@ -63,7 +63,7 @@ describe('Responses that a vendor keeps', function () {
   }
 
   for (const stream of [false, true]) {
-    it(`are gone on with at the upstream that has them (${stream ? 'streamed' : 'in one piece'})`, async () => {
+    it(`are continued at the upstream that has them (${stream ? 'streamed' : 'in one piece'})`, async () => {
       const { key, id } = await newResponse(stream);
       const answer = await call(key, { previous_response_id: id });
       expect(answer.status, answer.text).to.equal(200);
@@ -73,7 +73,7 @@ describe('Responses that a vendor keeps', function () {
     });
   }
 
-  it('are bounded by the tokens that were reported for them, beside the body', async () => {
+  it('make a call hold their reported tokens in addition to the body', async () => {
     const { key, id } = await newResponse();
     const held = async (more: Record<string, unknown>) => {
       const { key: poor } = await gateway.newCustomer('0.00000001');
@@ -86,11 +86,11 @@ describe('Responses that a vendor keeps', function () {
     await acme.call(1);
     const { heldUsd } = await gateway.balance(key);
     await pending;
-    // 1,500 tokens at the dearest input price of a call that names what is not in its body: 6 USD per million.
+    // The hold has 1,500 tokens more at 6 USD per million, the highest input price of a call that names content outside its body.
     expect(Number(heldUsd)).to.be.within(1_500 * 6e-6, 1_500 * 6e-6 + 4 * plain);
   });
 
-  it('are 404 for another account, which asks no upstream and costs nothing', async () => {
+  it('get 404 for another account, no upstream is asked and nothing is charged', async () => {
     const { id } = await newResponse();
     const { key } = await gateway.newCustomer('10');
     const named = await call(key, { previous_response_id: id });
@@ -115,14 +115,14 @@ describe('Responses that a vendor keeps', function () {
     expect((await gateway.balance(key)).availableUsd).to.equal('10.00000000');
   });
 
-  it('are not made by `store: false`', async () => {
+  it('do not include answers with `store: false`, which get 404', async () => {
     const { key } = await gateway.newCustomer('10');
     other.next(responsesAnswer({ id: 'resp_not_kept' }));
     await call(key, { store: false });
     expect((await call(key, { previous_response_id: 'resp_not_kept' })).status).to.equal(404);
   });
 
-  it('are found by their id in a large first event', async () => {
+  it('are learned from a stream whose first event is large', async () => {
     const { key } = await gateway.newCustomer('10');
     const instructions = 'x'.repeat(300 * 1_024);
     const edit = (events: readonly string[]) =>
@@ -132,13 +132,13 @@ describe('Responses that a vendor keeps', function () {
     expect((await call(key, { previous_response_id: 'resp_large' })).status).to.equal(200);
   });
 
-  it('of conversations are refused, because no call makes one', async () => {
+  it('are not available through `conversation`, which is refused because no call makes one', async () => {
     const { key } = await gateway.newCustomer('10');
     const { status, json } = await call(key, { conversation: 'conv_1' });
     expect([status, json.error.code, json.error.param]).to.deep.equal([400, 'NOT_SUPPORTED', 'conversation']);
   });
 
-  it('are shown, cancelled and deleted by the SDK at the upstream and credential that have them, free of charge', async () => {
+  it('are retrieved, cancelled and deleted by the SDK at their upstream and with their credential, free of charge', async () => {
     const { key, id } = await newResponse();
     const { availableUsd } = await gateway.balance(key);
     const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: key, maxRetries: 0 });
@@ -158,7 +158,7 @@ describe('Responses that a vendor keeps', function () {
     expect((await gateway.balance(key)).availableUsd).to.equal(availableUsd);
   });
 
-  it("answer with the vendor's own errors, and with 504 where it is silent", async () => {
+  it("give the vendor's own errors, and 504 if the vendor does not answer", async () => {
     const { key, id } = await newResponse();
     acme.next(responsesFailure(404, { message: 'it has expired' }));
     const gone = await gateway.call(`/v1/responses/${id}`, { method: 'GET', key });
@@ -169,7 +169,7 @@ describe('Responses that a vendor keeps', function () {
     expect([silent.status, silent.json.error.code]).to.deep.equal([504, 'UPSTREAM_TIMEOUT']);
   });
 
-  it('are not streamed again, and need a key', async () => {
+  it('are not retrieved as a stream, or without a key', async () => {
     const { key, id } = await newResponse();
     const streamed = await gateway.call(`/v1/responses/${id}?stream=true`, { method: 'GET', key });
     expect([streamed.status, streamed.json.error.code]).to.deep.equal([400, 'INVALID_FIELD']);
@@ -177,7 +177,7 @@ describe('Responses that a vendor keeps', function () {
     expect(asked()).to.equal(0);
   });
 
-  it('are compacted by a call of its own, which is held and billed as one', async () => {
+  it('are compacted by a call that is held and charged like any other', async () => {
     const { key, id } = await newResponse();
     const before = Number((await gateway.balance(key)).availableUsd);
     const usage = responsesUsage({ input: 2_000, output: 300, cacheRead: 0, cacheWrite: 0 });

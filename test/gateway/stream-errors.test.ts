@@ -32,7 +32,7 @@ describe('The type of an error in a stream', function () {
   });
   beforeEach(() => upstream.reset());
 
-  /** The last event's data of a stream that is cut after the first piece of text. */
+  /** Returns the data of the last event of a stream that is cut after the first piece of text. */
   async function lastEvent(protocol: 'messages' | 'chat', cut: Cut) {
     upstream.always(
       protocol === 'messages'
@@ -65,7 +65,7 @@ describe('The type of an error in a stream', function () {
     });
   });
 
-  it('stays server_error in an answer that is no stream', async () => {
+  it('stays server_error in an answer that is not a stream', async () => {
     upstream.always(resetBeforeHeaders());
     const answer = await gateway.call('/v1/messages', { key, body: ask({ stream: true }) });
     expect(answer.status).to.equal(502);
@@ -82,7 +82,7 @@ describe('The type of an error in a stream', function () {
     ['messages', messagesErrorStream({ afterEvents: 6 })],
     ['chat', chatErrorStream({ afterEvents: 3 })],
   ] as const)
-    it(`is in no record of an answer that was whole before it (${protocol})`, async () => {
+    it(`is not recorded if the answer was complete before the error (${protocol})`, async () => {
       upstream.next(script);
       const answer = await gateway.call(PATH[protocol], { key, body: ask({ stream: true }) });
       expect(answer.text).not.to.include('error');
@@ -92,7 +92,7 @@ describe('The type of an error in a stream', function () {
       expect(Number(record['cost'])).to.be.above(0);
     });
 
-  it("reaches the vendor's SDK as one of its own types", async () => {
+  it("is one of the types that the vendor's SDK knows", async () => {
     upstream.always(messagesStream({ texts: ['one ', 'two '], cutAfter: 4, cut: 'reset' }));
     const anthropic = new Anthropic({ baseURL: gateway.url, apiKey: key, maxRetries: 0 });
     const stream = anthropic.messages.stream({ ...HELLO, model: MODEL });

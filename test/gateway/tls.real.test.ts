@@ -33,7 +33,7 @@ describe('Two workers with TLS', function () {
   });
   after(() => gateway?.stop());
 
-  /** Workers that have said so. */
+  /** Returns the workers whose log has these words. */
   const workersThatSaid = (words: string) =>
     new Set(
       gateway
@@ -43,18 +43,18 @@ describe('Two workers with TLS', function () {
         .map((line) => JSON.parse(line).worker),
     );
 
-  it('serve behind one address, and one of them the admin API', async () => {
+  it('serve calls at one address, and one of them serves the admin API', async () => {
     assert.equal((await gateway.admin('GET', '/admin/v1/accounts')).status, 200);
     const served = await Promise.all(Array.from({ length: 6 }, () => gateway.call('/healthz', { method: 'GET' })));
     assert.deepEqual(new Set(served.map(({ status }) => status)), new Set([200]));
   });
 
-  it('both take changed files, and show no other certificate afterwards', async () => {
+  it('both load changed certificate files, and then present no other certificate', async () => {
     await until('both workers serve', async () => {
       const { json } = await gateway.admin('GET', '/admin/v1/config/status');
       return json.nodes.length === 2;
     });
-    // An authority that the first one's clients do not trust.
+    // Use another authority, which clients of the first one do not trust.
     const other = temporaryFolder({});
     const { ca, issue } = await newAuthority(other);
     await issue('used', ['127.0.0.1']);

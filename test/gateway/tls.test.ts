@@ -15,7 +15,7 @@ import { messagesAnswer, messagesStream, responsesStream, startUpstream, type Te
 const USAGE = { input: 10, output: 5 };
 const HERE = ['localhost', '127.0.0.1'];
 
-/** A folder with certificates: `first`, `second`, one of another host, and what a listener is configured with. */
+/** Makes a folder with certificates: `first`, `second`, `other` for another host, and `used` for the listeners. */
 async function newCertificates() {
   const folder = temporaryFolder({});
   const authority = await newAuthority(folder);
@@ -93,7 +93,7 @@ for (const fastLane of ['true', 'false']) {
       upstream.always(messagesAnswer({ usage: USAGE }));
     });
 
-    /** A stream of which the client has read the first half, and the upstream waits for `finish` to send the other. */
+    /** Opens a stream whose first half the client has read. The upstream sends the rest after `finish`. */
     const openHalf = async () => {
       let sendRest = (): void => undefined;
       const rest = new Promise<void>((done) => {
@@ -110,7 +110,7 @@ for (const fastLane of ['true', 'false']) {
       return { finish };
     };
 
-    it('announces both listeners with https, and serves calls and the admin API there', async () => {
+    it('has https addresses for both listeners, and serves calls and the admin API there', async () => {
       assert.deepEqual(
         [gateway.url, gateway.adminUrl].map((url) => new URL(url).protocol),
         ['https:', 'https:'],
@@ -119,7 +119,7 @@ for (const fastLane of ['true', 'false']) {
       assert.equal((await gateway.admin('GET', '/admin/v1/accounts')).status, 200);
     });
 
-    it('relays streams piece by piece, and takes calls of a WebSocket', async () => {
+    it('relays streams piece by piece, and serves calls over WebSocket', async () => {
       const stream = await openHalf();
       await stream.finish();
       upstream.next(responsesStream());
@@ -129,19 +129,19 @@ for (const fastLane of ['true', 'false']) {
       client.socket.close();
     });
 
-    it('answers what is no HTTP over TLS in the envelope, and plain HTTP not at all', async () => {
+    it('answers malformed HTTP over TLS in the envelope, and does not answer plain HTTP', async () => {
       const { socket } = await handshake(gateway.url, certificates.authority);
       assert.match(await exchange(socket, 'nonsense\r\n\r\n'), /MALFORMED_REQUEST/);
       await assert.rejects(fetch(gateway.url.replace('https', 'http')));
     });
 
-    it('serves a request that asks for an upgrade in vain', async () => {
+    it('serves a request with an Upgrade header that it does not support', async () => {
       const { socket } = await handshake(gateway.url, certificates.authority);
       const head = 'GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: upgrade, close\r\nUpgrade: h2c\r\n\r\n';
       assert.match(await exchange(socket, head), /^HTTP\/1.1 200 /);
     });
 
-    it('shows the certificate of the host that a client asks for', async () => {
+    it('presents the certificate for the host name that the client requests', async () => {
       const shown = (host: string) => shownAt(gateway.url, certificates.authority, host);
       assert.deepEqual(
         [
@@ -154,7 +154,7 @@ for (const fastLane of ['true', 'false']) {
       );
     });
 
-    it('takes changed files without a restart, and an open stream goes on', async () => {
+    it('loads changed certificate files without a restart, and an open stream continues', async () => {
       const { authority, use } = certificates;
       const stream = await openHalf();
       await use('second');
@@ -169,7 +169,7 @@ for (const fastLane of ['true', 'false']) {
       await until('the first is shown again', async () => (await shownAt(gateway.url, authority)) === 'first');
     });
 
-    it('keeps the certificate in force while the new one is broken, says which file, and takes the mended one', async () => {
+    it('keeps the old certificate while the new file is invalid, logs the file, and loads the corrected one', async () => {
       const { folder, authority, use, of } = certificates;
       await replaceFile(join(folder, 'used.pem'), 'no certificate');
       const wrong = `https.tls.default.cert: ${of('used').cert} is not a certificate in PEM`;
@@ -184,7 +184,7 @@ for (const fastLane of ['true', 'false']) {
       await until('the first is shown again', async () => (await shownAt(gateway.url, authority)) === 'first');
     });
 
-    it('shows when each certificate expires', async () => {
+    it('has a metric with the expiry of each certificate', async () => {
       const { text } = await gateway.admin('GET', '/metrics');
       const found = [...text.matchAll(/^tollgate_certificate_expires_timestamp_seconds\{certificate="(.+)"\} (.+)$/gm)];
       const names = ['https.tls.default', 'https.tls.*.example.com', 'admin.tls.default'];
@@ -195,7 +195,7 @@ for (const fastLane of ['true', 'false']) {
       for (const [, , seconds] of found) assert.ok(Number(seconds) * 1_000 > Date.now());
     });
 
-    it('makes addresses with https', async () => {
+    it('shows its public address with https', async () => {
       const { accountId } = await gateway.newCustomer('0');
       const person = { email: `${fastLane}@example.com`, password: 'correct horse battery staple' };
       await gateway.admin('POST', `/admin/v1/accounts/${accountId}/users`, person);
@@ -211,7 +211,7 @@ for (const fastLane of ['true', 'false']) {
 describe('A start with TLS', function () {
   this.timeout(120_000);
 
-  it('is refused with each field and file that is wrong', async () => {
+  it('fails and names each wrong field and file', async () => {
     const { folder, of } = await newCertificates();
     const missing = join(folder, 'missing.key');
     const { code, output } = await failToStart({
@@ -232,7 +232,7 @@ describe('A start with TLS', function () {
     assert.ok(output.includes(other), output);
   });
 
-  it('is refused with two public listeners', async () => {
+  it('fails if both `http` and `https` are configured', async () => {
     const { of } = await newCertificates();
     const { code, output } = await failToStart({
       upstreams: { acme: { url: 'http://127.0.0.1:9' } },
@@ -245,7 +245,7 @@ describe('A start with TLS', function () {
   });
 });
 
-/** Opens a stream of its own connection, which is read as it comes. */
+/** Opens a stream on its own connection and reads it as it arrives. */
 async function open(url: string, { ca }: TestAuthority, key: string) {
   const pool = new Pool(url, { connect: { ca } });
   const headers = { 'content-type': 'application/json', 'x-api-key': key };

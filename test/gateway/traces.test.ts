@@ -25,7 +25,7 @@ const SPAN = 'b7ad6b7169203331';
 const STATE = 'vendor=1';
 const PARENT = `00-${TRACE}-${SPAN}-01`;
 
-/** Sends spans at once. */
+/** The environment that makes the exporter send spans at once. */
 const QUICKLY = { OTEL_BSP_SCHEDULE_DELAY: '20' };
 
 describe('Traces', function () {
@@ -76,7 +76,7 @@ describe('Traces', function () {
     second.reset();
   });
 
-  /** The spans of a call: its own, and those of its attempts in their order. */
+  /** Returns the spans of a call: its own, and those of its attempts in order. */
   async function spansOf(requestId: string, attempts: number): Promise<[CollectedSpan, ...CollectedSpan[]]> {
     const spans = await collector.trace(
       attempts + 1,
@@ -107,7 +107,7 @@ describe('Traces', function () {
       body: ask({ messages: [{ role: 'user', content: PROMPT }], ...more }),
     });
 
-  it('have a span of the call and one below it for each attempt', async () => {
+  it('have a span of the call and a child span for each attempt', async () => {
     first.always(messagesFailure(529, {}, { 'request-id': 'req_of_the_first' }));
     second.always(
       messagesAnswer({ texts: [ANSWER], usage: USAGE }, { headers: { 'request-id': 'req_of_the_second' } }),
@@ -169,7 +169,7 @@ describe('Traces', function () {
     expect(answered?.attributes).to.not.have.property('error.type');
   });
 
-  it('last as long as a stream, and say when its first content came', async () => {
+  it('last as long as a stream, and contain the time of its first content', async () => {
     first.always(messagesStream({ texts: ['one ', 'two ', 'three'], usage: USAGE, delayMs: 60 }));
     const [own, attempt] = await spansFor(await call({ stream: true, model: 'alone' }), 1);
     for (const span of [own, attempt]) {
@@ -185,7 +185,7 @@ describe('Traces', function () {
     ['chat', chatStream({ usage: USAGE }), 'stop'],
     ['responses', responsesStream({ usage: USAGE }), 'completed'],
   ] as const)
-    it(`read who answers and why it ended in a stream of ${protocol}`, async () => {
+    it(`contain provider, model and finish reason of a ${protocol} stream`, async () => {
       first.always(script);
       const answer = await gateway.call(PATH[protocol], { key, body: { ...askAsSent(protocol), model: 'alone' } });
       const [own, attempt] = await spansFor(answer, 1);
@@ -196,7 +196,7 @@ describe('Traces', function () {
       }
     });
 
-  it('say of a translated call what its client was given', async () => {
+  it('contain the finish reason that the client of a translated call received', async () => {
     second.always(chatAnswer({ texts: [ANSWER], usage: { input: 1_000, output: 100 } }));
     const [own, attempt] = await spansFor(await call({ model: 'translated' }), 1);
     expect(own.attributes).to.include({ 'http.route': '/v1/messages', 'gen_ai.usage.input_tokens': 1_000 });
@@ -205,7 +205,7 @@ describe('Traces', function () {
     expect(second.calls[0]?.headers['traceparent']).to.equal(`00-${attempt?.traceId}-${attempt?.spanId}-01`);
   });
 
-  it('show both attempts of a stream that another upstream continues', async () => {
+  it('have both attempts of a stream that another upstream continues', async () => {
     first.always(messagesStream({ texts: ['one ', 'two '], usage: USAGE, cutAfter: 5, cut: 'reset' }));
     second.always(messagesStream({ texts: ['three.'], usage: { input: 1_020, output: 7 } }));
     const [own, broken, continuing] = await spansFor(await call({ stream: true }), 2);
@@ -216,7 +216,7 @@ describe('Traces', function () {
     expect(continuing?.attributes).to.include({ 'tollgate.outcome': 'answered', 'gen_ai.usage.input_tokens': 1_020 });
   });
 
-  it('show a stream that breaks off as failed', async () => {
+  it('mark a stream that breaks off as failed', async () => {
     first.always(messagesStream({ texts: ['one ', 'two '], usage: USAGE, cutAfter: 5, cut: 'reset' }));
     const [own, attempt] = await spansFor(await call({ stream: true, model: 'alone' }), 1);
     expect(own.hasFailed).to.equal(true);
@@ -226,7 +226,7 @@ describe('Traces', function () {
     expect(attempt?.attributes).to.include({ 'error.type': 'reset', 'tollgate.outcome': 'reset' });
   });
 
-  it('show that all upstreams failed', async () => {
+  it('mark call and attempts as failed if all upstreams fail', async () => {
     first.always(messagesFailure(500));
     const [own, ...attempts] = await spansFor(await call({ model: 'alone' }), 2);
     expect(own.hasFailed).to.equal(true);
@@ -234,7 +234,7 @@ describe('Traces', function () {
     for (const attempt of attempts) expect(attempt).to.include({ hasFailed: true });
   });
 
-  it('show a client that left, which is no failure of the gateway', async () => {
+  it('mark a call whose client disconnected, but not as failed', async () => {
     first.always(messagesStream({ texts: ['one ', 'two ', 'three'], usage: USAGE, delayMs: 300 }));
     const client = new LeavingClient(gateway, PATH.messages, key, ask({ stream: true, model: 'alone' }));
     await client.sees('one ');
@@ -260,7 +260,7 @@ describe('Traces', function () {
     }
   });
 
-  it('have a span of the mirror of a call, below that of the call', async () => {
+  it('have a span of the shadow call below the span of the call', async () => {
     first.always(messagesAnswer({ usage: USAGE }));
     second.always(messagesAnswer({ usage: { input: 5_000, output: 1_000 } }));
     const answer = await call({ model: 'mirrored' });
@@ -290,7 +290,7 @@ describe('Traces', function () {
     expect(headers).to.include({ traceparent: `00-${TRACE}-${attempt?.spanId}-01`, tracestate: STATE });
   });
 
-  it('begin anew where the trace of the client is malformed', async () => {
+  it('begin a new trace if that of the client is malformed', async () => {
     first.always(messagesAnswer({ usage: USAGE }));
     for (const traceparent of [
       `00-${TRACE}-${SPAN}`,
@@ -310,7 +310,7 @@ describe('Traces', function () {
     }
   });
 
-  it('keep nothing of a call whose client says that its trace is not sampled, and tell upstreams', async () => {
+  it('have no span of a call whose client does not sample its trace, and upstreams receive that decision', async () => {
     first.always(messagesAnswer({ usage: USAGE }));
     const unsampled = TRACE.replace('0af', '0ff');
     await call({ model: 'alone' }, { traceparent: `00-${unsampled}-${SPAN}-00`, tracestate: STATE });
@@ -346,7 +346,7 @@ describe('Traces', function () {
   });
 
   for (const model of ['alone', 'socket'])
-    it(`have a span of each call of a WebSocket, with ${model} behind it`, async () => {
+    it(`have a span of each call over a WebSocket, for the model ${model}`, async () => {
       for (const upstream of [first, second]) upstream.always(responsesStream({ usage: USAGE }));
       const parent = PARENT.replace('0af', model === 'alone' ? '0a0' : '0a1');
       const socket = await TestSocket.open(gateway, key, { headers: { traceparent: parent } });
@@ -364,7 +364,7 @@ describe('Traces', function () {
       }
     });
 
-  it('send the headers of the collector, and nothing of contents, keys and credentials', async () => {
+  it("are exported with the collector's headers, and contain no contents, keys and credentials", async () => {
     first.always(messagesAnswer({ texts: [ANSWER], usage: USAGE }));
     await spansFor(await call({ model: 'alone' }), 1);
     expect(collector.headers).to.include({ 'x-collector-key': 'secret-of-the-collector' });
@@ -376,7 +376,7 @@ describe('Traces', function () {
   });
 });
 
-describe('Traces that are set otherwise', function () {
+describe('Traces with other settings', function () {
   this.timeout(60_000);
   let upstream: TestUpstream;
   let collector: TestCollector;
@@ -394,7 +394,7 @@ describe('Traces that are set otherwise', function () {
     upstream.always(messagesAnswer({ usage: USAGE }));
   });
 
-  /** A gateway with these variables, which has answered a call with a client's own trace. */
+  /** Starts a gateway with these variables and sends it calls with a client's trace. */
   async function calling(env: NodeJS.ProcessEnv, calls = 1): Promise<TestGateway> {
     const gateway = await startGateway({
       upstreams: { acme: { url: upstream.url } },
@@ -408,7 +408,7 @@ describe('Traces that are set otherwise', function () {
     return gateway;
   }
 
-  it("are off where no collector is named: no upstream is told of the client's trace", async () => {
+  it("are off without a collector, and upstreams do not receive the client's trace", async () => {
     const gateway = await calling({});
     expect(upstream.calls[0]?.headers).to.not.have.property('traceparent');
     expect(await gateway.stop()).to.equal(0);
@@ -418,7 +418,7 @@ describe('Traces that are set otherwise', function () {
     ['0', 0],
     ['1', 6],
   ] as const)
-    it(`have ${count} spans of three calls where the ratio is ${ratio}`, async () => {
+    it(`have ${count} spans of three calls with the sampling ratio ${ratio}`, async () => {
       const sampler = { OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: ratio };
       const gateway = await calling({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, ...sampler }, 3);
       const sampled = upstream.calls.map(({ headers }) => String(headers['traceparent']).endsWith('-01'));
@@ -427,7 +427,7 @@ describe('Traces that are set otherwise', function () {
       expect(collector.spans).to.have.lengthOf(count);
     });
 
-  it('are sent when the process ends', async () => {
+  it('are exported when the process ends', async () => {
     const gateway = await calling({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: '60000' }, 4);
     expect(collector.spans).to.have.lengthOf(0);
     expect(await gateway.stop()).to.equal(0);
@@ -438,7 +438,7 @@ describe('Traces that are set otherwise', function () {
     ['is silent', 'silent'],
     ['answers 500', 500],
   ] as const)
-    it(`delay no call and no end of the process where the collector ${name}, which is logged once`, async () => {
+    it(`do not delay calls or the end of the process if the collector ${name}, which is logged once`, async () => {
       collector.answers = answers;
       const patience = { OTEL_EXPORTER_OTLP_TIMEOUT: '200', OTEL_BSP_SCHEDULE_DELAY: '10' };
       const gateway = await calling({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, ...patience }, 3);
@@ -448,14 +448,14 @@ describe('Traces that are set otherwise', function () {
       expect(gateway.output().split('the collector does not accept spans')).to.have.lengthOf(2);
     });
 
-  it('are given up when a process has ended its calls and the collector is silent', async () => {
+  it('are discarded when the process ends and the collector does not answer, which is logged', async () => {
     collector.answers = 'silent';
     const gateway = await calling({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: '60000' });
     expect(await gateway.stop()).to.equal(0);
     expect(gateway.output()).to.include('the last spans may be lost: the collector may not have received them');
   });
 
-  it('tell when a collector that was away takes spans again', async () => {
+  it('are exported again once an unreachable collector has returned, which is logged', async () => {
     const port = Number(new URL(collector.url).port);
     await collector.stop();
     const patience = { OTEL_EXPORTER_OTLP_TIMEOUT: '200', OTEL_BSP_SCHEDULE_DELAY: '10' };

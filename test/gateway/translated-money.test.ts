@@ -13,7 +13,7 @@ import { type Said, type Script, type StreamOptions, startUpstream, type TestUps
 type Body = any;
 
 const TEXTS = ['one ', 'two ', 'three ', 'four'];
-/** The limit of every call, and the tokens that a vendor adds to one with tools. */
+/** The output limit of every call. A vendor adds TOOL_OVERHEAD tokens to a call with tools. */
 const LIMIT = 200;
 const TOOL_OVERHEAD = 700;
 
@@ -24,7 +24,7 @@ const HELD: Readonly<Record<UpstreamDialect, string>> = {
   gemini: 'model-4',
 };
 
-/** Where each dialect says how much may be answered. */
+/** Reads the output limit from a request in each dialect. */
 const LIMIT_IN: Readonly<Record<UpstreamDialect, (body: Body) => unknown>> = {
   messages: ({ max_tokens }) => max_tokens,
   chat: ({ max_tokens }) => max_tokens,
@@ -32,7 +32,7 @@ const LIMIT_IN: Readonly<Record<UpstreamDialect, (body: Body) => unknown>> = {
   gemini: ({ generationConfig }) => generationConfig.maxOutputTokens,
 };
 
-describe('The bill of calls that are translated', function () {
+describe('The bill of a translated call', function () {
   this.timeout(60_000);
   let upstream: TestUpstream;
   let gateway: TestGateway;
@@ -45,7 +45,7 @@ describe('The bill of calls that are translated', function () {
       adapter: dialect,
       models: {
         [`${dialect}-model`]: {},
-        // Names count, too: these are equally long.
+        // The names have equal lengths, because they count as tokens too.
         [HELD[dialect]]: { toolOverheadTokens: TOOL_OVERHEAD },
       },
     });
@@ -64,7 +64,7 @@ describe('The bill of calls that are translated', function () {
   });
   beforeEach(() => upstream.reset());
 
-  /** What was charged, and for what. */
+  /** Returns the charge of a call and the usage behind it. */
   async function bill(id: string): Promise<Record<string, unknown>> {
     const { requestId: _, ...record } = await gateway.record(key, id);
     const told = ['cost', 'billing', 'inputTokens', 'outputTokens', 'cacheReadTokens', 'cacheWriteTokens'];
@@ -78,7 +78,7 @@ describe('The bill of calls that are translated', function () {
     return { ...answered, bill: await bill(answered.headers['x-svc-request-id'] ?? '') };
   }
 
-  /** All that a dialect can report. */
+  /** The largest set of counts that each dialect can report. */
   const USAGE: Readonly<Record<UpstreamDialect, Said['usage']>> = {
     messages: { input: 1_000, output: 300, cacheRead: 500, cacheWrite: 200 },
     responses: { input: 1_000, output: 300, cacheRead: 500, cacheWrite: 200 },
@@ -95,7 +95,7 @@ describe('The bill of calls that are translated', function () {
   for (const { from, to, model, name } of DIRECTIONS) {
     describe(name, () => {
       for (const stream of [false, true])
-        it(`is that of the native call for all tokens that the vendor reports, ${stream ? 'streamed' : 'in one piece'}`, async () => {
+        it(`equals that of the native call for all reported tokens, ${stream ? 'streamed' : 'in one piece'}`, async () => {
           const usage = USAGE[to] ?? {};
           const script = () => (stream ? streamIn(to, { texts: TEXTS, usage }) : answerIn(to, { texts: TEXTS, usage }));
           const translated = await charged(from, model, stream, script());
@@ -104,7 +104,7 @@ describe('The bill of calls that are translated', function () {
           if (to !== 'gemini') expect(translated.bill).to.deep.equal((await charged(to, model, stream, script())).bill);
         });
 
-      it('has the reasoning in its output', async () => {
+      it('counts reasoning as output', async () => {
         const said = { thought: 'Hm.', signature: 'sign', text: 'Yes.', reasoningTokens: 25 };
         for (const stream of [false, true]) {
           const { bill: told } = await charged(from, model, stream, thinking(to, said, stream));
@@ -112,7 +112,7 @@ describe('The bill of calls that are translated', function () {
         }
       });
 
-      it('is estimated as natively where a stream reports nothing', async () => {
+      it('equals the estimate of the native call if a stream reports no usage', async () => {
         const script = () => streamIn(to, { texts: TEXTS, rawUsage: null, edit: withoutCounts });
         const translated = await charged(from, model, true, script());
         expect(DIALECT[from].textOf(translated.text)).to.equal(TEXTS.join(''));
@@ -124,10 +124,10 @@ describe('The bill of calls that are translated', function () {
       });
 
       for (const [how, prefix] of [
-        ['that leaves', ''],
-        ['that leaves a call which is drained', '/cost'],
+        ['that disconnects', ''],
+        ['that disconnects with `onClientAbort: drain`', '/cost'],
       ] as const)
-        it(`is that of the native call for a client ${how}`, async () => {
+        it(`equals that of the native call for a client ${how}`, async () => {
           const leave = async (protocol: TestProtocol) => {
             const gone = openGate();
             const usage = { input: 100, output: 70 };
@@ -152,7 +152,7 @@ describe('The bill of calls that are translated', function () {
           if (to !== 'gemini') expect(translated).to.deep.equal(await leave(to));
         });
 
-      it("names the limit that money leaves in the upstream's own member", async () => {
+      it("is kept within the balance by a lower limit in the upstream's own member", async () => {
         const body = askIn(from, { model });
         const input = await requiredE8(from, body);
         const poor = await gateway.newCustomer(fromE8(input - (LIMIT - 7) * PRICE.output * 100));
@@ -166,7 +166,7 @@ describe('The bill of calls that are translated', function () {
     });
   }
 
-  it('knows a stream that ends before it has told its usage, as natively', async () => {
+  it('equals that of the native call for a stream that ends before its usage', async () => {
     const script = () => streamIn('chat', { texts: TEXTS, cut: 'fin', cutAfter: 1 + TEXTS.length + 1 });
     const native = await charged('chat', 'chat-model', true, script());
     for (const from of ['messages', 'responses'] as const) {
@@ -177,7 +177,7 @@ describe('The bill of calls that are translated', function () {
     }
   });
 
-  it('lowers the limit of a chat client that calls it by its newer name', async () => {
+  it('is kept within the balance for a Chat client that sends `max_completion_tokens`', async () => {
     const { max_tokens, ...plain } = askIn('chat', { model: 'messages-model' });
     const body = { ...plain, max_completion_tokens: max_tokens };
     const input = await requiredE8('chat', body);
@@ -191,10 +191,10 @@ describe('The bill of calls that are translated', function () {
     const tools = [{ name: 'weather', description: 'Tells it.', input_schema: { type: 'object' } }];
 
     for (const to of ['chat', 'responses', 'gemini'] as const)
-      it(`where the vendor of ${to} writes its cache by itself and adds words of its own about tools`, async () => {
+      it(`although the vendor of ${to} writes its cache unasked and adds tokens for tools`, async () => {
         const answerE8 = LIMIT * PRICE.output * 100;
         for (const more of [{}, { tools }]) {
-          // The native call of this client writes no cache, so that its hold tells the tokens of the body.
+          // The native call of this client writes no cache, so its hold gives the tokens of the body.
           const native = await requiredE8('messages', askIn('messages', { model: HELD.messages, ...more }));
           const tokens = (native - answerE8) / (PRICE.input * 100);
           const translated = await requiredE8('messages', askIn('messages', { model: HELD[to], ...more }));
@@ -216,7 +216,7 @@ describe('The bill of calls that are translated', function () {
       });
   });
 
-  it('is not that of a text which is held as an image', async () => {
+  it('is not lowered by sending a text as an image, which is refused', async () => {
     const data = Buffer.from('word '.repeat(2_000)).toString('base64');
     const url = `data:text/plain;base64,${data}`;
     const image: Readonly<Record<TestProtocol, object>> = {
@@ -234,7 +234,7 @@ describe('The bill of calls that are translated', function () {
     expect(upstream.calls).to.have.length(0);
   });
 
-  /** What a call holds, in units of 1e-8 USD. */
+  /** Returns the hold of a call in units of 1e-8 USD. */
   async function requiredE8(protocol: TestProtocol, body: object): Promise<number> {
     const { key: without } = await gateway.newCustomer('0');
     const { status, json } = await gateway.call(PATH[protocol], { key: without, body });
@@ -247,12 +247,12 @@ function fromE8(units: number): string {
   return (units / 1e8).toFixed(8);
 }
 
-/** The place of an event behind so many pieces of text. */
+/** Returns the position of the event after so many pieces of text. */
 function at(dialect: UpstreamDialect, texts: number): number {
   return dialect === 'gemini' ? texts : DIALECT[dialect].preamble + texts;
 }
 
-/** Gemini's counts stand under another name. */
+/** Removes Gemini's counts, which have another name. */
 function withoutCounts(events: readonly string[]): readonly string[] {
   return events.map((event) => event.replace(/"usageMetadata":\{[^}]*\},?/, ''));
 }

@@ -27,32 +27,32 @@ interface Called {
   readonly city: string;
 }
 
-/** One call of an SDK's user and what its helper told. */
+/** The result of one call, from the helper of an SDK. */
 interface Told {
   readonly text: string;
   readonly calls: readonly Called[];
   readonly stop: string | null | undefined;
-  /** What the user puts into the next call. */
+  /** The messages that the user adds to the next call. */
   readonly said: readonly unknown[];
-  /** Text, and inputs of tools, as the helper's events gave them piece by piece. */
+  /** Text and tool inputs, collected from the helper's events. */
   readonly pieces: { readonly text: string; readonly inputs: readonly unknown[] };
 }
 
-/** What a user of an official SDK does. */
+/** The actions of a user of an official SDK. */
 interface User {
   stream(model: string, conversation: readonly unknown[]): Promise<Told>;
   results(calls: readonly Called[]): readonly unknown[];
   parse(model: string): Promise<unknown>;
   show(model: string): Promise<unknown>;
-  /** Sends a document by its address; absent where the protocol has none. */
+  /** Sends a document by URL; undefined if the protocol has none. */
   readonly showByUrl?: (model: string) => Promise<unknown>;
-  /** Absent where the protocol has none. */
+  /** Sends stop sequences; undefined if the protocol has none. */
   readonly stopAt?: (model: string, words: readonly string[]) => Promise<unknown>;
-  /** What it is told of an answer that a filter ended, and of words of refusal. */
+  /** Returns the stop reason of an answer that a filter ended, and the text of the refusal. */
   refusal(model: string): Promise<{ readonly stop: string | null | undefined; readonly words: string | undefined }>;
 }
 
-describe('The official SDKs at upstreams that speak another dialect', function () {
+describe('The official SDKs at upstreams of another dialect', function () {
   this.timeout(60_000);
   let upstream: TestUpstream;
   let gateway: TestGateway;
@@ -111,7 +111,7 @@ describe('The official SDKs at upstreams that speak another dialect', function (
         expect(new Set(calls.map(({ id }) => id)).size).to.equal(4);
       });
 
-      it('get the same from a stream that comes byte by byte, in the pieces of their helpers', async () => {
+      it('get the same events from a stream that arrives byte by byte', async () => {
         const said = { texts: ['Grüß ', '🌧 ', 'Gott'], toolCalls: ROUNDS[0] ?? [], usage: { input: 7, output: 9 } };
         upstream.next(streamIn(to, said), streamIn(to, { ...said, splitBytes: 1 }));
         const conversation = [{ role: 'user', content: 'Weather?' }];
@@ -131,7 +131,7 @@ describe('The official SDKs at upstreams that speak another dialect', function (
         expect(SCHEMA_IN[to](asked())).to.deep.include({ type: 'object', required: ['city'] });
       });
 
-      it('show images and documents under a system prompt', async () => {
+      it('send images and documents under a system prompt', async () => {
         upstream.next(answerIn(to));
         await users[from].show(model);
         const body = JSON.stringify(asked());
@@ -141,12 +141,12 @@ describe('The official SDKs at upstreams that speak another dialect', function (
 
       const byUrl = async () => users[from].showByUrl?.(model);
       if (from !== 'chat' && to === 'chat')
-        it('are told that the vendor fetches no documents', async () => {
+        it('get 400 for a document by URL, because the vendor fetches no documents', async () => {
           expect(String(await rejection(byUrl()))).to.match(/400.*(document|input_file)/s);
           expect(upstream.calls).to.have.length(0);
         });
       else if (from !== 'chat')
-        it('show documents by their address', async () => {
+        it('send documents by URL', async () => {
           upstream.next(answerIn(to));
           await byUrl();
           expect(JSON.stringify(asked())).to.include('https://papers.example/paper.pdf');
@@ -154,18 +154,18 @@ describe('The official SDKs at upstreams that speak another dialect', function (
 
       const stopAt = async () => users[from].stopAt?.(model, ['END', 'FIN']);
       if (from !== 'responses' && to === 'responses')
-        it('are told that the vendor has no stop sequences', async () => {
+        it('get 400 for stop sequences, because the vendor has none', async () => {
           expect(String(await rejection(stopAt()))).to.match(/400.*stop/s);
           expect(upstream.calls).to.have.length(0);
         });
       else if (from !== 'responses' && to !== 'responses')
-        it('stop at words', async () => {
+        it('send stop sequences', async () => {
           upstream.next(answerIn(to));
           await stopAt();
           expect(STOP_IN[to](asked())).to.deep.equal(['END', 'FIN']);
         });
 
-      it('are told of a refusal', async () => {
+      it('get the stop reason and text of a refusal', async () => {
         upstream.next(answerIn(to, { texts: ['No'], stop: 'refusal' }));
         expect((await users[from].refusal(model)).stop).to.equal(REFUSED[from]);
         if (to === 'gemini') return;
@@ -178,7 +178,7 @@ describe('The official SDKs at upstreams that speak another dialect', function (
 
 const REFUSED = { messages: 'refusal', chat: 'content_filter', responses: 'content_filter' } as const;
 
-/** Answers in which the model refuses in words. */
+/** Answers in which the model refuses with a text. */
 const REFUSING: Readonly<Record<TestProtocol, Script>> = {
   messages: respond({
     body: {
@@ -406,7 +406,7 @@ function responsesUser(openai: OpenAI): User {
   };
 }
 
-/** Without what the helper has parsed. */
+/** Returns a call without the members that the helper has parsed. */
 function plainCall({ id, function: { name, arguments: args } }: OpenAI.ChatCompletionMessageFunctionToolCall) {
   return { id, type: 'function', function: { name, arguments: args } };
 }
@@ -416,7 +416,7 @@ interface Pairs {
   readonly results: readonly { readonly id: string; readonly text: string }[];
 }
 
-/** The calls and results in a request, in their order. */
+/** Reads the tool calls and results from a request, in order. */
 const PAIRS: Readonly<Record<UpstreamDialect, (body: Body) => Pairs>> = {
   messages: ({ messages }) => {
     const blocks: Body[] = messages.flatMap(({ content }: Body) => content);

@@ -15,13 +15,13 @@ const CALL = { id: 'call_1', name: 'weather', input: { city: 'Łódź' } };
 const THOUGHT = { thought: 'I should look.', signature: SIGNATURE, calls: [CALL] };
 const SCHEMA = { type: 'object' as const, properties: { city: { type: 'string' } } };
 
-/** Clients that have a place for signatures, and the upstreams of other dialects that want their reasoning back. */
+/** The client protocols with a place for signatures, each with the other dialects whose upstreams need their reasoning back. */
 const DIRECTIONS = (['messages', 'responses'] as const).flatMap((from) =>
   UPSTREAM_DIALECTS.filter((to) => to !== from).map((to) => ({ from, to })),
 );
 type Client = (typeof DIRECTIONS)[number]['from'];
 
-/** What stands in a request where a signature came back to the upstream that made it. */
+/** The part of a request with which a signature returns to the upstream that made it. */
 const RESTORED: Readonly<Record<(typeof DIRECTIONS)[number]['to'], unknown>> = {
   messages: { type: 'thinking', thinking: THOUGHT.thought, signature: SIGNATURE },
   responses: {
@@ -41,7 +41,7 @@ const RESTORED: Readonly<Record<(typeof DIRECTIONS)[number]['to'], unknown>> = {
   gemini: { functionCall: { id: CALL.id, name: CALL.name, args: CALL.input }, thoughtSignature: SIGNATURE },
 };
 
-describe('Signatures of reasoning in calls that are translated', function () {
+describe('Signatures of reasoning in translated calls', function () {
   this.timeout(60_000);
   let upstream: TestUpstream;
   let gateway: TestGateway;
@@ -74,7 +74,7 @@ describe('Signatures of reasoning in calls that are translated', function () {
   });
   beforeEach(() => upstream.reset());
 
-  /** What the SDK's user puts into the next call: all that the answer has, and the results of its calls. */
+  /** Makes a first call with an SDK and returns the conversation for the next one: the whole answer and the tool results. */
   const FIRST: Readonly<Record<Client, (model: string, isStream: boolean) => Promise<readonly unknown[]>>> = {
     messages: async (model, isStream) => {
       const body = {
@@ -106,7 +106,7 @@ describe('Signatures of reasoning in calls that are translated', function () {
       const results = response.output.flatMap((item) =>
         item.type === 'function_call' ? [{ type: 'function_call_output', call_id: item.call_id, output: 'Rain.' }] : [],
       );
-      // The SDK adds what it has parsed.
+      // Remove members that the SDK adds after parsing.
       const output = response.output.map((item) => {
         const { parsed_arguments: _, ...own } = item as unknown as Json;
         return own;
@@ -134,7 +134,7 @@ describe('Signatures of reasoning in calls that are translated', function () {
 
   for (const { from, to } of DIRECTIONS)
     for (const isStream of [false, true])
-      it(`go back to ${to} and nowhere else, from a ${from} client ${isStream ? 'streamed' : 'in one piece'}`, async () => {
+      it(`return only to the ${to} upstream that made them, from a ${from} client (${isStream ? 'streamed' : 'in one piece'})`, async () => {
         upstream.next(thinking(to, THOUGHT, isStream));
         const said = await FIRST[from](`${to}-model`, isStream);
         expect(JSON.stringify(said)).to.include('"tollgate.').and.to.not.include(SIGNATURE);
@@ -153,8 +153,8 @@ describe('Signatures of reasoning in calls that are translated', function () {
           .and.to.not.match(/tollgate\.|signature==|should look/);
       });
 
-  describe('are cut out of native calls, with every other byte as it came', () => {
-    /** A body as no program writes it, with `cut` between two marks where the reasoning stands. */
+  describe('are cut out of native calls', () => {
+    /** Returns a body in an unusual notation, with the given part at the position of the reasoning. */
     const BODIES: Readonly<Record<Client, (part: string) => string>> = {
       messages: (part) =>
         `{ "model":"messages-model",\n\t"max_tokens" : 2e2, "messages":[ {"role":"user","content":"W\\u0065ather? 🌧"}, {"content" : [ ${part}{"type":"text","text":"Let me \\/ see: \\"tollgate.x\\"", "cache_control":{"type":"ephemeral"}} ,{"type":"tool_use","id":"call_1","name":"weather","input":{"signature":"tollgate.mine", "big":12345678901234567890.10}}  ],"role":"assistant"},{"role":"user","content":[{"type":"tool_result","tool_use_id":"call_1","content":"Rain."}]} ] , "tools":[{"name":"weather","input_schema":{"type":"object"}}] }`,
@@ -163,7 +163,7 @@ describe('Signatures of reasoning in calls that are translated', function () {
     };
 
     for (const { from, to } of DIRECTIONS)
-      it(`of a ${from} client who had them from ${to}`, async () => {
+      it(`of a ${from} client that received them from ${to}, with every other byte unchanged`, async () => {
         upstream.next(thinking(to, { ...THOUGHT, text: 'Let me see.' }, true));
         const said = await FIRST[from](`${to}-model`, true);
         const sealed = partsIn({ [MEMBER[from]]: said }).filter((part) => JSON.stringify(part).includes('"tollgate.'));
@@ -179,7 +179,7 @@ describe('Signatures of reasoning in calls that are translated', function () {
         expect(upstream.calls.at(-1)?.body.toString()).to.equal(untouched);
       });
 
-    it('with the message that has nothing else, for vendors refuse an empty one', async () => {
+    it('together with a message that contains nothing else, because vendors refuse an empty one', async () => {
       upstream.next(thinking('responses', { ...THOUGHT, calls: [] }, false));
       const [asking, answer] = await FIRST.messages('responses-model', false);
       const [first, last] = [JSON.stringify(asking), '{"role":"user","content":"Go on"}'];
@@ -194,7 +194,7 @@ describe('Signatures of reasoning in calls that are translated', function () {
       }
     });
 
-    it('and leaves those that the vendor made itself', async () => {
+    it('unless the vendor made them itself', async () => {
       const own = `{"type":"thinking","thinking":"Hm.","signature":"${SIGNATURE}"},`;
       upstream.next(answerOf['messages']());
       await gateway.call(PATH.messages, { key, body: BODIES.messages(own) });
@@ -202,16 +202,16 @@ describe('Signatures of reasoning in calls that are translated', function () {
     });
   });
 
-  describe('that are forged', () => {
+  describe('that a client forges', () => {
     const sealed = (text: string) => `tollgate.${Buffer.from(text).toString('base64url')}`;
     const inOne = (value: unknown, dialect: string) => sealed(JSON.stringify([dialect, `one-${dialect}`, value]));
     const stolen = { type: 'item_reference', id: 'rs_of_another' };
     const FORGED: Readonly<Record<string, string>> = {
-      'nothing sealed': 'tollgate.',
-      'no base64': 'tollgate.%%%\u0000🌧',
-      'no JSON': sealed('{"half"'),
-      'another form': sealed('{"0":"responses"}'),
-      'no texts': sealed('[1,2,3]'),
+      'an empty signature': 'tollgate.',
+      'invalid base64': 'tollgate.%%%\u0000🌧',
+      'invalid JSON': sealed('{"half"'),
+      'an object instead of a list': sealed('{"0":"responses"}'),
+      'numbers instead of texts': sealed('[1,2,3]'),
       'a name of the prototype': sealed('["__proto__","constructor","toString"]'),
       'deep JSON': sealed(`${'['.repeat(50_000)}`),
       'deep JSON as the value': inOne('['.repeat(50_000), 'responses'),
@@ -229,7 +229,7 @@ describe('Signatures of reasoning in calls that are translated', function () {
     };
 
     for (const [what, signature] of Object.entries(FORGED))
-      it(`bring nothing: ${what}`, async () => {
+      it(`have no effect: ${what}`, async () => {
         for (const { from, to } of DIRECTIONS) {
           const part =
             from === 'messages'
@@ -243,7 +243,7 @@ describe('Signatures of reasoning in calls that are translated', function () {
         }
       });
 
-    it('let a hidden block name nothing either', async () => {
+    it('cannot add a block of another type through hidden reasoning', async () => {
       const data = inOne(JSON.stringify({ redacted_thinking: { type: 'document' } }), 'messages');
       const said = [
         { role: 'user', content: 'Hi' },
@@ -255,7 +255,7 @@ describe('Signatures of reasoning in calls that are translated', function () {
       expect(got).to.not.match(/"type":"(redacted_thinking|document)"/);
     });
 
-    it('of another account are paid by who sends them', async () => {
+    it('made for another account are charged to the account that sends them', async () => {
       upstream.next(thinking('responses', THOUGHT, false));
       const said = await FIRST.messages('responses-model', false);
       const thief = await gateway.newCustomer('1');
@@ -274,7 +274,7 @@ describe('Signatures of reasoning in calls that are translated', function () {
 
   const text = (words: string) => ({ type: 'text', text: words });
 
-  it('are never told to a chat client, who has no place for them', async () => {
+  it('are never sent to a Chat client, because the protocol has no place for them', async () => {
     for (const to of ['messages', 'responses', 'gemini'] as const) {
       upstream.next(thinking(to, THOUGHT, false));
       const body = { model: `${to}-model`, messages: [{ role: 'user', content: 'Hi' }] };
@@ -286,7 +286,7 @@ describe('Signatures of reasoning in calls that are translated', function () {
   });
 });
 
-/** All parts and items of a request's conversation. */
+/** Returns all parts and items of a request's conversation. */
 function partsIn(body: unknown): readonly unknown[] {
   const { messages, input, contents } = body as Record<'messages' | 'input' | 'contents', readonly Json[] | undefined>;
   return (messages ?? input ?? contents ?? []).flatMap((each) => {

@@ -9,7 +9,7 @@ import { until } from '../support/until';
 import { startUpstream, type TestUpstream } from '../support/upstream';
 
 const USAGE = { input: 120, output: 30, cacheRead: 80 };
-/** 120 × 3 + 80 × 0.3 + 30 × 15 USD per million. */
+/** The cost of that usage: 120 × 3 + 80 × 0.3 + 30 × 15 USD per million. */
 const COST = '0.00083400';
 const TEXTS = Array.from({ length: 50 }, (_, at) => `word ${at} `);
 
@@ -60,7 +60,7 @@ describe('A stop while translated streams are open', function () {
   });
 
   for (const way of DIRECTIONS)
-    it(`gives all of the stream, and charges it to the unit (${way.name})`, async () => {
+    it(`lets a stream finish and charges it exactly (${way.name})`, async () => {
       const { headers, text } = answers.get(way) as Answered;
       expect(DIALECT[way.from].textOf(text)).to.equal(TEXTS.join(''));
       expect(text).to.match(DIALECT[way.from].end);
@@ -68,12 +68,12 @@ describe('A stop while translated streams are open', function () {
       expect(record).to.deep.include({ billing: 'actual', cost: COST, flags: ['translated'], errorCode: null });
     });
 
-  it('gives all of the answer on a WebSocket', () => {
+  it('lets an answer over a WebSocket finish', () => {
     expect(frames.filter(({ type }) => type === 'response.output_text.delta')).to.have.length(TEXTS.length);
     expect(frames.at(-1)?.response?.usage).to.include({ cost: Number(COST) });
   });
 
-  it('holds nothing afterwards, and has charged each call once', async () => {
+  it('leaves nothing held, and each call charged once', async () => {
     const { balanceUsd, heldUsd } = await next.balance(key);
     expect(heldUsd).to.equal('0.00000000');
     expect(Number(balanceUsd)).to.be.closeTo(10 - (DIRECTIONS.length + 1) * Number(COST), 1e-9);

@@ -9,14 +9,14 @@ import { until } from '../support/until';
 import { responsesFailure, responsesStream, startUpstream, type TestUpstream } from '../support/upstream';
 
 const USAGE = { input: 120, output: 30, cacheRead: 80 };
-/** 120 × 3 + 80 × 0.3 + 30 × 15 USD per million. */
+/** The cost of that usage: 120 × 3 + 80 × 0.3 + 30 × 15 USD per million. */
 const COST = '0.00083400';
 
 const WEATHER = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
 const TOOLS = [{ type: 'function' as const, name: 'weather', parameters: WEATHER, strict: false }];
 const CALLED = { name: 'weather', input: { city: 'Łódź' }, id: 'call_weather' };
 
-describe('A WebSocket of calls to upstreams that do not speak Responses', function () {
+describe('A WebSocket with calls to upstreams of another protocol than Responses', function () {
   this.timeout(60_000);
   let upstream: TestUpstream;
   let native: TestUpstream;
@@ -78,7 +78,7 @@ describe('A WebSocket of calls to upstreams that do not speak Responses', functi
         expect(record).to.deep.include({ billing: 'actual', cost: COST, flags: ['translated'], stream: true });
       });
 
-      it('gives a tool call to the official client, and takes its result on the same socket', async () => {
+      it('gives a tool call to the official client, and accepts the result on the same socket', async () => {
         upstream.next(
           streamIn(to, { toolCalls: [CALLED], usage: USAGE }),
           streamIn(to, { text: 'Rain.', usage: USAGE }),
@@ -106,7 +106,7 @@ describe('A WebSocket of calls to upstreams that do not speak Responses', functi
         expect((await records(2)).map(({ cost }) => cost)).to.deep.equal([COST, COST]);
       });
 
-      it('tells a client that names an earlier answer to send all of it', async () => {
+      it('answers 400 to a client that names an earlier answer, which makes it send the whole conversation', async () => {
         upstream.next(streamIn(to, { text: 'Hi', usage: USAGE }));
         const [{ response }] = (await socket.call({ model })).slice(-1);
         const again = TestSocket.create({ model, previous_response_id: response.id });
@@ -115,7 +115,7 @@ describe('A WebSocket of calls to upstreams that do not speak Responses', functi
         expect(upstream.calls).to.have.length(1);
       });
 
-      it('ends a stream that breaks off with the failed response, for nothing, and lives on', async () => {
+      it('ends a broken stream with `response.failed` and without a charge, and stays open', async () => {
         upstream.next(streamIn(to, { texts: ['Hi ', 'there'], cut: 'reset', cutAfter: preambleOf(to) + 1 }));
         const broken = await socket.call({ model });
         expect(broken.at(-1)).to.include({ type: 'response.failed' });
@@ -128,13 +128,13 @@ describe('A WebSocket of calls to upstreams that do not speak Responses', functi
         ]);
       });
 
-      it("gives a vendor's refusal as an error event", async () => {
+      it("relays a vendor's refusal as an error event", async () => {
         upstream.next(failureIn(to, 400, 'No such thing.'));
         const refused = await socket.refusal(TestSocket.create({ model }));
         expect([refused.type, refused.status, refused.error.message]).to.deep.equal(['error', 400, 'No such thing.']);
       });
 
-      it('reads an answer on whose client has closed it, and charges all of it', async () => {
+      it('is read to the end of an answer after the client closed it, and the whole answer is charged', async () => {
         upstream.next(streamIn(to, { texts: Array.from({ length: 50 }, () => 'word '), usage: USAGE, delayMs: 20 }));
         socket.send(TestSocket.create({ model }));
         await until('the answer has begun', () =>
@@ -146,7 +146,7 @@ describe('A WebSocket of calls to upstreams that do not speak Responses', functi
       });
     });
 
-  it('goes to an upstream of another dialect when that with WebSocket fails, and comes back', async () => {
+  it('fails over to an upstream of another dialect, and returns for the next call', async () => {
     native.next(responsesFailure(503), responsesStream({ text: 'native' }));
     upstream.next(streamIn('chat', { text: 'translated', usage: USAGE }));
     const textOf = (events: readonly { readonly response?: { readonly output: unknown } }[]) =>
@@ -156,7 +156,7 @@ describe('A WebSocket of calls to upstreams that do not speak Responses', functi
     expect((await records(2)).map(({ upstream: name }) => name)).to.have.members(['first-responses', 'second-chat']);
   });
 
-  it('does not prepare an answer (`generate: false`) there', async () => {
+  it('refuses to prepare an answer (`generate: false`) at such upstreams', async () => {
     const refused = await socket.refusal(TestSocket.create({ model: 'chat-model', generate: false }));
     expect([refused.status, refused.error.code, refused.error.param]).to.deep.equal([400, 'NOT_SUPPORTED', 'generate']);
     native.next(responsesFailure(503));

@@ -19,7 +19,7 @@ const WEATHER = { type: 'object', properties: { city: { type: 'string' } }, requ
 /** Tokens that every dialect can report. */
 const USAGE = { input: 120, output: 30, cacheRead: 80 };
 
-describe('Calls in one protocol to upstreams that speak another', function () {
+describe('The translation of calls for upstreams of another protocol', function () {
   this.timeout(60_000);
   let upstream: TestUpstream;
   let other: TestUpstream;
@@ -63,7 +63,7 @@ describe('Calls in one protocol to upstreams that speak another', function () {
     other.reset();
   });
 
-  /** What an official SDK's helper makes of an answer. */
+  /** Sends a call with an official SDK and returns what its helper reads from the answer. */
   const ASK: Readonly<Record<TestProtocol, (model: string, isStream: boolean) => Promise<Got>>> = {
     messages: async (model, isStream) => {
       const tools = [{ name: 'weather', input_schema: WEATHER as Anthropic.Tool.InputSchema }];
@@ -140,7 +140,7 @@ describe('Calls in one protocol to upstreams that speak another', function () {
         const script = (said: Said) => (isStream ? streamIn(to, said) : answerIn(to, said));
         const how = isStream ? 'streamed' : 'in one piece';
 
-        it(`gives an answer ${how}, with its usage`, async () => {
+        it(`gives an answer with its usage (${how})`, async () => {
           upstream.next(script({ texts: ['Hi ', 'there'], usage: USAGE }));
           expect(await ASK[from](model, isStream)).to.deep.equal({
             text: 'Hi there',
@@ -153,7 +153,7 @@ describe('Calls in one protocol to upstreams that speak another', function () {
           expect(upstream.calls[0]?.json).to.not.have.property('metadata');
         });
 
-        it(`gives parallel tool calls ${how}`, async () => {
+        it(`gives parallel tool calls (${how})`, async () => {
           const toolCalls = [
             { name: 'weather', input: { city: 'Oslo' } },
             { name: 'weather', input: { city: 'Łódź "\\n"' } },
@@ -164,12 +164,12 @@ describe('Calls in one protocol to upstreams that speak another', function () {
           expect(got).to.include({ text: 'Let me see.', stop: CALLS[from] });
         });
 
-        it(`says ${how} that the limit was reached`, async () => {
+        it(`reports that the output limit was reached (${how})`, async () => {
           upstream.next(script({ text: 'Hi', stop: 'length', usage: USAGE }));
           expect((await ASK[from](model, isStream)).stop).to.equal(LENGTHS[from]);
         });
 
-        it(`charges for an answer ${how} what the same usage costs natively`, async () => {
+        it(`charges the same as a native call with the same usage (${how})`, async () => {
           upstream.next(script({ text: 'Hi', usage: USAGE }));
           const translated = await gateway.call(PATH[from], { key, body: askIn(from, { model, stream: isStream }) });
           const native = DIALECT[from];
@@ -198,7 +198,7 @@ describe('Calls in one protocol to upstreams that speak another', function () {
         });
       }
 
-      it("keeps the status and the words of a vendor's refusal", async () => {
+      it("keeps the status and message of a vendor's refusal", async () => {
         upstream.next(failureIn(to, 400, 'No such thing.'));
         const refused = await gateway.call(PATH[from], { key, body: askIn(from, { model }) });
         expect(refused.status).to.equal(400);
@@ -206,7 +206,7 @@ describe('Calls in one protocol to upstreams that speak another', function () {
         if (from === 'messages') expect(refused.json).to.include({ type: 'error' });
       });
 
-      it('ends a stream that breaks off with the error event of the client', async () => {
+      it("ends a broken stream with the error event of the client's protocol", async () => {
         upstream.next(
           streamIn(to, {
             texts: ['Hi ', 'there'],
@@ -229,7 +229,7 @@ describe('Calls in one protocol to upstreams that speak another', function () {
     responses: /event: response\.failed\ndata: [^\n]*\n\n$/,
   } as const;
 
-  it('relays an error that a vendor reports in the middle, in the form of the client', async () => {
+  it("relays an error in the middle of a stream in the form of the client's protocol", async () => {
     for (const from of ['chat', 'responses'] as const) {
       upstream.next(errorStreamOf['messages']({ afterEvents: 5 }));
       const broken = await gateway.call(PATH[from], {
@@ -241,24 +241,24 @@ describe('Calls in one protocol to upstreams that speak another', function () {
     }
   });
 
-  it('gives an error that came with a status of success as 400, where nobody else would answer', async () => {
+  it('answers 400 to an error that came with status 200, if another upstream would refuse too', async () => {
     upstream.next(respond({ body: { error: { code: 'content_filter', message: 'Not that.' } } }));
     const refused = await gateway.call(PATH.chat, { key, body: askIn('chat', { model: 'gemini-model' }) });
     expect([refused.status, refused.json.error.message]).to.deep.equal([400, 'Not that.']);
   });
 
-  describe('routing', () => {
+  describe('in routing', () => {
     const askBoth = (protocol: TestProtocol, more = {}) =>
       gateway.call(PATH[protocol], { key, body: askIn(protocol, { model: 'both', ...more }) });
 
-    it('asks an upstream that speaks the protocol before one of a better tier that does not', async () => {
+    it("comes second: an upstream of the client's protocol is asked before one of a better tier", async () => {
       upstream.next(answerOf['messages']());
       const answered = await askBoth('messages');
       expect(answered.headers).to.include({ 'x-routing-provider': 'second-messages' });
       expect(other.calls).to.have.length(0);
     });
 
-    it('fails over to one that does not', async () => {
+    it('allows failover to an upstream of another protocol', async () => {
       upstream.always(failureOf['messages'](503));
       other.next(answerOf['chat']({ text: 'Hi from the other' }));
       const answered = await askBoth('messages');
@@ -266,7 +266,7 @@ describe('Calls in one protocol to upstreams that speak another', function () {
       expect(answered.headers).to.include({ 'x-routing-provider': 'first-chat', 'x-routing-translated': 'true' });
     });
 
-    it('says which member cannot be carried over, asks nobody and charges nothing', async () => {
+    it('names the member that it cannot translate, and no upstream is asked and nothing charged', async () => {
       const before = await gateway.balance(key);
       const refused = await gateway.call(PATH.chat, {
         key,
@@ -278,7 +278,7 @@ describe('Calls in one protocol to upstreams that speak another', function () {
       expect(await gateway.balance(key)).to.deep.equal(before);
     });
 
-    it('does not take the beginning of an answer for a whole one', async () => {
+    it('does not turn a prefilled answer into a complete one', async () => {
       const talk = [
         { role: 'user', content: 'Name a town.' },
         { role: 'assistant', content: 'The town is' },
@@ -300,18 +300,18 @@ describe('Calls in one protocol to upstreams that speak another', function () {
       expect(upstream.calls).to.have.length(0);
     });
 
-    it('answers a call that one upstream takes and the translation for another does not', async () => {
+    it('is not needed if one upstream takes the call natively and it cannot be translated for the other', async () => {
       upstream.always(failureOf['messages'](503));
       other.next(answerOf['chat']());
       const answered = await gateway.call(PATH.chat, { key, body: askIn('chat', { model: 'both', temperature: 1.5 }) });
       expect(answered.status).to.equal(200);
     });
 
-    describe('past an upstream that the call cannot be translated for', () => {
+    describe('skips an upstream for which it cannot translate the call, and', () => {
       const askWarm = (model: string) =>
         gateway.call(PATH.chat, { key, body: askIn('chat', { model, temperature: 1.5 }) });
 
-      it('counts no attempt there, and says why it was passed over', async () => {
+      it('counts no attempt for it, and records the reason', async () => {
         upstream.next(answerIn('gemini', { text: 'Hi', usage: USAGE }));
         const answered = await askWarm('warm');
         expect(answered.headers).to.include({ 'x-routing-provider': 'warm-gemini', 'x-routing-attempts': '1' });
@@ -326,14 +326,14 @@ describe('Calls in one protocol to upstreams that speak another', function () {
         expect(other.calls).to.have.length(0);
       });
 
-      it('counts no attempt when there is no other', async () => {
+      it('counts no attempt if there is no other upstream', async () => {
         const refused = await askWarm('messages-model');
         expect(refused.headers).to.include({ 'x-routing-attempts': '0' });
         const { attempts, upstream: name, made } = await recorded(refused);
         expect([attempts, name, made]).to.deep.equal([0, null, []]);
       });
 
-      it('asks the one before it again, as if it was the last', async () => {
+      it('repeats the call at the previous upstream, as if that was the last', async () => {
         other.next(failureOf['chat'](503));
         other.next(answerOf['chat']());
         const answered = await askWarm('both');
@@ -341,14 +341,14 @@ describe('Calls in one protocol to upstreams that speak another', function () {
         expect(answered.headers).to.include({ 'x-routing-provider': 'first-chat', 'x-routing-attempts': '2' });
       });
 
-      it('gives the caller what the one before it said', async () => {
+      it('relays the refusal of the previous upstream', async () => {
         other.next(failureOf['chat'](404));
         const refused = await askWarm('both');
         expect(refused.status).to.equal(404);
         expect(refused.headers).to.include({ 'x-svc-source': 'provider' });
       });
 
-      it('says that all were rate limited, when all that were asked were', async () => {
+      it('answers that all were rate limited if all asked upstreams were', async () => {
         other.always(failureOf['chat'](429));
         const refused = await askWarm('both');
         expect(refused.json.error).to.include({ code: 'UPSTREAM_RATE_LIMITED' });
@@ -359,7 +359,7 @@ describe('Calls in one protocol to upstreams that speak another', function () {
       readonly attempts: number;
       readonly upstream: string | null;
       readonly routing: { readonly attempts: readonly { upstream: string; outcome: string; why?: string }[] };
-      /** The upstreams of the rows of attempts. */
+      /** The upstreams in the rows of attempts. */
       readonly made: readonly string[];
     }
 
@@ -371,7 +371,7 @@ describe('Calls in one protocol to upstreams that speak another', function () {
       return { ...record, made: items.map(({ upstream: name }: { upstream: string }) => name) };
     }
 
-    it('does not translate for a model that says so', async () => {
+    it('is off for a model with `translate: false`', async () => {
       const refused = await gateway.call(PATH.messages, { key, body: askIn('messages', { model: 'never-model' }) });
       expect(refused.status).to.equal(400);
       expect(refused.json.error).to.include({ code: 'MODEL_NOT_SUPPORTED' });

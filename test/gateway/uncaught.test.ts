@@ -33,7 +33,7 @@ module.exports = pluginManifest(definePlugin({
 }));
 `;
 
-describe('A fault that nothing catches', function () {
+describe('An uncaught exception', function () {
   this.timeout(120_000);
   let folder: Awaited<ReturnType<typeof temporaryFolder>>;
   let upstream: TestUpstream;
@@ -65,7 +65,7 @@ describe('A fault that nothing catches', function () {
   };
   afterEach(() => gateway?.stop());
 
-  /** A stream that goes on for as long as the test lets it. */
+  /** Begins a stream that continues as long as the test lets it. */
   const beginStream = async (texts: number, delayMs: number) => {
     upstream.next(messagesStream({ texts: Array.from({ length: texts }, () => 'word '), delayMs }));
     const answer = gateway.call('/v1/messages', { key, body: ask({ stream: true }) });
@@ -105,7 +105,7 @@ describe('A fault that nothing catches', function () {
     });
   }
 
-  it('charges nothing for the calls that it ends', async () => {
+  it('costs nothing for calls that it interrupts', async () => {
     await start('500ms');
     const running = beginStream(10_000, 20);
     await upstream.call(1);
@@ -121,7 +121,7 @@ describe('A fault that nothing catches', function () {
     }
   });
 
-  it('ends the process at once when it is the second', async () => {
+  it('ends the process at once if it is the second one', async () => {
     await start('10m');
     const running = beginStream(10_000, 20).catch(() => 'broken off');
     await upstream.call(1);

@@ -13,7 +13,7 @@ const UNISOLATED = {
 describe('A gateway on loopback that offers sandboxes without isolation', function () {
   this.timeout(120_000);
 
-  it('does not start behind a PUBLIC_URL that others reach', async () => {
+  it('does not start with a PUBLIC_URL that other machines reach', async () => {
     const { code, output } = await failToStart({ ...UNISOLATED, env: { PUBLIC_URL: 'https://gateway.example' } });
     expect(code).to.equal(78);
     expect(output).to.include('PUBLIC_URL https://gateway.example');
@@ -28,7 +28,7 @@ describe('A gateway on loopback that offers sandboxes without isolation', functi
     }
   });
 
-  it('starts with a warning when only this machine reaches it', async () => {
+  it('starts with a warning if only this machine reaches it', async () => {
     const gateway = await startGateway(UNISOLATED);
     expect(gateway.output()).to.include('sandboxes run without isolation');
     expect(await gateway.stop()).to.equal(0);

@@ -38,7 +38,7 @@ for (const older of [OF_302D198, BEFORE_SQUASH]) {
       expect(notes).to.include('3 accounts, 16 entries, 0 violations');
     });
 
-    it('goes on charging its accounts', async () => {
+    it('lets its accounts be charged as before', async () => {
       const [accountId = ''] = Object.keys(older.balancesUsd);
       const { json } = await gateway.admin('POST', `/admin/v1/accounts/${accountId}/keys`, {
         name: 'after the upgrade',

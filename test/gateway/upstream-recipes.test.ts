@@ -27,7 +27,7 @@ interface Recipe {
   readonly models: Readonly<Record<string, { readonly maxOutput: number }>>;
 }
 
-/** Each call of a recipe: model, protocol, the path it has to arrive at, and headers. */
+/** The calls of each recipe: model, protocol, the path at which the call must arrive, and headers. */
 const CALLS: Readonly<Record<string, readonly (readonly [string, string, string, object])[]>> = {
   openrouter: [
     [
@@ -88,7 +88,7 @@ const SENT: Readonly<Record<string, object>> = {
 
 const PAGE = readFileSync(join(ROOT, 'docs/upstreams.md'), 'utf8');
 
-/** The blocks of the page, or of one section, that are entries of `serviceEndpoints`; joined. */
+/** Returns the joined blocks of the page, or of one section, that are entries of `serviceEndpoints`. */
 function recipesText(section?: string): string {
   const [, within = PAGE] = section === undefined ? [] : PAGE.split(`\n## ${section}\n`);
   const [text = ''] = section === undefined ? [within] : within.split('\n## ');
@@ -125,7 +125,7 @@ describe('The recipes of docs/upstreams.md', function () {
     await upstream?.stop();
   });
 
-  it('are sound as they stand, and so are all other entries of the page', () => {
+  it('are valid configurations, like all other entries of the page', () => {
     const shipped = parse(readFileSync(join(ROOT, 'gateway.config.yml'), 'utf8'));
     delete shipped.serviceEndpoints;
     expect(recipesText()).to.include('\nbedrock:').and.include('\nvertex:').and.include('openrouter:');
@@ -137,14 +137,14 @@ describe('The recipes of docs/upstreams.md', function () {
     expect(validateConfiguration(folder, {}).problems).to.deep.equal([]);
   });
 
-  it('are all called here, each model of each', () => {
+  it('are called completely by this test, with each of their models', () => {
     const called = Object.entries(CALLS).map(([name, calls]) => [name, [...new Set(calls.map(([model]) => model))]]);
     expect(called).to.deep.equal(Object.entries(recipes).map(([name, { models }]) => [name, Object.keys(models)]));
   });
 
   for (const [name, calls] of Object.entries(CALLS))
     for (const [model, protocol, path, headers] of calls)
-      it(`${name}: ${model} is called by ${protocol} at ${path}`, async () => {
+      it(`lead a ${protocol} call of ${model} to ${name} at ${path}`, async () => {
         upstream.next(ANSWERS[protocol as keyof typeof ANSWERS]);
         const at = { ...PATH, embeddings: '/v1/embeddings' }[protocol] ?? '';
         const body = { ...SENT[protocol], model };
@@ -161,7 +161,7 @@ describe('The recipes of docs/upstreams.md', function () {
         expect(record['billing']).to.equal('actual');
       });
 
-  it('Mistral is not asked for the usage of a stream, others are', async () => {
+  it('do not request the usage of a stream from Mistral, but from others', async () => {
     const stream = { ...ask(), stream: true };
     for (const model of ['mistral-large-latest', 'gemini-2.5-flash']) {
       upstream.next(chatAnswer());
@@ -173,7 +173,7 @@ describe('The recipes of docs/upstreams.md', function () {
     ]);
   });
 
-  it('what moderation flags goes to the caller, and the credential does not rest', async () => {
+  it("relay a refusal of OpenRouter's moderation, and the credential stays available", async () => {
     const flagged = {
       error: { code: 403, message: 'Flagged', metadata: { reasons: ['x'], flagged_input: 'a bad word' } },
     };

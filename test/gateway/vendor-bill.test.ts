@@ -30,9 +30,9 @@ const DEARER = { input: 5, output: 25 };
 
 interface Row {
   readonly is: string;
-  /** Members of the vendor's answer in place of the usual ones. */
+  /** Members of the vendor's answer instead of the usual ones. */
   readonly answer: Readonly<Record<string, unknown>>;
-  /** What the vendor charges for it, worked out by hand. */
+  /** What the vendor charges, computed by hand. */
   readonly cost: string;
   readonly record?: Readonly<Record<string, unknown>>;
 }
@@ -45,7 +45,7 @@ const counts = (input: number, output: number, more: object = {}) => ({
 
 const MESSAGES: readonly Row[] = [
   {
-    is: 'compaction, which the counts above do not have',
+    is: 'compaction, which only the passes report',
     answer: {
       usage: counts(20_000, 1_600, {
         iterations: [
@@ -54,12 +54,12 @@ const MESSAGES: readonly Row[] = [
         ],
       }),
     },
-    // 180,000 × 4 + 3,500 × 15 above the threshold, and 20,000 × 2 + 1,600 × 10 below it: thresholds are those of a pass.
+    // The threshold holds per pass: 180,000 × 4 + 3,500 × 15 above it, and 20,000 × 2 + 1,600 × 10 below it.
     cost: '0.82850000',
     record: { inputTokens: 200_000, outputTokens: 5_100, totalTokens: 205_100 },
   },
   {
-    is: 'compaction and nothing else',
+    is: 'compaction without an answer',
     answer: {
       stop_reason: 'compaction',
       usage: counts(0, 0, { iterations: [{ type: 'compaction', ...counts(100_000, 19_500) }] }),
@@ -67,7 +67,7 @@ const MESSAGES: readonly Row[] = [
     cost: '0.39500000',
   },
   {
-    is: 'an answer of a dearer model after a fallback',
+    is: 'an answer by a more expensive model after a fallback',
     answer: {
       model: 'dearer',
       usage: counts(1_000, 100, {
@@ -86,7 +86,7 @@ const MESSAGES: readonly Row[] = [
     },
   },
   {
-    is: 'a model that answers under another name of its own',
+    is: 'a model that answers with a different name',
     answer: { model: 'large-20261101', usage: counts(1_000, 100) },
     cost: '0.00300000',
   },
@@ -94,7 +94,7 @@ const MESSAGES: readonly Row[] = [
   { is: 'the speed fast', answer: { usage: counts(1_000, 100, { speed: 'fast' }) }, cost: '0.04500000' },
   { is: 'a region', answer: { usage: counts(1_000, 100, { inference_geo: 'us' }) }, cost: '0.00330000' },
   {
-    is: 'all three at once',
+    is: 'tier, speed and region at once',
     answer: { usage: counts(1_000, 100, { service_tier: 'priority', speed: 'fast', inference_geo: 'us' }) },
     cost: '0.09900000',
     record: {
@@ -103,7 +103,7 @@ const MESSAGES: readonly Row[] = [
     },
   },
   {
-    is: 'a credit that was redeemed: what it had written is read',
+    is: 'a redeemed cache credit, for which written tokens count as read',
     answer: {
       usage: counts(0, 0, {
         cache_creation_input_tokens: 50_000,
@@ -113,7 +113,7 @@ const MESSAGES: readonly Row[] = [
     cost: '0.01000000',
   },
   {
-    is: 'a credit that was not',
+    is: 'a cache credit that was not redeemed',
     answer: {
       usage: counts(0, 0, {
         cache_creation_input_tokens: 50_000,
@@ -123,25 +123,25 @@ const MESSAGES: readonly Row[] = [
     cost: '0.12500000',
   },
   {
-    is: 'searches by the piece',
+    is: 'web searches, each at its price',
     answer: { usage: counts(1_000, 100, { server_tool_use: { web_search_requests: 3, web_fetch_requests: 2 } }) },
     cost: '0.03300000',
     record: { flags: null },
   },
   {
-    is: 'a tier without a price: the dearest that could apply, and a flag',
+    is: 'a tier without a price, with the highest possible price and a flag',
     answer: { usage: counts(1_000, 100, { service_tier: 'flex' }) },
     cost: '0.09900000',
     record: { flags: ['unpriced'] },
   },
   {
-    is: 'a number that no meter counts: not charged, and a flag',
+    is: 'an unknown count, with no charge and a flag',
     answer: { usage: counts(1_000, 100, { code_seconds: 7, queue_time: 0.01 }) },
     cost: '0.00300000',
     record: { flags: ['unknown'] },
   },
   {
-    is: 'a number that the operator knows to be free: no flag',
+    is: 'a count in `ignoreUsage`, with no charge and no flag',
     answer: { usage: counts(1_000, 100, { queue_time: 0.01 }) },
     cost: '0.00300000',
     record: { flags: null, passes: null },
@@ -163,7 +163,7 @@ const CHAT: readonly Row[] = [
     record: { inputTokens: 0, cacheCreationTokens: 100_000, totalTokens: 100_000 },
   },
   {
-    is: 'speech, in and out',
+    is: 'audio input and output',
     answer: {
       usage: tokens(1_000, 500, {
         prompt_tokens_details: { audio_tokens: 400, cached_tokens: 100 },
@@ -178,10 +178,10 @@ const CHAT: readonly Row[] = [
   { is: 'the default tier', answer: { service_tier: 'default', usage: tokens(1_000, 100) }, cost: '0.00300000' },
 ];
 
-/** Held for it: the context window of input and 8,000 tokens of output, more than any of these costs. */
+/** A call that holds a context window of input and 8,000 tokens of output, more than any of these answers costs. */
 const LARGE = { model: 'large', max_tokens: 8_000, messages: [{ role: 'user', content: 'word '.repeat(3_000) }] };
 
-describe("A call costs what the vendor's price list says for", () => {
+describe("A call costs what the vendor's price list says", () => {
   let upstream: TestUpstream;
   let gateway: TestGateway;
 
@@ -216,7 +216,7 @@ describe("A call costs what the vendor's price list says for", () => {
     expect(chargedUsd).to.be.at.most(holdUsd);
   };
 
-  it('a tier that the call asks for: the hold covers it, and the upstream is told', async () => {
+  it('for a tier that the call requests, which the hold covers and the upstream receives', async () => {
     upstream.always(respond({ body: { ...MESSAGE, usage: counts(1_000, 100, { service_tier: 'priority' }) } }));
     const body = ask({ model: 'large', max_tokens: 1_000, service_tier: 'priority' });
     const poor = await gateway.newCustomer('0.1');
@@ -233,7 +233,7 @@ describe("A call costs what the vendor's price list says for", () => {
     expect((await upstream.call(2)).json).to.include({ service_tier: 'priority' });
   });
 
-  it('a tier without a price at this model is refused, and nobody is asked', async () => {
+  it('and is refused without asking an upstream if the requested tier has no price', async () => {
     const { key } = await gateway.newCustomer('1');
     for (const [member, value] of [
       ['service_tier', 'priority'],
@@ -248,7 +248,7 @@ describe("A call costs what the vendor's price list says for", () => {
     expect((await gateway.balance(key)).heldUsd).to.equal('0.00000000');
   });
 
-  it('all of which the list of models and the OpenAPI document show', async () => {
+  it('as the list of models and the OpenAPI document show', async () => {
     const { key } = await gateway.newCustomer('1');
     const show = async (path: string) => JSON.parse((await gateway.call(path, { method: 'GET', key })).text);
     const body = await show('/v1/models/large');
@@ -265,9 +265,9 @@ describe("A call costs what the vendor's price list says for", () => {
   });
 
   for (const row of MESSAGES) {
-    it(`messages: ${row.is}`, () =>
+    it(`for ${row.is} (messages)`, () =>
       expectBilled(PATH.messages, false, respond({ body: { ...MESSAGE, ...row.answer } }), row));
-    it(`messages, streamed: ${row.is}`, () => {
+    it(`for ${row.is} (messages, streamed)`, () => {
       const { model, stop_reason, usage } = row.answer as Record<string, unknown>;
       const said = messagesStream({ texts: ['one'] });
       const edited = said.events.map((event) =>
@@ -284,9 +284,9 @@ describe("A call costs what the vendor's price list says for", () => {
   }
 
   for (const row of CHAT) {
-    it(`chat: ${row.is}`, () =>
+    it(`for ${row.is} (chat)`, () =>
       expectBilled(PATH.chat, false, respond({ body: { ...COMPLETION, ...row.answer } }), row));
-    it(`chat, streamed: ${row.is}`, () => {
+    it(`for ${row.is} (chat, streamed)`, () => {
       const said = chatStream({ texts: ['one'], withUsage: true });
       const edited = said.events.map((event) =>
         edit(event, (data) =>
@@ -316,7 +316,7 @@ const COMPLETION = {
   choices: [{ index: 0, message: { role: 'assistant', content: 'one' }, finish_reason: 'stop' }],
 };
 
-/** The first event tells the input, the variant and a placeholder of output; passes come only at the end. */
+/** Returns the members of the first event: input, variant and a placeholder of output. Passes come only at the end. */
 function begun(model: unknown, { iterations: _, ...usage }: { iterations?: unknown }): object {
   return { model: model ?? 'large', usage: { ...usage, output_tokens: 1 } };
 }

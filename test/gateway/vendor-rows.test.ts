@@ -18,7 +18,7 @@ import {
   type TestUpstream,
 } from '../support/upstream';
 
-/** USD per million tokens, and the tokens of each model. */
+/** Limits and prices of the models; prices are in USD per million tokens. */
 const LARGE = { context: 200_000, maxOutput: 128_000, tokenizerFactor: 1.35, price: { input: 2, output: 10 } };
 const CHAT = { ...LARGE, price: { input: 2.5, output: 15 } };
 const MOODY = {
@@ -33,17 +33,17 @@ interface Row {
   readonly is: string;
   readonly protocol?: TestProtocol;
   readonly calls: number;
-  /** USD; of the key's limit where one is given. */
+  /** The balance in USD. */
   readonly funds: number;
   readonly limit?: string;
   readonly body: Readonly<Record<string, unknown>>;
   readonly usage: { readonly input: number; readonly output: number };
   readonly script?: (usage: Row['usage']) => Script;
-  /** What the vendor charges, times its plain price. */
+  /** What the vendor charges, as a multiple of its plain price. */
   readonly factor?: number;
-  /** The vendor reports more than the call allows: that is the vendor's to explain. */
+  /** True if the vendor reports more than the call allows, for which the customer must not pay. */
   readonly isSuspect?: boolean;
-  /** The client is gone once it has seen this, or so many milliseconds after it asked. */
+  /** When the client disconnects: after it has seen this text, or so many milliseconds after its request. */
   readonly leavesAfter?: string | number;
 }
 
@@ -59,7 +59,7 @@ const ROWS: readonly Row[] = [
     usage: { input: 200_000, output: 5 },
   },
   {
-    is: '24 chat calls without a limit, balance $0.50, each answered with 128,000 tokens',
+    is: 'sends 24 Chat calls without a limit on a balance of $0.50, each answered with 128,000 tokens',
     protocol: 'chat',
     calls: 24,
     funds: 0.5,
@@ -67,14 +67,14 @@ const ROWS: readonly Row[] = [
     usage: { input: 10, output: 128_000 },
   },
   {
-    is: '60 calls at once on $0.05',
+    is: 'sends 60 calls at once on a balance of $0.05',
     calls: 60,
     funds: 0.05,
     body: { max_tokens: 1_000 },
     usage: { input: 10, output: 1_000 },
   },
   {
-    is: 'closes the connection after the text, before the usage (20,000 hidden reasoning tokens)',
+    is: 'disconnects after the text, before the usage (20,000 hidden reasoning tokens)',
     calls: 1,
     funds: 10,
     body: { stream: true, max_tokens: 50_000 },
@@ -83,7 +83,7 @@ const ROWS: readonly Row[] = [
     leavesAfter: 'said ',
   },
   {
-    is: 'closes unstreamed calls after 0.5 s',
+    is: 'disconnects from unstreamed calls after 0.5 s',
     calls: 4,
     funds: 10,
     body: { max_tokens: 20_000 },
@@ -92,7 +92,7 @@ const ROWS: readonly Row[] = [
     leavesAfter: 500,
   },
   {
-    is: '`max_completion_tokens: 1` and `max_tokens: 100000` in one call',
+    is: 'sends `max_completion_tokens: 1` and `max_tokens: 100000` in one call',
     protocol: 'chat',
     calls: 1,
     funds: 10,
@@ -100,7 +100,7 @@ const ROWS: readonly Row[] = [
     usage: { input: 10, output: 100_000 },
   },
   {
-    is: '`max_tokens: 16`, and an upstream that reports 900,000 output tokens',
+    is: 'sends `max_tokens: 16`, and the upstream reports 900,000 output tokens',
     calls: 1,
     funds: 100,
     body: { max_tokens: 16 },
@@ -108,7 +108,7 @@ const ROWS: readonly Row[] = [
     isSuspect: true,
   },
   {
-    is: 'input reported just above context + maxOutput',
+    is: 'sends a small call, and the upstream reports more input than context + maxOutput',
     calls: 1,
     funds: 100,
     body: { max_tokens: 16 },
@@ -116,7 +116,7 @@ const ROWS: readonly Row[] = [
     isSuspect: true,
   },
   {
-    is: '24 Responses calls without a limit, balance $0.50, each answered with 128,000 tokens of reasoning',
+    is: 'sends 24 Responses calls without a limit on a balance of $0.50, each answered with 128,000 tokens of reasoning',
     protocol: 'responses',
     calls: 24,
     funds: 0.5,
@@ -124,7 +124,7 @@ const ROWS: readonly Row[] = [
     usage: { input: 10, output: 128_000 },
   },
   {
-    is: 'closes a Responses stream after the text, before the usage (20,000 hidden reasoning tokens)',
+    is: 'disconnects from a Responses stream after the text, before the usage (20,000 hidden reasoning tokens)',
     protocol: 'responses',
     calls: 1,
     funds: 10,
@@ -134,7 +134,7 @@ const ROWS: readonly Row[] = [
     leavesAfter: 'said ',
   },
   {
-    is: 'a Responses answer that is incomplete at `max_output_tokens`, with nothing shown',
+    is: 'gets a Responses answer that is incomplete at `max_output_tokens` and shows nothing',
     protocol: 'responses',
     calls: 3,
     funds: 10,
@@ -143,7 +143,7 @@ const ROWS: readonly Row[] = [
     script: (usage) => responsesAnswer({ texts: [], stop: 'length', usage }),
   },
   {
-    is: 'a Responses answer with `service_tier: priority` that nobody asked for',
+    is: 'gets a Responses answer with an unrequested `service_tier: priority`',
     protocol: 'responses',
     calls: 3,
     funds: 10,
@@ -161,7 +161,7 @@ const ROWS: readonly Row[] = [
     { messages: [{ role: 'user', content: 'Hello' }, { type: 'compaction_trigger' }] },
   ].map(
     (body): Row => ({
-      is: `compaction in a Responses call, as ${Object.keys(body).join()} asks, which runs the model once more`,
+      is: `requests compaction in a Responses call with ${Object.keys(body).join()}, which runs the model once more`,
       protocol: 'responses',
       calls: 2,
       funds: 10,
@@ -171,8 +171,8 @@ const ROWS: readonly Row[] = [
   ),
 ];
 
-/** Vendor's cost, hold, charge and loss of each row: `SHOW_FIGURES=1` prints them. Other rows are in vendor-bill.test.ts. */
-describe('What a client can do, and what it costs', function () {
+/** `SHOW_FIGURES=1` prints vendor's cost, hold, charge and loss of each row. Other rows are in vendor-bill.test.ts. */
+describe('The platform loses nothing if a client', function () {
   this.timeout(60_000);
   let upstream: TestUpstream;
   let gateway: TestGateway;
@@ -180,7 +180,7 @@ describe('What a client can do, and what it costs', function () {
   before(async () => {
     upstream = await startUpstream();
     const { url } = upstream;
-    // Messages and Chat have prices of their own.
+    // Messages and Chat have different prices.
     gateway = await startGateway({
       upstreams: { vendor: { url, models: { large: LARGE, chat: CHAT, moody: MOODY } } },
     });
@@ -192,7 +192,7 @@ describe('What a client can do, and what it costs', function () {
   beforeEach(() => upstream.reset());
 
   for (const row of ROWS)
-    it(`${row.is}: the platform loses nothing`, async () => {
+    it(row.is, async () => {
       const { protocol = 'messages', usage, funds, limit, factor = 1 } = row;
       const [model, { price }] = MODELS[protocol];
       const body = askIn(protocol, { model, ...row.body });

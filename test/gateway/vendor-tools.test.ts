@@ -11,10 +11,10 @@ import {
   when,
 } from '../support/upstream';
 
-/** USD per million tokens, and each. A context window is 10,000 tokens: 0.04 at the dearest price of input. */
+/** Prices in USD per million tokens, and per piece. A context window of 10,000 tokens costs 0.04 at the highest price of input. */
 const PRICE = { input: 2, output: 10, cacheWrite1h: 4, pieces: { webSearch: 0.01, webFetch: 0, codeExecution: 0.005 } };
 const WINDOW = 0.04;
-/** 200 tokens of output at most, and of input the body with what a vendor adds for tools. */
+/** The bounds of what else is held: 200 tokens of output, the body, and what a vendor adds for tools. */
 const REST = { atLeast: 0.002 + 0.002, atMost: 0.001 + 0.016 };
 
 const SEARCH = { type: 'web_search_20250305', name: 'web_search' };
@@ -76,7 +76,7 @@ describe('Tools that run at the vendor', function () {
     const { key } = await gateway.newCustomer(usd);
     return { key, ...(await gateway.call(path, { key, body: ask(body as Record<string, unknown>) })) };
   };
-  /** What is held for a call while its upstream has not answered. */
+  /** Returns the hold of a call whose upstream has not answered yet. */
   const held = async (body: object, path: string = PATH.messages) => {
     const { key } = await gateway.newCustomer('1');
     let release: () => void = () => undefined;
@@ -115,19 +115,19 @@ describe('Tools that run at the vendor', function () {
     });
   }
 
-  it('are charged by what the answer reports, within the hold', async () => {
+  it('are charged as the answer reports, within the hold', async () => {
     const usage = { input_tokens: 30_000, server_tool_use: { web_search_requests: 3, web_fetch_requests: 0 } };
     upstream.always(answer(usage));
     const { key, status, headers, text } = await call('1', { tools: [{ ...SEARCH, max_uses: 3 }] });
     expect(status, text).to.equal(200);
-    // 30,000 × 2 and 100 × 10 per million, and three searches.
+    // The cost is 30,000 × 2 and 100 × 10 per million, and three searches.
     expect(headers['x-ai-cost']).to.equal('0.09100000');
     const record = await gateway.record(key, headers['x-svc-request-id'] ?? '');
     expect(record).to.include({ billing: 'actual', cost: '0.09100000', flags: null });
     expect(record['passes']).to.deep.equal([{ input: 30_000, output: 100, webSearch: 3 }]);
   });
 
-  it('cost at most what is held when the vendor reports the most that it may', async () => {
+  it('cost at most the hold even if the vendor reports the largest possible usage', async () => {
     const tools = [{ ...SEARCH, max_uses: 2 }];
     const required = await held({ tools });
     const most = { cache_creation_input_tokens: 20_000, cache_creation: { ephemeral_1h_input_tokens: 20_000 } };
@@ -137,7 +137,7 @@ describe('Tools that run at the vendor', function () {
     expect(headers['x-ai-cost']).to.equal('0.10100000');
   });
 
-  it('are charged in a stream, too', async () => {
+  it('are charged in a stream like in an unstreamed answer', async () => {
     const rawUsage = { input_tokens: 1_000, output_tokens: 100, server_tool_use: { web_search_requests: 2 } };
     upstream.always(messagesStream({ rawUsage }));
     const { key, headers } = await call('1', { tools: [SEARCH], stream: true });
@@ -145,7 +145,7 @@ describe('Tools that run at the vendor', function () {
     expect(cost).to.equal('0.02300000');
   });
 
-  it('are given the limit that is held where the call has none', async () => {
+  it('get the limit that is held if the call has none', async () => {
     const own = { name: 'own', input_schema: { type: 'object' } };
     await call('1', { tools: [own, SEARCH, { ...FETCH, max_uses: null }, { ...SEARCH, max_uses: 1 }, CODE] });
     expect(sentTools()).to.deep.equal([
@@ -157,7 +157,7 @@ describe('Tools that run at the vendor', function () {
     ]);
   });
 
-  it('have the limit of the model where it says one', async () => {
+  it('get the limit of the model if that has one', async () => {
     const body = { model: 'eager', tools: [SEARCH] };
     const required = await held(body);
     expect(required).to.be.within(2 * WINDOW + 0.02 + REST.atLeast, 2 * WINDOW + 0.02 + REST.atMost);
@@ -175,7 +175,7 @@ describe('Tools that run at the vendor', function () {
     );
   });
 
-  it('go to upstreams that have a price for them, and are 400 where none has', async () => {
+  it('are routed to upstreams with a price for them, and get 400 if none has one', async () => {
     plain.always(answer({}));
     expect((await call('1', { tools: [SEARCH] })).headers['x-routing-provider']).to.equal('acme');
     plain.reset();
@@ -184,7 +184,7 @@ describe('Tools that run at the vendor', function () {
     expect(plain.calls).to.have.length(0);
   });
 
-  it('are 400 without a meter, and with a limit that readers could take in two ways', async () => {
+  it('get 400 if they have no meter, or a limit that upstreams could read differently', async () => {
     const refusal = async (tools: string) => {
       const { key } = await gateway.newCustomer('1');
       const body = JSON.stringify(ask()).replace(/}$/, `,"tools":[${tools}]}`);
@@ -201,7 +201,7 @@ describe('Tools that run at the vendor', function () {
     expect(upstream.calls).to.have.length(0);
   });
 
-  it('that run code cost one piece for each call that had a container', async () => {
+  it('that run code cost one piece per call with a container', async () => {
     const container = { id: 'container_priced', expires_at: '2027-01-01T00:00:00Z', skills: null };
     upstream.next(
       answer({}, { container }),
@@ -220,7 +220,7 @@ describe('Tools that run at the vendor', function () {
     expect([status, json.error.code], 'another account has not').to.deep.equal([404, 'KEPT_OBJECT_NOT_FOUND']);
   });
 
-  it('of Chat calls are one search, which the answer does not report', async () => {
+  it('in Chat calls cost one search, which the answer does not report', async () => {
     upstream.always(chatAnswer({ usage: { input: 1_000, output: 100 } }));
     const body = { web_search_options: { search_context_size: 'low' } };
     const required = await held(body, PATH.chat);

@@ -44,7 +44,7 @@ describe('The version of a Messages call', function () {
       [NEW, 'newer'],
       ['2026-11-11', 'newer'],
     ] as const) {
-      it(`${header}: ${version} is asked for at ${expected} alone, and forwarded with any beta as it came`, async () => {
+      it(`${version} in ${header} leads to the upstream "${expected}" only, and is forwarded unchanged with any beta`, async () => {
         for (let calls = 0; calls < 6; calls += 1) {
           const { status, headers, text } = await call({ [header]: version, 'anthropic-beta': BETA });
           expect(status, text).to.equal(200);
@@ -56,7 +56,7 @@ describe('The version of a Messages call', function () {
     }
   }
 
-  it('is the usual one where the client names none', async () => {
+  it('is the default one if the client names none', async () => {
     const { headers } = await call({});
     expect(headers['x-routing-provider']).to.equal('older');
     expect(older?.calls[0]?.headers).to.include({ 'anthropic-version': OLD });
@@ -70,7 +70,7 @@ describe('The version of a Messages call', function () {
     expect(any?.calls.map(({ headers }) => headers['anthropic-version'])).to.deep.equal([OLD, NEW, 'of-tomorrow']);
   });
 
-  it('that no upstream takes is 400, names the header and what is taken, and costs nothing', async () => {
+  it('gets 400 without a charge if no upstream accepts it, and the error names the accepted ones', async () => {
     const before = await gateway.balance(key);
     for (const version of ['2024-01-01', '', 'x'.repeat(500)]) {
       const { status, json } = await call({ 'anthropic-version': version });
@@ -86,14 +86,14 @@ describe('The version of a Messages call', function () {
     expect(await gateway.balance(key)).to.include({ balanceUsd: before.balanceUsd, heldUsd: '0.00000000' });
   });
 
-  it('is looked at on direct addresses, too', async () => {
+  it('is checked at direct addresses', async () => {
     const direct = { host: `older.p.localhost` };
     const refused = await call({ ...direct, 'anthropic-version': NEW }, { model: 'old' });
     expect(refused.json.error).to.include({ code: 'INVALID_FIELD', param: 'anthropic-version' });
     expect((await call({ ...direct, 'anthropic-version': OLD }, { model: 'old' })).status).to.equal(200);
   });
 
-  it('is nothing to Chat calls', async () => {
+  it('is ignored in Chat calls', async () => {
     for (const each of [older, newer]) each?.always(chatAnswer());
     const { status, text } = await call({ 'anthropic-version': '2024-01-01' }, {}, '/v1/chat/completions');
     expect(status, text).to.equal(200);

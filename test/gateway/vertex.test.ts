@@ -89,7 +89,7 @@ describe("Anthropic's models at Vertex AI", function () {
     gateway.call('/v1/messages', { key, body: ask({ model: 'claude-by-token', ...more }) });
   const only = (): RecordedCall => upstream.calls[0] as RecordedCall;
 
-  it('an unstreamed call has the model in its path and the version in its body', async () => {
+  it('get an unstreamed call with the model in its path and the version in its body', async () => {
     upstream.next(messagesAnswer());
     const answer = await call();
     expect(answer.status, answer.text).to.equal(200);
@@ -103,7 +103,7 @@ describe("Anthropic's models at Vertex AI", function () {
     expect(await gateway.record(key, answer.headers['x-svc-request-id'] ?? '')).to.include({ billing: 'actual' });
   });
 
-  it('a stream is asked for at streamRawPredict, and arrives as it comes', async () => {
+  it('get a streamed call at streamRawPredict, and the stream is relayed', async () => {
     upstream.next(messagesStream());
     const answer = await call({ stream: true });
     expect(only().path).to.equal(`${PLACE}:streamRawPredict`);
@@ -112,7 +112,7 @@ describe("Anthropic's models at Vertex AI", function () {
     expect(await gateway.record(key, answer.headers['x-svc-request-id'] ?? '')).to.include({ billing: 'actual' });
   });
 
-  it('the key of a service account signs tokens for the platform, each used again', async () => {
+  it('can be called with the key of a service account, which signs a token that is reused', async () => {
     upstream.always(messagesAnswer());
     for (let times = 0; times < 2; times += 1)
       expect((await call({ model: 'claude-by-account' })).status).to.equal(200);
@@ -131,7 +131,7 @@ describe("Anthropic's models at Vertex AI", function () {
     expect(verifier.verify(publicKey, signature, 'base64url')).to.equal(true);
   });
 
-  it('the identity of the machine is fetched once for all calls', async () => {
+  it('can be called with the identity of the machine, whose token is fetched once for all calls', async () => {
     upstream.always(messagesAnswer());
     for (let times = 0; times < 3; times += 1)
       expect((await call({ model: 'claude-by-machine' })).status).to.equal(200);

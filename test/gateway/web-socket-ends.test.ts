@@ -32,14 +32,14 @@ describe('The end of a WebSocket', function () {
     upstream.always(responsesStream());
   });
 
-  it('comes when nothing was asked for the time of `idle`, and takes the upstream socket with it', async () => {
+  it('comes after the time of `idle` without a call, and closes the upstream socket too', async () => {
     const socket = await TestSocket.open(gateway, key);
     await socket.call();
     expect(await socket.closed).to.deep.equal({ code: 1001, reason: 'idle' });
     await until('the upstream socket is closed', () => upstream.webSockets.open.size === 0);
   });
 
-  it('does not come by `idle` or by `life` while a response is under way, but behind it', async () => {
+  it('comes by `idle` or `life` only after the current response', async () => {
     upstream.next(responsesStream({ texts: Array.from({ length: 40 }, () => 'word '), delayMs: 100 }));
     const socket = await TestSocket.open(gateway, key);
     const begunMs = performance.now();
@@ -49,7 +49,7 @@ describe('The end of a WebSocket', function () {
     expect((await socket.closed).code).to.equal(1001);
   });
 
-  it('comes at the end of `life`, however busy it is', async () => {
+  it('comes after the time of `life`, however busy the WebSocket is', async () => {
     const socket = await TestSocket.open(gateway, key);
     let isClosed = false;
     void socket.closed.then(() => (isClosed = true));
@@ -64,10 +64,10 @@ describe('The end of a WebSocket', function () {
     await until('nothing is held', async () => (await gateway.balance(key)).heldUsd === '0.00000000');
   });
 
-  it('does not end the process, whatever is sent', async () => {
+  it('comes to a client that sends a malformed frame, and the process continues', async () => {
     const codes = [];
     for (const bytes of [
-      // Without a mask; text that is not UTF-8; an opcode that is not known; a control frame in two parts; a length beyond all.
+      // No mask; text that is not UTF-8; an unknown opcode; a control frame in two parts; an excessive length.
       Buffer.from([TEXT, 2, 0x7b, 0x7d]),
       frame(TEXT, Buffer.from([0xff, 0xfe])),
       frame(0x83, Buffer.from('{}')),
@@ -84,7 +84,7 @@ describe('The end of a WebSocket', function () {
     socket.close();
   });
 
-  it('does not come of frames in many parts, nor of many pings', async () => {
+  it('is not caused by a message in many frames or by many pings', async () => {
     const socket = await raw(gateway, key);
     let came = '';
     socket.on('data', (bytes: Buffer) => (came += bytes.toString('latin1')));
@@ -98,7 +98,7 @@ describe('The end of a WebSocket', function () {
     socket.destroy();
   });
 
-  it('comes to a client that pings and takes no pong', async () => {
+  it('comes to a client that sends pings and reads no pongs', async () => {
     const socket = await raw(gateway, key);
     socket.pause();
     const pings = Buffer.concat(Array.from({ length: 1_000 }, () => frame(PING, Buffer.alloc(125))));
@@ -108,7 +108,7 @@ describe('The end of a WebSocket', function () {
     socket.destroy();
   });
 
-  it('comes behind the response that is under way when the process stops', async () => {
+  it('comes after the current response when the process stops', async () => {
     const stopping = await startGateway({ upstreams: { acme: { url: upstream.url, webSocket: true } } });
     const customer = await stopping.newCustomer('10');
     const [idle, busy] = [await TestSocket.open(stopping, customer.key), await TestSocket.open(stopping, customer.key)];
@@ -129,12 +129,12 @@ describe('The end of a WebSocket', function () {
   });
 });
 
-/** A frame of a client: its head, a mask of zeros, and its bytes. */
+/** Returns a frame of a client: its head, a mask of zeros, and its bytes. */
 function frame(head: number, bytes: Buffer): Buffer {
   return Buffer.concat([Buffer.from([head, 0x80 + bytes.length, 0, 0, 0, 0]), bytes]);
 }
 
-/** A connection behind its handshake, for bytes that no client library would send. */
+/** Opens a connection and makes the handshake, for bytes that no client library would send. */
 async function raw(gateway: TestGateway, key: string): Promise<Socket> {
   const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1');
   const head = [

@@ -23,7 +23,7 @@ describe('A WebSocket whose node is killed in the middle of a response', functio
       system: { ledger: { leaseSeconds: 5 } },
     });
 
-  it('has each of its calls charged once, and the last one not at all', async () => {
+  it('costs each finished call once, and nothing for the interrupted one', async () => {
     const node = await start();
     const { key } = await node.newCustomer('10');
     const socket = await TestSocket.open(node, key);

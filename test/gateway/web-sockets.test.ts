@@ -9,13 +9,13 @@ import { until } from '../support/until';
 import { responsesFailure, responsesStream, startUpstream, type TestUpstream } from '../support/upstream';
 import { OVER_SOCKET } from '../support/upstream-sockets';
 
-/** 10 × 3 + 5 × 15 USD per million. */
+/** The cost of a call in USD: 10 × 3 + 5 × 15 per million. */
 const COST = 0.000105;
-/** Streams that a story holds up are not to be given up. */
+/** Timeouts that are longer than tests delay streams. */
 const LONG = { connect: '2s', headers: '10s', idle: '60s' };
 const BETA = 'responses_websockets=2026-02-06';
 
-/** Four reasons in turn, because refusals of one reason that come fast are added up in one record. */
+/** Four refused calls. They differ because fast refusals for the same reason are summed up in one record. */
 const REFUSED = [
   [{ model: 'unknown' }, 400, 'MODEL_NOT_PRICED'],
   [{ max_tokens: 'many' }, 400, 'INVALID_FIELD'],
@@ -76,7 +76,7 @@ describe('A WebSocket of Responses calls', function () {
     ['with WebSocket', MODEL, () => best],
     ['without WebSocket', 'plain', () => plain],
   ] as const)
-    it(`has 50 calls, and 20 refused ones between them, at an upstream ${name}`, async () => {
+    it(`serves 50 calls with 20 refused ones between them, at an upstream ${name}`, async () => {
       const upstream = upstreamOf();
       ({ key } = await gateway.newCustomer('0.1'));
       const before = upstream.webSockets.handshakes.length;
@@ -108,7 +108,7 @@ describe('A WebSocket of Responses calls', function () {
       expect(upstream.webSockets.handshakes.length - before).to.equal(upstream === best ? 1 : 0);
     });
 
-  it('is spoken by the official client, and its events are those of the upstream', async () => {
+  it("works with the official client, and relays the upstream's events", async () => {
     const script = responsesStream({ texts: ['Hello', ' there'] });
     best.always(script);
     const socket = new ResponsesWS(new OpenAI({ apiKey: key, baseURL: `${gateway.url}/v1` }));
@@ -124,7 +124,7 @@ describe('A WebSocket of Responses calls', function () {
     expect(seen).to.deep.equal(script.events.map((event) => /^event: (.*)$/m.exec(event)?.[1]));
   });
 
-  it('gives the official client a refusal as an error, and goes on', async () => {
+  it('gives the official client an error for a refusal, and stays open', async () => {
     const socket = new ResponsesWS(new OpenAI({ apiKey: key, baseURL: `${gateway.url}/v1` }));
     const refused = new Promise<Error>((resolve) => socket.once('error', resolve));
     socket.send({ type: 'response.create', model: 'unknown', input: 'Hello' });
@@ -135,7 +135,7 @@ describe('A WebSocket of Responses calls', function () {
     socket.close();
   });
 
-  it('names its calls by the session of its handshake, so that their records tell what no frame does', async () => {
+  it('records its calls with the session that the handshake names', async () => {
     const headers = { 'x-session-id': 'task-1' };
     await told(
       async (socket) => {
@@ -163,7 +163,7 @@ describe('A WebSocket of Responses calls', function () {
     );
   });
 
-  it('sends the body as it came, by its own way to each upstream', async () => {
+  it('forwards a body unchanged, over WebSocket or HTTP as the upstream supports', async () => {
     await told(
       async (socket) => {
         const body = `"input":[{"role":"user","content":"a  b" }] , "unknown_one":true,"store":false`;
@@ -191,7 +191,7 @@ describe('A WebSocket of Responses calls', function () {
   });
 
   for (const path of ['/cost/v1/responses', '/default/v1/responses'])
-    it(`is there at ${path}`, () =>
+    it(`can be opened at ${path}`, () =>
       told(
         async (socket) => {
           expect((await socket.call()).at(-1).type).to.equal('response.completed');
@@ -199,7 +199,7 @@ describe('A WebSocket of Responses calls', function () {
         { path },
       ));
 
-  it('is there at the direct address of an upstream', () =>
+  it('can be opened at the direct address of an upstream', () =>
     told(
       async (socket) => {
         await socket.call();
@@ -210,7 +210,7 @@ describe('A WebSocket of Responses calls', function () {
       { headers: { host: 'other.p.localhost' } },
     ));
 
-  it('is refused over HTTP where no call would be answered', async () => {
+  it('is refused at the handshake if no call would be answered', async () => {
     const refusals = await Promise.all([
       refusedHandshake(gateway, undefined),
       refusedHandshake(gateway, `${key.slice(0, -1)}${key.endsWith('x') ? 'y' : 'x'}`),
@@ -227,7 +227,7 @@ describe('A WebSocket of Responses calls', function () {
     ]);
   });
 
-  it('is open eight times at most for one key', async () => {
+  it('can be open at most eight times for one key', async () => {
     const sockets = await Promise.all(Array.from({ length: 8 }, () => TestSocket.open(gateway, key)));
     const ninth = await refusedHandshake(gateway, key);
     expect([ninth.status, ninth.json.error.code, ninth.json.error.details]).to.deep.equal([
@@ -242,7 +242,7 @@ describe('A WebSocket of Responses calls', function () {
     await Promise.all([...sockets, again].map(({ closed }) => closed));
   });
 
-  it('has one response at a time, and answers what comes meanwhile with errors', () =>
+  it('serves one response at a time, and answers errors to frames in the meantime', () =>
     told(async (socket) => {
       let goOn = (): void => undefined;
       const waits = new Promise<void>((resolve) => (goOn = resolve));
@@ -262,7 +262,7 @@ describe('A WebSocket of Responses calls', function () {
       expect(best.calls).to.have.lengthOf(1);
     }));
 
-  it('answers frames that are no calls with errors, and lives on', () =>
+  it('answers errors to frames that are not calls, and stays open', () =>
     told(async (socket) => {
       const codes = [];
       for (const frame of ['{"type":', '[]', '{}', '{"type":"response.cancel"}', '{"type":"a","type":"b"}'])
@@ -274,7 +274,7 @@ describe('A WebSocket of Responses calls', function () {
       await until('the call alone has a record', async () => (await records()).length === 1);
     }));
 
-  it('asks for key, models and money at each call', () =>
+  it('checks key, models and money at each call', () =>
     told(async (socket) => {
       await socket.call();
       const change = (body: unknown) => gateway.admin('PATCH', `/admin/v1/keys/${keyId}`, body);
@@ -292,7 +292,7 @@ describe('A WebSocket of Responses calls', function () {
       expect(socket.socket.readyState).to.equal(1);
     }));
 
-  it('stays where it was answered', () =>
+  it('stays with the upstream that answered its first call', () =>
     told(async (socket) => {
       best.next(responsesFailure(429, {}, { 'retry-after': '0' }));
       await socket.call();
@@ -306,7 +306,7 @@ describe('A WebSocket of Responses calls', function () {
       expect(await charged()).to.be.closeTo(3 * COST, 1e-9);
     }));
 
-  it('tells of a stream that breaks off, and lives on', () =>
+  it('reports a broken stream with `response.failed`, and stays open', () =>
     told(async (socket) => {
       best.next(responsesStream({ texts: ['a', 'b'], cut: 'reset', cutAfter: 6 }));
       const events = await socket.call();
@@ -315,7 +315,7 @@ describe('A WebSocket of Responses calls', function () {
       expect(await charged()).to.be.closeTo(COST, 1e-9);
     }));
 
-  it("gives the upstream's own refusal as an error event", () =>
+  it("relays the upstream's refusal as an error event", () =>
     told(async (socket) => {
       best.next(responsesFailure(400, { message: 'no such thing', code: 'wrong' }));
       const refused = await socket.refusal(TestSocket.create());
@@ -326,7 +326,7 @@ describe('A WebSocket of Responses calls', function () {
       ]);
     }));
 
-  it('knows the answers that were given on it', () =>
+  it('accepts the ids of answers that it has given', () =>
     told(async (socket) => {
       best.next(responsesStream({ id: 'resp_one' }));
       await socket.call();
@@ -346,7 +346,7 @@ describe('A WebSocket of Responses calls', function () {
       expect((await socket.call()).at(-1).type).to.equal('response.completed');
     }));
 
-  it('prepares an answer (`generate: false`) at upstreams with WebSocket alone, for others would give one', () =>
+  it('prepares an answer (`generate: false`) only at upstreams with WebSocket, because others would generate it', () =>
     told(async (socket) => {
       const refused = await socket.refusal(TestSocket.create({ model: 'plain', generate: false }));
       expect([refused.status, refused.error.code, refused.error.param]).to.deep.equal([
@@ -359,7 +359,7 @@ describe('A WebSocket of Responses calls', function () {
       expect(best.calls.at(-1)?.json).to.include({ generate: false });
     }));
 
-  it('knows none of them at an upstream without WebSocket', () =>
+  it('does not accept the ids of its answers at an upstream without WebSocket', () =>
     told(async (socket) => {
       plain.next(responsesStream({ id: 'resp_plain' }));
       await socket.call({ model: 'plain' });
@@ -372,7 +372,7 @@ describe('A WebSocket of Responses calls', function () {
     ['with WebSocket', MODEL, () => best],
     ['without WebSocket', 'plain', () => plain],
   ] as const)
-    it(`that its client closes in the middle is charged as a stream whose client left, at an upstream ${name}`, async () => {
+    it(`is charged like a stream if its client closes it in the middle, at an upstream ${name}`, async () => {
       upstreamOf().next(responsesStream({ texts: ['a', 'b'], delayMs: 200 }));
       const socket = await TestSocket.open(gateway, key);
       socket.send(TestSocket.create({ model }));
@@ -386,7 +386,7 @@ describe('A WebSocket of Responses calls', function () {
       await until('the upstream socket is closed', () => best.webSockets.open.size === 0);
     });
 
-  it('closes at a frame of more than 20 MB, and takes one of 20 MB', async () => {
+  it('accepts a frame of 20 MB, and is closed at a larger one', async () => {
     const frame = (bytes: number) => {
       const [head, tail] = [`{"type":"response.create","model":"plain","store":false,"input":"`, '"}'];
       return head + 'x'.repeat(bytes - head.length - tail.length) + tail;
@@ -398,7 +398,7 @@ describe('A WebSocket of Responses calls', function () {
     expect((await socket.closed).code).to.equal(1009);
   });
 
-  it('is closed where its frames would take more memory than an account may have', async () => {
+  it('is closed if its frames would need more memory than an account may use', async () => {
     const sockets = await Promise.all(Array.from({ length: 4 }, () => TestSocket.open(gateway, key)));
     for (const { socket } of sockets) socket.send('x'.repeat(19_000_000), { fin: false });
     const { code } = await Promise.race(sockets.map(({ closed }) => closed));
@@ -408,7 +408,7 @@ describe('A WebSocket of Responses calls', function () {
     await Promise.all(sockets.map(({ closed }) => closed));
   });
 
-  it('is pinged while its upstream is silent', () =>
+  it('sends pings while its upstream sends nothing', () =>
     told(
       async (socket) => {
         for (const upstream of [best, other]) upstream.next(responsesStream({ texts: ['a', 'b'], delayMs: 400 }));
@@ -418,7 +418,7 @@ describe('A WebSocket of Responses calls', function () {
       { path: '/speed/v1/responses' },
     ));
 
-  it('slows the upstream down for a client that does not read, and loses nothing', () =>
+  it('slows the upstream down for a client that does not read, and loses no event', () =>
     told(async (socket) => {
       const texts = Array.from({ length: 400 }, () => 'x'.repeat(50_000));
       plain.next(responsesStream({ texts, usage: { output: 5 } }));
@@ -443,7 +443,7 @@ describe('A WebSocket of Responses calls', function () {
       expect(deltas.reduce((sum, { delta }) => sum + delta.length, 0)).to.equal(20_000_000);
     }));
 
-  it('keeps nothing of what a client sends while a response is under way', () =>
+  it('keeps no frames in memory that a client sends during a response', () =>
     told(async (socket) => {
       let goOn = (): void => undefined;
       const waits = new Promise<void>((resolve) => (goOn = resolve));
@@ -466,7 +466,7 @@ describe('A WebSocket of Responses calls', function () {
       await until('the response is whole', () => socket.frames.at(-1).type === 'response.completed');
     }));
 
-  it('reads no further from a client that does not take its refusals', () =>
+  it('stops reading from a client that does not read its errors', () =>
     told(async (socket) => {
       socket.socket.pause();
       const before = await residentBytes(gateway.pid);
@@ -479,7 +479,7 @@ describe('A WebSocket of Responses calls', function () {
     }));
 });
 
-/** Memory of a process as the system counts it. */
+/** Returns the resident memory of a process in bytes. */
 async function residentBytes(pid: number): Promise<number> {
   const [, pages = '0'] = (await readFile(`/proc/${pid}/statm`, 'utf8')).split(' ');
   return Number(pages) * 4_096;

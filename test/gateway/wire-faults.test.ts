@@ -7,13 +7,13 @@ import { held, PROBED } from '../support/held';
 import { until } from '../support/until';
 import { messagesStream, redirect, respond, type Script, startUpstream, type TestUpstream } from '../support/upstream';
 
-/** What upstreams report when their counting has gone wrong, as JSON text. */
+/** Impossible counts of an upstream, as JSON text. */
 const NONSENSE = ['-5', 'NaN', '-Infinity', '1e308', '1.5', '"7"', 'null', '{}', 'true'];
 
-/** Beyond ASCII, so that events are split inside characters too. */
+/** Texts outside ASCII, so that events are split inside characters too. */
 const TEXTS = ['é', '😀 ', 'x'];
 
-describe('What upstreams do on the wire', function () {
+describe('With unusual bytes from an upstream,', function () {
   this.timeout(90_000);
   let upstream: TestUpstream;
   let elsewhere: TestUpstream;
@@ -49,7 +49,7 @@ describe('What upstreams do on the wire', function () {
 
   for (const protocol of PROTOCOLS) {
     for (const stream of [false, true]) {
-      it(`${protocol}, ${stream ? 'streamed' : 'in one piece'}: counts that make no sense are counted instead, and never give money back`, async () => {
+      it(`${protocol}, ${stream ? 'streamed' : 'in one piece'}: impossible counts are replaced by an estimate, and never give money back`, async () => {
         const name = protocol === 'chat' ? 'completion_tokens' : 'output_tokens';
         for (const value of NONSENSE) {
           upstream.next(withCount(protocol, stream, name, value));
@@ -69,7 +69,7 @@ describe('What upstreams do on the wire', function () {
       compressed: { gzip: true },
       ...(!DIALECT[protocol].endTellsAll && { 'without its own end': { withoutDone: true } }),
     })) {
-      it(`${protocol}: a stream that comes ${what} arrives whole and is metered right`, async () => {
+      it(`${protocol}: a stream that arrives ${what} is relayed whole and metered correctly`, async () => {
         const script = streamOf(protocol, { texts: TEXTS, ...options });
         upstream.next(script);
         const answer = await call(protocol, askAsSent(protocol));
@@ -79,7 +79,7 @@ describe('What upstreams do on the wire', function () {
     }
   }
 
-  it('a redirect to a private address is given to the caller; nobody is dialled, and no credential is sent there', async () => {
+  it('a redirect to a private address is relayed, and the gateway neither connects there nor sends a credential', async () => {
     upstream.next(redirect(`http://127.0.0.1:${elsewhere.port}/v1/messages`, 307));
     const answer = await call('messages');
     expect(answer.status).to.equal(307);
@@ -89,7 +89,7 @@ describe('What upstreams do on the wire', function () {
   });
 
   for (let index = 0; index < 6; index += 1) {
-    it(`an upstream at a private address that is not allowed to be there is not dialled (spelling ${index + 1})`, async () => {
+    it(`an upstream at a private address without allowPrivate gets no connection (spelling ${index + 1})`, async () => {
       const answer = await call('messages', { model: `guarded-${index}` });
       expect(answer.status).to.equal(502);
       expect(answer.json.error.details.attempts[0]).to.include({ outcome: 'connect_failed' });
@@ -97,7 +97,7 @@ describe('What upstreams do on the wire', function () {
     });
   }
 
-  it('100 callers that hardly read keep little in memory: their upstreams wait for them', async () => {
+  it('100 callers that hardly read need little memory, because their upstreams must wait', async () => {
     const big = 'x'.repeat(32 * 1024);
     upstream.always(messagesStream({ texts: Array.from({ length: 250 }, () => big) }));
     await Promise.all(Array.from({ length: 20 }, () => call('messages', { model: 'nobody' })));
@@ -108,25 +108,25 @@ describe('What upstreams do on the wire', function () {
         const asked = upstream.calls.length;
         const socket = slowReader(gateway.url, key);
         sockets.push(socket);
-        // On a busy machine Redis may be too slow for a call, which is then refused: another client is let in for it.
+        // On a busy machine Redis may be too slow, and the gateway refuses a call. Another client replaces it.
         await until('the upstream is asked', () => upstream.calls.length > asked || socket.bytesRead > 0);
       }
       await until('all are being answered', () => sockets.every(({ bytesRead }) => bytesRead > 0), 30_000);
       for (let round = 0; round < 100; round += 1) await gateway.call('/healthz', { method: 'GET' });
       const now = await held(gateway);
       const moreBytes = now.heapBytes + now.bufferBytes - before.heapBytes - before.bufferBytes;
-      // Without backpressure it would be 800 MB. Of one account at most 32 MB are read ahead.
+      // Without backpressure 800 MB would be in memory. The gateway reads ahead at most 32 MB per account.
       expect(moreBytes).to.be.below((32 + 50) * 1024 * 1024);
     } finally {
       for (const socket of sockets) socket.destroy();
     }
-    // What is left of an answer is read for 10 s before the upstream is told.
+    // The gateway reads the rest of an answer for 10 s before it disconnects from the upstream.
     await until('the upstreams are told', () => upstream.openConnections === 0, 30_000);
     await until('nothing is held', async () => (await gateway.balance(key)).heldUsd === '0.00000000');
   });
 });
 
-/** A good answer of 12 bytes of text, but for one count. */
+/** Returns a valid answer with 12 bytes of text, in which one count is replaced. */
 function withCount(protocol: TestProtocol, stream: boolean, name: string, value: string): Script {
   const wrong = (text: string) => text.replace(new RegExp(`"${name}":5(?=[,}])`, 'g'), `"${name}":${value}`);
   if (stream) {
@@ -152,7 +152,7 @@ function withCount(protocol: TestProtocol, stream: boolean, name: string, value:
   return respond({ headers: { 'content-type': 'application/json' }, body });
 }
 
-/** Asks for a stream and takes one byte of it a second, or what its system takes for it. */
+/** Requests a stream and reads one byte a second, or what its system reads for it. */
 function slowReader(url: string, key: string): Socket {
   const socket = connect(Number(new URL(url).port), '127.0.0.1');
   const body = JSON.stringify(ask({ stream: true }));

@@ -6,7 +6,7 @@ import { startGateway } from '../support/gateway';
 describe('Workers on embedded stores', function () {
   this.timeout(120_000);
 
-  it('are not started: one process serves, and says why', async () => {
+  it('are not started: one process serves, and logs the reason', async () => {
     const gateway = await startGateway({
       stores: { dataFolder: await newEmbeddedFolder() },
       upstreams: { acme: { url: 'http://127.0.0.1:1' } },

@@ -11,7 +11,7 @@ export interface BrokenConfiguration {
 /** Twelve invalid versions of gateway.config.yml, which the start and a reload must refuse. */
 export const BROKEN_CONFIGURATIONS: readonly BrokenConfiguration[] = [
   {
-    what: 'no YAML',
+    what: 'a file that is not YAML',
     breaks: () => 'http: { port: 0\nadmin: [',
     says: /gateway\.config\.yml:\d+:\d+: /,
   },
@@ -21,7 +21,7 @@ export const BROKEN_CONFIGURATIONS: readonly BrokenConfiguration[] = [
     says: /gateway\.config\.yml:\d+:\d+: .*there is no policy "rate-limiter"/,
   },
   {
-    what: 'a wrong order',
+    what: 'policies in a wrong order',
     breaks: (config) => void config['pipelines'].quality.policies.reverse(),
     says: /gateway\.config\.yml:\d+:\d+: .*"quality".*needs/,
   },
@@ -52,7 +52,7 @@ export const BROKEN_CONFIGURATIONS: readonly BrokenConfiguration[] = [
     says: /gateway\.config\.yml:\d+:\d+: .*adapter "mesages" does not exist; did you mean "messages"/,
   },
   {
-    what: 'a pipeline of an endpoint that is not there',
+    what: 'a pipeline with an unknown endpoint',
     breaks: (config) => {
       config['pipelines'].cost.apiEndpoints = ['csot'];
     },
@@ -69,7 +69,7 @@ export const BROKEN_CONFIGURATIONS: readonly BrokenConfiguration[] = [
     says: /gateway\.config\.yml:\d+:\d+: .*"\/speed\/v1\/messages" is already served by endpoint "speed"/,
   },
   {
-    what: 'an unknown key at the top',
+    what: 'an unknown top-level key',
     breaks: (config) => {
       config['pipelinez'] = {};
     },
