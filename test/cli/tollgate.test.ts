@@ -160,7 +160,7 @@ describe('the command line', () => {
     assert.match((await tollgate(environment, 'users', 'unbind', userId)).out, /^identity +-$/m);
   });
 
-  it('audit list prints the actor, action, subject and values of each change', async () => {
+  it('prints with `audit list` the actor, action, subject and values of each change', async () => {
     const { accountId, keyId } = await desk.customer('1');
     await json('keys', 'revoke', keyId);
     const { out } = await tollgate(environment, 'audit', 'list', '--subject', `key:${keyId}`, '--limit', '1');
@@ -186,7 +186,7 @@ describe('the command line', () => {
     assert.match(csv.out, /^requestId,createdAt,.*accountId,rollout,rolloutStage,rolloutArm,excess,upstreamCost\r\n$/);
   });
 
-  it('ledger verify exits with 0 if the ledger is consistent, otherwise with 1, account and sequence; --repair repairs it', async () => {
+  it('exits from `ledger verify` with 0 if the ledger is consistent, otherwise with 1, account and sequence, and repairs with --repair', async () => {
     const { accountId } = await desk.customer('5');
     const { database, ledger } = desk;
     await shipShards({ ledger, database, log: quiet }, ALL_SHARDS);

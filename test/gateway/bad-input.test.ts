@@ -64,7 +64,7 @@ describe('Bad input', function () {
   };
 
   for (const protocol of PROTOCOLS) {
-    describe(protocol, () => {
+    describe(`in a call of ${protocol}`, () => {
       const path = PATH[protocol];
       const { conversation, limits } = FACTS[protocol];
       const [limit] = limits;
@@ -119,8 +119,7 @@ describe('Bad input', function () {
         );
       }
       for (const [title, body, expected] of bodies) {
-        it(`with ${title} gets ${expected.status} ${expected.code} ${expected.param ?? ''}`, () =>
-          expectError(path, { key, body }, expected));
+        it(`is ${expected.status} ${expected.code} for ${title}`, () => expectError(path, { key, body }, expected));
       }
     });
   }

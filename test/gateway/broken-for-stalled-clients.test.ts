@@ -32,7 +32,7 @@ function givesUpAfter(ms: number, how: 'fin' | 'reset'): Script {
 const STORIES = ['fin', 'reset', 'briefly', 'reading', 'bridged'] as const;
 type Story = (typeof STORIES)[number];
 
-describe('A stream that its upstream breaks off', function () {
+describe('A stream whose client stalls', function () {
   this.timeout(60_000);
   const upstreams = new Map<Story, TestUpstream>();
   /** The results. All stories run at once because they mostly wait, and each test awaits one. */
@@ -131,12 +131,12 @@ describe('A stream that its upstream breaks off', function () {
   }
 
   for (const how of ['fin', 'reset'] as const)
-    it(`is charged for the delivered output if the client had not read for stalledAfter (${how})`, () => told.get(how));
+    it(`is charged for the delivered output if the upstream breaks it off after stalledAfter (${how})`, () =>
+      told.get(how));
 
-  it('is not charged if the client had not read for a shorter time', () => told.get('briefly'));
+  it('is not charged if the upstream breaks it off before stalledAfter', () => told.get('briefly'));
 
-  it('is not charged if the client had stalled, and then read again long before the break', () => told.get('reading'));
+  it('is not charged if the client read again long before the upstream breaks it off', () => told.get('reading'));
 
-  it('does not occur if the rest of the stream fits into the read-ahead of 1 MB while the client stalls', () =>
-    told.get('bridged'));
+  it('is read to its end for the client if the rest fits into the read-ahead of 1 MB', () => told.get('bridged'));
 });

@@ -179,7 +179,7 @@ describe('The usage of a Chat stream', function () {
     expect(await recordOf(answer)).to.include({ billing: 'estimated', outputTokens: 2 });
   });
 
-  it('delays the finish reason of one choice no longer while other choices continue', async () => {
+  it('delays the finish reason of a choice no longer than `usageWithin` while other choices continue', async () => {
     const first = new Milestone();
     const events = [said('one ', 1), finish(1), said('two '), finish(0), usage, DONE];
     upstream.next(stream(events, 0, { waitFor: { before: 2, until: first.reached } }));

@@ -50,7 +50,7 @@ const end = (stopReason: string): readonly Event[] => [
   ['metadata', { usage: USAGE, metrics: { latencyMs: 7 } }],
 ];
 
-describe('The dialects of clouds', function () {
+describe('With a cloud adapter,', function () {
   this.timeout(60_000);
   let upstream: TestUpstream;
   let gateway: TestGateway;
@@ -90,7 +90,7 @@ describe('The dialects of clouds', function () {
   beforeEach(() => upstream.reset());
 
   for (const protocol of PROTOCOLS) {
-    it(`let Converse answer a signed ${protocol} call, which is charged exactly`, async () => {
+    it(`Converse answers a signed ${protocol} call, which is charged exactly`, async () => {
       upstream.next(converse([{ text: 'Grüß Gott' }]));
       const answer = await gateway.call(PATH[protocol], { key, body: askIn(protocol, { model: 'nova' }) });
       expect(answer.status, answer.text).to.equal(200);
@@ -106,7 +106,7 @@ describe('The dialects of clouds', function () {
       });
     });
 
-    it(`let Converse stream to a ${protocol} client, and the stream is charged exactly`, async () => {
+    it(`Converse streams to a ${protocol} client, and the stream is charged exactly`, async () => {
       upstream.next(
         streamed(
           ['messageStart', { role: 'assistant' }],
@@ -127,7 +127,7 @@ describe('The dialects of clouds', function () {
       expect(record).to.deep.include({ billing: 'actual', cost: COST, flags: ['translated'] });
     });
 
-    it(`let Vertex AI's Gemini answer a ${protocol} call, streamed and unstreamed`, async () => {
+    it(`Vertex AI's Gemini answers a ${protocol} call, streamed and unstreamed`, async () => {
       const said = { text: 'Hi', usage: { input: 120, cacheRead: 80, output: 30 } };
       upstream.next(geminiAnswer(said), geminiStream(said));
       for (const stream of [false, true]) {
@@ -148,7 +148,7 @@ describe('The dialects of clouds', function () {
     });
   }
 
-  it('let Converse run a tool loop of both SDKs, and its signed reasoning goes back to it', async () => {
+  it('Converse runs a tool loop of both SDKs, and its signed reasoning goes back to it', async () => {
     const schema = { type: 'object' as const, properties: { city: { type: 'string' } } };
     upstream.next(
       streamed(
@@ -204,7 +204,7 @@ describe('The dialects of clouds', function () {
     ]);
   });
 
-  it('let Converse return structured output and accept an image and a document', async () => {
+  it('Converse returns structured output and accepts an image and a document', async () => {
     upstream.next(converse([{ text: '{"city":"Oslo"}' }]));
     const format = { name: 'place', schema: { type: 'object', properties: { city: { type: 'string' } } } };
     const completion = await openai.chat.completions.create({
@@ -241,7 +241,7 @@ describe('The dialects of clouds', function () {
     ]);
   });
 
-  it('turn a fault in a stream of Converse into the error event, and the client pays nothing', async () => {
+  it('a fault in a stream of Converse becomes the error event, and the client pays nothing', async () => {
     upstream.next(streamed(delta(0, { text: 'Hi' }), exceptionMessage('throttlingException', 'Too many.')));
     const broken = await gateway.call(PATH.messages, { key, body: askIn('messages', { model: 'nova', stream: true }) });
     expect(broken.text).to.match(/event: error\n.*Too many\./);
@@ -249,7 +249,7 @@ describe('The dialects of clouds', function () {
     expect(record).to.include({ billing: 'released', cost: '0.00000000' });
   });
 
-  it('keep the status and message of a refusal by Converse', async () => {
+  it('a refusal by Converse keeps its status and message', async () => {
     upstream.next(respond({ status: 400, body: { message: 'The model is not there.' } }));
     const refused = await gateway.call(PATH.chat, { key, body: askIn('chat', { model: 'nova' }) });
     expect([refused.status, refused.json.error.message]).to.deep.equal([400, 'The model is not there.']);
@@ -260,7 +260,7 @@ describe('The dialects of clouds', function () {
     ['n', { n: 2 }],
     ['parallel_tool_calls', { parallel_tool_calls: false, tools: [{ type: 'function', function: { name: 'a' } }] }],
   ] as const)
-    it(`refuse a call with ${what}, which Converse does not support, without asking it`, async () => {
+    it(`a call with ${what}, which Converse does not support, is refused without asking it`, async () => {
       const refused = await gateway.call(PATH.chat, { key, body: askIn('chat', { model: 'nova', ...more }) });
       expect([refused.status, refused.json.error.code, refused.json.error.param]).to.deep.equal([
         400,

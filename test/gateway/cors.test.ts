@@ -95,7 +95,7 @@ describe('Pages of other origins', function () {
     });
 
     for (const protocol of PROTOCOLS) {
-      it(`${protocol}: may read an answer and the gateway's headers of it`, async () => {
+      it(`may read the answer to a ${protocol} call and the gateway's headers`, async () => {
         upstream.next(DIALECT[protocol].answer());
         const body = askIn(protocol);
         const { headers } = await gateway.call(PATH[protocol], { key, headers: { origin: APP }, body });

@@ -52,7 +52,7 @@ describe('A direct address', function () {
     askIn(protocol, { model: 'Acme.Large-Native', ...more });
 
   for (const protocol of PROTOCOLS) {
-    it(`${protocol}: asks the upstream that it names, and bill and record name that upstream`, async () => {
+    it(`asks the upstream that it names, and bill and record name that upstream (${protocol})`, async () => {
       acme.always(answerOf[protocol]());
       const answer = await at('acme.p.gateway.example', `${PATH[protocol]}?beta=true`, native(protocol));
       expect(answer.status, answer.text).to.equal(200);
@@ -69,7 +69,7 @@ describe('A direct address', function () {
     });
 
     for (const status of [400, 401, 402, 403, 404, 429, 500, 503, 529]) {
-      it(`${protocol}: relays the upstream's ${status} unchanged after one attempt`, async () => {
+      it(`relays the upstream's ${status} unchanged after one attempt (${protocol})`, async () => {
         acme.always(failureOf[protocol](status, { message: 'in its own words' }, { 'retry-after': '1' }));
         const answer = await at('acme.p.gateway.example', PATH[protocol], native(protocol));
         expect(answer.status).to.equal(status);
@@ -84,7 +84,7 @@ describe('A direct address', function () {
       });
     }
 
-    it(`${protocol}: relays an error unchanged that is the first event of a stream`, async () => {
+    it(`relays an error unchanged that is the first event of a stream (${protocol})`, async () => {
       const script = errorStreamOf[protocol]();
       acme.always(script);
       const answer = await at('acme.p.gateway.example', PATH[protocol], native(protocol, { stream: true }));

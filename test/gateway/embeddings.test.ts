@@ -266,9 +266,9 @@ describe('Embeddings', function () {
       ['500', () => chatFailure(500)],
       ['401', () => chatFailure(401, { code: 'invalid_api_key' })],
       ['an error in a 200', () => chatFailure(200)],
-      ['a body that is no JSON', malformedJson],
+      ['a body that is not JSON', malformedJson],
       ['a reset', resetBeforeHeaders],
-      ['silence', neverAnswer],
+      ['a timeout', neverAnswer],
       ['half an answer', () => embeddingsAnswer({}, { cutBody: 20 })],
       ['a stream of events', () => respond({ headers: { 'content-type': 'text/event-stream' }, body: 'data: {}\n\n' })],
     ];

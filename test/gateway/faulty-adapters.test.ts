@@ -7,7 +7,7 @@ import { builtServer } from '../support/shared';
 import { textOf } from '../support/sources';
 import { chatAnswer, chatFailure, chatStream, respond, startUpstream, type TestUpstream } from '../support/upstream';
 
-/** The functions of an adapter that may throw before any content. */
+/** The faults of an adapter before any content: a function that throws, no result, or a usage of another form. */
 const BEFORE_CONTENT = ['request', 'authorize', 'judge', 'readEvent', 'readBody', 'nothing', 'shapeless'] as const;
 type Place = (typeof BEFORE_CONTENT)[number] | 'laterEvent' | 'absurd' | 'telling';
 const PLACES: readonly Place[] = [...BEFORE_CONTENT, 'laterEvent', 'absurd', 'telling'];
@@ -100,7 +100,7 @@ describe('A faulty adapter', function () {
 
   for (const place of BEFORE_CONTENT) {
     for (const stream of place === 'readEvent' ? [true] : place === 'readBody' ? [false] : [false, true]) {
-      it(`that throws in ${place} fails the attempt, and the next candidate answers (${stream ? 'streamed' : 'unstreamed'})`, async () => {
+      it(`with the fault "${place}" fails the attempt, and the next candidate answers (${stream ? 'streamed' : 'unstreamed'})`, async () => {
         faulty.always(place === 'judge' ? chatFailure(500) : stream ? chatStream() : chatAnswer());
         sound.always(stream ? chatStream() : chatAnswer());
         const before = await gateway.balance(key);

@@ -56,7 +56,7 @@ function filled(line: string, key: string): string {
   return line.replace(/CHUNKS|CHUNK|BODY|LENGTH|KEY/g, (word) => words[word as keyof typeof words]);
 }
 
-describe('Malformed HTTP', function () {
+describe('Hostile or unusual HTTP', function () {
   this.timeout(90_000);
   let upstream: TestUpstream;
   let gateway: TestGateway;
@@ -87,7 +87,7 @@ describe('Malformed HTTP', function () {
   }
 
   for (const [what, lines] of Object.entries(FORMS)) {
-    it(`with ${what} gets 400 in our envelope, and no upstream is asked`, async () => {
+    it(`with ${what} gets 400 in the gateway's envelope, and no upstream is asked`, async () => {
       const shown = what === 'two credentials' ? '' : `\r\nx-api-key: ${key}`;
       const rest = lines.map((line) => filled(line, key)).join('\r\n');
       // The bytes after the head must not count as another request.

@@ -56,7 +56,7 @@ describe('Idempotency-Key at two nodes', function () {
     expect(upstream.calls).to.have.length(2);
   });
 
-  it('costs no additional round trip to Redis: a reserve and a settle are all', async () => {
+  it('adds no round trip to Redis: a call makes only a reserve and a settle', async () => {
     const { key, keyId } = await nodes[0].newCustomer('10');
     upstream.always(messagesAnswer({ usage: USAGE }));
     await nodes[0].call('/v1/messages', { key, body: ask() });

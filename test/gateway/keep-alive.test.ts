@@ -57,7 +57,7 @@ describe('Streams of silent upstreams', function () {
     after(() => gateway?.stop());
 
     for (const protocol of PROTOCOLS) {
-      it(`${protocol}: have keep-alive comments between the unchanged events of the upstream`, async () => {
+      it(`have keep-alive comments between the unchanged events of the upstream (${protocol})`, async () => {
         const script = answering(protocol, silentBefore(second(protocol)));
         upstream.next(script);
         const { text, headers } = await streamed(protocol);
@@ -69,13 +69,13 @@ describe('Streams of silent upstreams', function () {
         expect(record).to.include({ billing: 'actual', inputTokens: 12, outputTokens: 3, errorCode: null });
       });
 
-      it(`${protocol}: have no keep-alive comments while the upstream is not silent`, async () => {
+      it(`have no keep-alive comments while the upstream is not silent (${protocol})`, async () => {
         const script = answering(protocol, { delayMs: AFTER_MS / 4 });
         upstream.next(script);
         expect((await streamed(protocol)).text).to.equal(script.text);
       });
 
-      it(`${protocol}: have no keep-alive comment inside an event that arrives in two pieces`, async () => {
+      it(`have no keep-alive comment inside an event that arrives in two pieces (${protocol})`, async () => {
         const script = answering(protocol);
         upstream.next(pausedAt(script.text, script.text.indexOf('two ') + 2));
         const { text } = await streamed(protocol);
@@ -84,7 +84,7 @@ describe('Streams of silent upstreams', function () {
         for (const event of script.events) expect(text).to.include(event);
       });
 
-      it(`${protocol}: have keep-alive comments while an event arrives byte by byte`, async () => {
+      it(`have keep-alive comments while an event arrives byte by byte (${protocol})`, async () => {
         const script = answering(protocol);
         upstream.next(pausedAt(script.text, ...[2, 3, 4, 5, 6, 7].map((more) => script.text.indexOf('two ') + more)));
         const { text } = await streamed(protocol);
@@ -94,7 +94,7 @@ describe('Streams of silent upstreams', function () {
 
       // If the last event contains the stop reason, nothing can follow it.
       if (DIALECT[protocol].endTellsAll) continue;
-      it(`${protocol}: have no keep-alive comments after their stop reason`, async () => {
+      it(`have no keep-alive comments after their stop reason (${protocol})`, async () => {
         const script = answering(protocol);
         upstream.next(answering(protocol, silentBefore(script.events.length - 1)));
         expect((await streamed(protocol)).text).to.equal(script.text);
@@ -125,7 +125,7 @@ describe('Streams of silent upstreams', function () {
     after(() => gateway?.stop());
 
     for (const protocol of PROTOCOLS) {
-      it(`${protocol}: are relayed unchanged`, async () => {
+      it(`are relayed unchanged (${protocol})`, async () => {
         const script = answering(protocol, silentBefore(second(protocol)));
         upstream.next(script);
         expect((await streamed(protocol)).text).to.equal(script.text);

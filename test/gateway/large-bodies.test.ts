@@ -105,13 +105,13 @@ describe('Large bodies', function () {
       expect(posts.filter((post) => post.status() === undefined)).to.have.length(3);
     });
 
-    it('get 402 before they arrive from a customer without money', async () => {
+    it('from a customer without money get 402 before they have arrived', async () => {
       const { key: penniless } = await gateway.newCustomer('0');
       expect(await answered(begin(penniless))).to.equal(402);
       expect(await answered(begin(penniless, 'content-length: 65537', ''))).to.equal(402);
     });
 
-    it('are refused before they arrive if the key has spent its limit or the account is frozen', async () => {
+    it('are refused before they have arrived if the key has spent its limit or the account is frozen', async () => {
       const limited = await gateway.newCustomer('10', { balanceLimit: '0' });
       expect(await answered(begin(limited.key))).to.equal(402);
       const frozen = await gateway.newCustomer('10');

@@ -99,7 +99,7 @@ describe('A stream that breaks after content', function () {
 
     const { canBeContinued } = DIALECT[protocol];
     for (const [what, { script }] of canBeContinued ? Object.entries(cuts) : []) {
-      it(`${protocol}: and ${what} is continued by another upstream, as one stream with one bill`, async () => {
+      it(`is continued by another upstream as one stream with one bill if it ${what} (${protocol})`, async () => {
         first.always(streamOf(protocol, { ...BEGUN, ...script }));
         second.always(streamOf(protocol, REST));
         const answer = await call(protocol);
@@ -127,7 +127,7 @@ describe('A stream that breaks after content', function () {
     }
 
     for (const [what, { script, code }] of Object.entries(cuts)) {
-      it(`${protocol}: and ${what} ends with the error event if no upstream can continue, and costs nothing`, async () => {
+      it(`costs nothing and ends with the error event if it ${what} and no upstream can continue (${protocol})`, async () => {
         story += 1;
         first.always(streamOf(protocol, { ...BEGUN, ...script }));
         const answer = await call(protocol);
@@ -144,7 +144,7 @@ describe('A stream that breaks after content', function () {
       });
     }
 
-    it(`${protocol}: with onClientAbort: drain costs a client that disconnects what the upstream reports`, async () => {
+    it(`with onClientAbort: drain costs a client that disconnects what the upstream reports (${protocol})`, async () => {
       first.always(
         streamOf(protocol, { texts: Array.from({ length: 60 }, () => 'word '), usage: BEGUN.usage, delayMs: 15 }),
       );
@@ -158,7 +158,7 @@ describe('A stream that breaks after content', function () {
     });
     if (!canBeContinued) continue;
 
-    it(`${protocol}: is continued with the text so far as prefill, and with what is left of the limit`, async () => {
+    it(`is continued with the text so far as prefill, and with what is left of the limit (${protocol})`, async () => {
       first.always(streamOf(protocol, { ...BEGUN, cutAfter: afterTexts(protocol, 3), cut: 'reset' }));
       second.always(streamOf(protocol, REST));
       await call(protocol);
@@ -170,7 +170,7 @@ describe('A stream that breaks after content', function () {
       expect(asked?.max_tokens).to.equal(200 - 4);
     });
 
-    it(`${protocol}: ends with the error event if the continuing upstream refuses the prefill`, async () => {
+    it(`ends with the error event if the continuing upstream refuses the prefill (${protocol})`, async () => {
       first.always(streamOf(protocol, { ...BEGUN, cutAfter: afterTexts(protocol, 3), cut: 'reset' }));
       second.always(failureOf[protocol](400, { type: 'invalid_request_error', message: 'no prefill here' }));
       const answer = await call(protocol);
@@ -180,14 +180,14 @@ describe('A stream that breaks after content', function () {
       expect(await recordOf(answer)).to.include({ billing: 'released', cost: '0.00000000' });
     });
 
-    it(`${protocol}: is not continued in the middle of a tool call`, async () => {
+    it(`is not continued in the middle of a tool call (${protocol})`, async () => {
       const toolCalls = [{ name: 'look_up', input: { of: 'a long enough argument' } }];
       first.always(streamOf(protocol, { texts: ['one '], toolCalls, cutAfter: afterTexts(protocol, 3), cut: 'reset' }));
       expectError(protocol, await call(protocol), 'ALL_PROVIDERS_FAILED');
       expect(second.calls).to.have.length(0);
     });
 
-    it(`${protocol}: is not continued if the output limit is reached`, async () => {
+    it(`is not continued if the output limit is reached (${protocol})`, async () => {
       first.always(streamOf(protocol, { ...BEGUN, cutAfter: afterTexts(protocol, 3), cut: 'reset' }));
       expectError(protocol, await call(protocol, { max_tokens: 4 }), 'ALL_PROVIDERS_FAILED');
       expect(second.calls).to.have.length(0);
@@ -212,7 +212,7 @@ describe('A stream that breaks after content', function () {
     expect(await held('/cost')).to.be.within(1_024 * 30e-6, twice - 1_024 * 30e-6 + 1e-8);
   });
 
-  it('through an error event hides that event if another upstream continues, and relays it if none can', async () => {
+  it('with an error event hides that event if another upstream continues, and relays it if none can', async () => {
     const error = messagesErrorStream({ afterEvents: 4 });
     first.always(error);
     second.always(messagesStream(REST));
@@ -224,7 +224,7 @@ describe('A stream that breaks after content', function () {
     expect(told.text).to.equal(error.text);
   });
 
-  it('and is continued is read by the SDKs of both protocols as one answer', async () => {
+  it('is read by the SDKs of both protocols as one answer if it is continued', async () => {
     first.always(messagesStream({ ...BEGUN, cutAfter: 6, cut: 'reset' }));
     second.always(messagesStream(REST));
     const message = await new Anthropic({ baseURL: gateway.url, apiKey: key, maxRetries: 0 }).messages
@@ -247,7 +247,7 @@ describe('A stream that breaks after content', function () {
     expect(completion.usage).to.include({ prompt_tokens: 1_016, completion_tokens: 11, total_tokens: 1_027 });
   });
 
-  it('has no counterpart for an unstreamed answer, which the next candidate gives anew', async () => {
+  it('differs from an unstreamed answer that breaks off, which the next candidate gives anew', async () => {
     first.always(messagesAnswer());
     second.always(chatAnswer());
     expect((await call('messages', { stream: false })).status).to.equal(200);

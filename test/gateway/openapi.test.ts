@@ -64,8 +64,8 @@ describe('The OpenAPI documents', function () {
   });
 
   for (const listener of ['public', 'admin'] as const) {
-    describe(`of the ${listener} listener,`, () => {
-      it('passes the recommended rules of Redocly', async () => {
+    describe(`of the ${listener} listener`, () => {
+      it('pass the recommended rules of Redocly', async () => {
         // Off, because the default domain of direct addresses is localhost.
         const config = await createConfig({ extends: ['recommended'], rules: { 'no-server-example.com': 'off' } });
         const found = await lintFromString({ source: JSON.stringify(documents[listener]), config });
@@ -74,7 +74,7 @@ describe('The OpenAPI documents', function () {
         ).to.deep.equal([]);
       });
 
-      it('declares billing and answers of every operation', () => {
+      it('declare billing and answers of every operation', () => {
         const operations = operationsOf(documents[listener]);
         expect(operations.length).to.be.greaterThan(10);
         for (const { path, operation } of operations) {
@@ -84,7 +84,7 @@ describe('The OpenAPI documents', function () {
         }
       });
 
-      it('declares a success for every operation', () => {
+      it('declare a success for every operation', () => {
         const without = operationsOf(documents[listener]).filter(
           ({ operation }) => !Object.keys(operation.responses).some((status) => status.startsWith('2')),
         );
@@ -92,12 +92,12 @@ describe('The OpenAPI documents', function () {
         expect(documents[listener].paths).not.to.have.any.keys('/v1/messages/count_tokens');
       });
 
-      it('has a unique id for every operation', () => {
+      it('have a unique id for every operation', () => {
         const ids = operationsOf(documents[listener]).map(({ operation }) => operation.operationId);
         expect(ids).to.deep.equal([...new Set(ids)]);
       });
 
-      it('has an example for every body, which matches the schema', () => {
+      it('have an example for every body, which matches the schema', () => {
         const { components } = documents[listener];
         for (const { path, operation } of operationsOf(documents[listener])) {
           const { schema } = operation.requestBody?.content['application/json'] ?? {};
@@ -108,7 +108,7 @@ describe('The OpenAPI documents', function () {
         }
       });
 
-      it('has the catalogue of errors, and uses only statuses of the catalogue', () => {
+      it('have the catalogue of errors, and use only its statuses', () => {
         const { ErrorCode } = documents[listener].components.schemas;
         expect(ErrorCode.enum).to.deep.equal(Object.keys(ERRORS));
         const catalogue = Object.entries(ERRORS).map(([code, kind]) => ({ code, ...kind }));
@@ -219,7 +219,7 @@ describe('The OpenAPI documents', function () {
     }
   });
 
-  it('declare the real shapes: the answer of every GET matches its schema', async () => {
+  it('declare the shape of real answers: every answer to a GET matches its schema', async () => {
     upstream.always(messagesAnswer({ usage: { input: 10, output: 5 } }));
     const { key, accountId, keyId } = await gateway.newCustomer('10');
     const { headers } = await gateway.call('/v1/messages', { key, body: ask() });

@@ -157,7 +157,7 @@ describe('Operator tokens', function () {
     assert.match(worded.notes, /--expires: expected a time from now/);
   });
 
-  it('if wrong, are counted for the connecting address, whatever X-Forwarded-For contains', async () => {
+  it('that are wrong are counted for the connecting address, whatever X-Forwarded-For contains', async () => {
     const guess = (forwarded: string, localAddress: string) =>
       ask('guess', '/admin/v1/accounts', { localAddress, forwarded });
     for (let count = 0; count < 20; count += 1) await guess(`198.51.100.${count}`, '127.0.0.2');

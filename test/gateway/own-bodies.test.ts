@@ -72,7 +72,7 @@ describe("Bodies of the gateway's own API", function () {
       `POST ${NO_SANDBOX}/suspend`,
       `DELETE ${NO_SANDBOX}`,
     ]) {
-      it(`${target} answers 404 before the body arrives`, async () => {
+      it(`get 404 before they arrive: ${target}`, async () => {
         const { key: penniless } = await gateway.newCustomer('0');
         expect(await statusOf(beginBody(target, { key: penniless, announced: 1_000 }))).to.equal(404);
       });

@@ -64,7 +64,7 @@ describe('Response headers of upstreams', function () {
 
     for (const protocol of PROTOCOLS) {
       for (const stream of [false, true]) {
-        it(`${protocol}, ${stream ? 'streamed' : 'in one piece'}: are relayed if they concern retries or the model, but not those of the platform's account`, async () => {
+        it(`are relayed if they concern retries or the model, but not the platform's account (${protocol}, ${stream ? 'streamed' : 'in one piece'})`, async () => {
           const ids = { 'request-id': 'req_of_the_vendor', 'x-request-id': 'req_of_the_vendor' };
           upstream.next(answering(protocol, stream, { ...FROM_UPSTREAM, ...ids }));
           const { status, headers } = await gateway.call(PATH[protocol], { key, body: askIn(protocol, { stream }) });

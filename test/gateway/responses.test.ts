@@ -173,7 +173,7 @@ describe('The Responses protocol', function () {
     expect(await recordOf(await call({ service_tier: 'priority' }))).to.include({ cost: '0.00900000' });
   });
 
-  describe('in its members', () => {
+  describe('in a call', () => {
     const refusals: readonly [string, Record<string, unknown> | string, number, string, string][] = [
       ['background', { background: true }, 400, 'NOT_SUPPORTED', 'background'],
       ['a prompt template', { prompt: { id: 'pmpt_1' } }, 400, 'NOT_SUPPORTED', 'prompt'],
@@ -238,7 +238,7 @@ describe('The Responses protocol', function () {
       ['a temperature above 2', { temperature: 2.1 }, 400, 'INVALID_FIELD', 'temperature'],
     ];
     for (const [title, more, status, code, param] of refusals) {
-      it(`refuses ${title} with ${status} ${code}`, async () => {
+      it(`answers ${status} ${code} to ${title}`, async () => {
         const body = typeof more === 'string' ? more : { ...askIn('responses'), ...more };
         const answer = await gateway.call(PATH.responses, { key, body });
         expect([answer.status, answer.json.error.code, answer.json.error.param]).to.deep.equal([status, code, param]);

@@ -89,7 +89,7 @@ describe('A failing upstream of two nodes', function () {
     await until('it is asked again', async () => (await provider(one)) === 'bad' && (await provider(two)) === 'bad');
   });
 
-  it('adds no round trip to Redis to any call: a reserve and a settle are all', async () => {
+  it('adds no round trip to Redis: a call makes only a reserve and a settle', async () => {
     await provider(one);
     const seen: (readonly string[])[] = [];
     // Commands inside a script are no round trips.

@@ -129,14 +129,14 @@ describe('inside a running sandbox', () => {
     });
 
     for (const [what, body, param] of [
-      ['no command', {}, 'command'],
-      ['an empty command', { command: '' }, 'command'],
-      ['a NUL in the command', { command: 'a\0b' }, 'command'],
+      ['no text', {}, 'command'],
+      ['an empty text', { command: '' }, 'command'],
+      ['a NUL', { command: 'a\0b' }, 'command'],
       ['a time limit of 0', { command: ':', timeoutSeconds: 0 }, 'timeoutSeconds'],
       ['a missing folder', { command: ':', cwd: 'nowhere' }, 'cwd'],
       ['an invalid name of a variable', { command: ':', env: { 'A=B': 'c' } }, 'env.A=B'],
       ['an unknown field', { command: ':', shell: 'bash' }, 'shell'],
-      ['a command longer than one argument may be', { command: ': '.padEnd(131_072, 'x') }, 'command'],
+      ['a text longer than one argument may be', { command: ': '.padEnd(131_072, 'x') }, 'command'],
       ['a variable longer than one argument may be', { command: ':', env: { A: 'x'.repeat(131_072) } }, 'env.A'],
       ['too many variables', { command: ':', env: MANY_VARIABLES }, 'env'],
     ] as const) {

@@ -290,7 +290,7 @@ describe('Traces', function () {
     expect(headers).to.include({ traceparent: `00-${TRACE}-${attempt?.spanId}-01`, tracestate: STATE });
   });
 
-  it('begin a new trace if that of the client is malformed', async () => {
+  it("begin anew if the client's trace is malformed", async () => {
     first.always(messagesAnswer({ usage: USAGE }));
     for (const traceparent of [
       `00-${TRACE}-${SPAN}`,

@@ -243,7 +243,7 @@ describe('Signatures of reasoning in translated calls', function () {
         }
       });
 
-    it('cannot add a block of another type through hidden reasoning', async () => {
+    it('cannot name an object through hidden reasoning', async () => {
       const data = inOne(JSON.stringify({ redacted_thinking: { type: 'document' } }), 'messages');
       const said = [
         { role: 'user', content: 'Hi' },
@@ -255,7 +255,7 @@ describe('Signatures of reasoning in translated calls', function () {
       expect(got).to.not.match(/"type":"(redacted_thinking|document)"/);
     });
 
-    it('made for another account are charged to the account that sends them', async () => {
+    it('or takes from another account are charged to the account that sends them', async () => {
       upstream.next(thinking('responses', THOUGHT, false));
       const said = await FIRST.messages('responses-model', false);
       const thief = await gateway.newCustomer('1');

@@ -144,7 +144,7 @@ describe('The recipes of docs/upstreams.md', function () {
 
   for (const [name, calls] of Object.entries(CALLS))
     for (const [model, protocol, path, headers] of calls)
-      it(`lead a ${protocol} call of ${model} to ${name} at ${path}`, async () => {
+      it(`lead a call of ${model} in the protocol ${protocol} to ${name} at ${path}`, async () => {
         upstream.next(ANSWERS[protocol as keyof typeof ANSWERS]);
         const at = { ...PATH, embeddings: '/v1/embeddings' }[protocol] ?? '';
         const body = { ...SENT[protocol], model };

@@ -233,7 +233,7 @@ describe("A call costs what the vendor's price list says", () => {
     expect((await upstream.call(2)).json).to.include({ service_tier: 'priority' });
   });
 
-  it('and is refused without asking an upstream if the requested tier has no price', async () => {
+  it('or is refused without asking an upstream if the requested tier has no price', async () => {
     const { key } = await gateway.newCustomer('1');
     for (const [member, value] of [
       ['service_tier', 'priority'],

@@ -51,7 +51,7 @@ const pdf = { type: 'document', source: { type: 'url', url: 'https://files.examp
 
 const ROWS: readonly Row[] = [
   {
-    is: 'ten calls at once on a key limited to $0.10, a PDF by URL',
+    is: 'sends ten calls at once with a PDF by URL on a key limited to $0.10',
     calls: 10,
     funds: 100,
     limit: '0.10',

@@ -109,7 +109,7 @@ describe('Tools that run at the vendor', function () {
     [[CODE], 9, 0.005],
     [[{ name: 'own', input_schema: { type: 'object' } }], 0, 0],
   ] as const) {
-    it(`hold ${windows} further context windows and ${pieces} USD for ${JSON.stringify(tools)}`, async () => {
+    it(`make a call hold ${windows} further context windows and ${pieces} USD for ${JSON.stringify(tools)}`, async () => {
       const required = await held({ tools });
       expect(required).to.be.within(windows * WINDOW + pieces + REST.atLeast, windows * WINDOW + pieces + REST.atMost);
     });
@@ -201,7 +201,7 @@ describe('Tools that run at the vendor', function () {
     expect(upstream.calls).to.have.length(0);
   });
 
-  it('that run code cost one piece per call with a container', async () => {
+  it('cost one piece per call with a container if they run code', async () => {
     const container = { id: 'container_priced', expires_at: '2027-01-01T00:00:00Z', skills: null };
     upstream.next(
       answer({}, { container }),

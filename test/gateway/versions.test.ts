@@ -44,7 +44,7 @@ describe('The version of a Messages call', function () {
       [NEW, 'newer'],
       ['2026-11-11', 'newer'],
     ] as const) {
-      it(`${version} in ${header} leads to the upstream "${expected}" only, and is forwarded unchanged with any beta`, async () => {
+      it(`leads to the upstream "${expected}" only, and is forwarded unchanged with any beta (${header}: ${version})`, async () => {
         for (let calls = 0; calls < 6; calls += 1) {
           const { status, headers, text } = await call({ [header]: version, 'anthropic-beta': BETA });
           expect(status, text).to.equal(200);
