@@ -7,7 +7,7 @@ function script(shell: string) {
   return runTollgate(['completion', shell]);
 }
 
-/** What bash offers after these words, the last of which is being typed. */
+/** Returns what bash offers after these words, the last of which is being typed. */
 async function bashOffers(...words: string[]): Promise<string[]> {
   const { out } = await script('bash');
   const typed = ['tollgate', ...words].map((word) => `'${word}'`).join(' ');

@@ -113,7 +113,7 @@ describe('tollgate sandboxes', function () {
     assert.match(head ?? '', /^supplier +name +sandbox +reason +failed tries +found +removed$/);
     const [{ foundAt, removedAt }] = removed;
     assert.deepEqual((line ?? '').split(/ +/), ['local', name, '-', 'NO_SANDBOX', '0', foundAt, removedAt]);
-    // What is ours is left alone.
+    // The sandbox of this test is still listed.
     assert.deepEqual((await json('list')).items.length, 1);
   });
 

@@ -160,7 +160,7 @@ describe('inside a running sandbox', () => {
       expect(first).to.deep.equal(second);
     });
 
-    it('with an unknown id is 404', async () => {
+    it('with an unknown id gets 404', async () => {
       const { status } = await get(`/commands/${id}`);
       expect(status).to.equal(404);
     });

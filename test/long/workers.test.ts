@@ -369,7 +369,7 @@ describe('The number of workers', function () {
     expect(output.match(/tollgate cannot start/g)).to.have.length(1);
   });
 
-  it('does not hide that the port of the admin listener is already taken', async () => {
+  it('does not change how a start fails when the port of the admin listener is already taken', async () => {
     const env = { WORKERS: '2', ADMIN_PORT: String(upstream.port) };
     const { code, output } = await failToStart({ stores: 'real', upstreams, env });
     expect(code).to.equal(78);
