@@ -141,7 +141,7 @@ describe('Ids of objects that a vendor keeps', function () {
     expect((await call(key, continuing('msg_broken'))).status).to.equal(200);
   });
 
-  it('may be those of any answer of a thread', async () => {
+  it('are learned from every answer of a thread, not only from the first', async () => {
     const { key } = await gateway.newCustomer('10');
     acme.next(messagesAnswer({ id: 'msg_1st' }), messagesAnswer({ id: 'msg_2nd' }), messagesAnswer({ id: 'msg_3rd' }));
     expect((await call(key, CREATE)).status).to.equal(200);

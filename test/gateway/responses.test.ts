@@ -21,7 +21,7 @@ const TOOL = {
   parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
 };
 
-describe('The Responses protocol', function () {
+describe('The Responses endpoint', function () {
   this.timeout(60_000);
   let upstream: TestUpstream;
   let backing: TestUpstream;
@@ -186,7 +186,7 @@ describe('The Responses protocol', function () {
       ],
       ['an item without a type', { input: [{ id: 'msg_1' }] }, 404, 'KEPT_OBJECT_NOT_FOUND', 'input[0]'],
       [
-        'an item of two types',
+        'an item whose type is given twice',
         `{"model":"${MODEL}","input":[{"type":"item_reference","id":"msg_1","type":"message"}]}`,
         400,
         'MODEL_NOT_PRICED',

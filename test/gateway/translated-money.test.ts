@@ -93,7 +93,7 @@ describe('The bill of a translated call', function () {
   }
 
   for (const { from, to, model, name } of DIRECTIONS) {
-    describe(name, () => {
+    describe(`from ${name}`, () => {
       for (const stream of [false, true])
         it(`equals that of the native call for all reported tokens, ${stream ? 'streamed' : 'in one piece'}`, async () => {
           const usage = USAGE[to] ?? {};

@@ -135,7 +135,7 @@ describe('The translation of calls for upstreams of another protocol', function 
   const LENGTHS = { messages: 'max_tokens', chat: 'length', responses: 'max_output_tokens' } as const;
 
   for (const { from, to, model, name } of DIRECTIONS) {
-    describe(name, () => {
+    describe(`from ${name}`, () => {
       for (const isStream of [false, true]) {
         const script = (said: Said) => (isStream ? streamIn(to, said) : answerIn(to, said));
         const how = isStream ? 'streamed' : 'in one piece';
@@ -241,7 +241,7 @@ describe('The translation of calls for upstreams of another protocol', function 
     }
   });
 
-  it('answers 400 to an error that came with status 200, if another upstream would refuse too', async () => {
+  it("answers 400 if the upstream's answer has status 200 but is an error that any upstream would give", async () => {
     upstream.next(respond({ body: { error: { code: 'content_filter', message: 'Not that.' } } }));
     const refused = await gateway.call(PATH.chat, { key, body: askIn('chat', { model: 'gemini-model' }) });
     expect([refused.status, refused.json.error.message]).to.deep.equal([400, 'Not that.']);

@@ -248,7 +248,7 @@ describe("A call costs what the vendor's price list says", () => {
     expect((await gateway.balance(key)).heldUsd).to.equal('0.00000000');
   });
 
-  it('as the list of models and the OpenAPI document show', async () => {
+  it('for tiers and regions, which the list of models and the OpenAPI document show', async () => {
     const { key } = await gateway.newCustomer('1');
     const show = async (path: string) => JSON.parse((await gateway.call(path, { method: 'GET', key })).text);
     const body = await show('/v1/models/large');

@@ -96,7 +96,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null;
 }
 
-describe('The packed package, installed by npm in an empty folder', function () {
+describe('The packed package, installed by npm in an empty folder,', function () {
   this.timeout(600_000);
   let folder: string;
   let empty: string;
@@ -141,7 +141,7 @@ describe('The packed package, installed by npm in an empty folder', function () 
     expect(await installedIn(empty)).to.deep.equal(new Set([...before, 'other@1.0.0']));
   });
 
-  describe('`npx tollgate init`', () => {
+  describe('has `npx tollgate init`, which', () => {
     let gateway: string;
     let child: ChildProcess | undefined;
 
@@ -187,7 +187,7 @@ describe('The packed package, installed by npm in an empty folder', function () 
       expect((await ended)[0]).to.equal(0);
     });
 
-    describe('the examples, installed from tarballs', () => {
+    describe('makes a folder where the examples, installed from tarballs,', () => {
       const token = 'token-of-the-operator';
       let upstream: TestUpstream;
       let supplier: Server;
