@@ -220,7 +220,7 @@ describe('A call that has ended', function () {
       ({ key }) => gateway.call('/v1/messages', { key, body: ask({ model: MADE_UP }) }),
     ],
     [
-      'that all upstreams fail',
+      'for which all upstreams fail',
       502,
       'ALL_PROVIDERS_FAILED',
       'quality',

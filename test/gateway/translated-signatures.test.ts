@@ -243,7 +243,7 @@ describe('Signatures of reasoning in translated calls', function () {
         }
       });
 
-    it('cannot name an object through hidden reasoning', async () => {
+    it('cannot bring an object instead of hidden reasoning into a Messages call', async () => {
       const data = inOne(JSON.stringify({ redacted_thinking: { type: 'document' } }), 'messages');
       const said = [
         { role: 'user', content: 'Hi' },
