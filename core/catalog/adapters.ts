@@ -15,7 +15,7 @@ const NATIVE: Contract = {
   optional: ['sign'],
 };
 
-/** Of an adapter with a dialect of its own. */
+/** The contract of an adapter with a dialect of its own. */
 const TRANSLATING: Contract = {
   ...NATIVE,
   versions: ['upstream/2'],
@@ -25,7 +25,7 @@ const TRANSLATING: Contract = {
 
 const adapters = new Map<string, Registered>();
 
-/** Returns what removes it again. @throws when it is not of this contract, or another adapter has the name already. */
+/** Registers an adapter and returns the function that removes it. @throws when the adapter breaks its contract, or its name is taken */
 export function registerAdapter(adapter: AnyAdapter): () => void {
   const isOfOwnDialect = isTranslating(adapter);
   if (!isOfOwnDialect && typeof (adapter as { readonly answer?: unknown } | undefined)?.answer === 'function')
@@ -71,7 +71,7 @@ export function toCurrent(adapter: AnyAdapter): UpstreamAdapter {
   };
 }
 
-/** It speaks none of the clients' protocols: nobody calls what is for them. */
+/** Makes the functions for clients' protocols throw, because an adapter with a dialect of its own speaks none of these. */
 function withOwnDialect(adapter: TranslatingAdapter): UpstreamAdapter {
   const { contract, name, schema, authorize, judge, sign, framing } = adapter;
   const never = (): never => {
@@ -91,7 +91,7 @@ function withOwnDialect(adapter: TranslatingAdapter): UpstreamAdapter {
   };
 }
 
-/** The adapter as the gateway uses it: what it throws is an AdapterFault. */
+/** Returns the adapter as the gateway uses it: whatever its functions throw becomes an AdapterFault. */
 export function findAdapter(name: string): UpstreamAdapter | undefined {
   return adapters.get(name)?.guarded;
 }

@@ -1,9 +1,10 @@
 /**
- * A session goes to whatever has the highest draw for it: a rendezvous hash, by weight where the weights are applied. Nothing is
- * stored, all nodes agree, and an upstream or a credential that leaves or comes moves no sessions but its own.
+ * A session goes to the upstream or credential with the highest draw for it: a rendezvous hash, weighted by the code that applies
+ * the weights. The gateway stores nothing and all nodes agree. An upstream or credential that is added or removed moves only its
+ * own sessions.
  */
 
-/** Returns 32 bits that stand for a session of this key, by FNV-1a. */
+/** Returns 32 bits that identify a session of this key, by FNV-1a. */
 export function sessionHash(
   { accountId, keyId }: { readonly accountId: string; readonly keyId: string },
   session: string,
@@ -20,7 +21,7 @@ export function textHash(text: string, before = FNV_OFFSET): number {
   return hash;
 }
 
-/** Returns a number from 0 to below 1 that depends on session and hash alone, mixed as MurmurHash3 ends. */
+/** Returns a number from 0 to below 1 that depends only on the session and the hash. The mixing is the last step of MurmurHash3. */
 export function drawFor(session: number, drawn: number): number {
   let hash = session ^ drawn;
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);

@@ -1,18 +1,18 @@
 import type { Usage } from './usage';
 
 /**
- * What an upstream's answer says, in order, whatever dialect it came in: a stream as it comes, or all of a body at once. A reader of a
- * dialect makes these and a writer takes them.
+ * One event of an upstream's answer, in the same form for all dialects. A reader of a dialect makes these events, from a stream as
+ * it arrives or from a whole body at once. A writer consumes them.
  */
 export type AnswerEvent =
   | { readonly is: 'begin'; readonly id?: string | undefined; readonly model?: string | undefined }
   /** A part begins. Parts of one choice may overlap; each is known by its number, counted from 0 over the whole answer. */
   | { readonly is: 'open'; readonly at: number; readonly choice: number; readonly part: OpenPart }
-  /** More of the text of a part: of what it says, or of a tool's input. */
+  /** More text of a part: of its content, or of a tool's input. */
   | { readonly is: 'add'; readonly at: number; readonly text: string }
-  /** A part of reasoning, or a tool call, has its signature: `value` as the dialect's request writer needs it to send it back. */
+  /** The signature of a reasoning part or a tool call. `value` has the form in which the dialect's request writer sends it back. */
   | { readonly is: 'sign'; readonly at: number; readonly value: string }
-  /** Where a part of text has something from. */
+  /** The source of a text part. */
   | { readonly is: 'cite'; readonly at: number; readonly citation: Citation }
   | { readonly is: 'close'; readonly at: number }
   | {
@@ -21,34 +21,34 @@ export type AnswerEvent =
       readonly reason: FinishReason;
       readonly stop?: string | undefined;
     }
-  /** What was used so far; what comes later completes it (`mergeUsage`). `reasoning` tokens stand in the output tokens, too. */
+  /** What was used so far; later events complete it (`mergeUsage`). The output tokens include the `reasoning` tokens. */
   | { readonly is: 'usage'; readonly usage: Usage; readonly reasoning?: number | undefined }
-  /** Nothing more comes. */
+  /** The end of the answer. Nothing follows. */
   | { readonly is: 'end' }
   | { readonly is: 'error'; readonly error: AnswerError };
 
-/** A part of an answer that begins, by what it is. */
+/** A part of an answer that begins, by its kind. */
 export type OpenPart =
   | { readonly is: 'text' }
   | { readonly is: 'reasoning' }
   | { readonly is: 'refusal' }
   | { readonly is: 'tool_call'; readonly id: string; readonly name: string; readonly isText?: boolean | undefined };
 
-/** Where a part of text has something from; what is not known is absent. */
+/** The source of a text part; unknown members are absent. */
 export interface Citation {
   readonly url?: string | undefined;
   readonly title?: string | undefined;
-  /** The words that it is about. */
+  /** The cited words. */
   readonly quote?: string | undefined;
   /** Characters `from` to `to` of the part. */
   readonly from?: number | undefined;
   readonly to?: number | undefined;
 }
 
-/** `length`: the limit was reached; `filter`: the vendor did not let it go on; `context`: the context window is full. */
+/** `length`: the limit was reached; `filter`: the vendor's filter stopped the answer; `context`: the context window is full. */
 export type FinishReason = 'end' | 'length' | 'tool_calls' | 'stop' | 'filter' | 'pause' | 'context';
 
-/** An upstream's own error, in parts that every dialect has a place for. */
+/** An upstream's own error, split into parts that every dialect has a place for. */
 export interface AnswerError {
   readonly message: string;
   readonly type?: string | undefined;
@@ -64,46 +64,46 @@ export interface SseEvent {
   readonly data: string | undefined;
 }
 
-/** Reads the answer of one attempt. It keeps the state that its events build upon. */
+/** Reads the answer of one attempt. It keeps the state that its events depend on. */
 export interface AnswerReader {
-  /** What an event of a stream says: nothing, one thing or several. What it throws ends the attempt. */
+  /** Returns the answer events that one event of a stream means: none, one or several. An exception ends the attempt. */
   event(event: SseEvent): readonly AnswerEvent[];
-  /** What an unstreamed answer says. `body` is parsed JSON. */
+  /** Returns the answer events of an unstreamed answer. `body` is parsed JSON. */
   body(body: unknown): readonly AnswerEvent[];
-  /** The stream is over. What is still to be said, where it ended without a word of its own. */
+  /** Ends the stream. Returns the events that are still missing if the upstream closed it without its own end. */
   end(): readonly AnswerEvent[];
 }
 
-/** What a writer of answers has to know of its call. */
+/** The facts of a call that a writer of its answer needs. */
 export interface WrittenCall {
   /** The gateway's id of the call. */
   readonly requestId: string;
-  /** The model as the client is to be told: the upstream's own name. */
+  /** The model name that the client is shown: the upstream's own name. */
   readonly model: string;
   /** Unix time in seconds. */
   readonly createdAt: number;
-  /** Seals a signature for the client, who sends it back as it is. */
+  /** Seals a signature for the client, which sends it back unchanged. */
   seal(value: string): string;
-  /** The parsed request, as far as an answer repeats it (Responses does). */
+  /** The parsed request, because an answer of Responses repeats parts of it. */
   readonly request: Readonly<Record<string, unknown>>;
 }
 
-/** An event as a client is given it, and what it means there. */
+/** An event as the client receives it, with its meaning for the gateway. */
 export interface ClientEvent {
   readonly name?: string | undefined;
   /** JSON, or `[DONE]`. */
   readonly data: string;
-  /** A stop reason stands in it. */
+  /** Whether the event has a stop reason. */
   readonly finish?: boolean;
-  /** The usage stands in it, at `usageAt` (absent: at the member `usage`). */
+  /** Whether the event has the final usage, at `usageAt` (absent: at the member `usage`). */
   readonly finalUsage?: boolean;
   readonly usageAt?: readonly string[];
 }
 
 /** Writes the answer of one attempt in the client's dialect. */
 export interface AnswerWriter {
-  /** The client's events for one of the answer: none, one or several. */
+  /** Returns the client's events for one event of the answer: none, one or several. */
   write(event: AnswerEvent): readonly ClientEvent[];
-  /** The whole answer as an unstreamed body, from all its events. */
+  /** Returns the whole answer as an unstreamed body, from all its events. */
   body(events: readonly AnswerEvent[]): Readonly<Record<string, unknown>>;
 }

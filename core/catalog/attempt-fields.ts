@@ -5,13 +5,13 @@ import type { Schema } from '../settings';
 import { PASS } from './usage-fields';
 
 /**
- * What an attempt was for, or how it ended, where that can be why a vendor's invoice differs from what customers were charged:
+ * The purpose or the end of an attempt, where it can explain why a vendor's invoice differs from what customers were charged:
  * `answered`: its usage was reported and charged.
- * `unknown`: the same, and the request or the report had something that no table has.
- * `estimated`: it answered without a usable report, and what it used was counted.
+ * `unknown`: as `answered`, but the request or the report had something that no table has.
+ * `estimated`: it answered without a usable report, and the gateway counted its usage.
  * `left`: the client disconnected before the usage was reported.
  * `failed`: it did not answer, or broke off.
- * `continuation`: it went on from an answer that broke off, and read a second prompt.
+ * `continuation`: it continued an answer that had broken off, and read a second prompt.
  * `mirror`: a rollout sent it a call that another upstream answered.
  * `test`: an operator tested the upstream.
  */
@@ -27,30 +27,30 @@ export const ATTEMPT_CAUSES = [
 ] as const;
 export type AttemptCause = (typeof ATTEMPT_CAUSES)[number];
 
-/** One request to an upstream as it is recorded, in JSON, once or more per call: what is as usual, or not known, is absent. */
+/** The record of one request to an upstream, in JSON; a call has one or more. Usual or unknown values are absent. */
 export interface RecordedAttempt {
   /** Milliseconds since 1970. */
   readonly startedAtMs: number;
-  /** Place among those of its call, from 1; 0 for a mirror. Absent: its place in the list. */
+  /** The attempt's number within its call, from 1; 0 for a mirror. Absent: its place in the list. */
   readonly number?: number | undefined;
   readonly upstream: string;
-  /** The name of the credential it was asked with, never its value. Absent: the upstream's name. */
+  /** The name of the credential that the gateway used, never its value. Absent: the upstream's name. */
   readonly credential?: string | undefined;
-  /** As the upstream names it. */
+  /** The upstream's own name of the model. */
   readonly model: string;
-  /** Absent: `answered`. */
+  /** Absent means `answered`. */
   readonly cause?: AttemptCause | undefined;
-  /** Why there was no answer. Absent: `answered`. */
+  /** Why there was no answer. Absent means `answered`. */
   readonly outcome?: string | undefined;
   readonly status?: number | undefined;
-  /** Until it answered or failed. */
+  /** Milliseconds until the upstream answered or failed. */
   readonly ms: number;
   readonly upstreamRequestId?: string | undefined;
-  /** What it used, as in a usage record; absent where nothing is known of it. */
+  /** What the attempt used, as in a usage record; absent where nothing is known. */
   readonly passes?: readonly Readonly<Record<string, string | number | undefined>>[] | undefined;
-  /** The upstream reported all of it itself. */
+  /** Whether the upstream itself reported the whole usage. */
   readonly isReported: boolean;
-  /** In 1e-14 USD: a decimal integer. */
+  /** The cost in 1e-14 USD: a decimal integer. */
   readonly costE14: string;
 }
 
@@ -59,7 +59,7 @@ interface AttemptField {
   readonly sql: 'text' | 'int' | 'timestamptz' | 'boolean' | 'jsonb' | 'numeric';
   readonly recorded: keyof RecordedAttempt;
   readonly shape: Schema;
-  /** What the column has where the record has nothing: the attempt's place in the list, its upstream's name, or this word. */
+  /** The column's value if the record has none: the attempt's place in the list, its upstream's name, or this word. */
   readonly otherwise: 'place' | 'upstream' | 'answered' | undefined;
 }
 
@@ -78,8 +78,8 @@ const CREDENTIAL = 'The name of the credential, never its value.';
 const COST = "At the upstream's price; not what the customer paid.";
 
 /**
- * The fields of an attempt as operators are shown them. The INSERT, what is copied, the list of a call's attempts and the OpenAPI
- * document are made of this table.
+ * The fields of an attempt as operators see them. The INSERT, the COPY, the list of a call's attempts and the OpenAPI document
+ * are made from this table.
  */
 const ATTEMPT_FIELDS = {
   number: field('number', 'int', 'number', { ...shape.integer, description: NUMBER }, 'place'),
@@ -97,10 +97,10 @@ const ATTEMPT_FIELDS = {
   upstreamCost: field('cost_e14', 'numeric', 'costE14', { ...shape.usd, description: COST }),
 };
 
-/** What `showAttempt` answers, as the OpenAPI document says it. */
+/** The schemas of what `showAttempt` returns, for the OpenAPI document. */
 export const ATTEMPT_SHAPES = mapValues(ATTEMPT_FIELDS, (field) => field.shape);
 
-/** A row of upstream_attempts as operators are shown it. */
+/** Returns a row of upstream_attempts as operators see it. */
 export function showAttempt(row: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   return mapValues(ATTEMPT_FIELDS, ({ column, sql }) => {
     const value = row[column];
@@ -109,7 +109,7 @@ export function showAttempt(row: Readonly<Record<string, unknown>>): Readonly<Re
   });
 }
 
-/** How the INSERT of attempts that come as JSON names them: columns, values, and the names and types in the JSON. */
+/** The names for the INSERT of attempts that come as JSON: columns, values, and the names and types in the JSON. */
 export const ATTEMPT_SQL = {
   columns: inserted(({ column }) => column),
   values: inserted(({ recorded, sql, otherwise }) => {
@@ -121,7 +121,7 @@ export const ATTEMPT_SQL = {
   types: inserted(({ recorded, sql }) => `"${recorded}" ${sql === 'timestamptz' ? 'bigint' : sql}`),
 };
 
-/** The same columns for COPY. */
+/** The columns for COPY. */
 export const ATTEMPT_COPY: readonly AttemptField[] = Object.values(ATTEMPT_FIELDS);
 
 function inserted(text: (field: AttemptField) => string): string {

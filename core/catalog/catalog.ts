@@ -8,7 +8,7 @@ import type { Meter, Pass } from './usage';
 
 export type Tier = 'official' | 'high-sla' | 'standard';
 
-/** Best first. */
+/** The tiers of upstreams, best first. */
 export const TIERS: readonly Tier[] = ['official', 'high-sla', 'standard'];
 
 export const TRANSLATE = ['last', 'never', 'equal'] as const;
@@ -17,13 +17,13 @@ export type Translate = (typeof TRANSLATE)[number];
 export interface Timeouts {
   readonly connectMs: number;
   readonly headersMs: number;
-  /** From the request to the first content of a stream; undefined for none. */
+  /** The longest time from the request to the first content of a stream; undefined for no limit. */
   readonly firstTokenMs: number | undefined;
-  /** Between two bytes of an answer. */
+  /** The longest time between two bytes of an answer. */
   readonly idleMs: number;
 }
 
-/** Where a vendor's own reports of usage and cost are read. */
+/** Where the gateway reads a vendor's own reports of usage and cost. */
 export interface Reporting {
   readonly vendor: 'anthropic' | 'openai';
   readonly url: URL;
@@ -31,45 +31,45 @@ export interface Reporting {
   readonly credential: string | undefined;
   /** Why there is no credential; undefined when there is one. */
   readonly missing: string | undefined;
-  /** The vendor's id of the upstream's credential; undefined for all that the organisation used. */
+  /** The vendor's id of the upstream's credential; undefined for everything that the organisation used. */
   readonly apiKeyId: string | undefined;
   /** The workspace or project whose costs are compared; undefined for all. */
   readonly workspaceId: string | undefined;
-  /** A difference of more than this on one day is an alarm. */
+  /** A difference above this amount on one day raises an alarm. */
   readonly alarmAboveE8: bigint;
 }
 
-/** A model provider we can ask: one entry of serviceEndpoints. */
+/** A model provider that the gateway can call: one entry of serviceEndpoints. */
 export interface Upstream {
   readonly name: string;
   readonly url: URL;
   readonly adapters: readonly UpstreamAdapter[];
   readonly adapterSettings: unknown;
-  /** Those of the platform that it may be asked with, at least one. */
+  /** The platform's credentials for this upstream, at least one. */
   readonly credentials: readonly Credential[];
-  /** The one it is asked with: the first of them until one is chosen for an attempt. */
+  /** The credential to use: the first of `credentials` until the gateway chooses one for an attempt. */
   readonly credential: Credential;
-  /** Why it is not asked, or undefined when it is. */
+  /** Why the gateway does not call this upstream; undefined when it does. */
   readonly disabled: string | undefined;
   readonly tier: Tier;
   readonly weight: number;
-  /** Calls it may have under way at a time, from one process; undefined for any number. */
+  /** The most calls that one process may have under way at this upstream; undefined for no limit. */
   readonly maxConcurrent?: number | undefined;
   readonly allowPrivate: boolean;
   readonly timeouts: Timeouts;
   readonly prefill: boolean;
   readonly streamUsage: boolean;
-  /** Whether it is asked in its own dialect by calls of another one: after all that speak theirs, never, or like those. */
+  /** Whether this upstream gets calls of other protocols, translated: after all that speak the call's protocol, never, or on equal terms. */
   readonly translate?: Translate | undefined;
-  /** It takes `response.create` over a WebSocket; otherwise each is a POST. */
+  /** Whether the upstream takes `response.create` over a WebSocket; otherwise each call is a POST. */
   readonly webSocket?: boolean | undefined;
-  /** `false`: it is not sent which trace a call belongs to. */
+  /** `false`: the gateway does not send it the trace context of a call. */
   readonly traceContext?: boolean | undefined;
   /** The versions of the Messages protocol that it takes; undefined for all. */
   readonly versions?: ReadonlySet<string> | undefined;
-  /** Paths of numbers in reports, and names without a price, that raise no alarm. */
+  /** Paths of numbers in reports, and names without a price, that do not raise an alarm. */
   readonly ignoreUsage: ReadonlySet<string>;
-  /** Whether it stops working, and charging, when a call is cancelled; undefined when the operator does not say. */
+  /** Whether the upstream stops working, and charging, when the gateway cancels a call; undefined when the operator does not say. */
   readonly stopsOnCancel?: boolean | undefined;
   /** Members of requests that no table has and that cost nothing at this upstream. */
   readonly freeMembers?: ReadonlySet<string> | undefined;
@@ -78,7 +78,7 @@ export interface Upstream {
   readonly models: readonly ModelEntry[];
 }
 
-/** The most tokens that one thing outside a request can have. */
+/** The most tokens that one piece of content outside the request can have. */
 export interface Bounds {
   readonly imageByUrl: number | undefined;
   readonly documentByUrl: number | undefined;
@@ -86,56 +86,62 @@ export interface Bounds {
 
 /** A model at one upstream. */
 export interface ModelEntry {
-  /** The upstream's own name for it. */
+  /** The upstream's own name of the model. */
   readonly name: string;
   readonly aliases: readonly string[];
   readonly context: number;
-  /** 0 for a model of embeddings. */
+  /** The most output tokens of one answer; 0 for a model of embeddings. */
   readonly maxOutput: number;
   /** The protocols in which it is served; undefined: all of the upstream's. */
   readonly protocols?: readonly Protocol[] | undefined;
-  /** Instead of the upstream's. */
+  /** Replaces the upstream's `translate`. */
   readonly translate?: Translate | undefined;
-  /** How it is told how much to reason where calls are translated; undefined: it is not told. */
+  /** How translated calls tell the model how much to reason; undefined: they do not tell it. */
   readonly reasoning?: ReasoningSetting | undefined;
-  /** Output tokens expected of a call that names no limit, for comparing candidates; `maxOutput` is held. */
+  /** The output tokens expected of a call without a limit, for comparing candidates. The hold covers `maxOutput`. */
   readonly estimatedMaxTokens: number;
-  /** Tokens of what the vendor fetches or unpacks, as the operator declares them; without one the context window is held. */
+  /**
+   * The most tokens of content that the vendor fetches or unpacks, as the operator declares it. Without a bound the hold covers
+   * the context window.
+   */
   readonly bounds: Bounds;
   /** The most tokens of an image whose data is in the request. */
   readonly imageTokens: number;
-  /** How many tokens the model's own tokenizer makes at most, for one of those that the bound was measured with. */
+  /** The most tokens that the model's own tokenizer makes for one token of those with which the bound was measured. */
   readonly tokenizerFactor: number;
   /** Tokens that a vendor adds to a call with tools. */
   readonly toolOverheadTokens: number;
-  /** The most output tokens of one answer in a second, as the vendor promises them; undefined when it does not. */
+  /** The most output tokens per second of one answer, as the vendor promises; undefined without a promise. */
   readonly maxTokensPerSecond?: number | undefined;
-  /** How often a call may use a tool of the vendor where it does not say, by the tool's meter. */
+  /** How often a call without a limit may use a vendor's tool, by the tool's meter. */
   readonly toolUses?: ReadonlyMap<Meter, number> | undefined;
   readonly price: Price;
-  /** The day of its release, as 2026-03-05; undefined when it is not known. */
+  /** The release day, as 2026-03-05; undefined when unknown. */
   readonly created?: string | undefined;
 }
 
-/** One ordered choice for a call. */
+/** A model at an upstream, as a choice for a call. Routing puts the candidates in order. */
 export interface Candidate {
   readonly upstream: Upstream;
   readonly model: ModelEntry;
-  /** The one of the upstream's adapters that speaks the call's protocol, or the dialect into which the call is translated. */
+  /** The upstream's adapter that speaks the call's protocol, or the dialect into which the call is translated. */
   readonly adapter: UpstreamAdapter;
   /** The dialect into which the gateway translates the call; `own` for the adapter's own. Absent: the upstream speaks the call's. */
   readonly dialect?: Protocol | 'own' | undefined;
-  /** The model's price there, for comparing: made once, for it is looked at for every candidate of every call. */
+  /** The model's price there, for comparing. It is computed once because every call compares every candidate. */
   readonly rough: RoughPrice;
 }
 
-/** Names that vendors answer with, by the model that was asked; so many at most, because a vendor may send any. */
+/**
+ * The entries of models by the names that vendors answer with, for each requested model. The number is limited, because a vendor
+ * may send any name.
+ */
 const ANSWERING = new WeakMap<ModelEntry, Map<string, ModelEntry>>();
 const MOST_ANSWERING = 1_000;
 
 /**
- * The entry of the model that ran a pass: vendors may let another model answer, and name it. A name that the upstream's
- * configuration does not have is taken for the model that was asked: many vendors answer with the name of a snapshot.
+ * Returns the entry of the model that ran a pass, because vendors may let another model answer and name it. A name that the
+ * upstream's configuration lacks counts as the requested model: many vendors answer with the name of a snapshot.
  */
 export function entryOf(asked: Pick<Candidate, 'upstream' | 'model'>, { model: name }: Pass): ModelEntry {
   const { model } = asked;
@@ -152,7 +158,7 @@ function findEntry({ upstream: { models }, model }: Pick<Candidate, 'upstream' |
   return entryNamed([model, ...models], name) ?? model;
 }
 
-/** The entry with exactly this name or alias, or else the first whose name is alike. */
+/** Returns the entry with exactly this name or alias, or else the first with the same normalised name. */
 export function entryNamed(models: readonly ModelEntry[], name: string): ModelEntry | undefined {
   const exact = models.find((each) => namesOf({ model: each }).includes(name));
   if (exact !== undefined) return exact;
@@ -160,7 +166,7 @@ export function entryNamed(models: readonly ModelEntry[], name: string): ModelEn
   return models.find((each) => normaliseModelName(each.name) === normalised);
 }
 
-/** Can take up an answer that somebody else has begun. */
+/** Whether this candidate can continue an answer that another upstream began. */
 export function canGoOn({ upstream, adapter, dialect }: Candidate): boolean {
   return upstream.prefill && adapter.continuation !== undefined && dialect === undefined;
 }
@@ -170,9 +176,9 @@ export interface Entry {
   readonly model: ModelEntry;
 }
 
-/** All entries, of all upstreams, that are the same model. */
+/** All entries, across upstreams, of one model. */
 export interface Model {
-  /** The name it is shown under: that of its best-tier entry. */
+  /** The name shown to clients: that of its best-tier entry. */
   readonly name: string;
   readonly aliases: readonly string[];
   readonly entries: readonly Entry[];
@@ -188,15 +194,15 @@ export interface Catalog {
   readonly models: readonly Model[];
   readonly customerPrices: CustomerPrices;
   find(name: string): Lookup;
-  /** The model an upstream itself calls by exactly this name: no alias, no other spelling. */
+  /** Finds a model by exactly the name that an upstream itself uses: no alias, no other spelling. */
   findExact(upstream: string, name: string): Model | undefined;
-  /** The candidates of a model that speak a protocol and are enabled, unordered. */
+  /** Returns the enabled candidates of a model that speak a protocol, unordered. */
   candidates(model: Model, protocol: Protocol): readonly Candidate[];
-  /** The enabled candidates for which calls of a protocol are translated, unordered: upstreams that do not speak it. */
+  /** Returns the enabled candidates that do not speak a protocol, but for which its calls are translated, unordered. */
   translating(model: Model, protocol: Protocol): readonly Candidate[];
 }
 
-/** What makes a set of upstreams impossible to route: a name that stands twice in one upstream. */
+/** Why a set of upstreams cannot be routed: one upstream has a name twice. */
 export class CatalogProblem extends Error {
   override readonly name = 'CatalogProblem';
   constructor(
@@ -241,7 +247,7 @@ export function buildCatalog(
       const known = lookups.get(name);
       if (known !== undefined) return known;
       const lookup = look(name);
-      // Only names that mean something are remembered, so that guesses cannot fill the memory.
+      // The cache takes known names only, because guesses must not fill the memory.
       if (!('unknown' in lookup) && lookups.size < 10_000) lookups.set(name, lookup);
       return lookup;
     },
@@ -251,7 +257,7 @@ export function buildCatalog(
   };
 }
 
-/** The nearest names are computed only for who asks for them. */
+/** Computes the nearest names only when an error needs them. */
 function unknownName(name: string, exact: ReadonlyMap<string, unknown>): Lookup {
   return {
     unknown: true,
@@ -261,7 +267,7 @@ function unknownName(name: string, exact: ReadonlyMap<string, unknown>): Lookup 
   };
 }
 
-/** Returns the protocols in which clients may call a model at an upstream. One without output is for embeddings, and no other is. */
+/** Returns the protocols in which clients may call a model at an upstream. A model without output serves embeddings and nothing else. */
 export function protocolsOf({ upstream: { adapters }, model: { protocols, maxOutput } }: Entry): readonly Protocol[] {
   return adapters
     .flatMap((adapter) => adapter.protocols)
@@ -276,7 +282,7 @@ function enabledCandidates(model: Model, protocol: Protocol): readonly Candidate
   });
 }
 
-/** Upstreams that are asked in their dialect by calls of a protocol that they do not speak. */
+/** Returns the candidates that do not speak a protocol, and whose calls are therefore translated into their dialect. */
 function translatingCandidates(model: Model, protocol: Protocol): readonly Candidate[] {
   return model.entries.flatMap((entry) => {
     const target = entry.upstream.disabled === undefined ? translationTarget(entry, protocol) : undefined;
@@ -300,7 +306,7 @@ export function translationTarget(
   return adapter && { dialect: dialect ?? 'own', adapter };
 }
 
-/** Returns the protocols in which clients may call a model of an upstream by a strategy: those that it speaks, and those that are translated. */
+/** Returns the protocols in which clients may call a model through a strategy: those it speaks, and those translated for it. */
 export function callableIn(entry: Entry): readonly Protocol[] {
   const translated = TRANSLATED.filter((protocol) => translationTarget(entry, protocol) !== undefined);
   return translated.length === 0 ? protocolsOf(entry) : [...protocolsOf(entry), ...translated];
@@ -310,7 +316,7 @@ function isTranslated(protocol: Protocol): boolean {
   return TRANSLATED.some((each) => each === protocol);
 }
 
-/** Whether a candidate stands behind all that speak the call's protocol. */
+/** Whether routing must place a candidate after all that speak the call's protocol. */
 export function isLast({ dialect, model, upstream }: Candidate): boolean {
   return dialect !== undefined && (model.translate ?? upstream.translate) !== 'equal';
 }
@@ -320,8 +326,8 @@ function namesOf(entry: Pick<Entry, 'model'>): readonly string[] {
 }
 
 /**
- * Entries of different upstreams are one model when they share a name or an alias, then when they share a normalised
- * name; two entries of one upstream never are. Where joining by normalised name would make them so, the groups stay apart and the
+ * Joins entries of different upstreams to one model if they share a name or an alias, then if they share a normalised name. Two
+ * entries of one upstream are never one model. If joining by normalised name would make them one, the groups stay apart and the
  * name is ambiguous.
  */
 function joinEntries(upstreams: readonly Upstream[]): Entry[][] {
@@ -418,7 +424,7 @@ function indexNames(models: readonly Model[], key: (name: string) => string): Ma
   return index;
 }
 
-/** By upstream, then by that upstream's own name. */
+/** Indexes models by upstream, then by that upstream's own name. */
 function indexNativeNames(models: readonly Model[]): ReadonlyMap<string, ReadonlyMap<string, Model>> {
   const index = new Map<string, Map<string, Model>>();
   for (const each of models) {
@@ -430,8 +436,8 @@ function indexNativeNames(models: readonly Model[]): ReadonlyMap<string, Readonl
 }
 
 /**
- * A key without a list may call everything; a list allows a model by any of its names. The catalog says which model a name
- * means, so that one of two snapshots of a model does not allow the other.
+ * Whether a key may call a model. A key without a list may call everything; a list allows a model by any of its names. The
+ * catalog resolves the names, so that one of two snapshots of a model does not allow the other.
  */
 export function isAllowed(
   catalog: Catalog,

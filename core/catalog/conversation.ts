@@ -1,19 +1,19 @@
-/** One model of a request for all dialects: each dialect reads into it and writes from it. */
+/** A request in one form for all dialects: each dialect reads into it and writes from it. */
 export interface Conversation {
-  /** What stands before the conversation: text alone. Empty where there is nothing. */
+  /** The instructions before the conversation, as text; may be empty. */
   readonly instructions: readonly TextPart[];
   readonly turns: readonly Turn[];
-  /** The last turn is the beginning of the answer, and the model goes on from there. Absent: it is whole, and another answer follows. */
+  /** Whether the last turn is the beginning of the answer, which the model continues. Absent: the last turn is complete, and a new answer follows. */
   readonly isBegun?: boolean | undefined;
   readonly tools: readonly Tool[];
   readonly toolChoice?: ToolChoice | undefined;
-  /** Whether the model may call several tools at once; undefined: as the dialect assumes. */
+  /** Whether the model may call several tools at once; undefined: the dialect's default. */
   readonly parallelTools?: boolean | undefined;
   /** undefined: plain text. */
   readonly outputFormat?: OutputFormat | undefined;
-  /** The most output tokens of one choice; undefined: none is named. */
+  /** The most output tokens of one choice; undefined: the request names no limit. */
   readonly maxTokens?: number | undefined;
-  /** How many answers are wanted, 1 or more. */
+  /** How many answers the client wants, 1 or more. */
   readonly choices: number;
   readonly stream: boolean;
   readonly stop: readonly string[];
@@ -26,20 +26,20 @@ export interface Conversation {
   readonly seed?: number | undefined;
   readonly reasoning?: Reasoning | undefined;
   readonly verbosity?: 'low' | 'medium' | 'high' | undefined;
-  /** Names a prompt whose cache may be used again. */
+  /** The name of a prompt whose cache the vendor may reuse. */
   readonly cacheKey?: string | undefined;
-  /** Names the person behind the call for the vendor's protection against abuse. */
+  /** An id of the person behind the call, for the vendor's protection against abuse. */
   readonly user?: string | undefined;
 }
 
-/** What one side says in one go. Two turns of one side may follow each other. */
+/** What one side says before the other answers. Two turns of one side may follow each other. */
 export interface Turn {
-  /** `system`: instructions that stand inside the conversation. */
+  /** `system`: instructions inside the conversation. */
   readonly role: 'user' | 'assistant' | 'system';
   readonly parts: readonly Part[];
 }
 
-/** A part of a turn, told by its member `is`. */
+/** A part of a turn; its member `is` names its kind. */
 export type Part =
   | TextPart
   | ImagePart
@@ -50,13 +50,13 @@ export type Part =
   | ReasoningPart
   | RefusalPart;
 
-/** Text of either side. */
+/** Text of the user or the assistant. */
 export interface TextPart {
   readonly is: 'text';
   readonly text: string;
 }
 
-/** Bytes that stand in the request, or an address at which the vendor fetches them. */
+/** Bytes inside the request, or an address from which the vendor fetches them. */
 export type Source =
   | { readonly base64: string; readonly mediaType: string }
   | { readonly url: string; readonly mediaType?: string | undefined };
@@ -79,11 +79,11 @@ export interface DocumentPart {
 export interface AudioPart {
   readonly is: 'audio';
   readonly base64: string;
-  /** Such as `wav` or `mp3`. */
+  /** The audio format, such as `wav` or `mp3`. */
   readonly format: string;
 }
 
-/** In a turn of the assistant. */
+/** A call of a tool, in a turn of the assistant. */
 export interface ToolCallPart {
   readonly is: 'tool_call';
   readonly id: string;
@@ -91,42 +91,42 @@ export interface ToolCallPart {
   /** JSON of an object, or any text for a tool with `input: 'text'`. */
   readonly input: string;
   readonly isText?: boolean | undefined;
-  /** Goes back to where it came from with the call (Gemini). */
+  /** A signature that must go back to its upstream together with the call (Gemini). */
   readonly signature?: Signature | undefined;
 }
 
-/** In a turn of the user. */
+/** The result of a tool call, in a turn of the user. */
 export interface ToolResultPart {
   readonly is: 'tool_result';
   /** The id of the call that it answers. */
   readonly id: string;
   readonly parts: readonly (TextPart | ImagePart | DocumentPart)[];
   readonly isError?: boolean | undefined;
-  /** The call was one of a tool with `input: 'text'`. */
+  /** Whether the call was one of a tool with `input: 'text'`. */
   readonly isText?: boolean | undefined;
 }
 
-/** What the model thought, in a turn of the assistant. A part without signature is told to nobody. */
+/** The model's reasoning, in a turn of the assistant. A part without a signature is sent to no upstream. */
 export interface ReasoningPart {
   readonly is: 'reasoning';
-  /** What of it is shown; may be empty. */
+  /** The visible part of the reasoning; may be empty. */
   readonly text: string;
   readonly signature?: Signature | undefined;
 }
 
-/** Why the model would not answer, in a turn of the assistant. */
+/** The model's reason for refusing to answer, in a turn of the assistant. */
 export interface RefusalPart {
   readonly is: 'refusal';
   readonly text: string;
 }
 
-/** Opaque, and good only where it was made. */
+/** An opaque value that is valid only where it was made. */
 export interface Signature {
   /** The name of the upstream that made it. */
   readonly upstream: string;
-  /** The dialect in which it was made. */
+  /** The dialect in which the upstream made it. */
   readonly dialect: string;
-  /** As the dialect's writer needs it to send it back: any text. */
+  /** The form in which the dialect's writer sends it back: any text. */
   readonly value: string;
 }
 
@@ -136,7 +136,7 @@ export interface Tool {
   readonly description?: string | undefined;
   /** JSON Schema of the input; undefined where the tool takes none, or takes text. */
   readonly schema?: unknown;
-  /** Whether the vendor must hold the input to the schema; undefined: as the dialect assumes, which is no in all but Responses. */
+  /** Whether the vendor must hold the input to the schema; undefined: the dialect's default, which is no in all but Responses. */
   readonly strict?: boolean | undefined;
   /** `text`: the input is free text and no JSON (a custom tool). */
   readonly input: 'json' | 'text';
@@ -144,7 +144,7 @@ export interface Tool {
   readonly format?: unknown;
 }
 
-/** `auto`: the model decides; `required`: it calls at least one; or the tool that it calls. */
+/** `auto`: the model decides; `required`: it calls at least one; `tool`: it calls this one. */
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly tool: string; readonly input?: Tool['input'] };
 
 /** The form that the answer must have: any JSON, or JSON of a schema. */
@@ -158,25 +158,25 @@ export type OutputFormat =
       readonly strict?: boolean | undefined;
     };
 
-/** How much the model is to think, in words or tokens, as the call says it. */
+/** How much the model should reason, in words or tokens, as the call says it. */
 export interface Reasoning {
   readonly effort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max' | undefined;
   readonly budgetTokens?: number | undefined;
-  /** Whether its summary is wanted in the answer. */
+  /** Whether the client wants a summary of the reasoning in the answer. */
   readonly isShown?: boolean | undefined;
 }
 
-/** What a request has that a dialect may have no place for, by its name in the model. */
+/** A feature of a request for which a dialect may have no place, by its name in the conversation. */
 export type Feature = Exclude<keyof Conversation, 'turns' | 'stream' | 'instructions'> | Part['is'] | 'system';
 
-/** A call has something that cannot be carried over. */
+/** The request has something that cannot be carried to another dialect. */
 export class NotTranslatable extends Error {
   override readonly name = 'NotTranslatable';
 
   constructor(
-    /** The member or part, as the client's dialect names it; a writer names a `Feature`, and the client's word for it is put in its place. */
+    /** The member or part, in the client's words. A writer names a `Feature`, which the gateway replaces by the client's word. */
     readonly what: string,
-    /** Why not: the end of a sentence that begins with the name. */
+    /** The reason: the end of a sentence that begins with the name. */
     readonly why: string,
   ) {
     super(`\`${what}\` ${why}`);

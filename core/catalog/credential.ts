@@ -1,12 +1,12 @@
-/** What shows an upstream that a call is the platform's. */
+/** A secret that shows an upstream that a call comes from the platform. */
 export interface Credential {
-  /** Stays the same when the value is replaced: the operator's name, or where it comes from, such as `env NAME`. Shown; the value never is. */
+  /** The operator's name of it, or its source, such as `env NAME`. The name is shown and stays when the value changes; the value is never shown. */
   readonly name: string;
-  /** Its share of the calls among the upstream's credentials. */
+  /** Its share of the calls, relative to the upstream's other credentials. */
   readonly weight: number;
-  /** As it is now; undefined while there is none. Empty: the upstream asks for none. */
+  /** The current value; undefined while there is none. Empty: the upstream needs no credential. */
   readonly value: string | undefined;
-  /** Why there is none; undefined when there is one. */
+  /** Why there is no value; undefined when there is one. */
   readonly missing: string | undefined;
 }
 
@@ -15,12 +15,12 @@ interface Shown {
   readonly credential: Credential;
 }
 
-/** Returns an upstream as it is asked with one of its credentials. */
+/** Returns a copy of an upstream that uses one of its credentials for the next attempt. */
 export function askedWith<U extends Shown>(upstream: U, credential: Credential): U {
   return upstream.credential === credential ? upstream : { ...upstream, credential };
 }
 
-/** Returns an upstream as it is asked with this credential and with no other. */
+/** Returns a copy of an upstream that has this credential only. */
 export function keptTo<U extends Shown>(upstream: U, credential: Credential): U {
   return upstream.credentials.length === 1 ? upstream : { ...upstream, credential, credentials: [credential] };
 }

@@ -6,9 +6,9 @@ import { cardsWith, type Price, type RateCard, type Rates, type RoughPrice, roug
 
 /** An operator's own prices, one list of `customerPrices`. */
 export interface CustomerPriceList {
-  /** Of the upstream's price, for models without a price here; in units of 1e-8. */
+  /** The factor on the upstream's price, for models without a price here; in units of 1e-8. */
   readonly factorE8: bigint;
-  /** By normalised name. */
+  /** The prices by normalised model name. */
   readonly models: ReadonlyMap<string, Price>;
 }
 
@@ -22,7 +22,7 @@ interface PricedModel {
 /** What a customer pays for models. */
 export type PriceOf = (model: PricedModel) => Price;
 
-/** What the upstream charges is what is paid. */
+/** The price without a markup: the customer pays what the upstream charges. */
 export const upstreamPrice: PriceOf = ({ price }) => price;
 
 interface PricedCandidate {
@@ -41,7 +41,7 @@ interface Made {
   readonly rough: RoughPrice;
 }
 
-/** Markups whose prices are remembered for a model; an operator may give every account another factor. */
+/** How many markups are cached for a model. An operator may give every account another factor. */
 const MOST_REMEMBERED = 1_000;
 
 const FACTOR = /^\d/;
@@ -59,8 +59,8 @@ export function parseFactor(text: string): bigint {
 }
 
 /**
- * The prices of customers whose account or key has a markup: a factor such as `1.25`, or the name of a list. Holds, limits and charges
- * go by them; what the upstream charges does not change.
+ * The prices of customers whose account or key has a markup: a factor such as `1.25`, or the name of a list. Holds, limits and
+ * charges use these prices. The upstream's own charges stay as they are.
  */
 export class CustomerPrices {
   readonly #lists: ReadonlyMap<string, CustomerPriceList>;
@@ -71,7 +71,7 @@ export class CustomerPrices {
   }
 
   /**
-   * Checks a markup that somebody wants to set.
+   * Checks a markup before it is set.
    * @throws {RangeError} that says what was expected.
    */
   check(markup: string): void {
@@ -87,7 +87,7 @@ export class CustomerPrices {
     return markup === undefined || FACTOR.test(markup) || this.#lists.has(markup);
   }
 
-  /** Returns who can be asked at the customer's prices. @throws MODEL_NOT_PRICED when the markup's list is not configured */
+  /** Returns the candidates at the customer's prices. @throws MODEL_NOT_PRICED when the markup's list is not configured */
   candidates<C extends PricedCandidate>(candidates: readonly C[], markup: string | undefined): CustomerCandidates<C> {
     if (markup === undefined) return { candidates, priceOf: upstreamPrice };
     const list = this.#listOf(markup);
@@ -132,13 +132,13 @@ export class CustomerPrices {
 function customerPrice({ name, aliases, price }: PricedModel, { factorE8, models }: CustomerPriceList): Price {
   for (const each of [name, ...aliases]) {
     const own = models.get(normaliseModelName(each));
-    // Whatever the upstream may answer with, it may for this customer.
+    // The tiers, speeds and regions with which the upstream may answer are the same for this customer.
     if (own !== undefined) return withPossible({ ...own, may: price.may });
   }
   return scaled(price, factorE8);
 }
 
-/** Every rate and piece times the factor, each rounded up to 1e-8 USD. */
+/** Returns a price with every rate and piece multiplied by the factor, each rounded up to 1e-8 USD. */
 function scaled(price: Price, factorE8: bigint): Price {
   const times = (amountE8: bigint) => divideRoundingUp(amountE8 * factorE8, E8_PER_USD);
   const card = ({ rates, above }: RateCard): RateCard => ({

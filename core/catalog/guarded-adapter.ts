@@ -20,13 +20,13 @@ import {
 import type { Usage } from './usage';
 import { readUsualError } from './usual-error';
 
-/** An adapter threw, or returned something that it must not: the attempt has failed, whatever the upstream answered. */
+/** An adapter threw, or returned an invalid value: the attempt has failed, whatever the upstream answered. */
 export class AdapterFault extends Error {
   override readonly name = 'AdapterFault';
 
   constructor(
     readonly adapter: string,
-    /** The adapter's function, by name. */
+    /** The name of the adapter's function. */
     readonly place: string,
     cause: unknown,
   ) {
@@ -35,8 +35,8 @@ export class AdapterFault extends Error {
 }
 
 /**
- * Wraps an adapter so that its mistakes end one attempt and not the call: what it throws becomes an AdapterFault, which is
- * logged and counted; counts of bytes that are no counts become unknown.
+ * Wraps an adapter so that its mistakes end one attempt and not the call. What it throws becomes an AdapterFault, which is logged
+ * and counted. Counts of bytes that are not valid become unknown.
  */
 export function guardAdapter(adapter: UpstreamAdapter): UpstreamAdapter {
   const { name, continuation, framing, own } = adapter;
@@ -120,7 +120,7 @@ function guardFraming({ mediaType, open }: Framing, guard: Guard): Framing {
   };
 }
 
-/** Returns what makes an AdapterFault of whatever the work of an adapter throws, and tells the watchdog whose work it is. */
+/** Returns a function that runs an adapter's work. It turns what the work throws into an AdapterFault, and names the adapter to the watchdog. */
 export function guardOf(name: string): Guard {
   const owner = ownerNumber(`adapter ${name}`);
   return (place, work) => {
@@ -161,14 +161,14 @@ function guardFollower(follower: StreamFollower, guard: Guard): StreamFollower {
   };
 }
 
-/** A sum that has met NaN stays NaN, and a call whose cost is NaN could never be settled. */
+/** Replaces invalid counts of bytes by 0. A sum with NaN stays NaN, and a call whose cost is NaN could never be settled. */
 function soundNote(note: EventNote): EventNote {
   const { contentBytes, usage } = note;
   if (usage !== undefined) mustBePasses(usage);
   return contentBytes === undefined || isCount(contentBytes) ? note : { ...note, contentBytes: 0 };
 }
 
-/** Packages are written outside, and without a compiler perhaps. The counts themselves are the meter's business. */
+/** Checks the form of a usage, because a package may be written without a compiler. The meter checks the counts. */
 function mustBePasses({ passes }: Usage): void {
   if (!Array.isArray(passes) || !passes.every(({ counts }) => counts instanceof Map))
     throw new TypeError('expected usage as { passes: [{ counts: Map }] }');
@@ -185,7 +185,7 @@ const faults = new Counter({
   registers: [metrics],
 });
 
-/** An adapter that fails at every event must not fill the log. */
+/** How often a fault is logged, because an adapter that fails at every event must not fill the log. */
 const LOGGED_EVERY_MS = 60_000;
 const loggedAtMs = new Map<string, number>();
 

@@ -1,4 +1,4 @@
-/** Two spellings of one name are equal after this: case, vendor prefix, `.` and `_`, date suffix and `-latest` do not count. */
+/** Returns a name without the differences that do not count: case, vendor prefix, `.` and `_`, date suffix and `-latest`. */
 export function normaliseModelName(name: string): string {
   return name
     .slice(name.lastIndexOf('/') + 1)
@@ -8,12 +8,12 @@ export function normaliseModelName(name: string): string {
     .replace(/-(\d{8}|\d{4}-\d{2}-\d{2})$/, '');
 }
 
-/** A name as an error may quote it: whoever sends a megabyte of it gets its beginning back. */
+/** Shortens a name for an error message, because a client may send a name of a megabyte. */
 export function shortenName(name: string): string {
   return name.length > 100 ? `${name.slice(0, 100)}…` : name;
 }
 
-/** The known names nearest to a misspelt one, best first, at most three; empty when nothing is near. */
+/** Returns the known names nearest to a misspelt one, best first, at most three; empty when none is near. */
 export function nearestNames(name: string, known: Iterable<string>): string[] {
   const limit = Math.max(2, Math.floor(name.length / 3));
   return [...new Set(known)]
@@ -24,7 +24,7 @@ export function nearestNames(name: string, known: Iterable<string>): string[] {
     .map(({ candidate }) => candidate);
 }
 
-/** Levenshtein distance; anything above `limit` is only said to be above it. */
+/** Returns the Levenshtein distance, or any number above `limit` when the distance exceeds it. */
 function editDistance(a: string, b: string, limit: number): number {
   if (Math.abs(a.length - b.length) > limit) return limit + 1;
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index);

@@ -10,10 +10,10 @@ import {
   VARIANTS,
 } from './usage';
 
-/** What a million tokens of each meter cost, in E8: from the decimal USD of the YAML. */
+/** The price of a million tokens by meter, in E8. The configuration has it in decimal USD. */
 export type Rates = Readonly<Record<TokenMeter, bigint>>;
 
-/** The prices of a pass; others are in force for a pass whose input, cache included, has more than `tokens` tokens. */
+/** The rates of a pass. `above` replaces them if its input, cache included, has more than `tokens` tokens. */
 export interface RateCard {
   readonly rates: Rates;
   readonly above: { readonly tokens: number; readonly rates: Rates } | undefined;
@@ -23,19 +23,19 @@ export type Variant = Pick<Pass, (typeof VARIANTS)[number]>;
 
 /** A model's price at one upstream. */
 export interface Price extends RateCard {
-  /** Meters without a price of their own: their rate is the dearest that could apply. */
+  /** Meters without a price of their own: they cost the dearest rate that could apply. */
   readonly unpriced: ReadonlySet<TokenMeter>;
   /** E8 for each piece, by meter. */
   readonly pieces: ReadonlyMap<Meter, bigint>;
-  /** By `variantKey`: each tier, speed and region that has a price, and all of them together. */
+  /** The prices of each tier, speed and region, and of their combinations, by `variantKey`. */
   readonly variants: ReadonlyMap<string, RateCard>;
-  /** What an answer may come with although the call asks for nothing, the plain price among them. Holds are priced by it. */
+  /** The prices that an answer may have although the call asks for no variant, the plain price included. They determine the hold. */
   readonly possible: readonly RateCard[];
-  /** The names of what an answer may come with, by kind. */
+  /** The names of tiers, speeds and regions with which an answer may come. */
   readonly may: Readonly<Record<(typeof VARIANTS)[number], readonly string[]>>;
 }
 
-/** A price of tokens alone, without variants. A meter that is left out costs what `input` or `output` does. */
+/** Returns a price of tokens alone, without variants. An omitted meter costs as much as `input` or `output`. */
 export function plainPrice(
   rates: Readonly<Partial<Rates> & Pick<Rates, 'input' | 'output'>>,
   above?: RateCard['above'],
@@ -63,7 +63,7 @@ export function variantKey({ tier = '', speed = '', geo = '' }: Variant): string
   return `${tier}\n${speed}\n${geo}`;
 }
 
-/** The most that one call can cost at an upstream: every token that is believed of each answer, at the dearest prices. */
+/** Returns the most that one call can cost at an upstream: all tokens of the context and of every answer, at the dearest prices. */
 export function mostCost({ context, maxOutput }: { context: number; maxOutput: number }, price: Price): bigint {
   const tokens = context + maxOutput;
   const cards = [price, ...price.variants.values()];
@@ -74,21 +74,21 @@ export function mostCost({ context, maxOutput }: { context: number; maxOutput: n
 
 export interface Charge {
   readonly costE8: bigint;
-  /** The same before it is rounded up, in 1e-14 USD. */
+  /** The cost before it is rounded up, in 1e-14 USD. */
   readonly exactE14: bigint;
-  /** What was counted and has no price: meters, and what answers came with, such as `tier priority`. */
+  /** Counted things without a price: meters, and variants of the answer, such as `tier priority`. */
   readonly unpriced: readonly string[];
 }
 
-/** A part of an answer with the price that it is charged by. */
+/** A part of an answer with the price that applies to it. */
 export interface PricedPart {
   readonly usage: Usage;
   priceOf(pass: Pass): Price;
 }
 
 /**
- * The exact cost of all passes of all parts, rounded up once to the unit of 1e-8 USD. Counts must be integers ≥ 0. Thresholds are
- * those of each pass; where several parts make one answer, input stands in one of them and counts for all.
+ * Returns the exact cost of all passes of all parts, rounded up once to the unit of 1e-8 USD. Counts must be integers ≥ 0. Each
+ * pass has its own threshold. If several parts make one answer, one of them has the input, which counts for all.
  */
 export function chargeOf(parts: readonly PricedPart[]): Charge {
   const shared = parts.length > 1 ? parts.reduce((sum, { usage }) => sum + inputOfPasses(usage.passes), 0) : 0;
@@ -103,7 +103,7 @@ export function chargeOf(parts: readonly PricedPart[]): Charge {
   return { costE8: divideRoundingUp(exact, E14_PER_E8), exactE14: exact, unpriced };
 }
 
-/** The exact cost of a usage at one price. */
+/** Returns the exact cost of a usage at one price. */
 export function costOf(usage: Usage, price: Price): bigint {
   return chargeOf([{ usage, priceOf: () => price }]).costE8;
 }
@@ -118,7 +118,7 @@ function inputOf({ counts }: Pass): number {
   return sum;
 }
 
-/** In 1e-14 USD. */
+/** Returns the cost of a pass in 1e-14 USD. */
 function costOfPass(pass: Pass, price: Price, input: number, unpriced: string[]): bigint {
   const cards = cardsOf(pass, price, unpriced);
   let exact = 0n;
@@ -142,7 +142,7 @@ function isTokenMeter(meter: Meter): meter is TokenMeter {
   return TOKENS.has(meter);
 }
 
-/** The prices of what the answer came with; all of them where that has none, and the dearest is charged. */
+/** Returns the prices of the answer's variant. If the variant has no price, returns all prices, and the dearest is charged. */
 function cardsOf(pass: Pass, price: Price, unpriced: string[]): readonly RateCard[] {
   if (pass.tier === undefined && pass.speed === undefined && pass.geo === undefined) return [price];
   const card = price.variants.get(variantKey(pass));
@@ -163,10 +163,10 @@ function dearestInForce(cards: readonly RateCard[], meter: TokenMeter, input: nu
   return most;
 }
 
-/** The longest for which the vendor may write what it reads to its cache. */
+/** The longest time for which the vendor may write its input to its cache. */
 export type CacheWrites = 'none' | 'minutes' | 'hour';
 
-/** Input that a call of text can cause. */
+/** The input meters that a text call can cause. */
 const TEXT_INPUT: Readonly<Record<CacheWrites, readonly TokenMeter[]>> = {
   none: ['input', 'cacheRead'],
   minutes: ['input', 'cacheRead', 'cacheWrite'],
@@ -174,14 +174,14 @@ const TEXT_INPUT: Readonly<Record<CacheWrites, readonly TokenMeter[]>> = {
 };
 
 /**
- * The prices that an answer may have to a call that asks for a tier, speed or region: with and without it, because an upstream need
- * not give it. undefined where something that is asked for has no price.
+ * Returns the prices that an answer may have if the call asks for a tier, speed or region. They include the prices without it,
+ * because an upstream may ignore the request. Returns undefined if a requested variant has no price.
  */
 export function pricesFor(price: Price, asked: Variant | undefined): readonly RateCard[] | undefined {
   return asked === undefined ? price.possible : cardsWith(price, asked);
 }
 
-/** The prices of every combination of what an answer may come with and what is asked for; undefined where that has no price. */
+/** Returns the prices of every combination of possible and requested variants; undefined if a requested variant has no price. */
 export function cardsWith(price: Omit<Price, 'possible'>, asked: Variant): readonly RateCard[] | undefined {
   const names = VARIANTS.map((kind) => [
     undefined,
@@ -195,7 +195,7 @@ export function cardsWith(price: Omit<Price, 'possible'>, asked: Variant): reado
   return [price, ...keys.flatMap((key) => price.variants.get(key) ?? [])];
 }
 
-/** What a call can cost at most, given bounds of its tokens: every input token at the dearest price that it may have. */
+/** Returns the most that a call can cost within these bounds of tokens: every input token at the dearest price that it may have. */
 export function dearestCost(
   inputTokens: number,
   outputTokens: number,
@@ -207,7 +207,7 @@ export function dearestCost(
   return divideRoundingUp(BigInt(inputTokens) * input + BigInt(outputTokens) * output, E14_PER_E8);
 }
 
-/** E8 per million tokens of the dearest of some meters, at the dearest of several prices and below and above their thresholds. */
+/** Returns the dearest rate of some meters in E8 per million tokens, over several prices, below and above their thresholds. */
 export function dearestRateE8(cards: readonly RateCard[], meters: readonly TokenMeter[]): bigint {
   let most = 0n;
   for (const { rates, above } of cards) {
@@ -219,10 +219,10 @@ export function dearestRateE8(cards: readonly RateCard[], meters: readonly Token
   return most;
 }
 
-/** A price as plain numbers, for comparing what need not be exact. Nobody is charged by it. */
+/** A price as plain numbers, for inexact comparisons. No charge uses it. */
 export interface RoughPrice extends RoughRates {
   readonly above: (RoughRates & { readonly tokens: number }) | undefined;
-  /** The dearest that a token of either kind can cost. */
+  /** The highest price of an input or output token. Writing input to a cache may cost extra. */
   readonly dearestInput: Readonly<Record<CacheWrites, number>>;
   readonly dearestOutput: number;
 }

@@ -1,4 +1,4 @@
-/** The protocols that clients speak to us: each in one place, with what is different between them in a word or two. */
+/** The protocols that clients speak to the gateway, with the facts that distinguish them. */
 export const PROTOCOLS = {
   messages: { title: 'Messages', path: '/v1/messages', conversation: 'messages', limits: ['max_tokens'] },
   chat: {
@@ -19,17 +19,20 @@ export const PROTOCOLS = {
 } as const satisfies Readonly<Record<string, ProtocolFacts>>;
 
 export interface ProtocolFacts {
-  /** As documents say it. */
+  /** The protocol's name in documents. */
   readonly title: string;
-  /** Without the prefix of a strategy. */
+  /** The path without the prefix of a strategy. */
   readonly path: `/v1/${string}`;
-  /** What may stand behind the path: other calls in the same dialect, which are billed alike. */
+  /** The suffixes of the path for other calls in the same dialect, which are billed alike. */
   readonly operations?: readonly string[];
-  /** The member of a request in which the conversation stands. */
+  /** The member of a request that has the conversation. */
   readonly conversation: string;
-  /** The members that limit an answer. Every upstream reads the first: it is written where a call names none. None: calls have no limit. */
+  /**
+   * The members that limit an answer; empty: calls have no limit. Every upstream reads the first, so the gateway writes that one
+   * if a call names none.
+   */
   readonly limits: readonly string[];
-  /** Clients may also bring their calls over a WebSocket, at the same address. */
+  /** Whether clients may also send their calls over a WebSocket, at the same address. */
   readonly webSocket?: true;
 }
 
@@ -38,7 +41,7 @@ export type Protocol = keyof typeof PROTOCOLS;
 
 export const PROTOCOL_NAMES = Object.keys(PROTOCOLS) as readonly Protocol[] as readonly [Protocol, ...Protocol[]];
 
-/** Protocols that are translated into each other, the one that carries most first: of several that an upstream speaks, that is chosen. */
+/** The protocols that are translated into each other, in the order of preference: the one that carries most comes first. */
 export const TRANSLATED = ['responses', 'messages', 'chat'] as const satisfies readonly Protocol[];
 
 /** Whether answers have output tokens and may be streamed. Embeddings are numbers: only their input is counted. */
@@ -46,12 +49,12 @@ export function hasOutput(protocol: Protocol): boolean {
   return protocol !== 'embeddings';
 }
 
-/** Returns the protocol of a call's path, whatever strategy stands before it. */
+/** Returns the protocol of a call's path, with any strategy before it. */
 export function protocolOf(path: string): Protocol {
   return placeOf(path)?.protocol ?? 'messages';
 }
 
-/** Returns what stands behind the path of its protocol in a call's path, such as `/compact`; undefined where nothing does. */
+/** Returns the suffix of a call's path after its protocol, such as `/compact`; undefined without one. */
 export function operationOf(path: string): string | undefined {
   return placeOf(path)?.operation;
 }
@@ -77,7 +80,7 @@ export function forEachProtocol<T>(make: (protocol: Protocol) => T): Readonly<Re
   return Object.fromEntries(PROTOCOL_NAMES.map((name) => [name, make(name)])) as Record<Protocol, T>;
 }
 
-/** Returns where a model is served that does not speak the protocol of a call, for a person to read. */
+/** Returns a sentence for people: where to call a model that does not speak the protocol of a call. */
 export function servedAt(protocols: Iterable<Protocol>): string {
   const paths = [...new Set(protocols)].map((name) => PROTOCOLS[name].path);
   return new Intl.ListFormat('en-GB', { type: 'conjunction' }).format(paths);

@@ -3,7 +3,7 @@ import { formatUsd } from '../money';
 import type { Schema } from '../settings';
 import { PROTOCOL_NAMES } from './protocols';
 
-/** Types of columns: what such a value is in JSON, and as it is read from Postgres. */
+/** The types of columns: what a value is in JSON, and as Postgres returns it. */
 interface SqlTypes {
   text: { json: string; row: string };
   uuid: { json: string; row: string };
@@ -16,7 +16,7 @@ interface SqlTypes {
 
 type Sql = keyof SqlTypes;
 
-/** Who is shown a field: everybody who may see the record; operators, also in the CSV; operators, but not in the CSV. */
+/** The audience of a field: all readers of the record; operators, also in the CSV; operators, but not in the CSV. */
 type Audience = 'all' | 'operators' | 'operator-details';
 
 interface Field {
@@ -25,9 +25,9 @@ interface Field {
   readonly shape: Schema;
   readonly isOptional: boolean;
   readonly audience: Audience;
-  /** Where it comes from: the record as a call writes it, the ledger's entry, or another table when it is read. */
+  /** The source of the field: the record that a call writes, the ledger's entry, or another table at reading time. */
   readonly from: 'record' | 'ledger' | 'read';
-  /** In the record where it is absent. */
+  /** The value in a record from which the field is absent. */
   readonly otherwise?: number | undefined;
 }
 
@@ -55,10 +55,10 @@ const MAYBE = { isOptional: true } as const;
 const NOTHING_MORE = {} as const;
 const OPERATORS = { audience: 'operators', isOptional: true } as const;
 
-/** One run of a model inside a call: model, tier, speed and region where they differ, and its counts by meter. */
+/** The schema of one run of a model inside a call: model, tier, speed and region if they differ from the requested ones, and its counts. */
 export const PASS = mapOf({ anyOf: [shape.integer, shape.text] });
 
-/** Why a call went where it went: `RoutingFacts` as they are kept. */
+/** The schema of the reasons for a call's routing: `RoutingFacts` in stored form. */
 const ROUTING = objectWith(
   {
     of: { ...shape.integer, description: 'How many candidates there were.' },
@@ -74,8 +74,8 @@ const ROUTING = objectWith(
 );
 
 /**
- * The fields of a usage record (docs/contract.md, section 6), in the order of the CSV's columns. The record that
- * a call writes, the INSERT, the row that is read, what clients are shown, the CSV and the OpenAPI document are made of this table.
+ * The fields of a usage record (docs/contract.md, section 6), in the order of the CSV's columns. The types of the record and of
+ * its row, the INSERT, the answers to clients, the CSV and the OpenAPI document are made from this table.
  */
 export const USAGE_FIELDS = {
   requestId: field('request_id', 'text', shape.text, NOTHING_MORE),
@@ -104,7 +104,7 @@ export const USAGE_FIELDS = {
   responseTimeMs: field('response_time_ms', 'int', shape.integer, NOTHING_MORE),
   firstTokenMs: field('first_token_ms', 'int', shape.integer, MAYBE),
   configRevision: field('config_revision', 'text', shape.text, NOTHING_MORE),
-  // How many calls it stands for.
+  // How many calls the record stands for.
   calls: field('calls', 'int', shape.integer, { otherwise: 1 }),
   passes: field('passes', 'jsonb', listOf(PASS), MAYBE),
   flags: field('flags', 'jsonb', listOf(oneOf('unknown', 'unpriced', 'suspect', 'translated')), MAYBE),
@@ -112,13 +112,13 @@ export const USAGE_FIELDS = {
   sessionId: field('session_id', 'text', shape.text, MAYBE),
   agentId: field('agent_id', 'text', shape.text, MAYBE),
   accountId: field('account_id', 'uuid', shape.uuid, { audience: 'operators' }),
-  // The rollout that the call was in, with the stage it had then and the call's group.
+  // The call's rollout, with its stage at that time and the call's group.
   rollout: field('rollout', 'text', shape.text, OPERATORS),
   rolloutStage: field('rollout_stage', 'int', shape.integer, OPERATORS),
   rolloutArm: field('rollout_arm', 'text', oneOf('control', 'candidate'), OPERATORS),
   // What the upstream charges above the hold; absent for nothing.
   excess: field('excess_e8', 'bigint', shape.usd, OPERATORS),
-  // What all its upstreams charge, at their prices; absent where none was asked.
+  // What all upstreams of the call charge at their prices; absent if none was called.
   upstreamCost: field('upstream_cost_e8', 'bigint', shape.usd, OPERATORS),
   routing: field('routing', 'jsonb', ROUTING, { isOptional: true, audience: 'operator-details' }),
 } as const;
@@ -127,7 +127,7 @@ type Fields = typeof USAGE_FIELDS;
 export type UsageField = keyof Fields;
 type OrNull<F extends Field, T> = F['isOptional'] extends true ? T | null : T;
 
-/** A row of usage_records with the name its key has now. */
+/** A row of usage_records with the current name of its key. */
 export type UsageRecordRow = {
   readonly [K in UsageField as Fields[K]['column']]: OrNull<Fields[K], SqlTypes[Fields[K]['sql']]['row']>;
 };
@@ -145,40 +145,40 @@ type Recorded = { [K in UsageField]: Fields[K]['from'] extends 'record' ? K : ne
 type Absent = {
   [K in Recorded]: true extends Fields[K]['isOptional'] ? K : Fields[K]['otherwise'] extends number ? K : never;
 }[Recorded];
-/** Amounts come in units of 1e-8 USD. */
+/** The name of a field in the JSON of a record, where amounts are in units of 1e-8 USD. */
 type JsonName<K extends UsageField> = Fields[K]['shape'] extends Usd ? `${K}E8` : K;
 
-/** The fields that a call writes, in JSON; what it does not have is absent. */
+/** The fields that a call writes, in JSON; a field without a value is absent. */
 export type RecordedFields = { readonly [K in Exclude<Recorded, Absent> as JsonName<K>]: Json<Fields[K]> } & {
   readonly [K in Absent as JsonName<K>]?: Json<Fields[K]> | undefined;
 };
 
-/** A record as it is shown to some. */
+/** A record as these audiences see it. */
 export type ShownUsage<A extends Audience> = { readonly [K in Of<A>]: Shown<K> };
 
 const ENTRIES = Object.entries(USAGE_FIELDS) as [UsageField, Field][];
 
-/** The names of the fields that some are shown, in the order of the table. */
+/** Returns the names of the fields that these audiences see, in the order of the table. */
 export function usageFieldsOf<A extends Audience>(...audiences: readonly A[]): readonly Of<A>[] {
   const wanted: readonly Audience[] = audiences;
   return ENTRIES.filter(([, { audience }]) => wanted.includes(audience)).map(([name]) => name) as Of<A>[];
 }
 
-/** Returns a function that makes of a row what some are shown. */
+/** Returns a function that turns a row into what these audiences see. */
 export function usageShower<A extends Audience>(...audiences: readonly A[]): (row: UsageRecordRow) => ShownUsage<A> {
   const names = usageFieldsOf(...audiences) as readonly UsageField[];
   return (row) =>
     Object.fromEntries(names.map((name) => [name, shownValue(name, row[USAGE_FIELDS[name].column])])) as ShownUsage<A>;
 }
 
-/** Token counts stay far below 2^53. */
+/** Returns a value as JSON shows it. Counts become plain numbers, because they stay far below 2^53. */
 function shownValue(name: UsageField, value: UsageRecordRow[keyof UsageRecordRow]): unknown {
   if (value instanceof Date) return value.toISOString();
   if (typeof value !== 'bigint') return value;
   return isMoney(name) ? formatUsd(value) : Number(value);
 }
 
-/** What `usageShower` makes, as the OpenAPI document says it. */
+/** Returns the schemas of what `usageShower` makes, for the OpenAPI document. */
 export function usageShapes(...audiences: readonly Audience[]): Readonly<Record<string, Schema>> {
   const shown = ENTRIES.filter(([, { audience }]) => audiences.includes(audience));
   return Object.fromEntries(shown.map(([name, each]) => [name, each.isOptional ? orNull(each.shape) : each.shape]));
@@ -186,7 +186,7 @@ export function usageShapes(...audiences: readonly Audience[]): Readonly<Record<
 
 const WRITTEN = ENTRIES.filter(([, { from }]) => from !== 'read');
 
-/** How the INSERT of rows that come as JSON names them: columns, values, and the types in the JSON. */
+/** The names for the INSERT of rows that come as JSON: columns, values, and the types in the JSON. */
 export const USAGE_SQL = {
   columns: inserted(([, { column }]) => column),
   values: inserted(([name, { otherwise }]) =>
@@ -195,7 +195,7 @@ export const USAGE_SQL = {
   types: inserted(([name, { sql }]) => `"${jsonName(name)}" ${sql}`),
 };
 
-/** The same columns for COPY, each with the name of its value in the JSON. */
+/** The columns for COPY, each with the name of its value in the JSON. */
 export const USAGE_COPY = WRITTEN.map(([name, { column, sql, otherwise }]) => {
   return { name: jsonName(name), column, sql, otherwise };
 });

@@ -1,17 +1,17 @@
 import { mapValues } from '../map-values';
 
 interface MeterFacts {
-  /** Which of a record's token counts it belongs to. */
+  /** The group of token counts in a record to which the meter belongs. */
   readonly counts: 'fresh' | 'cacheRead' | 'cacheWrite' | 'output';
-  /** As the schema of the settings describes its price. */
+  /** The description of its price in the schema of the settings. */
   readonly description: string;
-  /** The meter whose price it has where it has none of its own. */
+  /** The meter whose price applies if this one has none of its own. */
   readonly fallback?: string;
-  /** Every price is shown with it; others are shown where they have a price of their own. */
+  /** Whether every displayed price includes it; the others are displayed only with a price of their own. */
   readonly isUsual?: true;
 }
 
-/** What tokens are counted as, by the word that a price has for it. Settings, what is shown of prices and both their schemas have these. */
+/** The meters of tokens, by the words of a price. Settings, displayed prices and the schemas of both use this table. */
 export const METERS = {
   input: { counts: 'fresh', description: 'Decimal USD per million tokens.', isUsual: true },
   output: { counts: 'output', description: 'Decimal USD per million tokens.', isUsual: true },
@@ -46,13 +46,13 @@ export const METERS = {
 
 export type TokenMeter = keyof typeof METERS;
 
-/** Fresh tokens that go in, those read from a cache, and those written to one. */
+/** Meters of input tokens: fresh tokens, those read from a cache, and those written to one. */
 export const FRESH_METERS = metersOf('fresh');
 export const CACHE_READ_METERS = metersOf('cacheRead');
 export const CACHE_WRITE_METERS = metersOf('cacheWrite');
-/** All tokens that go in. */
+/** All meters of input tokens. */
 export const INPUT_METERS = [...FRESH_METERS, ...CACHE_READ_METERS, ...CACHE_WRITE_METERS] as const;
-/** Tokens that come out. */
+/** All meters of output tokens. */
 export const OUTPUT_METERS = metersOf('output');
 export const TOKEN_METERS = [...INPUT_METERS, ...OUTPUT_METERS] as const;
 
@@ -63,43 +63,43 @@ function metersOf<const C extends MeterFacts['counts']>(counts: C): readonly Met
   return meters.filter((meter) => METERS[meter].counts === counts) as MetersOf<C>[];
 }
 
-/** Something for each meter. */
+/** Returns one value for each meter. */
 export function byMeter<T>(make: (facts: MeterFacts, meter: TokenMeter) => T): Record<TokenMeter, T> {
   return mapValues(METERS, (facts, meter) => make(facts, meter as TokenMeter)) as Record<TokenMeter, T>;
 }
 
-/** What is counted: tokens, or pieces such as `webSearch`. An adapter reports meters and a price names them; the set is open. */
+/** What is counted: tokens, or pieces such as `webSearch`. An adapter reports meters and a price names them; a package may add others. */
 export type Meter = TokenMeter | (string & {});
 
-/** What is absent or undefined is unknown and never 0. */
+/** Counts by meter. An absent or undefined count is unknown and never 0. */
 export type Counts = ReadonlyMap<Meter, number | undefined>;
 
 /** One run of one model inside a call. */
 export interface Pass {
-  /** As the upstream names it; undefined: the model that was asked. */
+  /** The upstream's name of the model; undefined: the requested model. */
   readonly model?: string | undefined;
-  /** Service tier, speed and region as the answer says; undefined is what the plain price is for. */
+  /** Service tier, speed and region as the answer says; undefined: the plain price applies. */
   readonly tier?: string | undefined;
   readonly speed?: string | undefined;
   readonly geo?: string | undefined;
   readonly counts: Counts;
 }
 
-/** What can be different about an answer, beside what it counts. */
+/** The properties of an answer, beside its counts, that can change the price. */
 export const VARIANTS = ['tier', 'speed', 'geo'] as const satisfies readonly (keyof Pass)[];
 
-/** What a call has used, as its upstream reported it. */
+/** The usage of a call, as its upstream reported it. */
 export interface Usage {
-  /** One, unless the upstream reports more. None: nothing is known. */
+  /** The runs: one, unless the upstream reports more. Empty: nothing is known. */
   readonly passes: readonly Pass[];
   /** The paths of numbers in the report that no meter counts. They are never charged. */
   readonly unknown?: readonly string[];
 }
 
-/** Nothing was reported. */
+/** The usage of a call about which nothing was reported. */
 export const UNKNOWN_USAGE: Usage = { passes: [] };
 
-/** Leaves out what is undefined. */
+/** Returns counts without the undefined ones. */
 export function countsOf(counts: Readonly<Partial<Record<Meter, number | undefined>>>): Counts {
   const known = new Map<Meter, number>();
   for (const meter in counts) {
@@ -109,12 +109,12 @@ export function countsOf(counts: Readonly<Partial<Record<Meter, number | undefin
   return known;
 }
 
-/** The usage of a call with one pass. */
+/** Returns the usage of a call with one pass. */
 export function usageOf(counts: Readonly<Partial<Record<Meter, number | undefined>>>): Usage {
   return { passes: [{ counts: countsOf(counts) }] };
 }
 
-/** The tokens of all passes that some meters have counted; undefined while none of them is known. */
+/** Returns the tokens of some meters in all passes; undefined if none of them is known. */
 export function tokensOf({ passes }: Usage, meters: readonly Meter[]): number | undefined {
   let sum: number | undefined;
   for (const { counts } of passes) {
@@ -126,17 +126,17 @@ export function tokensOf({ passes }: Usage, meters: readonly Meter[]): number | 
   return sum;
 }
 
-/** All input of a call, cache reads and writes included; what is unknown counts as nothing here. */
+/** Returns all input tokens of a call, cache reads and writes included. Unknown counts are 0 here. */
 export function totalInputTokens(usage: Usage): number {
   return tokensOf(usage, INPUT_METERS) ?? 0;
 }
 
-/** All tokens that came out; undefined where none were reported. */
+/** Returns all output tokens; undefined if none were reported. */
 export function outputTokens(usage: Usage): number | undefined {
   return tokensOf(usage, OUTPUT_METERS);
 }
 
-/** The known counts of all passes, by meter. */
+/** Returns the known counts of all passes, by meter. */
 export function countsIn({ passes }: Usage): Readonly<Partial<Record<Meter, number>>> {
   const sums: Partial<Record<Meter, number>> = {};
   for (const { counts } of passes)
@@ -144,7 +144,10 @@ export function countsIn({ passes }: Usage): Readonly<Partial<Record<Meter, numb
   return sums;
 }
 
-/** What is newly reported wins; what is not reported stays. Streams report input first and output last. */
+/**
+ * Merges two reports of one stream. New values replace old ones; values that the new report omits stay. Streams report input
+ * first and output last.
+ */
 export function mergeUsage(before: Usage, now: Usage): Usage {
   if (now.passes.length === 0) return before;
   if (before.passes.length > now.passes.length) return before;
@@ -156,7 +159,7 @@ export function mergeUsage(before: Usage, now: Usage): Usage {
   return now.unknown === undefined ? { passes } : { passes, unknown: now.unknown };
 }
 
-/** A stream says in its first event which model and tier answer, and only in its last one how many passes there were. */
+/** Merges two reports of one pass. A stream names the model and tier in its first event, but the number of passes only in its last one. */
 function mergePass(before: Pass, now: Pass, isSame: boolean): Pass {
   const merged = { ...now, counts: isSame ? mergeCounts(before.counts, now.counts) : now.counts };
   for (const member of VARIANTS)
@@ -166,8 +169,8 @@ function mergePass(before: Pass, now: Pass, isSame: boolean): Pass {
 }
 
 /**
- * A stream may tell the caches apart in its first event and repeat only their sum in its last one; what was written to
- * the one-hour cache must not be counted a second time.
+ * Merges counts. A stream may separate the caches in its first event and report only their sum in its last one. Tokens written to
+ * the one-hour cache must not count twice.
  */
 function mergeCounts(before: Counts, now: Counts): Counts {
   const merged = new Map(before);
@@ -179,7 +182,7 @@ function mergeCounts(before: Counts, now: Counts): Counts {
   return merged;
 }
 
-/** The passes with the output that one of them is known to have had in their place; input stays as it is. */
+/** Returns the passes with this output instead of their own, all in the first pass. The input stays as it is. */
 export function withOutput({ passes }: Usage, output: number | undefined): Usage {
   const [first, ...others] = passes.map((pass) => {
     const counts = new Map(pass.counts);
@@ -197,9 +200,9 @@ export interface TokenCounts {
   readonly inputTokens: number | undefined;
   readonly outputTokens: number | undefined;
   readonly cacheReadTokens: number | undefined;
-  /** Tokens written to the short-lived cache (five minutes); to all caches when `cacheWrite1hTokens` is not reported. */
+  /** Tokens written to the short-lived cache (five minutes), or to all caches when `cacheWrite1hTokens` is not reported. */
   readonly cacheWriteTokens: number | undefined;
-  /** Tokens written to the one-hour cache, where the upstream tells them apart. */
+  /** Tokens written to the one-hour cache, where the upstream reports them separately. */
   readonly cacheWrite1hTokens: number | undefined;
 }
 

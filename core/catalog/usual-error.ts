@@ -1,7 +1,7 @@
 import { asObject, asText } from '../json-values';
 import type { AnswerError } from './answer';
 
-/** Reads `{"error": {"message", "type", "code", "param"}}` and the bare forms of it that some upstreams send. */
+/** Reads `{"error": {"message", "type", "code", "param"}}` and its bare forms, which some upstreams send. */
 export function readUsualError(body: unknown): AnswerError {
   const outer = asObject(body) ?? {};
   const error = asObject(outer['error']) ?? outer;
