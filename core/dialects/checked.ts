@@ -3,11 +3,11 @@ import { asObject, type JsonObject } from '../json-values';
 import { pathOf } from './rule';
 
 /**
- * Reading members of one kind. A value of another kind is refused, because it would be lost silently. `path` is where the object stands in
- * the request.
+ * These functions read members of one kind. They refuse a value of another kind, because translation would silently lose it.
+ * `path` is the object's place in the request.
  */
 
-/** @throws NotTranslatable for anything but text */
+/** Returns a text. @throws NotTranslatable for anything but text */
 export function textAt(object: JsonObject, name: string, path = ''): string {
   const value = object[name];
   return typeof value === 'string' ? value : mustBe('text', name, path);
@@ -17,33 +17,33 @@ export function optionalText(object: JsonObject, name: string, path = ''): strin
   return object[name] === undefined ? undefined : textAt(object, name, path);
 }
 
-/** Returns a list of texts; an absent one is empty. @throws NotTranslatable for anything else */
+/** Returns a list of texts; an absent list is empty. @throws NotTranslatable for anything else */
 export function textsAt(object: JsonObject, name: string, path = ''): readonly string[] {
   return listAt(object, name, path).map((text, at) =>
     typeof text === 'string' ? text : mustBe('text', `${name}[${at}]`, path),
   );
 }
 
-/** @throws NotTranslatable for anything but a number */
+/** Returns a number. @throws NotTranslatable for anything but a number */
 export function numberAt(object: JsonObject, name: string, path = ''): number | undefined {
   const value = object[name];
   return value === undefined || typeof value === 'number' ? value : mustBe('a number', name, path);
 }
 
-/** @throws NotTranslatable for anything but an integer of `least` or more */
+/** Returns an integer. @throws NotTranslatable for anything but an integer of `least` or more */
 export function integerAt(object: JsonObject, name: string, least: number, path = ''): number | undefined {
   const value = numberAt(object, name, path);
   if (value === undefined || (Number.isSafeInteger(value) && value >= least)) return value;
   return mustBe(`an integer of ${least} or more`, name, path);
 }
 
-/** @throws NotTranslatable for anything but a boolean */
+/** Returns a boolean. @throws NotTranslatable for anything but a boolean */
 export function booleanAt(object: JsonObject, name: string, path = ''): boolean | undefined {
   const value = object[name];
   return value === undefined || typeof value === 'boolean' ? value : mustBe('true or false', name, path);
 }
 
-/** @throws NotTranslatable for anything but one of the words */
+/** Returns a word. @throws NotTranslatable for anything but one of `words` */
 export function wordAt<const W extends string>(object: JsonObject, name: string, words: readonly W[], path = ''): W {
   if (object[name] === undefined) throw new NotTranslatable(pathOf(path, name), 'is missing');
   return words.find((word) => word === object[name]) ?? mustBe(`one of ${words.join(', ')}`, name, path);
@@ -58,7 +58,7 @@ export function optionalWord<const W extends string>(
   return object[name] === undefined ? undefined : wordAt(object, name, words, path);
 }
 
-/** @throws NotTranslatable for anything but an object */
+/** Returns an object. @throws NotTranslatable for anything but an object */
 export function objectAt(object: JsonObject, name: string, path = ''): JsonObject {
   return asObject(object[name]) ?? mustBe('an object', name, path);
 }
@@ -67,7 +67,7 @@ export function optionalObject(object: JsonObject, name: string, path = ''): Jso
   return object[name] === undefined ? undefined : objectAt(object, name, path);
 }
 
-/** Returns a list; an absent one is empty. @throws NotTranslatable for anything but a list */
+/** Returns a list; an absent list is empty. @throws NotTranslatable for anything but a list */
 export function listAt(object: JsonObject, name: string, path = ''): readonly unknown[] {
   const value = object[name] ?? [];
   return Array.isArray(value) ? value : mustBe('a list', name, path);

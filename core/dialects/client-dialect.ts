@@ -3,19 +3,16 @@ import type { Conversation, Feature } from '../catalog/conversation';
 import type { TranslatedCall } from '../catalog/upstream';
 import type { JsonObject } from '../json-values';
 
-/**
- * A protocol of clients as the gateway translates it: from a client (`readRequest`, `openWriter`, `writeError`), and to an upstream
- * (`writeRequest`, `openReader`).
- */
+/** Translates a protocol of clients: from a client (`readRequest`, `openWriter`, `writeError`), and to an upstream (`writeRequest`, `openReader`). */
 export interface ClientDialect {
   /** Reads a whole request. @throws NotTranslatable for what no other dialect has */
   readRequest(body: JsonObject): Conversation;
-  /** The members and parts by which this dialect's clients know what the model of a conversation has. */
+  /** The members and parts of this dialect, by the feature of a conversation that each expresses. */
   readonly names: Readonly<Partial<Record<Feature, string>>>;
   openWriter(call: WrittenCall): AnswerWriter;
-  /** An error as the body of an answer, or as the data of the event that ends a stream. */
+  /** Returns an error as the body of an answer, or as the data of the event that ends a stream. */
   writeError(error: AnswerError, status: number, requestId: string): JsonObject;
-  /** @throws NotTranslatable that names a `Feature` */
+  /** Writes a request. @throws NotTranslatable that names a `Feature` */
   writeRequest(call: TranslatedCall): JsonObject;
   openReader(): AnswerReader;
 }

@@ -2,16 +2,19 @@ import type { Variant } from '../catalog/price';
 import type { Meter } from '../catalog/usage';
 
 /**
- * What a part of a request means for its cost:
- * `free` has no influence; `bounded` is read by the vendor as it stands in the body; `outside` makes the vendor read something that is
- * not in the body, or that it unpacks; `priced` costs more than tokens at the model's price; `refused` cannot be billed.
+ * The effect of a part of a request on its cost:
+ * `free`: no effect.
+ * `bounded`: the vendor reads it as it is in the body.
+ * `outside`: it makes the vendor read something that is not in the body, or that the vendor unpacks.
+ * `priced`: it costs more than tokens at the model's price.
+ * `refused`: its cost cannot be billed.
  */
 export type MemberClass = 'free' | 'bounded' | 'outside' | 'priced' | 'refused';
 
 /**
- * Objects that a vendor keeps for the platform's account. A kind in the dialect's `kept` is bound to the account whose call made it, as the
- * items of such an object are. Every customer could name one of the other kinds, so a request that names one is refused unless the operator
- * lists the kind in `sharedObjects` of the policy `model-request`.
+ * Objects that a vendor keeps for the platform's account. The gateway binds an object of a kind in the dialect's `kept`, and its
+ * items, to the account whose call made it. Any customer could name an object of the other kinds. A request that names one is
+ * refused unless the operator lists the kind in `sharedObjects` of the policy `model-request`.
  */
 export const SHARED_OBJECTS = [
   'file_id',
@@ -28,15 +31,15 @@ export const SHARED_OBJECTS = [
 
 export type SharedObject = (typeof SHARED_OBJECTS)[number];
 
-/** A kind of object that answers make. Its ids belong to the account whose call made them. */
+/** A kind of object that answers create. Its ids belong to the account whose call created them. */
 export interface KeptRule {
-  /** For how many days the vendor keeps one. */
+  /** How many days the vendor keeps such an object. */
   readonly days: number;
   /** The path of the id in an unstreamed answer. */
   readonly answer: readonly string[];
   /** The path of the id in each event of a stream that has one, by the event's name. */
   readonly events: EventPaths;
-  /** The items of such an object, which calls may name one by one. They belong to the same account. */
+  /** The items of such an object, which calls may name individually. They belong to the same account. */
   readonly items?: ItemsRule;
 }
 
@@ -47,17 +50,17 @@ export interface ItemsRule {
   readonly answer: readonly string[];
   /** The path of an item in each event of a stream that has one, by the event's name. */
   readonly events: EventPaths;
-  /** Types that hold only what the model wrote: the answer's output tokens bound all its items together. */
+  /** Item types that hold only the model's own output, so that the answer's output tokens bound all its items together. */
   readonly written: readonly string[];
 }
 
 export type EventPaths = Readonly<Record<string, readonly string[]>>;
 
-/** What the value of a member means for objects that the vendor keeps. */
+/** The objects, kept by the vendor, that a member's value refers to. */
 export interface Keeping {
-  /** The objects that it names, in any order; without `id` where the kind is never bound to an account. */
+  /** The objects that the value names, in any order; without `id` if the kind is never bound to an account. */
   readonly names: readonly { readonly kind: SharedObject; readonly id?: string }[];
-  /** The kinds that the answer may make. */
+  /** The kinds of objects that the answer may create. */
   readonly makes: readonly SharedObject[];
   /** Whether the vendor reads more than the objects named. */
   readonly isOutside: boolean;
@@ -71,27 +74,27 @@ interface Rule {
 
 /** One top-level member of a request. */
 export interface MemberRule extends Rule {
-  /** Says whether this value is free whatever the class is; absent: only `null` is. */
+  /** Returns whether this value is free, whatever the class is; absent: only `null` is. */
   isFree?(value: unknown): boolean;
   /** The values that `isFree` accepts beside `null`, in words. */
   readonly freeValues?: string;
   /** The kind of kept object that the member names. */
   readonly names?: SharedObject;
-  /** Returns what this value names and makes; undefined for a form that the table does not know. Absent: every value names one. */
+  /** Returns what this value names and creates; undefined for a form that the table does not know. Absent: every value names an object. */
   keeps?(value: unknown): Keeping | undefined;
-  /** A `priced` member whose value is the name of a tier, speed or region: models may have a price for it. */
+  /** The variant that the value of a `priced` member asks for: a tier, speed or region, for which models may have a price. */
   readonly asks?: keyof Variant;
   /** How many further times the vendor may run the model, each with an input of up to the context window. */
   readonly furtherPasses?: number;
-  /** A `priced` member that costs one piece of this meter for each call, which answers do not report. */
+  /** The meter of a `priced` member that costs one piece for each call, which answers do not report. */
   readonly meter?: Meter;
   /** How many further answers of up to the model's `maxOutput` the vendor may write. */
   readonly furtherAnswers?: number;
 }
 
-/** What one content part holds. */
+/** The cost of one type of content part. */
 export interface PartRule extends Rule {
-  /** What is counted for the part instead of its text; an operator may declare bounds for the last two. */
+  /** What the hold counts for the part instead of its text. An operator may declare bounds for `imageByUrl` and `document`. */
   readonly counts?: 'image' | 'imageByUrl' | 'document';
   readonly names?: SharedObject;
   /** How many further times the vendor may run the model, and write further answers of up to `maxOutput`. */
@@ -99,10 +102,10 @@ export interface PartRule extends Rule {
   readonly furtherAnswers?: number;
 }
 
-/** One type of content part, or one for each way in which the part brings its content. */
+/** The rule of a content part, or one rule for each way in which the part brings its content. */
 export type PartType = PartRule | { readonly sources: Readonly<Record<string, PartRule>> };
 
-/** One type of tool; a `*` stands for the version at its end. */
+/** The rule of a type of tool; a `*` in the type stands for the version at its end. */
 export interface ToolRule extends Rule {
   /** How many times `toolOverheadTokens` the vendor's own definition of the tool takes, at most. */
   readonly overheads: number;
@@ -110,18 +113,18 @@ export interface ToolRule extends Rule {
   /** The meter that counts what the vendor charges for it beside tokens. Models must have a price for each piece. */
   readonly meter?: Meter;
   /**
-   * How often one call may use a tool that takes a limit (`max_uses`, or the dialect's `toolLimit`), where neither the call nor the model
-   * says. Each use may run the model once more, unless `furtherPasses` says how often it may. Absent: the tool takes no limit, and at
-   * most one piece is charged for a call.
+   * How often one call may use a tool with a limit (`max_uses`, or the dialect's `toolLimit`), if neither the call nor the model
+   * says. Each use may run the model once more, unless `furtherPasses` gives another number. Absent: the tool has no limit, and a
+   * call is charged for one piece at most.
    */
   readonly uses?: number;
-  /** The kind of object that it makes. */
+  /** The kind of object that the tool creates. */
   readonly makes?: SharedObject;
-  /** The kind of kept object that it names. */
+  /** The kind of kept object that the tool names. */
   readonly names?: SharedObject;
 }
 
-/** One type of tool, or one for each form of it that costs something else. */
+/** The rule of a type of tool, or one rule for each form with other costs. */
 export type ToolType = ToolRule | FormedTool;
 
 export interface FormedTool {
@@ -130,26 +133,26 @@ export interface FormedTool {
   formOf(tool: Readonly<Record<string, unknown>>): string | undefined;
 }
 
-/** What one protocol's requests are made of. */
+/** The members, content parts and tools of one protocol's requests. */
 export interface Dialect {
   readonly members: Readonly<Record<string, MemberRule>>;
   readonly parts: Readonly<Record<string, PartType>>;
   readonly tools: Readonly<Record<string, ToolType>>;
-  /** The top-level member that limits how often all tools together are used that run at the vendor. Absent: each has its own `max_uses`. */
+  /** The top-level member that limits the uses of all vendor tools together. Absent: each tool has its own `max_uses`. */
   readonly toolLimit?: string;
-  /** The kind of object that every answer makes unless a member is `false`. */
+  /** The kind of object that every answer creates, unless a member is `false`. */
   readonly keepsAnswers?: { readonly kind: SharedObject; readonly unless: string };
-  /** The kinds of objects that answers of this dialect make. */
+  /** The kinds of objects that answers of this dialect create. */
   readonly kept: Readonly<Partial<Record<SharedObject, KeptRule>>>;
 }
 
-/** How often a vendor runs the model again in one call, because of tools that it runs itself. Anthropic pauses the turn after ten runs. */
+/** How many further times a vendor runs the model in one call for its own tools. Anthropic pauses the turn after ten runs. */
 export const PASSES_OF_A_LOOP = 9;
 
 export const free = (why: string): MemberRule => ({ class: 'free', why });
 export const bounded = (why: string): MemberRule => ({ class: 'bounded', why });
 
-/** A member that changes the price, but for these values. */
+/** Returns the rule of a member that changes the price, except for these values. */
 export function pricedExcept(values: readonly string[], why: string, asks?: keyof Variant): MemberRule {
   return {
     class: 'priced',
@@ -171,7 +174,7 @@ export const BACKGROUND: MemberRule = {
   freeValues: 'false',
 };
 
-/** Content parts that several dialects have. */
+/** The rules of content parts that several dialects have. */
 export const TEXT: PartRule = { class: 'bounded', why: 'its text is in the body' };
 export const ECHO: PartRule = { class: 'bounded', why: 'the client sends back what an answer held' };
 export const FILE: PartRule = { class: 'outside', why: 'a file at the vendor', counts: 'document', names: 'file_id' };

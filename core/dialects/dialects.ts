@@ -6,7 +6,7 @@ import { EMBEDDINGS_DIALECT } from './embeddings';
 import { MESSAGES_DIALECT } from './messages/members';
 import { RESPONSES_DIALECT } from './responses/members';
 
-/** The one table of request members for each protocol: the hold, the refusals and the documents are made from it. */
+/** The one table of request members for each protocol. It determines the hold, the refusals and the documents. */
 export const DIALECTS: Readonly<Record<Protocol, Dialect>> = {
   messages: MESSAGES_DIALECT,
   chat: CHAT_DIALECT,
@@ -14,7 +14,7 @@ export const DIALECTS: Readonly<Record<Protocol, Dialect>> = {
   embeddings: EMBEDDINGS_DIALECT,
 };
 
-/** How often one call may use each of the vendors' own tools that take a limit, by their meter, where neither call nor model says. */
+/** How often one call may use each vendor tool with a limit, by its meter, if neither call nor model says. */
 export const USUAL_USES: ReadonlyMap<Meter, number> = new Map(
   Object.values(DIALECTS).flatMap(({ tools }) =>
     Object.values(tools)
@@ -23,7 +23,7 @@ export const USUAL_USES: ReadonlyMap<Meter, number> = new Map(
   ),
 );
 
-/** One line of the table that operators read. */
+/** One line of the table for operators. */
 export interface DialectRow {
   readonly place: 'member' | 'content' | 'tool';
   readonly name: string;
@@ -31,9 +31,9 @@ export interface DialectRow {
   readonly why: string;
   /** The values that are free whatever the class is. */
   readonly freeValues: string | null;
-  /** The word for `sharedObjects` without which it is refused. */
+  /** The word in `sharedObjects` that allows it. */
   readonly names: string | null;
-  /** The meter without whose price in `pieces` it is refused. */
+  /** The meter that must have a price in `pieces`, or it is refused. */
   readonly meter: string | null;
 }
 
@@ -56,7 +56,7 @@ function toolRows(name: string, tool: ToolType): readonly DialectRow[] {
   return Object.entries(tool.forms).map(([form, rule]) => row('tool', `${name} (${form})`, rule));
 }
 
-/** Returns the rule of a type of tool, or those of all its forms. */
+/** Returns the rule of a type of tool, or the rules of all its forms. */
 export function rulesOf(tool: ToolType): readonly ToolRule[] {
   return 'forms' in tool ? Object.values(tool.forms) : [tool];
 }
@@ -68,7 +68,7 @@ function row(place: DialectRow['place'], name: string, rule: MemberRule | PartRu
   return { place, name, class: rule.class, why: rule.why, freeValues, names, meter };
 }
 
-/** Returns the rule of the items that calls may name one by one, or undefined where there are none. */
+/** Returns the rule of the items that calls may name individually, or undefined without such items. */
 export function itemsRule({ kept }: Pick<Dialect, 'kept'>): ItemsRule | undefined {
   return Object.values(kept).find(({ items }) => items !== undefined)?.items;
 }

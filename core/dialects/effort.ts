@@ -1,6 +1,6 @@
 import type { Reasoning } from '../catalog/conversation';
 
-/** How much a model is to reason, in words. */
+/** The effort words: how much a model should reason. */
 export type Effort = NonNullable<Reasoning['effort']>;
 
 /** The words from least to most, each with the tokens that it means in a dialect with numbers. */

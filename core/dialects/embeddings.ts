@@ -1,6 +1,6 @@
 import { bounded, type Dialect, free } from './dialect';
 
-/** What Embeddings requests are made of: members of the package openai. */
+/** The members of Embeddings requests: those of the package openai. */
 export const EMBEDDINGS_DIALECT: Dialect = {
   members: {
     model: free('chooses the price'),

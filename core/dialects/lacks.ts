@@ -1,18 +1,18 @@
 import { type Conversation, type Feature, NotTranslatable } from '../catalog/conversation';
 
-/** What a dialect has no place for when a request is written in it. */
+/** A feature that a dialect has no place for when a request is written in it. */
 export interface Lack {
   readonly feature: Feature;
   readonly fate: 'dropped' | 'refused';
-  /** The end of a sentence that begins with the client's name of it. */
+  /** The reason: the end of a sentence that begins with the client's name of the feature. */
   readonly why: string;
-  /** In which requests; absent: in all that have it. */
+  /** Which requests it concerns; absent: all that have the feature. */
   readonly when?: string;
-  /** Tells such a request. Absent: all that have it, or, where `when` says which, the writer finds out as it writes. */
+  /** Returns whether it concerns a request. Absent: it concerns all, or, with `when`, the writer finds out while writing. */
   isIn?(conversation: Conversation): boolean;
 }
 
-/** Some vendors refuse a choice of tools where there are none; one that asks for no tool is left out. */
+/** Refuses a tool choice without tools, because some vendors do. A choice of no tool is dropped. */
 export const NO_TOOL: Lack = {
   feature: 'toolChoice',
   fate: 'refused',
@@ -21,7 +21,7 @@ export const NO_TOOL: Lack = {
   isIn: ({ tools, toolChoice }) => tools.length === 0 && (toolChoice === 'required' || typeof toolChoice === 'object'),
 };
 
-/** A body that is deeper is refused. An input that comes as text is not looked into before it is written. */
+/** The most levels of nesting. The gateway refuses a deeper body, but parses an input that comes as text only when it writes it. */
 export const MOST_LEVELS = 256;
 
 export const DEEP_INPUT = {
@@ -31,7 +31,7 @@ export const DEEP_INPUT = {
   why: `has an input of more than ${MOST_LEVELS} levels`,
 } as const satisfies Lack;
 
-/** Where results of tools have no place for it. */
+/** Drops the mark that a tool failed, for dialects whose tool results have no place for it. */
 export const FAILED_RESULT: Lack = {
   feature: 'tool_result',
   fate: 'dropped',
@@ -39,7 +39,7 @@ export const FAILED_RESULT: Lack = {
   why: 'says in its text what went wrong',
 };
 
-/** Where words say how much to reason. */
+/** Drops the reasoning setting of a model that is not told by a word how much to reason. */
 export const UNTOLD_EFFORT: Lack = {
   feature: 'reasoning',
   fate: 'dropped',
@@ -47,7 +47,7 @@ export const UNTOLD_EFFORT: Lack = {
   why: 'would be refused there',
 };
 
-/** @throws NotTranslatable for the first thing in a request that its new dialect refuses */
+/** Refuses a request with a feature that its new dialect refuses. @throws NotTranslatable for the first one */
 export function refuseLacking(conversation: Conversation, lacks: readonly Lack[]): void {
   for (const lack of lacks)
     if (lack.fate === 'refused' && isIn(conversation, lack)) throw new NotTranslatable(lack.feature, lack.why);

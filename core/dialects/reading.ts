@@ -3,77 +3,77 @@ import type { CacheWrites, Variant } from '../catalog/price';
 import type { Meter } from '../catalog/usage';
 import { PASSES_OF_A_LOOP } from './dialect';
 
-/** What a vendor reads for a call, and writes beside the answer, as far as the request tells. The hold is made from it. */
+/** What a vendor reads for a call, and writes beside the answer, as far as the request shows. The hold is computed from it. */
 export interface Reading {
-  /** Bound of the tokens of the text in the body, for the tokenizers it was measured with. */
+  /** The most tokens of the text in the body, with the tokenizers for which the bound was measured. */
   readonly textTokens: number;
-  /** Images whose data is in the body. */
+  /** How many images have their data in the body. */
   readonly images: number;
   readonly imagesByUrl: number;
-  /** Documents that the vendor fetches or unpacks. */
+  /** How many documents the vendor fetches or unpacks. */
   readonly documents: number;
-  /** Tokens of conversations, containers and items that the vendor keeps, as it reported them when they were made. */
+  /** The tokens of conversations, containers and items that the vendor keeps, as it reported them at their creation. */
   readonly keptTokens: number;
-  /** Whether the vendor reads something else that is not in the body: nothing but the context window bounds it. */
+  /** Whether the vendor reads something else that is not in the body, so that only the context window bounds it. */
   readonly isUnbounded: boolean;
-  /** Members that no table has and that count as outside; an upstream may call them free. */
+  /** Unknown members that the hold counts as outside. An upstream may declare them free. */
   readonly heldMembers: readonly string[];
-  /** Everything in the request that no table has. */
+  /** Everything in the request that the tables do not have. */
   readonly unknownMembers: readonly string[];
-  /** How many times the model's `toolOverheadTokens` are read. */
+  /** How many times the model reads its `toolOverheadTokens`. */
   readonly toolOverheads: number;
-  /** Whether there are tools, wherever the request names them. */
+  /** Whether there are tools, in any place of the request. */
   readonly hasTools: boolean;
   /** How many further times the vendor may run the model, each with an input of up to the context window. */
   readonly furtherPasses: number;
   /** How many further answers of up to the model's `maxOutput` the vendor may write. */
   readonly furtherAnswers: number;
-  /** Bound of the tokens of the predicted output, for the same tokenizers: what the answer does not use of it costs as output, too. */
+  /** The most tokens of the predicted output, measured as `textTokens`. The part that the answer does not use also costs as output. */
   readonly predictedTokens: number;
-  /** For how long the vendor may keep what it reads in its cache. */
+  /** How long the vendor may cache what it reads. */
   readonly cacheWrites: CacheWrites;
-  /** The tier, speed and region that the request asks for, where that has a price of its own. */
+  /** The tier, speed and region that the request asks for, if they have a price of their own. */
   readonly asked?: Variant | undefined;
-  /** What runs at the vendor; undefined where there is nothing. */
+  /** The tools of the request that run at the vendor; undefined if there are none. */
   readonly toolUses?: readonly ToolUse[] | undefined;
 }
 
-/** Something that runs at the vendor: it is charged by the piece, or runs the model as often as its limit says. */
+/** Something that runs at the vendor: it is charged by the piece, or runs the model as often as its limit allows. */
 export interface ToolUse {
-  /** Undefined for a tool that costs nothing but tokens. */
+  /** The meter that counts it; undefined for a tool that costs nothing but tokens. */
   readonly meter: Meter | undefined;
-  /** The most pieces of one call; undefined where the model says how many. */
+  /** The most pieces of one call; undefined if the model determines it. */
   readonly pieces: number | undefined;
-  /** Fewer than the model says, because the money does not suffice for more. */
+  /** A lower limit than the model's, because the money does not suffice for more. */
   readonly atMost?: number;
-  /** Undefined for a tool that takes no limit. */
+  /** The limit of its uses; undefined for a tool that takes no limit. */
   readonly limit: ToolLimit | undefined;
   /** Whether answers report how many pieces there were; otherwise each call is charged for `pieces`. */
   readonly isReported: boolean;
-  /** Where it stands in the request, for errors. */
+  /** The place in the request, for errors. */
   readonly param: string;
 }
 
-/** The limit of uses that a tool of a request has, or is given. */
+/** The limit of uses that a tool has in the request, or that the gateway gives it. */
 export interface ToolLimit {
-  /** Where neither the call nor the model says. */
+  /** The limit if neither the call nor the model says. */
   readonly otherwise: number;
-  /** Whether each use may run the model once more; otherwise `furtherPasses` has them. */
+  /** Whether each use may run the model once more; otherwise `furtherPasses` counts these runs. */
   readonly runsModel: boolean;
-  /** All tools of the call share it. */
+  /** Whether all tools of the call share the limit. */
   readonly isShared?: boolean;
-  /** Undefined where the call has one. */
+  /** Where the gateway inserts the limit; undefined if the call has one. */
   readonly insert: LimitPlace | undefined;
 }
 
-/** Bytes `from`..`to` of the body become the limit, as a member of this name where one is given. */
+/** The place of an inserted limit: it replaces bytes `from`..`to` of the body, as a member of this name if there is a name. */
 export interface LimitPlace {
   readonly from: number;
   readonly to: number;
   readonly name: string | undefined;
 }
 
-/** Returns how many pieces of a tool one call can be charged for at a model. */
+/** Returns how many pieces of a tool one call at a model can be charged for. */
 export function piecesOf(
   { meter, pieces, limit, atMost = Number.POSITIVE_INFINITY }: ToolUse,
   { toolUses }: Pick<ModelEntry, 'toolUses'>,
@@ -82,7 +82,7 @@ export function piecesOf(
   return Math.min(pieces ?? usual, atMost);
 }
 
-/** Returns how many further times the vendor may run a model in one call. Tools share one loop, and some a limit. */
+/** Returns how many further times the vendor may run a model in one call. The tools share one loop, and some share a limit. */
 export function furtherPassesOf(reading: Reading, model: Pick<ModelEntry, 'toolUses'>): number {
   const { furtherPasses, toolUses } = reading;
   if (toolUses === undefined) return furtherPasses;
@@ -96,14 +96,14 @@ export function furtherPassesOf(reading: Reading, model: Pick<ModelEntry, 'toolU
   return furtherPasses + shared + Math.min(uses, PASSES_OF_A_LOOP);
 }
 
-/** Whether the vendor may charge for something that is not in the body, or by another price than the plain one. */
+/** Whether the vendor may charge for something outside the body, or at another price than the plain one. */
 export function reachesOutside(reading: Omit<Reading, 'cacheWrites'>): boolean {
   const { imagesByUrl, documents, keptTokens, furtherPasses, furtherAnswers, unknownMembers } = reading;
   const counted = imagesByUrl + documents + keptTokens + furtherPasses + furtherAnswers + unknownMembers.length;
   return reading.isUnbounded || reading.asked !== undefined || reading.toolUses !== undefined || counted > 0;
 }
 
-/** The reading of a request that is nothing but text. */
+/** Returns the reading of a request with text only. */
 export function textReading(textTokens: number): Reading {
   return { ...NOTHING, textTokens };
 }

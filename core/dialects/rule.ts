@@ -2,14 +2,14 @@ import { isDeepStrictEqual } from 'node:util';
 import { NotTranslatable } from '../catalog/conversation';
 import { asObject, type JsonObject } from '../json-values';
 
-/** What becomes of one member, item, content part or tool of a request when it is carried to another dialect. */
+/** The fate of one member, item, content part or tool when its request is carried to another dialect. */
 export interface Rule {
-  /** The member's name, with the place in which it stands where that is not the top level; or the type of what stands in a place. */
+  /** The member's name, with its place if that is not the top level; or the type of an item, content part or tool. */
   readonly member: string;
-  /** `carried`: the upstream gets it, unless its dialect has no place for it and its writer refuses or drops it. */
+  /** `carried`: the upstream gets it, unless its dialect has no place for it; then the dialect's writer refuses or drops it. */
   readonly fate: 'carried' | 'dropped' | 'refused';
   readonly why: string;
-  /** The values of a refused member that mean nothing special: they are dropped. */
+  /** The harmless values of a refused member, which are dropped instead. */
   readonly unless?: readonly unknown[];
 }
 
@@ -25,19 +25,19 @@ export function refusedUnless(member: string, unless: readonly unknown[], why: s
   return { member, fate: 'refused', why, unless };
 }
 
-/** The names of some members of one place. */
+/** Returns the names of some members of one place. */
 export function inside(place: string, ...names: readonly string[]): readonly string[] {
   return names.map((name) => `${place}.${name}`);
 }
 
-/** Where a member stands that is in the object at `path`; the request itself has an empty path. */
+/** Returns the path of a member of the object at `path`; the request itself has an empty path. */
 export function pathOf(path: string, name: string): string {
   return path === '' ? name : `${path}.${name}`;
 }
 
 const UNKNOWN = 'is unknown, so it cannot be carried to another dialect';
 
-/** The rules of a dialect's requests. What has no rule is refused; `null` always means that a member is absent. */
+/** The rules of a dialect's requests. Anything without a rule is refused; `null` always means that a member is absent. */
 export class Rules {
   readonly #rules: ReadonlyMap<string, Rule>;
 
@@ -45,15 +45,15 @@ export class Rules {
     this.#rules = new Map(all.map((rule) => [rule.member, rule]));
   }
 
-  /** Returns the rule of a member; undefined for one that is unknown. */
+  /** Returns the rule of a member; undefined for an unknown one. */
   of(member: string): Rule | undefined {
     return this.#rules.get(member);
   }
 
   /**
-   * Returns the members of an object that are carried. `place` is the object's name in the rules, `path` the one that the client is told.
-   * Where `isEcho`, the client repeats an earlier answer, and its unknown members are dropped.
-   * @throws NotTranslatable for a member that is refused or unknown
+   * Returns the carried members of an object. `place` is the object's name in the rules, `path` its name in errors. With `isEcho`
+   * the client repeats an earlier answer, whose unknown members are dropped.
+   * @throws NotTranslatable for a refused or unknown member
    */
   carriedMembers(given: unknown, place = '', path = '', isEcho = false): JsonObject {
     const object = asObject(given);
@@ -71,7 +71,7 @@ export class Rules {
     return rule?.fate === 'carried';
   }
 
-  /** Returns the `type` of what stands in a place. @throws NotTranslatable for one that is refused or unknown */
+  /** Returns the `type` of the object in a place. @throws NotTranslatable for a refused or unknown one */
   carriedType(given: unknown, place: string, path: string, usual?: string): string {
     const type = asObject(given)?.['type'] ?? usual;
     const rule = typeof type === 'string' ? this.of(`${place}[${type}]`) : undefined;

@@ -2,10 +2,10 @@ import type { Signature } from '../catalog/conversation';
 import { asText } from '../json-values';
 import { parseJson } from '../parse-json';
 
-/** How every signature begins that this gateway has given to a client of another dialect. Vendors' own are base64 without a dot. */
+/** The beginning of every signature that the gateway seals for a client of another dialect. Vendors' own signatures are base64 without a dot. */
 export const SEAL = 'tollgate.';
 
-/** Returns a signature as a client gets it, who sends it back as it is. */
+/** Returns a sealed signature for the client, which sends it back unchanged. */
 export function seal({ upstream, dialect, value }: Signature): string {
   return SEAL + Buffer.from(JSON.stringify([dialect, upstream, value])).toString('base64url');
 }
@@ -19,7 +19,7 @@ export function unseal(text: unknown): Signature | undefined {
   return dialect && upstream && value ? { dialect, upstream, value } : undefined;
 }
 
-/** Returns the value of a signature where it is good: at the upstream and in the dialect that made it. */
+/** Returns the value of a signature, but only for the upstream and the dialect that made it. */
 export function goodAt(signature: Signature | undefined, upstream: string, dialect: string): string | undefined {
   const isGood = signature?.upstream === upstream && signature.dialect === dialect;
   return isGood ? signature.value : undefined;

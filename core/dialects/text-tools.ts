@@ -4,13 +4,10 @@ import { asObject, asText, type JsonObject } from '../json-values';
 import { parseJson } from '../parse-json';
 import { DEEP_INPUT, MOST_LEVELS } from './lacks';
 
-/**
- * Tools whose input is free text, in dialects that only have tools with JSON: the text becomes the one member of an object, and comes out
- * of it again.
- */
+/** The name of a tool's free text in dialects that only have tools with JSON. The text becomes the one member of an object and is extracted again. */
 const MEMBER = 'input';
 
-/** The schema under which a tool with text for input is told to an upstream without such tools. */
+/** Returns the schema of a tool's input, for an upstream without text tools. A text input becomes a member of an object. */
 export function schemaOf(tool: Tool): unknown {
   if (tool.input === 'json') return tool.schema ?? { type: 'object', properties: {} };
   const description = tool.format === undefined ? undefined : `Text of this form: ${JSON.stringify(tool.format)}`;
@@ -22,15 +19,15 @@ export function schemaOf(tool: Tool): unknown {
   };
 }
 
-/** The JSON of a call's input for an upstream without tools that take text. */
+/** Returns the JSON of a call's input, for an upstream without tools that take text. */
 export function jsonInputOf({ input, isText }: ToolCallPart): string {
   if (isText === true) return JSON.stringify({ [MEMBER]: input });
   return input.trim() === '' ? '{}' : input;
 }
 
 /**
- * The input of a call for an upstream that takes it as an object; undefined where it is none.
- * @throws NotTranslatable for one that is too deep to be written
+ * Returns the input of a call for an upstream that takes an object; undefined if it is not an object.
+ * @throws NotTranslatable for one that is nested too deep
  */
 export function inputObjectOf(part: ToolCallPart): JsonObject | undefined {
   const input = asObject(parseJson(jsonInputOf(part)));
@@ -43,10 +40,10 @@ function isDeeper(value: unknown, levels: number): boolean {
   return levels === 0 || Object.values(value).some((each) => isDeeper(each, levels - 1));
 }
 
-/** Takes the text out of the objects in which such an upstream calls these tools. */
+/** Extracts the text from the JSON objects with which an upstream without text tools calls them. */
 export class TextTools {
   readonly #names: ReadonlySet<string>;
-  /** The JSON of calls that are under way, by part. */
+  /** The JSON of the open calls, by part. */
   readonly #inputs = new Map<number, string>();
 
   constructor({ tools }: Conversation) {
@@ -77,7 +74,7 @@ export class TextTools {
   }
 }
 
-/** A model may write the text alone, against its schema. */
+/** Returns the text in a call's JSON. A model may ignore the schema and write the text itself. */
 function textIn(json: string): string {
   const object = asObject(parseJson(json));
   return object === undefined ? json : asText(object[MEMBER]);

@@ -11,7 +11,7 @@ import { clientDialect } from './client-dialects';
 import { seal } from './seal';
 import { TextTools } from './text-tools';
 
-/** What of the candidate that answers has to be known. */
+/** The properties of the answering candidate that the translation needs. */
 export type Answering = Pick<Candidate, 'adapter' | 'dialect'> & {
   readonly model: Pick<Candidate['model'], 'name'>;
   readonly upstream: Pick<Candidate['upstream'], 'name'>;
@@ -26,7 +26,7 @@ export interface TranslatedFor {
   readonly request: JsonObject;
 }
 
-/** An event of the upstream: what it means for routing and money, and what the client is given for it. */
+/** An event of the upstream: its meaning for routing and money, and the events that the client gets for it. */
 export interface TranslatedEvent {
   readonly note: EventNote;
   readonly written: readonly ClientEvent[];
@@ -35,15 +35,15 @@ export interface TranslatedEvent {
 export interface TranslatedBody {
   readonly usage: Usage;
   readonly contentBytes: number;
-  /** The body is an error although its status is a success. */
+  /** The error in a body whose status is a success. */
   readonly error?: { readonly body: unknown };
-  /** As the client is given it. */
+  /** The body for the client. */
   readonly written: JsonObject;
 }
 
 /**
- * Gives the answer of one attempt in the client's dialect. Where the upstream speaks a protocol of clients, its adapter counts as it does
- * for native calls, so that the bill is the same.
+ * Translates the answer of one attempt into the client's dialect. If the upstream speaks a protocol of clients, its adapter
+ * counts as for native calls, so that the bill is the same.
  */
 export class Translation {
   readonly #candidate: Answering;
@@ -52,10 +52,10 @@ export class Translation {
   readonly #texts: TextTools;
   readonly #guard: ReturnType<typeof guardOf>;
   readonly #writer: AnswerWriter;
-  /** The choices whose stop reason has come. */
+  /** The choices that have a stop reason. */
   readonly #finished = new Set<number>();
   #hasEnded = false;
-  /** An event made its reader or its writer throw. */
+  /** Whether an event made the reader or the writer throw. */
   #hasFailed = false;
 
   constructor(candidate: Answering, call: TranslatedFor) {
@@ -103,7 +103,10 @@ export class Translation {
     return { note, written: this.#write(withUsage(note.usage, this.#texts.unwrapped(this.#reader.event(event)))) };
   }
 
-  /** The stream is over: what the client is still given. Behind a fault its reader and its writer may not agree on what is open. */
+  /**
+   * Ends the stream and returns the client's last events. After a fault they do not come from the reader, because it and the
+   * writer may disagree about open parts.
+   */
   end(): readonly ClientEvent[] {
     if (this.#hasEnded) return [];
     return this.#guard('end', () => {
@@ -112,7 +115,7 @@ export class Translation {
     });
   }
 
-  /** What an unstreamed answer means, and the body that the client is given for it. */
+  /** Returns the meaning of an unstreamed answer, and the body for the client. */
   body(body: unknown): TranslatedBody {
     return this.#guard('body', () => this.#body(body));
   }
@@ -136,7 +139,7 @@ export class Translation {
     return { usage, contentBytes, written: this.#writer.body(said) };
   }
 
-  /** The upstream's own error in the client's form. `body`: parsed, or its text. */
+  /** Returns the upstream's own error in the client's form. `body` is parsed JSON, or text. */
   error(body: unknown, status: number): JsonObject {
     const { protocol, requestId } = this.#call;
     return clientDialect(protocol).writeError(this.#errorOf(body), status, requestId);
@@ -146,7 +149,7 @@ export class Translation {
     return this.#candidate.adapter.own?.readError?.(body) ?? readUsualError(body);
   }
 
-  /** The answer is whole, and paid: what goes wrong behind its stop reasons must not keep its end from the client. */
+  /** Whether the answer is whole and paid. A fault after the stop reasons must then not keep its end from the client. */
   get #isFinished(): boolean {
     return this.#finished.size >= this.#call.asked.conversation.choices;
   }
@@ -158,7 +161,7 @@ export class Translation {
       if (event.is === 'finish') this.#finished.add(event.choice);
       if (event.is === 'end') {
         this.#hasEnded = true;
-        // A protocol's own end stands for a stop reason that was not given.
+        // The protocol's own end replaces a missing stop reason.
         if (this.#finished.size === 0) written.push(...this.#writer.write(UNSAID));
       }
       written.push(...this.#writer.write(event));
@@ -176,18 +179,18 @@ function ownReader({ adapter }: Answering, { asked }: TranslatedFor): AnswerRead
   return adapter.own.answer(asked);
 }
 
-/** The adapter of the upstream's protocol has read the usage: readers of dialects need not. */
+/** Adds the usage that the adapter of the upstream's protocol has read, so that readers of dialects need not read it. */
 function withUsage(usage: Usage | undefined, said: readonly AnswerEvent[]): readonly AnswerEvent[] {
   return usage === undefined || usage.passes.length === 0 ? said : [{ is: 'usage', usage }, ...said];
 }
 
-/** An error is judged by all that the upstream's event says. */
+/** Adds the whole data of an error event, because the error is judged by it. */
 function withBody(note: EventNote, { data }: SseEvent): EventNote {
   const body = note.error === undefined || data === undefined ? undefined : parseJson(data);
   return body === undefined ? note : { ...note, error: { body } };
 }
 
-/** What the events mean that an adapter with a dialect of its own has read. */
+/** Returns the meaning of events that an adapter with a dialect of its own has read. */
 function noteOf(said: readonly AnswerEvent[]): EventNote {
   const note: { -readonly [Name in keyof EventNote]: EventNote[Name] } = {};
   const finished: number[] = [];

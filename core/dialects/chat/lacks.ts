@@ -10,7 +10,7 @@ const OF_ASSISTANT = {
   why: 'cannot stand in a message of the assistant at this upstream',
 } as const;
 
-/** What Chat has no place for. */
+/** The features that Chat has no place for. */
 export const LACKS: readonly Lack[] = [
   {
     feature: 'stop',

@@ -1,6 +1,6 @@
 import { BACKGROUND, bounded, type Dialect, FILE, free, kept, pricedExcept, TEXT } from '../dialect';
 
-/** What Chat requests are made of: members and types of the package openai, and those of the same vendor's newer protocol. */
+/** The members and types of Chat requests: those of the package openai, and those of the same vendor's newer protocol. */
 export const CHAT_DIALECT: Dialect = {
   members: {
     model: free('chooses the price'),
@@ -78,6 +78,6 @@ export const CHAT_DIALECT: Dialect = {
     function: { class: 'free', why: 'runs at the client', overheads: 0 },
     custom: { class: 'free', why: 'runs at the client', overheads: 0 },
   },
-  // A stored completion cannot be named in a call, and no spoken answer is served.
+  // No kinds are kept: a call cannot name a stored completion, and no spoken answer is served.
   kept: {},
 };

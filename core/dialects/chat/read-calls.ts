@@ -6,16 +6,16 @@ interface Call {
   id: string;
   name: string;
   isText: boolean;
-  /** What has come of its input. */
+  /** The input received so far. */
   input: string;
-  /** The number of its part; undefined until its name has come. */
+  /** The number of its part; undefined until its name has arrived. */
   at: number | undefined;
   isClosed: boolean;
 }
 
 /**
- * Reads the tool calls of one choice, which may come at the same time. A call is closed as soon as another begins and its JSON is
- * whole, so that a dialect in which parts follow each other can give it to the client.
+ * Reads the tool calls of one choice, which may arrive interleaved. It closes a call as soon as another begins and its JSON is
+ * complete. A dialect whose parts must follow each other can then write it to the client.
  */
 export class CallsReader {
   readonly #choice: number;
@@ -35,7 +35,7 @@ export class CallsReader {
     return this.#calls.some(({ at }) => at !== undefined);
   }
 
-  /** What one item of `tool_calls` says. */
+  /** Returns the answer events of one item of `tool_calls`. */
   say(given: JsonObject): readonly AnswerEvent[] {
     const custom = asObject(given['custom']);
     const called = custom ?? asObject(given['function']) ?? {};
@@ -49,18 +49,18 @@ export class CallsReader {
     return [...this.#open(call), ...this.#add(call, input)];
   }
 
-  /** Throws for a call that has no name at its stop reason. */
+  /** Throws if a call has no name when the stop reason arrives. */
   checkNames(): void {
     if (this.#calls.some(({ name, input }) => name === '' && input.trim() !== ''))
       throw new Error('a tool call has no name');
   }
 
-  /** A call without a name was cut off: there is nothing to tell of it. */
+  /** Closes all open calls. A call without a name was cut off, so it produces no event. */
   close(): readonly AnswerEvent[] {
     return this.#calls.flatMap((call) => this.#close(call));
   }
 
-  /** Some upstreams give no `index`, or the same one to every call: then the id tells them apart. */
+  /** Returns the call that an item belongs to. Some upstreams send no `index`, or the same one for every call; the id then distinguishes them. */
   #callOf(given: JsonObject, name: string, input: string): Call | undefined {
     const id = asText(given['id']);
     const index = asCount(given['index']);
@@ -80,7 +80,7 @@ export class CallsReader {
     return id === '' ? this.#calls.at(-1) : this.#calls.findLast((call) => call.id === id);
   }
 
-  /** Opens a call whose name has come, after those before it that are whole. */
+  /** Opens a call whose name has arrived. First closes the other calls whose input is complete. */
   #open(call: Call): readonly AnswerEvent[] {
     if (call.at !== undefined || call.name === '') return [];
     const whole = this.#calls
@@ -110,26 +110,29 @@ export class CallsReader {
     return [{ is: 'close', at: call.at }];
   }
 
-  /** Clients send the id back with the result, in conversations that have many answers. */
+  /**
+   * Returns an id for a call without one. It is unique across answers, because clients return it with the result in conversations
+   * that have many answers.
+   */
   #madeId(call: Call): string {
     const answer = this.#answerId.replace(/[^a-zA-Z0-9_-]/g, '');
     return ['call', answer, this.#choice, this.#calls.indexOf(call)].filter((each) => each !== '').join('_');
   }
 }
 
-/** Whether what comes under the number of a known call is the beginning of another. Some upstreams repeat id and name in every chunk. */
+/** Whether an item with the number of a known call begins another call. Some upstreams repeat id and name in every chunk. */
 function isAnother(known: Call, id: string, name: string, input: string): boolean {
   if (name === '' || known.name === '') return false;
   if (id !== '' && known.id !== '') return id !== known.id;
   return name !== known.name || (input.trim() !== '' && isWhole(known));
 }
 
-/** Some upstreams give the input as an object, and no text of it. */
+/** Returns the input as text. Some upstreams send it as an object instead. */
 function textOf(input: unknown): string {
   return asObject(input) === undefined ? asText(input) : JSON.stringify(input);
 }
 
-/** Nothing can follow on the JSON of an object. Free text has no end that shows. */
+/** Whether a call's input is complete: nothing can follow the JSON of an object. Free text has no visible end. */
 function isWhole({ at, isText, isClosed, input }: Call): boolean {
   return at !== undefined && !isText && !isClosed && asObject(parseJson(input)) !== undefined;
 }

@@ -2,7 +2,7 @@ import type { AnswerEvent, Citation, FinishReason, OpenPart } from '../../catalo
 import { asArray, asCount, asObject, asText, type JsonObject } from '../../json-values';
 import { CallsReader } from './read-calls';
 
-/** The kinds of text of which one at a time is under way in a choice. */
+/** The kinds of text in a choice. One kind is open at a time. */
 type Kind = 'text' | 'reasoning' | 'refusal';
 
 const REASONS: Readonly<Record<string, FinishReason>> = {
@@ -16,19 +16,22 @@ const REASONS: Readonly<Record<string, FinishReason>> = {
   model_length: 'context',
 };
 
-/** Reasons by which vendors say that they broke off. */
+/** Stop reasons by which vendors say that their answer broke off. */
 const BROKEN: ReadonlySet<string> = new Set(['error', 'network_error', 'insufficient_system_resource']);
 
-/** The members in which vendors give what the model thought. Some of them refuse the next call without it. */
+/** The members that vendors use for the model's reasoning. Some vendors refuse the next call without it. */
 export const REASONING_MEMBERS = ['reasoning_content', 'reasoning'] as const;
 
-/** Reads one choice of an answer. Chat does not say where a part begins and ends: another kind of text, a call or a stop reason does. */
+/** Reads one choice of an answer. Chat does not mark where a part begins and ends: a different kind of text, a call or a stop reason marks it. */
 export class ChoiceReader {
   readonly #index: number;
   readonly #next: () => number;
   readonly #calls: CallsReader;
   #open: { readonly at: number; readonly kind: Kind; readonly signature: string | undefined } | undefined;
-  /** Characters of the message before the open part, and in all: citations count from the beginning of the message. */
+  /**
+   * The positions in the message where the open part begins and where the text so far ends. Citations count characters from the
+   * beginning of the message.
+   */
   #textFrom = 0;
   #textTo = 0;
   #isFinished = false;
@@ -40,7 +43,7 @@ export class ChoiceReader {
     this.#calls = new CallsReader(index, answerId, next);
   }
 
-  /** What a `delta` says, or a whole `message`. */
+  /** Returns the answer events of a `delta`, or of a whole `message`. */
   say(delta: JsonObject, isWhole: boolean): readonly AnswerEvent[] {
     const member = REASONING_MEMBERS.find((each) => asText(delta[each]) !== '');
     const said: AnswerEvent[] = [
@@ -54,7 +57,10 @@ export class ChoiceReader {
     return said;
   }
 
-  /** The answer may say `stop` although tools are called, and it may say so twice. An empty reason is one of a body without it. */
+  /**
+   * Ends the choice. The answer may say `stop` although the model calls tools, and may repeat the reason. An empty reason comes
+   * from a body without one.
+   */
   finish(reason: string, stop: string): readonly AnswerEvent[] {
     if (this.#isFinished) return [];
     if (BROKEN.has(reason)) throw new Error(`the upstream broke off its answer: ${reason}`);
@@ -72,7 +78,7 @@ export class ChoiceReader {
     return [...this.#closeText(), ...this.#calls.close()];
   }
 
-  /** Content is text, or with some vendors a list of parts. */
+  /** Adds content, which is text or, with some vendors, a list of parts. */
   #addContent(content: unknown): readonly AnswerEvent[] {
     if (typeof content === 'string') return this.#add('text', content);
     return asArray(content).flatMap((given) => {
@@ -108,7 +114,7 @@ export class ChoiceReader {
     return { is: 'open', at, choice: this.#index, part };
   }
 
-  /** A citation that comes while no text is under way is left out: it belongs to none. */
+  /** Returns the citations. A citation outside an open text is dropped, because it belongs to no part. */
   #cite(annotations: readonly unknown[]): readonly AnswerEvent[] {
     if (this.#open?.kind !== 'text') return [];
     const { at } = this.#open;
@@ -135,7 +141,10 @@ export class ChoiceReader {
   }
 }
 
-/** The calls of a whole message have no numbers: their place is theirs. Old upstreams have one call in a member of its own. */
+/**
+ * Returns the calls of a delta or a message. Calls of a whole message have no numbers, so their position counts. Old upstreams
+ * put their one call into another member.
+ */
 function callsIn(delta: JsonObject, isWhole: boolean): readonly JsonObject[] {
   const calls = asArray(delta['tool_calls']).flatMap((given, at) => {
     const call = asObject(given);

@@ -8,14 +8,14 @@ import {
 import { optionalText, optionalWord, textAt } from '../checked';
 import { RULES } from './rules';
 
-/** @throws NotTranslatable */
+/** Reads an image. @throws NotTranslatable */
 export function readImage(given: unknown, path: string): ImagePart {
   const image = RULES.carriedMembers(given, 'image_url', path);
   const detail = optionalWord(image, 'detail', ['low', 'high', 'auto'], path);
   return { is: 'image', source: sourceOf(textAt(image, 'url', path), `${path}.url`), ...(detail && { detail }) };
 }
 
-/** Some programs send the bytes alone: documents of Chat are PDF unless their data says another type. */
+/** Reads a document. Some programs send bytes without a media type; these count as PDF. */
 export function readDocument(given: unknown, path: string): DocumentPart {
   const file = RULES.carriedMembers(given, 'file', path);
   const data = textAt(file, 'file_data', path);
@@ -26,7 +26,7 @@ export function readDocument(given: unknown, path: string): DocumentPart {
   return { is: 'document', source, ...(name !== undefined && { name }) };
 }
 
-/** @throws NotTranslatable */
+/** Reads a sound. @throws NotTranslatable */
 export function readAudio(given: unknown, path: string): AudioPart {
   const audio = RULES.carriedMembers(given, 'input_audio', path);
   return { is: 'audio', base64: textAt(audio, 'data', path), format: textAt(audio, 'format', path) };

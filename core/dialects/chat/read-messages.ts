@@ -15,7 +15,7 @@ import { RULES } from './rules';
 const ROLES = ['system', 'developer', 'user', 'assistant', 'tool'] as const;
 type Role = (typeof ROLES)[number];
 
-/** What stands before the first turn of the user or the assistant are instructions. @throws NotTranslatable */
+/** Reads the messages. Those before the first turn of the user or the assistant are instructions. @throws NotTranslatable */
 export function readMessages(request: JsonObject): Pick<Conversation, 'instructions' | 'turns'> {
   const reading = new MessagesReader();
   listAt(request, 'messages').forEach((message, at) => {
@@ -29,7 +29,7 @@ class MessagesReader {
   readonly instructions: TextPart[] = [];
   readonly turns: Turn[] = [];
   readonly #textCalls = new Set<string>();
-  /** The results of the turn that is under way: each stands in a message of its own. */
+  /** The tool results of the current turn. Chat puts each result into a message of its own. */
   #results: ToolResultPart[] | undefined;
 
   read(given: unknown, path: string): void {
@@ -63,7 +63,7 @@ class MessagesReader {
   }
 }
 
-/** Programs repeat the name of the tool at its result; elsewhere a name tells speakers apart. */
+/** Reads one message. Programs repeat the tool's name in its result; in other messages a name distinguishes speakers. */
 function readMessage(given: unknown, path: string): { readonly role: Role; readonly message: JsonObject } {
   const role = wordAt(asObject(given) ?? {}, 'role', ROLES, path);
   return { role, message: RULES.carriedMembers(given, role === 'tool' ? 'messages[tool]' : 'messages[]', path) };

@@ -37,7 +37,7 @@ export const names: ClientDialect['names'] = {
 
 const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
 
-/** @throws NotTranslatable */
+/** Reads a whole request. @throws NotTranslatable */
 export function readRequest(body: JsonObject): Conversation {
   const request = RULES.carriedMembers(body);
   return {
@@ -60,7 +60,7 @@ export function readRequest(body: JsonObject): Conversation {
 
 type Sampling = 'temperature' | 'topP' | 'topK' | 'frequencyPenalty' | 'presencePenalty' | 'seed';
 
-/** A penalty of 0 is none. */
+/** Reads the sampling members. A penalty of 0 counts as absent. */
 function readSampling(request: JsonObject): Pick<Conversation, Sampling> {
   return {
     temperature: numberAt(request, 'temperature'),

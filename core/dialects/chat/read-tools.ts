@@ -3,7 +3,7 @@ import { asObject, type JsonObject } from '../../json-values';
 import { booleanAt, listAt, optionalObject, optionalText, textAt } from '../checked';
 import { RULES } from './rules';
 
-/** @throws NotTranslatable */
+/** Reads the tools of a request. @throws NotTranslatable */
 export function readTools(request: JsonObject): readonly Tool[] {
   return listAt(request, 'tools').map((given, at) => {
     const path = `tools[${at}]`;
@@ -15,7 +15,7 @@ export function readTools(request: JsonObject): readonly Tool[] {
   });
 }
 
-/** A tool or a call without a type is a function. */
+/** Returns the type of a tool or a call; without a type it is a function. */
 function typeOf(given: unknown, path: string): 'function' | 'custom' {
   const { type, custom } = asObject(given) ?? {};
   if (type === 'function' || type === 'custom') return type;
@@ -44,14 +44,14 @@ function readCustom(given: unknown, path: string): Tool {
   };
 }
 
-/** Chat has a grammar one level deeper than Responses, whose form is that of the model. */
+/** Returns a grammar in the form of Responses, which `Tool` uses. Chat nests it one level deeper. */
 function flatFormat(given: unknown): unknown {
   const { type, grammar, ...others } = asObject(given) ?? {};
   const inner = asObject(grammar);
   return type === 'grammar' && inner !== undefined ? { type, ...others, ...inner } : given;
 }
 
-/** @throws NotTranslatable */
+/** Reads the tool choice. @throws NotTranslatable */
 export function readToolChoice(request: JsonObject): ToolChoice | undefined {
   const given = request['tool_choice'];
   if (given === undefined || given === 'auto' || given === 'none' || given === 'required') return given;

@@ -2,7 +2,7 @@ import { carried, dropped, Rules, refused, refusedUnless } from '../rule';
 
 const AT_VENDOR = 'names something that one vendor keeps';
 
-/** What becomes of each member of a Chat request. */
+/** The fate of each member of a Chat request. */
 export const RULES = new Rules([
   ...carried('the upstream has its own name of the model', 'model'),
   ...carried('the conversation', 'messages'),

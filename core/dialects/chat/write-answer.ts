@@ -15,7 +15,7 @@ export function openWriter(call: WrittenCall): AnswerWriter {
   return new ChatWriter(call);
 }
 
-/** The vendor's own words, and a type that clients of Chat know. */
+/** Returns an error with the vendor's own words, and a type that clients of Chat know. */
 export function writeError({ message, type, code, param }: AnswerError, status: number, requestId: string): JsonObject {
   const own = TYPES[status] ?? (status >= 500 ? 'server_error' : 'invalid_request_error');
   const error = { message, type: own, param: param ?? null, code: code ?? (type === own ? undefined : type) ?? null };
@@ -29,7 +29,7 @@ const TYPES: Readonly<Record<number, string>> = {
   429: 'rate_limit_error',
 };
 
-/** The status that an error inside a stream would have had, by the types of vendors; others are errors of servers. */
+/** The status that an error inside a stream would have had, by the types of vendors. Other types count as server errors. */
 const STATUSES: ReadonlyMap<string, number> = new Map([
   ['invalid_request_error', 400],
   ['authentication_error', 401],
@@ -51,7 +51,7 @@ const REASONS: Readonly<Record<FinishReason, string>> = {
 class ChatWriter implements AnswerWriter {
   readonly #call: WrittenCall;
   readonly #choices = new Map<number, WrittenChoice>();
-  /** The choice of each part; of reasoning none, for Chat has no place for it. */
+  /** The choice of each part; undefined for reasoning, which Chat has no place for. */
   readonly #choiceOf = new Map<number, WrittenChoice | undefined>();
   #usage: Usage = UNKNOWN_USAGE;
   #reasoning: number | undefined;
@@ -116,7 +116,7 @@ class ChatWriter implements AnswerWriter {
     return [...begun, ...(choice?.open(at, part) ?? []).map((delta) => this.#chunk(index, delta))];
   }
 
-  /** The first chunk of a choice tells its role. */
+  /** Returns the first chunk of a choice, which names its role. */
   #begin(index: number): readonly ClientEvent[] {
     if (this.#choices.has(index)) return [];
     this.#choices.set(index, new WrittenChoice(index));

@@ -16,10 +16,10 @@ import { goodAt } from '../seal';
 import { jsonInputOf } from '../text-tools';
 import { REASONING_MEMBERS } from './read-choice';
 
-/** Between texts that were said apart. Many upstreams take text alone, and no list of texts. */
+/** Separates texts that were separate. Many upstreams take text only, not a list of texts. */
 const APART = '\n\n';
 
-/** @throws NotTranslatable */
+/** Writes the messages. @throws NotTranslatable */
 export function writeMessages({ conversation, upstream }: TranslatedCall): readonly JsonObject[] {
   const { instructions, turns } = conversation;
   const system = instructions.map(({ text }) => text).join(APART);
@@ -33,7 +33,7 @@ function isAssistant(turn: Turn | undefined): boolean {
   return turn?.role === 'assistant';
 }
 
-/** Turns of the assistant that follow each other, and those between them: vendors want all calls in one message, and then their results. */
+/** Groups consecutive turns of the assistant, and those between them. Vendors want all calls in one message, followed by their results. */
 function runsOf(turns: readonly Turn[]): readonly (readonly Turn[])[] {
   const runs: Turn[][] = [];
   for (const turn of turns) {
@@ -44,7 +44,7 @@ function runsOf(turns: readonly Turn[]): readonly (readonly Turn[])[] {
   return runs;
 }
 
-/** A run of nothing but reasoning is no message. */
+/** Writes a run of the assistant's turns as one message. A run with reasoning alone gets no message. */
 function writeAnswer(run: readonly Turn[], upstream: string): readonly JsonObject[] {
   const calls: JsonObject[] = [];
   const texts: string[] = [];
@@ -69,7 +69,7 @@ function writeAnswer(run: readonly Turn[], upstream: string): readonly JsonObjec
   ];
 }
 
-/** Returns what this upstream thought, in the member in which it said so. A client may forge what is sealed: no other member is written. */
+/** Returns this upstream's own reasoning, in the member in which it sent it. A client may forge a sealed value, so no other member is written. */
 function reasoningOf(run: readonly Turn[], upstream: string): JsonObject {
   const parts = run.flatMap((turn) => turn.parts.filter((part) => part.is === 'reasoning'));
   const from = (member: string) => parts.filter(({ signature }) => goodAt(signature, upstream, 'chat') === member);
@@ -77,7 +77,7 @@ function reasoningOf(run: readonly Turn[], upstream: string): JsonObject {
   return Object.fromEntries(said.filter(([, text]) => text !== ''));
 }
 
-/** The parts of one turn go on from each other. */
+/** Joins the texts of one turn without a separator, because they continue each other. */
 function joined(parts: readonly { readonly text: string }[]): string {
   return parts.map(({ text }) => text).join('');
 }
@@ -95,7 +95,10 @@ function writeCall(part: ToolCallPart): JsonObject {
 
 type Shown = TextPart | ImagePart | DocumentPart | AudioPart;
 
-/** Results come first. Their messages take text alone: images and documents of results follow in a message of the user. */
+/**
+ * Writes a run of the user's turns, with tool results first. A result's message takes text only, so its images and documents
+ * follow in a message of the user.
+ */
 function writeAsked(run: readonly Turn[]): readonly JsonObject[] {
   const results = run.flatMap(({ parts }) => parts.filter((part) => part.is === 'tool_result'));
   const shown = results.flatMap(shownBy);
@@ -120,7 +123,7 @@ function ofUser(part: Part): Shown {
   throw new NotTranslatable(part.is, 'cannot stand in a message of the user at this upstream');
 }
 
-/** A document that is text is told as text; undefined for what is none. */
+/** Returns a document as text; undefined if it is not text. */
 function textOf(part: Shown): string | undefined {
   if (part.is === 'text') return part.text;
   if (part.is !== 'document' || !('text' in part.source)) return undefined;

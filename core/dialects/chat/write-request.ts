@@ -33,7 +33,7 @@ function effortFor({ conversation, reasoning }: TranslatedCall): string | undefi
   return reasoning === 'effort' && conversation.reasoning !== undefined ? effortOf(conversation.reasoning) : undefined;
 }
 
-/** Vendors refuse what is said about tools where there are none. */
+/** Writes the tools. Vendors refuse the other tool settings in a request without tools. */
 function writeTools({ tools, toolChoice, parallelTools }: Conversation): JsonObject {
   if (tools.length === 0) return {};
   return {
@@ -53,7 +53,7 @@ function writeTool({ name, description, schema, strict, input, format }: Tool): 
   return { type: 'function', function: present({ name, description, parameters: schema, strict }) };
 }
 
-/** The model of a conversation has the form of Responses, in which a grammar stands one level higher. */
+/** Returns a grammar in the form of Chat, one level deeper than in `Tool`, which uses the form of Responses. */
 function nestedFormat(format: unknown): unknown {
   const { type, ...grammar } = asObject(format) ?? {};
   return type === 'grammar' ? { type, grammar } : format;

@@ -8,7 +8,10 @@ import {
 } from '../../catalog/usage';
 import type { JsonObject } from '../../json-values';
 
-/** The usage as Chat has it: cached tokens stand in the prompt's, reasoning in the completion's. undefined: nothing is known. */
+/**
+ * Returns the usage in the form of Chat: the prompt's tokens include cached ones, the completion's include reasoning. Undefined
+ * if nothing is known.
+ */
 export function writeUsage(usage: Usage, reasoning: number | undefined): JsonObject | undefined {
   const input = tokensOf(usage, INPUT_METERS);
   const output = outputTokens(usage);

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../json-values';
 
 interface WrittenCallPart {
   readonly is: 'tool_call';
-  /** Its place among the calls of the choice. */
+  /** The call's position among the calls of the choice. */
   readonly index: number;
   readonly id: string;
   readonly name: string;
@@ -11,10 +11,10 @@ interface WrittenCallPart {
   input: string;
 }
 
-/** Text, or a refusal. */
+/** A text or a refusal. */
 interface WrittenText {
   readonly is: 'text' | 'refusal';
-  /** The characters of the message before it. */
+  /** How many characters of the message come before it. */
   readonly from: number;
   readonly citations: Citation[];
   text: string;
@@ -22,7 +22,7 @@ interface WrittenText {
 
 type WrittenPart = WrittenCallPart | WrittenText;
 
-/** One choice as a client of Chat is given it: one text, one refusal, and calls. */
+/** One choice as a Chat client receives it: one text, one refusal, and calls. */
 export class WrittenChoice {
   readonly index: number;
   readonly #parts = new Map<number, WrittenPart>();
@@ -37,7 +37,7 @@ export class WrittenChoice {
     return this.#reason;
   }
 
-  /** Returns the deltas of a part's beginning. */
+  /** Returns the deltas that begin a part. */
   open(at: number, part: OpenPart): readonly JsonObject[] {
     this.#open.add(at);
     if (part.is === 'tool_call') return [this.#openCall(at, part)];
@@ -59,7 +59,7 @@ export class WrittenChoice {
     return [inputDelta(part, text)];
   }
 
-  /** Programs parse the input of every call: none is an empty object. */
+  /** Closes a part. An empty input becomes an empty object, because programs parse the input of every call. */
   close(at: number): readonly JsonObject[] {
     const part = this.#openPart(at);
     const isEmpty = part.is === 'tool_call' && !part.isText && part.input === '';
@@ -68,14 +68,14 @@ export class WrittenChoice {
     return deltas;
   }
 
-  /** All citations are told at once: programs keep the last list that they get. */
+  /** Keeps a citation. `finish` writes all citations at once, because programs keep only the last list that they get. */
   cite(at: number, citation: Citation): readonly JsonObject[] {
     const part = this.#openPart(at);
     if (part.is === 'text') part.citations.push(citation);
     return [];
   }
 
-  /** Returns what is still to be told before the stop reason. */
+  /** Returns the deltas that must come before the stop reason. */
   finish(reason: FinishReason): readonly JsonObject[] {
     const closed = [...this.#open].flatMap((at) => this.close(at));
     this.#reason = reason;
@@ -139,7 +139,7 @@ function inputDelta({ index, isText }: WrittenCallPart, text: string): JsonObjec
   return { tool_calls: [isText ? { index, custom: { input: text } } : { index, function: { arguments: text } }] };
 }
 
-/** Chat knows citations of addresses alone. One that does not say which characters it is about is about all of its part. */
+/** Returns a citation as an annotation. Chat knows only citations of addresses. A citation without a range covers its whole part. */
 function annotation(
   part: WrittenText,
   { url, title, from = 0, to = part.text.length }: Citation,

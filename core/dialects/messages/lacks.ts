@@ -1,9 +1,9 @@
 import { DEEP_INPUT, type Lack, NO_TOOL } from '../lacks';
 
-/** The vendor refuses a longer name of a person. */
+/** The longest name of a person that the vendor accepts. */
 export const LONGEST_USER = 256;
 
-/** What Messages has no place for. */
+/** The features that Messages has no place for. */
 export const LACKS: readonly Lack[] = [
   { feature: 'choices', fate: 'refused', why: 'is above 1, and Messages gives one answer' },
   {

@@ -18,10 +18,10 @@ const UNPACKED: PartRule = { class: 'outside', why: 'the vendor puts the definit
 
 const WEB_SEARCH: ToolRule = { class: 'priced', why: 'runs at the vendor', overheads: 1, meter: 'webSearch', uses: 5 };
 const WEB_FETCH: ToolRule = { class: 'priced', why: 'runs at the vendor', overheads: 1, meter: 'webFetch', uses: 5 };
-/** Newer versions filter what they find with code, which runs the model, too, and has a container. */
+/** What newer versions of the web tools add: they filter their results with code, which runs the model again and has a container. */
 const FILTERING = { furtherPasses: PASSES_OF_A_LOOP, makes: 'container' } as const;
 
-/** What Messages requests are made of: members and types of @anthropic-ai/sdk, its beta interface included. */
+/** The members and types of Messages requests: those of @anthropic-ai/sdk, its beta interface included. */
 export const MESSAGES_DIALECT: Dialect = {
   members: {
     model: free('chooses the price'),
@@ -175,7 +175,7 @@ export const MESSAGES_DIALECT: Dialect = {
   },
 };
 
-/** A thread is named by its newest answer, and each answer gives it another name. */
+/** Returns the thread that a value names. A thread has the id of its newest answer, and each answer gives it another. */
 function threadOf(value: unknown): Keeping | undefined {
   if (!isObject(value)) return undefined;
   const { type, previous_message_id: id, ...others } = value;
@@ -197,7 +197,7 @@ function containerOf(value: unknown): Keeping | undefined {
   return { names: [...named, ...own], makes: ['container'], isOutside: !isEmptyList(skills ?? []) };
 }
 
-/** The skills that customers of the vendor have made. Those of the vendor itself belong to nobody. */
+/** Returns the skills that the vendor's customers made. The vendor's own skills belong to no account. */
 function ownSkills(skills: unknown): Keeping['names'] | undefined {
   if (!Array.isArray(skills)) return undefined;
   const types = skills.map((skill) => isObject(skill) && skill['type']);
@@ -213,7 +213,7 @@ function isEmptyList(value: unknown): boolean {
   return Array.isArray(value) && value.length === 0;
 }
 
-/** Clearing drops parts of the conversation before the model reads it. */
+/** Whether the edits of the context only clear parts of it, which the vendor drops before the model reads it. */
 function onlyClears(value: unknown): boolean {
   if (!isObject(value) || Object.keys(value).some((name) => name !== 'edits')) return false;
   const edits = value['edits'] ?? [];

@@ -16,7 +16,7 @@ interface Block {
   readonly at: number | undefined;
   /** Its type, which decides the deltas that it may have. */
   readonly kind: string;
-  /** All text so far. */
+  /** The whole text so far. */
   text: string;
   signature: string;
   /** The input in its first event, as JSON. It counts only if no delta follows. */
@@ -29,7 +29,7 @@ class MessagesReader implements AnswerReader {
   #stage: 'new' | 'begun' | 'finished' | 'ended' = 'new';
   /** Open blocks by index. */
   readonly #blocks = new Map<number, Block>();
-  /** The highest index so far. No index is used twice. */
+  /** The highest index so far. Each index is used once. */
   #newest = -1;
   #parts = 0;
 

@@ -147,7 +147,7 @@ function readDocumentSource(source: JsonObject, place: string): DocumentPart['so
   }
 }
 
-/** Members that stand beside those of its type would be lost. */
+/** Returns the source of a block. Refuses members beside those of its type, because translation would lose them. */
 function sourceAt(block: JsonObject, place: string): JsonObject {
   const source = objectAt(block, 'source', place);
   if (source['type'] === 'file') throw new NotTranslatable(`${place}.source`, 'is a file at its vendor');

@@ -59,9 +59,9 @@ export function readRequest(body: JsonObject): Conversation {
 }
 
 interface Message extends Turn {
-  /** The effort of reasoning from this message on. */
+  /** The effort of reasoning that applies from this message on. */
   readonly effort: Reasoning['effort'];
-  /** The vendor stops showing it after the next message of the user. */
+  /** Whether the vendor stops showing this message to the model after the next message of the user. */
   readonly isForOneTurn: boolean;
 }
 

@@ -5,7 +5,7 @@ const VENDORS_OWN = 'is a tool that its vendor defines';
 const OF_VENDOR_TOOL = 'belongs to a tool that other dialects do not have';
 const CACHE = 'is a hint for the cache of its vendor';
 
-/** What becomes of each member of a Messages request. */
+/** The fate of each member of a Messages request. */
 export const RULES = new Rules([
   ...carried('becomes the name that the upstream has for it', 'model'),
   ...carried('is the conversation', 'messages'),

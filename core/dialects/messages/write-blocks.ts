@@ -3,13 +3,13 @@ import type { JsonObject } from '../../json-values';
 import { seal } from '../seal';
 import { jsonInputOf } from '../text-tools';
 
-/** An event of one part. */
+/** An event that belongs to one part. */
 export type PartEvent = Extract<AnswerEvent, { at: number }>;
 
 interface Block {
   readonly at: number;
   readonly part: OpenPart;
-  /** undefined before its first event. A tool call waits for its next event, because its signature is written before it. */
+  /** The block's index, undefined before its first event. A tool call waits for its next event, because its signature is written before it. */
   index: number | undefined;
   isSigned: boolean;
   /** The input of a text tool, which is written as JSON when it is complete. */

@@ -33,7 +33,7 @@ const BY_STATUS: Readonly<Record<number, string>> = {
   529: 'overloaded_error',
 };
 
-/** Returns undefined for a status below 400. */
+/** Returns the error type of a status, or undefined for a status below 400. */
 function typeFor(status: number): string | undefined {
   if (status < 400) return undefined;
   return BY_STATUS[status] ?? (status < 500 ? 'invalid_request_error' : 'api_error');
@@ -41,7 +41,7 @@ function typeFor(status: number): string | undefined {
 
 const VENDORS: ReadonlySet<string> = new Set(Object.values(BY_STATUS));
 
-/** Codes and types of other vendors. */
+/** Error types of Messages by the codes and types of other vendors. */
 const BY_WORD: ReadonlyMap<string, string> = new Map([
   ['rate_limit_exceeded', 'rate_limit_error'],
   ['tokens', 'rate_limit_error'],

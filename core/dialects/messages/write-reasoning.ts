@@ -5,7 +5,7 @@ import { budgetOf, effortOf, nearestEffort } from '../effort';
 
 interface Settings {
   readonly thinking?: JsonObject | undefined;
-  /** A member of `output_config`. */
+  /** The effort, a member of `output_config`. */
   readonly effort?: JsonObject | undefined;
 }
 
@@ -29,7 +29,7 @@ export function writeReasoningSettings(call: TranslatedCall, messages: readonly 
   return { thinking: mayThink ? { type: 'adaptive', ...display } : undefined, effort };
 }
 
-/** Says whether the sampling and the tool choice allow thinking. */
+/** Returns whether the sampling and the tool choice allow thinking. */
 function allowsThinking({ temperature = 1, topP = 1, topK, toolChoice }: Conversation): boolean {
   const isFree = toolChoice !== 'required' && typeof toolChoice !== 'object';
   return temperature === 1 && topP >= 0.95 && topK === undefined && isFree;
@@ -40,7 +40,7 @@ interface Message {
   readonly content: readonly JsonObject[];
 }
 
-/** Says whether the last assistant message calls tools without thinking first, which the vendor refuses while thinking is on. */
+/** Returns whether the last assistant message calls tools without thinking first, which the vendor refuses while thinking is on. */
 function wouldBeRefused(messages: readonly Message[]): boolean {
   const content = messages.findLast(({ role }) => role === 'assistant')?.content ?? [];
   const [first] = content;

@@ -39,10 +39,13 @@ export function writeRequest(call: TranslatedCall): JsonObject {
   };
 }
 
-/** Blocks that Messages refuses to cache up to. */
+/** Block types on which Messages refuses a cache mark. */
 const UNMARKED: ReadonlySet<string> = new Set(['thinking', 'redacted_thinking']);
 
-/** A client that names a cache wants what it repeats to be cached; Messages is told up to where. */
+/**
+ * Puts a cache mark on the last possible block. A client that names a cache wants its repeated beginning cached, and Messages
+ * needs a mark where that ends.
+ */
 function cachedToEnd(blocks: readonly JsonObject[]): readonly JsonObject[] {
   const at = blocks.findLastIndex(({ type, text }) => !UNMARKED.has(String(type)) && text !== '');
   return at === -1 ? blocks : blocks.with(at, { ...blocks[at], cache_control: { type: 'ephemeral' } });

@@ -8,13 +8,13 @@ interface Part {
 }
 
 /**
- * The parts of an answer that is being read, each by its place there. Each place holds one part of one kind, which never opens again: what
- * contradicts that throws.
+ * The parts of an answer under way, each at a place of its own. A place has one part of one kind, which never opens again; a
+ * contradiction throws.
  */
 export class AnswerParts {
   readonly #parts = new Map<string, Part>();
 
-  /** Whether a part has ever stood in a place. */
+  /** Whether a place has, or has had, a part. */
   has(place: string): boolean {
     return this.#parts.has(place);
   }
@@ -27,7 +27,7 @@ export class AnswerParts {
     return [...this.#parts.values()].some((part) => part.is === is);
   }
 
-  /** Opens the part of a place that has none yet. @throws for a place that holds another kind */
+  /** Opens the part of a place if it has none. @throws for a place with another kind */
   open(place: string, part: OpenPart): readonly AnswerEvent[] {
     const known = this.#parts.get(place);
     if (known !== undefined && known.is !== part.is)
@@ -38,7 +38,7 @@ export class AnswerParts {
     return [{ is: 'open', at, choice: 0, part }];
   }
 
-  /** @throws where no part of this kind is open */
+  /** Adds text to an open part. @throws where no part of this kind is open */
   add(place: string, is: OpenPart['is'], text: string): readonly AnswerEvent[] {
     const part = this.#open(place, is);
     if (text === '') return [];
@@ -46,14 +46,14 @@ export class AnswerParts {
     return [{ is: 'add', at: part.at, text }];
   }
 
-  /** All that the part says. What has been given of it stands, and what is missing is added. */
+  /** Completes a part with its whole text. Adds only what earlier events did not contain. */
   complete(place: string, is: OpenPart['is'], whole: string): readonly AnswerEvent[] {
     const part = this.#parts.get(place);
     if (part?.isOpen !== true || !whole.startsWith(part.text)) return [];
     return this.add(place, is, whole.slice(part.text.length));
   }
 
-  /** The number of the part that is open in a place. */
+  /** Returns the number of the open part in a place. */
   at(place: string): number | undefined {
     const part = this.#parts.get(place);
     return part?.isOpen === true ? part.at : undefined;

@@ -1,6 +1,6 @@
 import { FAILED_RESULT, type Lack, UNTOLD_EFFORT } from '../lacks';
 
-/** The vendor refuses longer names of persons and caches. */
+/** The longest name of a person or a cache that the vendor accepts. */
 export const LONGEST_NAME = 64;
 
 const NO_PLACE = 'has no place there';
@@ -15,7 +15,7 @@ const TOO_LONG = {
   why: 'is longer than the vendor takes',
 } as const;
 
-/** What Responses has no place for. */
+/** The features that Responses has no place for. */
 export const LACKS: readonly Lack[] = [
   { feature: 'choices', fate: 'refused', why: 'asks for several answers, and one is all that comes from there' },
   { feature: 'stop', fate: 'refused', why: NO_PLACE },

@@ -29,7 +29,7 @@ const DEFINED: ToolRule = { class: 'free', why: 'runs at the client', overheads:
 const WEB_SEARCH: ToolRule = { class: 'priced', why: 'runs at the vendor', overheads: 1, meter: 'webSearch', uses: 5 };
 const AT_VENDOR: ToolRule = { class: 'priced', why: 'runs at the vendor, which reports no price', overheads: 1 };
 
-/** Others hold what tools of the vendor have brought. */
+/** Item types that hold only the model's own output. The others hold results of the vendor's tools. */
 const WRITTEN_ITEMS = [
   'message',
   'reasoning',
@@ -43,7 +43,7 @@ const WRITTEN_ITEMS = [
   'mcp_approval_request',
 ] as const;
 
-/** What Responses requests are made of: members and types of the package openai. */
+/** The members and types of Responses requests: those of the package openai. */
 export const RESPONSES_DIALECT: Dialect = {
   members: {
     model: free('chooses the price'),
@@ -198,7 +198,7 @@ function responseNamed(value: unknown): Keeping | undefined {
   return { names: [{ kind: 'previous_response_id', id: value }], makes: [], isOutside: false };
 }
 
-/** Each container has a price by its size; the usual size has the price of the meter. */
+/** Returns the rules of the code interpreter. A container is priced by its size; the usual size costs the meter's price. */
 function codeInterpreter(): FormedTool {
   const usual: ToolRule = { ...WEB_SEARCH, meter: 'codeInterpreter' };
   return {

@@ -10,16 +10,16 @@ export function openReader(): AnswerReader {
   return new ResponsesReader();
 }
 
-/** Summaries of several paragraphs come in parts. */
+/** Separates the paragraphs of a summary, which arrive in parts. */
 const BETWEEN = '\n\n';
 
 /**
- * Items and the parts of messages are known by their numbers. A message is no part of the answer, only what it holds; reasoning and a call
- * are one part each.
+ * Reads one answer. Numbers identify the items and the parts of messages. A message itself is not a part, only its contents;
+ * reasoning and a call are one part each.
  */
 class ResponsesReader implements AnswerReader {
   readonly #parts = new AnswerParts();
-  /** The paragraph of each reasoning that was last added to. */
+  /** The paragraph of each reasoning that last got text. */
   readonly #paragraphs = new Map<string, string>();
   #hasBegun = false;
   #hasEnded = false;
@@ -69,7 +69,7 @@ class ResponsesReader implements AnswerReader {
     }
   }
 
-  /** Text comes in pieces, and once more as a whole. */
+  /** Reads text, which arrives in pieces and then once more as a whole. */
   #readText(type: string, event: JsonObject): readonly AnswerEvent[] {
     const delta = asText(event['delta']);
     switch (type) {
@@ -160,7 +160,7 @@ class ResponsesReader implements AnswerReader {
     const isNew = !this.#parts.has(place);
     const opened = this.#openContent(part, place);
     const whole = this.#parts.complete(place, is, asText(part[is]));
-    // Those of a part that came in pieces have come, too.
+    // If the part came in pieces, its citations have come, too.
     const cited = isNew ? asArray(part['annotations']).flatMap((each) => this.#cite(each, place)) : [];
     return [...opened, ...whole, ...cited, ...this.#parts.close(place)];
   }
@@ -184,7 +184,7 @@ class ResponsesReader implements AnswerReader {
 
   #end(response: JsonObject): readonly AnswerEvent[] {
     this.#hasEnded = true;
-    // Some upstreams say nothing before the end.
+    // Some upstreams send no event before the end.
     const output = this.#parts.isEmpty ? asArray(response['output']) : [];
     const said = output.flatMap((item, at) => this.#wholeItem(asObject(item) ?? {}, at));
     const reasoning = asCount(asObject(asObject(response['usage'])?.['output_tokens_details'])?.['reasoning_tokens']);

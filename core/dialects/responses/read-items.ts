@@ -16,7 +16,7 @@ import { atClient, type ToolReader } from './read-tools';
 import { RULES } from './rules';
 import { flatName, SEARCH } from './tool-names';
 
-/** @throws NotTranslatable */
+/** Reads the input. @throws NotTranslatable */
 export function readInput(request: JsonObject, tools: ToolReader): Pick<Conversation, 'instructions' | 'turns'> {
   const turns = new Turns();
   const instructions = optionalText(request, 'instructions');
@@ -27,9 +27,7 @@ export function readInput(request: JsonObject, tools: ToolReader): Pick<Conversa
   return turns;
 }
 
-/**
- * The items of one answer are one turn, and so are results that follow each other. What stands before the first turn are instructions.
- */
+/** Collects turns. The items of one answer make one turn, and so do consecutive results. Everything before the first turn is instructions. */
 class Turns {
   readonly instructions: TextPart[] = [];
   readonly turns: (Turn & { readonly parts: Part[] })[] = [];
@@ -56,7 +54,7 @@ class Turns {
   }
 }
 
-/** Items that are nothing but what an answer held. */
+/** Item types that only repeat an earlier answer. */
 const ECHOES: ReadonlySet<string> = new Set(['reasoning', 'function_call', 'custom_tool_call', 'tool_search_call']);
 
 function readItem(given: unknown, path: string, turns: Turns, tools: ToolReader): void {
@@ -130,7 +128,7 @@ function readSearch(item: JsonObject, path: string): ToolCallPart {
   return { is: 'tool_call', id, name: SEARCH, input: JSON.stringify(item['arguments'] ?? {}) };
 }
 
-/** The tools that were found are tools of the request like all others. */
+/** Reads the tools that a search found. They become tools of the request. */
 function readFound(item: JsonObject, path: string, tools: ToolReader): ToolResultPart {
   atClient(item, path);
   const names = tools.readList(item, path);

@@ -10,7 +10,7 @@ import type { JsonObject } from '../../json-values';
 import { listAt, optionalText, optionalWord, textAt } from '../checked';
 import { RULES } from './rules';
 
-/** Reads text, or a list of parts. Empty text is no part. @throws NotTranslatable */
+/** Reads text, or a list of parts. Empty text makes no part. @throws NotTranslatable */
 export function readContent(item: JsonObject, name: string, path: string): readonly Part[] {
   const content = item[name];
   if (typeof content === 'string') return content === '' ? [] : [{ is: 'text', text: content }];
@@ -43,7 +43,7 @@ function readImage(part: JsonObject, path: string): ImagePart {
   return { is: 'image', source, ...(detail !== undefined && detail !== 'original' && { detail }) };
 }
 
-/** Some programs send the bytes alone: those are PDF. */
+/** Reads a document. Bytes without a type, which some programs send, are PDF. */
 function readDocument(part: JsonObject, path: string): DocumentPart {
   const url = optionalText(part, 'file_url', path);
   const name = optionalText(part, 'filename', path);

@@ -29,7 +29,7 @@ export const names: ClientDialect['names'] = {
   isBegun: 'input',
 };
 
-/** @throws NotTranslatable */
+/** Reads a whole request. @throws NotTranslatable */
 export function readRequest(body: JsonObject): Conversation {
   const request = RULES.carriedMembers(body);
   const reader = new ToolReader();
@@ -58,7 +58,7 @@ export function readRequest(body: JsonObject): Conversation {
 
 const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
 
-/** It is shown to those who ask for it. */
+/** Reads the reasoning setting. The summary is shown if the client asks for it. */
 function readReasoning(request: JsonObject): Reasoning | undefined {
   if (request['reasoning'] === undefined) return undefined;
   const given = RULES.carriedMembers(request['reasoning'], 'reasoning', 'reasoning');

@@ -10,11 +10,11 @@ const CHOICES = 'must be "auto", "none", "required" or one of the functions and 
 
 interface Named {
   readonly tool: Tool;
-  /** The name without its namespace. */
+  /** The tool's name without its namespace. */
   readonly name: string;
 }
 
-/** Reads tools wherever a request has them. */
+/** Reads tools, in any place of a request. */
 export class ToolReader {
   readonly #tools = new Map<string, Named>();
 
@@ -22,12 +22,12 @@ export class ToolReader {
     return [...this.#tools.values()].map(({ tool }) => tool);
   }
 
-  /** Returns the names under which other dialects know the tools of a list. @throws NotTranslatable */
+  /** Reads a list of tools and returns the names under which other dialects know them. @throws NotTranslatable */
   readList(object: JsonObject, path = ''): readonly string[] {
     return listAt(object, 'tools', path).flatMap((given, at) => this.#read(given, `${pathOf(path, 'tools')}[${at}]`));
   }
 
-  /** @throws NotTranslatable */
+  /** Reads the tool choice. @throws NotTranslatable */
   readChoice(request: JsonObject): ToolChoice | undefined {
     const given = request['tool_choice'];
     if (given === undefined || given === 'auto' || given === 'none' || given === 'required') return given;
@@ -57,7 +57,7 @@ export class ToolReader {
     });
   }
 
-  /** What a namespace is about is told with each tool in it. */
+  /** Reads one tool. The description of its namespace becomes part of its own. */
   #readOne(
     given: JsonObject,
     path: string,
@@ -78,7 +78,7 @@ export class ToolReader {
     return this.#add(tool, name, path);
   }
 
-  /** The same tool may be found twice. */
+  /** Adds a tool. A repeated one is allowed, because searches may find the same tool twice. */
   #add(tool: Tool, name: string, path: string): string {
     const known = this.#tools.get(tool.name);
     if (known !== undefined && !isDeepStrictEqual(known, { tool, name }))
@@ -94,7 +94,7 @@ function search(given: JsonObject, path: string): Tool {
   return { name: SEARCH, description, input: 'json', schema: optionalObject(given, 'parameters', path) };
 }
 
-/** @throws NotTranslatable for a search that runs at the vendor: so it does where nothing is said */
+/** Requires a search that runs at the client; without `execution` it runs at the vendor. @throws NotTranslatable for one at the vendor */
 export function atClient({ execution = 'server' }: JsonObject, path: string): void {
   if (execution !== 'client')
     throw new NotTranslatable(`${path}.execution`, `is ${JSON.stringify(execution)}: the search runs at its vendor`);

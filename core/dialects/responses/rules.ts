@@ -60,7 +60,7 @@ const ITEMS: readonly Rule[] = [
   ...refused(OF_VENDOR_TOOL, 'input[program]', 'input[program_output]'),
 ];
 
-/** Every call says so of itself, unless a program at the vendor made it. */
+/** The value in every call that the model made directly, not through a program at the vendor. */
 const DIRECT = [{ type: 'direct' }];
 
 const IN_ITEMS: readonly Rule[] = [
@@ -150,7 +150,7 @@ const SETTINGS: readonly Rule[] = [
 ];
 
 /**
- * What becomes of everything in a Responses request. Unknown members of earlier answers that a client repeats are dropped. A function without
- * `strict` stays as it is: the vendor tries to hold the model to such a schema, and promises nothing.
+ * The fate of everything in a Responses request. Unknown members of earlier answers that a client repeats are dropped. A function
+ * without `strict` stays as it is, because the vendor only tries to hold the model to such a schema.
  */
 export const RULES = new Rules([...TOP_LEVEL, ...ITEMS, ...IN_ITEMS, ...PARTS, ...TOOLS, ...SETTINGS]);

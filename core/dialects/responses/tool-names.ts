@@ -1,23 +1,23 @@
 import { asArray, asObject, asText, type JsonObject } from '../../json-values';
 
-/** A tool as its client knows it. Other dialects have no namespaces, and only functions. */
+/** A tool as the client knows it. Other dialects have no namespaces, and only functions. */
 export interface OwnName {
   readonly name: string;
   readonly namespace?: string | undefined;
-  /** Calls of it are searches for tools, which the client runs. */
+  /** Whether its calls are searches for tools, which the client runs. */
   readonly isSearch?: boolean;
 }
 
-/** The name under which a search for tools is told to other dialects. */
+/** The name of the search for tools in other dialects. */
 export const SEARCH = 'tool_search';
 
-/** Returns the name under which other dialects know a tool. Some clients end their namespaces with the two strokes. */
+/** Returns the name of a tool in other dialects. Some clients already end their namespaces with the two underscores. */
 export function flatName(name: string, namespace: string | undefined): string {
   if (namespace === undefined || namespace === '') return name;
   return namespace.endsWith('__') ? namespace + name : `${namespace}__${name}`;
 }
 
-/** Returns the own names of the tools in a request whose names are others elsewhere. */
+/** Returns the original names of the request's tools that have another name in other dialects. */
 export function ownNames(request: JsonObject): ReadonlyMap<string, OwnName> {
   const names = new Map<string, OwnName>();
   for (const list of [request['tools'], ...asArray(request['input']).map(toolsIn)])
@@ -29,7 +29,7 @@ export function ownNames(request: JsonObject): ReadonlyMap<string, OwnName> {
   return names;
 }
 
-/** Items bring tools, too: those that were found, and additional ones. */
+/** Returns the tools that an item brings: found or additional ones. */
 function toolsIn(given: unknown): unknown {
   return asObject(given)?.['tools'];
 }

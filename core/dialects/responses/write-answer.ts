@@ -34,7 +34,7 @@ export function openWriter(call: WrittenCall): AnswerWriter {
   return new ResponsesWriter(call);
 }
 
-/** The types by which clients of this dialect know errors, by their status. */
+/** The error types that clients of this dialect know, by status. */
 const ERROR_TYPES: Readonly<Record<number, string>> = {
   401: 'authentication_error',
   403: 'permission_error',
@@ -47,12 +47,12 @@ export function writeError({ message, code, param }: AnswerError, status: number
   return { request_id: requestId, error: { message, type, param: param ?? null, code: code ?? null } };
 }
 
-/** Each part becomes an item of its own. */
+/** Writes an answer. Each part becomes an item of its own. */
 class ResponsesWriter implements AnswerWriter {
   readonly #call: WrittenCall;
   readonly #ownNames: ReturnType<typeof ownNames>;
   readonly #echo: JsonObject;
-  /** All items, in the order in which they began, and those that have not ended, by part. */
+  /** All items in the order of their beginning, and the open ones by part. */
   readonly #items: WrittenItem[] = [];
   readonly #open = new Map<number, WrittenItem>();
   #usage: Usage = UNKNOWN_USAGE;
@@ -181,7 +181,7 @@ class ResponsesWriter implements AnswerWriter {
     return { ...head, error: null, incomplete_details: null, output: [], ...this.#echo, usage: null, ...members };
   }
 
-  /** The input has what was read from a cache in it, and what was written to one. */
+  /** Returns the usage. The input tokens include those read from a cache and written to one. */
   #writtenUsage(): JsonObject | null {
     if (this.#usage.passes.length === 0) return null;
     const input = totalInputTokens(this.#usage);
@@ -215,7 +215,7 @@ const INCOMPLETE: Readonly<Partial<Record<FinishReason, string>>> = {
   filter: 'content_filter',
 };
 
-/** What a response repeats of its request, with what is meant where the request says nothing. */
+/** The members of a request that its response repeats, with their defaults. */
 const USUAL: JsonObject = {
   background: false,
   instructions: null,
@@ -238,7 +238,7 @@ const USUAL: JsonObject = {
   user: null,
 };
 
-/** Nothing is kept, and there is one tier, whatever was asked for. */
+/** Returns the repeated members. The gateway keeps no response and has one tier, whatever the request asks for. */
 function echoOf(request: JsonObject): JsonObject {
   const said = Object.entries(USUAL).map(([name, usual]) => [name, request[name] ?? usual]);
   return { ...Object.fromEntries(said), store: false, service_tier: 'default' };

@@ -19,7 +19,7 @@ export function writeItems({ conversation, upstream }: TranslatedCall): readonly
   return conversation.turns.flatMap((turn) => writeTurn(turn, upstream));
 }
 
-/** What is said between calls and results is one message. */
+/** Writes a turn. All text between calls and results becomes one message. */
 function writeTurn({ role, parts }: Turn, upstream: string): readonly JsonObject[] {
   const items: JsonObject[] = [];
   let content: JsonObject[] | undefined;
@@ -44,7 +44,7 @@ function writeItem(part: Extract<Part, { is: 'tool_call' | 'tool_result' | 'reas
   return writeReasoning(goodAt(part.signature, upstream, 'responses') ?? '');
 }
 
-/** A client may forge what is sealed: nothing goes to the vendor but what a reasoning item has, and none that names one kept there. */
+/** Writes reasoning. A client may forge a sealed value, so the vendor gets only the members of a reasoning item, and no reference to a kept one. */
 function writeReasoning(sealed: string): readonly JsonObject[] {
   const item = asObject(parseJson(sealed));
   const encrypted_content = asText(item?.['encrypted_content']);
@@ -105,7 +105,7 @@ function imageOf({ source, detail = 'auto' }: ImagePart): JsonObject {
   return { type: 'input_image', image_url: urlOf(source), detail };
 }
 
-/** Data goes with a name, and an address without one. */
+/** Returns a document. Data needs a file name; an address has none. */
 function documentOf({ source, name }: DocumentPart): JsonObject {
   if ('text' in source)
     return { type: 'input_text', text: name === undefined ? source.text : `${name}\n\n${source.text}` };
@@ -113,7 +113,7 @@ function documentOf({ source, name }: DocumentPart): JsonObject {
   return { type: 'input_file', filename: name ?? nameFor(source.mediaType), file_data: urlOf(source) };
 }
 
-/** Vendors tell the type by the end of the name. */
+/** Returns a file name, because vendors take the type from its extension. */
 function nameFor(mediaType: string): string {
   return `document.${mediaType === 'text/plain' ? 'txt' : mediaType.slice(mediaType.lastIndexOf('/') + 1)}`;
 }

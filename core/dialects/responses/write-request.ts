@@ -31,7 +31,7 @@ export function writeRequest(call: TranslatedCall): JsonObject {
   });
 }
 
-/** Without what is undefined. */
+/** Returns the members without the undefined ones. */
 function present(members: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }
@@ -40,7 +40,7 @@ function shortName(name: string | undefined): string | undefined {
   return name !== undefined && name.length <= LONGEST_NAME ? name : undefined;
 }
 
-/** A function that does not say so would be held to its schema. */
+/** Writes a tool. `strict` is always written, because the vendor would hold a function without it to its schema. */
 function writeTool(tool: Tool): JsonObject {
   const { name, description, strict = false, input, format } = tool;
   if (input === 'text') return present({ type: 'custom', name, description, format });
@@ -58,7 +58,7 @@ function textOf({ outputFormat, verbosity }: Conversation): JsonObject | undefin
   return present({ format: outputFormat && formatOf(outputFormat), verbosity });
 }
 
-/** A schema must have a name there. */
+/** The name of a schema without one, because Responses requires a name. */
 const USUAL_NAME = 'answer';
 
 function formatOf(format: OutputFormat): JsonObject {
@@ -67,7 +67,7 @@ function formatOf(format: OutputFormat): JsonObject {
   return present({ type: 'json_schema', name, description, schema, strict });
 }
 
-/** A model that reasons is asked for what it needs to go on in the next call, as the vendor keeps nothing. */
+/** Returns the reasoning settings. They ask for the encrypted reasoning, which the next call needs because the vendor keeps nothing. */
 function reasoningOf({ conversation: { reasoning }, reasoning: setting }: TranslatedCall): JsonObject {
   if (setting !== 'effort') return {};
   const include = ['reasoning.encrypted_content'];

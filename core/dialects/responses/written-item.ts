@@ -3,15 +3,15 @@ import type { JsonObject } from '../../json-values';
 import { parseJson } from '../../parse-json';
 import type { OwnName } from './tool-names';
 
-/** An event without its number. */
+/** An event without its sequence number. */
 export type Told = readonly [type: string, members: JsonObject];
 
 type Status = 'in_progress' | 'completed' | 'incomplete';
 
-/** One item of an answer as it is written: its events, and what it is in the end. */
+/** Writes one item of an answer: its events, and its final form. */
 export abstract class WrittenItem {
   protected text = '';
-  /** As it is when it has ended; undefined before. */
+  /** The finished item; undefined before its end. */
   whole: JsonObject | undefined;
 
   constructor(
@@ -34,7 +34,7 @@ export abstract class WrittenItem {
 
   sign(_: string): void {}
 
-  /** `isCut`: the answer ended inside it. */
+  /** Ends the item. `isCut`: the answer ended inside it. */
   end(isCut: boolean): readonly Told[] {
     this.whole = this.item(isCut || !this.isWhole ? 'incomplete' : 'completed');
     return [['response.output_item.done', { output_index: this.index, item: this.whole }]];
@@ -51,7 +51,7 @@ export abstract class WrittenItem {
   protected abstract item(status: Status): JsonObject;
 }
 
-/** A message with one part: text or a refusal. */
+/** A message with one part: a text or a refusal. */
 export class MessageItem extends WrittenItem {
   readonly #annotations: JsonObject[] = [];
 
@@ -111,7 +111,7 @@ export class MessageItem extends WrittenItem {
   }
 }
 
-/** Where the citation does not say which words it is about, it is about all of them so far. */
+/** Returns a citation as an annotation. A citation without a range covers the whole text so far. */
 function annotationOf({ url, title, from = 0, to }: Citation, said: number): JsonObject | undefined {
   if (url === undefined) return undefined;
   return { type: 'url_citation', url, title: title ?? url, start_index: from, end_index: to ?? said };
@@ -167,7 +167,7 @@ function summary(text: string): JsonObject {
 
 export type ToolCall = Extract<OpenPart, { is: 'tool_call' }>;
 
-/** Arguments that are no JSON are those of a call that the limit cut off: its client does not run it. */
+/** A call of a function. If its arguments are not JSON, the limit cut the call off, and the client does not run it. */
 export class FunctionCallItem extends WrittenItem {
   constructor(
     id: string,
@@ -226,7 +226,7 @@ export class CustomCallItem extends WrittenItem {
   }
 }
 
-/** A search for tools comes whole. */
+/** A search for tools, which is written as a whole. */
 export class SearchItem extends WrittenItem {
   constructor(
     id: string,
