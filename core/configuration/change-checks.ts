@@ -1,7 +1,7 @@
 import type { Configuration } from './configuration';
 
 /**
- * What speaks against putting one configuration in the place of another, in sentences for the operator: such a revision is applied
- * only when it is forced. Plugins add theirs to `gateway.changeChecks`.
+ * Returns objections to replacing one configuration by another, as sentences for the operator. A revision with objections is
+ * applied only when forced. Plugins add their checks to `gateway.changeChecks`.
  */
 export type ChangeCheck = (before: Configuration, next: Configuration) => Promise<readonly string[]>;

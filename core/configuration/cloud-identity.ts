@@ -1,6 +1,6 @@
 import type { Fetched, Fetching } from './rotating-credential';
 
-/** Who the gateway is in the cloud it runs in. */
+/** A cloud whose identity the gateway can use as a credential. */
 export type Cloud = 'aws' | 'google';
 
 const FETCH: Readonly<Record<Cloud, () => Promise<Fetched>>> = { aws: fetchFromAws, google: fetchFromGoogle };
@@ -9,9 +9,9 @@ export function fetchingFrom(cloud: Cloud): Fetching {
   return { key: `cloud ${cloud}`, fetch: FETCH[cloud] };
 }
 
-/** The role of the container or the machine, in the form that programs print for `credential_process`. */
+/** Fetches the credentials of the container's or the machine's role, in the form that programs print for `credential_process`. */
 async function fetchFromAws(): Promise<Fetched> {
-  // Loaded only where it is used: most gateways have no such upstream.
+  // The package is loaded here only, because most gateways have no such upstream.
   const { fromContainerMetadata, fromInstanceMetadata, ENV_CMDS_FULL_URI, ENV_CMDS_RELATIVE_URI } = await import(
     '@smithy/credential-provider-imds'
   );
@@ -24,7 +24,7 @@ async function fetchFromAws(): Promise<Fetched> {
 
 const GOOGLE_SCOPE = 'https://www.googleapis.com/auth/cloud-platform';
 
-/** An access token of the application's default credentials. */
+/** Fetches an access token of the application's default credentials. */
 async function fetchFromGoogle(): Promise<Fetched> {
   const { GoogleAuth } = await import('google-auth-library');
   const client = await new GoogleAuth({ scopes: [GOOGLE_SCOPE] }).getClient();

@@ -17,37 +17,38 @@ import { readCatalog, readUpstreams } from './upstreams';
 import { namesWritten, unknownNames } from './written-names';
 import { ConfigurationError, type ConfigurationProblem, parseYamlFile } from './yaml-file';
 
-/** `P`: the policies as far as they are known: their shapes, or with what prepares them for calls. */
+/** A checked configuration. `P` is what is known of its policies: their shape, or also what prepares them for calls. */
 export interface Configuration<P extends PolicyShape = PolicyShape> {
-  /** Short hash of gateway.config.yml as it stands in the file. */
+  /** A short hash of the text of gateway.config.yml. */
   readonly revision: string;
-  /** Of the applied revision that it is; undefined for a file. */
+  /** The number of its applied revision; undefined for a file. */
   readonly number: number | undefined;
-  /** As it stands in the file. */
+  /** The text of the file. */
   readonly text: string;
   readonly gateway: GatewaySettings;
-  /** What stands in the file, with its variables as they are written: what is shown to people is taken from here. */
+  /** The parsed file with its variables unreplaced. Everything that people see is taken from here. */
   readonly written: unknown;
   readonly pipelines: readonly PipelineSettings<P>[];
   readonly catalog: Catalog;
-  /** What stands under the keys that plugins own, by key. */
+  /** The values of the keys that plugins own, by key. */
   readonly sections: ReadonlyMap<string, unknown>;
-  /** What goes out in stages; at most one of them concerns a call. */
+  /** The changes that go out in stages. At most one of them applies to a call. */
   readonly rollouts: readonly Rollout[];
-  /** What works and is perhaps not meant. */
+  /** Settings that work but may be unintended. */
   readonly warnings: readonly ConfigurationProblem[];
 }
 
-/** What is loaded beside the configuration, and gives its words their meaning. */
+/** What is loaded beside the configuration and gives its names their meaning. */
 export interface Loaded<P extends PolicyShape = PolicyShape> {
   readonly policies: readonly P[];
-  /** By key. */
+  /** The plugins' keys, by name. */
   readonly sections: ReadonlyMap<string, Section>;
 }
 
 /**
- * Reads gateway.config.yml of a folder, as often as it is asked, or a text in its place, and checks it as a whole: schema,
- * policies and their order, endpoints, upstreams, adapters, models, prices, the plugins' sections. Adapters must have been registered.
+ * Reads gateway.config.yml of a folder, or the given text instead, and checks it as a whole. The checks cover schema, policies and their order,
+ * endpoints, upstreams, adapters, models, prices, the plugins' sections. It can be called many times. Adapters must be registered
+ * before.
  * @throws ConfigurationError with every problem found
  */
 export type ReadConfiguration<P extends PolicyShape = PolicyShape> = (
@@ -102,20 +103,23 @@ export function configurationReader<P extends PolicyShape>({ policies, sections 
 
 const ONE_LISTENER = 'is the public listener with TLS, and `http` the one without: remove one of them';
 
-/** `http` says where the public listener is, with TLS too. */
+/** Returns settings in which `http` also has the address of a public listener with TLS. */
 function withPublicListener({ http, https, ...rest }: GatewaySettings): GatewaySettings {
   if (https === undefined) return { ...rest, http };
   const { port, hostname } = https;
   return { ...rest, http: { port, hostname }, https };
 }
 
-/** What a model would have from a price list that was not found. */
+/** Returns the paths that a model lacks if its price list was not found. */
 function unpublished({ path }: LocatedProblem): (readonly (string | number)[])[] {
   const model = path.slice(0, -1);
   return ['context', 'maxOutput', 'price'].map((member) => [...model, member]);
 }
 
-/** Rotating credentials are fetched when the configuration comes into force, and not for a look at it. */
+/**
+ * Warns of a missing credential. Rotating credentials do not count, because the gateway fetches them when the configuration comes
+ * into force, and not for a mere check.
+ */
 function disabledWarning({ name, disabled, credentials }: Upstream): LocatedProblem[] {
   const path = ['serviceEndpoints', name, credentials.length === 1 ? 'credential' : 'credentials'];
   if (disabled !== undefined) return [{ path, message: `upstream "${name}" is disabled: ${disabled}` }];
@@ -126,13 +130,13 @@ function disabledWarning({ name, disabled, credentials }: Upstream): LocatedProb
   );
 }
 
-/** A plugin's key is known at the top level like our own. */
+/** Returns the schema with the plugins' keys at the top level, beside the gateway's own. */
 export function gatewaySchema(sections: Loaded['sections']): typeof GATEWAY_SCHEMA {
   const own = [...sections].map(([name, { schema }]) => [name, schema] as const);
   return { ...GATEWAY_SCHEMA, properties: { ...GATEWAY_SCHEMA.properties, ...Object.fromEntries(own) } };
 }
 
-/** In place of what could not be read; where the policies are not known to be declared or not, they count as declared. */
+/** Returns settings that replace an unreadable file. All policies count as declared, because it is unknown which are. */
 function nothingBut(policies: readonly PolicyShape[]): GatewaySettings {
   const listener = { port: 0, hostname: '', host: '' };
   const names = policies.map(({ name }) => name);

@@ -8,13 +8,13 @@ import type { LocatedProblem } from './problems';
 import { type Fetching, fetchingCommand, RotatingCredential } from './rotating-credential';
 import type { ServiceEndpointSettings } from './schema';
 
-/** A secret as it is now, why there is none yet, or what is wrong with where it should be. */
+/** The current value of a secret, why there is none yet, or what is wrong with its place. */
 export type Secret =
   | { readonly value: string }
   | { readonly missing: string }
   | { readonly problem: string; readonly at: 'env' | 'file' };
 
-/** Where a secret is that is read once. */
+/** The place of a secret that is read once. */
 interface SecretPlace {
   readonly env?: string;
   readonly file?: string;
@@ -22,17 +22,17 @@ interface SecretPlace {
 
 type CredentialSettings = NonNullable<ServiceEndpointSettings['credential']>;
 
-/** The ways to come by a credential; each has one. */
+/** The kinds of credentials; each credential has one. */
 const KINDS = ['env', 'file', 'command', 'cloud', 'none'] as const;
 
-/** Where a configuration is read. */
+/** The place where a configuration is read, and its problems. */
 export interface CredentialReading {
   readonly folder: string;
   readonly env: NodeJS.ProcessEnv;
   readonly problems: LocatedProblem[];
 }
 
-/** The credentials of an upstream; one without a value stands for those that could not be read, which are among the problems. */
+/** Returns the credentials of an upstream. One without a value replaces those that could not be read, which are among the problems. */
 export function readCredentials(
   path: readonly string[],
   { credential, credentials }: Pick<ServiceEndpointSettings, 'credential' | 'credentials'>,
@@ -92,7 +92,10 @@ function readOne(
   return new RotatingCredential(name, weight, fetching, parseDuration(refreshEvery ?? REFRESH_EVERY));
 }
 
-/** An operator who may change the configuration must not be able to run any program of the machine. */
+/**
+ * Reads a command. Its program must be in the folder of credentials, so that an operator who may change the configuration cannot
+ * run any program of the machine.
+ */
 function readCommand(
   path: LocatedProblem['path'],
   [program = '', ...args]: readonly string[],
@@ -108,7 +111,7 @@ function readCommand(
 
 const REFRESH_EVERY = '10m';
 
-/** Where a credential is, without what it is. */
+/** Returns the source of a credential, never its value. */
 function nameOf({ env, file, command, cloud }: CredentialSettings): string {
   if (env !== undefined) return `env ${env}`;
   if (file !== undefined) return `file ${file}`;
@@ -116,7 +119,7 @@ function nameOf({ env, file, command, cloud }: CredentialSettings): string {
   return cloud === undefined ? 'none' : `cloud ${cloud}`;
 }
 
-/** Reads a secret from where the configuration says it is; a configuration must not reach any file or secret of the machine. */
+/** Reads a secret from the place that the configuration names. A configuration must not reach arbitrary files or secrets of the machine. */
 export function readSecret(
   { env: name, file = '' }: SecretPlace,
   configFolder: string,
@@ -150,11 +153,11 @@ function readFromFile(file: string, configFolder: string, env: NodeJS.ProcessEnv
   }
 }
 
-/** Where a file of the folder of credentials is, if it is there; undefined where it would be elsewhere. */
+/** Returns the path of a file in the folder of credentials; undefined for a path outside of it. The file need not exist. */
 function pathInside(file: string, configFolder: string, env: NodeJS.ProcessEnv): string | undefined {
   const folder = resolve(configFolder, env['CREDENTIALS_DIR'] || '.');
   const path = resolve(folder, file);
-  // Before it is looked for, so that nothing is told of files elsewhere.
+  // This check comes before any access, so that the result reveals nothing about files elsewhere.
   if (!isWithin(folder, path) || isHidden(folder, path)) return undefined;
   try {
     const real = realpathSync(path);
@@ -172,7 +175,7 @@ function isWithin(folder: string, path: string): boolean {
   return path.startsWith(folder.endsWith(sep) ? folder : `${folder}${sep}`);
 }
 
-/** `.tollgate` with the admin token, `.env`, `.git`: the default folder is the configuration's, where such may be. */
+/** Whether a path is hidden: `.tollgate` with the admin token, `.env`, `.git`. The default folder is the configuration's, which may have these. */
 function isHidden(folder: string, path: string): boolean {
   return relative(folder, path)
     .split(sep)

@@ -7,7 +7,7 @@ import type { GatewaySettings } from './schema';
 
 const NOTHING_MORE = { tiers: [], speeds: [], geos: [] };
 
-/** Reads what customers pay in place of the upstreams' prices, by the list's name. */
+/** Reads the prices that customers pay instead of the upstreams' prices, by the list's name. */
 export function readCustomerPrices(
   { customerPrices = {}, serviceEndpoints }: GatewaySettings,
   problems: LocatedProblem[],

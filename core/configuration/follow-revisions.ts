@@ -5,10 +5,10 @@ import { describeFault } from '../thrown';
 import type { LiveConfiguration } from './live-configuration';
 import { newestNumber } from './revisions';
 
-/** What kept a node from taking a revision may be mended beside it: a credential's file, a store that was away. */
+/** How long a refused revision waits for its next attempt. The cause may be fixed outside of it: a credential's file, an unreachable store. */
 const TRY_AGAIN_MS = 30_000;
 
-/** One look at the end of an index. Nodes must follow within a second, on a slow day too. */
+/** How often the node looks for a new revision, at the cost of one index lookup. Nodes must follow within a second, even on a slow day. */
 const LOOK_EVERY_MS = 250;
 
 export interface FollowOptions {
@@ -19,8 +19,9 @@ export interface FollowOptions {
 }
 
 /**
- * Takes over each revision that is applied, wherever it was. One that cannot be taken here is tried again after a while; until then
- * what is in force stays. @returns ends it
+ * Reloads whenever any node has applied a revision. A revision that is refused here is retried after a while; until then the
+ * configuration in force stays.
+ * @returns a function that stops this
  */
 export function followRevisions({ live, database, log, tryAgainMs = TRY_AGAIN_MS }: FollowOptions): Loop {
   const look = async () => {

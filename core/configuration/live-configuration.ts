@@ -8,8 +8,8 @@ import type { RestartNeeded } from './restart-needed';
 import { ConfigurationError, type ConfigurationProblem } from './yaml-file';
 
 /**
- * Who asked for a reload, as the audit log names them; `revision`: the newest applied one is followed; `worker`: an operator asked
- * another worker.
+ * The actor that asked for a reload, as the audit log names it. `revision`: this process follows the newest applied revision.
+ * `worker`: an operator asked another worker.
  */
 export type ReloadActor = OperatorActor | Automatic;
 
@@ -18,15 +18,15 @@ const AUTOMATIC = ['signal', 'file', 'revision', 'worker'] as const;
 type Automatic = (typeof AUTOMATIC)[number];
 
 /**
- * Makes ready for another configuration; what it returns puts that into force. All are asked before any is put into force, and
- * one that throws refuses the configuration for all.
+ * Prepares for another configuration and returns a function that puts it into force. All participants prepare before any commits,
+ * and an exception refuses the configuration for all.
  */
 export type Prepare<C extends Configuration = Configuration> = (next: C) => Promise<() => void> | (() => void);
 
 export type ReloadOutcome =
   | {
       readonly outcome: 'reloaded';
-      /** The revision until now. */
+      /** The revision before the reload. */
       readonly before: string;
       readonly revision: string;
       readonly restartNeeded: readonly string[];
@@ -35,13 +35,13 @@ export type ReloadOutcome =
 
 export interface RefusedReload {
   readonly at: Date;
-  /** Of the applied revision that was refused. */
+  /** The number of the applied revision that was refused. */
   readonly number: number | undefined;
   readonly actor: ReloadActor;
   readonly problems: readonly ConfigurationProblem[];
 }
 
-/** A configuration takes the place of another. */
+/** The replacement of one configuration by another. */
 export interface Replacement {
   readonly actor: ReloadActor;
   readonly before: Configuration;
@@ -49,19 +49,19 @@ export interface Replacement {
 }
 
 export interface LiveConfigurationOptions<C extends Configuration> {
-  /** In force from the start. */
+  /** The configuration in force at the start. */
   readonly first: C;
-  /** Reads what is to be in force now. @throws ConfigurationError */
+  /** Reads the configuration that should be in force now. @throws ConfigurationError */
   readonly read: () => Promise<C>;
-  /** Asked when all is ready and nothing has changed yet; when it rejects, nothing changes. */
+  /** Records the replacement when all participants are ready and nothing has changed yet. If it rejects, nothing changes. */
   readonly record: (replacement: Replacement) => Promise<void>;
   readonly needsRestart: RestartNeeded;
-  /** Lets the other workers reload, too, what an operator asked this one to. */
+  /** Makes the other workers reload, too, when an operator asks this one. */
   readonly spread?: (() => Promise<unknown>) | undefined;
   readonly log: Logger;
 }
 
-/** A configuration for which all who take part are ready; the commits put it into force. */
+/** A configuration for which all participants are ready. The commits put it into force. */
 interface Ready<C> {
   readonly next: C;
   readonly commits: readonly (() => void)[];
@@ -90,20 +90,20 @@ const inForceSince = new Gauge({
   registers: [metrics],
 });
 
-/** The configuration in force, and the way to another one. */
+/** The configuration in force, which a reload replaces. */
 export interface LiveConfiguration<C extends Configuration = Configuration> {
   readonly current: C;
   readonly since: Date;
-  /** Why the last reload was refused; undefined when it was not. */
+  /** Why the last reload was refused; undefined when it succeeded. */
   readonly lastFailure: RefusedReload | undefined;
-  /** What the files say and a reload cannot take over. */
+  /** The changed parts of the files that only a restart can apply. */
   readonly restartNeeded: readonly string[];
-  /** Has a say in every reload from now on. */
+  /** Adds a participant to every later reload. */
   take(prepare: Prepare<C>): void;
   /**
-   * Reads the configuration and puts what it says into force, for every call that begins from then on; calls that run end with
-   * what they began with. One with mistakes changes nothing, and neither does a changed file that says what is in force. One reload
-   * at a time. Rejects, and changes nothing, when it cannot be read or recorded because a store is away.
+   * Reads the configuration and puts it into force for every call that begins later. Running calls end with the configuration
+   * with which they began. Nothing changes if the configuration has mistakes, or if a watched file equals the configuration in
+   * force. Reloads run one at a time. Rejects, and changes nothing, if a store that it needs to read or record is unreachable.
    */
   reload(actor: ReloadActor): Promise<ReloadOutcome>;
 }
@@ -156,7 +156,7 @@ export class ReloadableConfiguration<C extends Configuration> implements LiveCon
     const { next, commits } = ready;
     if (actor === 'file' && next.revision === replaced.revision) return this.#keep();
     await this.#options.record({ actor, before: replaced, after: next });
-    // Nothing may come between these: a call sees all of one configuration.
+    // No other code may run between these commits, because a call must see one whole configuration.
     for (const commit of commits) commit();
     this.#current = next;
     this.#since = begins();
@@ -172,7 +172,10 @@ export class ReloadableConfiguration<C extends Configuration> implements LiveCon
     return { outcome: 'reloaded', before, revision, restartNeeded };
   }
 
-  /** The watched file says again what an operator has reloaded, or what a refused text stood in for. */
+  /**
+   * Ends a reload without a change, because the watched file equals the configuration in force. An operator has reloaded it, or
+   * restored it after a refused text.
+   */
   #keep(): ReloadOutcome {
     this.#lastFailure = undefined;
     lastReloadSuccessful.set(1);

@@ -8,14 +8,15 @@ import type { Configuration } from './configuration';
 import { FALLBACK_METER } from './prices';
 
 /**
- * What a configuration says, fact by fact, however it is written: `price acme/large input` -> `3.00000000`. A value with a
- * variable in it is shown as it is written, `${NAME}`: what the environment holds may be a secret, and is not the configuration's.
+ * The content of a configuration, fact by fact, independent of its spelling: `price acme/large input` -> `3.00000000`. A value
+ * with a variable is shown unreplaced, as `${NAME}`, because the environment may hold a secret and is not part of the
+ * configuration.
  */
 export type Meaning = ReadonlyMap<string, string>;
 
 export interface MeaningChange {
   readonly what: string;
-  /** null: it was not said. */
+  /** null: the fact was absent. */
   readonly before: string | null;
   readonly after: string | null;
 }
@@ -46,10 +47,10 @@ export function meaningOf({ gateway, written, pipelines, catalog, sections, roll
   ]);
 }
 
-/** Its words are said as the plan they make. */
+/** The section whose facts are the plans that it describes. */
 const ROLLOUTS = 'rollouts';
 
-/** What one says and the other does not, or otherwise; in the order of the facts. */
+/** Returns the facts that were added, removed or changed, in their order. */
 export function changesBetween(before: Meaning, after: Meaning): MeaningChange[] {
   const all = new Set([...before.keys(), ...after.keys()]);
   return [...all]
@@ -83,7 +84,7 @@ function upstreamFacts(upstream: Upstream, written: unknown): Fact[] {
     [`${what} url`, shown(url.href, of('url'))],
     ...facts(`${what} adapter`, names, [of('adapter')].flat()),
     ...facts(`${what} adapterSettings`, adapterSettings, of('adapterSettings')),
-    // The credential itself is not shown: where it is, and whether it is there, is what routing depends on.
+    // These facts show the credential's place and presence, which affect routing, and never its value.
     ...facts(`${what} credential`, of('credential'), of('credential')),
     ...facts(`${what} credentials`, of('credentials'), of('credentials')),
     [`${what} state`, upstream.disabled === undefined ? 'enabled' : 'disabled'],
@@ -121,14 +122,17 @@ function modelFacts(name: string, model: ModelEntry, written: unknown): Fact[] {
   ];
 }
 
-/** Its plan; with variables in it as it is written, for the plan is in whole sentences. */
+/**
+ * Returns the facts of a rollout's plan. If the rollout has variables it returns the raw settings, because the plan's sentences
+ * would show their values.
+ */
 function rolloutFacts(rollout: Rollout, written: unknown): Fact[] {
   const what = `rollout ${rollout.name}`;
   if (JSON.stringify(written)?.includes('${')) return facts(what, written, written);
   return planOf(rollout).map(([about, says]) => [`${what} ${about}`, says]);
 }
 
-/** USD per million tokens, then pieces, variants and what answers may come with. */
+/** Returns the facts of a price: USD per million tokens, then pieces and variants. */
 function priceFacts(what: string, price: Price, written: unknown): Fact[] {
   const { unpriced, pieces, variants } = price;
   return [
@@ -156,13 +160,13 @@ function cardFacts(what: string, { rates, above }: RateCard, unpriced: Price['un
   ];
 }
 
-/** Where the rate of a meter stands, or else what it is taken from. */
+/** Returns the members that may hold a meter's rate: its own, then those that it falls back to. */
 function placesOf(meter: TokenMeter): readonly TokenMeter[] {
   const fallback = FALLBACK_METER[meter];
   return fallback === undefined ? [meter] : [meter, ...placesOf(fallback)];
 }
 
-/** Every value within a value, by its path. */
+/** Returns a fact for every value inside a value, by its path. */
 function facts(what: string, value: unknown, written: unknown): Fact[] {
   if (value === undefined) return [];
   if (value === null || typeof value !== 'object') return [[what, shown(value, written)]];
@@ -171,7 +175,7 @@ function facts(what: string, value: unknown, written: unknown): Fact[] {
   return Object.entries(value).flatMap(([name, each]) => facts(`${what} ${name}`, each, memberOf(written, name)));
 }
 
-/** The value, or how it is written where a variable stands in it. The first place that is written is the one it is taken from. */
+/** Returns the value, or its written form if that has a variable. The first defined place counts, because the value was taken from there. */
 function shown(value: unknown, ...places: readonly unknown[]): string {
   const written = places.find((each) => each !== undefined);
   return typeof written === 'string' && written.includes('${') ? written : String(value);

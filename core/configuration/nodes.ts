@@ -8,15 +8,15 @@ import { describeFault } from '../thrown';
 import type { LiveConfiguration } from './live-configuration';
 import type { ConfigurationProblem } from './yaml-file';
 
-/** What a node says of its configuration. */
+/** A node's report about its configuration. */
 export interface NodeReport {
   readonly source: 'file' | 'database';
-  /** Of the applied revision in force; null with files. */
+  /** The number of the applied revision in force; null with files. */
   readonly number: number | null;
   readonly revision: string;
   readonly since: string;
   readonly restartNeeded: readonly string[];
-  /** What it could not take last, and why; null when there is nothing. */
+  /** What the node could not apply last, and why; null when there is nothing. */
   readonly failure: {
     readonly at: string;
     readonly number: number | null;
@@ -26,7 +26,7 @@ export interface NodeReport {
 
 export interface ConfigurationNode extends NodeReport {
   readonly node: string;
-  /** Host and process. */
+  /** The node's host and process. */
   readonly name: string;
   readonly startedAt: Date;
   readonly seenAt: Date;
@@ -35,7 +35,7 @@ export interface ConfigurationNode extends NodeReport {
 const LOOK_EVERY_MS = 250;
 const REPORT_EVERY_MS = 2_000;
 
-/** A node that has not been heard of for so long is gone. */
+/** How long after its last report a node counts as gone. */
 const GONE_AFTER_SECONDS = 10;
 const FORGOTTEN_AFTER_SECONDS = 3_600;
 
@@ -46,7 +46,10 @@ export interface ReportOptions {
   readonly log: Logger;
 }
 
-/** Writes down what this process has in force, when it changes and from time to time, by the database's clock. @returns ends it */
+/**
+ * Stores which configuration this process has in force, on every change and regularly, with the database's clock.
+ * @returns a function that stops this
+ */
 export function reportConfiguration({ live, source, database, log }: ReportOptions): Stop {
   const node = { id: newId(), name: `${hostname()}:${process.pid}` };
   let told: readonly unknown[] = [];
@@ -95,7 +98,7 @@ function reportOf(live: LiveConfiguration, source: NodeReport['source']): NodeRe
   };
 }
 
-/** The nodes that are there, by their names. */
+/** Returns the nodes that have reported recently, by name. */
 export async function listConfigurationNodes(database: Knex): Promise<readonly ConfigurationNode[]> {
   const rows: (Pick<ConfigurationNode, 'node' | 'name' | 'startedAt' | 'seenAt'> & { report: NodeReport })[] =
     await database('config_nodes')

@@ -1,4 +1,4 @@
-/** Environment variables that hold secrets of the gateway itself. A configuration that could read them could send them to an upstream. */
+/** Environment variables with the gateway's own secrets. A configuration that could read them could send them to an upstream. */
 const OWN_SECRETS: ReadonlySet<string> = new Set([
   'ADMIN_TOKEN',
   'TOLLGATE_TOKEN',

@@ -4,7 +4,7 @@ import { hint, type LocatedProblem, withHint } from './problems';
 import type { GatewaySettings } from './schema';
 import { unknownNames, type WrittenNames } from './written-names';
 
-/** A pipeline as it is configured. */
+/** A pipeline with its endpoints and policies, as configured. */
 export interface PipelineSettings<P extends PolicyShape = PolicyShape> {
   readonly name: string;
   readonly endpoints: readonly EndpointSettings[];
@@ -14,7 +14,7 @@ export interface PipelineSettings<P extends PolicyShape = PolicyShape> {
 /** One policy of a pipeline, in order. */
 export interface StepSettings<P extends PolicyShape = PolicyShape> {
   readonly policy: P;
-  /** The action after the policy's schema has let it pass and filled its defaults in. */
+  /** The policy's action, checked by its schema and with the defaults filled in. */
   readonly settings: unknown;
 }
 
@@ -29,7 +29,10 @@ export function isAnyHost({ host }: Pick<EndpointSettings, 'host'>): boolean {
   return host === undefined || host === '*';
 }
 
-/** Endpoints and pipelines with their policies in order. `written` has the names of what was too wrong to be in `gateway`. */
+/**
+ * Returns the pipelines with their endpoints and their policies in order. `written` has the names of the parts that `gateway`
+ * lacks because they had mistakes.
+ */
 export function readPipelines<P extends PolicyShape>(
   gateway: GatewaySettings,
   written: WrittenNames,
@@ -54,7 +57,7 @@ export function readPipelines<P extends PolicyShape>(
   return pipelines;
 }
 
-/** While a pipeline names an endpoint that is not there, the one it means would be called unserved. */
+/** Reports endpoints that no pipeline uses. Reports none while a pipeline names an unknown endpoint, because it probably means one of these. */
 function unservedEndpoints({ endpoints, usedEndpoints }: WrittenNames): LocatedProblem[] {
   if (usedEndpoints.some((each) => !endpoints.includes(String(each)))) return [];
   return endpoints
@@ -65,7 +68,10 @@ function unservedEndpoints({ endpoints, usedEndpoints }: WrittenNames): LocatedP
     }));
 }
 
-/** Reads the endpoints of one pipeline after the other; each belongs to one, and each path to one endpoint. */
+/**
+ * Returns a function that reads the endpoints of one pipeline after the other. Each endpoint belongs to one pipeline, and each
+ * path to one endpoint.
+ */
 function endpointReader(
   { apiEndpoints }: GatewaySettings,
   { endpoints: known }: WrittenNames,
@@ -91,7 +97,7 @@ function endpointReader(
   return (pipeline, names) => names.flatMap((name, index) => readEndpoint(name, pipeline, index) ?? []);
 }
 
-/** A path is compared as it is: one with a pattern in it would wait for ever. */
+/** Refuses a path with a pattern. Paths are compared literally, so it would never be reached. */
 function checkPaths(endpoint: string, { paths }: EndpointWritten, problems: LocatedProblem[]): void {
   for (const [index, path] of paths.entries()) {
     const [odd] = /[*?:()#{}\s]/.exec(path) ?? [];
@@ -131,7 +137,7 @@ function readSteps<P extends PolicyShape>(
   problems: LocatedProblem[],
 ): PipelineSettings<P>['steps'] {
   const there = new Set<string>();
-  // What an unknown policy would have provided is not known, so nothing after it is called missing.
+  // An unknown policy may provide anything, so nothing after it is reported as missing.
   let isOrderKnown = true;
   const steps: StepSettings<P>[] = [];
   for (const [index, entry] of settings.policies.entries()) {

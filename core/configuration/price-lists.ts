@@ -5,12 +5,12 @@ import { mapValues } from '../map-values';
 import { hint, type LocatedProblem } from './problems';
 import type { ModelSettings } from './schema';
 
-/** A model as its vendor publishes it; what a configuration may refer to with `from`. */
+/** A model as its vendor publishes it. A configuration refers to it with `from`. */
 export type PublishedModel = Pick<ModelSettings, 'context' | 'maxOutput' | 'price'> &
   Partial<
     Pick<ModelSettings, 'created' | 'imageTokens' | 'tokenizerFactor' | 'toolOverheadTokens' | 'maxTokensPerSecond'>
   > & {
-    /** The day on which the vendor's page said so, as 2026-10-24. */
+    /** The day of the vendor's page, as 2026-10-24. */
     readonly date: string;
   };
 
@@ -18,9 +18,9 @@ export type PublishedModel = Pick<ModelSettings, 'context' | 'maxOutput' | 'pric
 export interface PriceList {
   /** The file's name without `.yml`. */
   readonly vendor: string;
-  /** The vendor's page. */
+  /** The address of the vendor's page. */
   readonly source: string;
-  /** Hosts at which the vendor itself serves. */
+  /** The hosts at which the vendor itself serves. */
   readonly hosts: readonly string[];
   readonly models: Readonly<Record<string, PublishedModel>>;
 }
@@ -29,7 +29,7 @@ const FOLDER = join(__dirname, __filename.endsWith('.ts') ? '../../prices' : '..
 
 let lists: readonly PriceList[] | undefined;
 
-/** The lists that are shipped, by vendor. They belong to the version of Tollgate, as its code does. */
+/** Returns the price lists that are part of this version of Tollgate, in the order of their vendors. */
 export function priceLists(): readonly PriceList[] {
   lists ??= readdirSync(FOLDER)
     .sort()
@@ -43,8 +43,8 @@ export function priceLists(): readonly PriceList[] {
 type Endpoints = Readonly<Record<string, { readonly models?: Readonly<Record<string, unknown>> } | null>>;
 
 /**
- * Puts the published context, limit and price of a model into each model with `from: vendor`, or `from: vendor/model` where an upstream has another
- * name for it. What the configuration says itself comes first.
+ * Adds the published context, limit and price to each model with `from: vendor`, or `from: vendor/model` if the upstream has
+ * another name for it. The configuration's own values win.
  */
 export function withPublishedPrices(value: unknown, problems: LocatedProblem[]): unknown {
   const endpoints = memberOf(value, 'serviceEndpoints') as Endpoints | undefined;
@@ -75,7 +75,7 @@ function completedModel(model: unknown, name: string, path: readonly string[], p
   return { ...published, ...(model as object) };
 }
 
-/** The published model that `from` means for a model of this name. */
+/** Finds the published model that `from` means for a model of this name. */
 export function findPublished(
   from: string,
   name: string,

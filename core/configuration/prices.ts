@@ -9,17 +9,17 @@ type VariantSettings = NonNullable<PriceSettings['tiers']>[string];
 type RateSettings = Readonly<Partial<Record<TokenMeter, number | string>>>;
 type Report = (at: readonly string[], message: string) => void;
 
-/** Where the rate of a meter comes from that has none of its own. */
+/** The meter whose rate applies to a meter without its own. */
 export const FALLBACK_METER = byMeter(({ fallback }) => fallback as TokenMeter | undefined);
 
-/** The kinds of variants, as prices and answers name them. */
+/** The kinds of variants, by their names in prices and in answers. */
 const KINDS = [
   ['tiers', 'tier'],
   ['speeds', 'speed'],
   ['geos', 'geo'],
 ] as const;
 
-/** Reads the price of a model at an upstream. What is wrong is added to the problems, each with its place in the model's settings. */
+/** Reads the price of a model at an upstream. Adds each mistake to the problems, with its place in the model's settings. */
 export function readPrice(
   path: readonly string[],
   model: Pick<ModelSettings, 'price' | 'mayAnswerWith'>,
@@ -43,7 +43,7 @@ export function readPrice(
   return { ...price, possible: cardsWith(price, {}) ?? [] };
 }
 
-/** Every choice of at most one name of each kind, but none of all. */
+/** Returns every combination of at most one name of each kind, without the empty one. */
 function combinations(names: (kind: (typeof KINDS)[number][0]) => readonly string[]): readonly Variant[] {
   let all: Variant[] = [{}];
   for (const [kind, member] of KINDS)
@@ -62,7 +62,7 @@ function checkPossible(
         report(['mayAnswerWith', kind, String(at)], `"${name}" has no price under price.${kind}`);
 }
 
-/** Prices of its own take the place of the plain ones; factors apply to what is in force then. */
+/** Reads the price of a variant. Its own prices replace the plain ones; then its factors multiply the result. */
 function readVariant(variant: Variant, settings: PriceSettings, plain: RateCard, report: Report): RateCard {
   let card = plain;
   let hasOwn = false;
@@ -97,7 +97,7 @@ function dearerOf(one: RateCard, other: RateCard): RateCard {
   };
 }
 
-/** A factor is in units of 1e-8, as amounts are. */
+/** The factor 1. A factor is in units of 1e-8, as amounts are. */
 const ONE = 100_000_000n;
 
 function times({ rates, above }: RateCard, factor: bigint, at: readonly string[], report: Report): RateCard {
@@ -122,7 +122,7 @@ function readCard(
   };
 }
 
-/** A meter without a price costs what the dearest of its kind does: more than nothing, and never too little. */
+/** Reads rates. A meter without a rate costs as much as the dearest of its kind, so that it is never free and never too cheap. */
 function readRates(settings: RateSettings, at: readonly string[], report: Report): Rates {
   const written = new Map<TokenMeter, bigint>();
   for (const meter of TOKEN_METERS) {
@@ -164,7 +164,7 @@ function readUsd(value: number | string, at: readonly string[], report: Report):
   }
 }
 
-/** YAML reads 0.0000005 as a number that JavaScript writes as 5e-7: every digit is written out, none is rounded away. */
+/** Returns a number with all its digits, none rounded away: YAML reads 0.0000005 as a number that JavaScript writes as 5e-7. */
 export function decimalText(value: number | string): string {
   const text = String(value);
   const [, whole, fraction = '', exponent] = /^(\d)(?:\.(\d+))?e-(\d+)$/.exec(text) ?? [];

@@ -3,10 +3,10 @@ import { pathText } from '../http/http';
 import type { Problem } from '../settings';
 import type { ConfigurationProblem, YamlFile } from './yaml-file';
 
-/** Something wrong at a place of the parsed file. */
+/** A problem at a place of the parsed file. */
 export type LocatedProblem = Pick<Problem, 'path' | 'message'>;
 
-/** With file, line and column, and the path in front of the words. */
+/** Returns the problems with file, line and column, and with the path before the message. */
 export function locate(file: YamlFile, problems: readonly LocatedProblem[]): ConfigurationProblem[] {
   return problems.map(({ path, message }) => {
     const where = pathText(path);
@@ -18,7 +18,7 @@ export function withHint(problem: Problem): LocatedProblem {
   return { path: problem.path, message: problem.message + hint(problem.unknown, problem.known ?? []) };
 }
 
-/** The nearest known name, or all of them when none is near. */
+/** Returns a hint with the nearest known name, or with all of them when none is near. */
 export function hint(unknown: string | undefined, known: readonly string[]): string {
   if (unknown === undefined || known.length === 0) return '';
   const [nearest] = nearestNames(unknown, known);

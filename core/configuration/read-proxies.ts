@@ -4,7 +4,7 @@ import type { Proxies } from '../http/proxies';
 import type { LocatedProblem } from './problems';
 import type { SystemSettings } from './schema';
 
-/** Loopback and the private ranges. */
+/** The default addresses of proxies: loopback and the private ranges. */
 const USUAL_ADDRESSES = ['127.0.0.0/8', '::1', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'];
 
 /** A plugin's name and its checked settings. */
@@ -13,7 +13,7 @@ interface SettledPlugin {
   readonly settings: unknown;
 }
 
-/** Reads `proxies` of system.config.yml, or its parts by their old names, and adds what is wrong with them to the problems. */
+/** Reads `proxies` of system.config.yml, or its parts by their old names. Adds mistakes to the problems. */
 export function readProxies(
   { proxies, connections }: Pick<SystemSettings, 'proxies' | 'connections'>,
   plugins: readonly SettledPlugin[],
@@ -48,7 +48,7 @@ interface Said<T> {
   readonly value: T | undefined;
 }
 
-/** What one of two names says; they may not say different things. */
+/** Returns the value of a setting with two names. The two must not differ. */
 function either<T>(name: Said<T>, oldName: Said<T>, problems: LocatedProblem[]): Said<T> {
   if (oldName.value === undefined) return name;
   if (name.value !== undefined && !isDeepStrictEqual(name.value, oldName.value)) {

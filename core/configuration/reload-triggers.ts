@@ -12,12 +12,12 @@ export interface ReloadTriggers {
   readonly live: LiveConfiguration;
   readonly source: ConfigurationSource['is'];
   readonly configFolder: string;
-  /** False: files are read again only when somebody asks. */
+  /** Whether changed files reload by themselves; otherwise only a signal or an operator causes a reload. */
   readonly isWatching: boolean;
   readonly log: Logger;
 }
 
-/** SIGHUP and changed files reload the configuration. @returns ends it */
+/** Reloads the configuration on SIGHUP and when files change. @returns a function that stops this */
 export function reloadOnChange({ live, source, configFolder, isWatching, log }: ReloadTriggers): Stop {
   const reload = (actor: ReloadActor) => {
     live
@@ -40,12 +40,13 @@ export function reloadOnChange({ live, source, configFolder, isWatching, log }: 
 }
 
 /**
- * Writes a reload into the audit log before it takes effect, so that no crash can lose it. While the database is away an operator is
- * refused, but a changed file or a signal is obeyed: the configuration must be changeable then.
+ * Writes a reload into the audit log before it takes effect, so that no crash can lose the entry. If the database is unreachable,
+ * an operator's reload is refused. A changed file or a signal still takes effect, because the configuration must be changeable
+ * then.
  */
 export function recordReloads(database: Knex, log: Logger): (replacement: Replacement) => Promise<void> {
   return async ({ actor, before, after }) => {
-    // Written down with the revision, or by the worker that was asked.
+    // The audit log already has these: the applied revision, or the reload of the worker that the operator asked.
     if (actor === 'revision' || actor === 'worker') return;
     const written = database.transaction((transaction) =>
       writeAudit(transaction, {

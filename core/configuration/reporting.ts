@@ -10,14 +10,14 @@ interface Reading {
   readonly problems: LocatedProblem[];
 }
 
-/** The vendors whose reports can be read, by the adapter that speaks their dialect. */
+/** The vendors whose reports the gateway can read, by the adapter that speaks their dialect. */
 const VENDOR_OF_ADAPTER: Readonly<Record<string, Reporting['vendor']>> = {
   messages: 'anthropic',
   chat: 'openai',
   embeddings: 'openai',
 };
 
-/** Where the vendor's reports are; undefined when they are not read, or when something is wrong, which is added to the problems. */
+/** Returns the place of the vendor's reports; undefined when they are not read or misconfigured. Adds mistakes to the problems. */
 export function readReporting(
   upstream: readonly string[],
   { reporting, adapter, url, credentials = [] }: ServiceEndpointSettings,

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { Configuration } from './configuration';
 
-/** Which parts of the files say something else than at the start, and are taken over by a restart only. */
+/** Returns the parts of the files that have changed since the start and that only a restart can apply. */
 export type RestartNeeded = (current: Configuration) => readonly string[];
 
 export function restartNeededSince(first: Configuration, configFolder: string): RestartNeeded {

@@ -2,23 +2,23 @@ import type { Knex } from 'knex';
 import { writeAudit } from '../storage/audit';
 import { decodeCursor, type Page, type PageRequest, toPage } from '../storage/page';
 
-/** A configuration as it was applied; the newest is in force. Its variables stand in it as they are written. */
+/** A configuration that was applied; the newest is in force. Its text has its variables unreplaced. */
 export interface AppliedRevision {
-  /** Counts what was applied. A configuration that is applied again has another number and the same revision. */
+  /** The number of the application. A configuration that is applied again has a new number and the same revision. */
   readonly number: number;
   readonly revision: string;
   readonly text: string;
   readonly createdAt: Date;
   readonly actor: string;
   readonly note: string | null;
-  /** The number of the one that was brought back. */
+  /** The number of the revision that this one restores. */
   readonly restores: number | null;
 }
 
 export interface NewRevision extends Pick<AppliedRevision, 'revision' | 'text' | 'actor' | 'note' | 'restores'> {
-  /** What was done although something spoke against it; for the audit log. */
+  /** The objections that the operator overrode by force, for the audit log. */
   readonly objections: readonly string[];
-  /** Only if the newest is still of one of these numbers; 0 is none. */
+  /** Applies it only if the newest revision still has one of these numbers; 0 means none. */
   readonly onlyAfter: readonly number[] | undefined;
 }
 
@@ -28,11 +28,11 @@ export type Applied =
 
 const COLUMNS = ['number', 'revision', 'created_at as createdAt', 'actor', 'note', 'restores'];
 
-/** Stores it, with its audit row, in one transaction: when this resolves the configuration is applied, whoever is killed. */
+/** Stores a revision with its audit row in one transaction. When the promise resolves the configuration is applied, even if the process is killed. */
 export function applyRevision(database: Knex, given: NewRevision): Promise<Applied> {
   const { revision, text, actor, note, restores, objections, onlyAfter } = given;
   return database.transaction(async (transaction): Promise<Applied> => {
-    // One at a time, or two would have the same number; those who read do not wait.
+    // Applications run one at a time, because two must not get the same number. Readers do not wait.
     await transaction.raw('LOCK TABLE config_revisions IN SHARE ROW EXCLUSIVE MODE');
     const newest = await newestRevision(transaction);
     if (newest?.revision === revision) return { outcome: 'unchanged', number: newest.number };
@@ -70,13 +70,13 @@ export async function newestRevision(database: Knex): Promise<AppliedRevision | 
   return database('config_revisions').select(COLUMNS).select('text').orderBy('number', 'desc').first();
 }
 
-/** By its number; by its revision the newest of that. */
+/** Finds a revision by its number, or the newest with this hash. */
 export async function findRevision(database: Knex, name: string): Promise<AppliedRevision | undefined> {
   const which = /^\d{1,9}$/.test(name) ? { number: Number(name) } : { revision: name };
   return database('config_revisions').select(COLUMNS).select('text').where(which).orderBy('number', 'desc').first();
 }
 
-/** Newest first, without their texts. */
+/** Returns revisions without their texts, newest first. */
 export async function listRevisions(
   database: Knex,
   { limit, cursor }: PageRequest,

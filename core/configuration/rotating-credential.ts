@@ -5,38 +5,38 @@ import type { Credential } from '../catalog/credential';
 import { inTime } from '../in-time';
 import { withoutOwnSecrets } from './own-secrets';
 
-/** What a command or a cloud gave. */
+/** The result of a command or of a cloud's service. */
 export interface Fetched {
   readonly value: string;
-  /** Milliseconds since 1970; undefined where it is not said. */
+  /** Milliseconds since 1970; undefined if the source does not say. */
   readonly expiresAtMs?: number | undefined;
 }
 
-/** How a credential is fetched. */
+/** A way to fetch a credential. */
 export interface Fetching {
-  /** The same for the same way: what was fetched outlives a reload of the configuration. */
+  /** An id of this way. What was fetched under the same key survives a reload of the configuration. */
   readonly key: string;
   readonly fetch: () => Promise<Fetched>;
 }
 
-/** A failure is not waited for as long as a success. */
+/** The time until the next attempt after a failure, shorter than after a success. */
 const AGAIN_AFTER_FAILURE_MS = 15_000;
 const AT_LEAST_MS = 1_000;
-/** A credential is fetched again when so much of its life is over. */
+/** The part of its life after which a credential is fetched again. */
 const SHARE_OF_LIFE = 0.8;
 
 interface Kept {
   last: Fetched | undefined;
   missing: string | undefined;
-  /** When it is to be fetched again, in milliseconds since 1970. */
+  /** When it must be fetched again, in milliseconds since 1970. */
   dueAtMs: number;
-  /** Several upstreams may have the same one. */
+  /** The running fetch, which upstreams with the same credential share. */
   underWay: Promise<void> | undefined;
 }
 
 const KEPT = new Map<string, Kept>();
 
-/** A credential that is fetched again and again while a configuration with it is in force. When that fails the last one is used. */
+/** A credential that the gateway fetches repeatedly while its configuration is in force. After a failure the last value stays in use. */
 export class RotatingCredential implements Credential {
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
@@ -66,7 +66,7 @@ export class RotatingCredential implements Credential {
     return this.value === undefined ? this.#kept.missing : undefined;
   }
 
-  /** Fetches it if it is due. Never rejects. */
+  /** Fetches the credential if it is due. Never rejects. */
   async fetchIfDue(upstream: string, log: Logger): Promise<void> {
     const kept = this.#kept;
     if (Date.now() < kept.dueAtMs) return;
@@ -77,7 +77,7 @@ export class RotatingCredential implements Credential {
     await kept.underWay;
   }
 
-  /** Fetches it whenever it is due, until it is stopped. */
+  /** Fetches the credential whenever it is due, until `stop`. */
   start(upstream: string, log: Logger): void {
     if (this.#isStopped) return;
     const again = () => this.fetchIfDue(upstream, log).then(() => this.start(upstream, log));
@@ -90,7 +90,7 @@ export class RotatingCredential implements Credential {
     clearTimeout(this.#timer);
   }
 
-  /** Returns for how long what it has is good. */
+  /** Fetches the credential. Returns how many milliseconds the result is good for. */
   async #fetch(upstream: string, log: Logger): Promise<number> {
     const { name, refreshEveryMs } = this;
     try {
@@ -111,7 +111,7 @@ export class RotatingCredential implements Credential {
   }
 }
 
-/** A start and a reload wait so long at most. Programs are ended before. */
+/** How long a start or a reload waits at most. Programs are killed earlier. */
 const FETCHED_WITHIN_MS = 15_000;
 
 function tooLate(): Error {
@@ -120,13 +120,16 @@ function tooLate(): Error {
 
 const LONGEST_REASON = 300;
 
-/** Fetches what rotates in the configuration in force. */
+/** Fetches the rotating credentials of the configuration in force. */
 export class CredentialRotation {
   #running: readonly RotatingCredential[] = [];
 
   constructor(private readonly log: Logger) {}
 
-  /** Fetches each that is due, so that a first call has it. What it returns stops those of the configuration before. */
+  /**
+   * Fetches the credentials that are due, so that the first call has them. The returned function stops those of the previous
+   * configuration and starts these.
+   */
   async prepare({ upstreams }: Pick<Catalog, 'upstreams'>): Promise<() => void> {
     const next = upstreams.flatMap(({ name, credentials }) =>
       credentials.flatMap((each) => (each instanceof RotatingCredential ? [{ name, credential: each }] : [])),
@@ -172,7 +175,7 @@ export function fetchingCommand(command: readonly string[], cwd: string, env: No
   return { key: JSON.stringify([command, cwd]), fetch };
 }
 
-/** Neither arguments nor output are told: both may hold secrets. */
+/** Returns why a program failed. Omits its arguments and output, because both may hold secrets. */
 function reasonOf({ code, signal, killed }: { code?: unknown; signal?: unknown; killed?: boolean }): string {
   if (code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') return `the command printed more than ${LONGEST_OUTPUT} bytes`;
   if (killed === true) return `the command did not exit within ${COMMAND_WITHIN_MS / 1_000} s`;
@@ -181,8 +184,8 @@ function reasonOf({ code, signal, killed }: { code?: unknown; signal?: unknown; 
 }
 
 /**
- * A credential alone, or JSON: `credential` with `expiresAt`, or what programs print for `credential_process` of AWS, which is the
- * credential as a whole.
+ * Reads a program's output: a credential alone; JSON with `credential` and `expiresAt`; or JSON for AWS' `credential_process`, of
+ * which the whole text becomes the credential.
  */
 export function readOutput(output: string): Fetched {
   const text = output.trim();

@@ -5,7 +5,7 @@ import { byMeter } from '../catalog/usage';
 import { LEASE_SECONDS } from '../ledger/lease-times';
 import { DURATION, type Settings } from '../settings';
 
-/** Decimal USD per million tokens; numbers are exact up to 8 decimals. */
+/** The schema of rates in decimal USD per million tokens. Numbers are exact up to 8 decimals. */
 const PRICE_PARTS = byMeter(({ description }) => ({ description, type: ['number', 'string'] }) as const);
 
 const ABOVE = {
@@ -19,7 +19,7 @@ const ABOVE = {
   },
 } as const;
 
-/** Tiers, speeds or regions by the name that answers have for them. */
+/** Returns the schema of prices of tiers, speeds or regions, by the name that answers use. */
 function variants(what: string) {
   return {
     description: `Prices of answers that come with another ${what} than the plain price is for: a factor, or prices of their own.`,
@@ -43,7 +43,7 @@ function variants(what: string) {
 
 const NAMES = { type: 'array', items: { type: 'string', minLength: 1 }, uniqueItems: true, default: [] } as const;
 
-/** What a model costs. */
+/** The price of a model. */
 const PRICE = {
   description: 'What its tokens cost.',
   type: 'object',
@@ -192,7 +192,7 @@ const SECRET_PLACES = {
   },
 } as const;
 
-/** Where a secret is, which the configuration itself never has. */
+/** The place of a secret. The configuration itself never has the secret. */
 const SECRET = {
   type: 'object',
   additionalProperties: false,
@@ -201,7 +201,7 @@ const SECRET = {
   properties: SECRET_PLACES,
 } as const;
 
-/** One of env, file, command, cloud and none. */
+/** The source of a credential: env, file, command, cloud or none. */
 const CREDENTIAL = {
   type: 'object',
   additionalProperties: false,
@@ -385,7 +385,7 @@ const SERVICE_ENDPOINT = {
   },
 } as const;
 
-/** What customers pay, where that is not what the upstream charges. */
+/** The prices that customers pay, if they differ from what the upstream charges. */
 const CUSTOMER_PRICES = {
   description: 'Prices of your own, by a name that accounts and keys have as their `markup`.',
   type: 'object',
@@ -885,7 +885,7 @@ export const SYSTEM_SCHEMA = {
 
 export type GatewaySettings = Settings<typeof GATEWAY_SCHEMA>;
 export type ServiceEndpointSettings = Settings<typeof SERVICE_ENDPOINT>;
-/** Certificates of a listener, by the host that clients ask for. */
+/** The certificates of a listener, by the requested host name. */
 export type TlsSettings = Settings<typeof TLS>;
 export type ModelSettings = Settings<typeof MODEL>;
 export type SystemSettings = Settings<typeof SYSTEM_SCHEMA>;

@@ -2,24 +2,24 @@ import type { Check, NameUse, Problem } from '../settings';
 
 type Path = readonly (string | number)[];
 
-/** What of a value can be used although other parts of it are wrong, so that one mistake does not hide the next. */
+/** The part of a value that is usable although other parts have mistakes, so that one mistake does not hide the next. */
 export interface SoundPart<T> {
   readonly problems: readonly Problem[];
-  /** Without the parts that are wrong; top-level keys that are wrong altogether are not there. */
+  /** The value without its wrong parts. A top-level key that is wrong as a whole is absent. */
   readonly value: Partial<T>;
-  /** The names that stand in it. */
+  /** The uses of names in the value. */
   readonly names: readonly NameUse[];
 }
 
-/** Each round takes away at least one part, so that this is never reached by a file a person wrote. */
+/** The most rounds. Each round removes at least one part, so that a hand-written file never reaches this number. */
 const ROUNDS_AT_MOST = 1_000;
 
 /**
- * Finds every problem of a value, and takes away what has one until the rest has none: a wrong value alone, where its object
- * can do without it.
+ * Finds every problem of a value, and removes wrong parts until the rest has no problem. It removes a wrong value alone if its
+ * object can do without it.
  * @param check requires nothing at the top level
- * @param checkRest the same, but lets maps be empty
- * @param lost places whose values are not known; they are taken away without a word
+ * @param checkRest as `check`, but lets maps be empty
+ * @param lost places with unknown values, which are removed without a problem
  */
 export function soundPart<T>(
   check: Check<T>,
@@ -34,7 +34,7 @@ export function soundPart<T>(
     const names: NameUse[] = [];
     const checked = (round === 0 ? check : checkRest)(rest, names);
     if ('value' in checked) return { problems: problems ?? [], value: checked.value as Partial<T>, names };
-    // What is wrong later is so because something was taken away.
+    // Only the first round's problems count, because later ones come from the removals.
     problems ??= checked.problems.filter((problem) => !isWithout(problem, lost));
     if (checked.problems.some(({ path }) => path.length === 0)) break;
     for (const { path } of checked.problems) takeAway(rest, path);
@@ -42,7 +42,7 @@ export function soundPart<T>(
   return { problems: problems ?? [], value: {}, names: [] };
 }
 
-/** The schema, but maps of named things may be empty: one of them that is wrong does not take the others' parent away. */
+/** Returns the schema with maps that may be empty, because the removal of a wrong entry must not remove the whole map. */
 export function withEmptyMaps(schema: unknown): object {
   return JSON.parse(JSON.stringify(schema), (_, part: Record<string, unknown> | null) => {
     if (part?.['minProperties'] === undefined || part['maxProperties'] !== undefined) return part;
@@ -51,7 +51,7 @@ export function withEmptyMaps(schema: unknown): object {
   }) as object;
 }
 
-/** Something is missing because its value is not known. */
+/** Whether a problem only reports a value that is missing because it is unknown. */
 function isWithout({ path, missing }: Problem, lost: readonly Path[]): boolean {
   return lost.some((each) => {
     const inside = path.every((part, index) => part === each[index]);
@@ -59,7 +59,7 @@ function isWithout({ path, missing }: Problem, lost: readonly Path[]): boolean {
   });
 }
 
-/** An element of a list is not taken out alone: the ones behind it would move. */
+/** Removes the part at a path. An element of a list is not removed alone, because the elements after it would move. */
 function takeAway(value: unknown, path: Path): void {
   const parents: unknown[] = [value];
   for (const part of path.slice(0, -1)) parents.push(memberOf(parents.at(-1), part));

@@ -3,23 +3,26 @@ import type { Configuration } from './configuration';
 import { type AppliedRevision, applyRevision, newestRevision } from './revisions';
 import { ConfigurationError } from './yaml-file';
 
-/** Where the configuration comes from; `config.source` of system.config.yml. */
+/** The source of the configuration: `config.source` of system.config.yml. */
 export interface ConfigurationSource<C extends Configuration = Configuration> {
   readonly is: 'file' | 'database';
-  /** What is to be in force now. @throws ConfigurationError */
+  /** Reads the configuration that should be in force now. @throws ConfigurationError */
   readonly read: () => Promise<C>;
-  /** Reads a text as gateway.config.yml of this process would be. @throws ConfigurationError */
+  /** Reads a text as if it were this process's gateway.config.yml. @throws ConfigurationError */
   readonly check: (text: string) => C;
 }
 
-/** Reads gateway.config.yml of the configuration's folder, or a text in its place. @throws ConfigurationError */
+/** Reads gateway.config.yml of the configuration's folder, or the given text instead. @throws ConfigurationError */
 export type ReadHere<C extends Configuration = Configuration> = (text?: string) => C;
 
 export function fileSource<C extends Configuration>(read: ReadHere<C>): ConfigurationSource<C> {
   return { is: 'file', read: async () => read(), check: read };
 }
 
-/** The newest applied revision. The first process that finds none applies the file it has, so that all begin with the same. */
+/**
+ * Returns the source that reads the newest applied revision. The first process that finds none applies its own file, so that all
+ * nodes begin with the same configuration.
+ */
 export function databaseSource<C extends Configuration>(read: ReadHere<C>, database: Knex): ConfigurationSource<C> {
   return {
     is: 'database',

@@ -6,7 +6,7 @@ import { ConfigurationError, readYamlFile, type YamlFile } from './yaml-file';
 
 const check = compileCheck<SystemSettings>(SYSTEM_SCHEMA);
 
-/** system.config.yml: which plugins are loaded, with which settings. @throws ConfigurationError */
+/** Reads system.config.yml: the plugins to load, with their settings. @throws ConfigurationError */
 export function readSystemSettings(
   folder: string,
   env: NodeJS.ProcessEnv,

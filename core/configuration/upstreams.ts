@@ -19,7 +19,7 @@ import { readReporting } from './reporting';
 import { RotatingCredential } from './rotating-credential';
 import type { GatewaySettings, ModelSettings, ServiceEndpointSettings } from './schema';
 
-/** The upstreams with their adapters, credentials, models and prices. */
+/** Returns the upstreams with their adapters, credentials, models and prices. */
 export function readUpstreams(
   gateway: GatewaySettings,
   folder: string,
@@ -72,7 +72,7 @@ export function readUpstreams(
   });
 }
 
-/** Why no credential can be shown. One that rotates may come at any time. */
+/** Returns why an upstream has no credential; undefined if it has one, or a rotating one that may still come. */
 function disabledBy(credentials: Upstream['credentials']): string | undefined {
   const isHopeless = credentials.every((each) => each.missing !== undefined && !(each instanceof RotatingCredential));
   return isHopeless ? credentials.map(({ missing }) => missing).join('; ') : undefined;
@@ -95,8 +95,8 @@ function readAdapters(
 }
 
 /**
- * The settings with the adapters' defaults. The adapters of an upstream share them: a name that no adapter knows is a mistake, and one
- * that only others know is not.
+ * Returns the settings with the adapters' defaults. The adapters of an upstream share its settings. A name is a mistake only if
+ * none of them knows it.
  */
 function readAdapterSettings(
   path: readonly string[],
@@ -113,7 +113,7 @@ function readAdapterSettings(
   return Object.assign({}, settings, ...checked.map(({ result }) => ('value' in result ? result.value : {})));
 }
 
-/** Checks the settings that an adapter knows. */
+/** Checks only those settings that an adapter knows. */
 function checkKnown(check: Check<object>, settings: object) {
   const whole = check(settings);
   const found = 'problems' in whole ? whole.problems : [];
@@ -127,7 +127,7 @@ function byWords(problem: Problem): readonly [string, Problem] {
   return [`${problem.path.join('/')} ${problem.message}`, problem];
 }
 
-/** Each model is served in every protocol that it names, and in one at least. */
+/** Checks that each model is served in every protocol that it names, and in one at least. */
 function checkProtocols(path: readonly string[], upstream: Upstream, problems: LocatedProblem[]): void {
   if (upstream.adapters.length === 0) return;
   for (const model of upstream.models) {
@@ -151,7 +151,7 @@ function checkProtocols(path: readonly string[], upstream: Upstream, problems: L
   }
 }
 
-/** Connecting and waiting for headers together take at most this long; docs/contract.md, section 10. */
+/** The longest time for connecting and waiting for headers together; docs/contract.md, section 10. */
 const LONGEST_CONNECTION_MS = 120_000;
 
 function readTimeouts(
@@ -209,7 +209,7 @@ function readModel(
   };
 }
 
-/** undefined when a name makes two models of one upstream the same; the problem is added. */
+/** Builds the catalog. Returns undefined and adds a problem when one upstream has a name for two models. */
 export function readCatalog(
   upstreams: readonly Upstream[],
   customerPrices: ReadonlyMap<string, CustomerPriceList>,

@@ -4,17 +4,17 @@ import { readFile, stat } from 'node:fs/promises';
 import { startLoop } from '../loop';
 import type { Stop } from '../resources';
 
-/** So many looks pass before a file is read whose state says that it is the same: some disks keep the time of a change in seconds. */
+/** A file whose state seems unchanged is read at every tenth look, because some disks keep times of change in seconds only. */
 const READ_EVERY_LOOKS = 10;
 
 /**
- * Calls back when a file says something else and has said it for two looks: half a file is not taken for a whole one. It looks
- * instead of being told, because nobody tells of a change behind a symbolic link (how Kubernetes swaps a ConfigMap) or on
- * another machine's disk.
- * @returns ends it
+ * Calls back when a file has changed and two looks have found the same content, so that it never takes a half-written file. It
+ * polls, because the system reports no change behind a symbolic link (how Kubernetes swaps a ConfigMap) or on another machine's
+ * disk.
+ * @returns a function that stops this
  */
 export function watchFile(path: string, whenChanged: () => void, everyMs = 1_000): Stop {
-  // What it says now is known at once: a change that comes before the first look is told of, too.
+  // The first content is read at once, so that a change before the first look is reported, too.
   let taken = digestNow(path);
   let seen: string | undefined;
   let state: string | undefined;
@@ -42,7 +42,7 @@ function digestNow(path: string): string {
   }
 }
 
-/** What changes with a file, behind a symbolic link too. */
+/** Returns a text that changes with the file, also behind a symbolic link. */
 async function stateOf(path: string): Promise<string> {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
@@ -56,7 +56,7 @@ function hash(content: Buffer): string {
   return createHash('sha256').update(content).digest('base64');
 }
 
-/** A file that is not there is a change too. */
+/** Returns the code of an error, because a missing file is a change, too. */
 function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
 }

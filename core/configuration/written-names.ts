@@ -3,17 +3,17 @@ import type { NamedKind, NameUse } from '../settings';
 import { hint, type LocatedProblem } from './problems';
 
 /**
- * The names that stand in a file, also those of parts with mistakes: a name is not called unknown because something is wrong
- * with what it names.
+ * The names in a file, including those of parts with mistakes. A name must not be reported as unknown because the part that it
+ * names has a mistake.
  */
 export interface WrittenNames {
-  /** At the top level. */
+  /** The keys at the top level. */
   readonly keys: readonly string[];
   readonly endpoints: readonly string[];
-  /** Of any pipeline. */
+  /** The endpoints that any pipeline uses. */
   readonly usedEndpoints: readonly unknown[];
   readonly upstreams: readonly string[];
-  /** With their aliases. */
+  /** The models and their aliases. */
   readonly models: readonly string[];
 }
 
@@ -31,7 +31,7 @@ export function namesWritten(value: unknown): WrittenNames {
   };
 }
 
-/** `*` is no name: it stands for all. */
+/** Reports the names that the file does not have. `*` stands for all. */
 export function unknownNames(uses: readonly NameUse[], written: WrittenNames): LocatedProblem[] {
   return uses
     .filter(({ kind, name }) => name !== '*' && !isKnown(kind, name, written))

@@ -21,15 +21,15 @@ export interface Place {
   readonly column?: number | undefined;
 }
 
-/** One thing wrong with the configuration, where it stands and what to do. */
+/** One problem of the configuration: its place and what to do. */
 export interface ConfigurationProblem extends Place {
   readonly message: string;
 }
 
-/** Everything wrong with the configuration, found in one go. */
+/** All problems of the configuration, found in one pass. */
 export class ConfigurationError extends Error {
   override readonly name = 'ConfigurationError';
-  /** @param number of the applied revision that has them */
+  /** @param number the number of the applied revision with these problems */
   constructor(
     readonly problems: readonly ConfigurationProblem[],
     readonly number?: number,
@@ -44,14 +44,14 @@ export function problemText(problem: ConfigurationProblem): string {
 }
 
 export interface YamlFile {
-  /** As it stands in the file. */
+  /** The text of the file. */
   readonly text: string;
   readonly value: unknown;
-  /** The same value, but scalars with variables in them as they stand in the file: what may be shown and stored. */
+  /** The same value with its variables unreplaced, which may be shown and stored. */
   readonly written: unknown;
-  /** Where the value at a path stands; the nearest parent's place when the path is not there. */
+  /** Returns the place of the value at a path, or of its nearest parent if the path is absent. */
   locate(path: readonly (string | number)[]): Place;
-  /** Variables that are not set: where their values would stand, which are null. */
+  /** The unset variables and their paths. Their values are null. */
   readonly unset: readonly UnsetVariable[];
 }
 
@@ -60,7 +60,7 @@ export interface UnsetVariable {
   readonly problem: ConfigurationProblem;
 }
 
-/** A YAML file of which every variable is set. @throws ConfigurationError as `parseYamlFile`, and for variables that are not set */
+/** Reads a YAML file and requires that every variable is set. @throws ConfigurationError as `parseYamlFile`, and for unset variables */
 export function readYamlFile(path: string, env: NodeJS.ProcessEnv): YamlFile {
   const file = parseYamlFile(path, env);
   if (file.unset.length > 0) throw new ConfigurationError(file.unset.map(({ problem }) => problem));
@@ -68,10 +68,10 @@ export function readYamlFile(path: string, env: NodeJS.ProcessEnv): YamlFile {
 }
 
 /**
- * Reads a YAML file and puts the environment in: `${NAME}` and `${NAME:-default}` inside a scalar, after parsing, so that a value
- * never changes the structure and is never shown in a syntax error. A plain scalar is read again as YAML would (numbers,
- * booleans); a quoted one stays text. `$${` is a literal `${`.
- * @param given in place of what stands in the file
+ * Reads a YAML file and replaces variables of the environment: `${NAME}` and `${NAME:-default}` inside a scalar. It replaces them
+ * after parsing, so that a value never changes the structure and never appears in a syntax error. A plain scalar is then read
+ * again as YAML (numbers, booleans); a quoted one stays text. `$${` is a literal `${`.
+ * @param given replaces the text of the file
  * @throws ConfigurationError for a file that cannot be read, and YAML that cannot be parsed.
  */
 export function parseYamlFile(path: string, env: NodeJS.ProcessEnv, given?: string): YamlFile {
@@ -101,7 +101,7 @@ export function parseYamlFile(path: string, env: NodeJS.ProcessEnv, given?: stri
         const problem = { ...placeAt(scalar.range?.[0] ?? 0), message: whyMissing(name) };
         unset.push({ path: pathOf([...ancestors, scalar]), problem });
       }
-      // Keys are names, and both values must have the same ones.
+      // Keys are replaced in both values, because they are names and must agree.
       if (role !== 'key') variable.push({ scalar, text: scalar.value });
       scalar.value = scalar.type === 'PLAIN' ? readPlain(substituted) : substituted;
     },
@@ -123,7 +123,7 @@ function whyMissing(name: string): string {
   return `the environment variable ${name} is not set; set it, or give a default with \${${name}:-default}`;
 }
 
-/** One anchor may be used this often, itself or within others; more are only there to fill the memory. */
+/** The most uses of one anchor, itself or within others. More uses would only fill the memory. */
 const ALIASES_AT_MOST = 10_000;
 
 function contentsOf(document: Document, file: string): unknown {
@@ -136,7 +136,7 @@ function contentsOf(document: Document, file: string): unknown {
   }
 }
 
-/** Keys and indices on the way from the document to its last node. */
+/** Returns the keys and indices on the way from the document to its last node. */
 function pathOf(nodes: readonly unknown[]): (string | number)[] {
   return nodes.flatMap((node, index): (string | number)[] => {
     if (isPair(node)) return [isScalar(node.key) ? String(node.key.value) : ''];
@@ -144,14 +144,14 @@ function pathOf(nodes: readonly unknown[]): (string | number)[] {
   });
 }
 
-/** What YAML makes of a plain scalar: number, boolean, null or text. What would be more than one scalar is text. */
+/** Returns what YAML makes of a plain scalar: number, boolean, null or text. Text that would be more than one scalar stays text. */
 function readPlain(text: string): unknown {
   if (text.trim() === '') return null;
   const { contents, errors } = parseDocument(text);
   if (errors.length > 0 || !isScalar(contents) || contents.type !== 'PLAIN') return text;
   if (contents.source !== text.trim()) return text;
   const { value } = contents;
-  // A long row of digits is a name or a key, and a number would lose its last ones.
+  // A long row of digits is a name or a key. As a number it would lose its last digits.
   return typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value) ? text : value;
 }
 
@@ -179,7 +179,7 @@ function substitute(text: string, env: NodeJS.ProcessEnv, missing: Set<string>):
   );
 }
 
-/** The key of a map entry is where people look, so its place is preferred to that of the value. */
+/** Returns the offset of a value's key, because people look there, or else of the value itself. */
 function offsetOf(document: Document, path: readonly (string | number)[]): number {
   let node: unknown = document.contents;
   let offset = startOf(node);
