@@ -2,19 +2,19 @@ import type { Knex } from 'knex';
 import { newId } from '../ids';
 import { decodeIdCursor, type Page, type PageRequest, toPage } from './page';
 
-/** The actor of every change that is made with ADMIN_TOKEN. */
+/** The actor of every change made with ADMIN_TOKEN. */
 export const ADMIN = 'admin';
 
-/** The actor of what an operator does. */
+/** The actor of an operator's change. */
 export type OperatorActor = typeof ADMIN | `token:${string}`;
 
-/** Who changed what: written in the transaction of the change itself. */
+/** The record of one change, written in the transaction of the change itself. */
 export interface AuditEntry {
   /** `ADMIN` for the holder of ADMIN_TOKEN, `token:<name>` for a named token, `user:<id>` for a person of the console. */
   readonly actor: string;
-  /** Noun and verb: `key.revoke`. */
+  /** Noun and verb, such as `key.revoke`. */
   readonly action: string;
-  /** What was changed: `key:<id>`. */
+  /** The changed thing, such as `key:<id>`. */
   readonly subject: string;
   readonly before?: object;
   readonly after?: object;
@@ -41,13 +41,13 @@ export interface AuditFilters {
   readonly subject: string | undefined;
   readonly actor: string | undefined;
   readonly action: string | undefined;
-  /** Included. */
+  /** Entries from this time on, inclusive. */
   readonly from: Date | undefined;
-  /** Not included. */
+  /** Entries before this time, exclusive. */
   readonly to: Date | undefined;
 }
 
-/** Newest first. */
+/** Returns a page of entries, newest first. */
 export async function listAudit(
   database: Knex,
   { subject, actor, action, from, to }: AuditFilters,

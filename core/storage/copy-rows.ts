@@ -1,13 +1,13 @@
 /** Types of columns that rows are copied into. */
 export type CopyType = 'text' | 'uuid' | 'timestamptz' | 'int' | 'bigint' | 'boolean' | 'jsonb' | 'numeric';
 
-/** `PGCOPY`, no flags, no extension. */
+/** The file header: `PGCOPY`, no flags, no extension. */
 const HEADER = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1');
 const NOTHING = -1;
 const FIRST_BYTES = 1 << 18;
-/** Enough for the length and the bytes of a value of any type that is not text. */
+/** How many bytes hold the length and the value of any type other than text. */
 const SHORT_BYTES = 64;
-/** From 1970 to 2000, where Postgres counts from. */
+/** Milliseconds from 1970 to 2000, the year from which Postgres counts. */
 const EPOCH_MS = 946_684_800_000;
 
 const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
@@ -15,12 +15,12 @@ const UUID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i;
 const INTEGER = /^-?\d{1,18}$/;
 const NATURAL = /^\d{1,100}$/;
 
-/** A value is not of the type of its column in the form that it has. A statement may convert it. */
+/** A value that does not have the form of its column's type. A statement may still convert it. */
 export class NotCopyable extends Error {
   override readonly name = 'NotCopyable';
 }
 
-/** Rows in the binary format of Postgres' COPY. */
+/** Writes rows in the binary format of Postgres' COPY. */
 export class CopyRows {
   #bytes = Buffer.allocUnsafe(FIRST_BYTES);
   #end = HEADER.copy(this.#bytes);
@@ -30,7 +30,7 @@ export class CopyRows {
     return this.#rows;
   }
 
-  /** Begins a row of so many values. */
+  /** Begins a row with this number of values. */
   begin(values: number): void {
     this.#reserve(SHORT_BYTES);
     this.#end = this.#bytes.writeInt16BE(values, this.#end);
@@ -50,7 +50,7 @@ export class CopyRows {
     else this.#addOther(type, value);
   }
 
-  /** Returns all rows with their end. */
+  /** Returns all rows with the end marker. */
   finish(): Buffer {
     this.#reserve(SHORT_BYTES);
     this.#end = this.#bytes.writeInt16BE(NOTHING, this.#end);
@@ -100,7 +100,7 @@ export class CopyRows {
     this.#bigint((ms - EPOCH_MS) * 1_000);
   }
 
-  /** `text` is the same number, which may have more digits than a double. */
+  /** Writes a BIGINT. `text` is the same number with all digits, because it may have more than a double. */
   #bigint(value: number, text?: string): void {
     this.#int32(8);
     if (Number.isSafeInteger(value)) {
@@ -110,7 +110,7 @@ export class CopyRows {
     else throw new NotCopyable('a time is out of range');
   }
 
-  /** Groups of four digits, the first of which may have fewer. */
+  /** Writes a NUMERIC as groups of four digits; the first group may have fewer. */
   #numeric(digits: string): void {
     const groups = Math.ceil(digits.length / 4);
     const first = digits.length - (groups - 1) * 4;

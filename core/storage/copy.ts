@@ -2,13 +2,13 @@ import type { Knex } from 'knex';
 import { type Client, type Connection, Query } from 'pg';
 import type { CopyRows } from './copy-rows';
 
-/** What `pg` has for COPY and its types leave out. */
+/** The members of a `pg` connection for COPY, which its types omit. */
 type CopyConnection = Connection & {
   sendCopyFromChunk(chunk: Uint8Array): void;
   endCopyFrom(): void;
 };
 
-/** A query of `pg` that sends rows when Postgres asks for them. */
+/** A query of `pg` that sends its rows when Postgres asks for them. */
 class CopyIn extends Query {
   readonly #rows: Uint8Array;
 
@@ -27,12 +27,12 @@ interface Configured {
   readonly client?: { readonly config: Pick<Knex.Config, 'client'> };
 }
 
-/** Returns whether rows can be copied into this database. The embedded one only takes statements. */
+/** Returns whether this database takes COPY. The embedded one takes statements only. */
 export function canCopy({ client }: Configured): boolean {
   return client?.config.client === 'pg';
 }
 
-/** Copies rows into a table; `into` is its name with the columns of the rows. Does nothing if there are none. */
+/** Copies rows into a table. `into` is its name with the columns of the rows. Does nothing without rows. */
 export async function copyInto(trx: Knex.Transaction, into: string, rows: CopyRows): Promise<void> {
   if (rows.count === 0) return;
   const client: Client = await trx.client.acquireConnection();

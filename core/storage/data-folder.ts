@@ -10,7 +10,7 @@ export interface DataFolderLock {
   release(): Promise<void>;
 }
 
-/** Who holds a lock. `startedAt` tells a process from a later one that was given the same id. */
+/** The process that holds a lock. `startedAt` distinguishes it from a later process with the same id. */
 interface Holder {
   readonly token: string;
   readonly pid: number;
@@ -18,14 +18,14 @@ interface Holder {
   readonly startedAt: string | undefined;
 }
 
-/** A holder on another host (another container on the same volume) is judged by when it last touched its file. */
+/** How often a holder touches its file. A holder on another host (another container on the same volume) counts as gone if its file gets too old. */
 const TOUCH_EVERY_MS = 10_000;
 const SILENT_AFTER_MS = 35_000;
 const ROUNDS = 20;
 
 /**
- * Makes the folder if need be and locks it: the embedded database does not notice a second process and would be destroyed
- * by it. The lock of a process that is gone is taken over.
+ * Creates the folder if needed and locks it, because the embedded database does not notice a second process, which would destroy
+ * it. Takes over the lock of a process that is gone.
  * @throws StartFailure that names the process holding it and what to do.
  */
 export async function lockDataFolder(folder: string): Promise<DataFolderLock> {
@@ -48,13 +48,14 @@ export async function lockDataFolder(folder: string): Promise<DataFolderLock> {
 }
 
 /**
- * Takes the lock of a process that is gone. Whoever wants to follow a holder makes the file named after that holder's
- * token: only one can. One that died before it was done is followed in the same way. In the end that file replaces the
- * lock; a file made for a holder that was replaced meanwhile is taken back.
- * @returns false when somebody else was faster. @throws StartFailure when the lock is held
+ * Takes over the lock of a process that is gone. A process that wants to follow a holder creates a file named after that holder's
+ * token, which only one can do. A follower that died before it finished is followed in the same way. At the end that file
+ * replaces the lock. If another process replaced the holder meanwhile, the file is removed again.
+ * @returns false when another process was faster.
+ * @throws StartFailure when the lock is held
  */
 async function succeed(folder: string, path: string, first: Holder, own: Holder): Promise<boolean> {
-  // Whoever was killed at the wrong moment has left its draft, too.
+  // A process that was killed at the wrong moment has left its draft, too.
   const leftOver = [draftOf(path, first)];
   let last = first;
   let at = path;
@@ -90,7 +91,7 @@ function draftOf(path: string, { token }: Holder): string {
   return `${path}.${token}`;
 }
 
-/** Writes the file under another name first, so that nobody ever reads half of it. False when the lock exists. */
+/** Writes the file under another name first, so that no process ever reads half of it. Returns false when the lock exists. */
 async function createWhole(path: string, own: Holder): Promise<boolean> {
   const draft = draftOf(path, own);
   await writeFile(draft, JSON.stringify(own), { mode: 0o600 });
@@ -119,7 +120,7 @@ function held(path: string, own: Holder): DataFolderLock {
   };
 }
 
-/** undefined when the lock is gone. A file that is no lock of ours counts as one whose holder is gone. */
+/** Returns undefined when the lock is gone. A file that is not one of our locks counts as a lock whose holder is gone. */
 async function readHolder(path: string): Promise<Holder | undefined> {
   let text: string;
   try {
@@ -158,7 +159,7 @@ function exists(pid: number): boolean {
   }
 }
 
-/** On Linux when the process was started; elsewhere undefined, and the process id alone decides. */
+/** Returns the start time of the process on Linux. Elsewhere it returns undefined, and the process id alone decides. */
 function startOfProcess(pid: number): string | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8');

@@ -9,12 +9,12 @@ import { BIGINT_OID, openInThread } from './embedded';
 export { migrate } from './migrate';
 
 export interface DatabaseOptions {
-  /** `postgres://…`; without it the embedded database runs. */
+  /** `postgres://…`; absent: the embedded database runs. */
   readonly databaseUrl?: string | undefined;
-  /** Where the embedded database lives. */
+  /** The folder of the embedded database. */
   readonly dataFolder: string;
   readonly log: Logger;
-  /** Connections of this process to Postgres at most; the embedded database has one. */
+  /** The most connections of this process to Postgres; the embedded database has one. */
   readonly maxConnections?: number;
 }
 
@@ -23,21 +23,20 @@ const ACQUIRE_MS = 10_000;
 const STATEMENT_MS = 30_000;
 const IDLE_IN_TRANSACTION_MS = 60_000;
 
-/** Where each open database is, in words that hold no password. */
+/** The place of each open database, described without a password. */
 const places = new WeakMap<Knex, string>();
 
 /**
- * Opens the store that remembers: Postgres, or PGlite under the data folder. BIGINT columns (and counts) are read as
- * `bigint` from both, NUMERIC (sums of BIGINT) as a string, timestamps as `Date`. `destroy()` closes it and gives the
- * data folder free.
- * @throws Error when another process uses the data folder, or DATABASE_URL is not one.
+ * Opens the persistent store: Postgres, or PGlite under the data folder. Both return BIGINT columns (and counts) as `bigint`,
+ * NUMERIC (sums of BIGINT) as a string, and timestamps as `Date`. `destroy()` closes the store and releases the data folder.
+ * @throws Error when another process uses the data folder, or DATABASE_URL is not valid.
  */
 export async function openDatabase(options: DatabaseOptions): Promise<Knex> {
   if (options.databaseUrl === undefined || options.databaseUrl === '') return openEmbedded(options);
   return openPostgres(options.databaseUrl, options);
 }
 
-/** @throws StartFailure when `databaseUrl` is none */
+/** Opens Postgres. @throws StartFailure when `databaseUrl` is not valid */
 export function openPostgres(
   databaseUrl: string,
   { log, maxConnections = 10 }: Pick<DatabaseOptions, 'log' | 'maxConnections'>,
@@ -63,13 +62,13 @@ export function openPostgres(
   return database;
 }
 
-/** Set for these connections only: the parsers of `pg` are global, and others in the process may rely on them. */
+/** Parses BIGINT for these connections only, because the parsers of `pg` are global and other code in the process may rely on them. */
 const getTypeParser: typeof types.getTypeParser = (oid: number, format?: 'text' | 'binary') => {
   if (oid === BIGINT_OID && format !== 'binary') return BigInt;
   return types.getTypeParser(oid, format as 'text');
 };
 
-/** A client of knex, with the method that makes an answer of what the database sent: its types leave that one out. */
+/** A knex client with the method that turns the database's response into a result; knex's types omit that method. */
 interface ClientClass extends Pick<typeof Knex.Client, keyof typeof Knex.Client> {
   new (
     config: Knex.Config,
@@ -88,8 +87,8 @@ async function openEmbedded({ dataFolder, log }: DatabaseOptions): Promise<Knex>
   };
   class EmbeddedClient extends PGliteClient {
     /**
-     * Answers the count of a delete as Postgres does. knex-pglite takes the name of the method for the name of the command,
-     * and `del` is not one.
+     * Returns the count of deleted rows as Postgres does. knex-pglite takes the name of the method for the name of the command,
+     * and `del` is not a command.
      */
     override processResponse(query: { readonly method?: string }, runner: unknown): unknown {
       return super.processResponse(query.method === 'del' ? { ...query, method: 'delete' } : query, runner);
@@ -124,16 +123,16 @@ function load<T>(name: string): T {
 }
 
 function common(log: Logger): Knex.Config {
-  // The library reports its pool and connections many times in an outage: only a search for a defect needs that.
+  // The library reports its pool and connections many times in an outage. Only debugging needs these lines.
   const write = (message: unknown) => log.debug({ database: message }, 'knex');
   return {
-    // An error's text would otherwise hold the values of the query: names, hashes, amounts.
+    // Otherwise an error's text would contain the values of the query: names, hashes, amounts.
     compileSqlOnError: false,
     log: { warn: write, error: write, deprecate: write, debug: () => undefined },
   };
 }
 
-/** Host, port and database of a URL, never its user or password. */
+/** Returns host, port and database of a URL, never its user or password. */
 function placeOf(databaseUrl: string): string {
   let url: URL;
   try {
@@ -158,7 +157,7 @@ const REASONS: Readonly<Record<string, string>> = {
   '57P03': 'it is still starting; retry in a moment',
 };
 
-/** @throws Error that says where the database was looked for, why it was not found, and what to do. */
+/** Checks that the database can be reached. @throws Error that says where it was expected, why it was not found, and what to do. */
 export async function checkDatabase(database: Knex): Promise<void> {
   try {
     await database.raw('SELECT 1');

@@ -1,4 +1,4 @@
-/** The program of the embedded database's thread: one PGlite, which answers queries in the order in which they come. */
+/** The program of the embedded database's thread: one PGlite, which answers queries in the order in which they arrive. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { PGlite } from '@electric-sql/pglite';
 import { BIGINT_OID, type FromThread, OPENING, type ToThread } from './embedded';
@@ -19,7 +19,7 @@ function answer(id: number, work: Promise<unknown>): void {
   );
 }
 
-/** Does the work. PGlite does one thing at a time, in the order in which it is asked. */
+/** Does one piece of work. PGlite does one thing at a time, in the order of the requests. */
 async function perform(asked: ToThread): Promise<unknown> {
   if (asked.is === 'query') return pglite.query(asked.sql, asked.bindings as unknown[]);
   if (asked.is === 'close') return pglite.close();

@@ -5,17 +5,17 @@ import type { Stop } from '../resources';
 /** Postgres' number for the type BIGINT. */
 export const BIGINT_OID = 20;
 
-/** What knex-pglite asks of a PGlite. */
+/** The members of a PGlite that knex-pglite uses. */
 export interface EmbeddedDatabase {
   readonly waitReady: Promise<void>;
   readonly closed: boolean;
   query(sql: string, bindings?: readonly unknown[]): Promise<unknown>;
-  /** Calls the listener with the payload of each notification. Returns what ends that. */
+  /** Calls the listener with the payload of each notification. Returns a function that stops this. */
   listen(channel: string, listener: (payload: string) => void): Promise<Stop>;
   close(): Promise<void>;
 }
 
-/** What the thread is asked. */
+/** The requests to the thread. */
 export type Work =
   | { readonly is: 'query'; readonly sql: string; readonly bindings: readonly unknown[] | undefined }
   | { readonly is: 'listen'; readonly channel: string }
@@ -23,13 +23,13 @@ export type Work =
 
 export type ToThread = Work & { readonly id: number };
 
-/** What the thread answers: the result, or the fields of the error. Notifications come by themselves. */
+/** The thread's messages: the result of a request, or the fields of its error. Notifications come unrequested. */
 export type FromThread =
   | { readonly channel: string; readonly payload: string }
   | { readonly id: number; readonly result: unknown }
   | { readonly id: number; readonly error: Readonly<Record<string, unknown>> & { readonly message: string } };
 
-/** The id of the thread's first message: the database is open, or why it is not. */
+/** The id of the thread's first message, which says that the database is open or why it is not. */
 export const OPENING = 0;
 
 interface Waiting {
@@ -38,8 +38,8 @@ interface Waiting {
 }
 
 /**
- * Opens PGlite in a folder, in a thread of its own: it is WebAssembly, and a statement would hold the event loop until it is done.
- * The thread does not keep the process alive, except while a query waits for its answer.
+ * Opens PGlite in a folder, in a thread of its own, because it is WebAssembly and a statement would block the event loop. The
+ * thread does not keep the process alive, except while a query waits for its answer.
  */
 export function openInThread(folder: string): EmbeddedDatabase {
   const { file, execArgv } = ownProgram(require.resolve('./embedded-thread'));
@@ -71,7 +71,7 @@ export function openInThread(folder: string): EmbeddedDatabase {
     ended = error;
     for (const id of [...waiting.keys()]) settle(id)?.reject(error);
   };
-  /** A process that cannot remember anything more does not go on. */
+  /** Ends the process, because it cannot store anything any more. */
   const endUnexpectedly = (error: Error) => {
     end(error);
     throw error;

@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * Lua scripts for Redis, one operation per file. The comment block at the head of a file is its contract: purpose, every
- * KEYS[n] and ARGV[n], and under `answers` every word it can answer. A file whose body does otherwise is not loaded.
+ * A Lua script for Redis with one operation. The comment block at the head of its file is its contract. It has the purpose, every
+ * KEYS[n] and ARGV[n], and under `answers` every word that the script can return. The loader rejects a file whose body differs
+ * from its header.
  */
 export interface LuaScript {
   readonly name: string;
@@ -11,14 +12,15 @@ export interface LuaScript {
   readonly answers: readonly string[];
 }
 
-/** A script's header and body do not agree. */
+/** A script's header and body disagree. */
 export class LuaHeaderError extends Error {
   override readonly name = 'LuaHeaderError';
 }
 
 /**
- * Loads `<folder>/<name>.lua`. The folder is the caller's own: the build copies the files beside the compiled code. A line
- * `-- include <other>` stands for the functions of `<folder>/<other>.lua`, a library (`#!lua library`) that is no operation.
+ * Loads `<folder>/<name>.lua`. The folder belongs to the calling module, because the build copies the files next to the compiled
+ * code. A line `-- include <other>` inserts the functions of `<folder>/<other>.lua`, a library (`#!lua library`) without an
+ * operation.
  */
 export function loadScript(folder: string, name: string): LuaScript {
   const read = (file: string) => readFileSync(join(folder, `${file}.lua`), 'utf8');
@@ -28,7 +30,7 @@ export function loadScript(folder: string, name: string): LuaScript {
 const INCLUDE = /^-- include ([a-z-]+)$/gm;
 const LIBRARY = /^#!lua library\n/;
 
-/** Puts each library's functions where it is included, without comments: Redis keeps what it is sent. */
+/** Inserts each library's functions where it is included. Removes comments, because Redis keeps the whole text. */
 export function includeLibraries(source: string, read: (name: string) => string): string {
   return source.replace(INCLUDE, (_, library: string) => {
     const text = read(library);
@@ -69,7 +71,7 @@ function declaredIndexes(header: readonly string[], table: 'KEYS' | 'ARGV'): Set
   return new Set(header.flatMap((line) => declaration.exec(line)?.[1] ?? []));
 }
 
-/** An index that is not a number stands for a list, which the header declares as `KEYS[2..]`. */
+/** Returns the indexes that the body uses. An index that is not a number belongs to a list, which the header declares as `KEYS[2..]`. */
 function usedIndexes(body: string, table: 'KEYS' | 'ARGV'): Set<string> {
   const used = new Set<string>();
   for (const [, index = ''] of body.matchAll(new RegExp(`\\b${table}\\[([^\\]]+)\\]`, 'g'))) {
@@ -83,14 +85,14 @@ function firstOfLoop(body: string, variable: string): string {
   return new RegExp(`\\bfor ${variable} = (\\d+),`).exec(body)?.[1] ?? variable;
 }
 
-/** The indented lines under `answers`: a word, and after commas the values that come with it. */
+/** Returns the words from the indented lines under `answers`. Each line has a word, then after commas the values that come with it. */
 function declaredAnswers(header: readonly string[]): Set<string> {
   const start = header.indexOf('answers');
   if (start === -1) return new Set();
   return new Set(header.slice(start + 1).flatMap((line) => /^ {2}([a-z_]+)\b/.exec(line)?.[1] ?? []));
 }
 
-/** Every `return` outside a one-line function must name its word, so that a search for the word finds it. */
+/** Returns the words that the body returns. Every `return` outside a one-line function must name its word, so that a search for the word finds it. */
 function returnedWords(name: string, body: string): Set<string> {
   const words = new Set<string>();
   for (const line of body.replace(/^local function .* end$/gm, '').split('\n')) {

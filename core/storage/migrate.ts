@@ -6,10 +6,10 @@ import { SQUASHED, takeOver } from './take-over';
 
 const MIGRATIONS = join(__dirname, '../../migrations');
 
-/** Any number, the same in every process: the process that migrates holds this advisory lock. */
+/** The number of the advisory lock that a migrating process holds. Any number works if all processes use the same. */
 const ADVISORY_LOCK = 7_041_776;
 
-/** Migrations by name without extension: `.ts` when run from source, `.js` when built, the same row in the database. */
+/** The migrations by name without extension: `.ts` from source, `.js` when built, so that both have the same row in the database. */
 const source: Knex.MigrationSource<string> = {
   getMigrations: namesInFolder,
   getMigrationName: (name) => name,
@@ -21,14 +21,14 @@ async function namesInFolder(): Promise<string[]> {
   return files.flatMap((file) => /^(\d{4}-[a-z].*?)(?<!\.d)\.(?:ts|js)$/.exec(file)?.[1] ?? []).sort();
 }
 
-/** Knex demands it. The way back from an upgrade is a backup. */
+/** Refuses to undo a migration. knex requires the function; the way back from an upgrade is a backup. */
 async function refuseDown(): Promise<void> {
   throw new Error('migrations cannot be rolled back');
 }
 
 /**
- * Brings the database to this program's version, all or nothing, in one transaction that holds an advisory lock: nodes
- * that start at once wait for the first, and a killed one leaves nothing behind.
+ * Migrates the database to this program's version in one transaction under an advisory lock. Nodes that start at the same time
+ * wait for the first. A killed node leaves nothing behind.
  * @throws StartFailure when the database is newer than this program, or older than the versions it can take over.
  */
 export async function migrate(database: Knex): Promise<void> {
@@ -43,7 +43,7 @@ export async function migrate(database: Knex): Promise<void> {
   });
 }
 
-/** Returns the names of the migrations that the database has, in the order they ran. */
+/** Returns the names of the migrations that the database has, in the order in which they ran. */
 async function namesInDatabase(transaction: Knex.Transaction): Promise<readonly string[]> {
   if (!(await transaction.schema.hasTable('knex_migrations'))) return [];
   const rows = await transaction('knex_migrations').select<{ name: string }[]>('name').orderBy('id');

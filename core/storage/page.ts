@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { fail } from '../errors';
 
-/** One page of a list, and what to ask with for the next one; null at the end. */
+/** One page of a list, with the cursor of the next page; null at the end. */
 export interface Page<T> {
   readonly items: readonly T[];
   readonly nextCursor: string | null;
@@ -13,8 +13,8 @@ export interface PageRequest {
 }
 
 /**
- * The page of rows that were read one further than `limit`. `keyOf` is the place of a row in the list's order: the next page
- * begins after it, however many rows have come or gone before it.
+ * Makes a page from rows, of which the query read one more than `limit`. `keyOf` returns a row's place in the list's order. The
+ * next page begins after that place, even if rows before it were added or deleted.
  */
 export function toPage<Row, T>(
   rows: readonly Row[],
@@ -28,7 +28,7 @@ export function toPage<Row, T>(
   return { items: items.map(toItem), nextCursor: more ? encodeCursor(keyOf(last)) : null };
 }
 
-/** The page of a query whose rows have UUIDv7 ids, newest first. */
+/** Returns a page of a query whose rows have UUIDv7 ids, newest first. */
 export async function newestPage<Row extends { readonly id: string }, T>(
   query: Knex.QueryBuilder,
   { limit, cursor }: PageRequest,
@@ -45,7 +45,7 @@ export function encodeCursor(key: readonly string[]): string {
   return Buffer.from(JSON.stringify(key)).toString('base64url');
 }
 
-/** @throws GatewayError INVALID_FIELD when it is not a cursor whose parts pass the tests of `shape`. */
+/** Decodes a cursor. @throws GatewayError INVALID_FIELD when its parts do not pass the tests of `shape`. */
 export function decodeCursor(cursor: string, shape: readonly Pick<RegExp, 'test'>[]): readonly string[] {
   const key = parse(Buffer.from(cursor, 'base64url').toString('utf8'));
   if (Array.isArray(key) && key.length === shape.length) {
@@ -57,7 +57,7 @@ export function decodeCursor(cursor: string, shape: readonly Pick<RegExp, 'test'
   throw fail('INVALID_FIELD', { param: 'cursor', message: 'cursor: expected the nextCursor of a previous page' });
 }
 
-/** The cursor of lists in the order of their UUIDv7 ids. */
+/** Decodes the cursor of a list in the order of its UUIDv7 ids. */
 export function decodeIdCursor(cursor: string | undefined): string | undefined {
   return cursor === undefined ? undefined : decodeCursor(cursor, [UUID])[0];
 }

@@ -1,6 +1,6 @@
 import { StartFailure } from '../start-failure';
 
-/** Where Redis is, as REDIS_URL says it. */
+/** The address of Redis that REDIS_URL names. */
 export type RedisAddress =
   | { readonly kind: 'single'; readonly url: string }
   | ({ readonly kind: 'cluster'; readonly nodes: readonly RedisNode[] } & Access)
@@ -15,7 +15,7 @@ interface Access {
   readonly tls: boolean;
   readonly username: string | undefined;
   readonly password: string | undefined;
-  /** Of the sentinels themselves. */
+  /** The password of the sentinels themselves. */
   readonly sentinelPassword?: string | undefined;
 }
 
@@ -26,7 +26,7 @@ const FORMS =
 const SEVERAL = /^(rediss?)\+(cluster|sentinel):\/\/(?:([^@/]*)@)?([^/?@]*)(?:\/([^?]*))?(?:\?(.*))?$/;
 
 /**
- * Reads REDIS_URL. Several hosts are separated by commas, which no URL can have.
+ * Reads REDIS_URL. Commas separate several hosts, which a URL cannot have.
  * @throws StartFailure that says what was expected; never a password
  */
 export function parseRedisUrl(text: string): RedisAddress {

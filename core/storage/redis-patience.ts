@@ -1,9 +1,10 @@
 import { Command, Redis } from 'ioredis';
 
 /**
- * ioredis takes a timer that has run out for silence of Redis. When it was this process that stood still (a busy machine, a long
- * collection of garbage) the timers run before what has arrived meanwhile is read: calls would be refused, and a good connection
- * given up. So both timers look again after reading (`setImmediate` comes behind it). Timers, not `await`s: this is on every call.
+ * Makes ioredis read what has arrived before it gives up. ioredis takes an expired timer for silence of Redis. If this process
+ * itself stalled (a busy machine, a long garbage collection), its timers run before it reads the data that arrived meanwhile.
+ * Calls would fail, and a good connection would be closed. Therefore both timers check again after reading, because
+ * `setImmediate` runs after it. They are timers, not `await`s, because every call passes here.
  */
 export function readBeforeGivingUp(): void {
   const command = Command.prototype as unknown as CommandTimer;
@@ -22,7 +23,7 @@ export function readBeforeGivingUp(): void {
       stream.destroy(new Error(`Redis did not answer for ${socketTimeout} ms.`));
     });
     this.socketTimeoutTimer = timer;
-    // After ioredis' own reader of the stream, which takes what was answered off the queue.
+    // This listener runs after ioredis' own reader of the stream, which removes answered commands from the queue.
     stream.once('data', () => {
       clearTimeout(timer);
       this.socketTimeoutTimer = undefined;
@@ -35,7 +36,7 @@ function afterReading(ms: number, act: () => void): NodeJS.Timeout {
   return setTimeout(() => setImmediate(act), ms);
 }
 
-/** What we touch of a command. */
+/** The members of a command that this file uses. */
 interface CommandTimer {
   readonly isResolved: boolean;
   _commandTimeoutTimer?: NodeJS.Timeout;
@@ -43,7 +44,7 @@ interface CommandTimer {
   setTimeout(this: CommandTimer, ms: number): void;
 }
 
-/** What we touch of a connection. */
+/** The members of a connection that this file uses. */
 interface SocketTimer {
   readonly options: { readonly socketTimeout: number };
   readonly stream: NodeJS.EventEmitter & { destroy(error: Error): void };

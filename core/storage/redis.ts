@@ -9,17 +9,17 @@ import { readBeforeGivingUp } from './redis-patience';
 
 readBeforeGivingUp();
 
-/** A command that has no answer by now has none: the caller is told within 300 ms that the ledger is unavailable. */
+/** How long a command may wait for its answer. The client then learns within 300 ms that the ledger is unavailable. */
 export const COMMAND_TIMEOUT_MS = 250;
 
-/** A connection that was written to and says nothing for this long is replaced. */
+/** A connection that does not answer for this long after a command is replaced. */
 const SILENCE_MS = 1_000;
 const OLDEST_MAJOR_VERSION = 7;
 
 /** A single Redis, the master that sentinels name, or a Cluster: the ledger's commands have keys with one hash tag each. */
 export type RedisClient = Redis | Cluster;
 
-/** How one connection behaves; a Cluster has one to each of its nodes. */
+/** The settings of one connection; a Cluster has one connection to each of its nodes. */
 const CONNECTION = {
   commandTimeout: COMMAND_TIMEOUT_MS,
   connectTimeout: 1_000,
@@ -31,7 +31,7 @@ const CONNECTION = {
 
 const waitBeforeAttempt = (attempt: number) => Math.min(50 * 2 ** Math.min(attempt - 1, 5), 1_000);
 
-/** While a slot moves or a replica is promoted, a command is tried again within the time there is for it. */
+/** While a slot moves or a replica is promoted, ioredis retries a command within its timeout. */
 const CLUSTER = {
   maxRedirections: 8,
   retryDelayOnFailover: 30,
@@ -43,9 +43,9 @@ const CLUSTER = {
 };
 
 /**
- * Our client: it fails closed. Nothing is queued while there is no connection, nothing is sent a second time by itself but for
- * what a Cluster has refused, and it reconnects for ever, after 50 ms at first and every second at last.
- * @throws StartFailure when `url` is none
+ * Connects the gateway's Redis client, which fails closed. It queues nothing without a connection. It sends nothing twice, except
+ * commands that a Cluster has refused. It reconnects for ever, first after 50 ms, in the end every second.
+ * @throws StartFailure when `url` is not valid
  */
 export function connectRedis(url: string, log: Logger): RedisClient {
   const client = counted(open(parseRedisUrl(url)));
@@ -87,7 +87,7 @@ export type DuplicateOptions = Pick<
   'commandTimeout' | 'socketTimeout' | 'enableOfflineQueue' | 'autoResubscribe'
 >;
 
-/** Another client of the same Redis, for what may wait longer than a call. */
+/** Opens another client of the same Redis, for work that may wait longer than a call. */
 export function duplicateRedis(client: RedisClient, options: DuplicateOptions): RedisClient {
   if (client instanceof Redis) return counted(client.duplicate(options));
   const { enableOfflineQueue = false, ...connection } = options;
@@ -95,7 +95,7 @@ export function duplicateRedis(client: RedisClient, options: DuplicateOptions): 
   return counted(client.duplicate([], { enableOfflineQueue, redisOptions }));
 }
 
-/** Commands by name, which this program writes. */
+/** Counts of this program's own commands, by name. */
 const commands = new Map<string, { sent: number; failed: number }>();
 
 function counted<T extends RedisClient>(client: T): T {
@@ -126,12 +126,12 @@ new Counter({
   },
 });
 
-/** The Redis itself, or of a Cluster those that take writes. */
+/** Returns the single Redis, or the nodes of a Cluster that take writes. */
 export function mastersOf(client: RedisClient): readonly Redis[] {
   return client instanceof Redis ? [client] : client.nodes('master');
 }
 
-/** One line when it is lost and one when it is back, not one per attempt. */
+/** Logs one line when the connection is lost and one when it is back, not one per attempt. */
 function reportChanges(redis: RedisClient, address: string, log: Logger): void {
   addresses.set(redis, address);
   let lost = false;
@@ -150,7 +150,7 @@ function reportChanges(redis: RedisClient, address: string, log: Logger): void {
 }
 
 /**
- * Waits until Redis answers, and looks whether it can keep a ledger.
+ * Waits until Redis answers, and checks that it can keep a ledger.
  * @throws {Error} that names the address, the reason and what to do; never a password.
  */
 export async function checkRedis(redis: RedisClient, withinMs = 3_000): Promise<void> {
@@ -209,7 +209,7 @@ function describeAddress(redis: RedisClient): string {
   return addresses.get(redis) ?? 'an address of its own';
 }
 
-/** Hosts and ports, never a user or a password. */
+/** Returns hosts and ports, never a user or a password. */
 function describe(address: RedisAddress): string {
   if (address.kind === 'single') {
     const { hostname, port, pathname } = new URL(address.url);

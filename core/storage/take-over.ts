@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Knex } from 'knex';
 import { StartFailure } from '../start-failure';
 
-/** The migrations that a database of commit 302d198 has. They are gone: a database can be taken over from there on. */
+/** The migrations that a database of commit 302d198 has. Their files are deleted; that commit is the oldest whose database can be taken over. */
 const EARLY = [
   '2026-11-20-create-accounts',
   '2026-11-20-create-ledger-entries',
@@ -59,7 +59,7 @@ const REPLACEMENTS = [
 /**
  * Takes over a database from before the squash: runs the migrations of `folder` that it lacks, then records the replacements
  * instead of the squashed migrations. Does nothing with any other database.
- * @throws StartFailure when the database is older than commit 302d198 or has a set of migrations that no version left
+ * @throws StartFailure when the database is older than commit 302d198, or has a set of migrations that no version made
  */
 export async function takeOver(
   transaction: Knex.Transaction,
