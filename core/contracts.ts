@@ -1,18 +1,18 @@
-/** What packages outside bring to the gateway. */
+/** The kinds of extensions that packages bring to the gateway. */
 export type Brought = 'adapter' | 'driver' | 'plugin' | 'policy';
 
-/** What a contract asks of a value, whatever its types say: packages may be written without a compiler. */
+/** The members that a value must have, whatever its types say: a package may be written without a compiler. */
 export interface Contract {
   readonly kind: Brought;
-  /** Those that this version of Tollgate understands, the newest last. */
+  /** The contract versions that this Tollgate understands, the newest last. */
   readonly versions: readonly string[];
-  /** Each function that the gateway calls. */
+  /** The functions that the gateway calls. */
   readonly functions: readonly string[];
-  /** Functions that may be left out. */
+  /** The functions that may be absent. */
   readonly optional?: readonly string[];
 }
 
-/** @throws Error that says what is wrong and what to do, when a value does not hold its contract */
+/** Checks a value against its contract. @throws Error that says what is wrong and what to do, when the value breaks the contract */
 export function requireContract(value: unknown, contract: Contract): void {
   const { kind, versions, functions, optional = [] } = contract;
   const members = (typeof value === 'object' && value !== null ? value : {}) as Readonly<Record<string, unknown>>;

@@ -5,7 +5,7 @@ import { fail, type GatewayError } from './errors';
 /** Errors of statements that failed because Postgres could not be reached. */
 const unreachable = new WeakSet<object>();
 
-/** Tells whether a statement failed because the database could not be reached, or gave no connection in time. */
+/** Returns whether a statement failed because the database was out of reach, or gave no connection in time. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   return typeof error === 'object' && error !== null && unreachable.has(error);
 }
@@ -21,8 +21,8 @@ interface Connecting {
 }
 
 /**
- * Notes which errors of a database mean that it cannot be reached, and logs one line when it goes away and one when it answers again.
- * Until its first answer nothing is logged: the start reports itself what is wrong.
+ * Notes which errors of a database mean that it is out of reach. Logs one line when it goes away and one when it answers again.
+ * Logs nothing before its first answer, because the start itself reports what is wrong.
  */
 export function watchReach(database: Knex, place: string, log: Logger): void {
   const client = database.client as Connecting;
@@ -63,11 +63,11 @@ const AWAY =
   'Postgres is unreachable: calls continue and their records wait in Redis; requests of operators and the console fail; ' +
   'check that Postgres runs and that DATABASE_URL is right';
 
-/** SQLSTATE: connection exceptions, and a server that stops, has crashed or is starting. */
+/** The SQLSTATEs of connection exceptions, and of a server that stops, has crashed or is starting. */
 const LOST_STATES = /^(08...|57P0[123])$/;
-/** Of the system: ECONNRESET, EPIPE, ETIMEDOUT… */
+/** The codes of system errors: ECONNRESET, EPIPE, ETIMEDOUT… */
 const SYSTEM_CODE = /^E[A-Z]+$/;
-/** What `pg` says itself of a connection that ended. It gives these errors no code. */
+/** The messages of `pg` about a closed connection. It gives these errors no code. */
 const LOST_MESSAGE = /Connection terminated|not queryable/;
 
 function isConnectionLost(error: Error & { readonly code?: unknown }): boolean {
@@ -75,7 +75,7 @@ function isConnectionLost(error: Error & { readonly code?: unknown }): boolean {
   return LOST_STATES.test(code) || SYSTEM_CODE.test(code) || (code === '' && LOST_MESSAGE.test(error.message));
 }
 
-/** Names the reason without the error's text, which can hold the statement. */
+/** Returns the reason without the error's text, which can contain the statement. */
 function reasonOf(error: Error & { readonly code?: unknown }): string {
   return String(error.code ?? LOST_MESSAGE.exec(error.message)?.[0] ?? error.name);
 }

@@ -1,4 +1,4 @@
-/** A few at a time, so that a thousand things to do are not a thousand commands at once. */
+/** Does work for each item, a few at a time, so that a thousand items do not become a thousand commands at once. */
 export async function eachAtOnce<T>(
   items: readonly T[],
   atOnce: number,

@@ -1,6 +1,6 @@
 /**
- * The one catalogue of errors the platform itself produces: code -> HTTP status, envelope type, whether a repeat can help.
- * `docs/errors.md` and the OpenAPI document say the same; a test holds them equal.
+ * The one catalogue of the platform's own errors: code -> HTTP status, envelope type, whether a retry can succeed.
+ * `docs/errors.md` and the OpenAPI document say the same; a test compares them.
  */
 export const ERRORS = {
   INVALID_JSON: {
@@ -439,39 +439,38 @@ export const ERRORS = {
   },
 } as const satisfies Record<string, ErrorKind>;
 
-/** What a code means to clients. */
+/** The meaning of a code for clients. */
 export interface ErrorKind {
   /** HTTP status, 400 to 599. */
   readonly status: number;
-  /** One of the types that the catalogue has: the SDKs know them. */
+  /** A type that the catalogue has, because the SDKs know these. */
   readonly type: string;
-  /** The same again can succeed. */
+  /** Whether the same request can succeed later. */
   readonly retryable: boolean;
-  /** What the caller is told where the one who throws says nothing better. */
+  /** The message that the client gets if the code that throws gives no better one. */
   readonly summary: string;
 }
 
 /** A code of the catalogue. */
 export type ErrorCode = keyof typeof ERRORS;
 
-/** A code that a package has declared; only `declareErrors` makes one. */
+/** A code that a package has declared. Only `declareErrors` makes one. */
 export type DeclaredCode = string & { readonly declared: unique symbol };
 
 const declared = new Map<string, ErrorKind>();
 
 /** The errors of a package. */
 export interface DeclaredErrors<Code extends string> {
-  /** Makes one of them: `throw fail('OFFICE_CLOSED')`. */
+  /** Makes one of these errors: `throw fail('OFFICE_CLOSED')`. */
   fail(code: Code, options?: ErrorOptions): GatewayError;
-  /** For `errors` of a route that answers with them. */
+  /** The codes, for `errors` of a route that answers with them. */
   readonly codes: readonly DeclaredCode[];
 }
 
 /**
- * Adds the errors of a package to the catalogue, and so to the OpenAPI documents:
- * `const { fail } = declareErrors({ OFFICE_CLOSED: { status: 403, … } })`.
- *
- * @throws when a code is taken, or cannot be one
+ * Adds the errors of a package to the catalogue and thereby to the OpenAPI documents: `const { fail } = declareErrors({
+ * OFFICE_CLOSED: { status: 403, … } })`.
+ * @throws when a code is taken or not valid
  */
 export function declareErrors<const Code extends string>(
   errors: Readonly<Record<Code, ErrorKind>>,
@@ -501,36 +500,36 @@ function objectionTo(code: string, { status, type, retryable, summary }: ErrorKi
   return undefined;
 }
 
-/** All errors there are by now: the catalogue, and what packages have declared. */
+/** Returns all errors known so far: the catalogue, and those that packages have declared. */
 export function allErrors(): ReadonlyMap<string, ErrorKind> {
   return new Map<string, ErrorKind>([...Object.entries(ERRORS), ...declared]);
 }
 
-/** @throws when nobody has declared the code */
+/** Returns the meaning of a code. @throws when the code was never declared */
 export function kindOf(code: ErrorCode | DeclaredCode): ErrorKind {
   const kind = declared.get(code) ?? ERRORS[code as ErrorCode];
   if (kind === undefined) throw new Error(`the error code ${code} is not declared: declare it with declareErrors`);
   return kind;
 }
 
-/** What one occurrence of an error says beside its kind. */
+/** The details of one occurrence of an error, beside its kind. */
 export interface ErrorOptions {
-  /** What to tell the caller; the catalogue's summary unless given. Never a secret, never content of the call. */
+  /** The message for the client; absent: the catalogue's summary. It must never have a secret or content of the call. */
   readonly message?: string;
-  /** The field of the request that is at fault, as a path such as `messages[0].role`. */
+  /** The wrong field of the request, as a path such as `messages[0].role`. */
   readonly param?: string;
   readonly details?: Readonly<Record<string, unknown>>;
   readonly retryAfterSeconds?: number;
-  /** 400 in place of the catalogue's status and type: the request itself asks for what is not served. */
+  /** 400 replaces the catalogue's status and type, because the request itself asks for something that is not served. */
   readonly status?: 400;
-  /** In place of the catalogue's, where this case is different. */
+  /** Replaces the catalogue's `retryable` for this occurrence. */
   readonly retryable?: boolean;
-  /** Headers of this answer beside the envelope's own, such as `allow`. */
+  /** Headers of this answer beside those of the envelope, such as `allow`. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly cause?: unknown;
 }
 
-/** An error the caller is told about. Everything else that is thrown becomes INTERNAL_ERROR. */
+/** An error that the client sees. Any other exception becomes INTERNAL_ERROR. */
 export class GatewayError extends Error {
   readonly status: number;
   readonly type: string;
@@ -554,7 +553,7 @@ export function fail(code: ErrorCode | DeclaredCode, options: ErrorOptions = {})
   return new GatewayError(code, options);
 }
 
-/** Names and messages may hold what the caller sent; an answer stays small whatever that was. */
+/** The longest message. Names and messages may repeat the client's input, and an answer must stay small. */
 const LONGEST_MESSAGE = 1_000;
 const LONGEST_PARAM = 200;
 

@@ -1,4 +1,4 @@
-/** Waits for work at most this long, then throws what `whenLate` makes. What the work does afterwards is ignored. */
+/** Waits for work at most this long, then throws what `whenLate` makes. A later result of the work is ignored. */
 export function inTime<T>(work: PromiseLike<T>, ms: number, whenLate: () => Error): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(whenLate()), ms);

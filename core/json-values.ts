@@ -1,4 +1,4 @@
-/** Reading values whose shape is somebody else's: what is not as expected is undefined or empty, never an error. */
+/** These functions read values of foreign shape. An unexpected value becomes undefined or empty, never an error. */
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -14,7 +14,7 @@ export function asText(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** A token count; undefined when it is not an integer >= 0, for unknown is not zero. */
+/** Returns a token count; undefined when it is not an integer >= 0, because unknown is not zero. */
 export function asCount(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 }

@@ -3,8 +3,8 @@ import { Counter } from 'prom-client';
 import { metrics } from './metrics';
 
 /**
- * What policies and plugins leave open when a configuration is read and prepared. Nothing ends that, so that each reload would add
- * to it. What is made at the start is not counted: it may be made once and for all.
+ * This file counts what policies and plugins leave open when a configuration is read and prepared. Nothing closes it, so each
+ * reload would add to it. The count leaves out the start, which may open things for the life of the process.
  */
 
 const leftOpen = new Counter({
@@ -14,19 +14,19 @@ const leftOpen = new Counter({
   registers: [metrics],
 });
 
-/** Node's names of what ends by itself, soon. */
+/** Node's names of resources that end by themselves soon. */
 const PASSING = /^(Immediate|FSReq\w+|\w+ReqWrap|\w*ConnectWrap)$/;
 
 let log: Logger | undefined;
-/** Of the reload that runs, by owner. */
+/** What the running reload left open, by owner. */
 let found = new Map<string, Record<string, number>>();
 
-/** Counts from now on: the process serves. */
+/** Counts from now on, because the process serves. */
 export function countLeftOpen(toLog: Logger): void {
   log = toLog;
 }
 
-/** Does what an owner does for a configuration; it must leave nothing open. Sees what is opened at once and keeps a process alive. */
+/** Runs an owner's work for a configuration, which must leave nothing open. Notices only what is opened at once and keeps a process alive. */
 export function leavesNothing<T>(owner: string, work: () => T): T {
   if (log === undefined) return work();
   const before = process.getActiveResourcesInfo();
@@ -60,7 +60,7 @@ function note(by: string, resource: string, count: number): void {
   found.set(by, left);
 }
 
-/** One line for all pipelines in which a policy stands. */
+/** Logs one line for all pipelines that have the policy. */
 function tell(): void {
   for (const [by, left] of found)
     log?.warn({ by, left }, 'a policy or plugin left resources open after a reload; each reload adds more');

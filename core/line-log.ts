@@ -4,9 +4,9 @@ import { Counter } from 'prom-client';
 import { log } from './log';
 import { metrics } from './metrics';
 
-/** A pipe takes so much at once without mixing it with what other processes write. */
+/** The most bytes that a pipe takes at once without mixing them with the output of other processes. */
 const ATOMIC_WRITE_BYTES = 4_096;
-/** So much waits for a reader that is slow; further lines are dropped, and no call waits. */
+/** The most bytes that wait for a slow reader. Further lines are dropped, and no call waits. */
 const MOST_WAITING_BYTES = 4_194_304;
 const WRITTEN_WITHIN_MS = 250;
 
@@ -19,8 +19,8 @@ const dropped = new Counter({
 const BASE = cluster.isWorker ? `,"worker":${process.pid}` : '';
 
 /**
- * Writes lines of which there are many to standard output, as the log has them. `members` is JSON text that begins with a comma. Lines
- * leave together, within a quarter of a second: measured, a line of a call costs 2.5 µs of CPU instead of 6.
+ * Writes frequent lines to standard output in the format of the log. `members` is JSON text that begins with a comma. It writes
+ * lines together, within a quarter of a second, because a call's line then costs 2.5 µs of CPU instead of 6.
  */
 export class LineLog {
   readonly #share: number;
@@ -33,13 +33,13 @@ export class LineLog {
     periodicFlush: WRITTEN_WITHIN_MS,
   });
 
-  /** `share`: of the lines of what has not failed. With 0 there are no lines at all. */
+  /** `share`: which part of the lines of successes is written. With 0 there are no lines at all. */
   constructor(share: number) {
     this.#share = log.isLevelEnabled('info') ? share : 0;
     this.#out.on('drop', () => dropped.inc());
   }
 
-  /** Whether there is to be a line of something that has ended. */
+  /** Returns whether something that ended gets a line. */
   takes(hasFailed: boolean): boolean {
     const share = this.#share;
     return share === 1 || (share > 0 && (hasFailed || Math.random() < share));

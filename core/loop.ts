@@ -2,26 +2,26 @@ import { isDatabaseUnavailable } from './database-reach';
 import type { Stop } from './resources';
 
 export interface Loop {
-  /** Ends the pause, or the next one if the work is under way. */
+  /** Ends the pause, or skips the next one if the work is running. */
   readonly wake: () => void;
-  /** Ends the loop after the work that is under way. */
+  /** Ends the loop after the running work. */
   readonly stop: Stop;
 }
 
 export interface LoopOptions {
-  /** The pause after the work, or what returns it then, in milliseconds. */
+  /** The pause after the work in milliseconds, or a function that returns it then. */
   readonly everyMs: number | (() => number);
-  /** The pause before the first work, in milliseconds; 0 by default. */
+  /** The pause before the first run, in milliseconds; 0 by default. */
   readonly firstAfterMs?: number;
-  /** How long after `wake` the pause ends, in milliseconds, so that wakes that come together count once; 0 by default. */
+  /** How long after `wake` the pause ends, in milliseconds, so that several wakes count once; 0 by default. */
   readonly collectMs?: number;
-  /** Gets the error, and how many times in a row the work has failed. A failure does not end the loop. */
+  /** Gets the error, and how many times in a row the work has failed. The loop continues. */
   readonly whenFailed: (error: unknown, times: number) => void;
 }
 
 /**
- * Does the work again and again with a pause between. The signal is aborted when the loop is to end. Work that fails forgets the
- * wakes that came meanwhile: its pause is never cut short by what it could not do.
+ * Repeats the work with a pause between the runs. The loop aborts the signal when it stops. A run that fails discards the wakes
+ * that came meanwhile, so that they do not shorten its pause.
  */
 export function startLoop(
   work: (signal: AbortSignal) => Promise<unknown>,
@@ -74,10 +74,7 @@ export function startLoop(
   };
 }
 
-/**
- * Tells the first failure of a row and not the next ones. An outage of the database is told once for all loops
- * (core/database-reach.ts).
- */
+/** Reports the first failure in a row and none of the following. An outage of the database is logged once for all loops (core/database-reach.ts). */
 export function tellFirst(tell: (error: unknown) => void): LoopOptions['whenFailed'] {
   return (error, times) => {
     if (times === 1 && !isDatabaseUnavailable(error)) tell(error);

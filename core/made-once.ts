@@ -1,4 +1,4 @@
-/** Returns what the map has under a name; the first time it is made. */
+/** Returns the map's value under a name; makes it if there is none. */
 export function madeOnce<T>(all: Map<string, T>, name: string, make: (name: string) => T): T {
   const known = all.get(name);
   if (known !== undefined) return known;

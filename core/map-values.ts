@@ -1,4 +1,4 @@
-/** The same names with other values. */
+/** Returns an object with the same names and other values. */
 export function mapValues<T, U>(
   values: Readonly<Record<string, T>>,
   change: (value: T, name: string) => U,

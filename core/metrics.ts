@@ -3,27 +3,27 @@ import { collectDefaultMetrics, Registry } from 'prom-client';
 import { type MetricsFormat, writeMetrics } from './summed-metrics';
 
 /**
- * What this process counts and measures, as text at `GET /metrics` of the admin listener. A metric is made where its fact is known,
- * with `registers: [metrics]`; names begin with `tollgate_`, units are base units and stand last. Labels are bounded: none may hold
- * an id of a call or a key, nor what a client has made up.
+ * The metrics of this process, as text at `GET /metrics` of the admin listener. Code creates a metric beside the fact that it
+ * counts, with `registers: [metrics]`. Names begin with `tollgate_` and end with their base unit. Labels have few values: never
+ * an id of a call or a key, and no text that a client made up.
  */
 export const metrics = new Registry();
 
-/** `nodejs_eventloop_lag_…` wakes the process so often, also one with nothing to do. */
+/** How often `nodejs_eventloop_lag_…` wakes the process, even an idle one. */
 const LAG_EVERY_MS = 50;
 
-// Nobody asks a thread for its own metrics.
+// Only the main thread collects default metrics, because no scraper asks another thread.
 if (isMainThread) collectDefaultMetrics({ register: metrics, eventLoopMonitoringPrecision: LAG_EVERY_MS });
 
 let readAll = async (format: MetricsFormat): Promise<string> =>
   writeMetrics([await metrics.getMetricsAsJSON()], format);
 
-/** Returns the metrics of this process, or of all workers where it is one of them. */
+/** Returns the metrics of this process, or of all workers if it is one of them. */
 export function showMetrics(format: MetricsFormat): Promise<string> {
   return readAll(format);
 }
 
-/** Shows from now on what `read` returns. */
+/** Makes `showMetrics` return what `read` returns from now on. */
 export function readMetricsFrom(read: typeof readAll): void {
   readAll = read;
 }

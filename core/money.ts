@@ -34,7 +34,7 @@ export function formatUsd(amountE8: bigint): string {
   return `${sign}${digits.slice(0, -8)}.${digits.slice(-8)}`;
 }
 
-/** What is asked for, or reported, may be more than the ledger can count; no account has that much. */
+/** Caps an amount at the largest that the ledger can count. A requested or reported amount may exceed it; no account has that much. */
 export function atMostCountable(amountE8: bigint): bigint {
   return amountE8 < MAX_AMOUNT_E8 ? amountE8 : MAX_AMOUNT_E8;
 }

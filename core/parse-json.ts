@@ -1,4 +1,4 @@
-/** undefined when it is no JSON. Python writes NaN and Infinity for counts that went wrong: they are read as unknown. */
+/** Parses JSON; returns undefined for anything else. Python writes NaN and Infinity for counts that went wrong; they are read as unknown. */
 export function parseJson(text: string): unknown {
   const read = parseStrictly(text);
   if (read !== undefined) return read;

@@ -3,9 +3,8 @@ import { metrics } from './metrics';
 import type { Exemplar, Sample } from './summed-metrics';
 
 /**
- * What one series of a histogram has counted. The library's own looks its series up by a text that it makes of all labels, each time:
- * measured, 0.5 µs
- * of CPU. With these a call counts all that it has in so much.
+ * The counts of one series of a histogram. The library's own histogram finds its series by a text of all labels, which costs 0.5
+ * µs of CPU each time. With these buckets a call updates all its series in that time.
  */
 export class Buckets {
   readonly counts: Float64Array;
@@ -16,7 +15,7 @@ export class Buckets {
     this.counts = new Float64Array(bounds.length + 1);
   }
 
-  /** `traceId`: of a call whose trace is sampled. */
+  /** Counts a value. `traceId` is the trace of a sampled call. */
   observe(value: number, traceId?: string): void {
     let at = 0;
     while (at < this.bounds.length && value > (this.bounds[at] as number)) at += 1;
@@ -32,7 +31,7 @@ export interface Series {
   readonly buckets: Buckets;
 }
 
-/** A histogram that is put together when it is read. */
+/** A histogram whose values are collected when it is read. */
 export class QuickHistogram extends Histogram {
   readonly #name: string;
   readonly #series: () => Iterable<Series>;

@@ -1,4 +1,4 @@
-/** Wraps work whose result is good for a while: all calls meanwhile, also while the work is under way, get the same result. */
+/** Wraps work whose result stays valid for a while. All calls in that time get the same result, even while the work is running. */
 export function remembered<T>(
   forMs: number,
   work: () => Promise<T>,

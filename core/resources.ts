@@ -1,12 +1,12 @@
-/** Ends what was started. Resolves when it has ended. */
+/** Ends something that was started. Resolves when it has ended. */
 export type Stop = () => Promise<void>;
 
-/** What a process has opened, closed in one place: the last that was opened first. */
+/** The open resources of a process, closed in one place: the last opened first. */
 export interface Resources {
-  /** Closes the resource with all others; returns it. */
+  /** Registers a resource to be closed with all others; returns it. */
   keep<T extends { readonly stop: Stop }>(resource: T): T;
   keep<T>(resource: T, close: (resource: T) => unknown): T;
-  /** Closes all. One that fails keeps none of the others open; the first failure is thrown at the end. */
+  /** Closes all resources. If one fails, the others are closed all the same, and the first failure is thrown at the end. */
   readonly close: Stop;
 }
 

@@ -2,10 +2,10 @@ import { StartFailure } from './start-failure';
 
 const ROLES = ['all', 'gateway', 'worker'] as const;
 
-/** What a process does: all of it; serve, and leave to others what goes on by itself; or only that, and serve nobody. */
+/** The role of a process. `all`: everything; `gateway`: serves clients and leaves background work to others; `worker`: background work only. */
 export type Role = (typeof ROLES)[number];
 
-/** @throws StartFailure */
+/** Reads the role from the environment. @throws StartFailure */
 export function readRole({ ROLE: given = 'all' }: NodeJS.ProcessEnv): Role {
   const role = ROLES.find((each) => each === given);
   if (role !== undefined) return role;

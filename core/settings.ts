@@ -1,7 +1,7 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts';
 
-/** The TypeScript type of what a JSON Schema lets pass; properties with a default are always there. */
+/** The TypeScript type of the values that a JSON Schema accepts. Properties with a default are always present. */
 export type Settings<S extends object> = S extends { readonly type: 'object' } & JSONSchema
   ? FromSchema<S, { keepDefaultedPropertiesOptional: false }>
   : unknown;
@@ -9,29 +9,29 @@ export type Settings<S extends object> = S extends { readonly type: 'object' } &
 /** A JSON Schema (draft 7) of an object, written as a literal so that its type is known. */
 export type Schema = object;
 
-/** One thing wrong with a value: where (a path such as `timeouts.connect`) and what was expected. */
+/** One problem of a value: where (a path such as `timeouts.connect`) and what was expected. */
 export interface Problem {
   readonly path: readonly (string | number)[];
   readonly message: string;
-  /** The property that is not there, when that is the problem. */
+  /** The missing property, when that is the problem. */
   readonly missing?: string;
-  /** The name that is not known here, when that is the problem. */
+  /** The unknown name, when that is the problem. */
   readonly unknown?: string;
-  /** The names that are known at this place, when that is the problem. */
+  /** The names known at this place, when an unknown name is the problem. */
   readonly known?: readonly string[];
 }
 
-/** What a string whose schema says `'x-names'` is the name of. */
+/** The kinds of things that a string with `'x-names'` in its schema can name. */
 export type NamedKind = 'upstream' | 'model';
 
-/** A name that stands somewhere in a value, to be looked up by who knows what there is. */
+/** A name used inside a value. The code that knows what exists looks it up. */
 export interface NameUse {
   readonly kind: NamedKind;
   readonly name: string;
   readonly path: readonly (string | number)[];
 }
 
-/** @param names is given every use of a name in the value */
+/** Checks a value. @param names receives every use of a name in the value */
 export type Check<T> = (
   value: unknown,
   names?: NameUse[],
@@ -44,10 +44,10 @@ const ajv = new Ajv({
   allowUnionTypes: true,
   verbose: true,
   passContext: true,
-  // Each schema is compiled once in a process and asked seldom: to optimise its code takes longer than it saves, at every start.
+  // A process compiles each schema once and uses it seldom. Optimised code would take longer at every start than it saves.
   code: { optimize: false },
 });
-/** `x-expected` says in words what a pattern wants; `example` is for the OpenAPI documents. */
+/** Keywords without a check: `x-expected` says in words what a pattern wants; `example` is for the OpenAPI documents. */
 for (const word of ['example', 'x-expected', 'tsType']) ajv.addKeyword(word);
 ajv.addKeyword({
   keyword: 'x-names',
@@ -60,15 +60,15 @@ ajv.addKeyword({
   },
 });
 
-/** Durations such as `250ms`, `10s`, `5m`, `1h`. */
+/** Schema of durations such as `250ms`, `10s`, `5m`, `1h`. */
 export const DURATION = { type: 'string', pattern: '^[0-9]+(ms|s|m|h)$' } as const;
 
 const MILLISECONDS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const;
 
-/** Node's timers count no further; a longer wait would be no wait at all. */
+/** The longest delay that Node's timers know. They would not wait at all for a longer one. */
 const LONGEST_MS = 2 ** 31 - 1;
 
-/** Milliseconds of a duration that matches `DURATION`. */
+/** Returns the milliseconds of a duration that matches `DURATION`. */
 export function parseDuration(text: string): number {
   const unit = /(ms|s|m|h)$/.exec(text)?.[1] as keyof typeof MILLISECONDS | undefined;
   if (unit === undefined) throw new RangeError(`expected a duration such as 250ms, 10s, 5m or 1h, not "${text}"`);
@@ -76,28 +76,28 @@ export function parseDuration(text: string): number {
 }
 
 /**
- * Compiles a schema once, when the first value comes: a process has many, and looks at few values when it starts. The check fills
- * defaults in into a copy of the value and never coerces. `T` is the schema's `Settings`; it is named by the caller, for a
- * generic one cannot be computed.
+ * Returns a check that compiles its schema when the first value comes, because a process has many schemas and checks few values
+ * at the start. The check copies the value, fills in the defaults and never coerces. The caller names `T`, the schema's
+ * `Settings`, because TypeScript cannot compute it for a generic schema.
  */
 export function compileCheck<T>(schema: Schema): Check<T> {
   const check = compileCheckInPlace<T>(schema);
   return (value, names) => check(structuredClone(value), names);
 }
 
-/** The same for a value that nobody else has: the defaults are filled into it. At most `mostProblems` are told. */
+/** Returns the same check without the copy: it fills the defaults into the given value. It reports at most `mostProblems`. */
 export function compileCheckInPlace<T>(schema: Schema, mostProblems = Number.POSITIVE_INFINITY): Check<T> {
   let validate: ValidateFunction | undefined;
   return (value, names = []) => {
     validate ??= ajv.compile(schema);
     if (validate.call(names, value)) return { value: value as T };
-    // A name that is wrong is reported by what is wrong with it.
+    // The other errors already say what is wrong with a name.
     const errors = (validate.errors ?? []).filter(({ keyword }) => keyword !== 'propertyNames');
     return { problems: errors.slice(0, mostProblems).map(toProblem) };
   };
 }
 
-/** `/messages/0/role` -> `['messages', 0, 'role']` */
+/** Converts a JSON pointer: `/messages/0/role` -> `['messages', 0, 'role']` */
 function readPointer(pointer: string): (string | number)[] {
   return pointer
     .split('/')
@@ -159,7 +159,7 @@ function expectedByPattern(error: ErrorObject): string {
   return typeof words === 'string' ? `expected ${words}` : `must match ${error.params['pattern']}`;
 }
 
-/** Texts are not shown: one that stands at a wrong place may be a secret. */
+/** Describes a value without its text, because text in the wrong place may be a secret. */
 function describe(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'an array';

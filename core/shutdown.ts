@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { describeFault } from './thrown';
 
-/** Knows which requests are being answered, so that a stop can wait for them. */
+/** Counts the requests under way, so that a stop can wait for them. */
 export class OpenRequests {
   #count = 0;
   #whenNone: (() => void) | undefined;
@@ -27,22 +27,22 @@ export class OpenRequests {
 }
 
 export interface Stop {
-  /** Takes no new work from now on. */
+  /** Makes the process take no new work. */
   readonly begin: () => void;
-  /** Waits for the calls that run, however long they take. */
+  /** Waits for the running calls, however long they take. */
   readonly finish: () => Promise<void>;
-  /** Ends the calls that still run; their clients are told. */
+  /** Ends the calls that still run and notifies their clients. */
   readonly cutOff: () => void;
-  /** Closes what is open, in order. */
+  /** Closes all resources in order. */
   readonly close: () => Promise<void>;
 }
 
 /** How long a client may take to read the end of a call that was cut off, before its connection is closed. */
 const CUT_OFF_READ_WITHIN_MS = 2_000;
-/** Stores that are gone must not keep a process from ending: what they did not take waits for the next start. */
+/** How long closing may take. An unreachable store must not keep a process from ending: what it did not take waits for the next start. */
 const CLOSE_WITHIN_MS = 30_000;
 
-/** Stops the process: the first time in order, with the exit code it is given; the second time at once. */
+/** Stops the process: in order and with the given exit code the first time, at once the second time. */
 export function prepareStop(stop: Stop, graceMs: number, log: Logger): (exitCode: number) => void {
   let isStopping = false;
   return (exitCode) => {
@@ -88,7 +88,7 @@ function isDoneWithin(ms: number, work: Promise<void>): Promise<boolean> {
   return Promise.race([done, late]);
 }
 
-/** What nothing caught: what runs may finish, and nothing new begins in a process that may be broken. The second ends it at once. */
+/** Handles an uncaught fault. Running work may finish, but the process takes no new work because it may be broken. A second fault ends it at once. */
 export function stopOnFault(stop: (exitCode: number) => void, log: Logger): (fault: unknown, origin: string) => void {
   return (fault, origin) => {
     log.fatal({ error: describeFault(fault), origin }, 'stopping after an unexpected error: running calls finish');
@@ -96,7 +96,7 @@ export function stopOnFault(stop: (exitCode: number) => void, log: Logger): (fau
   };
 }
 
-/** The first SIGTERM or SIGINT lets what runs finish; the second ends the process at once. */
+/** Handles SIGTERM and SIGINT. The first lets running work finish; the second ends the process at once. */
 export function stopOnSignal(stop: (exitCode: number) => void, log: Logger): void {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {

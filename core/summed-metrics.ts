@@ -1,6 +1,6 @@
 import { AggregatorRegistry, type MetricObjectWithValues, type MetricValueWithName, Registry } from 'prom-client';
 
-/** A call that a bucket has counted, by the id of its trace; the time is in seconds. */
+/** An example of a call in a bucket, by its trace id; the time is in seconds. */
 export interface Exemplar {
   readonly labelSet: Readonly<Record<string, string>>;
   readonly value: number;
@@ -11,13 +11,13 @@ export type Sample = MetricValueWithName<string> & { readonly exemplar?: Exempla
 
 type Family = MetricObjectWithValues<Sample>;
 
-/** The metrics of one process, as they travel between processes. */
+/** The metrics of one process, in the form that processes send each other. */
 export type MetricsAsJson = readonly Family[];
 
-/** Prometheus' own text, or OpenMetrics, which alone has exemplars. */
+/** The format of the metrics: Prometheus' own text, or OpenMetrics, the only one with exemplars. */
 export type MetricsFormat = typeof Registry.PROMETHEUS_CONTENT_TYPE | typeof Registry.OPENMETRICS_CONTENT_TYPE;
 
-/** Makes one of the metrics of several processes: each metric says by its `aggregator` how. */
+/** Merges the metrics of several processes; the `aggregator` of each metric says how. */
 export function sumMetrics(ofProcesses: readonly MetricsAsJson[]): Promise<MetricsAsJson> {
   return summed(ofProcesses, Registry.PROMETHEUS_CONTENT_TYPE).getMetricsAsJSON();
 }
@@ -37,7 +37,7 @@ function summed(ofProcesses: readonly MetricsAsJson[], format: MetricsFormat): R
   return sum;
 }
 
-/** A counter's family has no `_total` there, which its samples get again; a bucket's bound is a float. */
+/** Adapts a family to OpenMetrics: a counter's family has no `_total`, which is added to its samples again; a bucket's bound is a float. */
 function asOpenMetrics(family: Family): Family {
   const name = isOf(family, 'counter') ? family.name.replace(/_total$/, '') : family.name;
   if (!isOf(family, 'histogram')) return { ...family, name };
@@ -48,7 +48,7 @@ function asOpenMetrics(family: Family): Family {
   return { ...family, name, values };
 }
 
-/** The sum of the library forgets exemplars: the last one of each sample is put back. */
+/** Puts back the newest exemplar of each sample, because the library's sum drops exemplars. */
 function putExemplars(
   sum: readonly MetricObjectWithValues<MetricValueWithName<string>>[],
   of: readonly MetricsAsJson[],
@@ -69,7 +69,7 @@ function nameOf({ metricName = '', labels }: Sample): string {
   return `${metricName} ${JSON.stringify(Object.entries(labels).sort(([one], [other]) => (one < other ? -1 : 1)))}`;
 }
 
-/** Returns what stays true of a process that has ended. */
+/** Returns the metrics that remain valid after a process has ended. */
 export function countersOf(metrics: MetricsAsJson): MetricsAsJson {
   return metrics.filter((family) => isOf(family, 'counter') || isOf(family, 'histogram'));
 }

@@ -1,4 +1,4 @@
-/** What the log may hold of an unknown error: the text of a database's error can quote the values of the query. */
+/** Returns what the log may have of an unknown error, because the text of a database's error can quote the values of the query. */
 export function describeFault(error: unknown): object {
   if (!(error instanceof Error)) return { name: typeof error };
   const { severity, code, table, constraint } = error as Error & Partial<Record<string, string>>;

@@ -1,4 +1,4 @@
-/** The thread of watchdog.ts. */
+/** The program of the watchdog thread, which core/watchdog.ts starts. */
 import { Session } from 'node:inspector';
 import { sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,7 +7,7 @@ import { log } from './log';
 import { BEAT, type Block, BOUND_MS, OWNER, type ToWatchdog, type Watched } from './watchdog';
 
 const LOOK_EVERY_MS = 125;
-/** Code outside of JavaScript cannot be asked where it is. */
+/** How long to wait for a stack, because the inspector gets no answer from code outside of JavaScript. */
 const STACK_WITHIN_MS = 1_000;
 const FRAMES_TOLD = 8;
 
@@ -29,14 +29,14 @@ parentPort?.on('message', (message: ToWatchdog) => {
 let beat = shared[BEAT];
 let lookedMs = performance.now();
 let blockedMs = 0;
-/** Logged next when it has lasted so long: a loop without end does not fill the log. */
+/** How long the block must last before the next log line, so that an endless loop does not fill the log. */
 let tellAtMs: number | undefined;
-/** Set once a block was logged. */
+/** The owner of the block, set once the block was logged. */
 let by: string | undefined;
 
 setInterval(() => {
   const nowMs = performance.now();
-  // A process that was stopped as a whole was not blocked.
+  // A process that was suspended as a whole was not blocked.
   blockedMs += Math.min(nowMs - lookedMs, 4 * LOOK_EVERY_MS);
   lookedMs = nowMs;
   if (shared[BEAT] !== beat) {
@@ -49,14 +49,14 @@ setInterval(() => {
   }
   if (blockedMs < (tellAtMs ?? (shared[BOUND_MS] as number))) return;
   tellAtMs = blockedMs * 2;
-  // The stack may come after the end; whose code was entered is known now.
+  // The stack may arrive after the block has ended, but the entered owner is known now.
   by ??= owners[shared[OWNER] as number];
   void tellBlock(Math.round(blockedMs), owners[shared[OWNER] as number] as string, beat);
 }, LOOK_EVERY_MS);
 
 async function tellBlock(forMs: number, entered: string, atBeat: number | undefined): Promise<void> {
   const taken = await stackOfProcess();
-  // One that was taken too late shows other code.
+  // A stack that was taken too late shows other code.
   const stack = shared[BEAT] === atBeat ? taken : [];
   const owner = entered === owners[0] ? (pluginIn(stack) ?? entered) : entered;
   if (beat === atBeat) by = owner;
@@ -64,14 +64,20 @@ async function tellBlock(forMs: number, entered: string, atBeat: number | undefi
   log.error({ by: owner, blockedMs: forMs, at }, 'the event loop is blocked: no request is served');
 }
 
-/** The plugin whose code is the innermost. What was entered is noted for adapters and policies alone, and not after they waited. */
+/**
+ * Returns the plugin whose code is the innermost. The process notes only the adapters and policies that it enters, and not after
+ * they have waited.
+ */
 function pluginIn(stack: readonly Frame[]): string | undefined {
   for (const { file } of stack)
     for (const [plugin, folder] of folders) if (file.startsWith(folder)) return `plugin ${plugin}`;
   return undefined;
 }
 
-/** Where the process is, innermost first: it is interrupted for a moment, as by a debugger. Empty when it cannot be. */
+/**
+ * Returns the stack of the process, innermost frame first. It interrupts the process for a moment, like a debugger. Returns an
+ * empty stack when it cannot.
+ */
 function stackOfProcess(): Promise<readonly Frame[]> {
   const session = new Session();
   session.connectToMainThread();

@@ -7,32 +7,32 @@ import { metrics } from './metrics';
 import type { Stop } from './resources';
 
 /**
- * A thread that notices when the event loop of the process stands still, and logs whose code holds it: the process itself can log
- * nothing then. The process counts up a number in shared memory and notes there whose code it enters.
+ * A thread that notices when the process's event loop is blocked, and logs whose code blocks it. The process itself cannot log
+ * anything then. The process increments a number in shared memory and notes there whose code it enters.
  */
 
-/** The places in the shared memory. */
+/** The indexes in the shared memory. */
 export const BEAT = 0;
 export const OWNER = 1;
 export const BOUND_MS = 2;
 
 const shared = new Int32Array(new SharedArrayBuffer(3 * Int32Array.BYTES_PER_ELEMENT));
 
-/** An idle process wakes for it, and the thread to look for it. */
+/** How often the process increments the number, which wakes an idle process and the checking thread. */
 const BEAT_EVERY_MS = 125;
-/** Modules are loaded and configurations compiled before the first client is served. */
+/** How long the event loop may be blocked before the first client, while modules are loaded and configurations compiled. */
 const START_BOUND_MS = 10_000;
 const SERVING_BOUND_MS = 500;
-/** For a process that a person debugs: it stands still at breakpoints. */
+/** The bound for a process in a debugger, which stops at breakpoints. */
 const NEVER_MS = 2 ** 31 - 1;
 
-/** What the thread is given at first, and told later. */
+/** What the thread gets at its start. It gets later changes as messages. */
 export interface Watched {
   readonly shared: Int32Array;
   readonly owners: readonly string[];
 }
 export type ToWatchdog = { readonly owner: string } | { readonly plugin: string; readonly folder: string };
-/** What the thread reports when the event loop turns again. */
+/** What the thread reports after the event loop runs again. */
 export interface Block {
   readonly by: string;
   readonly blockedMs: number;
@@ -45,7 +45,7 @@ const blockedSeconds = new Counter({
   registers: [metrics],
 });
 
-/** By number. The first is everything that has no other owner. */
+/** The owners by number. The first stands for all code without another owner. */
 const owners = ['Tollgate'];
 let worker: Worker | undefined;
 
@@ -57,14 +57,14 @@ export function ownerNumber(owner: string): number {
   return owners.push(owner) - 1;
 }
 
-/** Notes whose code the process enters; returns whose it was in, to be entered again afterwards. Costs a load and a store. */
+/** Notes whose code the process enters. Returns the previous owner, which must be entered again afterwards. Costs one load and one store. */
 export function enter(owner: number): number {
   const outer = shared[OWNER] as number;
   shared[OWNER] = owner;
   return outer;
 }
 
-/** Does the work of an owner. */
+/** Runs work under the name of its owner. */
 export function within<T>(owner: number, work: () => T): T {
   const outer = enter(owner);
   try {
@@ -74,18 +74,18 @@ export function within<T>(owner: number, work: () => T): T {
   }
 }
 
-/** Tells the watchdog where the files of a plugin are, so that it knows them in a stack. */
+/** Tells the watchdog the folder of a plugin, so that it recognizes the plugin in a stack. */
 export function watchPlugin(plugin: string, file: string): void {
   tell({ plugin, folder: dirname(file) });
 }
 
 export interface Watchdog {
-  /** From now on clients are served: they notice what is short. */
+  /** Switches to the shorter bound, because clients are served from now on. */
   serving(): void;
   readonly stop: Stop;
 }
 
-/** Once per process. */
+/** Starts the watchdog, once per process. */
 export function startWatchdog(log: Logger): Watchdog {
   let boundMs = START_BOUND_MS;
   const beat = () => {
