@@ -978,8 +978,8 @@ export interface Answers {
           upstream: string;
           outcome: string;
           ms: number;
-          status?: number;
-          why?: string;
+          status?: number | null;
+          why?: string | null;
         }[];
         clientRetry?: number;
         intent?: Record<string, unknown>;
@@ -1035,8 +1035,8 @@ export interface Answers {
         upstream: string;
         outcome: string;
         ms: number;
-        status?: number;
-        why?: string;
+        status?: number | null;
+        why?: string | null;
       }[];
       clientRetry?: number;
       intent?: Record<string, unknown>;
@@ -1702,8 +1702,8 @@ export interface Answers {
         upstream: string;
         outcome: string;
         ms: number;
-        status?: number;
-        why?: string;
+        status?: number | null;
+        why?: string | null;
       }[];
       clientRetry?: number;
       intent?: Record<string, unknown>;

@@ -66,7 +66,7 @@ const ROUTING = objectWith(
     attempts: listOf(
       objectWith(
         { upstream: shape.text, outcome: shape.text, ms: shape.number },
-        { status: shape.integer, why: shape.text },
+        { status: orNull(shape.integer), why: orNull(shape.text) },
       ),
     ),
   },

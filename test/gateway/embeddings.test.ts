@@ -333,8 +333,8 @@ describe('Embeddings', function () {
     };
 
     it('refuse models of other protocols, and other protocols refuse their models', async () => {
-      const chat = `"${MODEL}" is served at /v1/chat/completions only.`;
-      const own = `"dear-embed" is served at /v1/embeddings only.`;
+      const chat = `The model "${MODEL}" is served only at /v1/chat/completions.`;
+      const own = `The model "dear-embed" is served only at /v1/embeddings.`;
       expect(await refused(PATH, { model: MODEL, input: 'Hello' })).to.deep.equal([400, 'MODEL_NOT_SUPPORTED', chat]);
       for (const path of ['/v1/chat/completions', '/v1/messages'])
         expect(await refused(path, ask({ model: EMBED }))).to.deep.equal([400, 'MODEL_NOT_SUPPORTED', own]);
@@ -349,7 +349,9 @@ describe('Embeddings', function () {
         'INVALID_FIELD',
         'input[1]: expected a string, as the items before it are',
       ]);
-      expect(await refused(PATH, embed('Hello', { stream: true }))).to.include('stream: embeddings are not streamed');
+      expect(await refused(PATH, embed('Hello', { stream: true }))).to.include(
+        'stream: expected false or nothing: embeddings are not streamed',
+      );
       expect([...cheap.calls, ...dear.calls]).to.have.length(0);
     });
 

@@ -75,7 +75,7 @@ describe('An API key', function () {
       await until('it has expired', async () => (await codeOf(key)) === '401 API_KEY_EXPIRED');
       assert.ok(Date.now() >= Date.parse(expiresAt));
       const refused = await call(key);
-      assert.equal(refused.json.error.message, `The API key expired at ${expiresAt}.`);
+      assert.equal(refused.json.error.message, `The API key expired at ${expiresAt}. Use a valid key.`);
       assert.equal((await gateway.call('/v1/balance', { method: 'GET', key })).status, 401);
       assert.equal((await gateway.call('/v1/models', { method: 'GET', key })).status, 401);
       await change(keyId, { expiresAt: soon(60_000) });
@@ -198,7 +198,7 @@ describe('An API key', function () {
       assert.equal((await gateway.balance(fresh)).key['spentUsd'], '0.00031500');
       assert.deepEqual(await gateway.balance(old), await gateway.balance(fresh));
       await until('the grace has ended', async () => (await codeOf(old)) === '401 API_KEY_EXPIRED');
-      assert.match((await call(old)).json.error.message, /secret of the key was replaced, and expired at/);
+      assert.match((await call(old)).json.error.message, /secret of the API key was replaced, and it expired at/);
       assert.equal(await codeOf(fresh), '200');
     });
 

@@ -93,7 +93,7 @@ for (const fastLane of ['true', 'false']) {
       gateway
         .output()
         .split('\n')
-        .filter((line) => line.includes('left open'))
+        .filter((line) => line.includes('left resources open'))
         .map((line) => JSON.parse(line))
         .map(({ by, left }) => ({ by, left }));
   });

@@ -442,7 +442,11 @@ describe('Traces with other settings', function () {
       collector.answers = answers;
       const patience = { OTEL_EXPORTER_OTLP_TIMEOUT: '200', OTEL_BSP_SCHEDULE_DELAY: '10' };
       const gateway = await calling({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, ...patience }, 3);
-      await until('two batches have been tried', () => collector.bodies.length > 1);
+      const { key } = await gateway.newCustomer('10');
+      await until('two batches have been tried', async () => {
+        await gateway.call(PATH.messages, { key, body: ask(), headers: { traceparent: PARENT } });
+        return collector.bodies.length > 1;
+      });
       await until('it is logged', () => gateway.output().includes('the collector does not accept spans'));
       expect(await gateway.stop()).to.equal(0);
       expect(gateway.output().split('the collector does not accept spans')).to.have.lengthOf(2);

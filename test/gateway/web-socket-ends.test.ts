@@ -60,7 +60,7 @@ describe('The end of a WebSocket', function () {
       }
     };
     await asking().catch(() => undefined);
-    expect((await socket.closed).reason).to.match(/as long as it may/);
+    expect((await socket.closed).reason).to.match(/maximum lifetime/);
     await until('nothing is held', async () => (await gateway.balance(key)).heldUsd === '0.00000000');
   });
 

@@ -12,7 +12,7 @@ describe('Workers on embedded stores', function () {
       upstreams: { acme: { url: 'http://127.0.0.1:1' } },
       env: { WORKERS: '2' },
     });
-    expect(gateway.output()).to.include('embedded stores serve one process: WORKERS is ignored');
+    expect(gateway.output()).to.include('WORKERS is ignored because the embedded stores serve one process only');
     const children = readFileSync(`/proc/${gateway.pid}/task/${gateway.pid}/children`, 'utf8').split(' ');
     const programs = children.filter(Boolean).map((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8'));
     expect(programs.filter((program) => program.includes('server.js'))).to.deep.equal([]);

@@ -404,10 +404,10 @@ describe('A configuration revision on two nodes', function () {
       assert.match(
         failed.notes,
         new RegExp(
-          `:${two.pid} cannot take it: revision ${before + 2}: gateway.config.yml:\\d+:\\d+: .*ONLY_HERE is not set`,
+          `:${two.pid} rejected it: revision ${before + 2}: gateway.config.yml:\\d+:\\d+: .*ONLY_HERE is not set`,
         ),
       );
-      assert.match(failed.notes, new RegExp(`Bring all of them back with: tollgate config rollback ${before + 1}`));
+      assert.match(failed.notes, new RegExp(`Roll all of them back with: tollgate config rollback ${before + 1}`));
       assert.match((await tollgate(['status'])).out, /ONLY_HERE is not set/);
       const back = await tollgate(['rollback', String(before + 1), '--yes']);
       assert.equal(back.status, 0, back.notes);

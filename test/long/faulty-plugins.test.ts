@@ -53,7 +53,7 @@ describe('A plugin with a mistake', function () {
     [
       'has another name than its key in system.config.yml',
       `plugin('good', {})`,
-      'brings "good" and not "bad": write good: in place of bad:',
+      'contains the plugin "good", not "bad": write good: instead of bad:',
     ],
     [
       'is written for another contract',
@@ -78,17 +78,15 @@ describe('A plugin with a mistake', function () {
     ['brings a policy of an unknown contract', policy(`contract: 'policy/9'`), 'the contract policy/9'],
     ['brings a policy without prepare', policy('prepare: undefined'), 'the policy "odd" lacks prepare'],
     ['brings a policy without needs', policy('needs: undefined'), 'lacks `needs` or `provides`'],
-    ['brings a policy that is there', policy(`name: 'failover'`), 'two packages bring a policy named "failover"'],
-    ['takes a member of every call', policy(`provides: ['cutOff']`), 'provides `cutOff`, which every call already has'],
     [
       'brings a policy with the name of a built-in one',
       policy(`name: 'failover'`),
-      'two packages bring a policy named "failover"',
+      'two packages contain a policy named "failover"',
     ],
     [
       'brings a policy that provides what every call has',
       policy(`provides: ['cutOff']`),
-      'provides `cutOff`, which every call has',
+      'provides `cutOff`, which every call already has',
     ],
     [
       'brings an adapter of an unknown contract',
@@ -120,7 +118,7 @@ describe('A plugin with a mistake', function () {
       `{ ...plugin('bad', {}), tollgate: { plugins: [], policies: [], adapters: [], madeBy: '/elsewhere/manifest.js' } }`,
       'uses another copy of Tollgate (/elsewhere/manifest.js)',
     ],
-    ['does not export a manifest', `{}`, 'must be made with `manifest` of tollgate/manifest'],
+    ['does not export a manifest', `{}`, 'must be created with `manifest` of tollgate/manifest'],
     [
       'declares a route of model calls',
       `plugin('bad', { routes: () => [

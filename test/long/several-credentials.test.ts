@@ -274,7 +274,7 @@ describe('Several credentials of one upstream', function () {
       expect(upstream.calls).to.have.length(0);
       expect(await stateOf('tokens')).to.include({
         state: 'missing',
-        missing: 'it could not be fetched: it ended with 1',
+        missing: 'the credential could not be fetched: it ended with 1',
       });
       await script('echo late-token');
       await until('it is asked', async () => {

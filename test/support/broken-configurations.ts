@@ -18,7 +18,7 @@ export const BROKEN_CONFIGURATIONS: readonly BrokenConfiguration[] = [
   {
     what: 'an unknown policy',
     breaks: (config) => void config['policies'].push('rate-limiter'),
-    says: /gateway\.config\.yml:\d+:\d+: .*there is no policy "rate-limiter"/,
+    says: /gateway\.config\.yml:\d+:\d+: .*policy "rate-limiter" does not exist/,
   },
   {
     what: 'policies in a wrong order',

@@ -33,10 +33,10 @@ describe('The memory for large bodies', () => {
     whole.add(15 * MB);
     const refused = budget.open(owner);
     refused.add(5 * MB);
-    expect(() => refused.add(MB)).to.throw('as much work');
+    expect(() => refused.add(MB)).to.throw('at its capacity');
     for (const end of endings) end();
     const next = budget.open(owner);
     next.add(20 * MB);
-    expect(() => next.add(1)).to.throw('as much work');
+    expect(() => next.add(1)).to.throw('at its capacity');
   });
 });

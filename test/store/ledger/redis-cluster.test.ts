@@ -283,7 +283,7 @@ describe('the ledger in a Redis Cluster of three primaries', () => {
     await until('the log names the slots', () =>
       slots.every((slot) => reasons.some((each) => each.includes(`${slot}`))),
     );
-    assert.match(reasons.join(), /was broken off/);
+    assert.match(reasons.join(), /was interrupted/);
     assert.ok((await rejection(ledger.readAccount(halves[0]?.payer.accountId ?? ''))) instanceof LedgerUnavailable);
 
     await bringToTheirEnd(slots);

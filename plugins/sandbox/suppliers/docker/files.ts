@@ -159,8 +159,8 @@ export class ContainerFiles implements SupplierFiles {
   /** Sends the request again as GET, because an answer to HEAD has no error message. */
   async #unreadable(reference: InstanceReference, names: readonly string[]): Promise<Error> {
     const message = messageOf(await this.engine.ask('GET', archivePath(reference, names)));
-    if (message.includes('the path has too many symbolic links'))
-      return new FileFailure('path-invalid', 'path: too many symbolic links');
+    // The engine's own words.
+    if (message.includes('too many links')) return new FileFailure('path-invalid', 'path: too many symbolic links');
     return new Ambiguous(message);
   }
 }
