@@ -14,7 +14,7 @@ import { isAnswer } from '../../core/wire/read-answer';
 import { inOtherWords } from '../../core/wire/translated-call';
 import type { UpstreamExchange } from '../../core/wire/upstream-exchange';
 
-/** What came of one tiny real call. */
+/** The result of one small test call. */
 export interface TestResult {
   readonly upstream: string;
   readonly model: string;
@@ -23,7 +23,7 @@ export interface TestResult {
   /** HTTP status of the answer; null when there was none. */
   readonly status: number | null;
   readonly ms: number;
-  /** In words, for whoever has to mend it; null when it answered. */
+  /** What failed, for the operator who repairs it; null when the upstream answered. */
   readonly problem: string | null;
 }
 
@@ -40,13 +40,13 @@ const QUESTION: Readonly<Record<Protocol, object>> = {
   embeddings: { input: 'OK' },
 };
 
-/** What came of a test, and the attempt as the vendor may charge for it. */
+/** The result of a test call, and the attempt for which the vendor may charge. */
 export interface MadeTest {
   readonly result: TestResult;
   readonly made: MadeAttempt;
 }
 
-/** Asks an upstream the way calls do, with the platform's credential. Nobody is charged; the upstream charges the platform. */
+/** Asks an upstream as a client's call would, with the platform's credential. The vendor charges the platform; no account is charged. */
 export async function callUpstream(
   egress: Egress,
   upstream: Upstream,
@@ -76,22 +76,22 @@ export async function callUpstream(
   };
 }
 
-/** How an upstream is spoken to. */
+/** The adapter and the protocol of a call. */
 export interface Speaking {
   readonly adapter: UpstreamAdapter;
   readonly protocol: Protocol;
 }
 
-/** All that an upstream answered. */
+/** The whole answer of an upstream. */
 export interface Heard {
   readonly made: MadeAttempt & { ms: number };
-  /** null when there was no answer; `text` says then what there was. */
+  /** null when the upstream did not answer; `text` then says why. */
   readonly status: number | null;
-  /** Without the credential: some upstreams repeat the key they were shown. */
+  /** The body without the credential, because some upstreams repeat the key in their errors. */
   readonly text: string;
 }
 
-/** Makes one call to an upstream and listens to the end. */
+/** Makes one call to an upstream and reads its answer to the end. */
 export async function hear(
   egress: Egress,
   asked: { readonly upstream: Upstream; readonly model: ModelEntry; readonly adapter: UpstreamAdapter },
@@ -129,23 +129,23 @@ function usageOf(adapter: UpstreamAdapter, asked: TranslatedCall | undefined, bo
   return said.reduce((usage, event) => (event.is === 'usage' ? mergeUsage(usage, event.usage) : usage), UNKNOWN_USAGE);
 }
 
-/** In words, for whoever has to mend it. */
+/** Describes a failed call for the operator who repairs the upstream. */
 export function problemOf({ status, text }: Heard): string {
   return status === null ? text : `the upstream answered ${status}: ${text.slice(0, SHOWN_AT_MOST)}`;
 }
 
-/** Notes what the upstream charges for. */
+/** Notes the usage for which the upstream charges. */
 export function noteUsage(made: MadeAttempt, usage: Usage): void {
   made.usage = usage;
   made.isReported = usage.passes.length > 0;
 }
 
-/** What they answer is written into the audit log. */
+/** Removes the credential from an answer, because the answer is written into the audit log. */
 function without(credential: string | undefined, text: string): string {
   return credential === undefined || credential === '' ? text : text.replaceAll(credential, '[credential]');
 }
 
-/** The question as a client would have sent it. */
+/** Returns a small request in the form in which a client would have sent it. */
 export function question(protocol: Protocol, model: string, stream = false): UpstreamCall {
   const bytes = Buffer.from(JSON.stringify({ model, ...QUESTION[protocol], ...(stream && { stream }) }));
   const places = findMembers([bytes]) ?? new Map<string, MemberPlace>();

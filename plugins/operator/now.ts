@@ -5,13 +5,13 @@ import { eachAtOnce } from '../../core/each-at-once';
 import { showMetrics } from '../../core/metrics';
 import { remembered } from '../../core/remembered';
 
-/** How many minutes are shown. */
+/** The number of minutes on the page. */
 export const MINUTES = 30;
 const MINUTE_MS = 60_000;
-/** However many pages are open, the records are read once in this time. */
+/** The records are read at most once in this time, however many pages are open. */
 const READ_EVERY_MS = 2_000;
 const HELD_EVERY_MS = 10_000;
-/** The ledger has no sum of all holds: with more accounts than this none is made. */
+/** The most accounts whose holds are summed, because the ledger has no sum of all holds and each account is read. */
 const MOST_ACCOUNTS = 2_000;
 const AT_ONCE = 20;
 
@@ -20,7 +20,7 @@ export interface Minute {
   readonly calls: number;
   readonly failed: number;
   readonly costE8: bigint;
-  /** Within it 99 of 100 calls were answered. */
+  /** The time within which 99 of 100 calls were answered. */
   readonly p99Ms: number | null;
 }
 
@@ -39,7 +39,10 @@ const COUNTED = [
   'percentile_disc(0.99) WITHIN GROUP (ORDER BY response_time_ms) AS p99',
 ].join();
 
-/** Returns what reads from the usage records of all nodes the last sixty seconds, and the last minutes, oldest first, none missing. */
+/**
+ * Returns a function that reads the usage records of all nodes: the last sixty seconds, and the last minutes. The minutes are
+ * oldest first, and empty ones are included.
+ */
 export function readMinutes(database: Knex) {
   const since = (startMs: number) => database('usage_records').where('created_at', '>=', new Date(startMs));
   return remembered(READ_EVERY_MS, async () => {
@@ -72,7 +75,10 @@ function toMinute(startMs: number, row: Omit<MinuteRow, 'start'> | undefined): M
   };
 }
 
-/** Returns what reads how much all accounts hold in E8; undefined while the ledger is away, and where there are too many accounts. */
+/**
+ * Returns a function that sums the holds of all accounts in E8. The sum is undefined while the ledger is unavailable and where
+ * there are too many accounts.
+ */
 export function heldByAll({ database, ledger }: Stores): () => Promise<bigint | undefined> {
   return remembered(HELD_EVERY_MS, async () => {
     const rows: { id: string }[] = await database('accounts')
@@ -89,7 +95,7 @@ export function heldByAll({ database, ledger }: Stores): () => Promise<bigint | 
   });
 }
 
-/** Reads what waits for Postgres: the worst of all workers. */
+/** Reads the worst worker's outbox: how old its entries are that wait for Postgres, and how full it is. */
 export async function readOutbox(): Promise<{ readonly oldestSeconds: number; readonly memoryShare: number }> {
   const text = await showMetrics(Registry.PROMETHEUS_CONTENT_TYPE);
   const newest = (name: string) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1] ?? 0);

@@ -10,11 +10,11 @@ import { SseSplitter } from '../../core/wire/sse';
 import { type Heard, hear, noteUsage, problemOf, question, type Speaking } from './call-upstream';
 import { sanitise } from './sanitise';
 
-/** Recordings as `readRecordings` of tollgate/conformance takes them. */
+/** Recordings in the form that `readRecordings` of tollgate/conformance reads. */
 export interface Recorded {
   readonly made: readonly MadeAttempt[];
   readonly files: readonly { readonly name: string; readonly content: string }[];
-  /** In words, why there are none; null when there are. */
+  /** Why there are no recordings; null when there are. */
   readonly problem: string | null;
 }
 
@@ -25,10 +25,10 @@ interface Read {
   readonly verdict?: Verdict | undefined;
 }
 
-/** A name that no upstream has a model of. */
+/** A model name that no upstream knows. */
 const NO_MODEL = 'there-is-no-such-model';
 
-/** Makes real calls to an upstream: one in one piece, one streamed, and one that it has to refuse. */
+/** Makes three real calls to an upstream: an unstreamed one, a streamed one, and one that the upstream has to reject. */
 export async function recordUpstream(
   egress: Egress,
   upstream: Upstream,
@@ -36,7 +36,7 @@ export async function recordUpstream(
   speaking: Speaking,
 ): Promise<Recorded> {
   const { adapter, protocol } = speaking;
-  // A stream in the vendor's own framing is no text that could be sanitised.
+  // A stream in the vendor's own framing is not text, so it cannot be sanitised.
   const isStreamed = hasOutput(protocol) && adapter.framing === undefined;
   const ask = (named: ModelEntry, stream: boolean) =>
     hear(egress, { upstream, model: named, adapter }, question(protocol, named.name, stream));
@@ -72,7 +72,7 @@ function readBody(text: string, { adapter, protocol }: Speaking): Read {
   return { usage, contentBytes, ...(error && { verdict: judged(error.body, { adapter, protocol }) }) };
 }
 
-/** Nothing where the adapter throws: recordings are made for adapters that are not ready, too. */
+/** Reads with the adapter; returns an empty reading if the adapter throws, because unfinished adapters are recorded too. */
 function asFarAsRead(read: () => Read, otherwise: Pick<Read, 'ends'> = {}): Read {
   try {
     return read();
@@ -101,7 +101,7 @@ function judged(body: unknown, { adapter, protocol }: Speaking): Verdict {
   return adapter.judge({ protocol, status: 200, headers: {}, body });
 }
 
-/** Some upstreams answer with another model instead: then nothing was refused. */
+/** Returns the recorded rejection. Some upstreams answer with another model instead; then there is no rejection. */
 function failureOf({ status }: Heard, text: string, { adapter, protocol }: Speaking): readonly object[] {
   if (status === null || status < 300) return [];
   const body = parseJson(text);

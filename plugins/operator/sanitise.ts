@@ -1,16 +1,16 @@
-/** Names of members whose texts belong to an account, or to one answer. */
+/** The names of members whose texts identify an account or one answer. */
 const PRIVATE =
   /(^|_)(id|key|user|account|organization|org|project|workspace|fingerprint|signature|encrypted_content)$|Id$/;
 
-/** A text under a name, as JSON writes both. */
+/** Matches a JSON member with a text: its name and its value. */
 const MEMBER = /"([^"\\]*)"(\s*:\s*)"((?:[^"\\]|\\.)*)"/g;
 
-/** Shorter ones could stand anywhere by chance. */
+/** Shorter values are not replaced elsewhere, because they could occur by chance. */
 const TELLING_CHARACTERS = 12;
 
 /**
- * Puts an invented value in the place of each id, and of what names an account, in JSON and in events of JSON. The same value becomes
- * the same, wherever it stands, so that calls and their results still belong together; every other byte stays.
+ * Replaces each id, and each value that names an account, with an invented one, in JSON and in events of JSON. Equal values get
+ * equal replacements, so calls and their results still belong together. Every other byte stays.
  */
 export function sanitise(texts: readonly string[]): string[] {
   const invented = new Map<string, string>();

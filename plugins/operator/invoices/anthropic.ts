@@ -13,8 +13,8 @@ import {
 import { type Report, type ReportedCost, type ReportedUsage, ReportFailure } from './report';
 
 /**
- * Anthropic's usage and cost reports (Admin API): `GET /v1/organizations/usage_report/messages` and
- * `GET /v1/organizations/cost_report`, as published at platform.claude.com/docs/en/api/admin.
+ * Reads Anthropic's usage and cost reports (Admin API): `GET /v1/organizations/usage_report/messages` and `GET
+ * /v1/organizations/cost_report`, as published at platform.claude.com/docs/en/api/admin.
  */
 export async function readAnthropicReport(source: ReportSource, days: Days): Promise<Report> {
   const { apiKeyId } = source.reporting;
@@ -71,7 +71,7 @@ function toUsage({ day, result }: DatedResult): ReportedUsage {
   };
 }
 
-/** Amounts are decimal strings in cents. */
+/** Reads one cost. Anthropic sends amounts as decimal strings in cents. */
 function toCost({ day, result }: DatedResult): ReportedCost {
   const currency = textIn(result, 'currency') ?? 'USD';
   if (currency !== 'USD') throw new ReportFailure(`the report is in ${currency}, not in USD`);

@@ -6,25 +6,25 @@ import { toE8 } from './money';
 import type { OwnAttempts, OwnCount } from './own-attempts';
 import type { Report } from './report';
 
-/** Why a vendor may count something else than the records: a cause of attempts, a killed process, or nothing that is known here. */
+/** Why a vendor's count may differ from the records: the cause of an attempt, a killed process (`expired`), or no known reason. */
 export type DifferenceCause = AttemptCause | 'expired' | 'unexplained';
 
-/** A count that the vendor and the records do not agree on. */
+/** A count that differs between the vendor's report and the records. */
 export interface CountDifference {
   readonly day: string;
   readonly model: string;
   readonly meter: Meter;
   readonly reported: bigint;
   readonly recorded: bigint;
-  /** What the vendor has more; negative: less. */
+  /** The vendor's count minus the recorded count. */
   readonly difference: bigint;
-  /** The difference at the model's plain price; null where the model has no price for it here. */
+  /** The difference at the model's plain price; null if the configuration has no such price. */
   readonly differenceE8: bigint | null;
-  /** Every cause that can make such a difference, with its attempts; more than one where it cannot be told which. */
+  /** Every cause that can make such a difference, with the number of its attempts. There are several where the records cannot tell which one did. */
   readonly causes: readonly { readonly cause: DifferenceCause; readonly attempts: bigint }[];
 }
 
-/** What attempts with one cause cost the platform on one day. */
+/** The cost to the platform, on one day, of the attempts with one cause. */
 export interface CauseCost extends Pick<OwnAttempts, 'day' | 'cause' | 'attempts' | 'uncertain'> {
   readonly costE8: bigint;
 }
@@ -33,17 +33,17 @@ export interface CauseCost extends Pick<OwnAttempts, 'day' | 'cause' | 'attempts
 export interface CostComparison {
   readonly day: string;
   readonly reportedE8: bigint;
-  /** At the prices of the configuration, of all attempts. */
+  /** The cost of all attempts at the configured prices. */
   readonly recordedE8: bigint;
   readonly differenceE8: bigint;
-  /** How much of the difference the counts make; null where others share the bill, or a model has no price. */
+  /** The part of the difference that comes from differing counts. null if other upstreams share the bill or a model has no price. */
   readonly ofCountsE8: bigint | null;
-  /** What is left: the vendor has other prices, tiers or charges. null like `ofCountsE8`. */
+  /** The rest of the difference: the vendor has other prices, tiers or charges. null where `ofCountsE8` is null. */
   readonly ofPricesE8: bigint | null;
-  /** What customers paid for the day's calls. */
+  /** The amount charged to customers for the day's calls. */
   readonly chargedE8: bigint;
   readonly workspaces: readonly { readonly workspaceId: string | null; readonly reportedE8: bigint }[];
-  /** The difference, or that of any model and meter, is above the upstream's bound. */
+  /** Whether the difference of the day, or of any model and meter, is above the upstream's bound. */
   readonly isAlarm: boolean;
 }
 
@@ -53,16 +53,16 @@ export interface Comparison {
   readonly causes: readonly CauseCost[];
 }
 
-/** What the records say of some days of an upstream, and of those that are on the same bill. */
+/** The records of some days: those of one upstream and of the upstreams on the same bill. */
 export interface Recorded {
   readonly counts: readonly OwnCount[];
   readonly attempts: readonly OwnAttempts[];
-  /** Calls of killed processes. */
+  /** Calls whose process was killed. */
   readonly expired: readonly { readonly day: string; readonly model: string; readonly calls: bigint }[];
   readonly chargedE8: ReadonlyMap<string, bigint>;
 }
 
-/** Sets a vendor's report beside the records. */
+/** Compares a vendor's report with the records. */
 export function compare(upstream: Upstream, days: readonly string[], report: Report, recorded: Recorded): Comparison {
   const counts = compareCounts(upstream, report, recorded);
   return {
@@ -105,7 +105,7 @@ function compareCounts(upstream: Upstream, report: Report, recorded: Recorded): 
     place.recorded += count;
     if (estimated > 0n) place.estimated.set(cause, (place.estimated.get(cause) ?? 0n) + estimated);
   }
-  // What a report has no meter for, such as a search, cannot be compared; a report that is empty says that nothing was used.
+  // A meter that the report lacks, such as searches, cannot be compared. An empty report says that nothing was used.
   const isCompared = ({ meter }: Place) => meters.size === 0 || meters.has(meter);
   const differing = [...places.values()].filter((each) => isCompared(each) && each.reported !== each.recorded);
   return differing.map((place) => toDifference(upstream, place, recorded)).sort(byPlace);
@@ -121,8 +121,8 @@ function toDifference(upstream: Upstream, place: Place, recorded: Recorded): Cou
 }
 
 /**
- * A vendor can have more because of any attempt whose usage is not certain, and less only where what is recorded was estimated too
- * high.
+ * Finds what can explain a difference. Any attempt without certain usage can raise the vendor's count. Only a record that was
+ * estimated too high can make the vendor's count the lower one.
  */
 function causesOfDifference(
   upstream: Upstream,
@@ -145,18 +145,18 @@ function causesOfDifference(
   return [...uncertain].map(([cause, many]) => ({ cause, attempts: many }));
 }
 
-/** The model that ran: the one that the answer named, if the upstream's configuration has it, else the one that was asked. */
+/** Returns the model that ran: the model named in the answer if the upstream's configuration has it, else the requested one. */
 function modelOf(upstream: Upstream, { model, answered = null }: { model: string; answered?: string | null }): string {
   const named = answered === null ? undefined : nameHere(upstream, answered);
   return named ?? nameHere(upstream, model) ?? model;
 }
 
-/** The name that the configuration has for a model; vendors and clients may have others. */
+/** Returns the configured name of a model, because vendors and clients may use others. */
 function nameHere(upstream: Upstream, name: string): string | undefined {
   return entryNamed(upstream.models, name)?.name;
 }
 
-/** Names that only answers have, by the model that was asked. A vendor's invoice has the same ones. */
+/** Returns the model names that only answers use, with the requested model of each. A vendor's invoice uses the same names. */
 function learnNames(upstream: Upstream, counts: readonly OwnCount[]): ReadonlyMap<string, string> {
   const models = new Map<string, Set<string>>();
   for (const { model, answered } of counts) {
@@ -169,7 +169,7 @@ function learnNames(upstream: Upstream, counts: readonly OwnCount[]): ReadonlyMa
   return new Map(known);
 }
 
-/** The plain price of one token or piece in 1e-14 USD; undefined where there is none. */
+/** Returns the plain price of one token or piece in 1e-14 USD; undefined if there is none. */
 function rateE14(upstream: Upstream, model: string, meter: Meter): bigint | undefined {
   const price = entryNamed(upstream.models, model)?.price;
   if (price === undefined) return undefined;
@@ -209,7 +209,7 @@ function compareCost(
   };
 }
 
-/** Anthropic's default workspace has no id. */
+/** Tells whether a cost belongs to the upstream's bill. Anthropic's default workspace has no id. */
 function isOfBill({ reporting }: Upstream, workspaceId: string | null): boolean {
   const wanted = reporting?.workspaceId;
   return wanted === undefined || wanted === (workspaceId ?? 'default');

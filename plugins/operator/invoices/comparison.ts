@@ -12,7 +12,7 @@ export interface Books {
   readonly catalog: Catalog;
 }
 
-/** Reads a vendor's report of these days and sets it beside the records. @throws as `readReport` does */
+/** Reads a vendor's report of these days and compares it with the records. @throws like `readReport` */
 export async function compareUpstream(
   { database, egress, catalog }: Books,
   upstream: Upstream,
@@ -30,7 +30,7 @@ export async function compareUpstream(
   return compare(upstream, daysIn(days), report, recorded);
 }
 
-/** A vendor's costs are those of a workspace or an organisation, whichever of its keys made them. */
+/** Tells whether two upstreams share a bill. A vendor reports costs by workspace or organisation, not by API key. */
 function isOnSameBill({ name, reporting }: Upstream, other: Upstream): boolean {
   if (name === other.name) return true;
   const its = other.reporting;

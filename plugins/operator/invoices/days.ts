@@ -2,10 +2,10 @@ import { fail } from '../../../core/errors';
 import { reader } from '../../../core/http/query';
 
 export const DAY_MS = 86_400_000;
-/** Vendors answer so many days at once. */
+/** The most days that a vendor reports in one answer. */
 export const MOST_DAYS = 31;
 
-/** Whole days of UTC, both included, such as `2026-11-01`. */
+/** A range of whole UTC days, first and last included, such as `2026-11-01`. */
 export interface Days {
   readonly from: string;
   readonly to: string;
@@ -19,17 +19,17 @@ export const readDay = reader({ type: 'string', format: 'date', example: '2026-1
   return text;
 });
 
-/** The day of UTC of a moment. */
+/** Returns the UTC day of a moment. */
 export function dayOf(ms: number): string {
   return new Date(ms).toISOString().slice(0, 10);
 }
 
-/** The moments between which these days are: the first of the first day, and the first after the last. */
+/** Returns the bounds of these days: the start of the first day, and the start of the day after the last. */
 export function boundsOf({ from, to }: Days): { readonly start: Date; readonly end: Date } {
   return { start: new Date(from), end: new Date(Date.parse(to) + DAY_MS) };
 }
 
-/** Days as they were asked for; yesterday where none was. @throws INVALID_FIELD */
+/** Reads the requested days; the default is yesterday. @throws INVALID_FIELD */
 export function daysOf({ from, to }: { from?: string | undefined; to?: string | undefined }, nowMs = Date.now()): Days {
   const last = to ?? from ?? dayOf(nowMs - DAY_MS);
   const first = from ?? last;

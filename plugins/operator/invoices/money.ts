@@ -1,14 +1,13 @@
 import { E14_PER_E8 } from '../../../core/money';
 
-/** The unit of exact sums: 1e-14 USD, as prices per million tokens in 1e-8 USD make it. */
+/** The decimals of exact sums: 1e-14 USD is the price of one token where prices per million tokens are in 1e-8 USD. */
 const DECIMALS = 14;
 
 const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,3}))?$/;
 
 /**
- * Reads a decimal number, as JSON writes it, into 1e-14 USD. `unitDecimals` is 0 for dollars and 2 for cents. What is smaller than
- * 1e-14 USD is rounded to the nearest.
- * @throws {RangeError} when it is no decimal number.
+ * Reads a decimal number in JSON notation into 1e-14 USD, rounded to the nearest. `unitDecimals` is 0 for dollars and 2 for cents.
+ * @throws {RangeError} if the text is not a decimal number
  */
 export function parseE14(text: string, unitDecimals: 0 | 2): bigint {
   const match = NUMBER.exec(text);
@@ -20,7 +19,7 @@ export function parseE14(text: string, unitDecimals: 0 | 2): bigint {
   return sign === '-' ? -amount : amount;
 }
 
-/** From 1e-14 USD to 1e-8 USD, to the nearest; halves away from zero. */
+/** Converts 1e-14 USD to 1e-8 USD, rounded to the nearest; halves round away from zero. */
 export function toE8(amountE14: bigint): bigint {
   return amountE14 < 0n ? -divideToNearest(-amountE14, E14_PER_E8) : divideToNearest(amountE14, E14_PER_E8);
 }

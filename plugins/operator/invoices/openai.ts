@@ -13,8 +13,8 @@ import {
 import { type Report, type ReportedCost, type ReportedUsage, ReportFailure } from './report';
 
 /**
- * OpenAI's usage and costs APIs: `GET /v1/organization/usage/completions`, `…/usage/embeddings` and `GET /v1/organization/costs`, as
- * published in the API reference and in the types of the npm package `openai`.
+ * Reads OpenAI's usage and costs APIs: `GET /v1/organization/usage/completions`, `…/usage/embeddings` and `GET
+ * /v1/organization/costs`, as published in the API reference and in the types of the npm package `openai`.
  */
 export async function readOpenAiReport(source: ReportSource, days: Days): Promise<Report> {
   const groups = ['api_key_id', 'project_id', 'model'];
@@ -48,7 +48,7 @@ function dayIn(bucket: Json): string {
   return dayOf(Number(countIn(bucket, 'start_time')) * 1_000);
 }
 
-/** The report's sums contain its parts, as those of an answer do; a meter counts what no other one has. */
+/** Reads one usage result. The report's sums contain their parts, like the usage of an answer, but meters must not overlap. */
 function toUsage({ day, result }: DatedResult): ReportedUsage {
   const cached = countIn(result, 'input_cached_tokens');
   const cachedAudio = countIn(result, 'input_cached_audio_tokens');
@@ -80,7 +80,7 @@ function rest(member: string, result: Json, ...parts: readonly bigint[]): bigint
   return left;
 }
 
-/** Amounts are numbers of dollars; `readPages` keeps their digits. */
+/** Reads one cost. OpenAI sends amounts as numbers of dollars; `readPages` keeps their digits. */
 function toCost({ day, result }: DatedResult): ReportedCost {
   const amount = asObject(result['amount'], 'amount');
   const currency = textIn(amount, 'currency') ?? 'usd';

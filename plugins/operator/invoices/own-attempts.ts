@@ -2,42 +2,42 @@ import type { Knex } from 'knex';
 import type { AttemptCause } from '../../../core/catalog/attempt-fields';
 import { boundsOf, type Days } from './days';
 
-/** Counts of one meter, of attempts with one cause at one model on one day. */
+/** The recorded count of one meter, for the attempts with one cause at one model on one day. */
 export interface OwnCount {
   readonly day: string;
-  /** The model that was asked. */
+  /** The requested model. */
   readonly model: string;
-  /** As the upstream's answer named it; null where it did not. */
+  /** The model named in the upstream's answer; null where the answer named none. */
   readonly answered: string | null;
   readonly cause: AttemptCause;
   readonly meter: string;
   readonly count: bigint;
-  /** How much of it is estimated. */
+  /** The estimated part of `count`. */
   readonly estimated: bigint;
 }
 
-/** Attempts with one cause at one model on one day. */
+/** The attempts with one cause at one model on one day. */
 export interface OwnAttempts {
   readonly day: string;
   readonly upstream: string;
   readonly model: string;
   readonly cause: AttemptCause;
   readonly attempts: bigint;
-  /** Those whose usage the upstream may have charged without reporting it: the vendor may count something else. */
+  /** The attempts whose usage the upstream did not report but may have charged; here the vendor's count may differ. */
   readonly uncertain: bigint;
-  /** In 1e-14 USD. */
+  /** The cost of the attempts in 1e-14 USD. */
   readonly costE14: bigint;
 }
 
 /**
- * An attempt that sent nothing costs nothing, and vendors do not charge for answers that are errors. Everything else that was not
- * reported may have been charged.
+ * Whether the vendor may have charged for usage that it did not report. An attempt that sent nothing costs nothing, and vendors do
+ * not charge for error answers.
  */
 const IS_UNCERTAIN = `(NOT is_reported AND outcome NOT IN ('connect_failed', 'status')) OR cause = 'unknown'`;
 
 const DAY = `to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')`;
 
-/** Sums of what the attempts of an upstream used, by day, model, cause and meter. */
+/** Sums the usage of an upstream's attempts by day, model, cause and meter. */
 export async function sumCounts(database: Knex, upstream: string, days: Days): Promise<readonly OwnCount[]> {
   const { rows } = await database.raw<{ rows: Texts<OwnCount>[] }>(
     `SELECT ${DAY} AS day, model, pass->>'model' AS answered, cause, meter.key AS meter,
@@ -53,7 +53,7 @@ export async function sumCounts(database: Knex, upstream: string, days: Days): P
   return rows.map((row) => ({ ...row, count: BigInt(row.count), estimated: BigInt(row.estimated) }));
 }
 
-/** Sums of what the attempts of some upstreams cost, by day, upstream, model and cause. */
+/** Sums the cost of some upstreams' attempts by day, upstream, model and cause. */
 export async function sumAttempts(
   database: Knex,
   upstreams: readonly string[],
@@ -75,7 +75,7 @@ export async function sumAttempts(
   }));
 }
 
-/** What customers were charged for calls that these upstreams answered, by day, in 1e-8 USD. */
+/** Sums what customers were charged for calls that these upstreams answered, by day, in 1e-8 USD. */
 export async function sumCharges(
   database: Knex,
   upstreams: readonly string[],
@@ -90,10 +90,7 @@ export async function sumCharges(
   return new Map(rows.map(({ day, charged }) => [day, BigInt(charged)]));
 }
 
-/**
- * Calls whose process was killed, by day and by the model that was asked for: they have no attempts, and a vendor may have charged for
- * any of them.
- */
+/** Counts the calls whose process was killed, by day and requested model. They have no attempts, and a vendor may have charged for any of them. */
 export async function countExpired(
   database: Knex,
   days: Days,
@@ -106,5 +103,5 @@ export async function countExpired(
   return rows.map((row) => ({ ...row, calls: BigInt(row.calls) }));
 }
 
-/** A row whose numbers are texts, as Postgres and PGlite both give sums exactly. */
+/** A row whose numbers are texts, because in that form Postgres and PGlite return sums exactly. */
 type Texts<T> = { readonly [K in keyof T]: T[K] extends bigint ? string : T[K] };

@@ -6,13 +6,13 @@ import { decodedChunks, Exchange } from '../../../core/wire/exchange';
 import { parseE14 } from './money';
 import { ReportFailure } from './report';
 
-/** A vendor's admin API as it is asked. */
+/** The vendor's admin API, and how it is called. */
 export interface ReportSource {
   readonly egress: Egress;
-  /** Where pages are asked for; `name` is the upstream's. */
+  /** The address of the report; its `name` is the upstream's. */
   readonly destination: Destination;
   readonly reporting: Reporting & { readonly credential: string };
-  /** Ends waits between tries. */
+  /** Ends the pauses between retries. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -23,15 +23,15 @@ const LARGEST_PAGE_BYTES = 16 * 1024 * 1024;
 const MOST_PAGES = 1_000;
 const TRIES_AT_MOST = 4;
 const FIRST_PAUSE_MS = 1_000;
-/** A vendor that wants a longer pause is asked again by whoever needs the report. */
+/** The longest pause before a retry. If the vendor asks for a longer one, the read fails and its caller may repeat it. */
 const LONGEST_PAUSE_MS = 30_000;
 
-/** What is asked of a report. */
+/** The request for a report. */
 interface Wanted {
   readonly path: string;
   readonly query: URLSearchParams;
   readonly headers: Readonly<Record<string, string>>;
-  /** The day of UTC of a bucket. */
+  /** Returns the UTC day of a bucket. */
   dayIn(bucket: Json): string;
 }
 
@@ -42,8 +42,8 @@ export interface DatedResult {
 }
 
 /**
- * Reads all pages of a report. Both vendors answer alike: `data` has buckets of a day with `results`, and while `has_more` says so,
- * `next_page` is asked for as `page`.
+ * Reads all pages of a report. Both vendors answer in one form: `data` lists the buckets of days with their `results`. While
+ * `has_more` is true, the next request sends `next_page` as `page`.
  * @throws ReportFailure
  */
 export async function readResults(
@@ -82,7 +82,7 @@ async function readPage(source: ReportSource, path: string, headers: Readonly<Re
 
 type Asked =
   | { readonly page: Json }
-  /** `retryAfterMs`: asking again may help, after that; undefined when it cannot. */
+  /** `retryAfterMs`: the pause before a retry; undefined if a retry cannot help. */
   | { readonly problem: string; readonly retryAfterMs: number | undefined };
 
 async function ask(
@@ -128,7 +128,10 @@ function retryAfterMs(header: string | string[] | undefined): number {
   return Number.isNaN(at) ? 0 : Math.max(0, at - Date.now());
 }
 
-/** Amounts that come as JSON numbers, which a parser would make floats of. Quotes within strings are escaped, so this finds members only. */
+/**
+ * Finds amounts that are JSON numbers, because a parser would turn them into floats. Quotes within strings are escaped, so this
+ * matches only members.
+ */
 const AMOUNT = /("value"\s*:\s*)(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)/g;
 
 function parsePage(text: string): Json {
@@ -147,14 +150,14 @@ export function asObject(value: unknown, what: string): Json {
   return value as Json;
 }
 
-/** The objects of a list member. @throws ReportFailure */
+/** Returns the objects of a list member. @throws ReportFailure */
 export function listIn(object: Json, member: string): readonly Json[] {
   const list = object[member];
   if (!Array.isArray(list)) throw new ReportFailure(`the report is not as documented: ${member} is no list`);
   return list.map((each) => asObject(each, `an item of ${member}`));
 }
 
-/** A count; 0 where the member is absent or null. @throws ReportFailure */
+/** Returns a count; 0 where the member is absent or null. @throws ReportFailure */
 export function countIn(object: Json, member: string): bigint {
   const value = object[member] ?? 0;
   if (!Number.isSafeInteger(value) || (value as number) < 0)
@@ -162,7 +165,7 @@ export function countIn(object: Json, member: string): bigint {
   return BigInt(value as number);
 }
 
-/** A text; null where the member is absent or null. @throws ReportFailure */
+/** Returns a text; null where the member is absent or null. @throws ReportFailure */
 export function textIn(object: Json, member: string): string | null {
   const value = object[member] ?? null;
   if (value !== null && typeof value !== 'string')
@@ -170,7 +173,7 @@ export function textIn(object: Json, member: string): string | null {
   return value;
 }
 
-/** An amount of dollars (0) or cents (2) in 1e-14 USD. @throws ReportFailure */
+/** Reads an amount of dollars (`unitDecimals` 0) or cents (2) into 1e-14 USD. @throws ReportFailure */
 export function amountOf(text: string, unitDecimals: 0 | 2): bigint {
   try {
     return parseE14(text, unitDecimals);

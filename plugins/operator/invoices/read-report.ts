@@ -10,7 +10,7 @@ const READERS = { anthropic: readAnthropicReport, openai: readOpenAiReport } as 
 
 const TIMEOUTS = { connectMs: 30_000, headersMs: 60_000, firstTokenMs: undefined, idleMs: 30_000 };
 
-/** What an upstream's vendor says of these days, asked now. @throws CONFLICT when no report can be asked for; REPORT_UNAVAILABLE */
+/** Reads the report of an upstream's vendor on these days. @throws CONFLICT if the upstream has no report to ask for; REPORT_UNAVAILABLE */
 export async function readReport(
   egress: Egress,
   { name, allowPrivate, reporting }: Upstream,

@@ -1,27 +1,27 @@
 import type { Meter } from '../../../core/catalog/usage';
 
-/** What a vendor says was used on one day, by one of its API keys at one model and tier. */
+/** The usage that a vendor reports for one day, one of its API keys, one model and one tier. */
 export interface ReportedUsage {
-  /** Day of UTC. */
+  /** The UTC day. */
   readonly day: string;
-  /** The vendor's id; null where the vendor names none. */
+  /** The vendor's id of the key; null where the vendor names none. */
   readonly apiKeyId: string | null;
   readonly workspaceId: string | null;
-  /** As the vendor names it. */
+  /** The vendor's name of the model. */
   readonly model: string;
   readonly tier: string | null;
-  /** Meters that the report has; the ones it lacks are not compared. */
+  /** The count of each meter that the report has. Meters that it lacks are not compared. */
   readonly counts: ReadonlyMap<Meter, bigint>;
 }
 
-/** What a vendor charges for one day. */
+/** One charge of a vendor for one day. */
 export interface ReportedCost {
   readonly day: string;
-  /** Workspace or project; null is the default one, or none. */
+  /** The workspace or project; null is the default one, or none. */
   readonly workspaceId: string | null;
-  /** What it is for, in the vendor's words. */
+  /** The charged item, in the vendor's words. */
   readonly item: string | null;
-  /** In 1e-14 USD. */
+  /** The amount in 1e-14 USD. */
   readonly amountE14: bigint;
 }
 
@@ -30,7 +30,7 @@ export interface Report {
   readonly costs: readonly ReportedCost[];
 }
 
-/** A report that could not be read, and why. */
+/** A report could not be read; the message says why. */
 export class ReportFailure extends Error {
   override readonly name = 'ReportFailure';
 }

@@ -11,7 +11,7 @@ import { DAY_MS, dayOf } from './days';
 
 const LOOK_EVERY_MS = 3_600_000;
 const FIRST_AFTER_MS = 60_000;
-/** What a process that died has claimed, another one takes over. */
+/** After this time another process takes over the day that a dead process had claimed. */
 const CLAIM_MINUTES = 30;
 const LOGGED_AT_MOST = 10;
 
@@ -22,7 +22,7 @@ const differences = new Gauge({
   registers: [metrics],
 });
 
-/** The last day of each upstream that this process compared. */
+/** The last day that this process compared, by upstream. */
 const comparedHere = new Map<string, string>();
 
 const alarms = new Counter({
@@ -41,7 +41,7 @@ const failures = new Counter({
 
 export type WatchedBooks = Books & { readonly log: Logger };
 
-/** Compares the last whole day of each upstream with `reporting`, once, whichever process does it. */
+/** Compares the last whole day of each upstream with `reporting`. One process compares each day, once. */
 export function startInvoiceWatch(books: WatchedBooks, afterMs: number): Loop {
   return startLoop((signal) => compareLastDay(books, afterMs, Date.now(), signal), {
     everyMs: LOOK_EVERY_MS,
@@ -51,7 +51,7 @@ export function startInvoiceWatch(books: WatchedBooks, afterMs: number): Loop {
   });
 }
 
-/** Compares the last day that ended at least `afterMs` ago, where nobody has. */
+/** Compares the last day that ended at least `afterMs` ago, unless a process has already compared it. */
 export async function compareLastDay(
   books: WatchedBooks,
   afterMs: number,
@@ -63,7 +63,7 @@ export async function compareLastDay(
     if (isEnding(signal)) return;
     if (upstream.reporting?.credential === undefined) continue;
     if (!(await claim(books.database, upstream.name, day))) {
-      // Of several processes the one that compared the newest day shows it.
+      // The process that compared the newest day exposes the metric; the other processes remove theirs.
       if (comparedHere.get(upstream.name) !== day) differences.remove({ upstream: upstream.name });
       continue;
     }
@@ -82,7 +82,7 @@ export async function compareLastDay(
   }
 }
 
-/** Asked anew, because it changes while a report is read. */
+/** Reads the signal again, because it can change while a report is read. */
 function isEnding(signal: AbortSignal | undefined): boolean {
   return signal?.aborted === true;
 }

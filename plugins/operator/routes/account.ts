@@ -18,7 +18,7 @@ export function showAccount({ id, name, status, createdAt, excessE8, markup, mon
   };
 }
 
-/** What `showAccount` answers, as the OpenAPI document says it. */
+/** The result of `showAccount` in the OpenAPI document. */
 export const ACCOUNT = object({
   id: shape.uuid,
   name: shape.text,

@@ -7,7 +7,7 @@ import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { chooseCredential } from '../../../core/health/choose-credential';
 import type { Speaking } from '../call-upstream';
 
-/** What says which model of an upstream is asked, and how. */
+/** The fields that choose the model, protocol and credential of an upstream to ask. */
 export const ASKED = {
   type: 'object',
   additionalProperties: false,
@@ -20,7 +20,7 @@ export interface Asked {
   readonly speaking: Speaking;
 }
 
-/** The model and the protocol that are named, or else the upstream's cheapest model in the first of its protocols. */
+/** Returns the named model and protocol; by default the upstream's cheapest model in the first of its protocols. */
 export function findAsked(upstream: Upstream, named: string | undefined, wanted: Protocol | undefined): Asked {
   const { name, adapters, disabled, models } = upstream;
   if (disabled !== undefined) throw fail('CONFLICT', { message: `The upstream "${name}" is disabled: ${disabled}.` });
@@ -39,7 +39,7 @@ export function findAsked(upstream: Upstream, named: string | undefined, wanted:
   throw invalid('protocol', `"${named ?? name}" does not speak it`);
 }
 
-/** The credential that is named, or else one that calls would be asked with. */
+/** Returns the named credential; by default one that calls would use now. */
 export function findCredential({ health }: PluginGateway, upstream: Upstream, named: string | undefined): Credential {
   if (named === undefined) return chooseCredential(upstream, health, { session: undefined });
   const { name, credentials } = upstream;

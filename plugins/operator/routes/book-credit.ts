@@ -16,7 +16,7 @@ const NEW_CREDIT = {
   example: { amountUsd: '25.00', idempotencyKey: 'invoice-17', note: 'paid' },
 } as const;
 
-/** One table of endpoints: a debit is a credit of the opposite sign. Both are asked for with an amount above 0. */
+/** The endpoints that book money: a debit is a credit with the opposite sign. Requests for either have an amount above 0. */
 const BOOKINGS = {
   credits: { sign: 1n, summary: 'Add money to an account, once per idempotency key.' },
   debits: {

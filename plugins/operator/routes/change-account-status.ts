@@ -4,7 +4,7 @@ import type { Route } from '../../../core/api/route';
 import { jsonBody, sendJson } from '../../../core/http/http';
 import { ACCOUNT, showAccount } from './account';
 
-/** One table of endpoints: they differ in the status that they set, and in nothing else. */
+/** The endpoints that set an account's status. They differ only in that status. */
 const CHANGES = {
   freeze: { status: 'frozen', summary: 'Freeze an account: refuse all its further calls.' },
   unfreeze: { status: 'active', summary: 'Unfreeze an account: accept its calls again.' },

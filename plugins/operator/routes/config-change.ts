@@ -60,8 +60,8 @@ interface Wanted extends Pick<AppliedRevision, 'text' | 'restores'> {
 }
 
 /**
- * Applies a configuration, or says what it would change. Everything but the storing is the same for a dry run, so that it cannot say
- * yes to what is refused then.
+ * Applies a configuration, or reports what it would change. A dry run makes the same checks and omits only the storing, so it
+ * cannot accept what an apply would reject.
  */
 export async function changeConfig(
   gateway: PluginGateway,
@@ -102,7 +102,7 @@ export async function changeConfig(
     onlyAfter,
   });
   if (applied.outcome === 'overtaken') throw overtaken(applied.by);
-  // This node takes it now. Where it cannot, it is applied all the same, and this node says so like every other.
+  // This node loads the revision now. If it cannot, the revision is applied all the same, and this node reports the failure like every other.
   await live.reload('revision').catch(() => undefined);
   const { number } = applied;
   const isNew = applied.outcome === 'applied';
@@ -119,7 +119,7 @@ function readConfiguration({ configurationSource: source, liveConfiguration: liv
   }
 }
 
-/** @throws CONFIGURATION_FROM_FILES */
+/** Rejects the request if the configuration comes from files. @throws CONFIGURATION_FROM_FILES */
 export function refuseFiles({ configurationSource: source }: PluginGateway): void {
   if (source.is === 'file') throw fail('CONFIGURATION_FROM_FILES', { message: CHANGE_THE_FILE });
 }

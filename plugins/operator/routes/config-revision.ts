@@ -4,7 +4,7 @@ import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { versionTag } from '../../../core/http/etag';
 import { oneOf, orNull, shape } from '../../../core/http/shape';
 
-/** What the endpoints say of revisions of the configuration, as the OpenAPI document says it. */
+/** The fields of a revision in the endpoints' answers and the OpenAPI document. */
 
 export const SOURCE = oneOf('file', 'database');
 
@@ -23,7 +23,7 @@ export const REVISION = {
   restores: orNull(shape.integer),
 };
 
-/** Returns the header that tells a client the number of a revision. */
+/** Returns the header with the number of a revision. */
 export function etagOf(number: number): { ETag: string } {
   return { ETag: versionTag(number) };
 }

@@ -47,7 +47,7 @@ import { testUpstreamRoute } from './test-upstream';
 import { unbindIdentityRoute } from './unbind-identity';
 import { verifyLedgerRoute } from './verify-ledger';
 
-/** One endpoint per file; docs/contract.md, section 7. */
+/** Lists the operator's endpoints, one per file; docs/contract.md, section 7. */
 export function operatorRoutes(gateway: PluginGateway, times: SessionTimes): readonly Route[] {
   const { database, ledger } = gateway;
   const page = servePage('operator');

@@ -7,7 +7,7 @@ import { INVARIANTS, type Violation } from '../../../core/ledger/verify/invarian
 import { verify, verifyOutbox } from '../../../core/ledger/verify/verify';
 import { decodeIdCursor, encodeCursor } from '../../../core/storage/page';
 
-/** Usage records of how many days are compared with their entries, unless the question names another number. */
+/** The default number of days whose usage records are compared with their entries. */
 const DAYS = 7;
 const MOST_DAYS = 400;
 
@@ -17,10 +17,7 @@ export const PASS_READERS = {
   days: integerReader(1, MOST_DAYS, { default: DAYS }),
 };
 
-/**
- * Goes over one page of accounts. `items` are the places where an invariant does not hold, each with what `mend` did; none is
- * what everybody hopes for.
- */
+/** Verifies one page of accounts. `items` lists the violated invariants, each with the result of `mend`. */
 export async function passLedger(
   stores: Stores,
   query: URLSearchParams,
@@ -40,7 +37,7 @@ export async function passLedger(
   return { items, nextCursor, accounts: done.accounts, entries: done.entries };
 }
 
-/** What `passLedger` answers, as the OpenAPI document says it. */
+/** The result of `passLedger` in the OpenAPI document. */
 export const VERIFIED = object({
   items: listOf(
     object({

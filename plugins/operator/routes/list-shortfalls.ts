@@ -29,7 +29,7 @@ export function listShortfallsRoute(database: Knex): Route {
     handle: async ({ query }, _request, response) => {
       const { account, ...filters } = readQuery(query, READERS);
       const { limit, cursor } = pageOf(filters);
-      // The time of a reservation is in its id.
+      // A reservation's id contains its time.
       const rows = database<ShortfallRow>('ledger_entries')
         .where('shortfall_e8', '>', 0)
         .orderBy('rid', 'desc')

@@ -33,7 +33,7 @@ export function makeSignInLinkRoute(database: Knex): Route {
         LINK_LIFETIME_MS,
         operator.actor,
       );
-      // In the fragment, which browsers send to nobody: no log has it.
+      // The token is in the fragment, because browsers do not send it and so no log contains it.
       const path = `/console/sign-in#token=${token}`;
       const publicUrl = saidPublicUrl();
       const url = publicUrl === undefined ? null : publicUrl + path;

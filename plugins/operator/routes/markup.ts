@@ -3,7 +3,7 @@ import type { Catalog } from '../../../core/catalog/catalog';
 import { fail } from '../../../core/errors';
 import { orNull, shape } from '../../../core/http/shape';
 
-/** What is paid in place of the upstream's price; see docs/money.md. */
+/** The markup: what a customer pays instead of the upstream's price; see docs/money.md. */
 
 export const NEW_MARKUP = TEXT;
 export const MARKUP_CHANGE = { ...TEXT, type: ['string', 'null'] } as const;
@@ -13,7 +13,7 @@ export const MARKUP = {
   description: 'A factor such as `1.25`, or the name of a list under `customerPrices`.',
 };
 
-/** @throws INVALID_FIELD for what is neither a factor nor a list of the configuration */
+/** @throws INVALID_FIELD if the markup is neither a factor nor a configured price list */
 export function checkMarkup({ customerPrices }: Catalog, markup: string | null | undefined): void {
   if (typeof markup !== 'string') return;
   try {

@@ -16,7 +16,7 @@ export function showOperatorSession(session: OperatorSession): object {
   };
 }
 
-/** What `showOperatorSession` answers. */
+/** The result of `showOperatorSession`. */
 export const OPERATOR_SESSION = object({
   operator: object({ name: shape.text, role: ROLE }),
   csrfToken: shape.text,
@@ -24,7 +24,7 @@ export const OPERATOR_SESSION = object({
   expiresAt: shape.time,
 });
 
-/** Gives the browser a session, or takes it back. Browsers name their origin: it says whether they came over TLS, which a proxy may end. */
+/** Sets the session cookie, or clears it. A proxy may terminate TLS, so the `Origin` header decides whether the cookie is secure. */
 export function giveSession(
   request: IncomingMessage,
   response: ServerResponse,

@@ -41,7 +41,7 @@ export function testUpstreamRoute(gateway: PluginGateway): Route {
       const at = askedWith(upstream, findCredential(gateway, upstream, credential));
       const { result, made } = await callUpstream(gateway.egress, at, asked.model, asked.speaking);
       const { ok, status, problem } = result;
-      // It changes nothing here, and costs money there.
+      // A test changes nothing in the gateway, but the vendor charges for it.
       const after = { model: result.model, ok, status, problem };
       const subject = `upstream:${upstream.name}`;
       await database.transaction((transaction) =>

@@ -2,7 +2,7 @@ import { object, orNull, shape } from '../../../core/http/shape';
 import { ROLE } from '../../../core/operators/roles';
 import type { OperatorToken } from '../../../core/operators/tokens';
 
-/** Shows a token to operators: nothing that it could be guessed from. */
+/** Shows a token to operators, without any part of its secret. */
 export function showToken({ createdAt, expiresAt, revokedAt, lastUsedAt, ...token }: OperatorToken): object {
   return {
     ...token,
@@ -13,7 +13,7 @@ export function showToken({ createdAt, expiresAt, revokedAt, lastUsedAt, ...toke
   };
 }
 
-/** The members of what `showToken` answers, as the OpenAPI document says them. */
+/** The members of the result of `showToken` in the OpenAPI document. */
 export const TOKEN_FIELDS = {
   id: shape.uuid,
   name: shape.text,

@@ -19,12 +19,12 @@ export function requireUpstream({ catalog }: PluginGateway, name: string | undef
   return upstream;
 }
 
-/** Shows an upstream as it is now: health is what this node knows, and that operators took it out is what nodes tell each other. */
+/** Shows an upstream as it is now. The health is this node's; that an operator disabled the upstream is known to all nodes. */
 export async function readUpstream({ database, health }: PluginGateway, upstream: Upstream): Promise<object> {
   return showUpstream(upstream, health, (await listDisabledUpstreams(database)).get(upstream.name));
 }
 
-/** An upstream as operators see it: configuration, health as this node knows it, prices. */
+/** Shows an upstream to operators: its configuration, its health on this node, and its prices. */
 export function showUpstream(
   upstream: Upstream,
   health: UpstreamHealth,
@@ -68,7 +68,7 @@ export function showUpstream(
   };
 }
 
-/** Which it is and how it is, never what it is. */
+/** Shows a credential's name and state, never its value. */
 function showCredential(credential: Credential, gauge: UpstreamGauge, nowMs: number): object {
   const { name, weight, missing } = credential;
   const known = gauge.credential(name);
@@ -95,7 +95,7 @@ function credentialState(
   return known.restsUntilMs > nowMs ? 'rate-limited' : 'available';
 }
 
-/** In which protocols clients reach a model: as they are, and translated. */
+/** Returns the protocols in which clients reach a model: the upstream's own, and those that are translated. */
 function protocolsIn(upstream: Upstream, model: ModelEntry): object {
   const protocols = protocolsOf({ upstream, model });
   return { protocols, translated: callableIn({ upstream, model }).filter((each) => !protocols.includes(each)) };
@@ -107,12 +107,12 @@ function failuresOf({ failures }: UpstreamGauge): number {
   return all;
 }
 
-/** A moment of the monotonic clock as people read it. */
+/** Converts a moment of the monotonic clock to calendar time. */
 function toTime(atMs: number | undefined, nowMs: number): string | null {
   return atMs === undefined ? null : new Date(Date.now() + atMs - nowMs).toISOString();
 }
 
-/** What `showUpstream` answers, as the OpenAPI document says it. */
+/** The result of `showUpstream` in the OpenAPI document. */
 export const UPSTREAM = object({
   name: shape.text,
   url: shape.text,

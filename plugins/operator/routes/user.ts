@@ -1,7 +1,7 @@
 import { object, oneOf, orNull, shape } from '../../../core/http/shape';
 import type { User } from '../../../core/sign-in/users';
 
-/** Shows a person who signs in to the console to operators: no password, and nothing that is stored of one. */
+/** Shows a console user to operators, without the password and its hash. */
 export function showUser({ id, accountId, email, status, createdAt, passwordChangedAt, identity }: User): object {
   return {
     id,
@@ -14,7 +14,7 @@ export function showUser({ id, accountId, email, status, createdAt, passwordChan
   };
 }
 
-/** What `showUser` answers, as the OpenAPI document says it. */
+/** The result of `showUser` in the OpenAPI document. */
 export const USER = object({
   id: shape.uuid,
   accountId: shape.uuid,
