@@ -1,7 +1,7 @@
 import type { ModelCall } from '../../core/catalog/upstream';
 import type { Settings } from '../../core/settings';
 
-/** Headers that the gateway sets, or that end at the next hop. */
+/** Header names that a setting may not use: the gateway sets these headers, or they end at the next hop. */
 const NOT_OURS =
   'accept-encoding|connection|content-[a-z-]+|expect|host|keep-alive|te|trailer|transfer-encoding|upgrade';
 
@@ -17,7 +17,7 @@ const PATH = {
   'x-expected': 'a path that begins with one /',
 } as const;
 
-/** Settings of adapters whose vendors differ in address and headers alone. */
+/** The settings of adapters whose vendors differ only in address and headers. */
 export const ADDRESS_SCHEMA = {
   type: 'object',
   additionalProperties: false,
@@ -54,7 +54,7 @@ export const ADDRESS_SCHEMA = {
 
 export type AddressSettings = Settings<typeof ADDRESS_SCHEMA>;
 
-/** The path and query of a call: the operator's where there is one, else the protocol's. */
+/** Returns the path and query of a call: the operator's `path` if it is set, else the protocol's. */
 export function addressOf(call: ModelCall, { path }: AddressSettings, usual: string): string {
   const [place = '', query] = (path?.[call.protocol] ?? usual).split(/\?(.*)/s);
   const at = place.replaceAll('{model}', encodeURIComponent(call.model)) + (call.operation ?? '');
@@ -62,7 +62,7 @@ export function addressOf(call: ModelCall, { path }: AddressSettings, usual: str
   return `${at}?${query}${call.query.replace('?', '&')}`;
 }
 
-/** The header that shows the credential. */
+/** Returns the header that carries the credential. */
 export function credentialHeader(credential: string, { auth }: AddressSettings, usual: string): Record<string, string> {
   const name = auth ?? usual;
   return name === 'bearer' ? { authorization: `Bearer ${credential}` } : { [name]: credential };

@@ -3,7 +3,7 @@ import type { UnsignedRequest } from '../../core/catalog/upstream';
 import { parseJson } from '../../core/parse-json';
 import { asObject, asText } from './json';
 
-/** The setting of adapters for Amazon Bedrock. */
+/** The region setting of adapters for Amazon Bedrock. */
 export const REGION = {
   description: 'The region of the address, such as `us-east-1`.',
   type: 'string',
@@ -14,7 +14,7 @@ export function authorizeAmazon(credential: string): Record<string, string> {
   return isApiKey(credential) ? { authorization: `Bearer ${credential}` } : {};
 }
 
-/** Signs a request with access keys (Signature Version 4), where the credential is a pair of them. */
+/** Signs a request with access keys (Signature Version 4) if the credential is a pair of them. */
 export async function signForAmazon(
   { method, url, headers, bodySha256 }: UnsignedRequest,
   credential: string,
@@ -41,12 +41,12 @@ interface Keys {
   readonly sessionToken?: string;
 }
 
-/** Amazon's keys for Bedrock alone are shown as they are; neither they nor access keys have the marks of the other. */
+/** Tells whether the credential is an API key for Bedrock, which is sent as it is. Only access keys have a colon or are JSON. */
 function isApiKey(credential: string): boolean {
   return !credential.startsWith('{') && !credential.includes(':');
 }
 
-/** `ID:SECRET` or `ID:SECRET:TOKEN`, or the JSON that programs print for `credential_process`. */
+/** Reads `ID:SECRET`, `ID:SECRET:TOKEN`, or the JSON that programs print for `credential_process`. */
 function readKeys(credential: string): Keys {
   const json = credential.startsWith('{') ? asObject(parseJson(credential)) : undefined;
   const [id = '', secret = '', token = ''] =
@@ -58,7 +58,7 @@ function readKeys(credential: string): Keys {
   return { accessKeyId: id, secretAccessKey: secret, ...(token !== '' && { sessionToken: token }) };
 }
 
-/** SHA-256, and with a key its HMAC, by Node instead of in JavaScript. */
+/** SHA-256, or its HMAC if there is a key, computed by Node instead of in JavaScript. */
 class Sha256 {
   readonly #hash;
 

@@ -5,7 +5,7 @@ import { judgeFailure } from './judge-failure';
 import messages from './messages';
 import { forwardedHeaders } from './standard-request';
 
-/** Betas that Amazon's document of Anthropic's models has; it refuses a call with any other. */
+/** The betas in Amazon's documentation of Anthropic's models. Bedrock rejects a call with any other beta. */
 const BETAS = [
   'computer-use-2024-10-22',
   'computer-use-2025-01-24',
@@ -60,7 +60,7 @@ export default defineAdapter({
 
   framing: { mediaType: 'application/vnd.amazon.eventstream', open: () => new EventStreamDecoder() },
 
-  // 424 is a fault of the model's own servers.
+  // 424 reports a fault of the model's own servers.
   judge: (failure) => (failure.status === 424 ? 'next' : judgeFailure(failure)),
 
   ...(messages.continuation !== undefined && { continuation: messages.continuation }),
@@ -68,7 +68,7 @@ export default defineAdapter({
   readBody: messages.readBody,
 });
 
-/** Betas stand in the body here. */
+/** Writes the betas into the body, where Bedrock expects them. */
 function betasOf({ headers }: ModelCall, known: readonly string[]): BodyEdit[] {
   const asked = [headers['anthropic-beta'], headers['protoa-beta']].flatMap((each) => each?.split(',') ?? []);
   const sent = asked.map((each) => each.trim()).filter((each) => known.includes(each));

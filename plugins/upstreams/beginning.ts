@@ -1,6 +1,9 @@
 import type { AnswerBeginning, BodyEdit, ModelCall } from '../../core/catalog/upstream';
 
-/** What both protocols need to have an answer gone on with: it stands as the last message, and the limit is what is left of it. */
+/**
+ * Returns the edits with which an upstream continues a begun answer: the beginning becomes the last message, and the limits are
+ * reduced to the tokens left.
+ */
 export function prefillEdits(
   { members }: ModelCall,
   { text, outputTokensLeft }: AnswerBeginning,
@@ -13,13 +16,13 @@ export function prefillEdits(
 }
 
 /**
- * The text that follows on a beginning whose white space at the end was left out of the request: what the caller has of it
- * already is not said again.
+ * Joins a continuation to its beginning. The request omits the beginning's trailing white space, so the upstream may repeat it:
+ * `follow` removes the part that the caller already has.
  */
 export class Seam {
   #missing = '';
 
-  /** `said` is what the caller has, `text` what the upstream was given of it. */
+  /** `said` is the text that the caller has, `text` the part of it that the upstream was sent. */
   begin(said: string, text: string): void {
     this.#missing = said.slice(text.length);
   }
@@ -32,10 +35,10 @@ export class Seam {
   }
 }
 
-/** Longer answers are not remembered, and so not gone on with. */
+/** The longest answer that is remembered. A longer one cannot be continued. */
 const REMEMBERED_AT_MOST_CHARACTERS = 1_024 * 1_024;
 
-/** The text that was said, as long as there was nothing else. */
+/** The text of an answer so far; undefined once the answer contains anything but text. */
 export class SaidText {
   #pieces: string[] = [];
   #characters = 0;
@@ -47,7 +50,7 @@ export class SaidText {
     if (this.#isAll) this.#pieces.push(text);
   }
 
-  /** There was something that is not text. */
+  /** Forgets the text, because the answer contains something else or is too long. */
   giveUp(): void {
     this.#isAll = false;
     this.#pieces = [];

@@ -3,13 +3,13 @@ import { outputTokens, totalInputTokens, type Usage } from '../../core/catalog/u
 import { prefillEdits, SaidText, Seam } from './beginning';
 import { asArray, asObject, asText, type JsonObject, parseData } from './json';
 
-/** A Chat answer that broke off is gone on with by upstreams that take an assistant message at the end for its beginning. */
+/** Continues a broken Chat answer at upstreams that treat a last assistant message as the beginning of their answer. */
 export const chatContinuation: Continuation = {
   prefill: (call, beginning) => prefillEdits(call, beginning, ['max_tokens', 'max_completion_tokens']),
   follow: () => new ChatFollower(),
 };
 
-/** What stands in every chunk and is the same in all of one stream. */
+/** The members that are the same in every chunk of a stream. */
 const IDENTITY = ['id', 'created', 'model', 'system_fingerprint', 'service_tier'] as const;
 
 class ChatFollower implements StreamFollower {
@@ -49,7 +49,7 @@ class ChatFollower implements StreamFollower {
     }
   }
 
-  /** The role was told, and so was what of the text the caller has. */
+  /** Removes what the caller already has from a choice: the role, and the repeated part of the text. */
   #continuedChoice(choice: JsonObject): JsonObject {
     const { role: _told, ...delta } = asObject(choice['delta']) ?? {};
     const isText = typeof delta['content'] === 'string';
@@ -61,7 +61,7 @@ class ChatFollower implements StreamFollower {
   }
 }
 
-/** `[DONE]` and comments are no chunks. */
+/** Returns the chunk of an event; undefined for `[DONE]` and comments. */
 function parsed({ data }: SseEvent): JsonObject | undefined {
   const read = data === undefined ? 'malformed' : parseData(data);
   return typeof read === 'string' ? undefined : read;

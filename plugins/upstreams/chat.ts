@@ -65,7 +65,7 @@ export default defineAdapter({
   },
 });
 
-/** Says the limit in the one member that the upstream takes: newer models refuse `max_tokens`, and older servers know no other. */
+/** Writes the limit into the one member that the upstream accepts: newer models reject `max_tokens`, and older servers know no other. */
 function limitEdits({ members }: ModelCall, wanted: (typeof LIMITS)[number] | undefined): BodyEdit[] {
   const others = LIMITS.filter((member) => member !== wanted && members.has(member));
   if (wanted === undefined || others.length === 0) return [];
@@ -74,7 +74,7 @@ function limitEdits({ members }: ModelCall, wanted: (typeof LIMITS)[number] | un
   return [...others.map((member) => ({ member, drop: true as const })), ...limit];
 }
 
-/** Without include_usage a stream ends without token counts, and the call could not be priced. */
+/** Sets `include_usage`, because without it a stream ends without token counts and the call cannot be priced. */
 function askForUsage(call: ModelCall): BodyEdit {
   const raw = call.members.get('stream_options');
   const options = raw === undefined ? undefined : asObject(JSON.parse(raw));
@@ -83,7 +83,7 @@ function askForUsage(call: ModelCall): BodyEdit {
 
 const NO_ANSWER = { usage: UNKNOWN_USAGE, contentBytes: 0 };
 
-/** Some upstreams put `"error": null` into every chunk. */
+/** Tells whether an `error` member is an error. Some upstreams put `"error": null` into every chunk. */
 function isError(value: unknown): boolean {
   return value !== undefined && value !== null && value !== '';
 }
@@ -103,7 +103,7 @@ function readChunk(chunk: JsonObject): EventNote {
     }),
     ...(finish && { finish, finishedChoices }),
     ...(usage !== undefined && { usage: readUsage(chunk) }),
-    // Some upstreams report running counts in every chunk; the last one has no choices, or ends them.
+    // Some upstreams report running counts in every chunk. The final counts are in a chunk without choices, or in the chunk that ends the choices.
     ...(usage !== undefined && (choices.length === 0 || finish) && { finalUsage: true }),
   };
 }
@@ -113,11 +113,11 @@ interface Said {
   readonly bytes: number;
 }
 
-/** What a `delta` or a `message` says: text, refusal, reasoning and the arguments of tool calls. */
+/** Reads the content of a `delta` or `message`: text, refusal, reasoning and the arguments of tool calls. */
 function readSaid(value: unknown): Said {
   const message = asObject(value) ?? {};
   const calls = [...asArray(message['tool_calls']), { function: message['function_call'] }].map(readToolCall);
-  // Both spellings of reasoning carry the same text where an upstream sends both.
+  // An upstream that sends both spellings of reasoning sends the same text in both.
   const reasoning = Math.max(bytesOf(asText(message['reasoning'])), bytesOf(asText(message['reasoning_content'])));
   const bytes = bytesOfContent(message['content']) + bytesOf(asText(message['refusal'])) + reasoning;
   return {
@@ -126,7 +126,7 @@ function readSaid(value: unknown): Said {
   };
 }
 
-/** A string, or in some dialects a list of parts with `text`. */
+/** Counts the bytes of a content: a string, or in some dialects a list of parts with `text`. */
 function bytesOfContent(content: unknown): number {
   let bytes = bytesOf(asText(content));
   for (const part of asArray(content)) bytes += bytesOf(asText(asObject(part)?.['text']));
@@ -140,7 +140,7 @@ function readToolCall(value: unknown): Said {
   return { isContent: bytes > 0 || asText(called['name']) !== '', bytes };
 }
 
-/** Numbers of a report that are charged, parts of numbers that are, or free. */
+/** Known numbers of a usage report: charged, parts of charged numbers, or free. */
 const KNOWN: ReadonlySet<string> = new Set([
   'prompt_tokens',
   'completion_tokens',
@@ -153,12 +153,12 @@ const KNOWN: ReadonlySet<string> = new Set([
   ),
 ]);
 
-/** What the plain price is for. */
+/** The service tiers that the plain price covers. */
 const PLAIN_TIERS = ['default', 'auto', 'standard'];
 
 type Meters<M extends TokenMeter> = { readonly [meter in M]?: number | undefined };
 
-/** The usage that an answer, or a chunk of a stream, reports: one pass. */
+/** Reads the usage that an answer or a chunk reports; it has one pass. */
 function readUsage(answer: JsonObject): Usage {
   const usage = asObject(answer['usage']);
   if (usage === undefined) return UNKNOWN_USAGE;
@@ -174,7 +174,10 @@ function readUsage(answer: JsonObject): Usage {
   return unknown === undefined ? { passes: [pass] } : { passes: [pass], unknown };
 }
 
-/** `prompt_tokens` has the cached, the written and the spoken ones in it; more of those than asked is nonsense, and the input unknown. */
+/**
+ * Reads the input counts. `prompt_tokens` includes cached, written and audio tokens. If those exceed it, the report makes no sense
+ * and the input is unknown.
+ */
 function readPrompt(usage: JsonObject): Meters<'input' | 'cacheRead' | 'cacheWrite' | 'audioInput'> {
   const details = asObject(usage['prompt_tokens_details']);
   const prompt = asCount(usage['prompt_tokens']);
@@ -191,7 +194,7 @@ function readCompletion(usage: JsonObject): Meters<'output' | 'audioOutput'> {
   return output === undefined ? {} : { output, audioOutput };
 }
 
-/** undefined when the parts are more than all. */
+/** Returns the total less its parts; undefined if the parts exceed the total. */
 function rest(all: number | undefined, ...parts: readonly (number | undefined)[]): number | undefined {
   if (all === undefined) return undefined;
   let left = all;

@@ -34,7 +34,7 @@ export default defineAdapter({
   },
 });
 
-/** Numbers of a report that are charged, or sums of those that are. */
+/** Known numbers of a usage report: charged, or sums of charged numbers. */
 const KNOWN: ReadonlySet<string> = new Set(['prompt_tokens', 'total_tokens']);
 
 function readUsage(answer: JsonObject): Usage {

@@ -3,9 +3,9 @@ import type { FrameDecoder } from '../../core/catalog/upstream';
 import { parseJson } from '../../core/parse-json';
 import { asObject, asText, parseData } from './json';
 
-/** Length of the message, length of its headers, and a checksum. */
+/** The bytes before the headers: the message's length, the headers' length, and a checksum. */
 const PRELUDE_BYTES = 12;
-/** No event comes near it. */
+/** The largest message that is accepted; real events are far smaller. */
 const LARGEST_MESSAGE_BYTES = 8 * 1024 * 1024;
 
 const CODEC = new EventStreamCodec(
@@ -13,7 +13,7 @@ const CODEC = new EventStreamCodec(
   (text) => Buffer.from(text),
 );
 
-/** What `readEvent` calls malformed. */
+/** An event that `readEvent` finds malformed. */
 const UNREADABLE = 'data: not an event stream of Amazon\n\n';
 
 /** A message of Amazon's event stream: its headers and its body. */
@@ -21,7 +21,7 @@ export type EventStreamMessage = ReturnType<EventStreamCodec['decode']>;
 
 /** Amazon's event stream as server-sent events. */
 export class EventStreamDecoder implements FrameDecoder {
-  /** @param eventOf returns the text of the server-sent event for a message, or nothing */
+  /** @param eventOf returns the text of the server-sent event for a message, or an empty text for none */
   constructor(private readonly eventOf: (message: EventStreamMessage) => string = messagesEvent) {}
 
   #waiting: readonly Buffer[] = [];
@@ -38,7 +38,7 @@ export class EventStreamDecoder implements FrameDecoder {
     return text;
   }
 
-  /** One message, or how long it will be. */
+  /** Reads one message. While the message is incomplete, learns its length. */
   #read(): string {
     const bytes = Buffer.concat(this.#waiting, this.#waitingBytes);
     const length = bytes.readUInt32BE(0);
@@ -68,7 +68,7 @@ export class EventStreamDecoder implements FrameDecoder {
   }
 }
 
-/** What a message reports of a failure; undefined for an event. */
+/** Returns the failure that a message reports; undefined for an event. */
 export function exceptionIn({
   headers,
   body,
@@ -80,13 +80,13 @@ export function exceptionIn({
   return { name, message: asText(payload?.['message']) || asText(headers[':error-message']?.value) };
 }
 
-/** The event of Messages that stands in a message. */
+/** Returns the Messages event inside a message. */
 function messagesEvent(streamed: EventStreamMessage): string {
   const exception = exceptionIn(streamed);
   if (exception !== undefined) return errorEvent(exception.name, exception.message);
   const { headers, body } = streamed;
   const payload = asObject(parseJson(Buffer.from(body).toString('utf8')));
-  // Events of other kinds may be added; none of them says anything of the message.
+  // Other kinds of events may be added later. They carry no part of the answer.
   if (headers[':event-type']?.value !== 'chunk') return '';
   const data = Buffer.from(asText(payload?.['bytes']), 'base64').toString('utf8');
   const event = parseData(data);
@@ -95,7 +95,7 @@ function messagesEvent(streamed: EventStreamMessage): string {
   return `${named}data: ${data.replaceAll(/\r\n|\r|\n/g, '\ndata: ')}\n\n`;
 }
 
-/** The types that Messages has for what Amazon names otherwise. */
+/** The Messages error types for Amazon's names of failures. */
 const ERROR_TYPES: Readonly<Record<string, string>> = {
   throttlingException: 'rate_limit_error',
   serviceUnavailableException: 'overloaded_error',

@@ -2,7 +2,7 @@ import type { JWT } from 'google-auth-library';
 import { parseJson } from '../../core/parse-json';
 import { asObject, asText } from './json';
 
-/** Where a model stands in Google Cloud, as settings of an adapter. */
+/** The settings that locate a model in Google Cloud. */
 export const GOOGLE_PLACE = {
   type: 'object',
   additionalProperties: false,
@@ -17,7 +17,7 @@ function place() {
   return { type: 'string', pattern: '^[a-z0-9:.-]+$', 'x-expected': 'lower case letters, digits and hyphens' } as const;
 }
 
-/** Returns the path of a model of Vertex AI, without what is asked of it. */
+/** Returns the path of a Vertex AI model, without the method at its end. */
 export function googleModel(
   { project, region }: { readonly project: string; readonly region: string },
   publisher: 'anthropic' | 'google',
@@ -31,7 +31,7 @@ export function authorizeGoogle(credential: string): Record<string, string> {
   return isKey(credential) ? {} : { authorization: `Bearer ${credential}` };
 }
 
-/** Adds a token that is made of the key of a service account, where the credential is one. */
+/** Returns the `authorization` header. If the credential is a service account's key, the header has a token made from it. */
 export async function signForGoogle(credential: string): Promise<Record<string, string>> {
   if (!isKey(credential)) return {};
   const client = await clientOf(credential);
@@ -40,14 +40,14 @@ export async function signForGoogle(credential: string): Promise<Record<string, 
   return { authorization };
 }
 
-/** The key of a service account, as Google gives it; otherwise it is an access token. */
+/** Tells whether the credential is a service account's key in Google's JSON form. Every other credential is an access token. */
 function isKey(credential: string): boolean {
   return credential.startsWith('{');
 }
 
 const SCOPE = 'https://www.googleapis.com/auth/cloud-platform';
 
-/** Each keeps its token until shortly before it expires. */
+/** The clients by credential. Each keeps its token until shortly before it expires. */
 const CLIENTS = new Map<string, Promise<JWT>>();
 const MOST_CLIENTS = 100;
 
@@ -61,7 +61,7 @@ function clientOf(credential: string): Promise<JWT> {
   return opened;
 }
 
-/** Signs its tokens itself, so that no call waits for Google's token server. */
+/** Opens a client that signs its tokens itself, so that no call waits for Google's token server. */
 async function openClient(credential: string): Promise<JWT> {
   const key = asObject(parseJson(credential)) ?? {};
   const [email, pem] = [asText(key['client_email']), asText(key['private_key'])];

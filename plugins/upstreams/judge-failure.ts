@@ -2,16 +2,16 @@ import type { UpstreamFailure, Verdict } from '../../core/catalog/upstream';
 import { asObject, asText } from './json';
 
 /**
- * Decides what a failure means; docs/contract.md, section 5. The first that fits counts: the platform's own account is out of credit
- * (never shown as the customer's fault), the call does not fit this model, the vendor will not answer this content, and
- * then the status.
+ * Decides what a failure means; docs/contract.md, section 5. The first check that fits decides. The platform's own account is out
+ * of credit: never shown as the customer's fault. The call does not fit this model. The vendor rejects this content. Otherwise the
+ * status decides.
  */
 export function judgeFailure(failure: UpstreamFailure): Verdict {
   const reason = readReason(failure.body);
   if (isOutOfCredit(reason)) return 'next';
   if (isTooLong(reason) && mayBeTheCall(failure.status)) return 'larger-context';
   if (reason.isFlagged || CONTENT_FILTER.has(reason.code) || CONTENT_FILTER.has(reason.type)) return 'relay';
-  // An error event that came before any content: nothing has been said yet, somebody else may.
+  // The error event came before any content, so another upstream can still answer.
   if (failure.status < 300) return 'next';
   return failure.status >= 500 || ASK_NEXT.has(failure.status) ? 'next' : 'relay';
 }
@@ -22,11 +22,11 @@ interface Reason {
   readonly type: string;
   readonly code: string;
   readonly message: string;
-  /** Moderation found something in the input, as OpenRouter says it, with 403. */
+  /** Whether moderation flagged the input, as OpenRouter reports with 403. */
   readonly isFlagged: boolean;
 }
 
-/** `{"error":{"type","code","message"}}` of both protocols, and the bare forms some upstreams send. */
+/** Reads `{"error":{"type","code","message"}}` of both protocols, and the bare forms that some upstreams send. */
 function readReason(body: unknown): Reason {
   const outer = asObject(body) ?? {};
   const error = asObject(outer['error']) ?? outer;
@@ -39,7 +39,7 @@ function readReason(body: unknown): Reason {
   };
 }
 
-/** A message may quote what the client sent; the reason stands at its beginning. */
+/** How much of a message is searched. A message may quote the client's request, but the reason is at its beginning. */
 const MAX_MESSAGE_CHARACTERS = 1_000;
 
 const OUT_OF_CREDIT = new Set([
@@ -68,7 +68,10 @@ function isTooLong(reason: Reason): boolean {
   return TOO_LONG.has(reason.code) || TOO_LONG.has(reason.type) || TOO_LONG_MESSAGE.test(reason.message);
 }
 
-/** 200 is an error event; a 5xx or a 429 that speaks of the context is still about the upstream. */
+/**
+ * Tells whether a failure with this status can mean that the call is too long. 200 is the status of an error event. A 5xx or 429
+ * that mentions the context is still about the upstream.
+ */
 function mayBeTheCall(status: number): boolean {
   return status < 300 || status === 400 || status === 413 || status === 422;
 }

@@ -3,10 +3,10 @@ import { itemHeads } from '../../core/wire/item-heads';
 import { findMembers, sliceChunks } from '../../core/wire/json-members';
 import { asText, type JsonObject } from './json';
 
-/** What is read of a response that is too large to be parsed: it says again all that was asked and said. */
+/** The members that are read of a response too large to parse, which repeats the whole request and answer. */
 const READ = ['status', 'model', 'service_tier', 'usage', 'error'];
 
-/** Returns what matters of an event that is too large to be parsed, or undefined when it is no event. */
+/** Returns the needed members of an event that is too large to parse; undefined if it is no event. */
 export function readLargeEvent(
   data: string,
   name: string | undefined,
@@ -17,7 +17,7 @@ export function readLargeEvent(
   return {
     type: asText(type === undefined ? undefined : parseJson(type.toString())) || (name ?? ''),
     event: {
-      // Its length is what is counted, and an escape more or less is nothing beside so much text.
+      // Only its length is counted. The few bytes of escapes do not matter in so much text.
       ...(delta !== undefined && { delta: delta.toString() }),
       ...(response !== undefined && { response: readLargeResponse(response) }),
     },
@@ -33,7 +33,7 @@ function readLargeResponse(bytes: Buffer): JsonObject {
   return { ...Object.fromEntries(read), ...(output !== undefined && { output: itemHeads(output) }) };
 }
 
-/** The members of an object, each as its JSON text. */
+/** Returns the members of an object, each as its JSON text. */
 function membersOf(bytes: Buffer): Readonly<Record<string, Buffer | undefined>> | undefined {
   const places = findMembers([bytes]);
   if (places === undefined) return undefined;

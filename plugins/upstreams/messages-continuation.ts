@@ -3,7 +3,7 @@ import { outputTokens, tokensOf, type Usage } from '../../core/catalog/usage';
 import { prefillEdits, SaidText, Seam } from './beginning';
 import { asObject, asText, type JsonObject, parseData } from './json';
 
-/** A Messages answer that broke off is gone on with behind an assistant message that holds its beginning. */
+/** Continues a broken Messages answer: the request ends with an assistant message that holds the beginning. */
 export const messagesContinuation: Continuation = {
   prefill: (call, beginning) => prefillEdits(call, beginning, ['max_tokens']),
   follow: () => new MessagesFollower(),
@@ -12,10 +12,10 @@ export const messagesContinuation: Continuation = {
 class MessagesFollower implements StreamFollower {
   readonly #text = new SaidText();
   readonly #seam = new Seam();
-  /** The block that has begun and not ended, as the caller counts them; blocks do not overlap. */
+  /** The open block, by the caller's index. Blocks do not overlap. */
   #open: { readonly index: number; readonly isText: boolean } | undefined;
   #lastIndex = -1;
-  /** What the caller calls the blocks of the answer that goes on. */
+  /** The caller's index of each block of the continuing answer. */
   #indexes = new Map<number, number>();
 
   get said(): string | undefined {
@@ -79,7 +79,7 @@ class MessagesFollower implements StreamFollower {
     else this.#text.giveUp();
   }
 
-  /** Text that goes on with the block that is open is no new block. */
+  /** Begins a block of the continuing answer. Text that continues the open text block begins no new one. */
   #continuedStart(data: JsonObject): string | undefined {
     const block = asObject(data['content_block']) ?? {};
     const theirs = Number(data['index']);
@@ -113,7 +113,7 @@ class MessagesFollower implements StreamFollower {
     return this.#indexes.get(theirs) ?? theirs;
   }
 
-  /** The end of the block that is open, before something that must not stand in it. */
+  /** Ends the open block before an event that must not come inside it. */
   #ending(): string {
     if (this.#open === undefined) return '';
     const { index } = this.#open;
@@ -140,7 +140,7 @@ function textDelta(index: number, text: string): string {
   return eventOf({ type: 'content_block_delta', index, delta: { type: 'text_delta', text } });
 }
 
-/** The event's own `usage` with the counts of the whole call: no input but what was charged, all of the output. */
+/** Returns the event's own `usage` with the counts of the whole call: as input only what was charged, and the whole output. */
 function told(data: JsonObject, usage: Usage): JsonObject {
   const own = asObject(data['usage']) ?? {};
   return {

@@ -19,7 +19,7 @@ export default defineAdapter({
 
   request(call, settings) {
     const headers: Record<string, string> = Object.assign(forwardedHeaders(call), settings.headers);
-    // `protoa-` is how the service's own interface spells the vendor's prefix.
+    // The service's own interface spells the vendor's header prefix `protoa-`.
     if (headers['anthropic-version'] === undefined && headers['protoa-version'] === undefined) {
       headers['anthropic-version'] = USUAL_VERSION;
     }
@@ -70,18 +70,18 @@ function readTyped(type: string, event: JsonObject): EventNote {
     case 'error':
       return { error: { body: event } };
     default:
-      // ping, content_block_stop, and what the protocol may add.
+      // `ping`, `content_block_stop`, and events that the protocol may add.
       return NOTHING;
   }
 }
 
-/** The output count of the first event is a placeholder: taken for the real one it would make a broken stream free. */
+/** Reads the first event. Its output count is a placeholder: if it counted, a broken stream would be almost free. */
 function readStart(message: JsonObject | undefined): EventNote {
   if (asObject(message?.['usage']) === undefined) return NOTHING;
   return { usage: withOutput(readReport(message ?? {}, false), undefined) };
 }
 
-/** An empty text or thinking block promises nothing yet; a tool call or anything else that stands whole is content. */
+/** Reads the beginning of a block. An empty text or thinking block promises no content; a tool call, or any block that is whole, is content. */
 function readBlockStart(block: JsonObject): EventNote {
   const type = asText(block['type']);
   const bytes = bytesOfBlock(block);
@@ -103,7 +103,7 @@ function bytesOfBlock(block: JsonObject): number {
   }
 }
 
-/** In a stream a tool call begins with `"input": {}` and its arguments follow. */
+/** Tells whether a tool's input is `{}`. In a stream a tool call begins with `"input": {}`, and its arguments follow. */
 function isEmptyObject(value: unknown): boolean {
   const object = asObject(value);
   return object !== undefined && Object.keys(object).length === 0;
@@ -118,7 +118,7 @@ function readDelta(delta: JsonObject): EventNote {
     case 'input_json_delta':
       return content(bytesOf(asText(delta['partial_json'])));
     default:
-      // Signatures and citations go with content that is counted, and unknown kinds must not be held back.
+      // Signatures and citations belong to content that is counted, and unknown kinds must not be delayed.
       return content(0);
   }
 }
@@ -133,7 +133,7 @@ function readEnd(event: JsonObject): EventNote {
   };
 }
 
-/** Numbers of a report that are charged, parts of numbers that are, or free. Each entry of `iterations` has the first ones, too. */
+/** Known numbers of a usage report: charged, parts of charged numbers, or free. Each entry of `iterations` has the first ones too. */
 const COUNTED = [
   'input_tokens',
   'output_tokens',
@@ -150,12 +150,12 @@ const KNOWN: ReadonlySet<string> = new Set([
   'server_tool_use.web_fetch_requests',
 ]);
 
-/** What the plain price is for. */
+/** The tier, speed and geography that the plain price covers. */
 const PLAIN = { tier: ['standard'], speed: ['standard'], geo: ['global', 'not_available'] } as const;
 
 /**
- * The usage that a message, or the last event of a stream, reports. Each entry of `iterations` is a pass: compaction and the advisor
- * stand only there, and not in the counts above it.
+ * Reads the usage that a message, or the last event of a stream, reports. Each entry of `iterations` is a pass. Only `iterations`
+ * counts compaction and the advisor.
  */
 function readReport(message: JsonObject, isFinal: boolean): Usage {
   const usage = asObject(message['usage']);
@@ -203,7 +203,10 @@ function readCounts(usage: JsonObject): Counts {
   });
 }
 
-/** Tools of the vendor that were used. It counts no runs of code: a call that had a container ran some, free of charge beside the web tools. */
+/**
+ * Counts the uses of the vendor's tools. The report does not count code executions: a call with a container had one, which is free
+ * beside web tools.
+ */
 function piecesOf(usage: JsonObject, hasContainer: boolean): Counts {
   const used = asObject(usage['server_tool_use']);
   const webSearch = asCount(used?.['web_search_requests']) || undefined;
@@ -212,7 +215,7 @@ function piecesOf(usage: JsonObject, hasContainer: boolean): Counts {
   return countsOf({ webSearch, webFetch, codeExecution: ranCode ? 1 : undefined });
 }
 
-/** In an answer, or in the last event of a stream. */
+/** Tells whether an answer, or the last event of a stream, names a container. */
 function hasContainer({ container, delta }: JsonObject): boolean {
   return asObject(container) !== undefined || asObject(asObject(delta)?.['container']) !== undefined;
 }
@@ -221,7 +224,10 @@ function withPieces(counts: Counts, pieces: Counts): Counts {
   return pieces.size === 0 ? counts : new Map([...counts, ...pieces]);
 }
 
-/** A redeemed credit bills the call as if its conversation had always been at this model: what it had written would be read. */
+/**
+ * Tells whether a fallback credit was redeemed. The vendor then bills as if the conversation had always been at this model, so
+ * cache writes cost like reads.
+ */
 function isRedeemed(usage: JsonObject): boolean {
   return asText(asObject(asObject(usage['fallback_credit'])?.['status'])?.['type']) === 'redeemed';
 }
@@ -234,7 +240,10 @@ function asCacheReads(counts: Counts): Counts {
   return moved;
 }
 
-/** The sum is the older field and always right; what of it did not go to the one-hour cache went to the short one. */
+/**
+ * Returns the tokens written to the short cache. The sum is the older field and always right; its part outside the one-hour cache
+ * is in the short one.
+ */
 function shortCacheWrites(all: number | undefined, short: number | undefined, hour: number | undefined) {
   if (all === undefined || hour === undefined) return short ?? all;
   return Math.max(all - hour, 0);

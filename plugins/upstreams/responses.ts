@@ -30,7 +30,7 @@ export default defineAdapter({
   judge: judgeFailure,
 
   readEvent: withDeltas(DELTAS, ({ name, data }) => {
-    // Some upstreams end every stream as Chat does; the end of this protocol is `response.completed`.
+    // Some upstreams end every stream with Chat's `[DONE]`; this protocol ends with `response.completed`.
     if (data === undefined || data === '' || data.trim() === '[DONE]') return NOTHING;
     const event = parseData(data);
     if (event === 'malformed') return { malformed: true };
@@ -52,7 +52,7 @@ const NOTHING: EventNote = {};
 
 const USAGE_AT = ['response', 'usage'] as const;
 
-/** Text comes in events of many names, each of which ends so; `…done` and `response.completed` say all of it again. */
+/** The end of the names of all events with text. `…done` and `response.completed` repeat that text. */
 const DELTA = '.delta';
 
 function readTyped(type: string, event: JsonObject): EventNote {
@@ -84,7 +84,7 @@ function readDelta(delta: unknown): EventNote {
   return delta === '' ? NOTHING : content(bytesOf(asText(delta)));
 }
 
-/** A message or reasoning that begins promises nothing yet; a tool call, or anything else that stands whole, is content. */
+/** Reads the beginning of an item. A message or reasoning promises no content yet; a tool call, or any item that is whole, is content. */
 function readItemStart(item: JsonObject): EventNote {
   const type = asText(item['type']);
   return type === 'message' || type === 'reasoning' ? NOTHING : content(bytesOfItem(item));
@@ -100,7 +100,7 @@ function usageOf(response: JsonObject): Pick<EventNote, 'usage'> {
   return asObject(response['usage']) === undefined ? {} : { usage: readUsage(response) };
 }
 
-/** What an item says: text, refusals, reasoning and its summary, arguments of tools, code, patches. */
+/** Counts the bytes of an item: text, refusals, reasoning and its summary, arguments of tools, code, patches. */
 function bytesOfItem(item: JsonObject): number {
   let bytes = 0;
   for (const name of ['content', 'summary'])
@@ -116,10 +116,10 @@ function bytesOfItem(item: JsonObject): number {
   return bytes;
 }
 
-/** Calls of tools that run at the vendor: what they say of themselves is no output of the model. */
+/** The calls of tools that run at the vendor. The text in them is not output of the model. */
 const VENDORS_OWN: ReadonlySet<string> = new Set(['web_search_call']);
 
-/** Numbers of a report that are charged, parts of numbers that are, or free. */
+/** Known numbers of a usage report: charged, parts of charged numbers, or free. */
 const KNOWN: ReadonlySet<string> = new Set([
   'input_tokens',
   'output_tokens',
@@ -129,10 +129,10 @@ const KNOWN: ReadonlySet<string> = new Set([
   'output_tokens_details.reasoning_tokens',
 ]);
 
-/** What the plain price is for. */
+/** The service tiers that the plain price covers. */
 const PLAIN_TIERS: readonly string[] = ['default', 'auto', 'standard'];
 
-/** The usage that a response reports: one pass. Reasoning that is not shown stands in its output. */
+/** Reads the usage that a response reports; it has one pass. The output includes hidden reasoning. */
 function readUsage(response: JsonObject): Usage {
   const usage = asObject(response['usage']);
   if (usage === undefined) return UNKNOWN_USAGE;
@@ -146,7 +146,10 @@ function readUsage(response: JsonObject): Usage {
   return unknown === undefined ? { passes: [pass] } : { passes: [pass], unknown };
 }
 
-/** `input_tokens` has the cached and the written ones in it; more of those than all is nonsense, and the input unknown. */
+/**
+ * Reads the token counts. `input_tokens` includes cached and written tokens. If those exceed it, the report makes no sense and the
+ * input is unknown.
+ */
 function readTokens(usage: JsonObject): Counts {
   const details = asObject(usage['input_tokens_details']);
   const all = asCount(usage['input_tokens']);
@@ -157,7 +160,7 @@ function readTokens(usage: JsonObject): Counts {
   return input < 0 ? countsOf({ output }) : countsOf({ input, cacheRead, cacheWrite, output });
 }
 
-/** Tools of the vendor that were used: the report has no counts of them, and the output has an item for each use. */
+/** Counts the uses of the vendor's tools. The report does not count them, but the output has an item for each. */
 function piecesIn(output: unknown): Counts {
   let webSearch = 0;
   let fileSearch = 0;
@@ -176,7 +179,7 @@ function piecesIn(output: unknown): Counts {
   });
 }
 
-/** Opening a page that was found, and looking into it, belong to the search. */
+/** Tells whether an item is a search. Opening a found page, and looking for text in it, belong to the search. */
 function isSearch(item: JsonObject): boolean {
   const action = asText(asObject(item['action'])?.['type']);
   return action !== 'open_page' && action !== 'find_in_page';

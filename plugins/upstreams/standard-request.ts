@@ -1,8 +1,8 @@
 import type { BodyEdit, ModelCall } from '../../core/catalog/upstream';
 
 /**
- * The edits every upstream needs: its own name of the model, and no `priority`, which is ours. `stream` goes on as it
- * came; only a `null`, which here means absent, would be refused by some.
+ * Returns the edits that every upstream needs: its own model name, and no `priority`, which is the gateway's own member. `stream`
+ * stays as sent. Only a `null`, which means absent, is removed, because some upstreams reject it.
  */
 export function standardEdits(call: ModelCall): BodyEdit[] {
   const edits: BodyEdit[] = [{ member: 'priority', drop: true }];
@@ -12,7 +12,7 @@ export function standardEdits(call: ModelCall): BodyEdit[] {
   return edits;
 }
 
-/** What the client sent and may be forwarded, but for the content type, which the gateway sets. */
+/** Returns the client's headers that may be forwarded, except the content type, which the gateway sets. */
 export function forwardedHeaders(call: ModelCall): Record<string, string> {
   const { 'content-type': _setByGateway, ...headers } = call.headers;
   return headers;

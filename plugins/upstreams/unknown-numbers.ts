@@ -1,11 +1,11 @@
 import { asObject, type JsonObject } from './json';
 
-/** Members of lists are looked at alike: `iterations.input_tokens` stands for each of them. */
+/** The most paths that are reported. All items of a list share one path, such as `iterations.input_tokens`. */
 const MOST_PATHS = 20;
 
 /**
- * Returns the paths of the numbers in a report that are not among those known; undefined when there are none. A vendor that counts
- * something new may charge for it. Zeros say nothing.
+ * Returns the paths of a report's numbers that are not known; undefined if there are none. A vendor that counts something new may
+ * charge for it. Zeros are ignored.
  */
 export function unknownNumbers(report: JsonObject, known: ReadonlySet<string>): readonly string[] | undefined {
   const found: string[] = [];
@@ -23,7 +23,7 @@ function look(value: unknown, path: string, known: ReadonlySet<string>, found: s
     const object = asObject(value);
     for (const name in object) {
       const member = object[name];
-      // Nothing to look at: its path is not even written out.
+      // Skip these before their path is built.
       if (member === 0 || (typeof member !== 'number' && typeof member !== 'object')) continue;
       look(member, path === '' ? name : `${path}.${name}`, known, found);
     }

@@ -3,7 +3,7 @@ import gemini from './gemini';
 import { writeRequest } from './gemini/request';
 import { authorizeGoogle, GOOGLE_PLACE, googleModel, signForGoogle } from './google-token';
 
-/** Gemini as Google's Vertex AI serves it: the same dialect at another path, with the credentials of Google Cloud. */
+/** Gemini as Google's Vertex AI serves it: the same dialect at another path, with Google Cloud credentials. */
 export default defineAdapter({
   contract: 'upstream/2',
   name: 'vertex-gemini',

@@ -5,9 +5,9 @@ import { readUsualError } from '../../../core/catalog/usual-error';
 import { asArray, asCount, asObject, asText, type JsonObject, parseData } from '../json';
 import { unknownNumbers } from '../unknown-numbers';
 
-/** Blocks of an answer are numbered; only those of tools say that they begin. */
+/** Reads the answers of Converse. Their blocks are numbered, but only the blocks of tool calls announce their beginning. */
 export class ConverseReader implements AnswerReader {
-  /** The part of each block that is open. */
+  /** The part number of each open block. */
   readonly #open = new Map<number, number>();
   #parts = 0;
   #hasFinished = false;
@@ -76,7 +76,10 @@ export class ConverseReader implements AnswerReader {
     return [{ is: 'open', at: this.#next(block), choice: 0, part: { is } }];
   }
 
-  /** What goes back to the model: all of a block that was read whole, and of a stream the signature with the text that came before. */
+  /**
+   * Reads reasoning and the value that returns it to the model. A whole block has both text and signature; in a stream the
+   * signature follows the text.
+   */
   #reasoning(block: number, reasoning: JsonObject, isWhole: boolean): readonly AnswerEvent[] {
     const told = isWhole ? (asObject(reasoning['reasoningText']) ?? {}) : reasoning;
     const text = asText(told['text']);
@@ -136,7 +139,7 @@ const REASONS: ReadonlyMap<string, FinishReason> = new Map([
   ['model_context_window_exceeded', 'context'],
 ]);
 
-/** Numbers of a report that are charged, or are sums of numbers that are. */
+/** Known numbers of a usage report: charged, or sums of charged numbers. */
 const KNOWN: ReadonlySet<string> = new Set([
   'inputTokens',
   'outputTokens',
@@ -153,7 +156,7 @@ function usageEvents(event: JsonObject): readonly AnswerEvent[] {
   return usage.passes.length === 0 ? [] : [{ is: 'usage', usage }];
 }
 
-/** The input does not have the cached tokens in it; those written for an hour stand in a list. */
+/** Reads the usage of an answer. Its input excludes cached tokens; a list has the tokens that were written for an hour. */
 function readUsage(answer: JsonObject): Usage {
   const report = asObject(answer['usage']);
   if (report === undefined) return UNKNOWN_USAGE;

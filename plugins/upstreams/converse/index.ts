@@ -6,7 +6,7 @@ import { judgeFailure } from '../judge-failure';
 import { ConverseReader } from './answer';
 import { writeRequest } from './request';
 
-/** Amazon Bedrock's Converse, which serves models of all vendors alike. No client speaks it: calls are translated. */
+/** Amazon Bedrock's Converse, one dialect for the models of all vendors. No client uses it, so calls are translated. */
 export default defineAdapter({
   contract: 'upstream/2',
   name: 'bedrock-converse',
@@ -23,13 +23,13 @@ export default defineAdapter({
 
   framing: { mediaType: 'application/vnd.amazon.eventstream', open: () => new EventStreamDecoder(converseEvent) },
 
-  // 424 is a fault of the model's own servers.
+  // 424 reports a fault of the model's own servers.
   judge: (failure) => (failure.status === 424 ? 'next' : judgeFailure(failure)),
 
   answer: () => new ConverseReader(),
 });
 
-/** The kind of an event stands in a header, and its JSON in the body. */
+/** Writes a message as a server-sent event: its header has the kind, its body the JSON. */
 function converseEvent(streamed: EventStreamMessage): string {
   const exception = exceptionIn(streamed);
   if (exception !== undefined) {

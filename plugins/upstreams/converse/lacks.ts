@@ -8,7 +8,7 @@ const BY_ADDRESS = {
 } as const;
 const OTHER_TYPE = 'has a type that is not taken there';
 
-/** What the dialect of Converse has no place for. */
+/** The features that the dialect of Converse cannot express. */
 export const LACKS: readonly Lack[] = [
   { feature: 'choices', fate: 'refused', why: 'is at most 1 there' },
   { feature: 'topK', fate: 'dropped', why: NO_PLACE },

@@ -46,7 +46,7 @@ function choiceOf({ toolChoice }: Conversation): JsonObject {
   return toolChoice === 'required' ? { toolChoice: { any: {} } } : {};
 }
 
-/** The schema is a text there. */
+/** Writes the output format. Converse takes its schema as a text. */
 function formatOf({ outputFormat }: Conversation): JsonObject {
   if (outputFormat?.is !== 'schema') return {};
   const { name, description } = outputFormat;
@@ -59,7 +59,7 @@ interface Message {
   readonly content: JsonObject[];
 }
 
-/** Turns of one side that follow each other are one message; results of tools come first. */
+/** Writes the messages. Adjacent turns of one side become one message, in which tool results come first. */
 function messagesOf(call: TranslatedCall): readonly Message[] {
   const messages: Message[] = [];
   for (const { role: side, parts } of call.conversation.turns) {
@@ -100,7 +100,7 @@ function blocksOf(part: Part, side: Turn['role'], upstream: string): readonly Js
   }
 }
 
-/** As the reader of answers has put it away. */
+/** Restores reasoning from the value that `ConverseReader` kept. */
 function reasoningOf(value: string | undefined, text: string): readonly JsonObject[] {
   const kept = value === undefined ? undefined : asObject(parseJson(value));
   if (kept === undefined) return [];
@@ -130,7 +130,7 @@ function mediaOf(part: ImagePart | DocumentPart): JsonObject {
   return part.is === 'image' ? { image: media } : { document: { ...media, name: nameOf(part) } };
 }
 
-/** A document must have a name, of few characters; others become hyphens. */
+/** Returns a name for a document, because Converse requires one and accepts few characters. All others become hyphens. */
 function nameOf({ name = '' }: DocumentPart): string {
   const plain = name
     .replaceAll(/[^A-Za-z0-9\-()[\] ]/g, '-')

@@ -5,14 +5,14 @@ import { takeRandom } from '../../../core/random';
 import { asArray, asCount, asObject, asText, type JsonObject, parseData } from '../json';
 import { readUsage, reasoningTokens } from './usage';
 
-/** What is known of one choice. */
+/** The state of one choice of the answer. */
 interface Choice {
-  /** The part that goes on until another kind of part comes. */
+  /** The open part; it ends when a part of another kind begins. */
   open: { readonly at: number; readonly is: OpenPart['is'] } | undefined;
   hasCalls: boolean;
 }
 
-/** Reads generateContent's answers: each event has the parts that are new, in order. */
+/** Reads generateContent's answers: each event has only the new parts, in order. */
 export class GeminiReader implements AnswerReader {
   readonly #choices = new Map<number, Choice>();
   readonly #unfinished = new Set<number>();
@@ -20,7 +20,7 @@ export class GeminiReader implements AnswerReader {
   #hasBegun = false;
   #finished = 0;
 
-  /** `asked`: how many choices the call asks for. Counts come with each event, so that they do not tell which is the last. */
+  /** `asked`: how many choices the call requests. Every event has counts, so counts do not mark the last one. */
   constructor(private readonly asked = 1) {}
 
   event({ data }: SseEvent): readonly AnswerEvent[] {
@@ -51,7 +51,7 @@ export class GeminiReader implements AnswerReader {
     if (blocked !== undefined) said.push(...this.#finish(0, 'filter'));
     const usage = readUsage(answer);
     if (usage.passes.length > 0) said.push({ is: 'usage', usage, reasoning: reasoningTokens(answer) || undefined });
-    // The protocol has no end of its own: the last event has the stop reasons and the counts.
+    // The protocol has no closing event: the last event has the stop reasons and the counts.
     const hasAll = blocked !== undefined || this.#finished >= this.asked;
     const isOver = hasAll && this.#unfinished.size === 0 && usage.passes.length > 0;
     return isOver ? [...said, { is: 'end' }] : said;
@@ -87,12 +87,12 @@ export class GeminiReader implements AnswerReader {
       said.push(...this.#opened(is, choice, index));
       if (choice.open !== undefined) said.push({ is: 'add', at: choice.open.at, text });
     }
-    // It goes back in the part that follows the reasoning.
+    // Gemini puts the signature of reasoning into the part that follows it.
     if (signature !== undefined) said.push(...this.#signed(signature, choice, index));
     return said;
   }
 
-  /** Its input comes whole. */
+  /** Reads a tool call, whose input arrives whole. */
   #call(call: JsonObject, signature: string | undefined, choice: Choice, choiceIndex: number): readonly AnswerEvent[] {
     const said = signature === undefined ? [] : this.#signed(signature, choice, choiceIndex);
     const ended = closed(choice);
@@ -108,7 +108,7 @@ export class GeminiReader implements AnswerReader {
     ];
   }
 
-  /** A signature stands on the reasoning before it, or on some that shows nothing. */
+  /** Puts a signature on the reasoning before it. If there is none, opens empty reasoning for it. */
   #signed(value: string, choice: Choice, index: number): readonly AnswerEvent[] {
     const said = this.#opened('reasoning', choice, index);
     const at = choice.open?.at ?? 0;
@@ -147,7 +147,7 @@ function finishReason(reason: string, { hasCalls }: Choice): FinishReason {
   return FAULTS.has(reason) ? 'end' : 'filter';
 }
 
-/** The model's own mistakes: what was said stands. All else is a filter, by whatever name. */
+/** The stop reasons that are the model's own mistakes: its text is kept. Every other reason counts as a filter. */
 const FAULTS: ReadonlySet<string> = new Set([
   'OTHER',
   'LANGUAGE',

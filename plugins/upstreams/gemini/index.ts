@@ -4,7 +4,7 @@ import { judgeFailure } from '../judge-failure';
 import { GeminiReader } from './answer';
 import { writeRequest } from './request';
 
-/** Google's generateContent, which no client speaks: calls of the other protocols are translated. */
+/** Google's generateContent. No client uses this dialect, so calls of the other protocols are translated. */
 export default defineAdapter({
   contract: 'upstream/2',
   name: 'gemini',
@@ -27,6 +27,6 @@ export default defineAdapter({
 
   answer: ({ conversation }) => new GeminiReader(conversation.choices),
 
-  /** Streams put the error into a list. */
+  /** In a stream, the error is inside a list. */
   readError: (body) => readUsualError(Array.isArray(body) ? body[0] : body),
 });

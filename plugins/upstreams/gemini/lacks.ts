@@ -15,7 +15,7 @@ const OTHER_TYPE = {
   why: 'has a type that would be read as something else there',
 } as const;
 
-/** What the dialect of Gemini has no place for. */
+/** The features that the dialect of Gemini cannot express. */
 export const LACKS: readonly Lack[] = [
   {
     feature: 'stop',

@@ -70,7 +70,7 @@ function formatOf(format: OutputFormat | undefined): JsonObject {
   return format.is === 'json' ? { responseMimeType } : { responseMimeType, responseJsonSchema: format.schema };
 }
 
-/** The words of the dialect; it has none for more. */
+/** The dialect's words for the levels of effort; it has none above `high`. */
 const LEVELS: Readonly<Record<string, string>> = { none: 'minimal', minimal: 'minimal', low: 'low', medium: 'medium' };
 
 function thinkingOf({
@@ -88,7 +88,7 @@ function thinkingOf({
   return effort === undefined ? shown : { ...shown, thinkingLevel: LEVELS[effort] ?? 'high' };
 }
 
-/** Turns of one side that follow each other are one content. */
+/** Writes the contents. Adjacent turns of one side become one content. */
 function contentsOf(call: TranslatedCall): readonly JsonObject[] {
   const nameOf = toolNames(call.conversation);
   const contents: { role: string; parts: JsonObject[] }[] = [];
@@ -106,16 +106,16 @@ function contentsOf(call: TranslatedCall): readonly JsonObject[] {
   return contents;
 }
 
-/** Results name the function, and not only the call. */
+/** Maps the id of each tool call to its function's name, because a tool result must name the function too. */
 function toolNames({ turns }: Conversation): ReadonlyMap<string, string> {
   const calls = turns.flatMap(({ parts }) => parts.filter((part): part is ToolCallPart => part.is === 'tool_call'));
   return new Map(calls.map(({ id, name }) => [id, name]));
 }
 
-/** What Google documents for calls that another model made: its own would be refused without a signature. */
+/** The signature that Google documents for calls that another model made. Gemini rejects a call of its own without a signature. */
 const NO_SIGNATURE = 'skip_thought_signature_validator';
 
-/** A signature stands in the part that follows the reasoning. */
+/** Writes the parts of a model's turn. The signature of reasoning goes into the part that follows the reasoning. */
 function modelParts({ parts }: Turn, { upstream, reasoning }: TranslatedCall): readonly JsonObject[] {
   const written: JsonObject[] = [];
   let signature: string | undefined;
@@ -175,7 +175,7 @@ function partsOf(part: Part, nameOf: ReadonlyMap<string, string>): readonly Json
   }
 }
 
-/** Text stands in the response, and media beside it. */
+/** Writes a tool result: its text goes into the response, its media into parts beside it. */
 function resultParts(
   { id, parts, isError }: ToolResultPart,
   nameOf: ReadonlyMap<string, string>,
@@ -203,7 +203,10 @@ function mediaOf(part: ImagePart | DocumentPart): JsonObject {
   return { fileData: { mimeType, fileUri: source.url } };
 }
 
-/** The vendor goes by the type alone. An image is held as one, so it must not become a text, or a document a film. */
+/**
+ * The accepted media types. The vendor reads data by its type alone, and the gateway holds money for an image or a document. Text
+ * must not pass as an image, nor a video as a document.
+ */
 const MEDIA = { image: /^image\/[\w.+-]+$/i, document: /^(?:application|text)\/[\w.+-]+$/i } as const;
 
 const TYPES: ReadonlyMap<string, string> = new Map([

@@ -2,7 +2,7 @@ import { countsOf, UNKNOWN_USAGE, type Usage } from '../../../core/catalog/usage
 import { asArray, asCount, asObject, asText, type JsonObject } from '../json';
 import { unknownNumbers } from '../unknown-numbers';
 
-/** Numbers of a report that are charged, or parts of numbers that are. */
+/** Known numbers of a usage report: charged, or parts of charged numbers. */
 const KNOWN: ReadonlySet<string> = new Set([
   'promptTokenCount',
   'cachedContentTokenCount',
@@ -16,7 +16,7 @@ const KNOWN: ReadonlySet<string> = new Set([
   'toolUsePromptTokensDetails.tokenCount',
 ]);
 
-/** The usage of an answer: one pass. The prompt has the cached tokens in it; thoughts stand beside the answer. */
+/** Reads the usage of an answer; it has one pass. The prompt's count includes cached tokens; the answer's count excludes thoughts. */
 export function readUsage(answer: JsonObject): Usage {
   const report = asObject(answer['usageMetadata']);
   if (report === undefined) return UNKNOWN_USAGE;
