@@ -2,12 +2,12 @@ import { type GroupCounts, type SlotCounts, type Times, upToMs } from './counts'
 import type { Tried } from './significance';
 
 /**
- * How much less calls tell when they come from few callers. The tests of significance take calls for independent; those of one caller are
- * alike: dear, or slow, or wrong. Between slots of callers sums vary more than independent calls would let them, and by that factor
- * (the design effect) there are fewer calls to go by. It is that of the control group, which has many callers, for both groups.
+ * How much less calls count because they come from few callers. The tests of significance assume independent calls, but the calls
+ * of one caller are alike: costly, slow or wrong. Sums vary more between slots of callers than sums of independent calls; that
+ * factor is the design effect. Both groups use the effect of the control group, because it has many callers.
  */
 export const effectOn = {
-  /** By the slot in the middle: a caller that does nothing but wrong must not hide a treatment that fails. */
+  /** Returns the effect of the median slot, because a caller whose calls all fail must not hide a treatment that fails. */
   errors: ({ slots }: GroupCounts): number => {
     const parts = [...slots.values()];
     const rate = medianOf(parts.map(({ calls, errors }) => errors / calls));
@@ -26,7 +26,7 @@ export const effectOn = {
     effectOf(control, scatterOf(control.wholeAnswers), ({ answers: of, logWhole: sum }) => ({ of, sum })),
 };
 
-/** With one degree of freedom. */
+/** The median of the chi-square distribution with one degree of freedom. */
 const MEDIAN_OF_CHI_SQUARE = 0.4549;
 
 function medianOf(values: readonly number[]): number {
@@ -38,7 +38,7 @@ interface Part {
   readonly sum: number;
 }
 
-/** `scatter`: the sum of the squared distances of all calls from their mean. */
+/** Returns the design effect. `scatter` is the sum of the squared distances of all calls from their mean. */
 function effectOf({ slots }: GroupCounts, scatter: number, read: (slot: SlotCounts) => Part): number {
   const parts = [...slots.values()].map(read).filter(({ of }) => of > 0);
   if (parts.length < 2) return 1;
@@ -60,7 +60,7 @@ function scatterOf(times: Times): number {
   return of === 0 ? 0 : squares - sum ** 2 / of;
 }
 
-/** As few as there would be if all were independent; what is left over of a call counts as none. */
+/** Reduces calls to the number of independent calls that would tell as much. A fraction of a call counts as none. */
 export function thinned({ of, failed }: Tried, effect: number): Tried {
   if (effect === 1) return { of, failed };
   const fewer = Math.max(1, Math.floor(of / effect));

@@ -7,11 +7,11 @@ import { hint, type LocatedProblem, withHint } from '../../core/configuration/pr
 import type { RolloutChange, SettingsChange, UpstreamsChange, VersionChange } from '../../core/rollouts/rollout';
 import { type RolloutSettings, type RolloutsSettings, readChange } from './section';
 
-/** Undefined while something is wrong with them. */
+/** The catalog; undefined while the configuration of models has problems. */
 type Models = Catalog | undefined;
 type Pipelines = readonly PipelineSettings[] | undefined;
 
-/** What is wrong with rollouts, beside their form. Names that are not there at all have been found already. */
+/** Returns the problems of rollouts apart from their form. Unknown names have been reported already. */
 export function checkRollouts(settings: RolloutsSettings, catalog: Models, pipelines: Pipelines): LocatedProblem[] {
   const found: LocatedProblem[] = [];
   const before: { readonly name: string; readonly change: RolloutChange }[] = [];
@@ -145,7 +145,7 @@ function checkSettings(
   });
 }
 
-/** A call could be in both. */
+/** Tells whether one call could be in both rollouts. */
 function areInTheWay(one: RolloutChange, other: RolloutChange, catalog: Models, pipelines: Pipelines): boolean {
   if (one.is === 'settings' && other.is === 'settings') return one.pipeline === other.pipeline;
   if (one.is === 'settings') return routesModels(one, pipelines);
@@ -162,7 +162,7 @@ function areInTheWay(one: RolloutChange, other: RolloutChange, catalog: Models, 
   return isSame(version.alias, upstreams.model) || isSame(version.model, upstreams.model);
 }
 
-/** Calls of every model may take it. */
+/** Tells whether the pipeline routes calls, because then a call of any model may be in the rollout. */
 function routesModels({ pipeline }: SettingsChange, pipelines: Pipelines): boolean {
   const steps = pipelines?.find(({ name }) => name === pipeline)?.steps ?? [];
   return steps.some(({ policy }) => policy.name === 'strategy-routing');

@@ -1,12 +1,12 @@
-/** What was seen of one group in one stage. */
+/** The counts of one group in one stage. */
 export interface GroupCounts {
   readonly calls: number;
-  /** Not answered at the first attempt, or with an error. */
+  /** Calls whose first attempt failed, or that ended with an error. */
   readonly errors: number;
-  /** The caller was shown an error. */
+  /** Calls whose caller received an error. */
   readonly hurt: number;
   readonly costE8: bigint;
-  /** Of the calls that cost something: how many, and sum and squares of the logarithms of their costs. */
+  /** The calls with a cost: their number, and the sum and the sum of squares of the logarithms of their costs. */
   readonly charged: number;
   readonly logCost: number;
   readonly logCostSquares: number;
@@ -14,11 +14,11 @@ export interface GroupCounts {
   readonly firstTokens: Times;
   /** Unstreamed calls by the time to their answer. */
   readonly wholeAnswers: Times;
-  /** The same by slots of callers, of the control group alone. */
+  /** The counts by slot of callers; only for the control group. */
   readonly slots: ReadonlyMap<number, SlotCounts>;
 }
 
-/** What was seen of callers of one slot; times as sums of their logarithms. */
+/** The counts of the callers of one slot; times are sums of logarithms. */
 export interface SlotCounts {
   readonly calls: number;
   readonly errors: number;
@@ -30,7 +30,7 @@ export interface SlotCounts {
   readonly logWhole: number;
 }
 
-/** How many calls in which bucket. */
+/** The number of calls by bucket of time. */
 export type Times = ReadonlyMap<number, number>;
 
 export const NOTHING_SEEN: GroupCounts = {
@@ -83,19 +83,19 @@ function addTimes(one: Times, other: Times): Times {
   return sum;
 }
 
-/** Each bucket of times reaches 5 % further than the one before. */
+/** The width of a bucket, as a logarithm: each bucket reaches 5 % further than the one before. */
 const BUCKET_LOG = Math.log(1.05);
 
 export function bucketOf(ms: number): number {
   return Math.max(0, Math.ceil(Math.log(Math.max(ms, 1)) / BUCKET_LOG));
 }
 
-/** The longest time of a bucket. */
+/** Returns the longest time of a bucket. */
 export function upToMs(bucket: number): number {
   return Math.exp(bucket * BUCKET_LOG);
 }
 
-/** How many buckets further a time is that is so many times as long; rounded up. */
+/** Returns how many buckets a time moves when it is multiplied by `times`; rounded up. */
 export function bucketsFurther(times: number): number {
   return Math.ceil(Math.log(times) / BUCKET_LOG - 1e-9);
 }
@@ -110,7 +110,7 @@ export function countBeyond(times: Times, bucket: number): number {
   return count;
 }
 
-/** The first bucket that no more than this share of the calls are beyond; undefined without any. */
+/** Returns the first bucket beyond which lies at most this share of the calls; undefined if there are no calls. */
 export function bucketOfShare(times: Times, share: number): number | undefined {
   const atMost = countOf(times) * share;
   let beyond = 0;

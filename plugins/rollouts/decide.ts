@@ -2,17 +2,17 @@ import type { Guard, GuardName, Rollout, RolloutGroup } from '../../core/rollout
 import { addCounts, type GroupCounts, NOTHING_SEEN } from './counts';
 import { compare, seenBy } from './guards';
 
-/** Where what was seen before the stages of a run were changed under it stands. */
+/** The number of the stage that keeps a run's counts from before its stages were changed. */
 export const BEFORE_ITS_STAGES = 0;
 
 export type Status = 'running' | 'paused' | 'held' | 'rolled-back' | 'completed';
 
-/** How often each guard has looked in the stage, and how many calls it had seen when it last did. */
+/** How often each guard has looked in the stage, and how many calls it had seen at its last look. */
 export type Looks = Readonly<Partial<Record<GuardName, { readonly times: number; readonly seen: number }>>>;
 
 export interface Progress {
   readonly status: Status;
-  /** From 1. */
+  /** The current stage, counted from 1. */
   readonly stage: number;
   readonly stageSinceMs: number;
   readonly looks: Looks;
@@ -22,24 +22,24 @@ export type CountsOf = (stage: number, group: RolloutGroup) => GroupCounts | und
 
 export interface Decision {
   readonly do: 'wait' | 'advance' | 'complete' | 'abort';
-  /** In words: what it waits for, or why it ends. */
+  /** What the rollout waits for, or why it ends, for operators. */
   readonly why: string;
   readonly looks: Looks;
 }
 
-/** Of a rollout whose two groups do not differ, at most this share is aborted. */
+/** The largest share of rollouts that are aborted although their two groups do not differ. */
 export const FALSE_ABORTS = 0.01;
 
 /**
- * A guard looks again when it has seen a quarter more, or as many more as it first wanted: who fails only after a hundred thousand
- * good calls is not to fail a quarter of that before it is seen.
+ * A guard looks again after a quarter more calls, or after `minCalls` more. The second bound matters for a treatment that fails
+ * only after 100,000 good calls: it must not fail 25,000 calls before the next look.
  */
 const LOOKS_AGAIN = 1.25;
 
 /**
- * What is to be done about a rollout now. Guards look while it goes on, and every look could be wrong: so the chance of a false
- * abort is shared out among stages and guards, and of a guard's share its k-th look in a stage has 1 / (k (k + 1)), which adds up
- * to the whole however often it looks.
+ * Decides what to do about a rollout now. Every look of a guard can be wrong, so stages and guards share the chance of a false
+ * abort. A guard's k-th look in a stage gets 1 / (k (k + 1)) of the guard's share. These parts never add up to more than the
+ * share.
  */
 export function decide(rollout: Rollout, progress: Progress, counts: CountsOf, nowMs: number): Decision {
   const { status, stage } = progress;
@@ -75,7 +75,7 @@ export function decide(rollout: Rollout, progress: Progress, counts: CountsOf, n
   return { do: 'complete', why: 'the last stage is over and no guard objects', looks };
 }
 
-/** The control group of the stage; where hardly anybody is left in it, with those of the stages before. */
+/** Returns the counts of the stage's control group. If it has too few calls, adds those of the stages before. */
 function controlFor(guard: Guard, stage: number, treatment: GroupCounts, counts: CountsOf): GroupCounts {
   let control = counts(stage, 'control') ?? NOTHING_SEEN;
   const isEnough = () => seenBy(guard, treatment, control).control >= guard.minCalls;

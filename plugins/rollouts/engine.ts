@@ -26,10 +26,10 @@ import {
 } from './store';
 import { Tally } from './tally';
 
-/** So often a node writes down what it has seen, decides if nobody else does, and follows what was decided. */
+/** How often a node writes its counts, decides unless another node does, and follows the decisions. */
 const EVERY_MS = 400;
 
-/** Who is written into the audit log for what a rollout does by itself. */
+/** The actor in the audit log for what a rollout does by itself. */
 const ENGINE = 'rollouts';
 
 export type EngineGateway = Pick<
@@ -38,21 +38,24 @@ export type EngineGateway = Pick<
 >;
 
 /**
- * Keeps this node with the rollouts. All nodes run it: each writes down what it sees, whoever comes first decides, and all follow
- * what is written down. Nothing that must not be lost is kept here.
+ * Makes this node follow the rollouts. Every node runs an engine: each writes its counts to Postgres, the first to get the lock
+ * decides, and all follow what is written. The engine keeps nothing that must not be lost.
  */
 export class Engine {
   readonly #tally = new Tally();
-  /** The configuration whose rollouts this node has begun: once each, so that two nodes with different files do not do so in turns. */
+  /**
+   * The configuration whose rollouts this node has begun. It begins them once, because otherwise two nodes with different files
+   * would restart each other's rollouts.
+   */
   #begunOf: Configuration | undefined;
   #rows: ReadonlyMap<string, RolloutRow> = new Map();
 
-  /** One after the other: what was read before must not take the place of what was read after. */
+  /** The last read of the rows. Reads run one after another, so that an older one cannot replace a newer one. */
   #following: Promise<void> = Promise.resolve();
 
   constructor(private readonly gateway: EngineGateway) {}
 
-  /** Answers what ends it. */
+  /** Starts the engine and returns the function that stops it. */
   async start(): Promise<Stop> {
     const { rollouts, liveConfiguration, log } = this.gateway;
     rollouts.onSeen((seen) => {
@@ -74,13 +77,13 @@ export class Engine {
     };
   }
 
-  /** What was written down when this node last looked, of rollouts it has in its configuration. */
+  /** Returns the row of a rollout as this node last read it; undefined if the row is of another definition. */
   rowOf({ name, definition }: Rollout): RolloutRow | undefined {
     const row = this.#rows.get(name);
     return row?.definition === definition ? row : undefined;
   }
 
-  /** Takes over what is written down, for the next call. */
+  /** Applies the written state of the rollouts to the next calls. */
   follow(): Promise<void> {
     const followed = this.#following.then(() => this.#follow());
     this.#following = followed.catch(() => undefined);
@@ -90,13 +93,13 @@ export class Engine {
   async #follow(): Promise<void> {
     const { configuration } = this.gateway;
     const rows = await this.#rowsFor(configuration);
-    // Who was reloaded meanwhile knows its own rollouts, and the next look is for them.
+    // If the configuration was reloaded meanwhile, its rollouts are already in place; the next read is for them.
     if (this.gateway.configuration === configuration) this.#place(configuration, rows);
   }
 
-  /** A configuration comes into force with its rollouts where they are: nobody is out of one for a moment. */
+  /** Prepares the rollouts of a configuration that comes into force, so that no caller drops out of one for a moment. */
   async #prepare(next: Configuration): Promise<() => void> {
-    // A file is obeyed while the database is away, too.
+    // A file takes effect even while the database is unavailable.
     const rows = await this.#rowsFor(next).catch(() => this.#rows);
     return () => this.#place(next, rows);
   }
@@ -116,11 +119,11 @@ export class Engine {
   }
 
   async #work(): Promise<void> {
-    // A node that cannot write down what it has seen still goes where the others go.
+    // A node that cannot write its counts still follows the other nodes.
     const [written] = await Promise.allSettled([this.#writeSeen()]);
     const { configuration, database } = this.gateway;
     if (configuration.rollouts.length > 0) {
-      // A configuration that is new here waits for its turn: begun at a later look, it would overrule newer ones of other nodes.
+      // A new configuration waits for the lock. If it began at a later look, it would overrule newer ones of other nodes.
       const inTurn = this.#begunOf === configuration ? unlessOtherDoes : alone;
       const hasDecided = await inTurn(database, (trx) => this.#decideAll(trx, configuration));
       if (hasDecided !== false) this.#begunOf = configuration;
@@ -156,7 +159,7 @@ export class Engine {
     await this.#tellAll(trx, rollout, 'rollout.begin', { stage: 1, share: describeShare(rollout, 0) });
   }
 
-  /** Its stages were changed under it: it goes on among those that are written now. */
+  /** Continues a rollout whose stages were changed, among the stages that are configured now. */
   async #restage(trx: Knex.Transaction, rollout: Rollout, row: RolloutRow, now: Date): Promise<void> {
     const { stage, isSameSoFar } = restage(row, rollout);
     const share = rollout.stages[stage - 1]?.share;
@@ -217,7 +220,10 @@ function shareOf({ shares, stage }: Pick<RolloutRow, 'shares' | 'stage'>): numbe
   return shares[stage - 1];
 }
 
-/** undefined: nobody is in it. As it is written down: on a node that has other stages it is the same. */
+/**
+ * Returns the position of a rollout; undefined if no caller is in it. The position comes from the row, so it is the same on a node
+ * with other stages.
+ */
 function positionOf(row: RolloutRow): RolloutPosition | undefined {
   const { run, status, stage } = row;
   const share = shareOf(row);

@@ -4,15 +4,15 @@ import { effectOn, thinned } from './callers';
 import { bucketOfShare, bucketsFurther, countBeyond, countOf, type GroupCounts, type Times, upToMs } from './counts';
 import { failsMore, isBeyondMore, isHigher, meanOf, type Sample } from './significance';
 
-/** What a guard finds when it compares the two groups. */
+/** The result of a guard's comparison of the two groups. */
 export interface Finding {
-  /** That it is no worse than it may be would be this surprising. */
+  /** How probable so bad a result would be if the treatment were within the tolerance. */
   readonly pValue: number;
-  /** In words, for whoever asks why it stopped. */
+  /** Describes the result for operators who ask why the rollout stopped. */
   says(): string;
 }
 
-/** How many calls of both groups tell a guard something. */
+/** Counts the calls of both groups that a guard can compare. */
 export function seenBy(guard: Guard, treatment: GroupCounts, control: GroupCounts): Seen {
   switch (guard.name) {
     case 'errorRate':
@@ -33,7 +33,7 @@ export interface Seen {
   readonly control: number;
 }
 
-/** As for the choice of an upstream: whole answers take as long as they are, so they are compared with their like only. */
+/** The kinds of times, compared separately, because a whole answer takes as long as its length. Routing to upstreams separates them too. */
 const KINDS = ['firstTokens', 'wholeAnswers'] as const;
 type Kind = (typeof KINDS)[number];
 
@@ -56,7 +56,7 @@ export function compare(guard: Guard, treatment: GroupCounts, control: GroupCoun
   }
 }
 
-/** Worse beyond chance, and by more than is tolerated. */
+/** Compares the error rates: is the treatment worse by more than the tolerance, and not by chance? */
 function compareErrors({ tolerance }: Guard, treatment: GroupCounts, control: GroupCounts): Finding {
   const [rate, before] = [treatment.errors / treatment.calls, control.errors / control.calls];
   const says = () =>
@@ -69,7 +69,10 @@ function compareErrors({ tolerance }: Guard, treatment: GroupCounts, control: Gr
 
 const SLOW = 0.05;
 
-/** Of two kinds of times either could be found slower by chance: what is found counts for as many. */
+/**
+ * Compares each kind of times and reports the worse. With two kinds either could be slower by chance, so the p-value is multiplied
+ * by their number.
+ */
 function compareTimes(guard: Guard, treatment: GroupCounts, control: GroupCounts): Finding {
   const findings = judgedKinds(guard, treatment, control).map((kind) => compareKind(guard, kind, treatment, control));
   const worst = findings.reduce((one, other) => (other.pValue < one.pValue ? other : one));
@@ -81,7 +84,7 @@ const WORDS: Readonly<Record<Kind, readonly [calls: string, until: string]>> = {
   wholeAnswers: ['unstreamed calls', 'to their answer'],
 };
 
-/** Of the treatment group's calls more are slower than 95 % of the control group's, with what is tolerated on top. */
+/** Tests whether more than 5 % of the treatment's calls are slower than the control group's p95 with the tolerance added. */
 function compareKind({ tolerance }: Guard, kind: Kind, { [kind]: own }: GroupCounts, control: GroupCounts): Finding {
   const { [kind]: others } = control;
   const effect = effectOn[kind](control);

@@ -1,16 +1,16 @@
 import type { RolloutRow } from './store';
 
-/** So often it is written down that a rollout is watched. */
+/** How often a node writes that it watches a rollout. */
 const NOTED_EVERY_MS = 5_000;
 
-/** Whoever has not been watched for so long has not held meanwhile. */
+/** A rollout that no node watched for longer than this did not hold meanwhile. */
 const UNWATCHED_MS = 30_000;
 
 type Watched = Pick<RolloutRow, 'stage_since' | 'followed_at'>;
 
 /**
- * What is to be written down of a rollout that is being watched; undefined: nothing yet. Time in which no node could watch it, or by
- * which the database's clock was set, does not count as held; nor does what passes while it is paused, which `resume` sees to.
+ * Returns what to write about a watched rollout; undefined while nothing is due. Time without a watching node does not count as
+ * held, nor does a jump of the database's clock. `resume` excludes the time of a pause.
  */
 export function watchedAt(
   { status, stage_since, followed_at }: Watched & Pick<RolloutRow, 'status'>,
@@ -23,7 +23,7 @@ export function watchedAt(
   return { stage_since: new Date(stage_since.getTime() + shiftMs), followed_at: now };
 }
 
-/** The stage's beginning as if it had stood still since the last change. */
+/** Returns the beginning of the stage, moved by the time since the last change, in which the rollout stood still. */
 export function afterStandstill(
   { stage_since, changed_at }: Pick<RolloutRow, 'stage_since' | 'changed_at'>,
   now: Date,

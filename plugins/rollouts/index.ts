@@ -8,7 +8,7 @@ import { ROLLOUTS, readRollouts } from './section';
 import { skippedStages } from './skipped';
 import { readRows } from './store';
 
-/** The engines of the gateways of this process; there is one, and tests have several. */
+/** The engine of each gateway in this process. Only tests have several. */
 const engines = new WeakMap<PluginGateway, Engine>();
 
 /** Changes that go out in stages; docs/rollouts.md. */

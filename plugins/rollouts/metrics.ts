@@ -4,7 +4,7 @@ import { metrics } from '../../core/metrics';
 import type { Rollout } from '../../core/rollouts/rollout';
 import type { RolloutRow } from './store';
 
-/** Calls in rollouts as this process saw them. Labels are names of rollouts. */
+/** Counts this process's calls in rollouts. The label `rollout` is a configured name. */
 export const rolloutCalls = new Counter({
   name: 'tollgate_rollout_calls_total',
   help: 'Calls in a rollout, by group and by whether they were answered at the first attempt.',
@@ -12,7 +12,7 @@ export const rolloutCalls = new Counter({
   registers: [metrics],
 });
 
-/** How far rollouts have come, read when somebody asks. */
+/** Exposes the progress of rollouts, which is read at each scrape. */
 export function exposeRollouts(
   gateway: Pick<PluginGateway, 'configuration' | 'rollouts'>,
   engine: { rowOf(rollout: Rollout): Pick<RolloutRow, 'stage' | 'status'> | undefined },

@@ -13,11 +13,11 @@ export interface GivenOrder {
   readonly order: Order;
   readonly actor: string;
   readonly reason: string | undefined;
-  /** Only at this stage: another order or the end of the stage may have come first. */
+  /** Applies the order only at this stage, because another order or the end of the stage may come first. */
   readonly stage: number | undefined;
 }
 
-/** When each order can be given. */
+/** The states in which each order is accepted. */
 const GIVEN_IN: Readonly<Record<Order, readonly Status[]>> = {
   pause: ['running'],
   resume: ['paused', 'held', 'rolled-back'],
@@ -25,10 +25,10 @@ const GIVEN_IN: Readonly<Record<Order, readonly Status[]>> = {
   rollback: ['running', 'paused', 'held', 'completed'],
 };
 
-/** They go by the stages that are written; the others are obeyed whatever those are. */
+/** The orders that need the written stages to equal the configured ones; the others do not depend on stages. */
 const WIDENING: readonly Order[] = ['promote', 'resume'];
 
-/** Does what an operator says, for all nodes; written into the audit log with it. @throws CONFLICT when it makes no sense now */
+/** Applies an operator's order for all nodes and writes it into the audit log. @throws CONFLICT if the order makes no sense now */
 export function give(database: Knex, rollout: Rollout, { order, actor, reason, stage }: GivenOrder): Promise<void> {
   return alone(database, async (trx) => {
     const row = (await readRows(trx)).get(rollout.name);
@@ -55,7 +55,7 @@ export function give(database: Knex, rollout: Rollout, { order, actor, reason, s
   });
 }
 
-/** Answers what the audit log says of it. */
+/** Applies the order and returns its result for the audit log. */
 async function changeOf(
   trx: Knex.Transaction,
   rollout: Rollout,

@@ -1,16 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Rollout } from '../../core/rollouts/rollout';
 
-/** How far a rollout has come, as it is written down. */
+/** The written progress of a rollout. */
 interface Placed {
   readonly shares: readonly number[];
   readonly stage: number;
 }
 
-/** Where a rollout goes on when other stages are written for it. */
+/** Where a rollout continues after its stages were changed. */
 export interface Restaged {
   readonly stage: number;
-  /** It has come to it by the same stages: what was seen of them is still of them. */
+  /** Whether the stages up to this one are unchanged, so that their counts still belong to them. */
   readonly isSameSoFar: boolean;
 }
 
@@ -22,7 +22,7 @@ export function hasStagesOf({ shares }: Pick<Placed, 'shares'>, rollout: Pick<Ro
   return isDeepStrictEqual(shares, sharesOf(rollout));
 }
 
-/** At the last stage that has no more callers in it than there are now; when all have more, at the first. */
+/** Continues at the last stage with at most the current share of callers; if all have more, at the first. */
 export function restage({ shares, stage }: Placed, rollout: Pick<Rollout, 'stages'>): Restaged {
   const next = sharesOf(rollout);
   if (stage <= next.length && isDeepStrictEqual(shares.slice(0, stage), next.slice(0, stage)))

@@ -11,7 +11,7 @@ import type { RolloutRow, SeenOfRun } from './store';
 export const STATUSES = ['not begun', 'running', 'paused', 'held', 'rolled-back', 'completed'] as const;
 const GROUPS = ['control', 'candidate', 'shadow'] as const;
 
-/** A rollout as operators see it. `row` and `seen` are of its run; absent before a node has begun it. */
+/** Shows a rollout to operators. `row` and `seen` belong to its run; `row` is absent before a node has begun the rollout. */
 export function showRollout(rollout: Rollout, row: RolloutRow | undefined, seen: SeenOfRun, nowMs: number) {
   const { name, change, stickyBy, stages, guards, shadow, onAbort } = rollout;
   const stage = row?.stage ?? 1;
@@ -82,7 +82,7 @@ const COUNTS = object({
 
 const BY_GROUP = object({ control: COUNTS, candidate: COUNTS, shadow: COUNTS });
 
-/** What `showRollout` answers, as the OpenAPI document says it. */
+/** The result of `showRollout` in the OpenAPI document. */
 export const SHOWN_ROLLOUT = object({
   name: shape.text,
   change: shape.text,

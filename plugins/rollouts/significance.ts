@@ -10,7 +10,7 @@ interface SpecialFunctions {
 
 let loaded: SpecialFunctions | undefined;
 
-/** Loaded when a rollout is first judged: they are 335 modules, which every start would have to load. */
+/** Loads the functions when a rollout is first judged, because they are 335 modules that every start would have to load. */
 function special(): SpecialFunctions {
   loaded ??= {
     betainc: require('@stdlib/math-base-special-betainc'),
@@ -20,15 +20,15 @@ function special(): SpecialFunctions {
   return loaded;
 }
 
-/** How surprising it would be to see the candidate this much worse if it were not: one-sided p-values. */
+/** One-sided p-values: how probable it is to see the treatment this much worse by chance. */
 
-/** Of both groups: how many, and how many of them failed. */
+/** The size of a group, and the number of its failures. */
 export interface Tried {
   readonly of: number;
   readonly failed: number;
 }
 
-/** Fisher's exact test: with as many failures in all, that many or more of them would be the candidate's. */
+/** Fisher's exact test: how probable it is that at least this many of all failures fall to the treatment by chance. */
 export function failsMore(candidate: Tried, control: Tried): number {
   const of = candidate.of + control.of;
   const failed = candidate.failed + control.failed;
@@ -40,8 +40,9 @@ export function failsMore(candidate: Tried, control: Tried): number {
 }
 
 /**
- * That many or more of the candidate's would be beyond a bound that `beyond` of the control group's are: exact for any
- * distribution (Mathisen's test at a quantile of the control group: a beta-binomial tail).
+ * Returns how probable it is that at least `candidate.failed` of the treatment's values lie beyond a bound by chance.
+ * `control.failed` of the control group's values lie beyond that bound. The test is exact for any distribution (Mathisen's test at
+ * a quantile of the control group: a beta-binomial tail).
  */
 export function isBeyondMore(candidate: Tried, control: Tried): number {
   const [above, within] = [control.failed + 1, control.of - control.failed];
@@ -53,20 +54,20 @@ export function isBeyondMore(candidate: Tried, control: Tried): number {
   );
 }
 
-/** A sample by its size, sum and sum of squares. */
+/** A sample: its size, sum and sum of squares. */
 export interface Sample {
   readonly of: number;
   readonly sum: number;
   readonly squares: number;
 }
 
-/** Welch's test: that the candidate's mean is not above the control group's by more than `tolerance`. */
+/** Welch's test of the hypothesis that the treatment's mean exceeds the control group's by at most `tolerance`. */
 export function isHigher(candidate: Sample, control: Sample, tolerance: number): number {
   if (candidate.of < 2 || control.of < 2) return 1;
   const difference = meanOf(candidate) - meanOf(control) - tolerance;
   const [one, other] = [varianceOf(candidate) / candidate.of, varianceOf(control) / control.of];
   const variance = one + other;
-  // All of a group cost the same: what is left is rounding.
+  // All calls of each group cost the same; the rest is rounding.
   if (variance < 1e-18) return difference > 1e-9 ? 0 : 1;
   const t = difference / Math.sqrt(variance);
   const freedom = variance ** 2 / (one ** 2 / (candidate.of - 1) + other ** 2 / (control.of - 1));
@@ -87,7 +88,7 @@ function logChoose(of: number, count: number): number {
   return gammaln(of + 1) - gammaln(count + 1) - gammaln(of - count + 1);
 }
 
-/** Terms that rise to one peak and fall: behind it those that no longer count are left out. */
+/** Sums terms that rise to one peak and then fall. Stops behind the peak once the terms no longer matter. */
 function sumTail(from: number, to: number, term: (count: number) => number): number {
   let sum = 0;
   let before = 0;

@@ -7,10 +7,10 @@ import type { RolloutRow } from './store';
 
 type Part = Pick<Configuration, 'rollouts' | 'catalog' | 'pipelines'>;
 
-/** What is written down of a rollout, by its name. */
+/** Returns the row of the rollout with this name. */
 type RowOf = (name: string) => RolloutRow | undefined;
 
-/** What speaks against a configuration: it would give more callers a change than its rollout has come to. In sentences. */
+/** Returns the objections to a configuration, as sentences: it would give a change to more callers than its rollout has reached. */
 export function skippedStages(before: Part, next: Part, rowOf: RowOf): readonly string[] {
   return [
     ...before.rollouts.flatMap((rollout) => overtaken(rollout, next, rowOf)),
@@ -35,7 +35,7 @@ function overtaken(rollout: Rollout, next: Part, rowOf: RowOf): readonly string[
   ];
 }
 
-/** A rollout that was there before goes on where it was. */
+/** Returns the objection to a rollout that has a row from before, because it would continue where it was. */
 function remembered(rollout: Rollout, rowOf: RowOf): readonly string[] {
   const row = rowOfThis(rollout, rowOf);
   const [share, first] = [shareAtFirst(rollout, rowOf), rollout.stages[0].share];
@@ -54,21 +54,21 @@ function shareOfRow(row: RolloutRow | undefined): number {
   return row === undefined || row.status === 'rolled-back' ? 0 : (row.shares[row.stage - 1] ?? 0);
 }
 
-/** Who is in once a node has taken it over. */
+/** Returns the share of callers in the rollout once a node follows it. */
 function shareAtFirst(rollout: Rollout, rowOf: RowOf): number {
   const row = rowOfThis(rollout, rowOf);
   if (row?.status === 'rolled-back') return 0;
   return rollout.stages[row === undefined ? 0 : restage(row, rollout).stage - 1]?.share ?? 0;
 }
 
-/** Only those who are in the one have what the other changes. */
+/** Tells whether only callers in the first rollout get what the second changes. */
 function keepsBack(one: RolloutChange, other: RolloutChange): boolean {
   if (one.is !== 'upstreams' || other.is !== 'upstreams') return isDeepStrictEqual(one, other);
   const has = (list: 'add' | 'drop') => other[list].every((each) => one[list].includes(each));
   return one.model === other.model && has('add') && has('drop');
 }
 
-/** Without the rollout everybody has what it changes. */
+/** Tells whether the configuration gives the rollout's change to all callers, without the rollout. */
 function isForAll(change: RolloutChange, { catalog, pipelines }: Part): boolean {
   switch (change.is) {
     case 'upstreams': {

@@ -6,20 +6,20 @@ import { BEFORE_ITS_STAGES, type Looks, type Status } from './decide';
 import { sharesOf } from './restage';
 import type { SeenGroup, StageGroup } from './tally';
 
-/** What is written down of a rollout. */
+/** The row of a rollout in Postgres. */
 export interface RolloutRow {
   readonly name: string;
   readonly definition: string;
   readonly run: string;
   readonly status: Status;
   readonly stage: number;
-  /** Of all its stages, as the node that has begun it or given it others had them. */
+  /** The shares of all stages, as configured on the node that began or restaged the rollout. */
   readonly shares: readonly number[];
   readonly stage_since: Date;
   readonly changed_at: Date;
-  /** When a node has last watched it. */
+  /** When a node last wrote that it watches the rollout. */
   readonly followed_at: Date;
-  /** Why it is not going on. */
+  /** Why the rollout does not continue. */
   readonly reason: string | null;
   readonly looks: Looks;
 }
@@ -29,10 +29,10 @@ export async function readRows(database: Knex): Promise<ReadonlyMap<string, Roll
   return new Map(rows.map((row) => [row.name, row]));
 }
 
-/** Any number: who changes a rollout, decision or operator, does it alone. */
+/** The key of the Postgres lock that engines and operators hold while they change rollouts. The number is arbitrary. */
 export const LOCK = 0x70_6c_72;
 
-/** Does the work in a transaction, if nobody else is changing rollouts at the moment; answers whether it has. */
+/** Does the work in a transaction unless another process is changing rollouts. Returns whether the work was done. */
 export function unlessOtherDoes(database: Knex, work: (trx: Knex.Transaction) => Promise<void>): Promise<boolean> {
   return database.transaction(async (trx) => {
     const { rows } = await trx.raw<{ rows: { mine: boolean }[] }>('SELECT pg_try_advisory_xact_lock(?) AS mine', [
@@ -44,7 +44,7 @@ export function unlessOtherDoes(database: Knex, work: (trx: Knex.Transaction) =>
   });
 }
 
-/** The same for somebody who waits. */
+/** Does the work in a transaction; waits for the lock. */
 export function alone<T>(database: Knex, work: (trx: Knex.Transaction) => Promise<T>): Promise<T> {
   return database.transaction(async (trx) => {
     await trx.raw('SELECT pg_advisory_xact_lock(?)', [LOCK]);
@@ -52,13 +52,13 @@ export function alone<T>(database: Knex, work: (trx: Knex.Transaction) => Promis
   });
 }
 
-/** The clock all nodes go by. */
+/** Reads the database's clock, which all nodes use. */
 export async function readNow(database: Knex): Promise<Date> {
   const { rows } = await database.raw<{ rows: { now: Date }[] }>('SELECT clock_timestamp() AS now');
   return rows[0]?.now ?? new Date();
 }
 
-/** From its first stage; what was seen of its run before is forgotten. */
+/** Begins a run at the first stage and deletes the counts of the rollout's run before. */
 export async function beginRun(trx: Knex.Transaction, rollout: Rollout, now: Date): Promise<RolloutRow> {
   const { name, definition } = rollout;
   const before: RolloutRow | undefined = await trx<RolloutRow>('rollouts').where({ name }).first();
@@ -81,7 +81,7 @@ function toColumns({ looks, shares, ...plain }: Partial<RolloutRow>): object {
   };
 }
 
-/** Another run of the same rollout; all that was seen of the one before was seen before its stages. */
+/** Begins another run of a rollout. The counts of the run before move to the stage `BEFORE_ITS_STAGES`. */
 export async function carrySeen(trx: Knex.Transaction, before: string): Promise<string> {
   const run = newId();
   const places = { run, before, stage: BEFORE_ITS_STAGES };
@@ -113,15 +113,15 @@ const carryTimes = (table: string, count: string) => `
   INSERT INTO ${table} (run, stage, arm, bucket, ${count})
   SELECT :run, :stage, arm, bucket, sum(${count}) FROM ${table} WHERE run = :before GROUP BY arm, bucket`;
 
-/** Where times are counted. */
+/** The table and column of each kind of times. */
 const TIMES = {
   firstTokens: { table: 'rollout_first_tokens', count: 'streams' },
   wholeAnswers: { table: 'rollout_whole_answers', count: 'answers' },
 } as const;
 
 /**
- * Adds what a node has seen to what all have. In one order, so that nodes that write at the same time wait for each other and never
- * in a circle. What belongs to a run that is forgotten is forgotten with it.
+ * Adds a node's counts to those of all nodes. Rows are written in one order, so that nodes that write at the same time cannot
+ * deadlock. Counts of a deleted run are deleted with it.
  */
 export async function addSeen(database: Knex, seen: readonly SeenGroup[]): Promise<void> {
   const arms = seen.map(({ run, stage, group: arm, counts }) => {
@@ -180,7 +180,7 @@ const addTimes = (table: string, count: string) => `
   ORDER BY run, stage, arm, bucket
   ON CONFLICT (run, stage, arm, bucket) DO UPDATE SET ${count} = known.${count} + excluded.${count}`;
 
-/** A row by its group, which the column calls `arm`. */
+/** The group of a row; its column is named `arm`. */
 interface ByGroup extends Omit<StageGroup, 'group'> {
   readonly arm: StageGroup['group'];
 }
@@ -212,7 +212,7 @@ interface TimeRow extends ByGroup {
   readonly calls: bigint;
 }
 
-/** What all nodes have seen of a run: by stage and group. */
+/** Returns the counts of all nodes for a stage and group of a run. */
 export type SeenOfRun = (stage: number, group: StageGroup['group']) => GroupCounts | undefined;
 
 export async function readSeen(database: Knex, run: string): Promise<SeenOfRun> {
@@ -241,7 +241,7 @@ export async function readSeen(database: Knex, run: string): Promise<SeenOfRun> 
   return (stage, group) => seen.get(`${stage} ${group}`);
 }
 
-/** Of the control group, by stage. */
+/** Reads the slots of the control group, by stage. */
 async function readSlots(database: Knex, run: string): Promise<ReadonlyMap<number, GroupCounts['slots']>> {
   const rows: SlotRow[] = await database<SlotRow>('rollout_slots').where({ run });
   const slots = new Map<number, Map<number, SlotCounts>>();
@@ -262,7 +262,7 @@ async function readSlots(database: Knex, run: string): Promise<ReadonlyMap<numbe
   return slots;
 }
 
-/** By stage and group. */
+/** Reads one kind of times, by stage and group. */
 async function readTimes(database: Knex, run: string, kind: keyof typeof TIMES): Promise<ReadonlyMap<string, Times>> {
   const { table, count } = TIMES[kind];
   const rows: TimeRow[] = await database(table).select('stage', 'arm', 'bucket', { calls: count }).where({ run });

@@ -1,7 +1,7 @@
 import type { SeenCall } from '../../core/rollouts/live-rollouts';
 import { addCounts, bucketOf, type GroupCounts, type SlotCounts } from './counts';
 
-/** Which group of which stage of which run. */
+/** One group in one stage of a run. */
 export interface StageGroup {
   readonly run: string;
   readonly stage: number;
@@ -12,7 +12,7 @@ export interface SeenGroup extends StageGroup {
   readonly counts: GroupCounts;
 }
 
-/** What this process has seen and has not written down yet. */
+/** The counts of this process that are not written yet. */
 export class Tally {
   #groups = new Map<string, StageGroup & { readonly counts: Growing }>();
   #givenBack: readonly SeenGroup[] = [];
@@ -29,7 +29,7 @@ export class Tally {
     counted.counts.note(seen);
   }
 
-  /** All of it; it is the taker's to write down, or to give back. */
+  /** Takes all counts out of the tally. The caller must write them or give them back. */
   take(): readonly SeenGroup[] {
     const all = new Map<string, SeenGroup>(this.#groups);
     for (const group of this.#givenBack) {
@@ -50,7 +50,7 @@ function keyOf({ run, stage, group }: StageGroup): string {
   return `${run} ${stage} ${group}`;
 }
 
-/** Every call is counted here: nothing is made anew for it. */
+/** The counts of a group, updated in place because every call is counted. */
 class Growing implements GroupCounts {
   calls = 0;
   errors = 0;

@@ -5,7 +5,7 @@ import { listRolloutsRoute } from './list-rollouts';
 import { orderRolloutRoute } from './order-rollout';
 import { showRolloutRoute } from './show-rollout';
 
-/** One endpoint per file. */
+/** Lists the endpoints of rollouts, one per file. */
 export function rolloutRoutes(gateway: PluginGateway, engine: Engine): readonly Route[] {
   return [
     listRolloutsRoute(gateway),

@@ -22,7 +22,7 @@ const GIVEN = {
   example: { reason: 'too slow at noon' },
 } as const;
 
-/** One table of endpoints: they differ in the order that they give, and in nothing else. */
+/** The endpoints that give an order. They differ only in that order. */
 const ORDERS: Readonly<Record<Order, string>> = {
   pause: 'Pause a rollout: its share stays, and its guards stay active.',
   resume: 'Continue a rollout that was paused or held; one that was rolled back starts again.',

@@ -12,7 +12,7 @@ export function requireRollout({ configuration }: PluginGateway, name: string | 
   return rollout;
 }
 
-/** Shows rollouts with how far they have come and what was seen of both groups. */
+/** Shows rollouts with their progress and the counts of both groups. */
 export async function readRollouts(database: Knex, rollouts: readonly Rollout[]) {
   const rows = await readRows(database);
   const now = await readNow(database);
