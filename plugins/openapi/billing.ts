@@ -9,9 +9,9 @@ import { mapValues } from '../../core/map-values';
 export interface TokenBilling {
   readonly type: 'PER_TOKEN';
   readonly pricingMode: 'PER_MODEL';
-  /** The names models are shown under; `modelAliases` has their others. */
+  /** The models' own names; `modelAliases` has the others. */
   readonly allowedModels: readonly string[];
-  /** A model without a price here is refused. */
+  /** Calls of a model without a price are rejected. */
   readonly strictModelValidation: true;
   readonly modelPricing: Readonly<Record<string, ModelPricing>>;
   readonly modelAliases: Readonly<Record<string, readonly string[]>>;
@@ -19,7 +19,7 @@ export interface TokenBilling {
   readonly estimatedMaxTokens: number;
 }
 
-/** What calls of a path cost, per model the dearest of the upstreams that its pipeline can ask: no call costs more. */
+/** Returns the prices of a path's calls, per model at the most expensive upstream that its pipeline can ask. No call costs more. */
 export function tokenBilling(catalog: Catalog, path: string, pipeline: PipelineSettings): TokenBilling {
   const protocol = protocolOf(path);
   const offered = catalog.models
@@ -48,7 +48,7 @@ function askable(model: Model, path: string, pipeline: PipelineSettings): readon
   });
 }
 
-/** What a call of a model costs: numbers per token, and where there are some per piece and per token of each variant. */
+/** The prices of a model: numbers per token; if there are any, also per piece, and per token of each variant. */
 type ModelPricing = Readonly<
   Record<string, number | Readonly<Record<string, number | Readonly<Record<string, number>>>>>
 >;
@@ -63,10 +63,10 @@ function dearest(entries: readonly Entry[]): ModelPricing {
   };
 }
 
-/** The specification has one price for writing to a cache: the dearer one. */
+/** Names the prices per token. The specification has one price for cache writes, so the higher one is shown. */
 function perToken({ cacheWrite, cacheWrite1h, ...rates }: DearestPrice['rates']): Readonly<Record<string, number>> {
   const cacheCreation = Number(cacheWrite) > Number(cacheWrite1h) ? cacheWrite : cacheWrite1h;
   const named = Object.entries({ ...rates, cacheCreation });
-  // Read from decimal digits of a million tokens, so that it is written with the very same digits.
+  // Parses the decimal price of a million tokens with a shifted exponent, so that no digit changes.
   return Object.fromEntries(named.map(([meter, amount]) => [`${meter}PricePerToken`, Number(`${amount}e-6`)]));
 }

@@ -12,7 +12,7 @@ import { tagsOf } from './tags';
 
 const LICENSE = { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' };
 
-/** Made with each document: packages may have declared codes since this file was read. */
+/** Built with each document, because packages may have declared error codes after this file was loaded. */
 const errorSchemas = () => ({ Error: ERROR_SCHEMA, ErrorCode: errorCodes() });
 
 const PLATFORM_HEADERS = {
@@ -20,7 +20,7 @@ const PLATFORM_HEADERS = {
   RequestId: header('The request id; name it in questions to the operator.', 'string'),
 };
 
-/** The public listener: model calls as the pipelines serve them, and the plugins' endpoints. */
+/** Describes the public listener: model calls as the pipelines serve them, and the plugins' endpoints. */
 export function publicDocument(gateway: PluginGateway): object {
   const paths = { ...modelPaths(gateway.configuration), ...routePaths(gateway.routes(), 'public') };
   return {
@@ -63,7 +63,7 @@ export function publicDocument(gateway: PluginGateway): object {
 
 const TOKENS = `ADMIN_TOKEN, or an operator's token; \`x-role\` of each operation says of which role, or one after it: ${ROLE_NAMES.join(', ')}.`;
 
-/** The admin listener. */
+/** Describes the admin listener. */
 export function adminDocument(gateway: PluginGateway): object {
   const paths = routePaths(gateway.routes(), 'admin');
   return {

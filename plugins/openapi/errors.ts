@@ -1,7 +1,7 @@
 import { allErrors, type DeclaredCode, type ErrorCode, kindOf } from '../../core/errors';
 import { object, oneOf, orNull, shape } from '../../core/http/shape';
 
-/** The envelope of docs/contract.md, section 3. */
+/** The error envelope; docs/contract.md, section 3. */
 export const ERROR_SCHEMA = object({
   type: oneOf('error'),
   request_id: shape.text,
@@ -15,7 +15,7 @@ export const ERROR_SCHEMA = object({
   }),
 });
 
-/** Of a model call it can also be an upstream's own, whose status and body are relayed untouched. */
+/** The error of a model call. It can also be an upstream's own, relayed with its status and body unchanged. */
 export const CALL_ERROR_SCHEMA = {
   anyOf: [
     { $ref: '#/components/schemas/Error' },
@@ -23,22 +23,19 @@ export const CALL_ERROR_SCHEMA = {
   ],
 };
 
-/** Every code there is, those of packages too. */
+/** Lists every error code, including those of packages. */
 export function errorCodes() {
   return { type: 'string', enum: [...allErrors().keys()] };
 }
 
-/** The whole catalogue, for programs that decide by code. */
+/** Returns the whole error catalogue, for programs that decide by code. */
 export function errorCatalogue() {
   return [...allErrors()].map(([code, kind]) => ({ code, ...kind }));
 }
 
 type AnyCode = ErrorCode | DeclaredCode;
 
-/**
- * One answer for each status, which says what codes it may carry.
- * @param badRequests codes that are 400 here, whatever the catalogue says
- */
+/** Returns one answer per status, with the codes that it may carry. @param badRequests codes whose status is 400 here, whatever the catalogue says */
 export function errorResponses(
   codes: readonly AnyCode[],
   schema: 'Error' | 'CallError' = 'Error',

@@ -1,4 +1,4 @@
-/** A header of an answer. */
+/** Describes a header of an answer. */
 export function header(description: string, type: string): object {
   return { description, schema: { type } };
 }

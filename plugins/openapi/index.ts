@@ -1,7 +1,7 @@
 import { definePlugin } from '../../core/gateway/plugin';
 import { documentRoutes } from './routes';
 
-/** The OpenAPI documents of what is loaded; docs/contract.md, section 1.3. */
+/** The OpenAPI documents of the loaded configuration and plugins; docs/contract.md, section 1.3. */
 export default definePlugin({
   contract: 'plugin/1',
   name: 'openapi',

@@ -8,14 +8,14 @@ import { operationId } from './operation-id';
 import { toOpenApi } from './schema';
 import { directServer, publicServer } from './servers';
 
-/** One path of one endpoint. */
+/** A path of a pipeline's endpoint. */
 interface ModelPath {
   readonly path: string;
   readonly pipeline: PipelineSettings;
   readonly endpoint: EndpointSettings;
 }
 
-/** The paths of model calls. A path that only some hosts have beside another of the same name is told by its servers. */
+/** Describes the paths of model calls. A path that single hosts serve lists their addresses in `servers`. */
 export function modelPaths(configuration: Configuration): Record<string, object> {
   const all = configuration.pipelines.flatMap((pipeline) =>
     pipeline.endpoints.flatMap((endpoint) => endpoint.paths.map((path): ModelPath => ({ path, pipeline, endpoint }))),

@@ -1,4 +1,4 @@
-/** `GET /v1/usage/{requestId}` -> `getV1UsageByRequestId`, `GET /` -> `getRoot` */
+/** Returns the operation id: `getV1UsageByRequestId` for `GET /v1/usage/{requestId}`, `getRoot` for `GET /`. */
 export function operationId(method: string, path: string): string {
   if (path === '/') return `${method.toLowerCase()}Root`;
   const words = path.split('/').flatMap((segment) => {

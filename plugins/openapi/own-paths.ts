@@ -8,24 +8,27 @@ import { operationId } from './operation-id';
 import { toOpenApi } from './schema';
 import { tagOf } from './tags';
 
-/** The paths of our own endpoints on one listener. */
+/** Describes the gateway's own endpoints on one listener. */
 export function routePaths(routes: readonly Route[], listener: Route['listener']): Record<string, object> {
   const paths: Record<string, Record<string, object>> = {};
   for (const route of routes.filter((each) => each.listener === listener && !isOfPage(each) && isOffered(each))) {
     const path = route.path.replaceAll('...}', '}');
-    // What answers to every method is told as the one that needs no body.
+    // A route for every method is described as GET, which needs no body.
     const method = route.method === '*' ? 'get' : route.method.toLowerCase();
     paths[path] = { ...paths[path], [method]: operation(route, method) };
   }
   return paths;
 }
 
-/** The interface of a page changes with it, and is described in docs/console.md and docs/operator.md. */
+/**
+ * Tells whether a route belongs to a page. The document omits these, because their interface changes with the page;
+ * docs/console.md and docs/operator.md describe them.
+ */
 function isOfPage(route: Route): boolean {
   return route.auth === 'page' || route.auth === 'session';
 }
 
-/** A path that only refuses is no use to a generated client. */
+/** Tells whether a route has answers. A generated client has no use for a path that only rejects. */
 function isOffered({ answers }: Route): boolean {
   return Object.keys(answers).length > 0;
 }
@@ -92,7 +95,7 @@ function errorsOf(route: Route): readonly (ErrorCode | DeclaredCode)[] {
   const needsKey = route.listener === 'admin' || route.auth === 'key';
   const isPublic = route.listener === 'public' && route.auth === 'key';
   return [
-    // Of a filter, a field of the body, or two Host headers.
+    // For a filter, a field of the body, or a second Host header.
     'INVALID_FIELD',
     ...(route.body === undefined ? [] : (['UNSUPPORTED_MEDIA_TYPE'] as const)),
     ...(readsJson(route) ? (['INVALID_JSON', 'BODY_TOO_LARGE'] as const) : []),

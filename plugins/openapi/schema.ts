@@ -3,7 +3,7 @@ import type { Schema } from '../../core/settings';
 
 type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** JSON Schema (draft 7) as OpenAPI 3.0 writes it, which knows no list of types, no `const` and no `propertyNames`. */
+/** Converts JSON Schema (draft 7) to OpenAPI 3.0, which has no lists of types, no `const` and no `propertyNames`. */
 export function toOpenApi(schema: Schema): JsonSchema {
   const { type, const: only, exclusiveMinimum, pattern, propertyNames: _, ...rest } = schema as JsonSchema;
   const inner = Object.fromEntries(Object.entries(rest).map(([word, value]) => [word, convertWithin(word, value)]));
@@ -13,7 +13,7 @@ export function toOpenApi(schema: Schema): JsonSchema {
   return { ...typeWords(type), ...openness(schema as JsonSchema), ...inner, ...bounded, ...fixed, ...matched };
 }
 
-/** Says that an object without named properties takes any: openapi-typescript would make a type of it that takes none. */
+/** Marks an object without named properties as open, because otherwise openapi-typescript makes a type that accepts no property. */
 function openness({ type, properties, additionalProperties }: JsonSchema): JsonSchema {
   return type === 'object' && properties === undefined && additionalProperties === undefined
     ? { additionalProperties: true }
@@ -21,14 +21,14 @@ function openness({ type, properties, additionalProperties }: JsonSchema): JsonS
 }
 
 /**
- * Writes control characters out and leaves lone surrogates away, because many programs read patterns without the flag `u`. The
- * handlers' own pattern refuses lone surrogates all the same.
+ * Writes control characters out and drops lone surrogates, because many programs read patterns without the flag `u`. The handlers'
+ * own pattern still rejects lone surrogates.
  */
 function portablePattern(pattern: string): string {
   return pattern.replaceAll('\\p{Cc}', '\\u0000-\\u001f\\u007f-\\u009f').replaceAll('\\p{Cs}', '');
 }
 
-/** A property as its object lists it. Its default is told in words: openapi-typescript requires properties that have one. */
+/** Converts a property. Its default moves into the description, because openapi-typescript makes properties with a default required. */
 function property(schema: Schema): JsonSchema {
   const { default: usual, description, ...rest } = toOpenApi(schema);
   if (usual === undefined) return { ...(description !== undefined && { description }), ...rest };

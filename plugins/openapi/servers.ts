@@ -1,11 +1,11 @@
 import { saidPublicUrl } from '../../core/http/public-url';
 
-/** Where the public listener is reached: `PUBLIC_URL`, or else where the document was read. */
+/** Returns the address of the public listener: `PUBLIC_URL`, or else the address at which the document was read. */
 export function publicServer(): object {
   return { url: saidPublicUrl() ?? '/' };
 }
 
-/** A direct address, with the scheme and port of `PUBLIC_URL`. The first label of the host is the upstream that it pins. */
+/** Returns a direct address with the scheme and port of `PUBLIC_URL`. The first label of its host is the upstream that it pins. */
 export function directServer(host: string, listenerPort: number): object {
   const said = saidPublicUrl() ?? '';
   const { protocol, port } = new URL(URL.canParse(said) ? said : `http://localhost:${listenerPort}`);

@@ -3,13 +3,13 @@ const TAG_DESCRIPTIONS: Readonly<Record<string, string>> = {
   service: 'The health and the description of the process.',
 };
 
-/** The noun: `/admin/v1/accounts/{id}` and `/v1/usage.csv` are of `accounts` and `usage`. */
+/** Returns the noun of a path: `accounts` for `/admin/v1/accounts/{id}`, `usage` for `/v1/usage.csv`. */
 export function tagOf(path: string): string {
   const [noun] = /(?<=\/v1\/)[a-z-]+/.exec(path) ?? ['service'];
   return noun;
 }
 
-/** The tags that the operations of these paths have, as linters want them listed. */
+/** Lists the tags of these paths' operations, as linters require. */
 export function tagsOf(paths: Readonly<Record<string, object>>): readonly object[] {
   const operations = Object.values(paths).flatMap((path) => Object.values(path) as { readonly tags: string[] }[]);
   return [...new Set(operations.flatMap(({ tags }) => tags))].map((name) => ({

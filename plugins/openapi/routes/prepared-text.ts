@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { contentTag } from '../../../core/http/etag';
 
-/** A JSON answer that is the same for everybody until the configuration changes. */
+/** A JSON answer that is the same for all clients until the configuration changes. */
 export interface PreparedText {
   readonly bytes: Buffer;
   readonly etag: string;
@@ -12,7 +12,7 @@ export function prepareText(value: object): PreparedText {
   return { bytes, etag: contentTag(bytes) };
 }
 
-/** A browser of documents may ask from any page: nothing in it is anybody's secret. */
+/** Sends the answer, or 304 if the client has it. Any page may read it, because it contains no secret. */
 export function sendPrepared(request: IncomingMessage, response: ServerResponse, { bytes, etag }: PreparedText): void {
   const headers = { etag, 'cache-control': 'no-cache', 'access-control-allow-origin': '*' };
   const known = request.headers['if-none-match']?.split(',').map((each) => each.trim().replace(/^W\//, '')) ?? [];

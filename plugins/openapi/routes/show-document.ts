@@ -5,7 +5,7 @@ import { shape } from '../../../core/http/shape';
 import { adminDocument, publicDocument } from '../document';
 import { type PreparedText, prepareText, sendPrepared } from './prepared-text';
 
-/** The same endpoint on both listeners: each describes its own. */
+/** Serves the document of a listener. Both listeners have this endpoint, and each describes its own routes. */
 export function showDocumentRoute(gateway: PluginGateway, listener: Route['listener']): Route {
   const said = { method: 'GET', summary: 'This document.', answers: ANSWERS } as const;
   return listener === 'public'
@@ -18,7 +18,7 @@ const ANSWERS = {
   304: { description: 'The document is the one that `If-None-Match` names.' },
 } as const;
 
-/** Built once for each configuration, when it is first asked for. */
+/** Serves the document, which is built once per configuration, at the first request. */
 function serve(gateway: PluginGateway, build: (gateway: PluginGateway) => object): Handler {
   const built = new WeakMap<Configuration, PreparedText>();
   return async (_visit, request, response) => {
