@@ -7,7 +7,7 @@ import { consoleRoutes } from './routes';
 const NO_WAY_IN =
   'system.config.yml: plugins.console.passwordSignIn: false needs an identity provider, because otherwise no user can sign in: set plugins.console.oidc, or remove passwordSignIn.';
 
-/** The console for account owners: docs/console.md. What other plugins show in it they serve themselves. */
+/** The console for account owners: docs/console.md. Other plugins serve what they show in it. */
 export default definePlugin({
   contract: 'plugin/1',
   name: 'console',

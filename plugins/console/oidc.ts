@@ -5,7 +5,7 @@ import type { Identity } from '../../core/sign-in/identities';
 import { StartFailure } from '../../core/start-failure';
 import type { Destination, Egress } from '../../core/wire/egress';
 
-/** Signing in with an identity provider: OpenID Connect, authorization code with PKCE, state and nonce. */
+/** Sign-in with an identity provider: OpenID Connect, authorization code with PKCE, state and nonce. */
 
 export const OIDC = {
   description:
@@ -44,7 +44,7 @@ export const OIDC = {
 
 export type OidcSettings = Settings<typeof OIDC>;
 
-/** What the browser keeps while it is away at the provider. */
+/** The secrets that the browser keeps while it is at the provider. */
 export interface Journey {
   readonly state: string;
   readonly nonce: string;
@@ -53,23 +53,23 @@ export interface Journey {
 
 export interface IdentityProvider {
   readonly name: string;
-  /** Where to send the browser. */
+  /** Returns the address to which the browser is sent. */
   begin(redirectUri: string): Promise<{ readonly url: URL; readonly journey: Journey }>;
-  /** Who came back, as the provider says. @throws whatever is wrong with its answers */
+  /** Returns the identity that the provider confirms. @throws any error in the provider's answers */
   finish(callback: URL, journey: Journey): Promise<Arrival>;
 }
 
-/** Who came back from the provider. */
+/** The identity that the provider confirmed. */
 export interface Arrival {
   readonly identity: Identity;
-  /** Undefined when the provider does not vouch for an address. */
+  /** undefined unless the provider has verified an address. */
   readonly verifiedEmail: string | undefined;
 }
 
-/** What a provider says of itself is asked again after this long. */
+/** How long a provider's discovered configuration is used before it is read again. */
 const KNOWN_FOR_MS = 3_600_000;
 
-/** @throws StartFailure when the secret is not there */
+/** @throws StartFailure if the secret's environment variable is not set */
 export function identityProvider(settings: OidcSettings, egress: Egress, timeoutMs: number): IdentityProvider {
   const { name, issuer, clientId, trustsAddresses } = settings;
   const secret = readSecret(settings);
@@ -79,7 +79,7 @@ export function identityProvider(settings: OidcSettings, egress: Egress, timeout
     const options: oidc.DiscoveryRequestOptions = {
       [oidc.customFetch]: guardedFetch(settings, egress, timeoutMs),
       timeout: timeoutMs / 1_000,
-      // Signatures of tokens are checked, whoever sent them.
+      // Checks the signatures of all tokens, including those that come directly from the provider.
       execute: [oidc.enableNonRepudiationChecks, ...(settings.allowPrivate ? [oidc.allowInsecureRequests] : [])],
     };
     const authentication = secret === undefined ? oidc.None() : undefined;
@@ -144,7 +144,7 @@ function readSecret({ clientSecret }: OidcSettings): string | undefined {
   throw new StartFailure(`system.config.yml: plugins.console.oidc.clientSecret: ${clientSecret.env} is not set.`);
 }
 
-/** Providers have several hosts; each is dialled through the one way out, with its checks of addresses. */
+/** Returns a `fetch` that dials each of the provider's hosts through the gateway's egress, which checks addresses. */
 function guardedFetch({ allowPrivate }: OidcSettings, egress: Egress, timeoutMs: number): oidc.CustomFetch {
   const destinations = new Map<string, Destination>();
   return async (address, { headers, method, body, redirect, signal }) => {

@@ -11,7 +11,7 @@ import { listOf, object, oneOf, orNull, shape } from '../../../core/http/shape';
 
 export type Parts = Pick<PluginGateway, 'catalog' | 'configuration' | 'health'>;
 
-/** Shows what can be called by an account with this markup and what it pays, where it goes, and how it is reached; asks no store. */
+/** Shows the models that an account with this markup can call, their prices, the upstreams, and the addresses. Reads no store. */
 export function showCatalog(
   { catalog, configuration, health }: Parts,
   request: IncomingMessage,
@@ -53,10 +53,10 @@ export function showCatalog(
   };
 }
 
-/** Stands before the address of a call for what has no strategy there. */
+/** The name before a call's address that means no strategy. */
 const DEFAULT = 'default';
 
-/** The strategies that may stand before each address that calls have without one, as the configuration has them. */
+/** Returns the strategies that are configured before each address that calls also have without a strategy. */
 function strategiesOf(pipelines: readonly Pick<PipelineSettings, 'endpoints'>[]): readonly string[] {
   const endpoints = pipelines.flatMap((pipeline) => pipeline.endpoints).filter(isAnyHost);
   const paths = new Set(endpoints.flatMap((endpoint) => endpoint.paths));
@@ -65,7 +65,7 @@ function strategiesOf(pipelines: readonly Pick<PipelineSettings, 'endpoints'>[])
   return [...named].filter((name) => name !== DEFAULT && calls.every((path) => paths.has(`/${name}${path}`)));
 }
 
-/** The members of what `showCatalog` answers. */
+/** The members of the result of `showCatalog`. */
 export const CATALOG_FIELDS = {
   publicUrl: shape.text,
   strategies: shape.texts,

@@ -43,7 +43,7 @@ export function finishOidcRoute(parts: OidcParts): Route {
   };
 }
 
-/** @returns where to go on, or why not */
+/** @returns the path where the browser continues, or the reason for the refusal */
 async function finish(
   parts: OidcParts,
   request: IncomingMessage,

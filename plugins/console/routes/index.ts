@@ -28,7 +28,7 @@ export interface ConsoleSettings {
   readonly provider: IdentityProvider | undefined;
 }
 
-/** One endpoint per file: docs/console.md. */
+/** Lists the console's endpoints, one per file: docs/console.md. */
 export function consoleRoutes(gateway: PluginGateway, settings: ConsoleSettings): readonly Route[] {
   const { database, ledger, log, proxies, keys } = gateway;
   const { times, passwordSignIn, provider } = settings;
@@ -57,7 +57,7 @@ export function consoleRoutes(gateway: PluginGateway, settings: ConsoleSettings)
   ];
 }
 
-/** The page that is built into `folder`, at all of its paths. */
+/** Serves the page that is built into `folder`, at all of its paths. */
 export function pageRoutes(folder?: string): readonly Route[] {
   const handle = servePage('console', folder);
   return [showPageRoute('/console', handle), showPageRoute('/console/{path...}', handle)];

@@ -4,7 +4,7 @@ import { KEY, showKey } from '../../../core/api/key-fields';
 import { orNull, shape } from '../../../core/http/shape';
 import type { Session } from '../../../core/sign-in/sessions';
 
-/** Shows keys to a person of their account, with when each was last used. Another account's are not there. */
+/** Shows an account's keys to its user, each with the time of its last use. */
 export async function showKeys(database: Knex, keys: readonly AccountKey[]) {
   const lastUses = await readLastUses(
     database,
@@ -22,10 +22,10 @@ export async function showOneKey(database: Knex, key: AccountKey) {
 
 const { accountId: _account, debug: _debug, ...SHOWN } = KEY;
 
-/** The members of what `showOneKey` answers. */
+/** The members of the result of `showOneKey`. */
 export const OWN_KEY = { ...SHOWN, lastUsedAt: orNull(shape.time) };
 
-/** The actor of what a person changes, for the audit log. */
+/** Returns the actor of a user's changes, for the audit log. */
 export function actorOf({ user }: Session): string {
   return `user:${user.id}`;
 }

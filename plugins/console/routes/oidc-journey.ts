@@ -8,12 +8,12 @@ import type { IdentityRefusal } from '../../../core/sign-in/identities';
 import type { SessionTimes } from '../../../core/sign-in/sessions';
 import type { IdentityProvider, Journey } from '../oidc';
 
-/** The browser goes to the provider and comes back; what it has to remember meanwhile is in a cookie of its own. */
+/** The browser's way to the provider and back. A cookie of its own keeps what the way back needs. */
 
 const COOKIE = 'tollgate-oidc';
 export const AWAY_AT_MOST_MS = 600_000;
 
-/** Why nobody is signed in, as the page is told. */
+/** The reason of a failed sign-in, for the page. */
 export type Reason = IdentityRefusal | 'denied' | 'expired' | 'failed';
 
 interface Away extends Journey {
@@ -28,14 +28,14 @@ export interface OidcParts {
   readonly provider: IdentityProvider | undefined;
 }
 
-/** @throws NOT_FOUND where no identity provider is configured */
+/** @throws NOT_FOUND if no identity provider is configured */
 export function requireProvider({ provider }: OidcParts): IdentityProvider {
   if (provider === undefined)
     throw fail('NOT_FOUND', { message: 'No identity provider is configured. Sign in with a password or a link.' });
   return provider;
 }
 
-/** A place of our own page; nothing that a browser could read as another host's. */
+/** Reads a path of the console. Rejects every text that a browser could read as another host's address. */
 export const readReturnTo: Reader<string> = reader({ type: 'string' }, (text) => {
   if (/^\/console(\/[\w\-./]*)?(\?[\w\-.=&%:+]*)?$/.test(text) && !/\/\/|\.\./.test(text)) return text;
   throw new RangeError('expected a path under /console');
@@ -44,7 +44,7 @@ export const readReturnTo: Reader<string> = reader({ type: 'string' }, (text) =>
 export function rememberAway(response: ServerResponse, journey: Journey, returnTo: string): void {
   const away: Away = { ...journey, returnTo, sinceMs: Date.now() };
   const value = Buffer.from(JSON.stringify(away)).toString('base64url');
-  // The way back begins at another site: a strict cookie would not come along.
+  // The way back begins at another site, and browsers would not send a strict cookie.
   setCookie(response, COOKIE, value, { sameSite: 'Lax', maxAgeSeconds: AWAY_AT_MOST_MS / 1_000 });
 }
 
@@ -52,7 +52,7 @@ export function forgetAway(response: ServerResponse): void {
   setCookie(response, COOKIE, '', { sameSite: 'Lax' });
 }
 
-/** The cookie is the browser's own: what stands in it is checked before it is believed. */
+/** Reads the cookie. The browser could have changed it, so its content is checked. */
 export function readAway(request: IncomingMessage): Away | undefined {
   try {
     const read = JSON.parse(Buffer.from(cookieOf(request, COOKIE) ?? '', 'base64url').toString()) as Partial<Away>;
@@ -74,7 +74,7 @@ export function redirect(response: ServerResponse, status: 302 | 303, location: 
   response.end();
 }
 
-/** Causes are where libraries say what happened; none of them holds a token. */
+/** Describes an error with its cause, where libraries put the details. No cause contains a token. */
 export function reasonOf(error: unknown): string {
   const { message = String(error), code, cause } = error as Error & { code?: string };
   const inner = cause instanceof Error ? `: ${cause.message}` : '';

@@ -1,7 +1,7 @@
 import type { Handler, Route } from '../../../core/api/route';
 import { shape } from '../../../core/http/shape';
 
-/** The page reads its own path: `handle` answers to all of them with the same files. */
+/** Serves the console's page. All of its paths get the same files, because the page itself reads the path. */
 export function showPageRoute(path: '/console' | '/console/{path...}', handle: Handler): Route {
   return {
     listener: 'public',

@@ -16,27 +16,27 @@ import {
 } from '../../../core/sign-in/sessions';
 import { findBySignIn, type User } from '../../../core/sign-in/users';
 
-/** What the endpoints that begin, show and end sessions have in common. */
+/** The common parts of the endpoints that begin, show and end sessions. */
 
 export interface SignIn {
   readonly database: Knex;
   readonly times: SessionTimes;
   readonly proxies: Proxies;
-  /** Name of the identity provider where password sign-in is switched off; undefined where passwords are taken. */
+  /** The identity provider's name if password sign-in is disabled; undefined if passwords are accepted. */
   readonly insteadOfPasswords: string | undefined;
 }
 
-/** A password or a token that is tried: a guesser learns nothing of what they may look like. */
+/** A tried password or token. The schema tells an attacker nothing about its real form. */
 export const GUESS = { type: 'string', maxLength: 1_000 } as const;
 
-/** @throws FORBIDDEN where passwords are not taken */
+/** @throws FORBIDDEN if password sign-in is disabled */
 export function requirePasswords({ insteadOfPasswords }: SignIn): void {
   if (insteadOfPasswords === undefined) return;
   const message = `Password sign-in is disabled. Sign in with ${insteadOfPasswords}.`;
   throw fail('FORBIDDEN', { message });
 }
 
-/** @throws SIGN_IN_FAILED, SIGN_IN_SLOWED */
+/** Finds the user with this address and password. @throws SIGN_IN_FAILED, SIGN_IN_SLOWED */
 export async function recognise(
   { database, proxies }: SignIn,
   request: IncomingMessage,
@@ -50,7 +50,7 @@ export async function recognise(
   return user;
 }
 
-/** Begins a session of a user and returns it as the page is told; the cookie goes with the response. */
+/** Begins a user's session, sets its cookie, and returns the session in the page's form. */
 export async function signIn(parts: SignIn, response: ServerResponse, user: User, way: SignInWay): Promise<object> {
   const session = await beginSession(parts.database, user, way, parts.times);
   giveSession(response, session);
@@ -62,7 +62,7 @@ export function giveSession(response: ServerResponse, { token, createdAt, expire
   setCookie(response, SESSION_COOKIE, token, { sameSite: 'Strict', maxAgeSeconds });
 }
 
-/** Answers without a body and takes the cookie back. */
+/** Clears the session cookie and answers without a body. */
 export function signOut(response: ServerResponse): void {
   setCookie(response, SESSION_COOKIE, '', { sameSite: 'Strict' });
   response.writeHead(204);
@@ -82,7 +82,7 @@ export async function showSession({ database, insteadOfPasswords }: SignIn, sess
   };
 }
 
-/** What `showSession` answers. */
+/** The result of `showSession`. */
 export const SESSION = object({
   user: object({ id: shape.uuid, email: shape.text, passwordChangedAt: shape.time }),
   account: object({ id: shape.uuid, name: shape.text, status: oneOf('active', 'frozen') }),
