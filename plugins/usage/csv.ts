@@ -1,4 +1,4 @@
-/** RFC 4180, and safe to open in a spreadsheet. */
+/** CSV as in RFC 4180, safe to open in a spreadsheet. */
 
 export type Cell = string | number | boolean | object | null;
 
@@ -9,7 +9,10 @@ export function csvLine(cells: readonly Cell[]): string {
 const DECIMAL = /^-?\d+(\.\d+)?$/;
 const FORMULA = /^[=+\-@\t\r\n]/;
 
-/** Numbers stay numbers, and what has parts is JSON. Text that a spreadsheet would run as a formula is led by an apostrophe, which it shows as text. */
+/**
+ * Writes a cell: numbers stay numbers, and objects become JSON. Text that a spreadsheet would run as a formula gets a leading
+ * apostrophe, which marks it as text.
+ */
 function csvCell(cell: Cell): string {
   if (cell === null) return '';
   if (typeof cell === 'object') return csvCell(JSON.stringify(cell));

@@ -10,8 +10,8 @@ import { listRecords } from './query';
 const BATCH_ROWS = 1_000;
 
 /**
- * Sends every record that passes the filters, batch by batch as the client takes them: no connection is held in between, and
- * memory stays flat. When a batch fails the answer breaks off; it never ends as if it were complete.
+ * Sends every record that passes the filters, batch by batch as the client reads. It holds no database connection between batches,
+ * and its memory stays constant. If a batch fails, the connection breaks, so the answer never looks complete.
  */
 export async function sendCsv(
   response: ServerResponse,
@@ -20,7 +20,7 @@ export async function sendCsv(
   columns: readonly string[],
   toItem: (row: UsageRecordRow) => Readonly<Record<string, Cell>>,
 ): Promise<void> {
-  // The first batch comes before the head, so that a database that is away is an error and not half a file.
+  // The first batch is read before the head is sent, so that an unavailable database is an error and not half a file.
   const first = await batch(undefined);
   response.writeHead(200, {
     'content-type': 'text/csv; charset=utf-8; header=present',

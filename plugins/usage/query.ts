@@ -7,12 +7,12 @@ import { integerReader, isStorable, reader, readText, readTime, readUuid } from 
 import { narrow, type UsageFilters } from '../../core/records/usage-filters';
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../core/storage/page';
 
-/** What the endpoints of usage records ask of the gateway. */
+/** The parts of the gateway that the endpoints of usage records use. */
 export type Parts = Pick<PluginGateway, 'database' | 'catalog' | 'sessionIds'>;
 
 /** The filters of lists and CSV; docs/contract.md, section 6. `from` is included, `to` is not. */
 export function filterReaders(gateway: Pick<Parts, 'catalog' | 'sessionIds'>) {
-  // Whoever looks for an id that is kept as a hash has the id itself.
+  // The id may be recorded as its hash, but the client filters by the id itself.
   const readId = reader(readText.schema ?? {}, (text) => gateway.sessionIds.recorded(readText(text)));
   return {
     from: readTime,
@@ -26,13 +26,13 @@ export function filterReaders(gateway: Pick<Parts, 'catalog' | 'sessionIds'>) {
   };
 }
 
-/** Records show a model under its own name: whoever looks for an alias means it too. */
+/** Returns the recorded names of a model. Records have the model's own name, so a filter by an alias includes it. */
 function modelNames(catalog: Catalog, name: string): readonly string[] {
   const lookup = catalog.find(name);
   return 'found' in lookup && lookup.found.name !== name ? [name, lookup.found.name] : [name];
 }
 
-/** Newest first; of the same millisecond by request id, so that the order is one and a cursor has one place in it. */
+/** Lists records, newest first. Within a millisecond the request id decides, so that the order is fixed and a cursor has one place in it. */
 export async function listRecords<T>(
   database: Knex,
   filters: UsageFilters,
@@ -65,7 +65,7 @@ const CREATED_AT = {
 };
 const REQUEST_ID = /^[\x21-\x7e]{1,200}$/;
 
-/** Finds the record of one request, of this account where one is named. @throws NOT_FOUND */
+/** Finds the record of one request; with `account`, only among that account's records. @throws NOT_FOUND */
 export async function requireRecord(
   database: Knex,
   requestId: string | undefined,

@@ -12,7 +12,7 @@ import {
   type SumFilters,
 } from '../../core/records/usage-sums';
 
-/** What many records come to: totals, and the chart of them. */
+/** Summaries of many records: totals, and the series for charts. */
 
 export interface Range {
   readonly from?: Date | undefined;
@@ -43,7 +43,7 @@ export async function readTotals(database: Knex, { from, to, ...filters }: SumFi
   };
 }
 
-/** What `readTotals` answers. */
+/** The result of `readTotals`. */
 export const TOTALS = object({
   calls: shape.integer,
   failed: shape.integer,
@@ -58,10 +58,10 @@ export const TOTALS = object({
 
 export const GROUPED_BY = ['model', 'key', 'upstream'] as const satisfies readonly GroupedBy[];
 
-/** More lines than these nobody tells apart. */
+/** The most lines of a chart, because more are hard to tell apart. */
 const GROUPS_AT_MOST = 8;
 
-/** Calls, cost and first tokens in the intervals that begin at `starts`, inside the range of the filters. */
+/** Reads calls, cost and times to the first token in the intervals that begin at `starts`, within the range of the filters. */
 export async function readSeries(
   database: Knex,
   { from, to, ...filters }: SumFilters & { readonly from: Date; readonly to: Date },
@@ -91,7 +91,7 @@ export async function readSeries(
 
 const QUANTILES = listOf(orNull(shape.number));
 
-/** What `readSeries` answers. */
+/** The result of `readSeries`. */
 export const SERIES_FIELDS = {
   groups: listOf(
     object({
@@ -112,7 +112,7 @@ interface Group {
   readonly costE8: bigint[];
 }
 
-/** Dearest first, the rest last. */
+/** Sorts cells into groups: the most expensive first, the group of all others last. */
 function toGroups(cells: readonly Cell[], length: number): readonly Group[] {
   const groups = new Map<string | null, Group>();
   for (const { slot, name, calls, cost_e8: costE8 } of cells) {
@@ -163,10 +163,10 @@ async function keyNames(database: Knex, ids: readonly string[]): Promise<Readonl
   return new Map(rows.map(({ id, name }) => [id, name]));
 }
 
-/** So few records are asked for their own times; of more, classes of times say enough. */
+/** The most records whose exact times are read. For more, the counts by class of time are precise enough. */
 const ASKED_AT_MOST = 5_000;
 
-/** Of each slot, from how many calls had their first token within each class of times. */
+/** Returns the percentiles of each slot. `classes` counts the calls of each slot by their class of time to the first token. */
 async function readPercentiles(
   database: Knex,
   filters: SumFilters,
@@ -193,13 +193,13 @@ function toDate(atMs: number): Date | undefined {
   return Number.isFinite(atMs) ? new Date(atMs) : undefined;
 }
 
-/** The least time that so much of the calls took at most. */
+/** Returns the exact percentiles: the smallest time that this share of the calls did not exceed. */
 function percentilesOf(times: readonly number[]): Percentiles {
   const sorted = times.toSorted((one, other) => one - other);
   return percentiles((share) => sorted[Math.ceil(share * sorted.length) - 1] ?? null);
 }
 
-/** As if the calls of a class were spread evenly over it: less than a tenth away from the truth. */
+/** Estimates percentiles as if the calls of a class were spread evenly over it. The error is below a tenth. */
 function estimatePercentiles(classes: readonly number[]): Percentiles {
   const calls = sum(classes);
   return percentiles((share) => {
@@ -211,7 +211,7 @@ function estimatePercentiles(classes: readonly number[]): Percentiles {
     const count = classes[at];
     if (count === undefined) return null;
     const [from, to] = [FIRST_TOKEN_BOUNDS_MS[at - 1] ?? 0, FIRST_TOKEN_BOUNDS_MS[at]];
-    // What took longest has no bound above.
+    // The last class has no upper bound.
     if (to === undefined) return from;
     return Math.round(to - ((to - from) * (below - share * calls)) / count);
   });

@@ -5,7 +5,7 @@ import { object, pageOf } from '../../../core/http/shape';
 import { listAttempts } from '../../../core/records/attempts';
 import { type Parts, requireRecord } from '../query';
 
-/** For operators alone: what the platform is charged for a call, whatever its customer pays. */
+/** Lists a call's attempts, for operators only: they show what vendors charge the platform, whatever the customer pays. */
 export function adminListAttemptsRoute({ database }: Parts): Route {
   return {
     listener: 'admin',

@@ -5,7 +5,7 @@ import { pageOf as pageShape } from '../../../core/http/shape';
 import { filterReaders, listRecords, type Parts } from '../query';
 import { EXPLAINED_RECORD, toExplainedRecord } from '../record';
 
-/** For operators: of every account, or of one with `account=`; each record says whose it is. */
+/** Lists records to operators: those of every account, or of one with `account=`. Each record names its account. */
 export function adminListRecordsRoute(gateway: Parts): Route {
   const listQuery = { ...filterReaders(gateway), account: readUuid, ...PAGE_READERS };
   return {

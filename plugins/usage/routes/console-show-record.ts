@@ -27,7 +27,10 @@ export function consoleShowRecordRoute(gateway: Parts & Pick<PluginGateway, 'con
   };
 }
 
-/** What tokens cost there now; null where it is configured no more. The configuration may have changed since the call. */
+/**
+ * Returns the current token prices of the record's upstream; null if it is no longer configured. The configuration may have
+ * changed since the call.
+ */
 function priceOf({ catalog, configRevision }: Pick<PluginGateway, 'catalog' | 'configRevision'>, row: UsageRecordRow) {
   const model = catalog.models.find(({ name }) => name === row.model);
   const entry = model?.entries.find(({ upstream }) => upstream.name === row.upstream);

@@ -14,7 +14,7 @@ import { showRecordRoute } from './show-record';
 import { showSeriesRoute } from './show-series';
 import { showTotalsRoute } from './show-totals';
 
-/** One endpoint per file; docs/contract.md, sections 1 and 6. */
+/** Lists the endpoints of usage, one per file; docs/contract.md, sections 1 and 6. */
 export function usageRoutes(gateway: PluginGateway): readonly Route[] {
   return [
     showBalanceRoute(gateway.ledger),

@@ -5,7 +5,7 @@ import { pageOf as pageShape } from '../../../core/http/shape';
 import { filterReaders, listRecords, type Parts } from '../query';
 import { RECORD, toRecord } from '../record';
 
-/** A key sees the records of its own account, and of no other. */
+/** Lists the records of the key's own account, and of no other. */
 export function listRecordsRoute(gateway: Parts): Route {
   const listQuery = { ...filterReaders(gateway), ...PAGE_READERS };
   return {

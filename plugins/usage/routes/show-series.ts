@@ -56,7 +56,7 @@ const DAY_MS = 86_400_000;
 const UNLESS_GIVEN_MS = 30 * DAY_MS;
 const POINTS_AT_MOST = 750;
 
-/** Some dozens of points. */
+/** Returns the interval that divides the range into some dozens of points. */
 function readableInterval(rangeMs: number): Interval {
   if (rangeMs <= DAY_MS / 8) return 'minute';
   if (rangeMs <= 4 * DAY_MS) return 'hour';
