@@ -1,7 +1,7 @@
 import { definePlugin } from '../../core/gateway/plugin';
 import { modelRoutes } from './routes';
 
-/** Which models can be called; docs/contract.md, section 1.2. */
+/** The list of models that can be called; docs/contract.md, section 1.2. */
 export default definePlugin({
   contract: 'plugin/1',
   name: 'models',

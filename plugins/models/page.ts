@@ -6,7 +6,7 @@ const MOST_MODELS = 1_000;
 
 const readId = (description: string) => reader({ ...readText.schema, description }, (text) => readText(text));
 
-/** What clients ask of the list, as the SDK of the Messages protocol and Codex do. */
+/** The query parameters that clients send, such as Codex and the SDK of the Messages protocol. */
 export const MODELS_QUERY = {
   limit: integerReader(1, MOST_MODELS, { description: 'How many models to list; default: all.' }),
   after_id: readId('Lists the models after this one: `last_id` of the previous page.'),
@@ -14,10 +14,7 @@ export const MODELS_QUERY = {
   client_version: readId('Adds `models`, which Codex reads.'),
 } satisfies Record<string, Reader<unknown>>;
 
-/**
- * Reads what is known here and leaves the rest alone: SDKs add parameters of their own, such as `beta`.
- * @throws INVALID_FIELD that names the parameter
- */
+/** Reads the known parameters and ignores all others, because SDKs add their own, such as `beta`. @throws INVALID_FIELD that names the parameter */
 export function readModelsQuery(query: URLSearchParams): Filters<typeof MODELS_QUERY> {
   const read: Record<string, unknown> = {};
   for (const [name, each] of Object.entries(MODELS_QUERY)) {
@@ -34,9 +31,9 @@ export interface ModelPage<T> {
 }
 
 /**
- * Returns the models of one page, in the order of the catalog. `show` gives undefined for what is not listed; such a model is still a
- * place to continue from.
- * @throws INVALID_FIELD for an id that means no model
+ * Returns the models of one page, in the order of the catalog. `show` returns undefined for a model that is not listed; a page can
+ * still continue from such a model.
+ * @throws INVALID_FIELD for an id of no model
  */
 export function pageOfModels<T>(
   catalog: Pick<Catalog, 'models' | 'find'>,

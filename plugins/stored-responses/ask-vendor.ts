@@ -13,12 +13,12 @@ import { signedHeaders } from '../../core/wire/signed-headers';
 
 export type Parts = Pick<PluginGateway, 'catalog' | 'egress' | 'health' | 'keptObjects'>;
 
-/** What is asked of a response, and for whom. */
+/** The requested response and the account that requests it. */
 interface Asked {
   readonly accountId: string;
   readonly id: string;
   readonly method: Method;
-  /** Path and query behind the id. */
+  /** The path and query after the id. */
   readonly after: string;
 }
 
@@ -30,7 +30,7 @@ interface Place {
 const LARGEST_ANSWER_BYTES = 64 * 1024 * 1024;
 
 /**
- * Asks the upstream and credential that keep a response, and gives its answer to the caller as it is.
+ * Forwards a request to the upstream and credential that keep a response, and relays the answer unchanged.
  * @throws KEPT_OBJECT_NOT_FOUND, UPSTREAM_RATE_LIMITED, ALL_PROVIDERS_FAILED, UPSTREAM_TIMEOUT, DATABASE_UNAVAILABLE
  */
 export async function askVendor(
@@ -70,7 +70,7 @@ export async function askVendor(
   }
 }
 
-/** Where the adapter has its calls, and the id behind that. */
+/** Returns the address of the response: that of the adapter's calls, followed by the id. */
 function addressOf({ upstream, adapter }: Place, { id, after }: Asked): Pick<UpstreamRequest, 'path' | 'headers'> {
   const [behind = '', query] = after.split(/(?=\?)/);
   const operation = `/${encodeURIComponent(id)}${behind}`;
@@ -86,7 +86,7 @@ function addressOf({ upstream, adapter }: Place, { id, after }: Asked): Pick<Ups
   };
   const { path, headers } = adapter.request(call, upstream.adapterSettings);
   const base = upstream.url.pathname.replace(/\/$/, '');
-  // An adapter of a package may know nothing of operations.
+  // A package's adapter may ignore `operation`.
   return {
     path: base + (path.includes(operation) ? path : `${PROTOCOLS.responses.path}${operation}${query ?? ''}`),
     headers,

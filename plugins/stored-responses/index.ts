@@ -1,7 +1,7 @@
 import { definePlugin } from '../../core/gateway/plugin';
 import { storedResponseRoutes } from './routes';
 
-/** Answers of the Responses protocol that a vendor keeps; docs/contract.md, section 4.6. */
+/** Access to responses that a vendor keeps (Responses protocol); docs/contract.md, section 4.6. */
 export default definePlugin({
   contract: 'plugin/1',
   name: 'stored-responses',

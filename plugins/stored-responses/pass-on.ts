@@ -10,10 +10,10 @@ const ERRORS: readonly ErrorCode[] = [
   'UPSTREAM_TIMEOUT',
 ];
 
-/** What all endpoints of stored responses have in common. */
+/** The common parts of the endpoints of stored responses. */
 export const PROXIED = { listener: 'public', auth: 'key', errors: ERRORS } as const;
 
-/** Returns the handler that passes a request on to the vendor that keeps the response, with `after` behind its id. */
+/** Returns the handler that forwards a request to the vendor that keeps the response, with `after` behind the id. */
 export function passOn(gateway: Parts, method: Method, after: string): KeyHandler {
   return async ({ accountId, params, query }, request, response) => {
     if (query.get('stream') === 'true') throw fail('INVALID_FIELD', { param: 'stream', message: NO_STREAM });

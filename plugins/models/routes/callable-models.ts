@@ -11,9 +11,9 @@ import { toJson } from './model';
 export type Parts = Pick<PluginGateway, 'catalog' | 'configuration' | 'health'>;
 
 /**
- * Returns what shows a model to this key at the addresses below `prefix`. A model that the key may not call or has no price for is not there for it, nor
- * is one that no pipeline of this address asks an upstream for: both are undefined. It is for one request, because the configuration
- * changes.
+ * Returns a function that shows a model to this key at the addresses below `prefix`. The function returns undefined for a model
+ * that the key may not call or for which it has no price. It does the same if no pipeline of the address asks an upstream for the
+ * model. Use it for one request only, because the configuration changes.
  */
 export function callableModels(gateway: Parts, prefix: string, key: CallKey, request: IncomingMessage) {
   const { catalog, configuration, health } = gateway;

@@ -44,7 +44,7 @@ export function listModelsRoute(gateway: Parts, prefix: string): Route {
 }
 
 /**
- * Codex cannot read a list without `models`. An entry would replace what Codex knows of the model, its instructions included, which the
- * gateway does not have.
+ * The empty `models` member, because Codex cannot read a list without it. An entry would replace what Codex knows of the model,
+ * such as its instructions, which the gateway does not have.
  */
 const NOTHING_FOR_CODEX: readonly object[] = [];

@@ -6,10 +6,10 @@ import type { UpstreamHealth } from '../../../core/health/health';
 import { mapOf, object, objectWith, oneOf, shape } from '../../../core/http/shape';
 import { mapValues } from '../../../core/map-values';
 
-/** Says in the field that both SDKs expect that the release date is not known. */
+/** The date for an unknown release date, because both SDKs require the field. */
 const UNKNOWN_DATE = '1970-01-01';
 
-/** Those that would be asked at this moment; of a model whose upstreams are all ejected, all of them. */
+/** Counts the upstreams that a call would try now. If all upstreams of the model are ejected, counts all. */
 function available(entries: Model['entries'], health: UpstreamHealth): number {
   const nowMs = health.now();
   const isIn = ({ upstream }: Model['entries'][number]) =>
@@ -17,7 +17,10 @@ function available(entries: Model['entries'], health: UpstreamHealth): number {
   return entries.filter(isIn).length || entries.length;
 }
 
-/** The fields both SDKs read, then ours. Prices are the customer's, the dearest of the upstreams that can be asked: no call costs more. */
+/**
+ * Shows a model: the fields that both SDKs read, then the gateway's own. Prices are the customer's at the most expensive upstream,
+ * so no call costs more.
+ */
 export function toJson(model: Model, entries: Model['entries'], health: UpstreamHealth, priceOf: PriceOf) {
   const price = dearestPrice(entries.map((entry) => priceOf(entry.model)));
   const uses = toolUses(entries);
@@ -42,7 +45,7 @@ export function toJson(model: Model, entries: Model['entries'], health: Upstream
   };
 }
 
-/** How often a call may use the vendor's own tools where it does not say, at the upstream that allows most. */
+/** Returns how often a call that sets no limit may use the vendor's own tools, at the upstream with the highest limits. */
 function toolUses(entries: Model['entries']): Readonly<Record<string, number>> {
   const uses: Record<string, number> = {};
   for (const { model } of entries)
@@ -56,7 +59,7 @@ function isEmpty(value: object): boolean {
   return Object.keys(value).length === 0;
 }
 
-/** `cacheWrite1h` as `cache_write_1h`. */
+/** Renames members such as `cacheWrite1h` to `cache_write_1h`. */
 function inSnakeCase<T>(values: Readonly<Record<string, T>>): Record<string, T> {
   const named = (name: string) => name.replace(/[A-Z]|(?<=[a-z])\d/g, (each) => `_${each.toLowerCase()}`);
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [named(name), value]));

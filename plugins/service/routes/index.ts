@@ -7,7 +7,7 @@ import { showHealthRoute } from './show-health';
 import { showMetricsRoute } from './show-metrics';
 import { showReadinessRoute } from './show-readiness';
 
-/** One endpoint per file. */
+/** Lists the endpoints of the service itself, one per file. */
 export function serviceRoutes(gateway: PluginGateway): readonly Route[] {
   return [
     showCardRoute(),

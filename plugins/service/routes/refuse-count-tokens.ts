@@ -1,7 +1,7 @@
 import type { Route } from '../../../core/api/route';
 import { fail } from '../../../core/errors';
 
-/** The one endpoint of the protocols that is not offered; clients ask it below each base address. */
+/** Rejects `count_tokens`, the only endpoint of the protocols that the gateway does not offer. Clients call it below each base address. */
 export function refuseCountTokensRoute(path: `${string}/v1/messages/count_tokens`): Route {
   return {
     listener: 'public',

@@ -14,7 +14,7 @@ export function showMetricsRoute(): Route {
     summary: "The metrics of the process in Prometheus' text format, or in OpenMetrics if `Accept` asks for it.",
     answers: { 200: { description: 'The metrics.', schema: shape.text, mediaType: 'text/plain' } },
     handle: async (_visit, { headers: { accept } }, response) => {
-      // Scrapers name it first where they read it at all.
+      // A scraper that reads OpenMetrics prefers it, so naming it is enough.
       const isOpenMetrics = accept?.includes('application/openmetrics-text') === true;
       const format = isOpenMetrics ? Registry.OPENMETRICS_CONTENT_TYPE : Registry.PROMETHEUS_CONTENT_TYPE;
       const text = await showMetrics(format);

@@ -45,12 +45,12 @@ export function showReadinessRoute(gateway: PluginGateway): Route {
   };
 }
 
-/** How long `/readyz` repeats what it found of the stores. That the process stops, it says at once. */
+/** How long `/readyz` repeats its last check of the stores. It reports a stopping process at once. */
 const STORES_FOR_MS = 1_000;
 
 const DATABASE_PATIENCE_MS = 1_000;
 
-/** The database's state is shown, not decisive: calls go on without it. */
+/** Tells whether a query is answered. The database's state is shown but does not decide readiness, because calls work without it. */
 function answers(query: PromiseLike<unknown>): Promise<boolean> {
   const answered = query.then(
     () => true,

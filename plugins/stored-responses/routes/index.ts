@@ -5,10 +5,10 @@ import { deleteResponseRoute } from './delete-response';
 import { listInputItemsRoute } from './list-input-items';
 import { showResponseRoute } from './show-response';
 
-/** Clients ask below the base address they call. */
+/** Clients use stored responses below the base address of their calls. */
 const PREFIXES = ['', '/default', '/quality', '/speed', '/cost'];
 
-/** One endpoint per file; docs/contract.md, section 4.6. */
+/** Lists the endpoints of stored responses, one per file; docs/contract.md, section 4.6. */
 export function storedResponseRoutes(gateway: Parts): readonly Route[] {
   return PREFIXES.flatMap((prefix) => [
     showResponseRoute(gateway, prefix),
