@@ -8,7 +8,7 @@ const CHARACTERS_PER_TOKEN = 4;
 const TOKENS_PER_IMAGE = 1_600;
 const QUOTED_AT_MOST = 200;
 
-/** What the demo model says. It has no model behind it, and says so in every answer. */
+/** Answers a prompt. No model is behind it, as every answer says. */
 export function answerPrompt(prompt: Prompt): ModelAnswer {
   const tool = wantedTool(prompt);
   const toolCalls = tool === undefined ? [] : [callOf(tool)];
@@ -42,7 +42,7 @@ function quoted(text: string): string {
   return text.length <= QUOTED_AT_MOST ? text : `${text.slice(0, QUOTED_AT_MOST)}…`;
 }
 
-/** The tool the caller insists on, or whose name (or the word "tool") the text has. */
+/** Returns the tool that the client requires, or the one whose name is in the text. The word "tool" in the text asks for any. */
 function wantedTool({ tools, toolChoice, lastUserText, toolResult }: Prompt): Tool | undefined {
   if (toolChoice === 'none') return undefined;
   if (toolChoice !== undefined && toolChoice !== 'any') return tools.find(({ name }) => name === toolChoice);
@@ -58,7 +58,7 @@ function callOf({ name, schema }: Tool): ToolCall {
   return { id: `call_${randomUUID().slice(0, 8)}`, name, input: object(exampleOf({ ...schema, type: 'object' })) };
 }
 
-/** A value that fits the simple part of a JSON Schema; of an object only what it requires. */
+/** Returns a value that fits the simple parts of a JSON Schema. An object gets only its required members. */
 function exampleOf(schema: Json): unknown {
   const { type, enum: choices, properties, required } = schema;
   if (Array.isArray(choices)) return choices[0];
@@ -71,7 +71,7 @@ function exampleOf(schema: Json): unknown {
   return type === 'boolean' ? true : 'example';
 }
 
-/** Words with the space before them, as models send their tokens. */
+/** Splits a text into words, each with the space before it, as models send tokens. */
 function piecesOf(text: string): string[] {
   return text.match(/\s*\S+/g) ?? [];
 }

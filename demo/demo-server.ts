@@ -21,12 +21,12 @@ const PROTOCOL_OF_PATH: Readonly<Record<string, Protocol>> = {
 
 const EMBEDDINGS_PATH = '/v1/embeddings';
 
-/** An upstream that speaks every protocol and has no model: for trying out the gateway without anybody's account. */
+/** Creates an upstream that speaks every protocol and has no model, so that the gateway can be tried without a vendor's account. */
 export function demoServer(key: string): Server {
   const server = createServer((request, response) => {
     answer(request, response, key).catch(() => response.destroy());
   });
-  // The gateway keeps its connections for 30 s, so this side must not close them first.
+  // The gateway keeps its connections for 30 s, so this server must keep them longer.
   server.keepAliveTimeout = 65_000;
   return server;
 }
@@ -71,7 +71,7 @@ async function speak(response: ServerResponse, body: Json, protocol: Protocol): 
   await stream(response, protocol === 'chat' ? chatEvents(said, prompt.includeUsage) : EVENTS[protocol](said));
 }
 
-/** Sends event after event, at a model's pace, no faster than they are taken, and stops when the client has left. */
+/** Sends events at a model's pace, no faster than the client reads them. Stops when the client disconnects. */
 async function stream(response: ServerResponse, events: readonly string[]): Promise<void> {
   const gone = new AbortController();
   response.once('close', () => gone.abort());
@@ -96,7 +96,7 @@ const ERROR_TYPE: Readonly<Record<number, string>> = {
   413: 'request_too_large',
 };
 
-/** An error in the shape of the protocol that was spoken. */
+/** Sends an error in the form of the request's protocol. */
 function refuse(response: ServerResponse, protocol: Protocol, status: number, message: string): void {
   const type = ERROR_TYPE[status] ?? 'api_error';
   const code = status === 401 ? 'invalid_api_key' : null;
@@ -119,7 +119,7 @@ function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
-/** The whole body, or undefined when it is too large; then the rest is read and dropped. */
+/** Reads the whole body. If it is too large, returns undefined and discards the rest. */
 async function readBody(request: IncomingMessage): Promise<string | undefined> {
   const chunks: Buffer[] = [];
   let length = 0;

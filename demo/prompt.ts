@@ -1,16 +1,16 @@
-/** What the protocols' request bodies say, as far as the demo model listens. */
+/** The parts of a request body that the demo model uses, in any protocol. */
 export interface Prompt {
   readonly model: string;
   readonly stream: boolean;
-  /** Chat only: the last chunk of a stream has the token counts. */
+  /** Chat only: whether the last chunk of a stream has the token counts. */
   readonly includeUsage: boolean;
   readonly maxTokens: number | undefined;
   /** The last text of the last user message. */
   readonly lastUserText: string;
-  /** The last message is a tool's result: its text. */
+  /** The text of the tool result, if the last message is one. */
   readonly toolResult: string | undefined;
   readonly tools: readonly Tool[];
-  /** `none`: may not call one; `any`: must; a name: must call that one; undefined: as the text asks. */
+  /** Which tool the model must call: `none`, `any`, or the one with this name; undefined: the text decides. */
   readonly toolChoice: string | undefined;
   readonly textLength: number;
   readonly images: number;
@@ -24,14 +24,14 @@ export interface Tool {
 export type Json = Readonly<Record<string, unknown>>;
 export type Protocol = 'messages' | 'chat' | 'responses';
 
-/** The members that limit an answer, by protocol; the first counts that is there. */
+/** The members that limit an answer, by protocol. The first one present counts. */
 const LIMITS: Readonly<Record<Protocol, readonly string[]>> = {
   messages: ['max_tokens'],
   chat: ['max_completion_tokens', 'max_tokens'],
   responses: ['max_output_tokens'],
 };
 
-/** The first thing that is wrong with a body, in words for the caller, or undefined. */
+/** Returns the first problem of a body as a text for the client; undefined if there is none. */
 export function problemOf(body: Json, protocol: Protocol): string | undefined {
   if (typeof body['model'] !== 'string') return 'model: a string is required';
   const list = protocol === 'responses' ? 'input' : 'messages';
@@ -47,18 +47,18 @@ function limitOf(body: Json, protocol: Protocol): unknown {
   return LIMITS[protocol].map((name) => body[name]).find((limit) => limit !== undefined && limit !== null);
 }
 
-/** The conversation; an input of the Responses protocol may be a text alone. */
+/** Returns the messages of the conversation. The input of the Responses protocol may be a single text. */
 function messagesOf(body: Json, protocol: Protocol): Json[] {
   if (protocol !== 'responses') return objects(body['messages']);
   const { input } = body;
   return typeof input === 'string' ? [{ role: 'user', content: input }] : objects(input);
 }
 
-/** @param body - one that has no problem. */
+/** Reads a body in which `problemOf` found no problem. */
 export function readPrompt(body: Json, protocol: Protocol): Prompt {
   const messages = messagesOf(body, protocol);
   const parts = messages.flatMap(contentOf);
-  // Agents put system messages behind what they answer to.
+  // Agents put system messages after the message that they want answered.
   const last = messages.findLast((message) => message['role'] !== 'system') ?? {};
   const limit = limitOf(body, protocol);
   return {
@@ -107,7 +107,7 @@ function contentOf(message: Json | undefined): Json[] {
   return partsOf(message?.['content'] ?? message?.['output']);
 }
 
-/** Agents put reminders of their own in front of what a person wrote. */
+/** Returns the last text of a message, because agents put reminders before the user's own text. */
 function lastTextOf(message: Json | undefined): string {
   return (
     partsOf(message?.['content'])
@@ -121,7 +121,7 @@ function partText(part: Json): string {
   return typeof part['text'] === 'string' ? part['text'] : '';
 }
 
-/** A content is a text or a list of parts. */
+/** Returns the parts of a content, which is a text or a list of parts. */
 function partsOf(content: unknown): Json[] {
   return typeof content === 'string' ? [{ type: 'text', text: content }] : objects(content);
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// `npm run quickstart`: from a fresh checkout to a gateway that answers, with an account, money and a key. Plain Node with
-// no dependency, because it runs before anything is installed.
+// `npm run quickstart`: starts a gateway from a fresh checkout, with an account, money and a key. It is plain Node without
+// dependencies, because it runs before anything is installed.
 
 const NEEDED = [20, 19];
 
@@ -12,7 +12,7 @@ if (major < NEEDED[0] || (major === NEEDED[0] && minor < NEEDED[1])) {
   process.exit(1);
 }
 
-// Imported here, not above: an older Node could fail at their syntax before it said what is wrong.
+// Imported here because an older Node could fail at their syntax before it prints the message above.
 const { readOptions, USAGE } = await import('./quickstart/options.mjs');
 const { runQuickstart } = await import('./quickstart/run.mjs');
 

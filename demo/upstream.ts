@@ -1,8 +1,8 @@
 import { demoServer } from './demo-server';
 
 /**
- * The demo upstream as a program: `node dist/demo/upstream.js`. It listens on loopback only, at DEMO_PORT (8089), and
- * answers who shows DEMO_UPSTREAM_KEY. SIGTERM and SIGINT end it when the running answers are done.
+ * The demo upstream as a program: `node dist/demo/upstream.js`. It listens only on loopback, at DEMO_PORT (8089), and answers
+ * clients that send DEMO_UPSTREAM_KEY. After SIGTERM or SIGINT it finishes the running answers and exits.
  */
 const port = Number(process.env['DEMO_PORT'] ?? 8089);
 const key = process.env['DEMO_UPSTREAM_KEY'] ?? '';

@@ -7,7 +7,7 @@ const FINISH_REASON: Readonly<Record<Stop, string>> = {
   refusal: 'content_filter',
 };
 
-/** The body of an unstreamed answer of the Chat protocol. */
+/** Writes the body of an unstreamed answer of the Chat protocol. */
 export function chatBody(answer: ModelAnswer): Record<string, unknown> {
   const text = answer.texts.join('');
   const toolCalls = answer.toolCalls.map((call) => ({
@@ -34,7 +34,7 @@ export function chatBody(answer: ModelAnswer): Record<string, unknown> {
   };
 }
 
-/** The chunks of a streamed one. With `withUsage`, as `stream_options.include_usage` asks, the last one has the counts. */
+/** Writes the chunks of a streamed answer. `withUsage` (`stream_options.include_usage`) puts the counts into the last one. */
 export function chatEvents(answer: ModelAnswer, withUsage: boolean): string[] {
   const chunk = (choices: readonly unknown[], usage: unknown = null): string =>
     sseEvent({ ...head(answer, 'chat.completion.chunk'), choices, ...(withUsage ? { usage } : {}) });
@@ -50,7 +50,7 @@ export function chatEvents(answer: ModelAnswer, withUsage: boolean): string[] {
   ];
 }
 
-/** Here the prompt's count includes what was read from a cache. */
+/** Writes the counts. In this protocol the prompt's count includes tokens read from a cache. */
 export function chatUsage({ input, output, cacheRead, cacheWrite }: TokenCounts): Record<string, unknown> {
   const prompt = input + cacheRead + cacheWrite;
   return {

@@ -9,7 +9,7 @@ type Input = string | readonly number[];
 const DIMENSIONS = 8;
 const CHARACTERS_PER_TOKEN = 4;
 
-/** Returns the inputs of an embeddings call, or in words what is wrong with it. */
+/** Returns the inputs of an embeddings call, or a text that says what is wrong with them. */
 export function inputsOf({ input }: Json): readonly Input[] | string {
   const inputs = typeof input === 'string' || isTokens(input) ? [input] : input;
   const areInputs =
@@ -25,7 +25,7 @@ function isTokens(value: unknown): value is readonly number[] {
   return Array.isArray(value) && value.length > 0 && value.every(Number.isInteger);
 }
 
-/** The body of an answer of the Embeddings protocol. Its numbers mean nothing, but equal inputs get equal ones. */
+/** Writes the body of an answer of the Embeddings protocol. Its numbers mean nothing, but equal inputs get equal numbers. */
 export function embeddingsBody(body: Json, inputs: readonly Input[]): Record<string, unknown> {
   const wanted = body['dimensions'];
   const dimensions = typeof wanted === 'number' && wanted > 0 ? wanted : DIMENSIONS;
@@ -43,7 +43,7 @@ function tokensOf(input: Input): number {
   return typeof input === 'string' ? Math.ceil(input.length / CHARACTERS_PER_TOKEN) : input.length;
 }
 
-/** A vector of length 1, made from a hash. */
+/** Makes a vector of length 1 from a hash of the input. */
 function vectorOf(input: Input, dimensions: number): Float32Array {
   const bytes = createHash('shake256', { outputLength: dimensions }).update(JSON.stringify(input)).digest();
   const numbers = [...bytes].map((byte) => byte - 127.5);

@@ -7,7 +7,7 @@ const STOP_REASON: Readonly<Record<Stop, string>> = {
   refusal: 'refusal',
 };
 
-/** The body of an unstreamed answer of the Messages protocol. */
+/** Writes the body of an unstreamed answer of the Messages protocol. */
 export function messagesBody(answer: ModelAnswer): Record<string, unknown> {
   const text = answer.texts.join('');
   return {
@@ -22,7 +22,7 @@ export function messagesBody(answer: ModelAnswer): Record<string, unknown> {
   };
 }
 
-/** The events of a streamed one: one content block for the text, one for each tool call. */
+/** Writes the events of a streamed answer: one content block for the text, and one for each tool call. */
 export function messagesEvents(answer: ModelAnswer): string[] {
   const blocks = [
     ...(answer.texts.length === 0 ? [] : [textBlock(answer.texts)]),

@@ -1,11 +1,11 @@
 import { inputPieces, type ModelAnswer, sseEvent, type TokenCounts, type ToolCall } from './answer';
 
-/** The body of an unstreamed answer of the Responses protocol. */
+/** Writes the body of an unstreamed answer of the Responses protocol. */
 export function responsesBody(answer: ModelAnswer): Record<string, unknown> {
   return response(answer, statusOf(answer), itemsOf(answer), responsesUsage(answer.usage));
 }
 
-/** The events of a streamed one: each item begins, comes in pieces and is said once more as a whole, as the whole response is. */
+/** Writes the events of a streamed answer: each item begins, arrives in pieces and is repeated whole, and so is the response. */
 export function responsesEvents(answer: ModelAnswer): string[] {
   const status = statusOf(answer);
   const begun = response(answer, 'in_progress', [], null);
@@ -20,7 +20,7 @@ export function responsesEvents(answer: ModelAnswer): string[] {
   return events.map(([type, fields], at) => sseEvent({ type, sequence_number: at, ...fields }, type));
 }
 
-/** Here the input's count includes what was read from a cache or written to it. */
+/** Writes the counts. In this protocol the input's count includes tokens read from or written to a cache. */
 export function responsesUsage({ input, output, cacheRead, cacheWrite }: TokenCounts): Record<string, unknown> {
   const all = input + cacheRead + cacheWrite;
   return {
@@ -32,7 +32,7 @@ export function responsesUsage({ input, output, cacheRead, cacheWrite }: TokenCo
   };
 }
 
-/** A stream that ends in failure. */
+/** Writes the last event of a stream that fails. */
 export function responsesFailedEvent(answer: ModelAnswer, code: string, message: string, at: number): string {
   const failed = { ...response(answer, 'failed', [], null), error: { code, message } };
   return sseEvent({ type: 'response.failed', sequence_number: at, response: failed }, 'response.failed');

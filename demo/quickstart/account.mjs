@@ -4,12 +4,12 @@ import { join } from 'node:path';
 
 const CREDIT_USD = '5.00';
 
-/** Who signs in to the console. An address belongs to one account, and a data folder may have had others. */
+/** The address of the console user. It names the account, because one data folder may have had several accounts and an address belongs to one. */
 const emailOf = (accountId) => `quickstart-${accountId.slice(-12)}@localhost`;
 
 /**
- * The demo account and its key: those kept from an earlier start while both are valid, else new ones. Every step is written
- * down before the next, so that a start that was broken off goes on where it stopped.
+ * Returns the demo account and its key: those of an earlier start while both are valid, else new ones. Each step is stored before
+ * the next, so that an interrupted start continues where it stopped.
  */
 export async function findOrMakeAccount({ url, adminUrl, dataDir, adminToken }) {
   const file = join(dataDir, 'quickstart.json');
@@ -31,11 +31,11 @@ export async function findOrMakeAccount({ url, adminUrl, dataDir, adminToken }) 
   return { accountId, key, link: await makeSignInLink(admin, url, accountId), file, isNew: true };
 }
 
-/** A new one at each start: it signs in once, and is worth nothing after an hour. */
+/** Creates a sign-in link at each start, because a link works once and expires after an hour. */
 async function makeSignInLink(admin, url, accountId) {
   const { items } = await admin.get(`/accounts/${accountId}/users?limit=1000`);
   const email = emailOf(accountId);
-  // With the link, nobody has to know the password.
+  // The link makes the password unnecessary, so it is random.
   const password = randomBytes(24).toString('base64url');
   const known = items.find((user) => user.email === email);
   const { id } = known ?? (await admin.post(`/accounts/${accountId}/users`, { email, password }));
@@ -104,7 +104,7 @@ function read(file) {
   }
 }
 
-/** Only this user may read it, and it is whole or not there. */
+/** Writes the file whole or not at all, readable only by this user. */
 function write(file, value) {
   mkdirSync(join(file, '..'), { recursive: true, mode: 0o700 });
   writeFileSync(`${file}.new`, `${JSON.stringify(value)}\n`, { mode: 0o600 });

@@ -1,6 +1,6 @@
 const WITHIN_MS = 30_000;
 
-/** Makes one call in one piece, one streamed call and one call of embeddings, says how each went, and gives 0, or 1 when one failed. */
+/** Makes an unstreamed call, a streamed call and an embeddings call, and reports each. Returns 0, or 1 if one failed. */
 export async function checkCalls({ url, key }, say) {
   const results = [await result('call in one piece', () => callInOnePiece(url, key), say)];
   results.push(await result('streamed call', () => callStreamed(url, key), say));

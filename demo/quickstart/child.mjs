@@ -5,11 +5,11 @@ const LINES_KEPT = 20;
 const STOP_WITH_PARENT = new URL('stop-with-parent.mjs', import.meta.url).href;
 
 /**
- * Starts one of our programs and keeps its last lines. It stops when the channel to it closes, and so also when this program is
- * killed. `died` rejects when it ends without having been stopped.
+ * Starts a program of the gateway and keeps its last lines. The program stops when its channel closes, also when this process is
+ * killed. `died` rejects if the program ends without being stopped.
  */
 export function startChild(name, script, { root, env, show }) {
-  // A group of its own: Ctrl-C reaches this program only, which then stops its children one by one.
+  // Its own process group: Ctrl-C reaches only this process, which then stops its children one by one.
   const child = spawn(process.execPath, ['--import', STOP_WITH_PARENT, script], {
     cwd: root,
     env,
@@ -18,7 +18,7 @@ export function startChild(name, script, { root, env, show }) {
   });
   const lines = keepLines([child.stdout, child.stderr], show);
   const exited = new Promise((resolve) => child.once('exit', resolve));
-  // When all it has printed is read, too. Node does not emit this after a channel was closed from here.
+  // `close` comes after the whole output is read. Node does not emit it if this side has closed the channel.
   const ended = new Promise((resolve) => child.once('close', (code, signal) => resolve(signal ?? code)));
   let stopping = false;
   const died = ended.then((how) => {
@@ -31,7 +31,7 @@ export function startChild(name, script, { root, env, show }) {
       }`,
     );
   });
-  // Heard by whoever races it; nobody may be racing any more.
+  // Prevents an unhandled rejection when nothing waits for `died` any more.
   died.catch(() => undefined);
   return {
     died,

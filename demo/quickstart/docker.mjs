@@ -5,7 +5,7 @@ export const DOCKER_SOCKET = '/var/run/docker.sock';
 const IMAGE = 'busybox';
 const FETCHED_WITHIN_MS = 60_000;
 
-/** The image for sandboxes at this machine's Docker engine, fetched when it is missing; undefined when there is no engine. */
+/** Returns the image for sandboxes at this machine's Docker engine and pulls it if it is missing; undefined without an engine. */
 export async function findDockerImage({ DOCKER_SOCKET: socket = DOCKER_SOCKET }, say) {
   if (!existsSync(socket)) return undefined;
   try {
@@ -20,7 +20,7 @@ export async function findDockerImage({ DOCKER_SOCKET: socket = DOCKER_SOCKET },
   return undefined;
 }
 
-/** The status, once the whole answer is there. */
+/** Returns the status once the whole answer is read. */
 function ask(socketPath, method, path) {
   return new Promise((resolve, reject) => {
     const signal = AbortSignal.timeout(FETCHED_WITHIN_MS);

@@ -2,7 +2,7 @@ import { programs } from './programs.mjs';
 
 const REAL_UPSTREAMS = ['ANTHROPIC_API_KEY', 'OPENAI_API_KEY'];
 
-/** What is printed when everything runs: the key and commands that can be pasted as they are. */
+/** Returns the text that is printed when everything runs: the key, and commands to paste. */
 export function guide({ url, adminUrl, account, env }) {
   const { key, link, file, isNew } = account;
   const setKey = isNew ? `KEY=${key}` : `KEY=$(node -p 'JSON.parse(fs.readFileSync(process.argv[1])).key' '${file}')`;

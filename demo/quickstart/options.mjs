@@ -17,7 +17,7 @@ Environment: PORT (8080), ADMIN_PORT (9876), DEMO_PORT (8089), DATA_DIR (./.toll
 (/var/run/docker.sock; where it is, there are sandboxes of that engine too), LOG_LEVEL (shows the log). With
 ANTHROPIC_API_KEY or OPENAI_API_KEY set, those upstreams are live too.`;
 
-/** What the command line and the environment say, or `wrong` with the reason. */
+/** Reads the options from the command line and the environment. `wrong` has the reason if they are wrong. */
 export function readOptions(words, env) {
   const unknown = words.find((word) => !['--check', '--json', '--help', '-h'].includes(word));
   if (unknown !== undefined) return { wrong: `There is no option ${unknown}.` };

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 
-/** One sentence for each port that is taken, naming the variable that moves it. */
+/** Returns one sentence for each port in use, with the variable that changes it. */
 export async function takenPorts(ports) {
   const sentences = [];
   const seen = new Map();

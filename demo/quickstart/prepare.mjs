@@ -4,9 +4,9 @@ import { join } from 'node:path';
 
 const SOURCES = ['core', 'policies', 'plugins', 'migrations', 'cli', 'console', 'demo'];
 
-/** Installs and builds, each only when it is missing or older than what it is made from. */
+/** Installs and builds, each only if its result is missing or older than its sources. */
 export async function prepare(root, say) {
-  // A package that npm has installed is complete, and has no lock file.
+  // A package installed by npm is complete and has no lock file.
   if (!existsSync(join(root, 'package-lock.json'))) return;
   if (needsInstall(root)) {
     say('Installing packages (npm ci) …');
@@ -19,7 +19,7 @@ export async function prepare(root, say) {
 }
 
 export function needsInstall(root) {
-  // npm writes this file last, so an install that was broken off is done again.
+  // npm writes this file last, so an interrupted install is repeated.
   return modifiedAt(join(root, 'node_modules/.package-lock.json')) < modifiedAt(join(root, 'package-lock.json'));
 }
 
@@ -46,14 +46,14 @@ function newestIn(folder) {
   return newest;
 }
 
-/** 0 when there is none. */
+/** Returns when the file was modified; 0 if it is missing. */
 function modifiedAt(path) {
   return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 }
 
 function npm(root, words) {
   return new Promise((resolve, reject) => {
-    // What npm prints is progress, not our result: all of it goes to standard error.
+    // The output of npm is progress and not the result, so it goes to standard error.
     const child = spawn('npm', words, { cwd: root, stdio: ['ignore', 2, 2], shell: process.platform === 'win32' });
     child.once('error', (error) => reject(new Error(`npm cannot be run: ${error.message}`)));
     child.once('exit', (code) => {

@@ -1,4 +1,4 @@
-/** What points agents and SDKs at the gateway, as in docs/clients.md; the key is in the variable KEY. */
+/** Returns the settings that point agents and SDKs at the gateway, as in docs/clients.md. The variable KEY has the key. */
 export function programs(url) {
   return `Point a program at it. A strategy stands behind the host, as in ${url}/cost:
 

@@ -4,7 +4,7 @@ const WITHIN_MS = 60_000;
 const ASK_EVERY_MS = 100;
 const SAY_EVERY_MS = 2_000;
 
-/** Waits until the address answers 200, and says now and then what it waits for. */
+/** Waits until the address answers 200, and prints now and then what it waits for. */
 export async function untilReady(name, url, say) {
   const began = Date.now();
   let said = began;

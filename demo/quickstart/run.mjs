@@ -8,10 +8,10 @@ import { takenPorts } from './ports.mjs';
 import { prepare } from './prepare.mjs';
 import { untilReady } from './ready.mjs';
 
-/** Progress goes to standard error, so that standard output has only what somebody may want to keep. */
+/** Prints progress to standard error, so that standard output has only results worth keeping. */
 const say = (line) => console.error(line);
 
-/** Runs until it is told to stop, and gives the exit status. */
+/** Runs until it is stopped, and returns the exit status. */
 export async function runQuickstart(options) {
   const { ports, root, env } = options;
   const children = [];
@@ -27,7 +27,7 @@ export async function runQuickstart(options) {
     children.push(
       startChild('The gateway', 'dist/server.js', { root, env: childEnv, show: env.LOG_LEVEL !== undefined }),
     );
-    // Whichever comes first: somebody stops us, a child ends that should not, or the work is done.
+    // Ends with the first of these: a signal, a child that exits by itself, or the end of the work.
     const stopped = stopping.promise.then(() => 0);
     const died = Promise.race(children.map((child) => child.died));
     return await Promise.race([stopped, died, work(options, stopped)]);
@@ -38,7 +38,7 @@ export async function runQuickstart(options) {
     stopping.onAgain(() => {
       for (const child of children) child.kill();
     });
-    // The gateway first: calls that still run need their upstream.
+    // Stops the gateway first, because its running calls need the upstream.
     for (const child of children.reverse()) await child.stop();
   }
 }

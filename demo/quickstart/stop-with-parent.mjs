@@ -1,5 +1,5 @@
-// Imported by the programs of the quick start before anything else. The channel to the quick start closes when that stops
-// them, and also when it is killed: then nobody else would.
+// The quick start's programs import this file first. Their channel to the quick start closes when it stops them or is killed;
+// after a kill, nothing else would stop them.
 import { isMainThread } from 'node:worker_threads';
 import { STOPS_WITHIN_MS } from './stops-within.mjs';
 
@@ -7,14 +7,14 @@ const EXIT_KILLED = 1;
 
 if (isMainThread && process.channel) {
   process.once('disconnect', stop);
-  // What is done when the channel closes must not keep a program from ending by itself.
+  // The channel must not keep the program running.
   process.channel.unref();
 } else if (isMainThread) {
   process.exit(EXIT_KILLED);
 }
 
 function stop() {
-  // Nobody may be there to read what is printed.
+  // The reader of the output may be gone.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   setTimeout(() => process.exit(EXIT_KILLED), STOPS_WITHIN_MS).unref();
   if (!process.emit('SIGTERM', 'SIGTERM')) process.exit(EXIT_KILLED);
