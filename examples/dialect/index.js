@@ -1,6 +1,6 @@
 // @ts-check
-// The upstream Acme speaks a dialect that no client has: its own body and events, cached tokens inside of those read, and errors
-// with status 200.
+// The upstream Acme has a dialect that no client speaks: its own body and events, an input count that includes cached tokens, and
+// errors with status 200.
 const { manifest } = require('tollgate/manifest');
 const { defineAdapter, jsonInputOf, NotTranslatable, schemaOf } = require('tollgate/upstream');
 const { usageOf } = require('tollgate/usage');
@@ -14,7 +14,7 @@ const { usageOf } = require('tollgate/usage');
 
 const WHO = { user: 'human', assistant: 'machine', system: 'rules' };
 
-/** A call that has one of these is not sent to Acme. */
+/** A call with one of these is not sent to Acme. */
 const NO_PLACE = /** @type {const} */ (['isBegun', 'outputFormat', 'topP', 'frequencyPenalty', 'presencePenalty']);
 
 /** @type {Readonly<Record<string, FinishReason>>} */
@@ -24,7 +24,7 @@ const adapter = defineAdapter({
   contract: 'upstream/2',
   name: 'example-dialect', // `adapter: example-dialect` in serviceEndpoints
   dialect: 'acme',
-  schema: { type: 'object', properties: {} }, // of `adapterSettings`
+  schema: { type: 'object', properties: {} }, // the schema of `adapterSettings`
 
   request({ conversation, model }) {
     const { instructions, turns, tools, maxTokens, stream, temperature, stop, choices } = conversation;
@@ -71,7 +71,7 @@ function write(who, part) {
     case 'tool_result':
       return [{ who, ticket: part.id, words: part.parts.map(wordsOf).join('\n') }];
     case 'reasoning':
-      return []; // Acme signs none: it is good at another upstream alone
+      return []; // reasoning is valid only at the upstream that signed it, and Acme signs none
     default:
       throw new NotTranslatable(part.is, 'has no place at Acme');
   }
@@ -89,7 +89,7 @@ function wordsOf(part) {
  */
 class AcmeReader {
   #parts = 0;
-  /** @type {number | undefined} the text that goes on */
+  /** @type {number | undefined} the part number of the open text */
   #open;
 
   /**
@@ -131,7 +131,7 @@ class AcmeReader {
       case 'trouble':
         return [{ is: 'error', error: { message: textOf(event['trouble']) } }];
       default:
-        return []; // what Acme may add
+        return []; // events that Acme may add
     }
   }
 
@@ -189,7 +189,7 @@ class AcmeReader {
 }
 
 /**
- * What an upstream sends may be anything.
+ * Returns an empty object for any other value, because an upstream may send anything.
  * @param {unknown} value
  * @returns {Readonly<Record<string, unknown>>}
  */

@@ -1,5 +1,5 @@
 // @ts-check
-// An endpoint, a part of gateway.config.yml, and work that goes on by itself.
+// An endpoint, a part of gateway.config.yml, and work in the background.
 const { sendJson } = require('tollgate/http');
 const { manifest } = require('tollgate/manifest');
 const { definePlugin } = require('tollgate/plugin');
@@ -38,7 +38,7 @@ const plugin = definePlugin({
       answers: { 200: { description: 'A greeting.', schema: object({ greeting: shape.text }) } },
       handle: async (visit, _request, response) => {
         const { language = '' } = readQuery(visit.query, QUERY);
-        // Asked at each request: the configuration in force may have changed.
+        // Read the configuration at each request, because a reload may have changed it.
         const greetings = gateway.section('example-plugin') ?? {};
         said += 1;
         sendJson(response, 200, { greeting: /** @type {Record<string, string>} */ (greetings)[language] ?? otherwise });

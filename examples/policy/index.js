@@ -1,6 +1,6 @@
 // @ts-check
 /// <reference path="./fields.d.ts" />
-// A question about each call: does it name a word that is not to leave the house?
+// Checks whether a call contains a word that must not leave the company.
 const { declareErrors, fail } = require('tollgate/errors');
 const { manifest } = require('tollgate/manifest');
 const { definePolicy } = require('tollgate/policy');
@@ -30,14 +30,14 @@ const policy = definePolicy({
       refuse: { description: 'Whether such a call is refused.', type: 'boolean', default: true },
     },
   },
-  needs: ['request'], // fields of the call that must be there
-  provides: ['wordsFound'], // fields it leaves for the next: this one is its own, see fields.d.ts
+  needs: ['request'], // fields of the call that earlier steps must provide
+  provides: ['wordsFound'], // fields for later steps; fields.d.ts declares this one
   prepare: ({ words, refuse }, gateway) => {
-    // Once per configuration and pipeline: build here what can be built ahead. Open no timer or socket: a reload would leave it.
+    // Runs once per configuration and pipeline: prepare here. Open no timer or socket, because a reload would not close it.
     const wanted = words.map((word) => word.toLowerCase());
     return (call) => {
       const body = call.request.read();
-      // What nobody has looked through is not let out either.
+      // A body that was not searched must not leave either.
       if (body === undefined && refuse)
         throw fail('BODY_TOO_LARGE', { message: 'It is too large to be looked through.' });
       const text = JSON.stringify(body ?? '').toLowerCase();

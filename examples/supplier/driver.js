@@ -13,10 +13,10 @@ const {
 /** @typedef {import('tollgate/supplier').InstanceReference} Reference */
 /** @typedef {{ id: string, name: string, tags: Record<string, string>, state: string, boot: string, createdAt: string }} Instance */
 
-/** Below the 60 s that a method may take. */
+/** The timeout of a request: less than the 60 s that a method may take. */
 const ANSWERS_WITHIN_MS = 30_000;
 
-/** Nothing can have reached the supplier. */
+/** The errors after which nothing can have reached the supplier. */
 const NEVER_CONNECTED = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ENETUNREACH', 'EHOSTUNREACH']);
 
 /** @type {Record<string, import('tollgate/supplier').InstanceState>} */
@@ -46,7 +46,7 @@ class ExampleDriver {
     const { status, json } = await this.#ask('POST', '/instances', { name, tags, cpu, memoryGiB, template });
     const made = /** @type {Instance} */ (json);
     if (status !== 409) return referenceTo(made);
-    // A name with other tags is somebody else's.
+    // An instance with other tags belongs to another gateway.
     const isOurs = Object.entries(tags).every(([tag, value]) => made.tags[tag] === value);
     throw isOurs ? new AlreadyExists(referenceTo(made)) : new Rejected(`the name ${name} is taken`);
   }
@@ -62,7 +62,7 @@ class ExampleDriver {
   /** @param {import('tollgate/supplier').Tags} tags */
   async *list(tags) {
     const query = new URLSearchParams(Object.entries(tags).map(([tag, value]) => ['tag', `${tag}=${value}`]));
-    // A page that cannot be had is thrown about: a list that ends is whole.
+    // A page that cannot be read throws, so a list that ends is complete.
     for (let after = ''; ; ) {
       const { json } = await this.#ask('GET', `/instances?${query}&after=${after}`);
       const { items, next } = /** @type {{ items: Instance[], next: string | null }} */ (json);
@@ -73,7 +73,7 @@ class ExampleDriver {
   }
 
   async setDeadline() {
-    // `ttl: none`: its instances run until they are ended.
+    // `ttl: none`: the instances run until they are terminated.
   }
 
   /** @param {Reference} reference */
@@ -88,7 +88,7 @@ class ExampleDriver {
 
   /** @param {Reference} reference */
   async terminate({ id }) {
-    // 404: it is gone already.
+    // 404: the instance is already gone.
     await this.#ask('DELETE', `/instances/${id}`);
   }
 
@@ -103,7 +103,7 @@ class ExampleDriver {
   files = { read: this.exec, write: this.exec, list: this.exec, remove: this.exec };
 
   async close() {
-    // It keeps no connection of its own.
+    // The driver keeps no connection open.
   }
 
   /** @param {Reference} reference @param {'start' | 'stop'} verb */
@@ -113,7 +113,7 @@ class ExampleDriver {
   }
 
   /**
-   * Asks the supplier, and says exactly what is known when there is no answer to go on with.
+   * Sends a request to the supplier. Throws the error that says exactly what is known if there is no usable answer.
    * @param {string} method @param {string} path @param {object} [body]
    */
   async #ask(method, path, body) {

@@ -1,5 +1,5 @@
 // @ts-check
-// Virtual machines of a supplier with an HTTP API.
+// Sandboxes in the virtual machines of a supplier with an HTTP API.
 const { manifest } = require('tollgate/manifest');
 const { definePlugin } = require('tollgate/plugin');
 const { registerSupplier } = require('tollgate/supplier');

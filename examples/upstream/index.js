@@ -1,6 +1,6 @@
 // @ts-check
-// An upstream that speaks Chat in its own way: the model stands in the path and the credential in a header of its own, cached
-// tokens are part of the input, and an error may come with status 200.
+// An upstream that deviates from Chat: its path names the model, its own header has the credential, its input count includes
+// cached tokens, and an error may have status 200.
 const { manifest } = require('tollgate/manifest');
 const { defineAdapter } = require('tollgate/upstream');
 const { UNKNOWN_USAGE, usageOf } = require('tollgate/usage');
@@ -8,16 +8,16 @@ const { UNKNOWN_USAGE, usageOf } = require('tollgate/usage');
 const adapter = defineAdapter({
   contract: 'upstream/2',
   name: 'example-upstream', // `adapter: example-upstream` in serviceEndpoints
-  protocols: ['chat'], // what clients speak to it
-  schema: { type: 'object', properties: {} }, // of `adapterSettings`
+  protocols: ['chat'], // the protocols of its clients
+  schema: { type: 'object', properties: {} }, // the schema of `adapterSettings`
 
   request: (call) => ({
     path: `/v2/models/${encodeURIComponent(call.model)}/chat${call.query}`,
     headers: {},
     edits: [
       { member: 'model', drop: true },
-      { member: 'priority', drop: true }, // Tollgate's own
-      // Without it a stream ends without counts.
+      { member: 'priority', drop: true }, // a member of Tollgate's own
+      // Without this member a stream ends without counts.
       ...(call.stream ? [{ member: 'stream_options', set: '{"include_usage":true}' }] : []),
     ],
   }),
@@ -56,17 +56,17 @@ const adapter = defineAdapter({
   },
 });
 
-/** Statuses that another upstream may not answer with. */
+/** Statuses after which another upstream may succeed. */
 const ASK_NEXT = new Set([401, 402, 403, 404, 408, 409, 425, 429]);
 
-/** Text and the arguments of tool calls. @param {unknown} message */
+/** Returns the text and the arguments of tool calls. @param {unknown} message */
 function saidIn(message) {
   const { content, tool_calls: calls } = objectOf(message);
   const given = arrayOf(calls).map((call) => objectOf(objectOf(call)['function'])['arguments']);
   return [content, ...given].filter((each) => typeof each === 'string').join('');
 }
 
-/** Counts that are not reported stay unknown: a zero would make the call free. @param {Record<string, unknown>} answer */
+/** Reads the usage. Counts that are not reported stay unknown, because a zero would make the call free. @param {Record<string, unknown>} answer */
 function usageIn(answer) {
   const usage = objectOf(answer['usage']);
   const prompt = countOf(usage['prompt_tokens']);
@@ -75,7 +75,7 @@ function usageIn(answer) {
   return usageOf({ input, output: countOf(usage['completion_tokens']), cacheRead });
 }
 
-// What comes from outside may have any shape: what is not as expected is empty or undefined, and never thrown about.
+// Upstreams may send values of any type. For an unexpected one these functions return an empty value or undefined; they never throw.
 
 /** @param {string} text @returns {Record<string, unknown> | undefined} */
 function parse(text) {

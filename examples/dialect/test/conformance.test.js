@@ -11,7 +11,7 @@ const usage = { input: 40, cacheRead: 80, output: 30 };
 
 const checks = dialectConformance({
   adapter,
-  settings: {}, // of `adapterSettings`, as the schema lets them pass
+  settings: {}, // valid `adapterSettings`
   streams: [
     {
       name: 'words',

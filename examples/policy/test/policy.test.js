@@ -4,7 +4,7 @@ const [policy] = require('..').tollgate.policies;
 
 const gateway = { log: { info: () => undefined } };
 
-/** The step of a pipeline with these settings, asked about a call with this body. */
+/** Runs the step of a pipeline with these settings on a call with this body. */
 function ask(settings, body) {
   const step = policy.prepare({ words: [], refuse: true, ...settings }, gateway);
   return step({ id: 'req_1', request: { read: () => body } });

@@ -3,7 +3,7 @@ const { createServer } = require('node:http');
 
 const PAGE = 2;
 
-/** A supplier in memory, written from what the supplier publishes of its API. */
+/** A supplier in memory, written from the supplier's published API. */
 function exampleServer(token) {
   const instances = new Map();
 
@@ -13,7 +13,7 @@ function exampleServer(token) {
       const instance = instances.get(id);
       if (instance === undefined) return [404, {}];
       const state = verb === 'start' ? 'running' : 'stopped';
-      // Its memory is lost when it starts anew.
+      // An instance loses its memory when it restarts.
       if (verb === 'start' && instance.state !== 'running') instance.boot = randomUUID();
       instance.state = state;
       return [200, instance];

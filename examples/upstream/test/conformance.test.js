@@ -5,7 +5,7 @@ const [adapter] = require('..').tollgate.adapters;
 
 const subject = {
   adapter,
-  settings: {}, // of `adapterSettings`, as the schema lets them pass
+  settings: {}, // valid `adapterSettings`
   protocol: 'chat',
   modelIn: 'path',
   ...readRecordings(join(__dirname, '../recordings')),
