@@ -1,6 +1,6 @@
 /**
- * The only process entry: reads the configuration, opens the stores, the ledger and the gateway, and serves until it is told to
- * stop. Each line that opens something registers how it is closed; `resources.close()` goes backwards.
+ * The entry of all gateway processes: reads the configuration, opens the stores, the ledger and the gateway, and serves until it is
+ * stopped. Each line that opens something registers how to close it; `resources.close()` closes in reverse order.
  */
 import cluster from 'node:cluster';
 import { existsSync } from 'node:fs';
@@ -78,16 +78,16 @@ import { openTracing } from './core/traces/open-tracing';
 import { startWatchdog } from './core/watchdog';
 import { type Egress, openEgress } from './core/wire/egress';
 
-/** The project's folder, also when this runs from dist. */
+/** The project's folder, even when this file runs from dist. */
 const PROJECT_FOLDER = existsSync(join(__dirname, 'package.json')) ? __dirname : dirname(__dirname);
 
-/** As on Node 20; newer ones keep four times as much for each caller that reads slowly, and there may be thousands. */
+/** The stream buffer, as in Node 20. Newer versions buffer four times as much for each slow client, and there may be thousands. */
 const STREAM_BUFFER_BYTES = 16 * 1024;
 
-/** Set where this process is one of several workers. */
+/** The primary process, if this process is one of its workers. */
 const primary = reachPrimary();
 
-/** A call whose client has left may still be at its end: it is charged before the process ends. */
+/** How long the process waits for the last settlements, because a call whose client disconnected is still charged. */
 const LAST_SETTLEMENTS_MS = 5_000;
 
 async function main(): Promise<void> {
@@ -117,7 +117,7 @@ async function main(): Promise<void> {
   await listen(files, stores, money, gateway, resources);
 }
 
-/** Reads system.config.yml, loads its plugins, and makes ready to read gateway.config.yml. */
+/** Reads system.config.yml, loads its plugins, and prepares to read gateway.config.yml. */
 function readFiles(env: NodeJS.ProcessEnv, { keep }: Resources) {
   readPortDomain(env);
   const configFolder = resolve(env['TOLLGATE_CONFIG_DIR'] ?? PROJECT_FOLDER);
@@ -140,9 +140,9 @@ async function openMigrated(env: NodeJS.ProcessEnv, { keep }: Resources) {
   return database;
 }
 
-/** Opens and migrates the database, and takes the configuration from where it is kept. */
+/** Opens and migrates the database, and reads the configuration from its source. */
 async function openStores({ env, configFolder, system, read }: Files, resources: Resources) {
-  // Mistakes in the files are told before anything is opened.
+  // Mistakes in the files are reported before anything is opened.
   const ofFiles = system.config.source === 'file' ? read() : undefined;
   refuseHalfOfTheStores(env);
   const role = readRole(env);
@@ -162,7 +162,7 @@ async function openStores({ env, configFolder, system, read }: Files, resources:
 
 type Stores = Awaited<ReturnType<typeof openStores>>;
 
-/** Opens the ledger, brings it up to Postgres, and starts everything that moves money. */
+/** Opens the ledger, makes it agree with Postgres, and starts everything that moves money. */
 async function openMoney({ env, dataFolder, system }: Files, { database }: Stores, { keep }: Resources) {
   const { ledger: shared, store, redis } = await openLedger(env['REDIS_URL'], system.ledger);
   keep(shared, () => shared.close());
@@ -174,7 +174,7 @@ async function openMoney({ env, dataFolder, system }: Files, { database }: Store
   const has = (generation: string): boolean => taken?.has(generation) === true;
   const allowances = store && { store, has };
   const spool: Spool = keep(openSpool({ ledger: shared, allowances, database, shipper, log, times, folder }));
-  // It ends before the spool, which drops what its last entries have closed.
+  // The shipper closes before the spool, because the spool then drops the calls that the last shipped entries have closed.
   keep(shipper);
   const taken =
     store && system.ledger.allowances
@@ -192,7 +192,7 @@ async function openMoney({ env, dataFolder, system }: Files, { database }: Store
 
 type Money = Awaited<ReturnType<typeof openMoney>>;
 
-/** Puts together what policies and plugins are given, and starts the plugins. */
+/** Builds the parts for policies and plugins, and starts the plugins. */
 async function openGateway(files: Files, stores: Stores, money: Money, { keep }: Resources) {
   const { system, plugins, proxies, env, dataFolder } = files;
   const { database, live, source, role } = stores;
@@ -237,7 +237,7 @@ async function openGateway(files: Files, stores: Stores, money: Money, { keep }:
     isStopping: () => stopping.signal.aborted,
     isOutboxFull: outbox.isFull,
   };
-  /** What a call runs with does not change under it. */
+  /** Fixes the configuration, so that it does not change during a call. */
   const forPolicies = (configuration: Configuration<Policy>) => withConfiguration(parts, () => configuration);
   let routes: readonly Route[] = [];
   const adminToken = readAdminToken(env['ADMIN_TOKEN'], dataFolder);
@@ -260,7 +260,7 @@ async function openGateway(files: Files, stores: Stores, money: Money, { keep }:
     role,
     cors,
   });
-  // Before anybody is served: a first call must not find a rollout that is not known yet.
+  // Plugins start before the first call, because that call must find the rollouts.
   keep(await startPlugins(plugins, forPlugins), (stop) => stop());
   return { first, forPolicies, frontDoor, egress, openCalls, stopping, adminToken };
 }
@@ -278,7 +278,7 @@ function socketSettings({ webSockets, clientIdle }: Files['system']): SocketSett
   return { mostOfKey, mostFrameBytes, ...times };
 }
 
-/** Lets clients in, reloads the configuration when it changes, and stops when the process is told to. */
+/** Accepts clients, reloads the configuration when it changes, and stops on a signal, a fault, or the order of the primary process. */
 async function listen(files: Files, stores: Stores, money: Money, gateway: Gateway, { keep, close }: Resources) {
   const { system, manifests, proxies, configFolder, watchdog } = files;
   const { live, database } = stores;
@@ -315,7 +315,7 @@ async function listen(files: Files, stores: Stores, money: Money, gateway: Gatew
   leaveIdleClients(servers.http, parseDuration(system.clientIdle));
   const sockets = frontDoor.takeUpgrades(servers.http);
   for (const server of [servers.http, servers.admin]) answerBrokenRequests(server, brokenRequestEnded);
-  // The public listener is open already: what bounds it must be in place before anything is waited for.
+  // The public listener is already open, so its limits are set before the first wait.
   if (await mayServeAdmin(primary)) await servers.openAdmin();
   const { is: source } = stores.source;
   const stopReloading = reloadOnChange({ live, source, configFolder, isWatching: system.watchConfig, log });
@@ -362,13 +362,13 @@ async function listen(files: Files, stores: Stores, money: Money, gateway: Gatew
   }
 }
 
-/** Upstreams that are configured no more are dialled no more. */
+/** Closes the connections to upstreams that are no longer configured. */
 function retireUpstreams(egress: Egress, before: Configuration, next: Configuration): void {
   const names = new Set(next.catalog.upstreams.map(({ name }) => name));
   for (const { name } of before.catalog.upstreams) if (!names.has(name)) egress.retire(name);
 }
 
-/** Until the process serves, a fault is one of the start. */
+/** Handles uncaught faults. Until the process serves, a fault is a failure to start. */
 let whenUncaught: (fault: unknown, origin: string) => void = explain;
 
 process.on('uncaughtException', (fault, origin) => whenUncaught(fault, origin));
