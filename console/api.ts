@@ -1,11 +1,11 @@
 import { ROOT } from './router';
 
-/** The interface of the page, docs/console.md or docs/operator.md, over HTTP. */
+/** Calls of the page's interface over HTTP; docs/console.md or docs/operator.md. */
 
-/** What the gateway, or the network, said instead of an answer. */
+/** A failed request: an error of the gateway or of the network. */
 export class Failure extends Error {
   constructor(
-    /** 0 when nothing answered. */
+    /** The HTTP status; 0 when nothing answered. */
     readonly status: number,
     readonly code: string,
     message: string,
@@ -29,7 +29,7 @@ interface Request {
 }
 
 export interface Answer<T> {
-  /** Undefined when nothing is new (304), or there is nothing to say (204). */
+  /** undefined when nothing has changed (304) or the answer has no body (204). */
   readonly data: T | undefined;
   readonly etag: string | undefined;
 }
@@ -37,7 +37,7 @@ export interface Answer<T> {
 let csrfToken: string | undefined;
 let onSignedOut: () => void = () => undefined;
 
-/** Every change carries it, so that no other site can make one. */
+/** Sets the token that every change carries, so that no other site can make one. */
 export function setCsrfToken(token: string | undefined): void {
   csrfToken = token;
 }
@@ -46,7 +46,7 @@ export function whenSignedOut(run: () => void): void {
   onSignedOut = run;
 }
 
-/** The address of something under the interface, for links; a path that begins with `/` is one already. */
+/** Returns the address of a path of the interface, for links. A path that begins with `/` is returned unchanged. */
 export function apiUrl(path: string): string {
   return path.startsWith('/') ? path : `${ROOT}/api/${path}`;
 }
@@ -67,7 +67,7 @@ export async function exchange<T>(path: string, request: Request = {}): Promise<
   const response = await send(apiUrl(path), {
     method,
     headers,
-    // An If-None-Match of ours must not be answered from the browser's own cache.
+    // The browser's own cache must not answer this page's If-None-Match.
     cache: 'no-store',
     ...(body !== undefined && { body: JSON.stringify(body) }),
     ...(signal !== undefined && { signal }),
@@ -124,7 +124,7 @@ function failureOf(response: Response, json: unknown): Failure {
   );
 }
 
-/** `name?a=1&b=2` of what is given; what is undefined or empty is left out. */
+/** Appends the given values to a path, such as `name?a=1&b=2`. Skips undefined and empty ones. */
 export function withQuery(path: string, query: Readonly<Record<string, string | number | undefined>>): string {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {

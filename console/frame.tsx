@@ -8,18 +8,18 @@ export interface Room {
   readonly name: string;
   readonly icon: IconName;
   readonly page: ComponentType;
-  /** The page of one of its items, at `path/id`. */
+  /** The page of a single item, at `path/id`. */
   readonly one?: { readonly name: string; readonly page: ComponentType<{ readonly id: string }> };
 }
 
 interface Props {
   readonly rooms: readonly Room[];
   readonly menu: ComponentChildren;
-  /** Stands above every page. */
+  /** A notice above every page. */
   readonly notice?: ComponentChildren;
 }
 
-/** What surrounds every page of a signed-in user: the pages to go to, the menu, and the page itself. */
+/** The frame of every page of a signed-in user: the list of pages, the menu, and the page itself. */
 export function Frame({ rooms, menu, notice }: Props) {
   const { path } = place.value;
   const [, roomPath, id = ''] = /^(\/[^/]+)\/([^/]+)$/.exec(path) ?? [];
@@ -60,7 +60,7 @@ export function Frame({ rooms, menu, notice }: Props) {
   );
 }
 
-/** Says which page is shown: in the window's title, and to screen readers by moving the focus there. */
+/** Announces the shown page: sets the window's title, and moves the focus for screen readers. */
 function useArrival(path: string, title: string) {
   const main = useRef<HTMLElement>(null);
   const [first] = useState(path);

@@ -6,11 +6,11 @@ import type { Sessions } from './sessions';
 interface Props<S> {
   readonly sessions: Sessions<S>;
   readonly signIn: ComponentType<{ readonly hasEnded: boolean }>;
-  /** What a signed-in user sees. */
+  /** The content for a signed-in user. */
   readonly children: (session: S) => ComponentChildren;
 }
 
-/** Shows the sign-in, or the pages to a signed-in user. */
+/** Shows the sign-in, or the pages if the user is signed in. */
 export function Inside<S>(props: Props<S>) {
   return (
     <>

@@ -1,26 +1,26 @@
-/** Amounts as they are shown. They come as decimal text and are never made into floating-point numbers. */
+/** Formats amounts. They arrive as decimal text and never become floating-point numbers. */
 
 const DECIMALS = 8;
 const UNITS_PER_USD = 10n ** BigInt(DECIMALS);
 
-/** In units of 1e-8 USD. */
+/** Reads an amount into units of 1e-8 USD. */
 export function readUsd(text: string): bigint {
   const [, sign = '', whole = '0', fraction = ''] = /^(-?)(\d+)(?:\.(\d{1,8}))?$/.exec(text) ?? [];
   const units = BigInt(whole) * UNITS_PER_USD + BigInt(fraction.padEnd(DECIMALS, '0'));
   return sign === '-' ? -units : units;
 }
 
-/** All of it: at least two decimals, and no zeros behind the last digit that counts. */
+/** Formats the exact amount: at least two decimals, and no trailing zeros after them. */
 export function exactUsd(text: string): string {
   return write(readUsd(text), 2);
 }
 
-/** With all eight decimals, so that amounts stand below each other. */
+/** Formats an amount with all eight decimals, so that amounts align in a column. */
 export function fullUsd(text: string): string {
   return write(readUsd(text), DECIMALS);
 }
 
-/** For a quick look: cents, or of less than a dollar the first three digits that count. */
+/** Formats an amount for a quick look: in cents; below one dollar, the first three significant digits. */
 export function shortUsd(text: string): string {
   const units = readUsd(text);
   const size = units < 0n ? -units : units;
@@ -33,18 +33,18 @@ export function addUsd(amounts: readonly string[]): string {
   return toText(amounts.reduce((sum, each) => sum + readUsd(each), 0n));
 }
 
-/** For pixels only: how far up a chart. */
+/** Converts an amount to a height in a chart. Use it for pixels only. */
 export function toHeight(text: string): number {
   return Number(readUsd(text)) / Number(UNITS_PER_USD);
 }
 
-/** The share of `part` in `whole`, from 0 to 1. */
+/** Returns the share of `part` in `whole`, from 0 to 1. */
 export function shareOf(part: string, whole: string): number {
   const total = readUsd(whole);
   return total <= 0n ? 0 : Math.min(1, Math.max(0, Number((readUsd(part) * 10_000n) / total) / 10_000));
 }
 
-/** How much more `now` is than `before`, in percent; undefined where there is nothing to compare with. */
+/** Returns how much more `now` is than `before`, in percent; undefined if `before` allows no comparison. */
 export function changeInPercent(now: string, before: string): number | undefined {
   const base = readUsd(before);
   return base === 0n ? undefined : Number(((readUsd(now) - base) * 1_000n) / base) / 10;
@@ -61,7 +61,7 @@ function write(units: bigint, leastDecimals: number): string {
   return `${units < 0n ? '−' : ''}$${whole.replace(/\B(?=(\d{3})+$)/g, ',')}.${kept}`;
 }
 
-/** Half up, away from zero. */
+/** Rounds to a number of decimals; halves round away from zero. */
 function roundTo(units: bigint, decimals: number): bigint {
   const step = 10n ** BigInt(DECIMALS - decimals);
   const half = units < 0n ? -step / 2n : step / 2n;

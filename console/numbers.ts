@@ -3,11 +3,11 @@ const SHORT = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFract
 const PERCENT = new Intl.NumberFormat('en-US', { style: 'percent', maximumFractionDigits: 1 });
 
 export const showCount = (count: number) => WHOLE.format(count);
-/** `1.2M` */
+/** Formats a count briefly, such as `1.2M`. */
 export const showShortCount = (count: number) => (count < 10_000 ? WHOLE.format(count) : SHORT.format(count));
-/** Of a share from 0 to 1. */
+/** Formats a share from 0 to 1. */
 export const showPercent = (share: number) => PERCENT.format(share);
-/** What is unknown is not zero. */
+/** Formats a count. An unknown one is a dash, because it is not zero. */
 export const showMaybe = (count: number | null) => (count === null ? '–' : WHOLE.format(count));
 
 export function plural(count: number, one: string, many = `${one}s`): string {

@@ -1,14 +1,14 @@
 import { useCallback, useLayoutEffect, useState } from 'preact/hooks';
 import { exchange, Failure } from './api';
 
-/** What a part of the page needs from the gateway, and how far that is. */
+/** Data that a part of the page reads from the gateway, and its state. */
 export interface Resource<T> {
-  /** What came last; while something else is fetched it is of the path before. */
+  /** The last answer. While another path is fetched, this is the answer of the path before. */
   readonly data: T | undefined;
-  /** Why the last round failed; what came before stays. */
+  /** Why the last request failed; the data before it stays. */
   readonly failure: Failure | undefined;
   readonly isLoading: boolean;
-  /** Grows by one whenever what came was newer than what the same path had answered. */
+  /** Grows by one when the same path answers with newer data. */
   readonly version: number;
   readonly reload: () => void;
 }
@@ -16,27 +16,27 @@ export interface Resource<T> {
 interface State<T> {
   readonly data: T | undefined;
   readonly failure: Failure | undefined;
-  /** The path that the last answer, or failure, was of. */
+  /** The path of the last answer or failure. */
   readonly answered: string | undefined;
   readonly version: number;
 }
 
 interface Options {
-  /** Asks again so long after each answer while the page is looked at; with its tag, so that what is not new costs nothing. */
+  /** How long after each answer the path is fetched again while the page is visible. Its ETag makes an unchanged answer cheap. */
   readonly everyMs?: number | undefined;
-  /** Another number asks again at once. */
+  /** Another number fetches the path again at once. */
   readonly round?: number;
 }
 
 const NOTHING = { data: undefined, failure: undefined, answered: undefined, version: 0 };
 
-/** Fetches a path of the interface, again when it changes; undefined fetches nothing. */
+/** Fetches a path of the interface, and again when the path changes; undefined fetches nothing. */
 export function useResource<T>(path: string | undefined, { everyMs, round = 0 }: Options = {}): Resource<T> {
   const [state, setState] = useState<State<T>>(NOTHING);
   const [attempt, setAttempt] = useState(0);
   const reload = useCallback(() => setAttempt((before) => before + 1), []);
 
-  // Before the page is painted: the gateway works in the meantime.
+  // A layout effect, so that the gateway already works while the browser paints.
   // biome-ignore lint/correctness/useExhaustiveDependencies: another attempt or round fetches the same path again
   useLayoutEffect(() => {
     if (path === undefined) return;
@@ -74,7 +74,7 @@ export function useResource<T>(path: string | undefined, { everyMs, round = 0 }:
   }, [path, everyMs, attempt, round]);
 
   const { data, failure, answered, version } = state;
-  // The same path once more is a fresher answer to the same question: nothing steps back for it.
+  // A repeated fetch of the same path is not loading, so that the page does not dim for it.
   return { data, failure, version, isLoading: path !== answered, reload };
 }
 

@@ -1,12 +1,12 @@
 import { signal } from '@preact/signals';
 
-/** Where the page is, and how it goes elsewhere without being loaded anew. */
+/** The address of the page, and navigation without reloading the page. */
 
-/** `/console` or `/operator`, as the build says it. */
+/** `/console` or `/operator`, which the build sets. */
 export const ROOT = import.meta.env.BASE_URL.replace(/\/$/, '');
 
 export interface Place {
-  /** Below the root: `/`, `/usage`, `/sandboxes/…` */
+  /** The path below the root: `/`, `/usage`, `/sandboxes/…` */
   readonly path: string;
   readonly query: URLSearchParams;
 }
@@ -30,7 +30,7 @@ export function go(path: string, { replace = false } = {}): void {
   if (place.value.path !== before) window.scrollTo(0, 0);
 }
 
-/** Changes parts of the query; undefined or empty removes. */
+/** Changes parts of the query; undefined or an empty text removes a part. */
 export function changeQuery(
   changes: Readonly<Record<string, string | undefined>>,
   options?: { replace?: boolean },
@@ -43,7 +43,7 @@ export function changeQuery(
   go(`${place.value.path}${query.size === 0 ? '' : `?${query}`}`, options);
 }
 
-/** Links inside the console change the page; a new tab, a download or another site is the browser's. */
+/** Handles clicks on links inside the page without loading it. The browser handles new tabs, downloads and other sites. */
 function onClick(event: MouseEvent): void {
   if (
     event.defaultPrevented ||

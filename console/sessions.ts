@@ -5,16 +5,16 @@ import { toFailure } from './resource';
 export type SessionState<S> =
   | { readonly is: 'unknown' }
   | { readonly is: 'unreachable'; readonly failure: Failure }
-  /** `ended`: it was there a moment ago. */
+  /** `ended`: the session has just ended. */
   | { readonly is: 'signed-out'; readonly ended: boolean }
   | { readonly is: 'signed-in'; readonly session: S };
 
-/** The session of a page, and what begins and ends it. */
+/** The session of a page, and the functions that begin and end it. */
 export interface Sessions<S> {
   readonly session: Signal<SessionState<S>>;
   readonly keepSession: (answer: S) => void;
   readonly findSession: () => Promise<void>;
-  /** `path` is what is deleted: this session, or all of them. */
+  /** `path` is the deleted path: this session, or all of them. */
   readonly endSession: (path: string) => Promise<void>;
 }
 
@@ -22,7 +22,7 @@ export function sessionsOf<S extends { readonly csrfToken: string }>(): Sessions
   const session = signal<SessionState<S>>({ is: 'unknown' });
   whenSignedOut(() => {
     setCsrfToken(undefined);
-    // Several requests may come back with the same news.
+    // Several requests may report this.
     if (session.value.is !== 'signed-out') {
       session.value = { is: 'signed-out', ended: session.value.is === 'signed-in' };
     }
@@ -40,7 +40,7 @@ export function sessionsOf<S extends { readonly csrfToken: string }>(): Sessions
         keepSession(await ask<S>('session'));
       } catch (error) {
         const failure = toFailure(error);
-        // Not signed in is said by `whenSignedOut`.
+        // `whenSignedOut` already handles 401.
         if (failure.status !== 401) session.value = { is: 'unreachable', failure };
       }
     },

@@ -1,11 +1,11 @@
 import type { Answers } from '../shapes/answers';
 
-/** Names for what the interface of the console answers. Money is decimal text and stays so. */
+/** The types of the answers of the console's interface. Money is decimal text and stays so. */
 
 export type Usd = string;
 export type Time = string;
 
-/** A page of a list. */
+/** One page of a list. */
 export interface List<T> {
   readonly items: readonly T[];
   readonly nextCursor: string | null;
@@ -31,7 +31,7 @@ export type Series = Answers['GET /console/api/usage/series'];
 export type Interval = Series['interval'];
 
 type OwnKey = Answers['GET /console/api/keys/{keyId}'];
-/** A key as the console and the operator's page know it: operators are not told when it was last used. */
+/** A key in the console and on the operator's page. The admin API does not report its last use. */
 export type ApiKey = Omit<OwnKey, 'lastUsedAt'> & Partial<Pick<OwnKey, 'lastUsedAt'>>;
 export type NewApiKey = ApiKey & Pick<Answers['POST /console/api/keys'], 'key'>;
 

@@ -1,4 +1,4 @@
-/** What this browser remembers for the next visit. Where storage is switched off, it remembers nothing. */
+/** Values that this browser keeps for the next visit. If its storage is disabled, it keeps nothing. */
 
 export function recall(name: string): string | undefined {
   try {
@@ -13,6 +13,6 @@ export function store(name: string, value: string | undefined): void {
     if (value === undefined) localStorage.removeItem(name);
     else localStorage.setItem(name, value);
   } catch {
-    // The choice holds until the page is left.
+    // Without storage the choice lasts until the user leaves the page.
   }
 }

@@ -6,7 +6,7 @@ export type Theme = (typeof THEMES)[number];
 
 const NAME = 'tollgate-theme';
 
-/** What was chosen; `public/theme.js` shows it before the page is drawn. */
+/** The chosen theme; `public/theme.js` applies it before the page is drawn. */
 export const theme = signal<Theme>(THEMES.find((each) => each === recall(NAME)) ?? 'system');
 
 export function chooseTheme(chosen: Theme): void {

@@ -1,6 +1,6 @@
 import type { Interval, Time } from './shapes';
 
-/** Times as they are shown: in the zone of whoever looks. */
+/** Formats times in the user's time zone. */
 
 export const TIME_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
@@ -25,7 +25,7 @@ const WHOLE = format({
 });
 const MONTH = format({ month: 'short', year: 'numeric' });
 
-/** This year goes without saying. */
+/** Formats a date; omits the year if it is this year. */
 export function showDate(time: Time | number): string {
   const at = new Date(time);
   return (at.getFullYear() === new Date().getFullYear() ? DAY : DATE).format(at);
@@ -37,12 +37,12 @@ export const showSeconds = (time: Time | number) => SECONDS.format(new Date(time
 export const showMoment = (time: Time | number) => MOMENT.format(new Date(time));
 export const showWhole = (time: Time | number) => WHOLE.format(new Date(time));
 
-/** A day as the calendar of the answer names it: `2026-11-21`. */
+/** Formats a calendar day such as `2026-11-21`. */
 export function showCalendarDay(day: string): string {
   return new Intl.DateTimeFormat(LOCALE, { month: 'short', day: 'numeric', timeZone: 'UTC' }).format(new Date(day));
 }
 
-/** The beginning of an interval of a chart. */
+/** Formats the beginning of an interval of a chart. */
 export function showStart(time: Time | number, interval: Interval): string {
   if (interval === 'month') return MONTH.format(new Date(time));
   if (interval === 'day') return showDay(time);
@@ -57,7 +57,7 @@ const UNITS = [
 
 const RELATIVE = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' });
 
-/** `3 min ago` */
+/** Formats a time relative to now, such as `3 min ago`. */
 export function showAgo(time: Time, nowMs = Date.now()): string {
   const seconds = Math.round((new Date(time).getTime() - nowMs) / 1_000);
   if (Math.abs(seconds) >= 30 * 86_400) return showDate(time);
@@ -70,7 +70,7 @@ function relative(count: number, unit: Intl.RelativeTimeFormatUnit): string {
   return RELATIVE.format(count, unit).replace('.', '');
 }
 
-/** `412 ms`, `3.41 s`, `4 min 10 s`, `2 h 5 min` */
+/** Formats a duration, such as `412 ms`, `3.41 s`, `4 min 10 s`, `2 h 5 min`. */
 export function showDuration(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1_000).toFixed(ms < 10_000 ? 2 : 1)} s`;
@@ -85,13 +85,13 @@ export function showDuration(ms: number): string {
   return `${minutes} min ${seconds % 60} s`;
 }
 
-/** As `<input type="datetime-local">` writes it. */
+/** Formats a time in the notation of `<input type="datetime-local">`. */
 export function toLocalInput(time: Time): string {
   const at = new Date(time);
   return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }
 
-/** Undefined when it is no time. */
+/** Reads a text of `<input type="datetime-local">`; undefined if it is not a time. */
 export function fromLocalInput(text: string): Time | undefined {
   const at = new Date(text);
   return Number.isNaN(at.getTime()) ? undefined : at.toISOString();

@@ -1,13 +1,13 @@
 export interface Line {
-  /** `gap` stands for lines that both have and that are not shown. */
+  /** `gap` replaces lines that are in both texts and not shown. */
   readonly is: 'same' | 'gone' | 'new' | 'gap';
   readonly text: string;
 }
 
-/** So many lines around a difference are shown. */
+/** The number of lines shown around a difference. */
 const AROUND = 3;
 
-/** Returns the lines in which two texts differ, with a few around them; none where they are the same. */
+/** Returns the lines in which two texts differ, with a few lines around them; none if the texts are equal. */
 export function linesBetween(before: string, after: string): readonly Line[] {
   const all = compare(before.split('\n'), after.split('\n'));
   const isNear = all.map((_, at) =>
@@ -19,7 +19,7 @@ export function linesBetween(before: string, after: string): readonly Line[] {
   });
 }
 
-/** The longest common subsequence of the lines, without what both begin and end with. */
+/** Compares two texts line by line. Skips their common beginning and end before the costly comparison. */
 function compare(before: readonly string[], after: readonly string[]): readonly Line[] {
   let start = 0;
   while (start < before.length && start < after.length && before[start] === after[start]) start += 1;
@@ -32,7 +32,7 @@ function compare(before: readonly string[], after: readonly string[]): readonly 
 }
 
 function between(gone: readonly string[], added: readonly string[]): readonly Line[] {
-  // lengths[i][j]: of the longest common subsequence of what is left from i and from j on.
+  // lengths[i][j] is the length of the longest common subsequence of the lines from i and from j on.
   const lengths = Array.from({ length: gone.length + 1 }, () => new Uint32Array(added.length + 1));
   const at = (i: number, j: number) => lengths[i]?.[j] ?? 0;
   for (let i = gone.length - 1; i >= 0; i -= 1) {

@@ -1,6 +1,6 @@
 import type { Answers } from '../../shapes/answers';
 
-/** Names for what the admin API answers. */
+/** The types of the admin API's answers. */
 
 export type Session = Answers['GET /operator/api/session'];
 export type Role = Session['operator']['role'];
@@ -24,7 +24,7 @@ export type NewToken = Answers['POST /admin/v1/tokens'];
 
 export type ConfigStatus = Answers['GET /admin/v1/config/status'];
 export type ConfigNode = ConfigStatus['nodes'][number];
-/** What a configuration, or a request, has wrong. */
+/** A problem of a configuration or a request. */
 export type Problem = NonNullable<ConfigNode['failure']>['problems'][number];
 export type Revision = Answers['GET /admin/v1/config/revisions']['items'][number];
 export type ConfigChange = Answers['POST /admin/v1/config/revisions'];

@@ -8,7 +8,7 @@ import { go, hrefOf, place } from '../router';
 import { keepSession } from '../session';
 import type { Session, SignInWays } from '../shapes';
 
-/** Why the identity provider signed the user in to nothing. */
+/** The texts for the reasons of a failed sign-in with the identity provider. */
 const OIDC_ERRORS: Readonly<Record<string, string>> = {
   denied: 'The sign-in was refused or cancelled.',
   unknown: 'No user has this address. Ask the operator for an account.',
@@ -53,7 +53,7 @@ export function SignInPage({ hasEnded }: { readonly hasEnded: boolean }) {
   );
 }
 
-/** Reads what stands behind `#` and takes it out of the address, so that it stays in no history. */
+/** Reads the part of the address after `#` and removes it, so that no browser history keeps it. */
 function takeFragment(): URLSearchParams {
   const fragment = new URLSearchParams(window.location.hash.slice(1));
   if (fragment.has('token') || fragment.has('error')) {
@@ -76,7 +76,7 @@ function OneTimeLink({ token, onFailed }: { readonly token: string; readonly onF
       else setFailure(why);
     }
   };
-  // biome-ignore lint/correctness/useExhaustiveDependencies: once, for the link is used up by it
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs once, because a link works once
   useEffect(() => {
     if (!hasBegun.current) void signIn();
     hasBegun.current = true;

@@ -8,25 +8,25 @@ import { Failed } from './states';
 
 interface Props<R> {
   readonly title: string;
-  /** On the button that does it. */
+  /** The text of the button that acts. */
   readonly verb: string;
   readonly isDestructive?: boolean;
-  /** What is filled in is complete. */
+  /** Whether the form is complete. */
   readonly isComplete?: boolean;
-  /** On the button that does not. */
+  /** The text of the button that cancels. */
   readonly keep?: string;
-  /** What screen readers are told when it is done. */
+  /** What screen readers announce after the act. */
   readonly done?: string;
   readonly act: () => Promise<R>;
   readonly onDone: (result: R) => void;
   readonly onClose: () => void;
-  /** What is decided, and what is to be filled in; `errorOf` says what is wrong with a field. */
+  /** The text and fields of the dialog; `errorOf` returns the error of a field. */
   readonly children: (errorOf: (field: string) => string | undefined) => ComponentChildren;
-  /** Fields whose errors are shown beside them. */
+  /** The fields that show their own errors. */
   readonly fields?: readonly string[];
 }
 
-/** One decision: it says what will happen, does it, and shows in place why it could not. */
+/** A dialog for one decision: says what will happen, does it, and shows the error in place if it fails. */
 export function ActDialog<R>(props: Props<R>) {
   const { title, verb, isDestructive = false, isComplete = true, keep = 'Cancel' } = props;
   const { done, act, onDone, onClose, fields = [] } = props;
@@ -45,7 +45,7 @@ export function ActDialog<R>(props: Props<R>) {
       setBusy(false);
     }
   };
-  // `allowedAddresses[2]` is an error of the field `allowedAddresses`.
+  // An error of `allowedAddresses[2]` belongs to the field `allowedAddresses`.
   const wrongField = failure?.more.param?.replace(/\[.*$/, '') ?? '';
   return (
     <Dialog title={title} onClose={onClose}>

@@ -1,10 +1,10 @@
 import { signal } from '@preact/signals';
 
-/** What screen readers are told of something that happened elsewhere on the page. */
+/** The announcement for screen readers about a change elsewhere on the page. */
 const said = signal('');
 
 export function announce(text: string): void {
-  // The same words twice are said twice only when something was between them.
+  // Screen readers repeat the same words only if the text changed in between.
   said.value = '';
   setTimeout(() => {
     said.value = text;

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 
 export type Tone = 'good' | 'warn' | 'bad' | 'accent' | 'plain';
 
-/** A state in a word: the colour only repeats what it says. */
+/** A state in one word; the colour only repeats it. */
 export function Badge({ tone, children }: { readonly tone: Tone; readonly children: ComponentChildren }) {
   return (
     <span class={`badge ${tone}`}>

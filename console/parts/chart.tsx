@@ -6,40 +6,40 @@ import { theme } from '../theme';
 
 export interface ChartSeries {
   readonly name: string;
-  /** For heights only; what is said of a point is `tell`. */
+  /** The heights only; `tell` formats the value of a point. */
   readonly values: readonly (number | null)[];
 }
 
 interface Props {
-  /** What it shows, for those who do not see it. */
+  /** What the chart shows, for screen readers. */
   readonly label: string;
-  /** Of each point, in the order of the values. */
+  /** The name of each point, in the order of the values. */
   readonly names: readonly string[];
-  /** Of the axis: shorter, and only some are drawn; none where the words are empty. */
+  /** The shorter names on the axis, of which only some are drawn; an empty one is never drawn. */
   readonly ticks: readonly string[];
   readonly series: readonly ChartSeries[];
-  /** Bars on top of each other, or a line for each. */
+  /** Stacked bars, or a line for each series. */
   readonly kind: 'stack' | 'lines';
   readonly height: number;
   readonly tell: (series: number, point: number) => string;
-  /** Of the whole point, where the parts add up to something. */
+  /** Formats the sum of a point, if its parts add up. */
   readonly tellSum?: (point: number) => string;
   readonly axis: (value: number) => string;
 }
 
-/** Where the pointer is. */
+/** The point under the pointer. */
 interface Pointed {
   readonly point: number;
   readonly left: number;
-  /** There is more room on the left. */
+  /** Whether there is more room on the left. */
   readonly isFarRight: boolean;
 }
 
-/** The palette has this many; who asks for more gets the last, which is grey. */
+/** The number of colours in the palette. All further series get the last one, which is grey. */
 const COLOURS = 8;
 const seriesClass = (index: number) => `series-${Math.min(index, COLOURS - 1) + 1}`;
 
-/** Drawn by uPlot; colours are the stylesheet's, in the theme of the moment. */
+/** A chart drawn by uPlot, in the stylesheet's colours for the current theme. */
 export function Chart(props: Props) {
   const frame = useRef<HTMLDivElement>(null);
   const latest = useRef(props);
@@ -48,7 +48,7 @@ export function Chart(props: Props) {
   const [pointed, setPointed] = useState<Pointed>();
   const { kind, height, series, label } = props;
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another kind or number of series is another plot
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another kind or number of series needs a new plot
   useEffect(() => {
     const place = frame.current;
     if (place === null) return;
@@ -70,7 +70,7 @@ export function Chart(props: Props) {
     };
   }, [kind, height, series.length]);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what it draws, it reads from the newest props
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the plot reads the newest props
   useEffect(() => plot.current?.setData(dataOf(latest.current)), [props.series, props.names]);
 
   return (
@@ -103,12 +103,12 @@ function Tip({ names, series, tell, tellSum, point, left, isFarRight }: Props & 
   );
 }
 
-/** Which colour is what, and what it comes to. */
+/** The legend: the name of each colour, and its value. */
 export function Legend({ items }: { readonly items: readonly { readonly name: string; readonly value?: string }[] }) {
   return (
     <ul class="legend">
       {items.map(({ name, value }, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: two may have one name
+        // biome-ignore lint/suspicious/noArrayIndexKey: two items may have the same name
         <li key={index}>
           <span class={`swatch ${seriesClass(index)}`} aria-hidden="true" />
           <span class="cut">{name}</span>
@@ -119,7 +119,7 @@ export function Legend({ items }: { readonly items: readonly { readonly name: st
   );
 }
 
-/** Highest first, so that each bar of a stack is drawn over the one that reaches higher. */
+/** Returns the data of the plot. The highest bar comes first, so that each lower bar of a stack is drawn over it. */
 function dataOf({ kind, series, names }: Props): uPlot.AlignedData {
   const points = names.map((_, index) => index);
   if (kind === 'lines') return [points, ...series.map((each) => [...each.values])];
@@ -194,17 +194,17 @@ function optionsOf(
   };
 }
 
-/** So many that their words do not touch. */
+/** Chooses the ticks that are drawn, so few that their words do not touch. */
 function tickPlaces(ticks: readonly string[], width: number): number[] {
   const apart = (84 / width) * ticks.length;
   const places = ticks.flatMap((words, place) => (words === '' ? [] : [place]));
-  // The first day may be a few hours only.
+  // The first day may be only a few hours long.
   if ((places[1] ?? apart) - (places[0] ?? 0) < apart / 2) places.shift();
   const step = Math.max(1, Math.ceil(places.length / Math.max(2, Math.floor(width / 84))));
   return places.filter((_, index) => index % step === 0);
 }
 
-/** A custom property as the canvas wants it: the colour that the theme of the moment makes of it. */
+/** Resolves a custom property to a colour for the canvas, in the current theme. */
 function colourOf(property: string): string {
   const probe = document.createElement('span');
   probe.style.color = `var(${property})`;

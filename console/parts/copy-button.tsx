@@ -4,9 +4,9 @@ import { Icon } from './icon';
 
 interface Props {
   readonly text: string;
-  /** What is copied: `Copy the key`. */
+  /** The label, such as `Copy the key`. */
   readonly label: string;
-  /** Also as words on the button. */
+  /** The words on the button, if it shows any. */
   readonly words?: string;
   readonly kind?: 'primary';
 }
@@ -49,12 +49,12 @@ async function toClipboard(text: string): Promise<boolean> {
   }
 }
 
-/** The clipboard's own interface is only there on https and localhost. */
+/** Copies a text by selecting it, because the clipboard API exists only on https and localhost. */
 function copyBySelection(text: string): boolean {
   const field = document.createElement('textarea');
   field.value = text;
   field.className = 'unseen';
-  // Inside the open dialog, if there is one: the rest of the page cannot be focused.
+  // The field goes into the open dialog, because the rest of the page cannot be focused.
   (document.querySelector('dialog[open]') ?? document.body).append(field);
   field.select();
   const isDone = document.execCommand('copy');

@@ -4,16 +4,16 @@ import { Icon } from './icon';
 
 interface Props {
   readonly title: string;
-  /** Escape, the cross, or a click beside it. */
+  /** Called for Escape, the cross, or a click outside. */
   readonly onClose: () => void;
-  /** A sheet at the side for looking at one of many; else a box in the middle for one decision. */
+  /** `sheet` is a sheet at the side for one of many items; the default is a box in the middle for one decision. */
   readonly kind?: 'sheet';
-  /** What must not be closed by accident has no cross and is not left by Escape. */
+  /** A firm dialog cannot be closed by accident: it has no cross and ignores Escape. */
   readonly isFirm?: boolean;
   readonly children: ComponentChildren;
 }
 
-/** The browser's own modal dialog: it keeps the focus inside and gives it back afterwards. */
+/** The browser's own modal dialog, which keeps the focus inside and returns it afterwards. */
 export function Dialog({ title, onClose, kind, isFirm = false, children }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();
@@ -21,14 +21,14 @@ export function Dialog({ title, onClose, kind, isFirm = false, children }: Props
   useEffect(() => {
     const element = dialog.current;
     element?.showModal();
-    // What is to be filled in or done first; else the browser has chosen the cross.
+    // The focus goes to the first field or button. The browser would choose the cross.
     element?.querySelector<HTMLElement>('input, .primary')?.focus();
     return () => {
       isLeft.current = true;
       element?.close();
     };
   }, []);
-  /** A second request to close, a phone's back gesture say, closes it whatever `cancel` says. */
+  /** Handles a second request to close, such as a phone's back gesture. The browser then closes the dialog whatever `cancel` does. */
   const onClosed = () => {
     if (isLeft.current) return;
     if (isFirm) dialog.current?.showModal();

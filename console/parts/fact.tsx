@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 
-/** A name and what it is, inside a `dl`. */
+/** A name and its value, inside a `dl`. */
 export function Fact({ name, children }: { readonly name: string; readonly children: ComponentChildren }) {
   return (
     <div>

@@ -5,7 +5,7 @@ interface Props {
   readonly label: string;
   readonly hint?: string | undefined;
   readonly error?: string | undefined;
-  /** What stands inside, before the value. */
+  /** A sign inside the field, before the value. */
   readonly sign?: string;
   readonly children: (control: {
     readonly id: string;
@@ -14,7 +14,7 @@ interface Props {
   }) => ComponentChildren;
 }
 
-/** A control with its label, what it wants, and what is wrong with it. */
+/** A control with its label, hint and error. */
 export function Field({ label, hint, error, sign, children }: Props) {
   const id = useId();
   const isExplained = hint !== undefined || error !== undefined;

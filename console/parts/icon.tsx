@@ -37,7 +37,7 @@ export function Icon({ name }: { readonly name: IconName }) {
   );
 }
 
-/** The gate: also `public/mark.svg`. */
+/** The logo, a gate; `public/mark.svg` has the same drawing. */
 export function Mark() {
   return (
     <svg class="mark" viewBox="0 0 32 32" width="24" height="24" aria-hidden="true">

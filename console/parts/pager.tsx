@@ -1,16 +1,16 @@
 import { useState } from 'preact/hooks';
 import { Icon } from './icon';
 
-/** Where one is in a list that is read page by page, the newest first. */
+/** The position in a list that is read page by page, newest first. */
 export interface Pages {
   readonly cursor: string | undefined;
-  /** From 1. */
+  /** The number of the page, from 1. */
   readonly number: number;
   readonly older: (cursor: string) => void;
   readonly newer: () => void;
 }
 
-/** Another filter begins at the first page again. */
+/** Keeps the position; another filter begins at the first page again. */
 export function usePages(filter: string): Pages {
   const [state, setState] = useState<{ readonly filter: string; readonly cursors: readonly string[] }>({
     filter,

@@ -9,16 +9,16 @@ export interface Option {
 }
 
 interface Props {
-  /** What is chosen: `Model`. */
+  /** The name of the choice, such as `Model`. */
   readonly label: string;
-  /** Undefined: all. */
+  /** The chosen option; undefined means all. */
   readonly value: Option | undefined;
   readonly onChange: (value: string | undefined) => void;
-  /** What there is to choose from that fits these words. */
+  /** Returns the options that match these words. */
   readonly find: (words: string) => Promise<readonly Option[]>;
 }
 
-/** Filters by one of many: a combobox in a sheet, so that thousands can be searched. */
+/** A filter by one of many values: a combobox in a sheet, so that thousands can be searched. */
 export function Picker({ label, value, onChange, find }: Props) {
   return (
     <Popover
@@ -122,7 +122,7 @@ function Choices({ label, value, find, onChoose }: ChoicesProps) {
       </div>
       <div id={id} class="picker-list" role="listbox" aria-label={label} ref={list}>
         {all.map((option, index) => (
-          // biome-ignore lint/a11y/useKeyWithClickEvents: the field above has the keys
+          // biome-ignore lint/a11y/useKeyWithClickEvents: the field above handles the keys
           <div
             key={option.value}
             id={`${id}-${index}`}

@@ -3,7 +3,7 @@ import { useEffect, useId, useRef, useState } from 'preact/hooks';
 
 interface Props {
   readonly label: ComponentChildren;
-  /** Said of the button where its label is not enough. */
+  /** The accessible name of the button, if its label is not enough. */
   readonly name?: string;
   readonly look?: string;
   readonly align?: 'end';
@@ -11,7 +11,7 @@ interface Props {
   readonly children: (close: () => void) => ComponentChildren;
 }
 
-/** A button that opens a small sheet below itself; Escape, a click elsewhere, or leaving it closes the sheet. */
+/** A button that opens a small sheet below itself. Escape, a click elsewhere, or moving the focus away closes the sheet. */
 export function Popover({ label, name, look = 'button', align, up = false, children }: Props) {
   const [isOpen, setOpen] = useState(false);
   const place = useRef<HTMLDivElement>(null);
@@ -36,7 +36,7 @@ export function Popover({ label, name, look = 'button', align, up = false, child
     button.current?.focus();
   };
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: Escape closes wherever inside the focus is
+    // biome-ignore lint/a11y/noStaticElementInteractions: Escape closes the sheet from any focused element inside
     <div
       class="popover"
       ref={place}

@@ -6,13 +6,13 @@ const PAUSE_MS = 180;
 interface Props {
   readonly label: string;
   readonly value: string;
-  /** Told once the typing pauses. */
+  /** Called once the user pauses typing. */
   readonly onChange: (value: string) => void;
 }
 
 export function Search({ label, value, onChange }: Props) {
   const [words, setWords] = useState(value);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only what is typed is told
+  // biome-ignore lint/correctness/useExhaustiveDependencies: reports only what is typed
   useEffect(() => {
     if (words === value) return;
     const timer = setTimeout(() => onChange(words), PAUSE_MS);

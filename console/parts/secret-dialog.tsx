@@ -3,14 +3,14 @@ import { Dialog } from './dialog';
 
 interface Props {
   readonly title: string;
-  /** What it is called. */
+  /** The name of the key or token. */
   readonly name: string;
   readonly noun: 'key' | 'token';
   readonly secret: string;
   readonly onClose: () => void;
 }
 
-/** A whole secret, this once: nothing can show it again. */
+/** Shows a whole secret, once: nothing can show it again. */
 export function SecretDialog({ title, name, noun, secret, onClose }: Props) {
   return (
     <Dialog title={title} onClose={onClose} isFirm>

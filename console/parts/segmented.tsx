@@ -7,7 +7,7 @@ interface Props<V extends string> {
   readonly onChange: (value: V) => void;
 }
 
-/** One of a few, all seen at once. */
+/** A choice of one of a few options, all visible. */
 export function Segmented<V extends string>({ label, options, value, onChange }: Props<V>) {
   const name = useId();
   return (

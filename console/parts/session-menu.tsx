@@ -13,7 +13,7 @@ export interface MenuItem {
 }
 
 interface Props {
-  /** What the button is for, to screen readers. */
+  /** The purpose of the button, for screen readers. */
   readonly label: string;
   readonly name: string;
   readonly more: string;
@@ -21,7 +21,7 @@ interface Props {
   readonly items: readonly MenuItem[];
 }
 
-/** The signed-in user, the theme, and the ways out. */
+/** The menu of the signed-in user: the theme, and actions such as signing out. */
 export function SessionMenu({ label, name, more, head, items }: Props) {
   const [failure, setFailure] = useState<Failure>();
   const run = async (item: MenuItem, close: () => void) => {

@@ -5,7 +5,7 @@ import { toFailure } from '../resource';
 import { Mark } from './icon';
 import { Failed } from './states';
 
-/** The sign-in stands in place of the page that was asked for, which shows afterwards. */
+/** Shows the sign-in instead of the requested page, which is shown afterwards. */
 export function SignInFrame({ title, children }: { readonly title: string; readonly children: ComponentChildren }) {
   useEffect(() => {
     document.title = 'Sign in · Tollgate';
@@ -25,7 +25,7 @@ export function SignInFrame({ title, children }: { readonly title: string; reado
 
 interface FormProps {
   readonly signIn: () => Promise<void>;
-  /** The error code of wrong credentials, and what it means. */
+  /** The error code of wrong credentials, and the text for it. */
   readonly wrong: { readonly code: string; readonly text: string };
   /** The error code of too many attempts. */
   readonly slowedCode: string;

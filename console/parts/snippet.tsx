@@ -4,7 +4,7 @@ import { CopyButton } from './copy-button';
 export function Snippet({ name, text }: { readonly name: string; readonly text: string | undefined }) {
   return (
     <div class="snippet">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling element must be reachable by the keyboard */}
       <section tabIndex={0} aria-label={`Example: ${name}`}>
         <pre>
           <code>{text ?? '\n\n\n\n\n\n\n\n'}</code>

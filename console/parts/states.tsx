@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import type { Failure } from '../api';
 import { Icon, type IconName } from './icon';
 
-/** What stands where there is nothing yet: it says the next step. */
+/** A placeholder for an empty list, which names the next step. */
 export function Empty({ icon, title, children }: { icon: IconName; title: string; children?: ComponentChildren }) {
   return (
     <div class="empty">
@@ -15,7 +15,7 @@ export function Empty({ icon, title, children }: { icon: IconName; title: string
   );
 }
 
-/** What failed, and what can be done. */
+/** Shows a failure, and what the user can do. */
 export function Failed({
   failure,
   onRetry,
@@ -49,7 +49,7 @@ export function Failed({
   );
 }
 
-/** Stands where text will be, and is as high as it. */
+/** A placeholder for text that is loading, as high as the text. */
 export function Bone({ width = '6ch' }: { readonly width?: string }) {
   return <span class="bone" style={{ width }} />;
 }

@@ -1,13 +1,13 @@
 import type { ComponentChildren } from 'preact';
 import { Bone } from './states';
 
-/** Of the rows of a table. The first column names them. */
+/** A column of a table. The first column names the rows. */
 export interface Column<Row> {
   readonly title: ComponentChildren;
   readonly isNumber?: boolean;
-  /** It steps back where there is less room. */
+  /** The width of the screen from which the column is shown. */
   readonly room?: 'from-m' | 'from-l' | undefined;
-  /** Classes of its cells. */
+  /** The classes of its cells. */
   readonly look?: string;
   readonly cell: (row: Row) => ComponentChildren;
 }
@@ -17,17 +17,17 @@ interface Props<Row> {
   readonly caption: string;
   readonly look?: string;
   readonly columns: readonly Column<Row>[];
-  /** Undefined while they are on their way. */
+  /** undefined while the rows are loading. */
   readonly rows: readonly Row[] | undefined;
   readonly keyOf: (row: Row) => string;
-  /** Rows that stand in for those to come. */
+  /** The number of placeholder rows while loading. */
   readonly bones?: number;
   readonly isStale?: boolean;
-  /** What a click on a row, beside its links, does. */
+  /** Called for a click on a row outside its links. */
   readonly open?: (row: Row) => void;
   readonly lookOf?: (row: Row) => string;
   readonly foot?: ComponentChildren;
-  /** Stands below the head when there is no row. */
+  /** The text below the head if there are no rows. */
   readonly none?: string | undefined;
 }
 
@@ -52,7 +52,7 @@ export function Table<Row>({
         <thead>
           <tr>
             {columns.map((column, at) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: it has no other name
+              // biome-ignore lint/suspicious/noArrayIndexKey: the item has no other key
               <th key={at} scope="col" class={classOf(column)}>
                 {column.title}
               </th>
@@ -70,7 +70,7 @@ export function Table<Row>({
               {columns.map((column, at) => {
                 const Cell = at === 0 ? 'th' : 'td';
                 return (
-                  // biome-ignore lint/suspicious/noArrayIndexKey: it has no other name
+                  // biome-ignore lint/suspicious/noArrayIndexKey: the item has no other key
                   <Cell key={at} scope={at === 0 ? 'row' : undefined} class={classOf(column, column.look)}>
                     {column.cell(row)}
                   </Cell>
@@ -86,15 +86,15 @@ export function Table<Row>({
   );
 }
 
-/** Rows that are on their way. */
+/** The placeholders of rows that are loading. */
 function BoneRows<Row>({ rows, columns }: { readonly rows: number; readonly columns: readonly Column<Row>[] }) {
   return (
     <>
       {Array.from({ length: rows }, (_, row) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: they are all alike
+        // biome-ignore lint/suspicious/noArrayIndexKey: all rows are alike
         <tr key={row}>
           {columns.map((column, at) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: it has no other name
+            // biome-ignore lint/suspicious/noArrayIndexKey: the item has no other key
             <td key={at} class={classOf(column)}>
               <Bone width={`${4 + ((row * 5 + at * 7) % 6)}ch`} />
             </td>
@@ -113,28 +113,28 @@ function classes(...names: readonly (string | false | undefined)[]): string | un
   return names.filter(Boolean).join(' ') || undefined;
 }
 
-/** Text that is being marked is not a click either. */
+/** Tells whether a click is outside links. Selecting text does not count as a click. */
 function isBesideLinks({ target }: MouseEvent): boolean {
   return target instanceof Element && target.closest('a') === null && window.getSelection()?.isCollapsed !== false;
 }
 
 interface FrameProps {
   readonly label: string;
-  /** What is shown is of before, and what is asked for is on its way. */
+  /** Whether the shown rows are old and newer ones are loading. */
   readonly isStale?: boolean;
   readonly children: ComponentChildren;
 }
 
-/** Tables wider than the screen scroll in here, by the keyboard too; the page does not. */
+/** The frame of a table. A table wider than the screen scrolls in it, by the keyboard too; the page does not scroll. */
 export function TableFrame({ label, isStale = false, children }: FrameProps) {
   return (
-    // biome-ignore lint/a11y/useSemanticElements: a section would want a heading
+    // biome-ignore lint/a11y/useSemanticElements: a section needs a heading
     <div
       class={isStale ? 'table-frame is-stale' : 'table-frame'}
       role="region"
       aria-label={label}
       aria-busy={isStale}
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling element must be reachable by the keyboard
       tabIndex={0}
     >
       {children}

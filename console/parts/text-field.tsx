@@ -11,7 +11,7 @@ interface Props {
   readonly minLength?: number;
   readonly maxLength?: number;
   readonly type?: 'text' | 'email' | 'password';
-  /** What a browser may fill in. */
+  /** The value that a browser may fill in. */
   readonly autocomplete?: 'off' | 'username' | 'current-password' | 'new-password';
 }
 
@@ -23,7 +23,7 @@ export function TextField(props: Props) {
       {(control) => (
         <input
           {...control}
-          // Preact types each kind of input on its own, and takes no union of them.
+          // Preact types each kind of input separately and accepts no union of them.
           type={type as 'text'}
           autocomplete={autocomplete}
           minLength={minLength}
@@ -38,7 +38,7 @@ export function TextField(props: Props) {
   );
 }
 
-/** An amount of USD as decimal text. */
+/** A field for an amount of USD as decimal text. */
 export function AmountField({ label, value, onChange, hint, error, isRequired = false, placeholder = 'None' }: Props) {
   return (
     <Field label={label} hint={hint} error={error} sign="$">
@@ -60,7 +60,7 @@ export function AmountField({ label, value, onChange, hint, error, isRequired = 
   );
 }
 
-/** A moment, as `<input type="datetime-local">` writes it. Empty means never. */
+/** A field for a moment, in the notation of `<input type="datetime-local">`. Empty means never. */
 export function ExpiryField({ label, value, onChange, error }: Props) {
   return (
     <Field label={label} hint="Leave empty for no expiry." error={error}>

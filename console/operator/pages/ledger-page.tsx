@@ -12,7 +12,7 @@ import { mayChange } from '../session';
 import type { Verified, Violation } from '../shapes';
 import { ShortfallsPanel } from './shortfalls-panel';
 
-/** What a pass over the ledger has come to so far. */
+/** The results of a pass over the ledger so far. */
 interface Pass {
   readonly violations: readonly Violation[];
   readonly accounts: number;

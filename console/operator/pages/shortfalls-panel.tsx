@@ -10,7 +10,7 @@ import type { Shortfall } from '../shapes';
 
 const PATH = '/admin/v1/ledger/shortfalls?limit=20';
 
-/** Charges that took less than was due: the platform pays the rest. */
+/** Charges that collected less than the cost. The platform pays the rest. */
 export function ShortfallsPanel() {
   const pages = usePages(PATH);
   const path = pages.cursor === undefined ? PATH : `${PATH}&cursor=${encodeURIComponent(pages.cursor)}`;

@@ -11,9 +11,9 @@ import { ModelChoice } from './model-choice';
 interface Props {
   /** The key to edit; undefined to create one. */
   readonly apiKey: ApiKey | undefined;
-  /** Where the key is, or where keys are created. */
+  /** The path of the key, or of the list in which it is created. */
   readonly path: string;
-  /** Names of the models to choose from. */
+  /** The names of the models to choose from. */
   readonly models: readonly string[];
   readonly onSaved: (saved: ApiKey | NewApiKey) => void;
   readonly onClose: () => void;
@@ -34,7 +34,7 @@ const FIELDS = ['name', 'expiresAt', 'allowedAddresses', ...[...LIMITS, ...RATES
 
 type Texts = Readonly<Record<(typeof LIMITS)[number]['name'] | (typeof RATES)[number]['name'], string>>;
 
-/** Creates a key, or edits one. An empty limit is none. */
+/** Creates or edits a key. An empty field means no limit. */
 export function KeyDialog({ apiKey, path, models, onSaved, onClose }: Props) {
   const [name, setName] = useState(apiKey?.name ?? '');
   const [texts, setTexts] = useState<Texts>(() => textsOf(apiKey));
@@ -44,7 +44,7 @@ export function KeyDialog({ apiKey, path, models, onSaved, onClose }: Props) {
 
   const changes = { ...changedOf(texts), allowedModels: chosen, allowedAddresses: listOf(addresses) };
   const expiresAt = fromLocalInput(expiry) ?? null;
-  // An expiry that has passed may stay; set again, it is refused.
+  // A past expiry may stay, but the gateway rejects it if it is sent again.
   const isMoved = expiry !== expiryOf(apiKey);
   const save = () =>
     apiKey === undefined
@@ -150,7 +150,7 @@ function textsOf(key: ApiKey | undefined): Texts {
   };
 }
 
-/** Every limit as the interface wants it; null where the field is empty. */
+/** Returns every limit in the form of the interface; null where the field is empty. */
 function changedOf(texts: Texts): Record<string, string | number | null> {
   return {
     ...Object.fromEntries(LIMITS.map(({ name }) => [name, texts[name] === '' ? null : texts[name]])),
@@ -166,7 +166,7 @@ function expiryOf(key: ApiKey | undefined): string {
   return key === undefined || key.expiresAt === null ? '' : toLocalInput(key.expiresAt);
 }
 
-/** Spaces or commas stand between. */
+/** Reads a list separated by spaces or commas; null if it is empty. */
 function listOf(text: string): readonly string[] | null {
   const list = text.split(/[\s,]+/).filter((each) => each !== '');
   return list.length === 0 ? null : list;

@@ -4,7 +4,7 @@ import { KeyDialog } from './key-dialog';
 import { RevokeDialog } from './revoke-dialog';
 import { RotateDialog } from './rotate-dialog';
 
-/** What is being done with a key. */
+/** The open dialog, and its key. */
 export type KeyTask =
   | { readonly task: 'create' }
   | { readonly task: 'edit' | 'rotate' | 'revoke'; readonly key: ApiKey }
@@ -12,10 +12,10 @@ export type KeyTask =
 
 interface Props {
   readonly task: KeyTask | undefined;
-  /** Where keys are created. */
+  /** The path at which keys are created. */
   readonly path: string;
   readonly pathOf: (key: ApiKey) => string;
-  /** Names of the models that a key can be limited to. */
+  /** The names of the models to which a key can be limited. */
   readonly models: readonly string[];
   readonly onTask: (task: KeyTask | undefined) => void;
   readonly onChanged: () => void;

@@ -1,6 +1,6 @@
 import type { ApiKey } from '../../shapes';
 
-/** A key by its name and the shown ends of its secret. */
+/** A key's name and the visible ends of its secret. */
 export function KeyName({ apiKey }: { readonly apiKey: ApiKey }) {
   return (
     <>

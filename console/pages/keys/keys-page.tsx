@@ -18,7 +18,7 @@ const STATUSES = [
 ] as const;
 
 const PAGE_ROWS = 50;
-/** What a key has spent grows while the page is open. */
+/** How often the keys are read again, because their spending grows while the page is open. */
 const EVERY_MS = 5_000;
 
 export function KeysPage() {

@@ -9,10 +9,10 @@ import type { KeyTask } from './key-dialogs';
 interface Props {
   readonly keys: readonly ApiKey[] | undefined;
   readonly isStale?: boolean;
-  /** Where the name leads to. */
+  /** The link of the name. */
   readonly nameHref?: (key: ApiKey) => string;
   readonly isLastUseKnown?: boolean;
-  /** Undefined for an operator that changes nothing. */
+  /** undefined for an operator whose role changes nothing. */
   readonly onTask: ((task: KeyTask) => void) | undefined;
   readonly none?: string;
 }
@@ -126,7 +126,7 @@ function amount(usd: string | null) {
   return usd === null ? '–' : <span title={exactUsd(usd)}>{shortUsd(usd)}</span>;
 }
 
-/** What is held may be spent in a moment. It counts, in a lighter colour. */
+/** The spent amount of a key. Held money is included in a lighter colour, because calls may spend it in a moment. */
 function Spent({ apiKey }: { readonly apiKey: ApiKey }) {
   const { balanceLimit, spentUsd, heldUsd } = apiKey;
   if (spentUsd === null || heldUsd === null) return <span class="faint">–</span>;

@@ -3,17 +3,17 @@ import { Segmented } from '../../parts/segmented';
 
 interface Props {
   readonly names: readonly string[];
-  /** Null for all models, those to come too. */
+  /** null allows all models, including future ones. */
   readonly chosen: readonly string[] | null;
   readonly onChange: (chosen: readonly string[] | null) => void;
 }
 
-/** So many need no search. */
+/** The most models that are listed without a search field. */
 const FEW = 8;
 
 export function ModelChoice({ names: known, chosen, onChange }: Props) {
   const [words, setWords] = useState('');
-  // A model that is no longer served can still be removed.
+  // The list includes chosen models that are no longer served, so that they can be removed.
   const names = [...new Set([...known, ...(chosen ?? [])])];
   const shown = names.filter((name) => name.toLowerCase().includes(words.trim().toLowerCase()));
   const toggle = (name: string) =>

@@ -6,7 +6,7 @@ import { KeyName } from './key-name';
 
 interface Props {
   readonly apiKey: ApiKey;
-  /** The address of the key. */
+  /** The path of the key. */
   readonly path: string;
   readonly onRevoked: () => void;
   readonly onClose: () => void;
@@ -38,7 +38,7 @@ export function RevokeDialog({ apiKey, path, onRevoked, onClose }: Props) {
   );
 }
 
-/** Operators are not told when a key was last used. */
+/** Describes the last use of a key. The admin API does not report it to operators. */
 function lastUse({ lastUsedAt }: ApiKey): string {
   if (lastUsedAt === undefined) return '';
   return lastUsedAt === null ? 'was never used.' : `was last used ${showAgo(lastUsedAt)}.`;

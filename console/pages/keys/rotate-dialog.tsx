@@ -7,7 +7,7 @@ import { KeyName } from './key-name';
 
 interface Props {
   readonly apiKey: ApiKey;
-  /** The address of the key. */
+  /** The path of the key. */
   readonly path: string;
   readonly onMade: (made: NewApiKey) => void;
   readonly onClose: () => void;
@@ -21,7 +21,7 @@ const GRACES = [
   { seconds: 0, text: 'Stop it now' },
 ] as const;
 
-/** Gives a key another secret. The old one works during the grace period, so that programs can change to the new one. */
+/** Gives a key a new secret. The old one works during the grace period, so that programs can switch to the new one. */
 export function RotateDialog({ apiKey, path, onMade, onClose }: Props) {
   const [graceSeconds, setGrace] = useState<number>(GRACES[0].seconds);
   return (

@@ -1,6 +1,6 @@
 import type { Call } from './snippets';
 
-/** Lines that point agents at the gateway, as in docs/clients.md: `npm run agents` tries those of Claude Code, Codex and OpenCode. */
+/** The settings that point agents at the gateway, as in docs/clients.md. `npm run agents` tries those of Claude Code, Codex and OpenCode. */
 
 export function claudeCode({ url, model }: Call): string {
   return `export ANTHROPIC_BASE_URL=${url}
@@ -19,7 +19,7 @@ env_key = "TOLLGATE_API_KEY"
 wire_api = "responses"`;
 }
 
-/** OpenCode speaks each protocol with a package of its own. */
+/** OpenCode's package for each protocol. */
 const OPENCODE_PACKAGES = {
   messages: '@ai-sdk/anthropic',
   chat: '@ai-sdk/openai-compatible',

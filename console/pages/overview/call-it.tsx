@@ -5,10 +5,10 @@ import { hrefOf } from '../../router';
 import type { Catalog } from '../../shapes';
 import { type Call, GROUPS } from './snippets';
 
-/** Stands in a snippet while no model of the account speaks its protocols. */
+/** The model in a snippet while the account has no model with its protocols. */
 const EXAMPLE_MODEL: Call['model'] = { name: 'a-model', protocols: [], context: 200_000, maxOutput: 32_000 };
 
-/** How to make a first call and to point an agent at the gateway, ready to be pasted. */
+/** Snippets to paste: a first call, and the settings of agents. */
 export function CallIt({ catalog }: { readonly catalog: Catalog | undefined }) {
   const [groupName, setGroupName] = useState(GROUPS[0].name);
   const [snippetName, setSnippetName] = useState<string>();
@@ -47,7 +47,7 @@ export function CallIt({ catalog }: { readonly catalog: Catalog | undefined }) {
   );
 }
 
-/** The way of an address without a strategy. */
+/** The name of an address without a strategy. */
 const DEFAULT = 'default';
 
 function addressOf({ publicUrl, strategies }: Catalog, strategy: string): string {

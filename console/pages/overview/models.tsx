@@ -5,7 +5,7 @@ import { Icon } from '../../parts/icon';
 import { type Column, Table } from '../../parts/table';
 import type { Model } from '../../shapes';
 
-/** So many need no search. */
+/** The most models that are listed without a search field. */
 const FEW = 8;
 
 const price = (of: 'input' | 'output' | 'cacheRead' | 'cacheWrite') => (model: Model) =>

@@ -76,7 +76,7 @@ interface SpentProps {
   readonly now: string | undefined;
   readonly before: string | undefined;
   readonly than: string;
-  /** `before` is a whole day, which today is not yet: no percentage would be fair. */
+  /** Whether `before` is a whole day and today is not over, so that a percentage would mislead. */
   readonly isWhole?: boolean;
 }
 

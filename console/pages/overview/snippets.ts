@@ -1,18 +1,18 @@
 import type { Model, Protocol } from '../../shapes';
 import { claudeCode, cline, codex, cursor, opencode } from './agents';
 
-/** What a snippet calls. */
+/** The call that a snippet makes. */
 export interface Call {
-  /** The gateway's public address, with the strategy where one is chosen. */
+  /** The gateway's public address, with the strategy if one is chosen. */
   readonly url: string;
   readonly model: Pick<Model, 'name' | 'protocols' | 'context' | 'maxOutput'>;
 }
 
 export interface Snippet {
   readonly name: string;
-  /** A model must speak one of them. */
+  /** The protocols of the snippet; its model must have one of them. */
   readonly protocols: readonly [Protocol, ...Protocol[]];
-  /** What the reader must know beside the lines. */
+  /** A note for the reader beside the lines. */
   readonly note?: string;
   write(call: Call): string;
 }
@@ -22,7 +22,7 @@ export interface SnippetGroup {
   readonly snippets: readonly [Snippet, ...Snippet[]];
 }
 
-/** What is sent, as each language writes it. */
+/** The request of a call, in the notation of each language. */
 interface Sent {
   readonly name: 'messages' | 'input';
   readonly json: string;
@@ -39,7 +39,7 @@ const MESSAGES: Sent = {
 
 const INPUT: Sent = { name: 'input', json: '"Hello"', python: '"Hello"', typeScript: "'Hello'" };
 
-/** First calls, and the settings of agents. */
+/** The groups of snippets: first calls, and the settings of agents. */
 export const GROUPS: readonly [SnippetGroup, ...SnippetGroup[]] = [
   {
     name: 'Messages',
@@ -96,7 +96,7 @@ export const GROUPS: readonly [SnippetGroup, ...SnippetGroup[]] = [
   },
 ];
 
-/** A call that the OpenAI SDKs have. */
+/** A call that the OpenAI SDKs offer. */
 interface OpenaiCall {
   readonly path: string;
   readonly method: string;

@@ -6,7 +6,7 @@ import { showCalendarDay } from '../../times';
 
 const HEIGHT = 170;
 
-/** What each of the last thirty days has cost. */
+/** The cost of each of the last thirty days. */
 export function SpendChart({ days }: { readonly days: readonly Day[] | undefined }) {
   if (days === undefined) return <div class="chart-bone" style={{ height: `${HEIGHT}px` }} />;
   const names = days.map(({ day }) => showCalendarDay(day));
@@ -38,7 +38,7 @@ export function SpendChart({ days }: { readonly days: readonly Day[] | undefined
   );
 }
 
-/** Round numbers of an axis, which no bill depends on. */
+/** Formats the round numbers of an axis. No bill depends on them. */
 export function axisUsd(value: number): string {
   if (value === 0) return '$0';
   if (value >= 1_000) return `$${Number((value / 1_000).toPrecision(3))}k`;

@@ -16,7 +16,7 @@ interface Bar {
 
 const TICKS = 5;
 
-/** A life drawn to scale: what it was, what that cost, and how it was paid; each lane is a table below. */
+/** A sandbox's life drawn to scale: its states, what they cost, and how they were paid. Each lane is also a table below. */
 export function BillPicture({ record }: { readonly record: Pictured }) {
   const nowMs = Date.now();
   const [beginMs, endMs] = spanOf(record, nowMs);
@@ -69,7 +69,7 @@ export function BillPicture({ record }: { readonly record: Pictured }) {
   );
 }
 
-/** From the first thing that is shown to the last that is paid for. */
+/** Returns the range of the picture: from the first shown time to the end of the last paid time. */
 function spanOf(record: Pictured, nowMs: number): readonly [number, number] {
   const isOver = record.observedState === 'TERMINATED' || record.observedState === 'FAILED';
   const { events, usageSegments, billingPeriods } = record;
@@ -87,7 +87,7 @@ function spanOf(record: Pictured, nowMs: number): readonly [number, number] {
 }
 
 function stateBars({ events, observedState }: Pictured, nowMs: number): readonly Bar[] {
-  // Several events may tell of one state.
+  // Several events may report the same state.
   const changes = events.filter((each, index) => each.currentState !== events[index - 1]?.currentState);
   return changes
     .filter(({ currentState }) => currentState !== 'TERMINATED' && currentState !== 'FAILED')

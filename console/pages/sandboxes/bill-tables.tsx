@@ -58,7 +58,7 @@ export function SegmentsTable({ segments }: { readonly segments: readonly Segmen
 interface PeriodsProps {
   readonly periods: readonly Period[];
   readonly totalCost: string;
-  /** None is missing, so that the sum is the whole. */
+  /** Whether all periods are present, so that their sum is the total. */
   readonly isWhole: boolean;
 }
 

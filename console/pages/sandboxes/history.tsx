@@ -3,7 +3,7 @@ import type { Operation, SandboxEvent } from '../../shapes';
 import { showDuration, showMoment, showWhole } from '../../times';
 import { toWords } from './states';
 
-/** Newest first: what happened last is looked for most. */
+/** The events, newest first, because the last event is the one most often wanted. */
 export function Events({ events }: { readonly events: readonly SandboxEvent[] }) {
   return (
     <section class="panel" aria-labelledby="events-title">

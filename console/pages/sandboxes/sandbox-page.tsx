@@ -127,7 +127,7 @@ function whenOf(time: string | null): string {
   return time === null ? '–' : showAgo(time);
 }
 
-/** What an hour costs in the state it is in; nothing where nothing is known or it has ended. */
+/** Returns the hourly rate of the sandbox's state; 0 if the rate is unknown or the sandbox has ended. */
 function rateOf({ observedState, offering }: SandboxRecord): string {
   const rates: Readonly<Record<string, string>> = offering.billing.estimatedHourlyUsdByState;
   return rates[observedState] ?? '0';

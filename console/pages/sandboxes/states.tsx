@@ -14,7 +14,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   TERMINATED: 'plain',
 };
 
-/** Words of the contract are shouted; people read. */
+/** Converts the contract's upper-case words to readable text. */
 export function toWords(word: string): string {
   const words = word.toLowerCase().replaceAll('_', ' ');
   return words.charAt(0).toUpperCase() + words.slice(1);

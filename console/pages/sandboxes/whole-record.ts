@@ -8,14 +8,14 @@ type Lists = Pick<SandboxRecord, (typeof LISTS)[number]>;
 
 const PAGE_ROWS = 100;
 
-/** A record shows the newest of its history; all of it is in the audit, which is asked when somebody wants it. */
+/** Completes a record on request. A record has only the newest part of its history; the audit has all of it. */
 export function useWholeRecord(record: SandboxRecord) {
   const [isWanted, setWanted] = useState(false);
   const [lists, setLists] = useState<Lists>();
   const [failure, setFailure] = useState<Failure>();
   const isLonger = LISTS.some((kind) => record.auditCounts[kind] > record[kind].length);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what is in the history changes with the state's version
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the history changes with the state's version
   useEffect(() => {
     if (!isWanted) return;
     let isOld = false;

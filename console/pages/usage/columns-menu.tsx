@@ -27,7 +27,7 @@ export function ColumnsMenu({ chosen, onChange }: Props) {
                   <input
                     type="checkbox"
                     checked={chosen.includes(id)}
-                    // The last one stays: an empty choice would come back as the usual one.
+                    // The last column stays chosen, because an empty choice means the usual columns.
                     disabled={chosen.length === 1 && chosen[0] === id}
                     onChange={() =>
                       onChange(chosen.includes(id) ? chosen.filter((each) => each !== id) : [...chosen, id])

@@ -5,7 +5,7 @@ import type { UsageRecord } from '../../shapes';
 import { showDuration } from '../../times';
 import { Status } from './status';
 
-/** Of the usual columns those step back where there is less room. */
+/** A column of the records. `room` hides a usual column on narrow screens. */
 export interface RecordColumn extends Column<UsageRecord> {
   readonly id: string;
   readonly title: string;
@@ -16,7 +16,7 @@ const text = (value: string | null) => value ?? none;
 const mono = (value: string | null) => (value === null ? none : <span class="mono">{value}</span>);
 const took = (ms: number | null) => (ms === null ? none : showDuration(ms));
 
-/** What can stand in the table beside the time, in its order. */
+/** The columns that the table can show after the time, in order. */
 export const COLUMNS: readonly RecordColumn[] = [
   { id: 'status', title: 'Status', cell: (record) => <Status record={record} /> },
   {
@@ -93,7 +93,7 @@ export const USUAL_COLUMNS: readonly string[] = [
   'cost',
 ];
 
-/** All decimals, so that amounts stand below each other; the zeros at the end step back. */
+/** A cost with all decimals, so that amounts align. Trailing zeros are faint. */
 function Cost({ usd }: { readonly usd: string }) {
   const [, shown = '', zeros = ''] = /^(.*?\.\d\d\d*?)(0*)$/.exec(fullUsd(usd)) ?? [];
   return (

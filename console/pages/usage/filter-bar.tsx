@@ -77,7 +77,7 @@ function optionOf(value: string | undefined): Option | undefined {
   return value === undefined ? undefined : { value, text: value };
 }
 
-/** Clients make these ids, so there is no list of them. */
+/** Offers the typed text itself, because clients choose these ids and the gateway has no list of them. */
 async function asWritten(words: string): Promise<readonly Option[]> {
   const id = words.trim();
   return id === '' ? [] : [{ value: id, text: id }];
@@ -92,7 +92,7 @@ async function findKeys(words: string): Promise<readonly Option[]> {
   }));
 }
 
-/** The address has only the id. */
+/** Reads the name of a key, because the address of the page has only its id. */
 function useKeyOption(id: string | undefined): Option | undefined {
   const key = useResource<ApiKey>(id === undefined ? undefined : `keys/${encodeURIComponent(id)}`);
   if (id === undefined) return undefined;

@@ -1,11 +1,11 @@
 import { withQuery } from '../../api';
 
-/** The filters beside the range, by their names in the address and in the interface. */
+/** The filters other than the range, by their names in the page's address and in the interface. */
 export const FILTERS = ['key', 'model', 'upstream', 'status', 'session', 'agent'] as const;
 
 type Values = Readonly<Record<(typeof FILTERS)[number], string | undefined>>;
 
-/** What the records are narrowed to. It stands in the address, so that it can be kept, sent and gone back to. */
+/** The filter of the records. The page's address contains it, so that users can save, send and return to it. */
 export interface Filter extends Values {
   readonly range: Range;
 }
@@ -45,13 +45,13 @@ function readRange(query: URLSearchParams): Range {
   return { preset: Object.hasOwn(PRESETS, preset) ? (preset as Preset) : STANDARD };
 }
 
-/** The parts of the address that say a range; what is undefined is taken out. */
+/** Returns the query parts of a range; undefined removes a part. */
 export function writeRange(range: Range): Record<string, string | undefined> {
   if (range.preset === undefined) return { range: undefined, from: range.from, to: range.to };
   return { range: range.preset === STANDARD ? undefined : range.preset, from: undefined, to: undefined };
 }
 
-/** As the interface asks for it. A preset reaches to whatever comes next: it has no end. */
+/** Returns the filter as the interface's query. A preset range has no end, so that it includes new records. */
 export function toQuery(filter: Filter, nowMs: number): Readonly<Record<string, string | undefined>> {
   const { range } = filter;
   const times =

@@ -11,7 +11,7 @@ import type { ExplainedRecord, Pass } from '../../shapes';
 import { showDuration, showWhole } from '../../times';
 import { Status } from './status';
 
-/** What became of the money, for each way a call can end; docs/money.md. */
+/** What happened to the money, for each ending of a call; docs/money.md. */
 const BILLING: Readonly<Record<ExplainedRecord['billing'], string>> = {
   actual: 'Charged by the reported usage',
   estimated: 'Charged by an estimate, because the upstream reported no usage',
@@ -20,7 +20,7 @@ const BILLING: Readonly<Record<ExplainedRecord['billing'], string>> = {
   expired: 'Not charged: the call was lost, and its hold released',
 };
 
-/** One call, whole: what it cost and why, and how it was answered. */
+/** One call in full: its cost and the reasons for it, and how it was answered. */
 export function RecordSheet({ requestId, onClose }: { readonly requestId: string; readonly onClose: () => void }) {
   const record = useResource<ExplainedRecord>(`usage/${encodeURIComponent(requestId)}`);
   const { data, failure } = record;
@@ -84,7 +84,7 @@ function Details({ record }: { readonly record: ExplainedRecord }) {
   );
 }
 
-/** A session or an agent, and the way to all of its calls. */
+/** A session or an agent, with a link to all of its calls. */
 function Narrowing({ name, id }: { readonly name: 'session' | 'agent'; readonly id: string | null }) {
   if (id === null) return null;
   return (
@@ -194,7 +194,7 @@ const METERS: Readonly<Record<string, string>> = {
   codeExecution: 'Code executions',
 };
 
-/** The counts of a pass, which is named where there are several or another model, tier, speed or region was charged. */
+/** Returns the rows of a pass. The pass is named if there are several, or if another model, tier, speed or region was charged. */
 function passRows({ model, tier, speed, geo, ...counts }: Pass, at: number, all: readonly Pass[]) {
   const own = [model, tier, speed, geo].filter((each) => each !== undefined);
   const words = [...(all.length > 1 ? [`Pass ${at + 1}`] : []), ...own];
@@ -248,7 +248,7 @@ function Routing({ record: { routing, attempts, upstream } }: { readonly record:
       {routing.attempts.length === 0 && <p class="quiet small">No upstream was called.</p>}
       <ol class="attempts">
         {routing.attempts.map(({ upstream: name, outcome, status, ms, why }, index) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: one upstream may be asked twice
+          // biome-ignore lint/suspicious/noArrayIndexKey: one upstream may have two attempts
           <li key={index}>
             <p class="attempt-head">
               <code>{name}</code>

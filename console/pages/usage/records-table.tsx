@@ -10,7 +10,7 @@ interface Props {
   readonly columns: readonly RecordColumn[];
   readonly isStale: boolean;
   readonly isLive: boolean;
-  /** The request id of the record that is looked at. */
+  /** The request id of the open record. */
   readonly opened: string | undefined;
 }
 
@@ -18,7 +18,7 @@ const BONES = 12;
 
 export function RecordsTable({ records, columns, isStale, isLive, opened }: Props) {
   const isNew = useNewcomers(records, isLive);
-  // Who has chosen columns sees them all, and scrolls.
+  // A user's own choice of columns is shown whole and scrolls.
   const isUsual = columns.map(({ id }) => id).join() === USUAL_COLUMNS.join();
   const linkTo = (requestId: string) => {
     const query = new URLSearchParams(place.value.query);
@@ -52,7 +52,7 @@ export function RecordsTable({ records, columns, isStale, isLive, opened }: Prop
   );
 }
 
-/** Whether a record came while one was looking; what came with the page did not. */
+/** Tells which records arrived while the page was open; those of the first load are not new. */
 function useNewcomers(records: readonly UsageRecord[] | undefined, isLive: boolean) {
   const known = useRef<Set<string> | undefined>(undefined);
   useEffect(() => {

@@ -7,7 +7,7 @@ export function Status({ record }: { readonly record: Pick<UsageRecord, 'status'
     <span title={errorCode ?? undefined}>
       <Badge tone={toneOf(status, errorCode)}>
         <span class="figure">{status}</span>
-        {/* A stream that broke keeps the status that was sent. */}
+        {/* A broken stream keeps the status that was sent. */}
         {status < 400 && errorCode !== null && <span class="unseen"> but {errorCode}</span>}
       </Badge>
     </span>

@@ -4,7 +4,7 @@ import { Bone } from '../../parts/states';
 import type { Percentiles, Totals } from '../../shapes';
 import { showDuration } from '../../times';
 
-/** What all records of the filter come to. */
+/** The totals of all records that pass the filter. */
 export function TotalsStrip({ totals, isStale }: { readonly totals: Totals | undefined; readonly isStale: boolean }) {
   const entries = [
     { name: 'Cost', value: totals && shortUsd(totals.costUsd), more: totals && `${exactUsd(totals.costUsd)}` },

@@ -78,7 +78,7 @@ function namesOf({ starts, interval }: Series): readonly string[] {
   return starts.map((start) => showStart(start, interval));
 }
 
-/** Of one day the clock, of several the beginning of each. */
+/** Returns the ticks of the axis: clock times within one day, else the beginning of each day. */
 function ticksOf({ starts, interval, from, to }: Series): readonly string[] {
   const isOneDay = Date.parse(to) - Date.parse(from) <= 26 * 3_600_000;
   if (interval === 'day' || interval === 'month') return starts.map((start) => showStart(start, interval));
@@ -165,7 +165,7 @@ interface FiguresProps {
   readonly cell: (column: number, point: number) => string;
 }
 
-/** The chart for those who would rather read it. Made only when it is opened: it can be long. */
+/** The chart as a table, for users who prefer to read. It is built only when opened, because it can be long. */
 function Figures({ names, columns, cell }: FiguresProps) {
   const [isOpen, setOpen] = useState(false);
   return (
@@ -179,7 +179,7 @@ function Figures({ names, columns, cell }: FiguresProps) {
               <tr>
                 <th scope="col">From</th>
                 {columns.map((name, column) => (
-                  // biome-ignore lint/suspicious/noArrayIndexKey: two keys may have one name
+                  // biome-ignore lint/suspicious/noArrayIndexKey: two keys may have the same name
                   <th scope="col" class="number" key={column}>
                     {name}
                   </th>
@@ -188,11 +188,11 @@ function Figures({ names, columns, cell }: FiguresProps) {
             </thead>
             <tbody>
               {names.map((name, point) => (
-                // biome-ignore lint/suspicious/noArrayIndexKey: an hour that comes twice has one name
+                // biome-ignore lint/suspicious/noArrayIndexKey: a repeated hour has the same name
                 <tr key={point}>
                   <th scope="row">{name}</th>
                   {columns.map((_, column) => (
-                    // biome-ignore lint/suspicious/noArrayIndexKey: two keys may have one name
+                    // biome-ignore lint/suspicious/noArrayIndexKey: two keys may have the same name
                     <td class="number" key={column}>
                       {cell(column, point)}
                     </td>

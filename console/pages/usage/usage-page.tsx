@@ -18,16 +18,16 @@ import { UsageChart } from './usage-chart';
 
 const PAGE_ROWS = 50;
 const EVERY_MS = 1_000;
-/** Totals and chart count all records: not with every new one. */
+/** How often totals and chart are read at most. They count all records, so they do not follow every new one. */
 const SUMS_EVERY_MS = 4_000;
 
 const COLUMNS_NAME = 'tollgate-usage-columns';
 
 export function UsagePage() {
   const { query } = place.value;
-  // What belongs to the chart and the sheet changes no record.
+  // The parts of the query that select records; those of the chart and the sheet do not.
   const asked = ['range', 'from', 'to', ...FILTERS].map((name) => query.get(name)).join('\n');
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the filter is made anew when what was asked for changes
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new filter only when the selection changes
   const { filter, wanted } = useMemo(() => {
     const read = readFilter(query);
     return { filter: read, wanted: toQuery(read, Date.now()) };
@@ -117,7 +117,7 @@ function recallColumns(): readonly string[] {
   return kept === undefined || kept.length === 0 ? USUAL_COLUMNS : kept;
 }
 
-/** A number that follows another at once, and then not again for so long. */
+/** Returns a number that follows `value` at once, but changes at most once in `everyMs`. */
 function useSlowed(value: number, everyMs: number): number {
   const [slowed, setSlowed] = useState({ value, atMs: 0 });
   useEffect(() => {

@@ -11,7 +11,7 @@ interface Props {
   readonly onDone: () => void;
 }
 
-/** Books a credit or a debit. The key of a dialog is made once: sent twice, it is booked once. */
+/** Books a credit or a debit. A dialog keeps one idempotency key, so a repeated request is booked once. */
 export function BookDialog({ account, noun, onClose, onDone }: Props & { readonly noun: 'credits' | 'debits' }) {
   const [amountUsd, setAmount] = useState('');
   const [note, setNote] = useState('');
@@ -57,7 +57,7 @@ export function BookDialog({ account, noun, onClose, onDone }: Props & { readonl
   );
 }
 
-/** `crypto.randomUUID` is only there on https and localhost. */
+/** Returns a new key. `crypto.randomUUID` exists only on https and localhost. */
 function newKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

@@ -105,7 +105,7 @@ export function AccountStatus({ status }: Pick<Account, 'status'>) {
   return <Badge tone={status === 'active' ? 'good' : 'bad'}>{status === 'active' ? 'Active' : 'Frozen'}</Badge>;
 }
 
-/** What the ledger does not say is not zero. */
+/** Shows an amount. An amount that the ledger does not report is a dash, because it is not zero. */
 export function Amount({ usd }: { readonly usd: string | null }) {
   return usd === null ? <>–</> : <span title={exactUsd(usd)}>{shortUsd(usd)}</span>;
 }

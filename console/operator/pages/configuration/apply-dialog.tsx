@@ -10,15 +10,15 @@ import type { ConfigChange, Problem, Revision } from '../../shapes';
 import { Changes, Objections, Problems } from './changes';
 
 interface Props {
-  /** The newest revision when the dialog was opened: applied only if it still is. */
+  /** The newest revision when the dialog opened. The change is applied only if it still is the newest. */
   readonly newest: number | undefined;
-  /** The revision to roll back to; absent for another text. */
+  /** The revision to roll back to; absent when the operator enters another text. */
   readonly restores?: Revision;
   readonly onClose: () => void;
   readonly onDone: () => void;
 }
 
-/** Checks a configuration, shows what it changes, and applies it to every node. Nothing is applied that was not checked. */
+/** Checks a configuration, shows what it changes, and applies it to every node. Nothing is applied unchecked. */
 export function ApplyDialog({ newest, restores, onClose, onDone }: Props) {
   const [text, setText] = useState<string>();
   const [note, setNote] = useState('');
@@ -26,7 +26,7 @@ export function ApplyDialog({ newest, restores, onClose, onDone }: Props) {
   const [failure, setFailure] = useState<Failure>();
   const [isBusy, setBusy] = useState(false);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: once
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs once
   useEffect(() => {
     if (restores !== undefined) void send(true);
     else void readNewest(newest).then(setText, (error: unknown) => setFailure(toFailure(error)));

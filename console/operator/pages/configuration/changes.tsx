@@ -1,7 +1,7 @@
 import { Badge } from '../../../parts/badge';
 import type { ConfigChange, Problem } from '../../shapes';
 
-/** What another configuration would change, by its meaning. */
+/** The changes in meaning that another configuration makes. */
 export function Changes({ changes }: Pick<ConfigChange, 'changes'>) {
   if (changes.length === 0) return <p class="quiet">This text changes nothing.</p>;
   return (
@@ -34,7 +34,7 @@ export function Problems({ problems }: { readonly problems: readonly Problem[] }
   );
 }
 
-/** What speaks against a change: it is applied only by force. */
+/** The objections to a change, which then needs force to be applied. */
 export function Objections({ objections }: Pick<ConfigChange, 'objections'>) {
   if (objections.length === 0) return null;
   return (

@@ -15,7 +15,7 @@ interface Props {
   readonly onClose: () => void;
 }
 
-/** An applied configuration as its lines differ from those of an earlier one. */
+/** An applied configuration: its lines that differ from those of an earlier one. */
 export function RevisionSheet({ revision, all, onClose }: Props) {
   const earlier = all.filter(({ number }) => number < revision.number);
   const [base, setBase] = useState(earlier[0]?.number);
@@ -69,11 +69,11 @@ function Lines({ before, after }: { readonly before: string | undefined; readonl
       : linesBetween(before, after);
   if (lines.length === 0) return <p class="quiet">The text is the same.</p>;
   return (
-    // biome-ignore lint/a11y/useSemanticElements: a section would want a heading
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
+    // biome-ignore lint/a11y/useSemanticElements: a section needs a heading
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling element must be reachable by the keyboard
     <div class="lines mono" role="region" aria-label="Lines" tabIndex={0}>
       {lines.map(({ is, text }, at) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other name
+        // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other key
         <div key={at} class={`text-line is-${is}`}>
           <span class="unseen">{is === 'gone' ? 'Removed: ' : is === 'new' ? 'Added: ' : ''}</span>
           {text === '' ? ' ' : text}

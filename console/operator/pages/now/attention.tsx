@@ -19,7 +19,7 @@ interface Finding {
   readonly why: ComponentChildren;
 }
 
-/** What an operator should look at first: upstreams that are not asked, rollouts under way, nodes with another configuration. */
+/** What needs the operator's attention first: upstreams that receive no calls, running rollouts, nodes with another configuration. */
 export function Attention() {
   const upstreams = useResource<List<Upstream>>('/admin/v1/upstreams', { everyMs: EVERY_MS });
   const rollouts = useResource<List<Rollout>>('/admin/v1/rollouts', { everyMs: EVERY_MS });
@@ -52,7 +52,7 @@ export function Attention() {
           </li>
         )}
         {unknown.map(({ failure }, at) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: it has no other name
+          // biome-ignore lint/suspicious/noArrayIndexKey: the item has no other key
           <li key={at}>
             <Badge tone="warn">Unknown</Badge> <span class="quiet">{failure?.message}</span>
           </li>

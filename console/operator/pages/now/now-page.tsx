@@ -42,7 +42,7 @@ export function NowPage() {
   );
 }
 
-/** Failures are worth a colour from one in a hundred calls on, and an outbox from half a minute on. */
+/** The bounds from which a number is coloured: one failed call in a hundred, an outbox entry of half a minute. */
 const MANY_FAILED = 0.01;
 const OLD_SECONDS = 30;
 

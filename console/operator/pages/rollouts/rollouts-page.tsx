@@ -117,7 +117,7 @@ function OneRollout({ rollout, onOrder }: { readonly rollout: Rollout; readonly 
         )}
         <ol class="stages" aria-label={`Stages of ${name}`}>
           {stages.map((each, at) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: stages have no other name
+            // biome-ignore lint/suspicious/noArrayIndexKey: stages have no other key
             <li key={at} class={stageLook(rollout, at + 1)} aria-current={isIn(rollout, at + 1) ? 'step' : undefined}>
               <span class="stage-share figure">{each.share} %</span>
               <span class="small">
@@ -172,7 +172,7 @@ const GUARDED: Readonly<Record<string, string>> = {
   costRatio: 'cost of a call',
 };
 
-/** The rate of errors may differ by so much, all else by a factor. */
+/** Describes a guard. The tolerance of the error rate is a difference; every other tolerance is a factor. */
 function guardText({ name, tolerance, minCalls }: Rollout['guards'][number]): string {
   const most = name === 'errorRate' ? `${showPercent(tolerance)} above control` : `${tolerance} times control`;
   return `${GUARDED[name] ?? name} at most ${most}, after ${plural(minCalls, 'call')}`;
@@ -240,7 +240,7 @@ interface OrderProps extends Open {
 function OrderDialog({ order, rollout, onClose, onDone }: OrderProps) {
   const [reason, setReason] = useState('');
   const { verb, says } = ORDERS[order];
-  // What was looked at is what is decided: a stage that ended meanwhile is refused.
+  // The order names the shown stage, so that the gateway rejects it if the stage has ended meanwhile.
   const body = { ...(order === 'promote' && { stage: rollout.stage }), ...(reason !== '' && { reason }) };
   const path = `/admin/v1/rollouts/${encodeURIComponent(rollout.name)}/${order}`;
   return (

@@ -6,7 +6,7 @@ import { ExpiryField, TextField } from '../../../parts/text-field';
 import { fromLocalInput, toLocalInput } from '../../../times';
 import type { NewToken, Role } from '../../shapes';
 
-/** What each role lets an operator do, as in core/operators/roles.ts. Each includes the roles before it. */
+/** What each role allows, as in core/operators/roles.ts. Each role includes the roles before it. */
 const ROLES: readonly { readonly role: Role; readonly may: string }[] = [
   { role: 'metrics', may: 'reads metrics' },
   { role: 'read', may: 'reads everything but secrets' },

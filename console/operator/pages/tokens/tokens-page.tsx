@@ -110,7 +110,7 @@ export function TokensPage() {
   );
 }
 
-/** Why there is no button. */
+/** Explains why the page has no buttons. */
 function OwnersOnly() {
   const state = session.value;
   if (state.is !== 'signed-in') return null;

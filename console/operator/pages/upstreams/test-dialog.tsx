@@ -9,7 +9,7 @@ import { toFailure } from '../../../resource';
 import { showDuration } from '../../../times';
 import type { Tested, Upstream } from '../../shapes';
 
-/** Makes one tiny real call, and shows what came of it. */
+/** Makes one small real call and shows its result. */
 export function TestDialog({ upstream, onClose }: { readonly upstream: Upstream; readonly onClose: () => void }) {
   const [model, setModel] = useState('');
   const [tested, setTested] = useState<Tested>();

@@ -18,7 +18,7 @@ const CREDENTIAL_TONES: Readonly<Record<Upstream['credentials'][number]['state']
   missing: 'bad',
 };
 
-/** One upstream: health, credentials, prices, and what its vendor's report says. */
+/** One upstream: its health, credentials and prices, and its vendor's report. */
 export function UpstreamSheet({ upstream, onClose }: { readonly upstream: Upstream; readonly onClose: () => void }) {
   const { attempts, credentials, models } = upstream;
   return (
@@ -81,7 +81,7 @@ export function UpstreamSheet({ upstream, onClose }: { readonly upstream: Upstre
                   {name}
                 </th>
                 {[price.input, price.output, price.cacheRead].map((usd, at) => (
-                  // biome-ignore lint/suspicious/noArrayIndexKey: it has no other name
+                  // biome-ignore lint/suspicious/noArrayIndexKey: the item has no other key
                   <td key={at} class="number" title={exactUsd(usd)}>
                     {shortUsd(usd)}
                   </td>
@@ -96,7 +96,7 @@ export function UpstreamSheet({ upstream, onClose }: { readonly upstream: Upstre
   );
 }
 
-/** How far the vendor's report of yesterday is from the records. */
+/** The difference between the vendor's report of yesterday and the records. */
 function Invoice({ name }: { readonly name: string }) {
   const path = `/admin/v1/invoices/${encodeURIComponent(name)}/comparison`;
   const { data, failure, reload } = useResource<Comparison>(path);

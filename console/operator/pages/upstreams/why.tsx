@@ -2,7 +2,7 @@ import { plural } from '../../../numbers';
 import { Ago } from '../../../parts/ago';
 import type { Upstream } from '../../shapes';
 
-/** Why calls do not go to it, or until when. */
+/** Why the upstream receives no calls, or until when. */
 export function Why({ upstream }: { readonly upstream: Upstream }) {
   const { takenOut, ejectedUntil, restsUntil, disabledReason } = upstream;
   const until = ejectedUntil ?? restsUntil;
