@@ -40,7 +40,7 @@ export default definePolicy({
   },
 });
 
-/** An operator's word holds here too; what its own failures say does not: who names an upstream wants its answer. */
+/** The error for an upstream that an operator has disabled. The gateway tries an ejected upstream all the same, because the client named it. */
 function disabledUpstream({ name }: Upstream): GatewayError {
   return fail('ALL_PROVIDERS_FAILED', {
     message: `The upstream "${name}" is unavailable. Retry later, or use an address without an upstream.`,
@@ -58,7 +58,7 @@ function noUpstream(): GatewayError {
   return fail('NOT_FOUND', { message: 'No upstream has this direct address.' });
 }
 
-/** Here a name is never matched: it is the upstream's own or none. */
+/** The error for a model that the upstream does not declare. Names are not normalised here: the client must send the exact name. */
 function notSupported({ name, models }: Upstream, { modelRequested }: ModelRequest): GatewayError {
   const near = nearestNames(
     modelRequested,

@@ -22,27 +22,30 @@ import { type CallInOtherWords, inOtherWords } from '../../core/wire/translated-
 import type { Failure } from './decide';
 import { type AttemptingCall, Patience, send } from './send';
 
-/** What one try at one candidate came to. A failure that was an answer can still be relayed. */
+/** The result of one attempt at one candidate. The gateway can still relay a failed answer to the client. */
 export type Attempted =
   | { readonly answer: Answer }
   | {
       readonly failure: Failure;
       readonly relay: (Answer & { readonly kind: 'relay' }) | undefined;
-      /** Of the answer, where there was one. */
+      /** The headers of the answer; undefined if no answer came. */
       readonly headers?: UpstreamHeaders;
-      /** What it reported before it failed. */
+      /** The usage that the upstream reported before it failed. */
       readonly usage?: Usage | undefined;
     };
 
-/** An unstreamed answer is kept whole until it is charged for; nobody sends more than this. */
+/** The largest unstreamed answer. The process keeps such an answer whole until it is charged for. */
 const LARGEST_ANSWER_BYTES = 64 * 1024 * 1024;
 const LARGEST_JUDGED_BYTES = 64 * 1024;
-/** A preamble that comes to more is released, as one that takes longer than `preambleHold` is. */
+/** The most bytes of a preamble that are held back. The gateway releases a larger one, like one that outlasts `preambleHold`. */
 const LARGEST_HELD_BYTES = 256 * 1024;
-/** Whoever refuses and does not come to the end of it is judged by the status alone: others may answer meanwhile. */
+/** How long an attempt reads the body of an error. After this time the status alone decides, so that another candidate can answer. */
 const JUDGED_WITHIN_MS = 2_000;
 
-/** The call in the dialect of the candidate; undefined where that is the client's. Rejects with NotTranslatable where it has no place for it. */
+/**
+ * Returns the call in the dialect of the candidate; undefined if that is the client's dialect. Rejects with NotTranslatable if the
+ * dialect cannot express the call.
+ */
 export async function translate(candidate: Candidate, request: ModelRequest): Promise<CallInOtherWords | undefined> {
   return candidate.dialect === undefined ? undefined : inOtherWords(candidate, request);
 }
@@ -90,20 +93,20 @@ export async function attempt(
   }
 }
 
-/** The call with what tells the upstream which trace it belongs to. */
+/** Returns the call with the headers that tell the upstream its trace. */
 function withTrace(asked: UpstreamCall, { traceContext }: Upstream, trace: TraceHeaders | undefined): UpstreamCall {
   if (trace === undefined || traceContext === false) return asked;
-  // In Node 20 a spread that adds members takes ten times as long.
+  // A spread that adds members takes ten times as long in Node 20.
   return Object.assign({}, asked, { headers: Object.assign({}, asked.headers, trace) });
 }
 
-/** A call of many inputs asks for an answer of any length: no upstream is at fault, and another one would answer at the same length. */
+/** True for a call of many inputs, whose answer may be of any length. No upstream is at fault, because another would answer at the same length. */
 function isAskedFor({ inputs }: ModelRequest): boolean {
   return inputs !== undefined;
 }
 
 type Head = Pick<Answer, 'candidate' | 'status' | 'headers'> & {
-  /** Absent: the upstream speaks the client's dialect. */
+  /** undefined: the upstream speaks the client's dialect. */
   readonly translation: Translation | undefined;
 };
 
@@ -116,7 +119,7 @@ function openTranslation(
   return new Translation(candidate, { requestId: id, protocol, asked, request });
 }
 
-/** Whose call nobody reads the answer of. */
+/** The request id of a mirrored call, whose answer no client reads. */
 const NOBODY = 'mirror';
 
 export function notTranslatable({ what, message }: NotTranslatable): Failure {
@@ -130,7 +133,7 @@ function isEventStream(headers: UpstreamHeaders): boolean {
     .startsWith('text/event-stream');
 }
 
-/** An answer that is not a success: the adapter says what it means. */
+/** Reads an answer with an error status and lets the adapter say what it means. */
 async function judge(head: Head, request: ModelRequest, chunks: ChunkReader): Promise<Attempted> {
   const { read, isAll } = await readRefusal(chunks);
   const text = Buffer.concat(read).toString('utf8');
@@ -144,7 +147,7 @@ async function judge(head: Head, request: ModelRequest, chunks: ChunkReader): Pr
   return failed('status', head, verdict, relayOf(head, body ?? text, read, chunks));
 }
 
-/** As much of it as there is in time. */
+/** Reads as much of the error as comes in time. */
 async function readRefusal(
   chunks: ChunkReader,
 ): Promise<{ readonly read: readonly Buffer[]; readonly isAll: boolean }> {
@@ -164,7 +167,7 @@ async function readRefusal(
   }
 }
 
-/** A success in one piece, if it is one: an error may come with any status. */
+/** Reads an unstreamed answer with a status of success. It may still be an error. */
 function judgeBody(
   head: Head,
   request: ModelRequest,
@@ -176,7 +179,7 @@ function judgeBody(
   let usage: Usage | undefined;
   const { candidate, status, headers, translation } = head;
   if (isAnswer(body)) {
-    // Read here and not when it is charged: another candidate can still answer if the adapter fails.
+    // The adapter reads the answer here, not when it is charged, because another candidate can still answer if the adapter fails.
     const read = translation?.body(body) ?? candidate.adapter.readBody(body);
     if (read.error === undefined) {
       const { contentBytes } = read;
@@ -192,7 +195,10 @@ function judgeBody(
   return failed('status', head, verdict, relayOf(head, body ?? bytes.toString('utf8'), [bytes], chunks), usage);
 }
 
-/** A failure as the caller may be given it: what was read so far, to the last byte, and what follows; or all of it in the caller's dialect. */
+/**
+ * Returns a failure as the client may get it. In the client's dialect these are the bytes read so far and all that follow;
+ * otherwise the translated error.
+ */
 function relayOf(
   { translation, ...head }: Head,
   body: unknown,
@@ -201,7 +207,7 @@ function relayOf(
 ): Answer & { kind: 'relay' } {
   if (translation === undefined) return { ...head, kind: 'relay', head: read, chunks };
   chunks.cancel();
-  // An error may come with a status of success, which no client would take for one.
+  // An error may come with a status of success. The client would take it for an answer.
   const status = Math.max(head.status, 400);
   const bytes = Buffer.from(JSON.stringify(translation.error(body, status)));
   return { ...head, status, headers: asJson(head.headers), kind: 'relay', head: [bytes], chunks: NO_CHUNKS };
@@ -230,8 +236,8 @@ function retryAfterMs(headers: UpstreamHeaders): number | undefined {
 }
 
 /**
- * Holds protocol preambles back until the first content, so that another upstream can still answer. A client that leaves ends
- * that: what comes then is only counted.
+ * Holds the preamble of a stream back until its first content, so that another upstream can still answer. If the client
+ * disconnects, the hold ends: the rest is only counted.
  */
 async function untilContent(
   head: Head,
@@ -291,7 +297,7 @@ async function untilContent(
   }
 }
 
-/** A time that can be waited for beside something else. */
+/** Returns a timer that can be raced against other promises. */
 function startTimer(ms: number): { readonly isOver: Promise<'over'>; end(): void; stop(): void } {
   let timer: NodeJS.Timeout | undefined;
   let end = (): void => undefined;
@@ -302,7 +308,7 @@ function startTimer(ms: number): { readonly isOver: Promise<'over'>; end(): void
   return { isOver, end, stop: () => clearTimeout(timer) };
 }
 
-/** A stream that ended before any content: what was read so far, to the last byte, and what follows unless it is in another dialect. */
+/** Returns a stream that failed before any content: the bytes read so far, and the rest unless it is in another dialect. */
 function streamRelayOf(
   { translation, ...head }: Head,
   held: readonly NotedEvent[],
@@ -318,14 +324,14 @@ function streamRelayOf(
   return { ...head, kind: 'relay', head: rest === undefined ? raws : [...raws, rest], chunks };
 }
 
-/** What the events of a stream have reported; undefined when that is nothing. */
+/** Returns the usage that the events of a stream report; undefined if they report none. */
 function usageOfEvents(events: readonly NotedEvent[]): Usage | undefined {
   let usage = UNKNOWN_USAGE;
   for (const { note } of events) if (note.usage !== undefined) usage = mergeUsage(usage, note.usage);
   return usage.passes.length === 0 ? undefined : usage;
 }
 
-/** The stream ended or became unreadable before any content. */
+/** Returns the failure of a stream that ended or became unreadable before any content. */
 function lost(head: Head, held: readonly NotedEvent[], chunks: ChunkReader): Attempted {
   return failed('reset', head, 'next', streamRelayOf(head, held, chunks), usageOfEvents(held));
 }

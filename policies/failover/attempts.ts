@@ -22,7 +22,7 @@ import type { RetryBudget } from './retry-budget';
 import type { AttemptingCall } from './send';
 
 export interface AttemptSettings {
-  /** Attempts in all. */
+  /** The most attempts of one call, retries included. */
   readonly maxAttempts: number;
   readonly sameUpstreamRetries: number;
   readonly preambleHoldMs: number;
@@ -51,12 +51,13 @@ export type AskingCall = Pick<
   readonly meter: Meter;
 };
 
-/** Nothing is learned of an upstream whose client did not wait for it. */
+/** The failure of an attempt whose client did not wait. It says nothing about the upstream. */
 const ABANDONED: Failure = { outcome: 'cancelled', status: undefined, verdict: 'next', retryAfterMs: undefined };
 
 /**
- * A WebSocket that was answered stays where it was answered, for its earlier answers are known there alone. What a frame asks for without
- * an answer (`generate: false`) would be a whole answer, and billed, in a POST.
+ * Returns the candidates that a call may try. A WebSocket that has had an answer stays at its upstream, because only that upstream
+ * knows the earlier answers. A frame with `generate: false` asks for no answer. Over POST it would get a whole answer, and the
+ * customer would pay for it.
  * @throws NOT_SUPPORTED
  */
 function reachable({ candidates, upstreamSocket, request }: AskingCall): readonly Candidate[] {
@@ -80,22 +81,22 @@ function reachable({ candidates, upstreamSocket, request }: AskingCall): readonl
 
 type RelayedAnswer = Answer & { readonly kind: 'relay' };
 
-/** The attempts of one call: who was asked, what came of it, who is left. */
+/** The attempts of one call: the candidates tried, their results, and the candidates left. */
 export class Attempts implements AttemptingCall {
   readonly made: Attempt[] = [];
-  /** What the last one that was asked said, where the caller can be given it. */
+  /** The answer of the last upstream that was tried, if the client can get it. */
   relay: RelayedAnswer | undefined;
   #waiting: readonly Candidate[];
   readonly #first: string | undefined;
-  /** The credentials that were refused for this call, by upstream. */
+  /** The credentials that upstreams refused for this call, by upstream. */
   readonly #refused = new Map<string, Set<string>>();
   #retriesLeft: number;
   #askedAtMs = 0;
-  /** The step to whom is asked now was free, for it had not failed lately. */
+  /** The candidate under way was tried without budget, because it had not failed recently. */
   #isOnTrust = false;
-  /** Of the attempt under way, where it is sampled. */
+  /** The trace of the attempt under way; undefined if it is not sampled. */
   trace: AttemptTrace | undefined;
-  /** The failure that was decided on last. */
+  /** The last failure that `decide` was called with. */
   #decided: Failure | undefined;
 
   constructor(
@@ -149,7 +150,7 @@ export class Attempts implements AttemptingCall {
     return readOnMs(this.call.request, upstream, this.call.reservation);
   }
 
-  /** The next candidate, no longer waiting, with the credential to ask it with; undefined when nobody is left. */
+  /** Returns the next candidate, with the credential to use, and removes it from the list; undefined if none is left. */
   take(): Candidate | undefined {
     const [first] = this.#waiting;
     this.#waiting = this.#waiting.slice(1);
@@ -166,7 +167,10 @@ export class Attempts implements AttemptingCall {
     return { ...candidate, upstream: askedWith(upstream, credential) };
   }
 
-  /** Asks one candidate and writes down how it went, wherever that is of interest. One that the call cannot be translated for is not asked. */
+  /**
+   * Tries one candidate and records the result in the usage record, health and trace. Passes over a candidate whose dialect cannot
+   * express the call.
+   */
   async ask(candidate: Candidate, request: ModelRequest): Promise<Attempted> {
     const { call, gateway, made } = this;
     const upstream = candidate.upstream.name;
@@ -222,7 +226,7 @@ export class Attempts implements AttemptingCall {
     return { failure, relay: undefined };
   }
 
-  /** Has an upstream that refused a credential asked with another one, before anybody else is. */
+  /** Puts an upstream that refused a credential first again if it has another usable credential. */
   #askAgainWithAnother(failed: Candidate, { outcome, status, verdict }: Failure): void {
     const { name, credential, credentials } = failed.upstream;
     if (credentials.length === 1 || outcome !== 'status' || verdict !== 'next' || !isAboutCredential(status)) return;
@@ -232,7 +236,10 @@ export class Attempts implements AttemptingCall {
       this.#waiting = [failed, ...this.#waiting];
   }
 
-  /** What to do about a failure; who cannot do better does not wait any longer. It may be decided anew, when others were passed over since. */
+  /**
+   * Decides what to do after a failure and drops candidates that cannot do better. A second decision about the same failure
+   * follows when candidates were passed over.
+   */
   decide(failure: Failure, failed: Candidate): Decision {
     if (failure === this.#decided) return decide(failure, this.#situation());
     this.#decided = failure;
@@ -251,12 +258,12 @@ export class Attempts implements AttemptingCall {
     return decision;
   }
 
-  /** Nobody else is of use any more. */
+  /** Drops the candidates that are of no use any more. */
   keepOnly(isOfUse: (candidate: Candidate) => boolean): void {
     this.#waiting = this.#waiting.filter(isOfUse);
   }
 
-  /** What to do about an answer that was good at first. */
+  /** Decides what to do when an answer breaks off after it began well. */
   broke(candidate: Candidate, failure: Failure): Decision {
     const { outcome, status } = failure;
     this.made.push({ upstream: candidate.upstream.name, outcome, status, ms: this.#msSinceAsked() });
@@ -274,7 +281,7 @@ export class Attempts implements AttemptingCall {
     return Math.round(performance.now() - this.#askedAtMs);
   }
 
-  /** Does what was decided about going on: the candidate to ask now, after a wait where one is due. */
+  /** Carries out a decision to try again. Returns the candidate to try now, after a wait if one is due. */
   async goOn(decision: Decision & { readonly do: 'next' | 'retry' }, failed: Candidate): Promise<Candidate> {
     this.#isOnTrust = decision.do === 'next' && !decision.spends;
     if (decision.do === 'next') {
@@ -302,7 +309,7 @@ export class Attempts implements AttemptingCall {
     };
   }
 
-  /** Puts candidates that may be asked without budget before the others, however those are ranked otherwise. */
+  /** Moves candidates that need no budget before the others, whatever the ranking. */
   #freeFirst(): void {
     const healthy = this.#waiting.filter((each) => this.#isHealthy(each));
     const answering = this.#waiting.filter((each) => this.#mostlyAnswers(each));
@@ -318,7 +325,7 @@ export class Attempts implements AttemptingCall {
   }
 }
 
-/** A translation gives the client nothing for some events. */
+/** True if the client gets something for this event. A translation drops some events. */
 function hasData({ event }: NotedEvent): boolean {
   return event.data !== undefined;
 }

@@ -1,21 +1,21 @@
 import type { AttemptFailure } from '../../core/health/health';
 
-/** How an attempt that did not answer ended. */
+/** The way in which an attempt without a usable answer ended. */
 export interface Failure extends AttemptFailure {
-  /** Why the call could not be translated for the upstream, which was not asked. */
+  /** Why the call could not be translated for the upstream. The upstream was not tried. */
   readonly refusal?: { readonly param: string; readonly message: string } | undefined;
 }
 
 export interface Situation {
   readonly attemptsLeft: number;
-  /** Candidates that have not been asked yet and could do better: after `larger-context` only the larger ones. */
+  /** Candidates that were not tried yet and could do better. After the verdict `larger-context` these are the ones with a larger context. */
   readonly candidatesLeft: number;
-  /** The next of them has not failed lately: asking it multiplies no outage. */
+  /** The next candidate has not failed recently, so trying it does not multiply an outage. */
   readonly isNextHealthy: boolean;
-  /** The next of them is not known to be bad: it may have failed lately, but answered most attempts. */
+  /** The next candidate answers most attempts, although it may have failed recently. */
   readonly doesNextMostlyAnswer: boolean;
   readonly retriesLeft: number;
-  /** Further attempts are within 20 % of the calls. */
+  /** Further attempts are still below 20 % of the calls. */
   readonly budgetLeft: boolean;
 }
 
@@ -28,7 +28,7 @@ export type Decision =
 const LONGEST_WAIT_MS = 2_000;
 const WAIT_WITHOUT_HINT_MS = 100;
 
-/** What to do about a failed attempt. Pure; a reason per branch. */
+/** Decides what to do about a failed attempt. Pure: each branch gives its reason. */
 export function decide(failure: Failure, situation: Situation): Decision {
   if (failure.verdict === 'relay')
     return { do: 'relay', why: 'the request is invalid: every upstream would reject it' };

@@ -4,7 +4,7 @@ import type { Failure } from './decide';
 
 const TOO_LONG = 'The answer has more than 64 MB. Send fewer inputs in one call, or ask for base64.';
 
-/** What the caller is told when nobody answered: by what all attempts have in common. */
+/** Returns the error for a call that no candidate answered, chosen by what all its attempts have in common. */
 export function errorOfAll(attempts: readonly Attempt[], failures: readonly Failure[]): GatewayError {
   const refusal = failures.every(({ outcome }) => outcome === 'not_translatable') ? failures[0]?.refusal : undefined;
   if (refusal !== undefined) return fail('NOT_TRANSLATABLE', refusal);
@@ -17,13 +17,13 @@ export function errorOfAll(attempts: readonly Attempt[], failures: readonly Fail
     );
   }
   if (attempts.every(({ outcome }) => outcome === 'timeout')) return fail('UPSTREAM_TIMEOUT', { details });
-  // Nothing of the answer can be relayed: it was given up on as too long.
+  // The gateway cannot relay this answer, because it gave up reading it as too long.
   if (failures.at(-1)?.verdict === 'relay')
     return fail('ALL_PROVIDERS_FAILED', { details, message: TOO_LONG, retryable: false });
   return fail('ALL_PROVIDERS_FAILED', { details });
 }
 
-/** As soon as the first of them may answer again. */
+/** Returns after how many seconds the first of the upstreams may answer again. */
 function soonest(failures: readonly Failure[]): number | undefined {
   const waits = failures.flatMap(({ retryAfterMs }) => (retryAfterMs === undefined ? [] : [retryAfterMs]));
   return waits.length === 0 ? undefined : Math.ceil(Math.min(...waits) / 1_000);

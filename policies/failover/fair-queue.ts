@@ -1,6 +1,6 @@
 /** A bounded queue that serves accounts in turn: an account with many waiting calls delays its own calls, not those of others. */
 export class FairQueue<T> {
-  /** In the order in which the accounts are served next. */
+  /** The waiting items by account, in the order in which accounts are served next. */
   readonly #byAccount = new Map<string, T[]>();
   #length = 0;
 
@@ -10,7 +10,7 @@ export class FairQueue<T> {
     return this.#length;
   }
 
-  /** Adds an item behind the account's others; false when the queue is full. */
+  /** Adds an item behind the account's other items. Returns false if the queue is full. */
   push(accountId: string, item: T): boolean {
     if (this.#length >= this.maxLength) return false;
     const items = this.#byAccount.get(accountId);
@@ -20,7 +20,7 @@ export class FairQueue<T> {
     return true;
   }
 
-  /** Takes the oldest item of the account whose turn it is, which is then the last in turn. */
+  /** Takes the oldest item of the account whose turn it is. That account then has the last turn. */
   shift(): T | undefined {
     const [turn] = this.#byAccount;
     if (turn === undefined) return undefined;
@@ -31,7 +31,7 @@ export class FairQueue<T> {
     return item;
   }
 
-  /** Takes an item that does not wait any longer out of the queue. */
+  /** Removes an item that no longer waits. */
   remove(accountId: string, item: T): void {
     const items = this.#byAccount.get(accountId) ?? [];
     const at = items.indexOf(item);

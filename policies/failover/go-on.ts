@@ -4,8 +4,8 @@ import type { Attempts } from './attempts';
 import type { Failure } from './decide';
 
 /**
- * Finds somebody to go on with an answer that breaks off: the candidates not asked yet that say they can, then the one that
- * broke off, if it can. Who refuses a beginning after all is left out.
+ * Returns what continues an answer that breaks off. It tries the candidates that were not tried yet and can continue, then the one
+ * that broke off. It drops a candidate that refuses the beginning.
  */
 export function goOnWith(attempts: Attempts, request: ModelRequest, begun: Candidate): GoOn {
   let current = begun;
@@ -32,14 +32,14 @@ export function goOnWith(attempts: Attempts, request: ModelRequest, begun: Candi
   };
 }
 
-/** A redirect, or an answer in one piece, though a stream was asked for. */
+/** The failure of an upstream that sends a redirect or an unstreamed answer where the gateway needs a stream. */
 const NO_STREAM: Failure = { outcome: 'status', status: 400, verdict: 'next', retryAfterMs: undefined };
 
 function failureOf({ outcome }: BrokenStream): Failure {
   return { outcome, status: 200, verdict: 'next', retryAfterMs: undefined };
 }
 
-/** undefined when there is nothing to go on from, or nothing left of the caller's limit. */
+/** Returns the call that continues an answer; undefined if there is no text to continue or nothing is left of the client's limit. */
 function continuingRequest(
   request: ModelRequest,
   { model }: Candidate,

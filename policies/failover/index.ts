@@ -14,7 +14,7 @@ import { sendMirror } from './mirror';
 import { RetryBudget } from './retry-budget';
 import { type QueueSettings, UpstreamSlots } from './upstream-slots';
 
-/** One for the process, whatever is configured how often: outages do not keep to pipelines. */
+/** The retry budget of the process. All pipelines share it, because an outage concerns all of them. */
 const BUDGET = new RetryBudget();
 const SLOTS = new UpstreamSlots();
 
@@ -74,7 +74,7 @@ export default definePolicy({
       const { mirror, request } = call;
       if (mirror !== undefined) {
         call.onEnd(() => {
-          // Who left has not asked for all of an answer, and is not compared.
+          // The gateway does not mirror a call whose client has left, because such a call has no whole answer to compare.
           if (!call.hasLeft) sendMirror(mirror, call, gateway, settings.preambleHoldMs);
         });
       }
@@ -86,7 +86,7 @@ export default definePolicy({
 
 type FailoverCall = CallWith<'key' | 'request' | 'candidates' | 'reservation' | 'meter'>;
 
-/** An unstreamed call is read to its end for a client that has left, and counts as such until then. */
+/** Counts an unstreamed call whose client has left until the gateway has read it to its end. */
 function countAbsent(call: FailoverCall): void {
   if (call.leftAtMs !== undefined) call.onEnd(ABSENT_CALLS.enter(call.key.accountId));
 }
@@ -95,7 +95,7 @@ interface FailoverSettings extends AttemptSettings, QueueSettings {
   readonly relayLastError: boolean;
 }
 
-/** Asks one candidate after the other, as `decide` says, until one answers. */
+/** Tries one candidate after the other, as `decide` says, until one answers. */
 async function answerOf(
   call: FailoverCall,
   settings: FailoverSettings,
@@ -103,7 +103,7 @@ async function answerOf(
 ): Promise<{ readonly answer: Answer }> {
   const attempts = new Attempts(call, settings, gateway, BUDGET);
   const failures: Failure[] = [];
-  /** The last one that was asked, or the first of those passed over while none was. */
+  /** The last failed attempt. While no candidate was tried, this is the first one passed over. */
   let failed: { readonly candidate: Candidate; readonly failure: Failure } | undefined;
   let candidate = attempts.take();
   while (candidate !== undefined && !call.hasLeft) {
@@ -151,7 +151,7 @@ async function answerOf(
   throw errorOfAll(attempts.made, failures);
 }
 
-/** The last upstream's own words, where they tell more than that all have failed. */
+/** True if the last upstream's own error says more than that all candidates failed. */
 function isForTheCaller(last: Failure | undefined, { relayLastError }: FailoverSettings): boolean {
   if (last === undefined) return false;
   if (relayLastError) return last.outcome === 'status' || last.outcome === 'error_event';

@@ -14,14 +14,14 @@ import { bytesOf } from '../../core/wire/chunk-reader';
 import { attempt } from './attempt';
 import { noteMade } from './note-made';
 
-/** Whoever takes longer is given up, and counts as failed. */
+/** The longest time for a mirror. The gateway cancels a longer one and counts it as failed. */
 const LONGEST_MIRROR_MS = 120_000;
-/** Nobody reads it: what is kept of all mirrored calls at a time must not fill the process. */
+/** The largest mirrored answer. It is small, so that all mirrors together do not fill the memory. */
 const LARGEST_MIRROR_BYTES = 4 * 1024 * 1024;
 
 /**
- * Sends a call that has ended to the candidate of a rollout too, reads the answer and forgets it: what it took and would have cost
- * is noted for the rollout, and nowhere else. Nobody waits for it. When too many are under way it is left out.
+ * Sends a call that has ended also to the candidate of a rollout, reads the answer and drops it. Only the rollout gets its times
+ * and cost. It runs in the background, and it is skipped when too many mirrors are under way.
  */
 export function sendMirror(mirror: Mirror, call: MirroredCall, gateway: Gateway, preambleHoldMs: number): void {
   const { request } = call;
@@ -45,7 +45,7 @@ export function sendMirror(mirror: Mirror, call: MirroredCall, gateway: Gateway,
     .then((measured) => {
       clearTimeout(timer);
       ended();
-      // Given up because the process ends: that is no failure.
+      // A mirror that the gateway cancels because the process stops is no failure.
       if (caller.hasLeft && gateway.isStopping()) return;
       const { name, run, stage, isDrawn, slot } = mirror.part;
       gateway.rollouts.note({ name, run, stage, isDrawn, slot, group: 'shadow', isHurt: false, ...measured });
@@ -58,9 +58,9 @@ type MirroredCall = {
   readonly request: ModelRequest;
 } & Pick<Call, 'trace' | 'traceHeaders'>;
 
-/** Best effort: no customer pays for a mirror, and nobody waits for its row. */
+/** Records the attempt of a mirror, best effort: no customer pays for it, and no call waits for its row. */
 function record(making: MadeAttempt, { id, key }: MirroredCall, { database, log }: Gateway): void {
-  // It was not asked.
+  // The upstream was not tried.
   if (making.outcome === 'not_translatable') return;
   const row = { requestId: id, accountId: key.accountId, made: [recordedAttempt(making, 0)] };
   insertAttempts(database, [row]).catch((error: unknown) =>
@@ -105,7 +105,7 @@ async function measure(
   return { isError: false, costE8, firstTokenMs, wholeMs };
 }
 
-/** undefined: it is no answer, or not a whole one. */
+/** Returns the usage of a whole answer; undefined if there is no answer or it is not whole. */
 async function usageOf(answer: Answer): Promise<Usage | undefined> {
   if (answer.kind === 'body') return answer.usage;
   if (answer.kind !== 'stream') {
@@ -122,7 +122,7 @@ async function usageOf(answer: Answer): Promise<Usage | undefined> {
   return events.isWhole ? usage : undefined;
 }
 
-/** What an upstream says of itself may be anything: more than its model can read and write is not believed. */
+/** True if the reported usage is possible. An upstream may report anything, so counts above what its model can read and write are ignored. */
 function isCounted(usage: Usage, { model }: Candidate, { choices, inputs = 1 }: ModelRequest): boolean {
   const most = (model.context * inputs + model.maxOutput) * choices;
   return usage.passes.every(({ counts }) =>
@@ -130,7 +130,7 @@ function isCounted(usage: Usage, { model }: Candidate, { choices, inputs = 1 }: 
   );
 }
 
-/** Nobody waits for the answer; who "leaves" is the gateway, which gives up. */
+/** The caller of a mirror: no client waits for the answer, and the gateway itself "leaves" when it gives up. */
 class AbsentCaller {
   readonly largestAnswerBytes = LARGEST_MIRROR_BYTES;
   hasLeft = false;

@@ -1,7 +1,7 @@
 import { type MadeAttempt, upstreamRequestId } from '../../core/calls/made-attempt';
 import type { Attempted } from './attempt';
 
-/** Writes down what came of an attempt. Of an answer, what it used is known only when the call is settled. */
+/** Records the result of an attempt. The usage of an answer becomes known only when the call is settled. */
 export function noteMade(making: MadeAttempt, attempted: Attempted, ms: number): void {
   making.ms = ms;
   if ('answer' in attempted) {

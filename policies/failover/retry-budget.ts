@@ -1,13 +1,10 @@
-/** Further attempts are a fifth of the calls of the last ten seconds. */
+/** The share of further attempts among the calls of the last ten seconds. */
 const SHARE_OF_CALLS = 0.2;
 const WINDOW_SECONDS = 10;
-/** Three a second are always allowed: a call a second may then ask four upstreams, and that overloads none of them. */
+/** Three further attempts a second are always allowed. One call a second may then try four upstreams, which overloads none of them. */
 const AT_LEAST = 3 * WINDOW_SECONDS;
 
-/**
- * What may be spent on further attempts, so that an outage is not multiplied by everybody's trying again. Calls and spendings
- * are counted by the second.
- */
+/** The budget for further attempts, so that retries do not multiply an outage. It counts calls and spent attempts by the second. */
 export class RetryBudget {
   readonly #calls = new Float64Array(WINDOW_SECONDS);
   readonly #spent = new Float64Array(WINDOW_SECONDS);
@@ -32,7 +29,7 @@ export class RetryBudget {
     this.#spentInWindow += 1;
   }
 
-  /** The place of this second; those that have passed out of the window are forgotten on the way. */
+  /** Returns the slot of this second and clears the slots that have left the window. */
   #slot(): number {
     const second = Math.floor(this.nowMs() / 1_000);
     for (let passed = Math.max(this.#second, second - WINDOW_SECONDS) + 1; passed <= second; passed += 1) {

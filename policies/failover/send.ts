@@ -8,27 +8,27 @@ import { classifyDialFailure, type Egress, wasReusedConnection } from '../../cor
 import type { ExchangeHead, UpstreamExchange } from '../../core/wire/upstream-exchange';
 import type { UpstreamSocket } from '../../core/wire/upstream-socket';
 
-/** What an attempt needs to know of its call. */
+/** The part of a call that an attempt needs. */
 export type AttemptingCall = Pick<Call, 'onLeave'> & {
-  /** See `Call`; absent for a call that nobody pays for, which ends as soon as it is cancelled. */
+  /** See `Call`; undefined for a mirror, which no customer pays for and which ends as soon as it is cancelled. */
   readonly leftAtMs?: number | undefined;
   readonly isOutOfMoney?: boolean;
   onCutOff?(listener: () => void): void;
-  /** For how long an upstream is read on after the client has left. */
+  /** Returns for how long the gateway reads this upstream after the client has left. */
   readOnMs?(upstream: Upstream): number;
-  /** Whose memory a stream that is read ahead takes; absent: it is not read ahead. */
+  /** The account whose share of memory a stream read ahead takes; undefined: the gateway does not read ahead. */
   readonly accountId?: string;
-  /** Of an unstreamed answer; whoever sends more has failed. */
+  /** The largest unstreamed answer; an upstream that sends more has failed. */
   readonly largestAnswerBytes?: number;
-  /** Where a call is asked that came over a WebSocket, at upstreams that have one. */
+  /** The upstream side of the client's WebSocket, for upstreams that accept one. */
   readonly upstreamSocket?: UpstreamSocket | undefined;
-  /** Of the gateway, for ids in answers that are translated; absent where nobody reads them. */
+  /** The gateway's id of the call, for ids in translated answers; undefined if no client reads them. */
   readonly id?: string;
-  /** Finds the ids that the answer makes, for a call that can make any. */
+  /** Finds the ids of objects that the answer creates; undefined if it cannot create any. */
   readonly newIds?: NewIds | undefined;
-  /** Of this attempt; undefined where it is not sampled. */
+  /** The trace of this attempt; undefined if it is not sampled. */
   readonly trace?: AttemptTrace | undefined;
-  /** Its place in a trace, for the upstream; undefined where nothing is traced. */
+  /** The headers that tell the upstream the trace; undefined if nothing is traced. */
   readonly traceHeaders?: TraceHeaders | undefined;
 };
 
@@ -36,7 +36,7 @@ interface Answering extends ExchangeHead {
   readonly exchange: UpstreamExchange;
 }
 
-/** Asks a candidate; resolves when the head of its answer is there. */
+/** Sends the call to a candidate. Resolves when the head of the answer is there. */
 export async function send(
   candidate: Candidate,
   request: UpstreamCall,
@@ -57,19 +57,19 @@ export async function send(
       patience.headArrived();
       return { exchange, status, headers };
     } catch (error) {
-      // The upstream closed an idle connection at the very moment it was used again, and never saw the request.
+      // The upstream closed an idle connection just when the gateway reused it, and never saw the request.
       const isFree = wasReusedConnection(error) && classifyDialFailure(error) === 'reset' && patience.mayAskAgain;
       if (isFresh || !isFree) throw error;
     }
   }
 }
 
-/** Connecting and waiting for the head of the answer together take at most this long; docs/contract.md, section 10. */
+/** The longest time for connecting and for the head of the answer together; docs/contract.md, section 10. */
 const LONGEST_WAIT_FOR_HEAD_MS = 120_000;
 
 /**
- * Ends an attempt when the head does not come in time, or the first content of a stream. Ends it when the client leaves, at once
- * where the upstream has not taken the whole request, else after `readOnMs`.
+ * Ends an attempt if the head, or the first content of a stream, does not come in time. If the client leaves, the attempt ends at
+ * once unless the upstream has taken the whole request; then it ends after `readOnMs`.
  */
 export class Patience {
   readonly #head: NodeJS.Timeout;
@@ -81,9 +81,9 @@ export class Patience {
   #exchange: UpstreamExchange | undefined;
   /** The upstream was silent for too long. */
   isOver = false;
-  /** The attempt was ended because the client left, or the call was cut off. */
+  /** The attempt was cancelled because the client left or the call was cut off. */
   isCancelled = false;
-  /** The client left after the upstream took the request, and the time for reading on, or the money, is over. */
+  /** The client left after the upstream took the request. Then the time for reading on, or the money, ran out. */
   isAbandoned = false;
   #hasEnded = false;
 
@@ -99,7 +99,7 @@ export class Patience {
     this.#stopListening = call.onLeave(() => this.#clientLeft());
   }
 
-  /** A request that broke on a used connection may be sent again: the client is there and waits. */
+  /** True while a request that failed on a reused connection may be sent again: the client still waits. */
   get mayAskAgain(): boolean {
     return !this.#hasEnded && this.#absence === undefined;
   }
@@ -113,7 +113,7 @@ export class Patience {
     clearTimeout(this.#head);
   }
 
-  /** The attempt has come to something: from here on others watch. */
+  /** Stops the timers, because the attempt has a result. From here on later steps watch the answer. */
   stop(): void {
     clearTimeout(this.#head);
     clearTimeout(this.#content);

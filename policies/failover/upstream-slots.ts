@@ -14,16 +14,16 @@ type GiveBack = () => void;
 
 interface Slots {
   taken: number;
-  /** As the newest configuration says. */
+  /** The limit in the newest configuration. */
   most: number;
   readonly queue: FairQueue<(slot: GiveBack) => void>;
 }
 
-/** The calls that each upstream with `maxConcurrent` has under way in this process, and those that wait for one of them to end. */
+/** Counts the calls that each upstream with `maxConcurrent` has under way in this process, and queues the calls above the limit. */
 export class UpstreamSlots {
   readonly #byUpstream = new Map<string, Slots>();
 
-  /** What gives the slot back, at once unless the call has to wait; undefined when the upstream stays busy, or the client has left. */
+  /** Takes a slot. Returns what gives it back, later if the call has to wait; undefined if the upstream stays busy or the client leaves. */
   take(
     { name, maxConcurrent }: Pick<Upstream, 'name' | 'maxConcurrent'>,
     call: WaitingCall,
@@ -45,7 +45,7 @@ export class UpstreamSlots {
 
 const NOTHING_TO_GIVE_BACK = () => undefined;
 
-/** Takes a slot. When it is given back, the call whose turn it is gets it. */
+/** Takes a slot. When the call gives it back, the next call in turn gets it. */
 function occupy(slots: Slots): GiveBack {
   slots.taken += 1;
   let isTaken = true;

@@ -1,15 +1,15 @@
-/** What a key, or an account, may have under way at a time. */
+/** How many calls a key, and an account, may have under way at a time. */
 export interface ConcurrencyLimits {
   readonly perKey: number;
   readonly perAccount: number;
 }
 
-/** `entered`: `leave` ends the call's part. Otherwise whose limit is reached. */
+/** The result of `enter`: either `leave`, which ends the call's count, or which limit is reached. */
 export type Entered =
   | { readonly outcome: 'entered'; readonly leave: () => void }
   | { readonly outcome: 'full'; readonly of: 'key' | 'account'; readonly limit: number };
 
-/** Counts the calls that are under way in this process. Names without a call take no memory. */
+/** Counts the calls under way in this process by key and account. A key or account without a call takes no memory. */
 export class ConcurrentCalls {
   readonly #counts = new Map<string, number>();
 
@@ -28,7 +28,7 @@ export class ConcurrentCalls {
     return { outcome: 'entered', leave };
   }
 
-  /** Keys and accounts that have calls under way. */
+  /** The number of keys and accounts that have calls under way. */
   get size(): number {
     return this.#counts.size;
   }

@@ -6,7 +6,7 @@ import type { Gateway } from '../../core/gateway/gateway';
 import { definePolicy } from '../../core/gateway/policy';
 import { ConcurrentCalls } from './concurrent-calls';
 
-/** One for the process: a key's calls are its calls, whichever pipeline they take. */
+/** The calls under way in this process. All pipelines share the counts, because a limit holds for the key, not for a pipeline. */
 const CONCURRENT = new ConcurrentCalls();
 
 export default definePolicy({
@@ -36,8 +36,8 @@ export default definePolicy({
   prepare: (settings, gateway) => async (call, request) => {
     if (gateway.isStopping()) throw fail('DRAINING', { retryAfterSeconds: 1 });
     const key = await gateway.keys.identify(request);
-    // From here on a refusal is told to, and recorded for, somebody: only if the key is still good. Once there is a
-    // reservation the ledger has confirmed the key, and settling writes the record.
+    // From here on the client sees a refusal, and a usage record is written for it, only if the key is still valid. Once there
+    // is a reservation the ledger has confirmed the key, and settling writes the record.
     call.onRefusal(async (error) => {
       if (call.facts.reservationId !== undefined || isKeyRefusal(error)) return error;
       const shown = await confirmed(gateway, key, error);
@@ -55,8 +55,8 @@ export default definePolicy({
 });
 
 /**
- * The refusal of a call whose key is still good. A refusal for which the caller is responsible counts as a call of the key's limit by
- * the minute; when that is used up, the caller is told so instead.
+ * Returns the error that the client gets if its key is still valid. A refusal that the client caused counts against the key's
+ * limit per minute. When that limit is used up, the client gets the limit's error instead.
  * @throws INVALID_API_KEY, API_KEY_EXPIRED, ADDRESS_NOT_ALLOWED, LEDGER_UNAVAILABLE
  */
 async function confirmed(gateway: Gateway, key: CallKey, error: GatewayError): Promise<GatewayError> {

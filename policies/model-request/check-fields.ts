@@ -12,25 +12,25 @@ import { lookalikeOf } from './fields';
 import { type CallObserver, MOST_USES } from './observe-call';
 import { type MemberSettings, type WeighedMembers, weighMembers } from './weigh-members';
 
-/** The protocols whose calls have messages and a limit of the answer. */
+/** The protocols whose calls have messages and a limit for the answer. */
 type AnsweringProtocol = Exclude<Protocol, 'embeddings'>;
 
 interface Fields extends Pick<ModelRequest, 'modelRequested' | 'stream' | 'maxOutputTokens' | 'choices' | 'members'> {
   readonly weighed: WeighedMembers;
 }
 
-/** Usage records are found by it: a longer one has no place in an index. */
+/** The longest model name. Usage records are found by it, and Postgres limits the size of an index entry. */
 const LONGEST_MODEL_NAME = 256;
-/** Hosted tools are described in a few words. */
+/** The most bytes of a tool whose rule depends on its form. Tools that run at the vendor are described in a few words. */
 const LONGEST_FORMED_TOOL = 65_536;
 
 interface Rules {
-  /** A Messages call without any output fills the vendor's cache. */
+  /** The lowest limit that a call may name. A Messages call with limit 0 only fills the vendor's cache. */
   readonly leastLimit: 0 | 1;
   readonly needsLimit: boolean;
   readonly maxTemperature: number;
   readonly hasChoices: boolean;
-  /** What a conversation may be, and the members that may stand in its place. */
+  /** The first bytes that a conversation may have, and the members that may replace it. */
   readonly conversation: { readonly firstBytes: readonly number[]; readonly expected: string };
   readonly insteadOfIt: readonly string[];
   /** The first bytes and the kinds of other members. */
@@ -73,7 +73,7 @@ const RULES: Readonly<Record<AnsweringProtocol, Rules>> = {
   },
 };
 
-/** Checks the members of a body that is JSON, and decides what each means for the cost. See docs/contract.md, section 4.1. */
+/** Checks the members of a JSON body and decides what each means for the cost. See docs/contract.md, section 4.1. */
 export function checkFields(
   protocol: Protocol,
   observer: CallObserver,
@@ -123,25 +123,25 @@ function checkInput({ inputs, members }: CallObserver, stream: boolean): void {
   if (inputs?.fault !== undefined) throw inputs.fault;
 }
 
-/** Upstreams differ in which of two limits they read. */
+/** Returns the larger of two limits, because upstreams differ in which of the two they read. */
 function larger(one: number | undefined, other: number | undefined): number | undefined {
   if (one === undefined || other === undefined) return one ?? other;
   return Math.max(one, other);
 }
 
-/** Reads the tools whose rule depends on more than their type. */
+/** Decides the rule of each tool for which the type alone does not decide. */
 function decideForms(observer: CallObserver, chunks: readonly Buffer[]): void {
   for (const place of observer.formedTools) {
     const { from, to, index } = place;
     const text = to - from > LONGEST_FORMED_TOOL ? undefined : sliceChunks(chunks, from, to).toString();
-    // The schema of a tool that runs at the client has keys such as `additionalProperties`.
+    // Any key may stand in `parameters`, because the schema of a client's tool has keys such as `additionalProperties`.
     if (text === undefined || hasDoubtfulKeys(text, 'parameters'))
       throw invalid(`tools[${index}]`, 'has a form that the gateway does not know');
     observer.decideForm(place, JSON.parse(text) as Readonly<Record<string, unknown>>);
   }
 }
 
-/** Gives tools that share a limit the one of the body, or the place where it goes. */
+/** Gives the tools that share one limit the limit of the body, or the place where the gateway can write it. */
 function limitTools(protocol: Protocol, observer: CallObserver, body: Members): void {
   const { toolLimit } = DIALECTS[protocol];
   if (toolLimit === undefined) return;
@@ -156,7 +156,7 @@ function invalid(param: string, problem: string): GatewayError {
   return fail('INVALID_FIELD', { param, message: `${param}: ${problem}` });
 }
 
-/** The top-level members of a body, their short values as text. */
+/** The top-level members of a body, with the text of the short values. */
 class Members {
   /** Raw JSON text of the short values. */
   readonly texts = new Map<string, string>();
@@ -182,7 +182,7 @@ class Members {
     if (model === undefined) throw invalid('model', this.#places.has('model') ? 'is too long' : 'is missing');
     if (typeof model !== 'string' || model === '') throw invalid('model', 'expected a non-empty string');
     if (model.length > LONGEST_MODEL_NAME) throw invalid('model', `expected at most ${LONGEST_MODEL_NAME} characters`);
-    // It goes into the usage record, and Postgres takes neither a NUL nor half a character.
+    // The name goes into the usage record, and Postgres rejects NUL characters and lone surrogates.
     if (/\p{Cc}|\p{Cs}/u.test(model)) throw invalid('model', 'expected no control characters');
     return model;
   }
@@ -211,7 +211,7 @@ class Members {
     throw invalid('temperature', `expected a number from 0 to ${most}`);
   }
 
-  /** Checks the kind of a value by its first byte: it may be 20 MB long. */
+  /** Checks the kind of a value by its first byte, because the value may be 20 MB long. */
   mustBegin(name: string, firstBytes: readonly number[], expected: string, isRequired = false): void {
     const place = this.#places.get(name);
     if (place === undefined) {
@@ -226,7 +226,7 @@ class Members {
     throw invalid(name, `expected ${expected}`);
   }
 
-  /** Where a number goes that the body does not have: in the place of its `null`, or as the first member. */
+  /** Returns where the gateway writes a number that the body lacks: over its `null`, or as the first member. */
   placeFor(name: string): LimitPlace {
     const place = this.#places.get(name);
     if (place !== undefined) return { from: place.valueStart, to: place.end, name: undefined };
@@ -234,14 +234,14 @@ class Members {
     return { from: first, to: first, name };
   }
 
-  /** A value that may be left out; too long a one is as wrong as one of another kind. */
+  /** Returns an optional value; undefined if it is absent. A value that is too long is as invalid as one of the wrong kind. */
   #optional(name: string): unknown {
     if (!this.#places.has(name) || this.#isAbsent(name)) return undefined;
     const value = this.#value(name);
     return value === undefined ? NOT_READ : value;
   }
 
-  /** In the protocols of the Chat vendor `null` says the same as nothing. */
+  /** True if a member is absent. In the protocols of the Chat vendor `null` also counts as absent. */
   #isAbsent(name: string): boolean {
     return this.#protocol !== 'messages' && this.texts.get(name) === 'null';
   }

@@ -1,11 +1,11 @@
 import { type JsonObserver, JsonScanner, type JsonToken } from '../../core/http/json-scanner';
 
-/** Vendors' names of members. Readers agree on them in every case and normal form. */
+/** The form of the vendors' member names. All JSON readers read such names alike, whatever case and Unicode form they compare in. */
 const PLAIN_KEY = /^[a-z][a-z0-9_]*$/;
 
 /**
- * Says whether readers could differ in what the objects of a JSON text say: a key stands twice, or is not in plain lower case. `except` is
- * the top-level member whose value may have any keys, because it decides nothing here.
+ * True if JSON readers could read the objects of a text differently: a key is repeated or is not in plain lower case. `except` is
+ * a top-level member whose value may have any keys, because it decides nothing here.
  */
 export function hasDoubtfulKeys(text: string, except?: string): boolean {
   const keys = new Keys(except);
@@ -17,7 +17,7 @@ export function hasDoubtfulKeys(text: string, except?: string): boolean {
 
 class Keys implements JsonObserver {
   isDoubtful = false;
-  /** Of each open container. */
+  /** The keys seen in each open container. */
   readonly #known: Set<string>[] = [];
   readonly #except: string | undefined;
   #isExcepted = false;

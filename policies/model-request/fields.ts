@@ -1,11 +1,11 @@
 import { DIALECTS } from '../../core/dialects/dialects';
 
-/** Members of the tables that have an influence on the cost. */
+/** The members in the dialects' tables that influence the cost. */
 const COSTLY = Object.values(DIALECTS).flatMap(({ members }) =>
   Object.entries(members).flatMap(([name, rule]) => (rule.class === 'free' ? [] : [name])),
 );
 
-/** Members that decide about routing, money or the edits of adapters: a second one would be read by somebody else. */
+/** Members that may stand only once. They decide about routing, money or the edits of adapters, and readers differ in which of two they use. */
 export const ONCE: ReadonlySet<string> = new Set([
   ...COSTLY,
   'model',
@@ -17,13 +17,10 @@ export const ONCE: ReadonlySet<string> = new Set([
   'metadata',
 ]);
 
-/**
- * Some upstreams read names without regard to case, and would take `Max_Tokens` for the limit we did not see. In the
- * fold of such readers.
- */
+/** The same members in upper case. Some upstreams ignore case and would take `Max_Tokens` for the limit, which the gateway had not seen. */
 const FOLDED: ReadonlyMap<string, string> = new Map([...ONCE].map((name) => [name.toUpperCase(), name]));
 
-/** The member a key could be taken for without being it. */
+/** Returns the member that a key resembles without being equal to it. */
 export function lookalikeOf(key: string): string | undefined {
   return ONCE.has(key) ? undefined : FOLDED.get(key.toUpperCase());
 }

@@ -5,21 +5,21 @@ import type { Gateway } from '../../core/gateway/gateway';
 import type { UpstreamSocket } from '../../core/wire/upstream-socket';
 import type { NamedObject } from './weigh-members';
 
-/** What a call names at a vendor. */
+/** The objects at a vendor that a call names. */
 export interface KeptForCall {
   readonly place: KeptPlace;
-  /** Of all objects, as they were reported; null where one of them is unknown. */
+  /** The sum of the tokens reported for all objects; null if one of them is unknown. */
   readonly tokens: number | null;
 }
 
-/** One of the things that a call names. */
+/** One object that a call names. */
 interface Found extends KeptPlace {
   readonly tokens: number | null;
 }
 
 /**
- * Finds the objects that a call names among those of its account, and among the answers on its own WebSocket.
- * @throws KEPT_OBJECT_NOT_FOUND, INVALID_FIELD where two of them are at different places, DATABASE_UNAVAILABLE
+ * Finds the objects that a call names among those of its account and among the answers on its own WebSocket.
+ * @throws KEPT_OBJECT_NOT_FOUND, INVALID_FIELD if two of them are at different places, DATABASE_UNAVAILABLE
  */
 export async function findKept(
   { keptObjects }: Pick<Gateway, 'keptObjects'>,
@@ -37,7 +37,7 @@ export async function findKept(
   return joined([...found, ...(await findItems(keptObjects, accountId, items))]);
 }
 
-/** The bound of an answer's items is for all of them together, so it counts once. */
+/** Finds the items that a call names. The bound of an answer holds for all its items together, so it counts once. */
 async function findItems(
   keptObjects: Gateway['keptObjects'],
   accountId: string,

@@ -25,7 +25,7 @@ import { selectHeaders } from './select-headers';
 import { noteUnknown } from './unknown-members';
 import type { MemberSettings, WeighedMembers } from './weigh-members';
 
-/** What calls are expected to have, for comparing candidates and for answers without usage; the hold has bounds of its own. */
+/** The tokens that an image is expected to have. The number serves to compare candidates and to estimate usage; the hold has bounds of its own. */
 const IMAGE_TOKENS = 1_600;
 const BYTES_PER_TOKEN = 3;
 
@@ -102,7 +102,7 @@ export default definePolicy({
       id === undefined || !recordSessions ? undefined : gateway.sessionIds.recorded(id);
     return async (call, incoming) => {
       const { facts } = call;
-      // Before the body is read: a call whose body is refused belongs to its session, too.
+      // The ids are set before the body is read, because a call whose body is refused belongs to its session too.
       facts.sessionId = recorded(sessionOf(incoming.headers));
       facts.agentId = recorded(agentOf(incoming.headers));
       const request = await readRequest(gateway, call, incoming, accepted[call.protocol], settings);
@@ -168,7 +168,7 @@ async function readRequest(
     read: readOnce(chunks, byteLength),
     modelRequested: fields.modelRequested,
     stream: fields.stream,
-    // A vendor's compaction takes no limit: one that a body names bounds nothing.
+    // A compaction at the vendor ignores limits, so a limit in its body bounds nothing.
     maxOutputTokens: operation === undefined ? fields.maxOutputTokens : undefined,
     choices: fields.choices,
     members: fields.members,
@@ -208,7 +208,10 @@ function readingOf(
   return reading;
 }
 
-/** Messages' vendors write where the body says so, and the others by themselves; what is outside may be written in any way. */
+/**
+ * Returns how the vendor may write its cache. Messages vendors write only if the body says so, the others always. Content outside
+ * the body may be cached in any way.
+ */
 function cacheWritesOf(
   protocol: Protocol,
   { members: { places }, namesCache, namesHour }: CallObserver,
@@ -219,7 +222,7 @@ function cacheWritesOf(
   return namesCache || protocol !== 'messages' ? 'minutes' : 'none';
 }
 
-/** Most calls have neither. */
+/** Returns both lists as one; undefined if there is neither, as in most calls. */
 function joined<T>(one: readonly T[] | undefined, other: readonly T[] | undefined): readonly T[] | undefined {
   return one === undefined || other === undefined ? (one ?? other) : [...one, ...other];
 }

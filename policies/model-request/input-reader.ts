@@ -1,33 +1,33 @@
 import { fail, type GatewayError } from '../../core/errors';
 import { type JsonToken, QUOTE } from '../../core/http/json-scanner';
 
-/** The vendor takes no more inputs in one call. */
+/** The most inputs of one call, as the vendor limits them. */
 const MOST_INPUTS = 2_048;
 
-/** The depth of the list that `input` may be, and of a list of tokens in it. */
+/** The depth of the list that `input` may be, and below it the depth of a list of tokens. */
 const LIST = 2;
 const TOKENS = 3;
 
-/** What the items of the list are. */
+/** The kind of the items in the list. */
 type Kind = 'a string' | 'a token' | 'a list of tokens';
 
 const NUMBER = 0x30;
-/** No vocabulary needs more. */
+/** The most digits of a token. No vocabulary needs more. */
 const MOST_DIGITS = 10;
 
-/** Reads the `input` of an embeddings call while it arrives: texts, or tokens by their numbers. */
+/** Reads the `input` of an embeddings call while it arrives: texts, or the numbers of tokens. */
 export class InputReader {
-  /** Texts and lists of tokens: the vendor reads each up to the context window. */
+  /** The number of texts and lists of tokens. The vendor reads each of them up to the context window. */
   count = 0;
-  /** Tokens that stand in the body as numbers. */
+  /** The number of tokens that stand in the body as numbers. */
   tokens = 0;
-  /** Bytes of these numbers, each with the sign behind it. The scanner's weigher counts so many tokens too many for them. */
+  /** The bytes of these numbers, each with the character behind it. The scanner's weigher counted as many tokens too many for them. */
   tokenBytes = 0;
-  /** The first thing that is wrong. */
+  /** The first error found. */
   fault: GatewayError | undefined;
 
   #kind: Kind | undefined;
-  /** Items of the list so far, and of the list of tokens under way. */
+  /** The items of the list so far, and those of the list of tokens under way. */
   #items = 0;
   #inner = 0;
 
@@ -84,7 +84,7 @@ export class InputReader {
     if (this.count > MOST_INPUTS) this.#invalid('input', `expected at most ${MOST_INPUTS} inputs`);
   }
 
-  /** Where the value under way stands, in a container of this depth. */
+  /** Returns the path of the value under way in a container of this depth. */
   #placeIn(depth: number): string {
     if (depth < LIST) return 'input';
     if (this.#kind !== 'a list of tokens' || depth === LIST) return `input[${Math.max(this.#items - 1, 0)}]`;

@@ -7,12 +7,12 @@ import { notSupported } from './objections';
 import type { CallObserver, ItemPlace } from './observe-call';
 import type { NamedObject } from './weigh-members';
 
-/** A reference is an id and a type. */
+/** The most bytes of a reference, which is an id and a type. */
 const LONGEST_REFERENCE = 2_048;
 
 /**
  * Returns the items of earlier answers that a conversation names.
- * @throws NOT_SUPPORTED where readers could take one in two ways, INVALID_FIELD where two name the same
+ * @throws NOT_SUPPORTED if readers could read one in two ways, INVALID_FIELD if two name the same item
  */
 export function namedItems(
   protocol: Protocol,
@@ -28,7 +28,7 @@ export function namedItems(
     if (id === undefined)
       throw notSupported(param, `"${param}" names an item in a form that the gateway does not know.`);
     const before = params.get(id);
-    // Vendors refuse it. Without that, the hold would have to count the item each time.
+    // Vendors refuse a repeated item. If the gateway let it pass, the hold would have to count the item each time.
     if (before !== undefined)
       throw fail('INVALID_FIELD', { param, message: `${param}: names the same item as ${before}` });
     params.set(id, param);

@@ -1,7 +1,7 @@
 import type { SharedObject } from '../../core/dialects/dialect';
 import { fail, type GatewayError } from '../../core/errors';
 
-/** Refuses a request that names something which the vendor keeps for the platform's account, where every customer could name it. */
+/** Returns the error for an object that the vendor keeps for the platform's account. Without it, every customer could name the object. */
 export function notShared(names: SharedObject, param: string): GatewayError {
   return notSupported(
     param,

@@ -17,24 +17,24 @@ const TYPE = Buffer.from('type');
 const AUDIO = Buffer.from('audio');
 const MAX_USES = Buffer.from('max_uses');
 const CACHE_CONTROL = Buffer.from('cache_control');
-/** Of `ttl`: what else says so only makes the hold larger. */
+/** The value of `ttl` that means an hour. The text elsewhere in the body only makes the hold larger. */
 const HOUR = Buffer.from('1h');
 
-/** An escape takes six bytes at most: a long text is not read for a short word. */
+/** True if a token may be this word. An escape takes six bytes at most, so a longer token need not be decoded. */
 function mayBe({ length }: Buffer, { start, end }: JsonToken): boolean {
   return end - start <= length * 6 + 2;
 }
 
-/** The two lists that are looked at: the conversation, in whatever member it stands, and the tools. */
+/** The two lists whose items are read: the conversation, whatever its member is called, and the tools. */
 type Section = 'conversation' | 'tools';
 
-/** The keys that are looked at in one item of each list. */
+/** The keys that are read in an item of each list. */
 const ITEM_KEYS: Readonly<Record<Section, readonly Buffer[]>> = {
   conversation: [ROLE, CONTENT, AUDIO],
   tools: [TYPE, MAX_USES],
 };
 
-/** Items without a role are something else than messages, and are parts themselves. */
+/** Whether an item of the conversation is itself a content part. Such items may have no role, because they need not be messages. */
 const ITEMS_ARE_PARTS: Readonly<Record<Protocol, boolean>> = {
   messages: false,
   chat: false,
@@ -42,44 +42,44 @@ const ITEMS_ARE_PARTS: Readonly<Record<Protocol, boolean>> = {
   embeddings: false,
 };
 
-/** A call with more of one tool is a mistake, and its hold could not be counted. */
+/** The most uses of one tool. A higher number is a mistake, and its hold would be too large to count. */
 export const MOST_USES = 1_000;
 
-/** Each is looked up: no conversation comes near it. */
+/** The most items that a conversation may name, because each needs a look-up. Real conversations name far fewer. */
 const MOST_REFERENCES = 2_000;
 
-/** The depth of one item of the conversation or of `tools`, and of the list it stands in. */
+/** The depth of an item of the conversation or of `tools`, and below it the depth of the list. */
 const ITEM = 3;
 const LIST = 2;
 
 /**
- * Looks at a call's body while it arrives: notes its members, checks what stands inside its conversation and `tools`, and
- * reads its content parts. What is wrong is kept, not thrown, for the body may yet turn out not to be JSON at all.
+ * Reads a call's body while it arrives: notes its members, checks the conversation and `tools`, and reads the content parts. It
+ * keeps errors instead of throwing them, because the body may turn out not to be JSON at all.
  */
 export class CallObserver implements JsonObserver {
   readonly members = new TopLevelMembers(ONCE);
-  /** The first thing that is wrong inside the conversation or `tools`. */
+  /** The first error found inside the conversation or `tools`. */
   fault: GatewayError | undefined;
-  /** Of an embeddings call, which has neither. */
+  /** The reader of the `input` of an embeddings call, which has neither conversation nor tools. */
   readonly inputs: InputReader | undefined;
 
   readonly parts: PartReader;
-  /** Members that stand in the body twice: readers differ in which one counts. */
+  /** Members that stand in the body twice. JSON readers differ in which one they use. */
   readonly repeated = new Set<string>();
-  /** How many times the model's `toolOverheadTokens` the tools take. */
+  /** How many times the tools cost the model's `toolOverheadTokens`. */
   toolOverheads = 0;
   /** How many further times the vendor may run the model because of a tool. */
   furtherPasses = 0;
-  /** Tools that run at the vendor, as `ToolUse` has them; undefined where there are none. */
+  /** Tools that run at the vendor, in the form of `ToolUse`; undefined if there are none. */
   toolUses: ToolUse[] | undefined;
-  /** Tools whose rule is found when all of the body is there. */
+  /** Tools whose rule is decided when the whole body is there. */
   readonly formedTools: FormedPlace[] = [];
-  /** Items of the conversation that name one which its account must have got. */
+  /** Items of the conversation that name an item of an earlier answer to the same account. */
   readonly references: ItemPlace[] = [];
-  /** The kinds of objects that tools make at the vendor; undefined where there are none. */
+  /** The kinds of objects that the vendor's tools may create; undefined if there are none. */
   makes: SharedObject[] | undefined;
 
-  /** Something in the body is to be kept in the vendor's cache, and the body names an hour. */
+  /** Whether the body asks for something to be kept in the vendor's cache, and whether it names an hour. */
   namesCache = false;
   namesHour = false;
 
@@ -89,13 +89,13 @@ export class CallObserver implements JsonObserver {
   readonly #conversation: string;
   readonly #itemsAreParts: boolean;
   #section: Section | 'input' | undefined;
-  /** Index of the item under way. */
+  /** The index of the item under way. */
   #item = -1;
-  /** The key under way in that item, when it is one we look at. */
+  /** The key under way in that item; undefined if it is not one that is read. */
   #key: Buffer | undefined;
   #hasRole = false;
   #itemStart = 0;
-  /** Of the tool under way: its rule, and the limit that it has. */
+  /** The rule of the tool under way, and its limit. */
   #toolRule: ToolRule | undefined;
   #formedTool: FormedTool | undefined;
   #maxUses: MaxUses | undefined;
@@ -166,13 +166,13 @@ export class CallObserver implements JsonObserver {
     return this.#section === 'conversation' && this.#key === key;
   }
 
-  /** Whether what is read at this depth is told to the reader of parts. */
+  /** True if the reader of content parts reads the values at this depth. */
   #isPart(depth: number): boolean {
     if (this.#itemsAreParts) return this.#section === 'conversation' && depth >= ITEM;
     return depth > ITEM && this.#isValueOf(CONTENT);
   }
 
-  /** A reader without regard to case would take `Max_Uses` for the limit that we did not see. */
+  /** Notes the key of a member. Rejects `Max_Uses`, because a reader that ignores case would take it for a limit that the gateway did not see. */
   #beginMember(section: Section, token: JsonToken): void {
     this.#key = ITEM_KEYS[section].find((word) => token.is(word));
     const mayLookAlike = this.#key === undefined && section === 'tools';
@@ -237,7 +237,7 @@ export class CallObserver implements JsonObserver {
     this.#maxUses = { uses, from: token.start, to: token.end };
   }
 
-  /** Decides what a tool means whose rule depends on more than its type; the body is there. */
+  /** Decides what a tool means if its type alone does not decide. The whole body is there. */
   decideForm({ tool, index }: FormedPlace, value: Readonly<Record<string, unknown>>): void {
     const form = tool.formOf(value);
     const rule = form === undefined ? undefined : tool.forms[form];
@@ -245,7 +245,7 @@ export class CallObserver implements JsonObserver {
     if (rule !== undefined) this.#vendorTool(rule, index);
   }
 
-  /** A tool that runs at the vendor has ended. */
+  /** Notes a tool that runs at the vendor, at the end of the tool. */
   #vendorTool({ meter, uses: otherwise, furtherPasses, makes }: ToolRule, index: number): void {
     if (meter === undefined && otherwise === undefined) return;
     const isShared = DIALECTS[this.#protocol].toolLimit !== undefined;
@@ -258,7 +258,7 @@ export class CallObserver implements JsonObserver {
     if (makes !== undefined) this.makes = [...(this.makes ?? []), makes];
   }
 
-  /** Where the limit of the tool goes that has none. */
+  /** Returns where the gateway can write the limit of a tool that has none. */
   #limitPlace(): LimitPlace | undefined {
     const after = this.#itemStart + 1;
     if (this.#maxUses === undefined) return { from: after, to: after, name: 'max_uses' };
@@ -297,7 +297,7 @@ export class CallObserver implements JsonObserver {
     if (rule.class === 'outside') this.parts.isUnbounded = true;
   }
 
-  /** An assistant's message of a Chat call names a spoken answer that the vendor keeps. */
+  /** Rejects a spoken answer, kept by the vendor, that an assistant's message of a Chat call names. */
   #earlierAudio(): void {
     if (this.#protocol !== 'chat') return;
     this.parts.isUnbounded = true;
@@ -320,14 +320,14 @@ const NULL = 0x6e;
 const NOT_PRICED = 'The configuration has no price for tools that run at the upstream.';
 const MAX_USES_EXPECTED = `expected an integer from 0 to ${MOST_USES}`;
 
-/** Where an item of the conversation or of `tools` stands in the body. */
+/** The place of an item of the conversation or of `tools` in the body. */
 export interface ItemPlace {
   readonly from: number;
   readonly to: number;
   readonly index: number;
 }
 
-/** A tool of the body whose form is to be read. */
+/** A tool of the body whose form is still to be read. */
 export interface FormedPlace extends ItemPlace {
   readonly tool: FormedTool;
 }

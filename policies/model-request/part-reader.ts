@@ -27,7 +27,7 @@ const KEYS = {
   /** A tool that a message adds to those of the request. */
   definition: Buffer.from('definition'),
   tools: Buffer.from('tools'),
-  /** The arguments of a tool, and the schema of them: any JSON of the client, which is text to the vendor. */
+  /** The arguments of a tool and their schema. They may hold any JSON of the client, which the vendor reads as text. */
   input: Buffer.from('input'),
   arguments: Buffer.from('arguments'),
   parameters: Buffer.from('parameters'),
@@ -36,11 +36,11 @@ const KEYS = {
 const PASSED_OVER: readonly (Buffer | undefined)[] = [KEYS.input, KEYS.arguments, KEYS.parameters];
 
 interface Places {
-  /** The depth of parts: of the objects in `messages[].content[]`, or of the items of `input[]`. */
+  /** The depth of content parts: the objects in `messages[].content[]`, or the items of `input[]`. */
   readonly part: number;
-  /** The lists of a part that have parts in them, such as the content of a tool's result. */
+  /** The members of a part that are lists of parts, such as the content of a tool's result. */
   readonly lists: readonly (Buffer | undefined)[];
-  /** Parts are the items of the conversation themselves: they may have no type, and bring tools. */
+  /** Whether parts are the items of the conversation themselves. Such items may have no type and may bring tools. */
   readonly areItems: boolean;
 }
 
@@ -53,15 +53,15 @@ const PLACES: Readonly<Record<Protocol, Places>> = {
   responses: { part: 3, lists: [KEYS.content, KEYS.output, KEYS.summary], areItems: true },
 };
 
-/** The source of a part that brings none. */
+/** The source of a part that names none. */
 const NO_SOURCE = 'nothing';
 
 const KEY_LIST: readonly Buffer[] = Object.values(KEYS);
 
-/** A body may have any number of parts of unknown types: so many are named. */
+/** How many parts of unknown types are named, because a body may have any number of them. */
 const MOST_UNKNOWN = 10;
 
-/** Some programs write every `/` as `\/`. */
+/** The beginning of an image as a data URL. Some programs write every `/` as `\/`. */
 const IMAGE_DATA = /^"data:image\\?\/[^,"\\]{0,200};base64,/i;
 const FILE_DATA = /^"data:[^,"\\]{0,200};base64,/i;
 const DATA_URL = /^"data:/i;
@@ -73,28 +73,28 @@ export type Objection = Pick<PartRule, 'names' | 'why'>;
 const AMBIGUOUS: Objection = { why: 'its type is unknown, or a member that decides its type is repeated' };
 const UNKNOWN_TOOL: Objection = { why: 'it adds a tool that the gateway does not know' };
 
-/** What is known of one object while it is read; its keys may come in any order. */
+/** The facts known of one object while it is read. Its keys may come in any order. */
 class Frame {
   key: Buffer | undefined;
   hasType = false;
   word: PartWord | undefined;
-  /** The type as text, where no table has it. */
+  /** The type as text if no table has it. */
   unknownType: string | undefined;
-  /** What it is by its keys where it has no type. */
+  /** The kind that its keys suggest if it has no type. */
   untyped: string | undefined;
   /** How the part brings its content: the `type` of `source`, `data` or `url`, `file_data` or `file_id`. */
   source: string | undefined;
   hasSource = false;
-  /** The base64 in it: its length as it stands in the body, and the most tokens it would have as text. */
+  /** The length of its base64 in the body, and the most tokens that this would be as text. */
   dataBytes = 0;
   dataTokens = 0;
-  /** Where it begins in the body. */
+  /** Where the object begins in the body. */
   start = 0;
-  /** It has a signature that the gateway has sealed for a client of another dialect. */
+  /** Whether it has a signature that the gateway sealed for a client of another dialect. */
   isSealed = false;
-  /** It brings its content itself, as something else than an image. */
+  /** Whether it contains content that is not an image. */
   isNoImage = false;
-  /** A key that decides stands twice: readers differ in which one counts. */
+  /** Whether a key that decides is repeated. JSON readers differ in which one they use. */
   isAmbiguous = false;
 
   begin(): void {
@@ -114,45 +114,45 @@ class Frame {
 }
 
 /**
- * Reads the content parts of a call: counts images and documents, and notes what the vendor reads that is not in the body. Objects
- * count wherever they stand in a message's content or in an item, but for the arguments of tools.
+ * Reads the content parts of a call. It counts images and documents and notes content that the vendor reads from outside the body.
+ * Objects count wherever they stand in a message or item, except in the arguments of tools.
  */
 export class PartReader {
   images = 0;
   imagesByUrl = 0;
   documents = 0;
   isUnbounded = false;
-  /** Base64 in images and documents is not text: its bytes, and the most tokens it would have as text. */
+  /** The bytes of base64 in images and documents, and the most tokens that this would be as text. It is not text, so it must be subtracted. */
   base64Bytes = 0;
   base64Tokens = 0;
-  /** The first part, or added tool, that cannot be served: it names a kept object, or has a price of its own. */
+  /** The first part or added tool that the gateway must refuse, because it names a kept object or has a price of its own. */
   objection: Objection | undefined;
   /** How many further times the vendor may run the model because of a tool that a message adds. */
   furtherPasses = 0;
   /** How many further answers the vendor may write because of a part. */
   furtherAnswers = 0;
-  /** How many times the model's `toolOverheadTokens` such tools take. */
+  /** How many times the added tools take the model's `toolOverheadTokens`. */
   toolOverheads = 0;
   hasTools = false;
-  /** The item that ended last names one that its account must have got. */
+  /** Whether the item that ended last names an item of an earlier answer to the same account. */
   isReference = false;
   readonly unknownTypes: string[] = [];
-  /** Parts whose signature is good only at the upstream that made it; undefined where there are none. */
+  /** Parts whose signature is valid only at the upstream that made it; undefined if there are none. */
   sealed: ItemPlace[] | undefined;
 
   readonly #dialect: Dialect;
   readonly #words: readonly PartWord[];
   readonly #places: Places;
   readonly #isShared: (rule: PartRule) => boolean;
-  /** Items of this kind are bound to accounts. */
+  /** The kind of items that belong to one account. */
   readonly #ownItems: SharedObject | undefined;
-  /** Of the message that is under way: its parts, and how many sealed ones stood before it. */
+  /** The number of parts in the message under way, and of sealed parts before that message. */
   #parts = 0;
   #sealedBefore = 0;
-  /** By depth; undefined where an array stands. */
+  /** The objects under way by depth; an entry counts only where `#isObject` is true. */
   readonly #frames: Frame[] = [];
   readonly #isObject: boolean[] = [];
-  /** The depth of the arguments of a tool that are passed over; 0 outside of them. */
+  /** The depth at which the skipped arguments of a tool began; 0 outside of them. */
   #skipped = 0;
 
   constructor(protocol: Protocol, isShared: (rule: PartRule) => boolean) {
@@ -193,7 +193,7 @@ export class PartReader {
     this.#isObject[depth] = false;
   }
 
-  /** Vendors refuse a message without content: one of sealed parts alone is cut as a whole. */
+  /** Ends a message. If all its parts are sealed, the whole message is cut, because vendors refuse one without content. */
   endMessage(place: ItemPlace): void {
     const own = (this.sealed?.length ?? 0) - this.#sealedBefore;
     if (own > 0 && own === this.#parts) this.sealed?.splice(this.#sealedBefore, own, place);
@@ -239,13 +239,13 @@ export class PartReader {
     frame.unknownType = frame.word === undefined ? (token.text() ?? '') : undefined;
   }
 
-  /** `null` is no type. */
+  /** Notes a type that is not a string. `null` counts as no type in an item. */
   #noType(frame: Frame, firstByte: number): void {
     if (firstByte !== NULL || frame.hasType || !this.#places.areItems) frame.isAmbiguous = true;
     frame.hasType = true;
   }
 
-  /** An object has ended: it is a part, or tells its part how the content comes. */
+  /** Ends an object. It is a part, or it says how the part around it brings its content. */
   #end(frame: Frame, depth: number): void {
     const owner = this.#frameAt(depth - 1);
     if (owner?.key === KEYS.source || owner?.key === KEYS.imageUrl || owner?.key === KEYS.file) {
@@ -263,7 +263,7 @@ export class PartReader {
     else if (this.#isPart(depth)) this.#unknown(frame);
   }
 
-  /** A tool without a type runs at the client, as in `tools`. */
+  /** Weighs a tool that a message adds. A tool without a type runs at the client, as in `tools`. */
   #addedTool(frame: Frame): void {
     this.hasTools = true;
     if (!frame.hasType && !frame.isAmbiguous) return;
@@ -276,7 +276,7 @@ export class PartReader {
     if (this.#places.areItems) this.toolOverheads += Math.max(0, ...rules.map(({ overheads }) => overheads));
   }
 
-  /** An item may bring tools: `input[].tools[]`. */
+  /** True at the depth of the tools that an item brings: `input[].tools[]`. */
   #isAddedTool(depth: number): boolean {
     const { part, areItems } = this.#places;
     return areItems && depth === part + 2 && this.#frames[part]?.key === KEYS.tools;
@@ -287,7 +287,7 @@ export class PartReader {
     return !isTyped && this.#places.areItems;
   }
 
-  /** Inside of an item only what names something counts. */
+  /** Ends an object without a type. Inside an item it matters only if it names content. */
   #untyped(frame: Frame, depth: number): void {
     if (depth !== this.#places.part) {
       this.isUnbounded ||= frame.hasSource;
@@ -343,7 +343,7 @@ const NULL = 0x6e;
 
 const ADDRESSES: readonly Buffer[] = [KEYS.url, KEYS.imageUrl, KEYS.fileData, KEYS.fileUrl];
 
-/** Members in which clients send signatures back: of Messages' reasoning, shown and hidden, and of Responses'. */
+/** Members in which clients send signatures back: visible and hidden reasoning of Messages, and reasoning of Responses. */
 const SIGNATURES: readonly Buffer[] = [KEYS.signature, KEYS.data, KEYS.encrypted];
 const SEALED = `"${SEAL}`;
 
@@ -351,20 +351,20 @@ function isSealed(token: JsonToken): boolean {
   return token.end - token.start > SEALED.length && token.head(SEALED.length) === SEALED;
 }
 
-/** @param headLength of what stands before the base64, quote included */
+/** Adds a base64 value to an object. @param headLength the length of what stands before the base64, with the quote */
 function noteData(frame: Frame, token: JsonToken, headLength: number): void {
   frame.dataBytes += token.end - token.start - headLength - 1;
   frame.dataTokens += token.tokens;
 }
 
-/** A part that has two sources is ambiguous. */
+/** Notes where a part gets its content. A part with two sources is ambiguous. */
 function noteSource(frame: Frame, source: string): void {
   frame.isAmbiguous ||= frame.hasSource;
   frame.hasSource = true;
   frame.source = source;
 }
 
-/** An address, or a data URL that brings the content itself. What is no image there may be read as text, or unpacked. */
+/** Notes an address, or a data URL with the content itself. A vendor may read or unpack data that is not an image. */
 function noteAddress(frame: Frame, key: Buffer, token: JsonToken): void {
   const isFile = key === KEYS.fileData;
   const beginning = token.head(MAX_DATA_URL_HEAD_BYTES);

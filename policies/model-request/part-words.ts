@@ -2,13 +2,13 @@ import { forEachProtocol, type Protocol } from '../../core/catalog/protocols';
 import type { PartRule } from '../../core/dialects/dialect';
 import { DIALECTS } from '../../core/dialects/dialects';
 
-/** A word and its bytes: bytes are compared while the body arrives, without making a string of each token. */
+/** A word and its bytes. The reader compares bytes while the body arrives, so that it need not make a string of each token. */
 export interface PartWord {
   readonly word: string;
   readonly bytes: Buffer;
-  /** The rule of a part without sources. */
+  /** The rule of a part that has no sources. */
   readonly rule: PartRule | undefined;
-  /** The rules by the way in which the part brings its content. */
+  /** The rules by the way the part brings its content. */
   readonly sources: ReadonlyMap<string, PartRule> | undefined;
 }
 

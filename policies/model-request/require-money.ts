@@ -5,8 +5,8 @@ import { askLedger } from '../../core/ledger/unavailable';
 import { formatUsd } from '../../core/money';
 
 /**
- * Refuses a customer who could pay for no call at all, before a large body is read. Whether the call itself is covered is
- * decided by its hold.
+ * Refuses a call before its large body is read if the customer cannot pay for any call. The hold decides later whether the money
+ * covers this call.
  * @throws INSUFFICIENT_BALANCE, KEY_LIMIT_EXCEEDED, FORBIDDEN, INVALID_API_KEY, LEDGER_UNAVAILABLE
  */
 export async function requireMoney({ ledger }: Pick<Gateway, 'ledger'>, payer: CallKey): Promise<void> {

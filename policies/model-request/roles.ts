@@ -10,7 +10,7 @@ const RESPONSES_ROLES = ['user', 'assistant', 'system', 'developer'] as const;
 /** The roles that messages of one protocol may have. */
 export interface AcceptedRoles {
   readonly words: readonly Buffer[];
-  /** Returns the error for the message with this index, whose role is another one. */
+  /** Returns the error for the message with this index, whose role is not accepted. */
   refuse(index: number): GatewayError;
 }
 
@@ -50,7 +50,7 @@ function paramOf(protocol: Protocol, index: number): string {
 
 const ALTERNATIVES = new Intl.ListFormat('en-GB', { type: 'disjunction' });
 
-/** `'a', 'b' or 'c'`: the vendor's wording, which clients look for in order to send their request again without the role. */
+/** Returns `'a', 'b' or 'c'`. This is the vendor's wording: clients search for it and repeat their request without the role. */
 function quotedList(roles: readonly string[]): string {
   return ALTERNATIVES.format(roles.map((role) => `'${role}'`));
 }

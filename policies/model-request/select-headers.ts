@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** Never forwarded, whatever prefixes are configured: the client's own credentials, and what ends at this hop. */
+/** Headers that are never forwarded, whatever prefixes are configured: the client's credentials and the headers of this hop. */
 const KEPT_HERE =
   /^(?:x-api-key|svc-key|authorization|cookie|proxy-.*|x-forwarded-.*|forwarded|host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|content-length|content-encoding|accept-encoding|idempotency-key)$/;
 
-/** The headers an upstream may see: content-type, accept and those with a configured prefix. */
+/** Returns the headers that an upstream gets: content-type, accept and those with a configured prefix. */
 export function selectHeaders(headers: IncomingHttpHeaders, prefixes: readonly string[]): Record<string, string> {
   const selected: Record<string, string> = {};
   const hopOnly = hopOnlyNames(headers.connection);
@@ -17,7 +17,7 @@ export function selectHeaders(headers: IncomingHttpHeaders, prefixes: readonly s
   return selected;
 }
 
-/** The names a client declared to be for this connection only. */
+/** Returns the header names that the client declared to be for this connection only. */
 function hopOnlyNames(connection: string | undefined): readonly string[] | undefined {
   if (connection === undefined || connection === 'keep-alive' || connection === 'close') return undefined;
   return connection

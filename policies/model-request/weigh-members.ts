@@ -6,17 +6,17 @@ import type { ToolUse } from '../../core/dialects/reading';
 import { hasDoubtfulKeys } from './doubtful-keys';
 import { notPriced, notShared, notSupported } from './objections';
 
-/** What becomes of members that no table has. */
+/** The treatment of members that are in no table. */
 export type UnknownMembers = 'forward' | 'byValue' | 'hold' | 'refuse';
 
 export interface MemberSettings {
   readonly shared: ReadonlySet<SharedObject>;
   readonly unknownMembers: UnknownMembers;
-  /** Members that some upstream calls free. */
+  /** Members that the operator has declared free at some upstream. */
   readonly freeMembers: ReadonlySet<string>;
 }
 
-/** What the members of one body mean for its cost. */
+/** The meaning of one body's members for its cost. */
 export interface WeighedMembers {
   isUnbounded: boolean;
   furtherPasses: number;
@@ -24,17 +24,17 @@ export interface WeighedMembers {
   readonly heldMembers: string[];
   readonly unknownMembers: string[];
   asked: Variant | undefined;
-  /** The objects that the vendor keeps for one account and that the body names; undefined where there are none. */
+  /** The objects of one account at the vendor that the body names; undefined if there are none. */
   named: NamedObject[] | undefined;
-  /** The kinds of objects that the answer may make; undefined where there are none. */
+  /** The kinds of objects that the answer may create; undefined if there are none. */
   makes: SharedObject[] | undefined;
-  /** Kinds of objects that the body names for everybody: what the answer says of them is not the account's. */
+  /** Kinds of objects that all accounts share and that the body names. New ids of these kinds in the answer do not belong to the account. */
   common: SharedObject[] | undefined;
-  /** What is charged by the piece; undefined where there is nothing. */
+  /** Tools and features that the vendor charges by the piece; undefined if there are none. */
   toolUses: ToolUse[] | undefined;
 }
 
-/** An object that has to belong to the account. */
+/** An object that must belong to the account. */
 export interface NamedObject {
   readonly kind: SharedObject;
   readonly id: string;
@@ -44,8 +44,9 @@ export interface NamedObject {
 
 /**
  * Decides what each top-level member means for the cost of a call.
- * @param names the members, and whether each stands there twice
+ * @param names the members
  * @param texts the JSON text of the short values
+ * @param repeated the members that stand in the body twice
  * @throws MODEL_NOT_PRICED, NOT_SUPPORTED
  */
 export function weighMembers(
@@ -110,7 +111,7 @@ function weighKnown(
   weighed.furtherAnswers += rule.furtherAnswers ?? 0;
 }
 
-/** A member whose value may name objects that belong to one account, or have the answer make some. */
+/** Weighs a member whose value may name objects of one account, or have the answer create some. */
 function weighKept(
   name: string,
   rule: KeepingRule,
@@ -135,7 +136,7 @@ function weighKept(
 
 type KeepingRule = MemberRule & Required<Pick<MemberRule, 'keeps'>>;
 
-/** The name of a tier, speed or region; undefined for anything else. */
+/** Returns the name of a tier, speed or region; undefined for any other value. */
 function nameIn(text: string | undefined): string | undefined {
   const value: unknown = text === undefined ? undefined : JSON.parse(text);
   return typeof value === 'string' && value !== '' ? value : undefined;
@@ -156,7 +157,10 @@ function weighUnknown(
 
 const SMALL_WORD = /^"[a-z_-]{0,32}"$/;
 
-/** A switch, a factor or a word: too small to make a vendor read anything else. `undefined`: longer than what is read. */
+/**
+ * True for a switch, a factor or a word, which is too small to make a vendor read anything else. A value too long to read has the
+ * text `undefined`.
+ */
 function isSmall(text: string | undefined): boolean {
   if (text === undefined) return false;
   if (text === 'true' || text === 'false' || text === 'null' || SMALL_WORD.test(text)) return true;

@@ -8,11 +8,11 @@ import { atMostCountable } from '../../core/money';
 export type Charged = Exclude<Ending, { billing: 'released' }>;
 
 export interface CappedCharge extends Charge {
-  /** What the answer costs above the hold, at the customer's prices: the platform's. 0 where we only counted. */
+  /** The cost above the hold at the customer's prices, which the platform pays. 0 if the gateway only estimated the usage. */
   readonly excessE8: bigint;
 }
 
-/** What an ending costs at the customer's prices: the customer pays at most what was held. */
+/** Returns the cost of an ending at the customer's prices. The customer pays at most the hold. */
 export function chargeOfEnding(ending: Charged, heldE8: bigint, customerPriceOf: PriceOf): CappedCharge {
   const { costE8, exactE14, unpriced } = costOf(ending, customerPriceOf);
   if (costE8 <= heldE8) return { costE8, exactE14, unpriced, excessE8: 0n };
@@ -20,7 +20,7 @@ export function chargeOfEnding(ending: Charged, heldE8: bigint, customerPriceOf:
   return { costE8: heldE8, exactE14, unpriced, excessE8 };
 }
 
-/** What an ending costs at the upstream's prices. */
+/** Returns the cost of an ending at the upstream's prices. */
 export function upstreamCostOf(ending: Charged): bigint {
   return costOf(ending, upstreamPrice).costE8;
 }
@@ -35,7 +35,7 @@ function partsOf({ parts, usage, candidate }: Charged): NonNullable<Counted['par
   return parts ?? [{ usage, candidate }];
 }
 
-/** The passes as the record has them: a model is named where another one than was asked has answered. */
+/** Returns the passes as the usage record shows them. A pass names its model only if another model than the requested one answered. */
 export function recordedUsage({ usage, candidate }: Charged): Usage {
   if (usage.passes.every(({ model }) => model === undefined)) return usage;
   return {

@@ -4,8 +4,8 @@ import { PROTOCOLS } from '../../core/catalog/protocols';
 import { holdFor, mostOutputTokens } from './hold';
 
 /**
- * Returns the call with the most output tokens that this much money holds; undefined when it does not hold one where one is asked for, or
- * where the call takes no limit.
+ * Returns the call with the highest output limit that this money covers. Returns undefined if it covers not even one token, or if
+ * the call takes no limit.
  */
 export function clampTo(
   availableE8: bigint,
@@ -28,13 +28,16 @@ export function clampTo(
   return limitedTo(most, request);
 }
 
-/** Returns the call with the limit that is held written into its body, where the caller named none and every candidate has to take it. */
+/** Returns the call with a limit that every candidate accepts written into its body, if the client named none. */
 export function withLimit(request: ModelRequest, candidates: readonly Candidate[]): ModelRequest {
   if (request.maxOutputTokens !== undefined || request.operation !== undefined) return request;
   return limitedTo(Math.min(...candidates.map(({ model }) => model.maxOutput)), request);
 }
 
-/** Under the names the caller used for it, none of them raised. Adapters see the lowered limit as if it had come so. */
+/**
+ * Returns the call with this limit under the names that the client used. It raises none of them. Adapters see the result like a
+ * client's own limit.
+ */
 function limitedTo(maxOutputTokens: number, request: ModelRequest): ModelRequest {
   const limits: readonly string[] = PROTOCOLS[request.protocol].limits;
   const usual = limits.slice(0, 1);

@@ -14,13 +14,13 @@ const doubts = new Counter({
 
 export type UsageFlag = 'unknown' | 'unpriced' | 'suspect';
 
-/** Each upstream and name is logged once; so many at most, because a vendor may send any names. */
+/** The most names in the log. Each upstream and name is logged once, and the number is limited because a vendor may send any names. */
 const MOST_LOGGED = 1_000;
 const logged = new Set<string>();
 
 /**
- * Raises an alarm for numbers that no meter counts, for what has no price, and for a report of more than the call allows; returns the
- * flags of the record. A path or a name that the upstream's `ignoreUsage` has is no doubt.
+ * Raises an alarm for numbers that no meter counts, for usage without a price, and for a report above the call's limits. Returns
+ * the flags of the usage record. Names in the upstream's `ignoreUsage` raise none.
  */
 export function doubtsOf(
   { usage: { unknown = [] }, candidate: { upstream } }: Charged,

@@ -14,8 +14,8 @@ const excess = new Counter({
 });
 
 /**
- * Counts what an upstream charges above the hold. Returns whether its report is suspect: it costs more than the hold or has more
- * tokens than the call's own limits allow, and the call makes the vendor read nothing that is not in its body.
+ * Counts what an upstream charges above the hold. Returns whether its report is suspect: above the hold or the call's own limits,
+ * although the vendor had nothing to read outside the body.
  */
 export function judgeReport(ending: Charged, request: ModelRequest, excessE8: bigint): boolean {
   const upstream = ending.candidate.upstream.name;
@@ -24,14 +24,14 @@ export function judgeReport(ending: Charged, request: ModelRequest, excessE8: bi
   return !isOutside && !ending.isEstimate && (excessE8 > 0n || isAboveLimits(ending, request));
 }
 
-/** Who goes on from what another has said may say as much again where the call names no limit. */
+/** True if a report has more tokens than the call allows. Without a limit in the call, a continuing upstream may write a full answer again. */
 function isAboveLimits({ usage, candidate, parts = [] }: Charged, request: ModelRequest): boolean {
   const most = mostTokens(request, candidate);
   const answers = Math.max(1, parts.length);
   return totalInputTokens(usage) > most.input || (outputTokens(usage) ?? 0) > most.output * answers;
 }
 
-/** Metrics are plain numbers. */
+/** Returns an amount as a plain number, because metrics are plain numbers. */
 function usdOf(amountE8: bigint): number {
   return Number(amountE8) / 1e8;
 }

@@ -1,12 +1,12 @@
 import type { ModelRequest } from '../../core/calls/call';
 import type { ToolUse } from '../../core/dialects/reading';
 
-/** A tool that is offered can be used at least once: no vendor says what it makes of a limit of 0. */
+/** The fewest uses of an offered tool. No vendor says what a limit of 0 means. */
 const FEWEST = 1;
 
 /**
- * Returns the call with one use of each tool of the vendor for which it names no limit: agents offer a search with every call and seldom
- * make one. undefined where that changes nothing.
+ * Returns the call with one use of each vendor tool without a limit; undefined if that changes nothing. Agents offer a search with
+ * every call and seldom use it.
  */
 export function withFewestUses(request: ModelRequest): ModelRequest | undefined {
   const { reading } = request;
@@ -15,7 +15,7 @@ export function withFewestUses(request: ModelRequest): ModelRequest | undefined 
   return { ...request, reading: { ...reading, toolUses } };
 }
 
-/** The gateway writes the limit. */
+/** True for a tool whose limit the gateway may write. */
 function mayBeFewer({ limit, atMost }: ToolUse): boolean {
   return limit?.insert !== undefined && atMost === undefined;
 }

@@ -8,19 +8,19 @@ import { describeFault } from '../../core/thrown';
 import { holdFor } from './hold';
 import { refusalOf } from './refusal';
 
-/** For so long a hold covers what an upstream may produce from now on. */
+/** For how many seconds ahead a hold covers the output of an upstream. */
 export const AHEAD_SECONDS = 5;
 
 export const GROWTH_TIMES = {
   everyMs: 2_000,
   retryMs: 500,
-  /** A ledger that cannot be asked for so long ends the stream. */
+  /** For how long the ledger may be unreachable before the stream ends. */
   unansweredAtMostMs: 10_000,
 };
 
 /**
- * Whether a hold may begin small: it is known of every candidate how fast it produces at most, and that it stops when it is
- * cancelled. An unstreamed call could not be ended with what it has produced until then.
+ * True if a hold may begin small. Every candidate must have a known top speed and stop when it is cancelled. An unstreamed call
+ * could not end with the output so far.
  */
 export function mayGrow({ stream }: ModelRequest, candidates: readonly Candidate[]): boolean {
   return (
@@ -39,21 +39,18 @@ type GrowingGateway = {
 interface Paid {
   readonly rid: string;
   readonly request: ModelRequest;
-  /** At the customer's prices. */
+  /** The candidates at the customer's prices. */
   readonly candidates: readonly Candidate[];
   readonly heldE8: bigint;
 }
 
-/**
- * The hold of a stream that grows while it runs. When it cannot grow the call is cut off: what the upstream has produced until
- * then is covered.
- */
+/** The hold of a stream that grows while the stream runs. If it cannot grow, the call is cut off; the hold covers all output until then. */
 export class GrowingHold {
   readonly #gateway: GrowingGateway;
   readonly #call: GrowingCall;
   readonly #paid: Paid;
   readonly #times: typeof GROWTH_TIMES;
-  /** For the whole answer. */
+  /** The hold for the whole answer. */
   readonly #mostE8: bigint;
   #heldE8: bigint;
   #askedMs = 0;
@@ -74,7 +71,7 @@ export class GrowingHold {
     return this.#heldE8;
   }
 
-  /** An upstream is sent the request: it produces from now on. */
+  /** Notes that an upstream gets the request: it produces output from now on. */
   asked(): void {
     this.#askedMs = performance.now();
     if (this.#timer === undefined) this.#growIn(this.#times.everyMs);
@@ -109,7 +106,7 @@ export class GrowingHold {
     this.#end(refusalOf(outcome, amountE8));
   }
 
-  /** `not_ready` where the ledger cannot be asked. */
+  /** Renews the hold with a larger amount. Returns `not_ready` if the ledger cannot be reached. */
   async #renew(amountE8: bigint): Promise<RenewOutcome> {
     const { accountId, keyId } = this.#call.key;
     try {

@@ -4,16 +4,16 @@ import { type CacheWrites, dearestCost, pricesFor } from '../../core/catalog/pri
 import { furtherPassesOf, piecesOf, type Reading } from '../../core/dialects/reading';
 import { atMostCountable } from '../../core/money';
 
-/** Further apart than this, plain numbers say surely which of two costs is the higher. */
+/** Two rough costs that differ by more than this factor compare like the exact ones. */
 const SURELY_LESS = 1 - 1e-9;
 
-/** Used again by every hold. */
+/** The rough costs of the hold under way, in memory that every hold reuses. */
 let roughs = new Float64Array(64);
 
 /**
- * The most a call can cost: the dearest of its candidates, each at its dearest prices and its own bounds of tokens. Plain numbers
- * find the few that can be the dearest; those are counted exactly.
- * @param seconds for which an upstream may have produced output; without it the whole answer is held
+ * Returns the most that a call can cost: the dearest candidate at its dearest prices and its own bounds of tokens. Plain numbers
+ * find the few candidates that can be the dearest, and only those are computed exactly.
+ * @param seconds for how long an upstream may have produced output; the default holds for the whole answer
  */
 export function holdFor(
   request: ModelRequest,
@@ -34,7 +34,7 @@ export function holdFor(
   }
   let holdE8 = 0n;
   for (let at = 0; at < count; at += 1) {
-    // Plain numbers know nothing of tiers, speeds, regions and pieces.
+    // Rough costs ignore tiers, speeds, regions and pieces.
     if (asked === undefined && toolUses === undefined && (roughs[at] as number) < dearest * SURELY_LESS) continue;
     const costE8 = exactHold(request, candidates[at] as Candidate, seconds);
     if (costE8 > holdE8) holdE8 = costE8;
@@ -42,7 +42,7 @@ export function holdFor(
   return atMostCountable(holdE8);
 }
 
-/** The most that a call can cost at one candidate. */
+/** Returns the most that a call can cost at one candidate. */
 function exactHold(request: ModelRequest, candidate: Candidate, seconds: number): bigint {
   const { model } = candidate;
   const { asked } = request.reading;
@@ -53,7 +53,7 @@ function exactHold(request: ModelRequest, candidate: Candidate, seconds: number)
   return dearestCost(input, output, cards, cacheWrites) + piecesCost(request, model);
 }
 
-/** The most tokens a call can use, for the limits by the minute. */
+/** Returns the most tokens that a call can use, for the limits per minute. */
 export function tokensFor(request: ModelRequest, candidates: readonly Candidate[]): number {
   let tokens = 0;
   for (const candidate of candidates) {
@@ -62,7 +62,7 @@ export function tokensFor(request: ModelRequest, candidates: readonly Candidate[
   return tokens;
 }
 
-/** The most tokens that a call can read and write at a candidate. */
+/** Returns the most tokens that a call can read and write at a candidate. */
 export function mostTokens(
   request: ModelRequest,
   candidate: Candidate,
@@ -70,7 +70,7 @@ export function mostTokens(
   return { input: inputTokens(request, candidate), output: outputTokens(request, candidate.model) };
 }
 
-/** The most tokens that one choice can say at any of the candidates. */
+/** Returns the most tokens that one choice can have at any of the candidates. */
 export function mostOutputTokens({ maxOutputTokens }: ModelRequest, candidates: readonly Candidate[]): number {
   return Math.min(
     maxOutputTokens ?? Number.POSITIVE_INFINITY,
@@ -87,12 +87,12 @@ function roughCost(request: ModelRequest, candidate: Candidate, seconds: number)
   );
 }
 
-/** Vendors of other protocols than Messages write their caches by themselves, whatever a translated call says. */
+/** Returns how a candidate may write its cache. Vendors of other protocols than Messages write it on their own, whatever a translated call says. */
 function cacheWritesAt({ reading: { cacheWrites } }: ModelRequest, { dialect }: Candidate): CacheWrites {
   return cacheWrites === 'none' && dialect !== undefined && dialect !== 'messages' ? 'minutes' : cacheWrites;
 }
 
-/** One candidate may begin the answer and another go on with it (`midStream: continue`). */
+/** True if another candidate may continue the answer (`midStream: continue`). */
 function mayBeContinued(
   { stream, choices }: ModelRequest,
   candidates: readonly Candidate[],
@@ -102,8 +102,8 @@ function mayBeContinued(
 }
 
 /**
- * Input once and both outputs, each wherever it is dearest. Who goes on is given what is left of the limit that the call
- * names; without one, both may say as much as is held for a single answer.
+ * Returns the hold for a continued answer: the input once and both outputs, each at the dearest price. The continuing candidate
+ * gets the rest of the call's limit. Without a limit both may write a full answer.
  */
 function holdForBoth(request: ModelRequest, candidates: readonly Candidate[], seconds: number): bigint {
   const answers = request.maxOutputTokens === undefined ? 2 : 1;
@@ -121,7 +121,7 @@ function holdForBoth(request: ModelRequest, candidates: readonly Candidate[], se
   return atMostCountable(dearestCost(input, output, cards, writes ?? 'none') + pieces);
 }
 
-/** The most that tools cost that run at the vendor, beside tokens. */
+/** Returns the most that the vendor's tools can cost, apart from tokens. */
 function piecesCost({ reading: { toolUses }, choices }: ModelRequest, model: ModelEntry): bigint {
   let costE8 = 0n;
   for (const tool of toolUses ?? [])
@@ -130,10 +130,10 @@ function piecesCost({ reading: { toolUses }, choices }: ModelRequest, model: Mod
   return costE8;
 }
 
-/** The most input tokens of all runs of the model that one call can cause. */
+/** Returns the most input tokens of all model runs that one call can cause. */
 function inputTokens({ reading, inputs = 1 }: ModelRequest, { model, upstream, dialect }: Candidate): number {
   const context = model.context * inputs;
-  // Vendors of Messages add a definition of their own to calls with tools, which the client's dialect may count as none.
+  // Vendors of Messages add a definition of their own to calls with tools. The client's dialect may not count it.
   const overhead = dialect === undefined || !reading.hasTools ? 0 : model.toolOverheadTokens;
   const ofBody = isWholeContext(reading, model, upstream)
     ? context
@@ -141,7 +141,7 @@ function inputTokens({ reading, inputs = 1 }: ModelRequest, { model, upstream, d
   return ofBody + furtherPassesOf(reading, model) * context;
 }
 
-/** Whether the vendor reads something that neither the body nor the operator bounds. */
+/** True if the vendor reads something that neither the body nor the operator bounds. */
 function isWholeContext(reading: Reading, { bounds }: ModelEntry, { freeMembers }: Upstream): boolean {
   if (reading.isUnbounded) return true;
   if (reading.imagesByUrl > 0 && bounds.imageByUrl === undefined) return true;
@@ -150,7 +150,7 @@ function isWholeContext(reading: Reading, { bounds }: ModelEntry, { freeMembers 
   return heldMembers.length > 0 && heldMembers.some((name) => freeMembers?.has(name) !== true);
 }
 
-/** The most tokens of the body, and of what it names within the operator's bounds. */
+/** Returns the most tokens of the body, with what it names within the operator's bounds. */
 function bodyTokens(reading: Reading, model: ModelEntry): number {
   const { bounds, imageTokens, tokenizerFactor, toolOverheadTokens } = model;
   return (
@@ -163,9 +163,7 @@ function bodyTokens(reading: Reading, model: ModelEntry): number {
   );
 }
 
-/**
- * The most output tokens: the call's limit, or all that the model can say in this time, and what the vendor writes beside the answer.
- */
+/** Returns the most output tokens: the call's limit or what the model can write in this time, plus what the vendor writes beside the answer. */
 function outputTokens(
   { maxOutputTokens, choices, reading }: ModelRequest,
   { maxOutput, maxTokensPerSecond, tokenizerFactor }: ModelEntry,

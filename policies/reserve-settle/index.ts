@@ -69,7 +69,10 @@ export default definePolicy({
     },
 });
 
-/** @throws CONCURRENCY_LIMIT for an unstreamed call of an account that left as many as it may. */
+/**
+ * Refuses an unstreamed call if too many calls of the account still run without their clients.
+ * @throws CONCURRENCY_LIMIT
+ */
 function refuseBesideAbsent({ request, key }: PayingCall): void {
   if (request.stream || !ABSENT_CALLS.isFull(key.accountId)) return;
   throw fail('CONCURRENCY_LIMIT', {
@@ -132,7 +135,7 @@ function openReservation(
     const doubts = doubtsOf(charged, charge, isSuspect);
     const flags = candidate.dialect === undefined ? doubts : [...doubts, 'translated'];
     const record = recordOf({ billing, usage: recordedUsage(charged), flags, excessE8, configRevision });
-    // An upstream that reports anything must not keep a key from calling.
+    // A suspect report must not use up the key's limit of tokens.
     const tokens = isSuspect ? Math.min(tokensUsed(ending), tokensFor(request, call.candidates)) : tokensUsed(ending);
     const { chargedE8 } = await gateway.settler.settle({ rid, accountId, keyId, costE8, record, tokens });
     call.facts.costE8 = chargedE8;

@@ -9,7 +9,10 @@ export const IDEMPOTENCY_HEADER = 'idempotency-key';
 
 const MOST_CHARACTERS = 160;
 
-/** Returns what the client means to have done once; undefined where it sends no Idempotency-Key. @throws IDEMPOTENCY_KEY_INVALID */
+/**
+ * Returns the client's intent to make this call only once; undefined without an Idempotency-Key.
+ * @throws IDEMPOTENCY_KEY_INVALID
+ */
 export function intentOf(
   call: Pick<Call, 'protocol' | 'path'> & { readonly request: ModelRequest },
   message: IncomingMessage,
@@ -26,7 +29,7 @@ function invalid(): GatewayError {
   return fail('IDEMPOTENCY_KEY_INVALID', { param: IDEMPOTENCY_HEADER, message });
 }
 
-/** The bytes as they came, with the address they came to. Of the host only a direct address counts: a gateway may have several. */
+/** Returns the hash of the body's bytes and the address. The host counts only if it is a direct address, because a gateway may have several hosts. */
 function hashOfCall({ protocol, path, request }: Parameters<typeof intentOf>[0], message: IncomingMessage): string {
   const host = hostOf(message);
   const digest = createHash('sha256');

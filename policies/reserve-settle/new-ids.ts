@@ -5,8 +5,8 @@ import type { Gateway } from '../../core/gateway/gateway';
 import type { PayingCall } from './reserve';
 
 /**
- * Has what the answer makes at the vendor written down for the account before the client is told of the end, because the client may name
- * it at once, and at another node. Returns the reservation as it is for a call that makes nothing.
+ * Stores the ids of objects that the answer creates for the account, before the client sees the end. The client may name them at
+ * once, at another node too. Returns the reservation unchanged if the call creates none.
  */
 export function keepNewIds({ keptObjects }: Gateway, call: PayingCall, reservation: Reservation): Reservation {
   const { request, key } = call;
@@ -36,7 +36,7 @@ export function keepNewIds({ keptObjects }: Gateway, call: PayingCall, reservati
   return { ...reservation, settle };
 }
 
-/** What was only counted by us bounds nothing. */
+/** Returns the reported tokens; undefined if the gateway only estimated them, because an estimate bounds nothing. */
 function reported(ending: Ending): {
   readonly inputTokens: number | undefined;
   readonly outputTokens: number | undefined;

@@ -3,7 +3,7 @@ import type { Charged } from './charge';
 
 type SettledCall = Pick<Call, 'facts' | 'hasLeft' | 'leftAtMs' | 'meter' | 'request'>;
 
-/** Writes down what the last attempt of a call used at its upstream and why that may differ from what the call is charged. */
+/** Records the usage of a call's last attempt at its upstream, and why it may differ from what the customer pays. */
 export function noteLastAttempt(call: SettledCall, ending: Ending): void {
   const last = call.facts.made.at(-1);
   const isLeft = call.leftAtMs !== undefined;
@@ -20,13 +20,13 @@ export function noteLastAttempt(call: SettledCall, ending: Ending): void {
   if (!isContinuation) last.cause = causeOf(call, ending, isLeft);
 }
 
-/** Takes over what the charge at the upstream's prices has counted, where the last attempt is all that is charged. */
+/** Records the exact cost of the last attempt if the charge covers that attempt alone. */
 export function noteCost({ facts }: SettledCall, { usage, parts }: Charged, exactE14: bigint): void {
   const last = facts.made.at(-1);
   if (parts === undefined && last?.usage === usage) last.costE14 = exactE14;
 }
 
-/** The upstream came to its end and told what was used. */
+/** True if the upstream finished its answer and reported its usage. */
 function isWhole(ending: Ending): boolean {
   return ending.billing !== 'released' && ending.billing !== 'partial' && !ending.isEstimate;
 }

@@ -4,12 +4,12 @@ import { INTENTS_AT_MOST, type RenewOutcome, type ReserveOutcome } from '../../c
 import { formatUsd } from '../../core/money';
 import { IDEMPOTENCY_HEADER } from './intent';
 
-/** A repetition while the first call runs may ask again then: SDKs do, twice. */
+/** After how many seconds a client may repeat a call whose first call still runs. SDKs retry twice. */
 const ASK_AGAIN_SECONDS = 5;
 
 type Refused = Exclude<ReserveOutcome | RenewOutcome, { outcome: 'reserved' | 'renewed' | 'not_open' }>;
 
-/** Why a hold, of a new call or of one that runs, is refused. */
+/** Returns the error for a refused hold, of a new call or of a running one. */
 export function refusalOf(outcome: Refused, heldE8: bigint): GatewayError {
   switch (outcome.outcome) {
     case 'unknown_key':

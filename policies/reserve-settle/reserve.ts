@@ -24,23 +24,26 @@ export interface ReserveSettings {
   readonly withoutLimit: 'hold' | 'insert';
 }
 
-/** What is asked of the upstreams, and the hold that covers it at the customer's prices. */
+/** The call as the upstreams get it, and the hold that covers it at the customer's prices. */
 export interface Covered extends CustomerCandidates<Candidate> {
   readonly request: ModelRequest;
   readonly heldE8: bigint;
-  /** It begins small, see `mayGrow`. */
+  /** Whether the hold begins small; see `mayGrow`. */
   readonly grows: boolean;
 }
 
-/** A call is repeated whose answer is at hand. */
+/** The result for a repeated call whose answer is stored. */
 interface Repeated {
   readonly stored: StoredAnswer;
 }
 
-/** Money that others take, or settings that change, between a refusal and the next try: after so many the caller is told. */
+/** How often a reserve is tried. Between two tries other calls may take money, and settings may change. */
 const TRIES_AT_MOST = 6;
 
-/** @throws when the call may not be made, is not paid for, or was made before. */
+/**
+ * Reserves the money for a call.
+ * @throws if the key does not allow the call, the money does not cover it, or the call was made before
+ */
 export async function reserve(
   gateway: Gateway,
   call: PayingCall,
@@ -81,7 +84,7 @@ export async function reserve(
   return covered;
 }
 
-/** Waits until the first call has been settled. @throws ClientLeft */
+/** Waits until the first call has settled. @throws ClientLeft */
 function endOf(first: Promise<void>, call: PayingCall): Promise<void> {
   return new Promise((resolve, reject) => {
     const stopListening = call.onLeave(() => reject(new ClientLeft()));
@@ -92,7 +95,10 @@ function endOf(first: Promise<void>, call: PayingCall): Promise<void> {
   });
 }
 
-/** @throws MODEL_NOT_PRICED when the customer's prices have none for something that the call asks for */
+/**
+ * Returns the candidates at the customer's prices.
+ * @throws MODEL_NOT_PRICED if the customer has no price for something that the call asks for
+ */
 function atPricesOf({ catalog }: Gateway, call: PayingCall, { markup }: KeySettings): CustomerCandidates<Candidate> {
   const atPrices = catalog.customerPrices.candidates(call.candidates, markup);
   if (markup !== undefined && pricedCandidates(atPrices.candidates, call.request).length < call.candidates.length)
@@ -112,7 +118,7 @@ function cover(
   return { request, candidates, priceOf, heldE8, grows };
 }
 
-/** Returns the settings of a key that this process had not heard of, if they allow the call. */
+/** Returns the newer settings of a key if they allow the call, and keeps them in this process. */
 function learn(gateway: Gateway, call: PayingCall, settings: KeySettings): KeySettings {
   gateway.keys.remember(call.key, settings);
   if (!isAllowed(gateway.catalog, askedFor(gateway, call), settings.allowedModels))
@@ -140,7 +146,10 @@ function ask(
   });
 }
 
-/** A reserve without an answer may have been taken, or may be yet: the release gives it back, or has it refused. */
+/**
+ * Releases a reserve without an answer. The ledger may have taken it or may still take it: the release returns the money or makes
+ * the ledger refuse it.
+ */
 function releaseUnanswered(gateway: Gateway, call: PayingCall, rid: string): void {
   const { accountId, keyId } = call.key;
   call.facts.status = ERRORS.LEDGER_UNAVAILABLE.status;
@@ -148,5 +157,3 @@ function releaseUnanswered(gateway: Gateway, call: PayingCall, rid: string): voi
   const record = JSON.stringify(usageRecord(call, { billing: 'released', configRevision: gateway.configRevision }));
   void gateway.settler.release({ rid, accountId, keyId, record });
 }
-
-/** Why there is no reservation, as the caller is told. */

@@ -11,13 +11,13 @@ import type { PayingCall } from './reserve';
 /** Headers of the upstream's answer that say how to read its body. */
 const KEPT_HEADERS = ['content-type'] as const;
 
-/** What later steps have left on a call when it is settled. */
+/** The call when it is settled, with what later steps left on it. */
 type SettledCall = PayingCall & Partial<Pick<CallFields, 'answer' | 'meter'>>;
 
 /**
- * Returns what makes a reservation hand its call's answer to the store once it is settled; undefined where the operator has not
- * switched the store on. It begins before the reserve, because a repetition may be told that this call is open before this
- * call is told so. It does not wait for the call's end, because a client that has lost its connection may never take the answer.
+ * Returns what makes a reservation store its call's answer once it is settled; undefined if the operator has not enabled the
+ * store. It begins before the reserve, because a repetition may learn earlier than this call that this call is open. It does not
+ * wait for the call's end, because a client that lost its connection may never take the answer.
  */
 export function answerKeeper(
   { answers }: Gateway,
@@ -37,7 +37,7 @@ export function answerKeeper(
   };
 }
 
-/** Returns the answer of a call that was settled, if it came in one piece and was charged. */
+/** Returns the answer of a settled call if it was unstreamed and charged. */
 function storableAnswer(call: SettledCall): StoredAnswer | undefined {
   const { answer, meter, facts } = call;
   if (answer?.kind !== 'body' || meter === undefined || facts.costE8 === 0n) return undefined;
@@ -61,14 +61,14 @@ function storableAnswer(call: SettledCall): StoredAnswer | undefined {
   return { status: answer.status, headers, body: copyOf(answer.bytes) };
 }
 
-/** Bytes may be a view of a larger buffer, which a kept view would keep whole. */
+/** Copies bytes, because they may be a view of a larger buffer that would stay in memory. */
 function copyOf(bytes: Buffer): Buffer {
   const copy = Buffer.allocUnsafeSlow(bytes.length);
   bytes.copy(copy);
   return copy;
 }
 
-/** Answers a repetition with what its first call was answered. It costs nothing and has a usage record of its own. */
+/** Sends the stored answer of the first call to a repetition. The repetition costs nothing and has its own usage record. */
 export function sendStored(gateway: Gateway, call: PayingCall, response: ServerResponse, stored: StoredAnswer): void {
   const { facts } = call;
   facts.status = stored.status;

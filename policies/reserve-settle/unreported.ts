@@ -4,7 +4,7 @@ import type { ToolUse } from '../../core/dialects/reading';
 
 type Charged = Exclude<Ending, { billing: 'released' }>;
 
-/** Adds what the vendor charges for each call of a kind and does not report, such as the search of a Chat call. */
+/** Adds usage that the vendor charges for each call of a kind but does not report, such as the search of a Chat call. */
 export function withUnreported(ending: Charged, { reading: { toolUses } }: Pick<ModelRequest, 'reading'>): Charged {
   const missing =
     toolUses?.filter(({ meter, isReported }) => !isReported && meter !== undefined && !has(ending.usage, meter)) ?? [];

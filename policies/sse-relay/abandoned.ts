@@ -3,8 +3,8 @@ import { ClientLeft } from '../../core/http/client-left';
 import { type AnsweredCall, noteAnswer } from './headers';
 
 /**
- * Charges the input of a call whose upstream had not begun to answer when the time for reading on without its client, or the money,
- * was over.
+ * Charges the input of a call whose client left before its upstream began to answer. The time for reading on, or the money, has
+ * run out.
  * @throws ClientLeft
  */
 export async function chargeAbandoned(call: AnsweredCall, answer: Answer & { kind: 'abandoned' }): Promise<never> {

@@ -7,7 +7,10 @@ import { formatUsd } from '../../core/money';
 import { PARSED_AT_MOST_BYTES } from '../../core/wire/read-answer';
 import { type AnsweredCall, answerHeaders, noteAnswer } from './headers';
 
-/** An unstreamed answer: charged first, so that its headers can say what it cost, and also when its client has left. */
+/**
+ * Sends an unstreamed answer. The charge comes first, because the headers say what the answer cost. If the client has left, the
+ * answer is charged all the same.
+ */
 export async function sendBody(
   call: AnsweredCall,
   answer: Answer & { kind: 'body' },
@@ -41,7 +44,7 @@ export async function sendBody(
   response.end(answer.bytes);
 }
 
-/** An answer whose text was not read counts by its length, where its own counts are unusable. */
+/** Returns the length of an answer that was too long to parse. It counts as the length of the text if the upstream's counts are unusable. */
 function bytesOfUnread({ length }: Buffer): number {
   return length > PARSED_AT_MOST_BYTES ? length : 0;
 }

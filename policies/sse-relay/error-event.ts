@@ -4,7 +4,7 @@ import type { AttemptOutcome } from '../../core/wire/dial-failure';
 import type { AnsweredCall } from './headers';
 import { type RelayedEvents, responseFailed } from './response-failed';
 
-/** Returns the event that ends a stream whose upstream broke off, or that was cut off. */
+/** Returns the event that ends a stream whose upstream failed, or that the gateway cut off. */
 export function brokenOff(
   { protocol, id, cutOffBy }: AnsweredCall,
   outcome: AttemptOutcome | undefined,
@@ -15,7 +15,7 @@ export function brokenOff(
 
 const NONE: RelayedEvents = { first: undefined, last: undefined };
 
-/** Returns an error as the protocol's own event. Chat clients look for `error` alone. */
+/** Returns an error as an event of the protocol. Chat clients read only `error`. */
 export function errorEvent(
   protocol: Protocol,
   error: GatewayError,
@@ -36,15 +36,15 @@ export function errorEvent(
   }
 }
 
-/** The types that the vendor gives to errors of servers, by our status; all others are `api_error`. */
+/** The vendor's error types for our 5xx statuses; all others are `api_error`. */
 const VENDOR_TYPES: Readonly<Record<number, string>> = { 503: 'overloaded_error', 504: 'timeout_error' };
 
-/** Agents may end their session at a type that the vendor does not have, and continue by themselves at one that it has. */
+/** Returns the vendor's type for an error. Agents may end their session at an unknown type, and retry on their own at a known one. */
 function vendorTypeOf({ type, status }: GatewayError): string {
   return type === 'server_error' ? (VENDOR_TYPES[status] ?? 'api_error') : type;
 }
 
-/** OpenCode knows the second sentence from vendors, and continues by itself. */
+/** The message for a stream that its upstream ended early. OpenCode knows the second sentence from vendors and retries on its own. */
 const BROKEN_OFF = 'The upstream ended its answer early. Please retry your request.';
 
 export function codeOf(outcome: AttemptOutcome | undefined): ErrorCode {

@@ -6,7 +6,7 @@ import { passedAs } from './passed-headers';
 
 export type AnsweredCall = CallWith<'request' | 'reservation' | 'meter' | 'answer'>;
 
-/** What the usage record says of an answer that is about to be given, or that is only charged because its client has left. */
+/** Records an answer in the usage record before it is sent, or before it is only charged because its client has left. */
 export function noteAnswer({ facts, leftAtMs, cutOffBy }: AnsweredCall, answer: Answer): void {
   if (answer.kind === 'abandoned' && leftAtMs === undefined && cutOffBy !== undefined) {
     facts.status = cutOffBy.status;
@@ -22,7 +22,7 @@ export function noteAnswer({ facts, leftAtMs, cutOffBy }: AnsweredCall, answer: 
   facts.source = 'provider';
 }
 
-/** Returns our headers of docs/contract.md, section 4.3, then those of the upstream that pass: names and values in turn. */
+/** Returns the gateway's headers (docs/contract.md, section 4.3), then those of the upstream that pass: names and values in turn. */
 export function answerHeaders(
   { id, startedMs, facts, request }: AnsweredCall,
   answer: Answer,

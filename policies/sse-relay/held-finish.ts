@@ -3,8 +3,8 @@ import type { NotedEvent } from '../../core/wire/event-reader';
 import { moveUsage } from '../../core/wire/move-usage';
 
 /**
- * Holds the newest chunk with a `finish_reason` back until the usage comes, and puts it into that chunk. Old programs read
- * `choices[0]` of every chunk, and the chunk in which vendors send the usage has no choices.
+ * Holds the newest chunk with a `finish_reason` until the usage comes, and writes the usage into it. Old programs read
+ * `choices[0]` of every chunk, and the vendors' usage chunk has no choices.
  */
 export class HeldFinish {
   readonly #withinMs: number;
@@ -13,7 +13,7 @@ export class HeldFinish {
   #timer: NodeJS.Timeout | undefined;
   #hasTold = false;
 
-  /** `release` gives a chunk to the client that has been held for `withinMs`. */
+  /** `release` sends a chunk to the client that has been held for `withinMs`. */
   constructor(withinMs: number, release: (chunk: Buffer) => void) {
     this.#withinMs = withinMs;
     this.#release = release;
@@ -23,36 +23,36 @@ export class HeldFinish {
     return this.#held !== undefined;
   }
 
-  /** Adds to `pieces` what may be given now that an event without the final usage has come. */
+  /** Adds to `pieces` what the client may get after an event without the final usage. */
   pass({ note, event }: NotedEvent, shown: Buffer, pieces: Buffer[]): void {
-    // A comment is no chunk: it may overtake one.
+    // A comment is no chunk and may overtake one.
     if (this.#held !== undefined && event.data !== undefined) pieces.push(...this.take());
     if (note.finish === true) this.#hold(shown);
     else pieces.push(shown);
   }
 
-  /** True for a chunk that only repeats the usage which the client has been told. */
+  /** True for a chunk that only repeats usage the client already has. */
   repeats(note: EventNote): boolean {
     return this.#hasTold && isUsageAlone(note);
   }
 
-  /** The usage has come: the held chunk waits for it to be settled, however long that takes. */
+  /** Stops the timer, because the usage has come. The held chunk now waits until the call is settled. */
   keep(): void {
     clearTimeout(this.#timer);
   }
 
-  /** Returns what is given for an event with the final usage, in as few chunks as can be. */
+  /** Returns what the client gets for an event with the final usage, in as few chunks as possible. */
   withUsage({ note }: NotedEvent, shown: Buffer): Buffer[] {
     this.#hasTold = true;
     const [held] = this.take();
     if (held === undefined) return [shown];
     const merged = isUsageAlone(note) ? moveUsage(shown, held) : undefined;
     if (merged === undefined) return [held, shown];
-    // The line feed of the held chunk's last CR LF may have come late.
+    // If the held chunk ended with CR LF, the LF may arrive at the start of this chunk.
     return shown[0] === LF ? [merged, shown.subarray(0, 1)] : [merged];
   }
 
-  /** Returns the held chunk, if there is one, and holds it no longer. */
+  /** Returns the held chunk, if any, and forgets it. */
   take(): Buffer[] {
     clearTimeout(this.#timer);
     const held = this.#held;

@@ -1,22 +1,22 @@
-/** Content comes in pieces with pauses between them; only a longer silence tells of output that is not shown. */
+/** The longest pause between two pieces of content. A longer silence means that the upstream writes output that it does not show. */
 const PAUSE_AT_MOST_MS = 1_000;
 
-/** Measures for how long an upstream sends nothing that is shown, such as while it reasons, whatever its client's pace. */
+/** Measures for how long an upstream writes output that it does not show, such as reasoning. The client's pace does not matter. */
 export class HiddenTime {
   #silentMs: number;
   #hiddenMs = 0;
 
-  /** `silentMs`: how long the upstream has been silent before. */
+  /** `silentMs`: how long the upstream has been silent before this. */
   constructor(silentMs: number) {
     this.#silentMs = silentMs;
   }
 
-  /** The upstream was waited for while this process ran: what came in a stall of it was not late. */
+  /** Adds a time of waiting for the upstream in which this process ran. Content that came during a stall of the process was not late. */
   waited(ms: number): void {
     this.#silentMs += ms;
   }
 
-  /** The upstream has sent content. */
+  /** Notes that the upstream has sent content. */
   shown(): void {
     this.#hiddenMs = this.ms;
     this.#silentMs = 0;

@@ -2,7 +2,7 @@ import type { Protocol } from '../../core/catalog/protocols';
 
 const COMMENT = Buffer.from(': keep-alive\n\n');
 
-/** What a client gets when its upstream is silent. Clients of Messages know `ping`; parsers of event streams skip comments. */
+/** The bytes that a client gets while its upstream is silent. Messages clients know `ping`; parsers of event streams skip comments. */
 const SIGNS: Readonly<Record<Protocol, Buffer>> = {
   messages: Buffer.from('event: ping\ndata: {"type": "ping"}\n\n'),
   chat: COMMENT,
@@ -10,19 +10,19 @@ const SIGNS: Readonly<Record<Protocol, Buffer>> = {
   embeddings: COMMENT,
 };
 
-/** A stream that may have to be kept alive. */
+/** A stream that may need to be kept alive. */
 export interface QuietStream {
-  /** Since when its upstream has sent nothing, on the clock of `performance.now()`; undefined while nothing is waited for. */
+  /** Since when the upstream has sent nothing, on the clock of `performance.now()`; undefined while nothing is waited for. */
   readonly silentSinceMs: number | undefined;
-  /** Gives the client a sign, and counts the silence from `nowMs`. */
+  /** Sends the client a sign of life and counts the silence from `nowMs`. */
   giveSign(nowMs: number): void;
 }
 
-/** Looks this often in one period: a sign is late by a fifteenth of the period at most. */
+/** How often the timer fires in one period. A sign is late by a fifteenth of the period at most. */
 const LOOKS = 15;
 const LEAST_LOOK_MS = 20;
 
-/** Gives the clients of silent streams signs of life, with one timer for all of them. */
+/** Sends signs of life to the clients of silent streams, with one timer for all of them. */
 export class KeepAlive {
   readonly #afterMs: number;
   readonly #streams = new Set<QuietStream>();

@@ -1,11 +1,11 @@
-/** What decides which of an upstream's headers a client gets. */
+/** The settings that decide which of an upstream's headers a client gets. */
 export interface HeaderRules {
   readonly forwardHeaderPrefixes: readonly string[];
-  /** Whether clients may see what tells of the platform's own account at the upstream. */
+  /** Whether clients may see headers about the platform's own account at the upstream. */
   readonly exposeAccountHeaders: boolean;
 }
 
-/** Headers that clients act by or log. */
+/** Headers that clients use or log. */
 const PASSED: ReadonlySet<string> = new Set([
   'content-type',
   'retry-after',

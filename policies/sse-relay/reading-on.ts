@@ -1,23 +1,23 @@
-/** How much is read behind a stop reason for the usage. */
+/** The most bytes that are read for the usage behind a stop reason after the client left. */
 const USAGE_WITHIN_BYTES = 64 * 1_024;
 
-/** Bounds how long, and how much, of a stream is read although its client has left, or its answer is whole. */
+/** Bounds how long, and how much, of a stream is read after its client has left or its answer is whole. */
 export class ReadingOn {
   readonly #usageWithinMs: number;
   readonly #end: () => void;
   #absence: NodeJS.Timeout | undefined;
   #usage: NodeJS.Timeout | undefined;
   #usageBytes = 0;
-  /** The time for a client that has left is over, and the answer is not whole. */
+  /** Whether the time for a client that has left ran out before the answer was whole. */
   isOver = false;
 
-  /** `end` stops the reading; behind a stop reason it is read for `usageWithinMs`. */
+  /** `end` stops the reading. Behind a stop reason the stream is read for at most `usageWithinMs`. */
   constructor(usageWithinMs: number, end: () => void) {
     this.#usageWithinMs = usageWithinMs;
     this.#end = end;
   }
 
-  /** The client has left: the upstream is read for so long. */
+  /** Starts the time for which the upstream is read after the client has left. */
   withoutClient(ms: number): void {
     this.#absence = setTimeout(() => {
       if (this.#usage !== undefined) return;
@@ -26,12 +26,12 @@ export class ReadingOn {
     }, ms);
   }
 
-  /** The answer is whole and its usage is waited for. */
+  /** Starts the wait for the usage of a whole answer. */
   forUsage(): void {
     this.#usage ??= setTimeout(this.#end, this.#usageWithinMs);
   }
 
-  /** Counts what came behind a stop reason for a client that has left. */
+  /** Counts bytes behind a stop reason after the client has left. */
   noteBytes(bytes: number): void {
     this.#usageBytes += bytes;
     if (this.#usageBytes > USAGE_WITHIN_BYTES) this.#end();

@@ -5,10 +5,10 @@ import { ClientLeft } from '../../core/http/client-left';
 import { bytesOf, type ChunkReader } from '../../core/wire/chunk-reader';
 import { type AnsweredCall, answerHeaders, noteAnswer } from './headers';
 
-/** It never has a body, whatever its headers say of one: reading that would fail. */
+/** The status that never has a body, whatever its headers say. Reading one would fail. */
 const NOT_MODIFIED = 304;
 
-/** An upstream's error or redirect: status and body untouched, at no charge. */
+/** Sends an upstream's error or redirect with its status and body unchanged, free of charge. */
 export async function sendRelay(
   call: AnsweredCall,
   answer: Answer & { kind: 'relay' },
@@ -27,9 +27,9 @@ export async function sendRelay(
     response.end();
     return;
   }
-  // Its status is an answer, even where its body breaks off at once.
+  // The client gets the status at once, because it is an answer even if the body breaks off.
   response.flushHeaders();
-  // Who waits for the upstream's next byte does not see the client leave; the upstream is told at once.
+  // A wait for the upstream's next byte does not notice that the client leaves, so this cancels the upstream at once.
   call.onLeave(() => answer.chunks.cancel());
   await pipeline(inOrder(answer.head, answer.chunks), response, { signal: call.left }).catch(() => response.destroy());
 }

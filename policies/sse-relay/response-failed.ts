@@ -4,13 +4,13 @@ import { parseJson } from '../../core/parse-json';
 
 type Envelope = ReturnType<typeof errorEnvelope>;
 
-/** The first and the last event that a client was given. */
+/** The first and the last event that the client got. */
 export interface RelayedEvents {
   first: SseEvent | undefined;
   last: SseEvent | undefined;
 }
 
-/** What a response has at least, where its stream had none. */
+/** The members that a response must have, for a stream that had none. */
 const BARE = {
   object: 'response',
   incomplete_details: null,
@@ -24,7 +24,7 @@ const BARE = {
   top_p: null,
 } as const;
 
-/** Returns the event with which a stream of the Responses protocol ends in failure: the response that began, with our error in it. */
+/** Returns the event that ends a stream of the Responses protocol in failure: the response that began, with our error in it. */
 export function responseFailed({ request_id, error }: Envelope, { first, last }: RelayedEvents): Buffer {
   const begun = memberOf(dataOf(first), 'response');
   const bare = { ...BARE, id: `resp_${request_id}`, created_at: Math.floor(Date.now() / 1_000) };

@@ -2,33 +2,33 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { clientSocketOf } from '../../core/wire/inner-connection';
 
-/** How often the watch looks, at most. */
+/** The longest time between two looks at the socket. */
 const LOOK_MS = 1_000;
 const LOOKS_PER_STALL = 4;
 
-/** What Node's own timeout of sockets looks at to see that a client takes something of a large write. */
+/** The fields of a Node socket that show that a client takes part of a large write. */
 interface StreamHandle {
   readonly bytesWritten: number;
   readonly writeQueueSize: number;
 }
 
-/** A time in which a client took no byte of what waited for it: from one look to another, so it is never longer than it was. */
+/** A time in which a client took no byte of what waited for it. It reaches from one look to another, so it is never longer than the real one. */
 interface Stall {
   readonly fromMs: number;
   readonly toMs: number;
 }
 
-/** Knows when a client took no byte of what waits for it for `stalledAfterMs` or longer. */
+/** Finds the stalls of a client: times of `stalledAfterMs` or longer in which it took none of the bytes that waited for it. */
 export class StallWatch {
   readonly #response: ServerResponse;
   readonly #stalledAfterMs: number;
   #timer: NodeJS.Timeout | undefined;
   #taken = 0;
-  /** The look that last saw the client take something. */
+  /** When a look last saw the client take something. */
   #takenMs = 0;
-  /** The last look since then that saw it take nothing. */
+  /** When a later look last saw it take nothing. */
   #idleMs = 0;
-  /** Those that have ended. Each is long, so there are few. */
+  /** The stalls that have ended. Each is long, so there are few. */
   #ended: Stall[] | undefined;
 
   constructor(response: ServerResponse, stalledAfterMs: number) {
@@ -36,7 +36,7 @@ export class StallWatch {
     this.#stalledAfterMs = stalledAfterMs;
   }
 
-  /** The client has to take something before it is given more. Costs nothing after the first time. */
+  /** Starts the watch: the client must take something before it gets more. Later calls cost nothing. */
   waits(): void {
     if (this.#timer !== undefined) return;
     this.#takenMs = this.#idleMs = performance.now();
@@ -45,12 +45,12 @@ export class StallWatch {
     this.#timer = setInterval(() => this.#look(performance.now()), everyMs).unref();
   }
 
-  /** The client was slower than its upstream at least once. */
+  /** True if the client was slower than its upstream at least once. */
   get hasWaited(): boolean {
     return this.#timer !== undefined;
   }
 
-  /** Ends the watch. Returns when, on the clock of `performance.now()`. */
+  /** Ends the watch. Returns the time on the clock of `performance.now()`. */
   stop(): number {
     const nowMs = performance.now();
     if (this.#timer === undefined) return nowMs;
@@ -60,7 +60,7 @@ export class StallWatch {
     return nowMs;
   }
 
-  /** True where the client had taken no byte for `stalledAfterMs` at some moment between these times. For a watch that has ended. */
+  /** True if, at some moment between these times, the client had taken no byte for `stalledAfterMs`. Valid once the watch has ended. */
   wasStalled(sinceMs: number, untilMs: number): boolean {
     const overlaps = ({ fromMs, toMs }: Stall) => fromMs + this.#stalledAfterMs <= untilMs && sinceMs <= toMs;
     return this.#ended?.some(overlaps) ?? false;
@@ -84,7 +84,7 @@ export class StallWatch {
     this.#ended.push(stall);
   }
 
-  /** Bytes that the system has taken from this process for the client. A closed connection takes no more. */
+  /** Returns how many bytes the system has taken from this process for the client. A closed connection takes no more. */
   #bytesTaken(): number {
     const socket = clientSocketOf(this.#response);
     const { _handle: handle } = (socket ?? {}) as Partial<Socket> & { readonly _handle?: StreamHandle | null };

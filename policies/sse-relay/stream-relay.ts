@@ -23,11 +23,14 @@ import { StallWatch } from './stall';
 export interface StreamSettings {
   readonly annotateStreamCost: boolean;
   readonly exposeAccountHeaders: boolean;
-  /** A client that has taken nothing for so long pays for what it was given when the process ends or the upstream breaks off. */
+  /**
+   * How long a client may take nothing before it counts as stalled. A stalled client pays for what it got when the process ends or
+   * the upstream breaks off.
+   */
   readonly stalledAfterMs: number;
-  /** How long is waited for the usage behind a stop reason. */
+  /** How long the relay waits for the usage behind a stop reason. */
   readonly usageWithinMs: number;
-  /** undefined: silence is relayed as it is. */
+  /** undefined: the relay sends no signs of life. */
   readonly keepAlive: KeepAlive | undefined;
   readonly gateway: Pick<Gateway, 'log' | 'health'>;
 }
@@ -35,34 +38,34 @@ export interface StreamSettings {
 /** Why a stream is not whole. */
 interface Break {
   readonly outcome: AttemptOutcome;
-  /** When the upstream broke it off; the client of a stream that waits for its client learns it later. */
+  /** When the upstream broke off. A slow client learns it later. */
   readonly over: Over;
-  /** The upstream's own error event, when it told of it. */
+  /** The upstream's own error event, if it sent one. */
   readonly told: Buffer | undefined;
 }
 
-/** More is not put into one write, so that a client which does not read is noticed. */
+/** The most bytes in one write, so that the relay notices a client that does not read. */
 const GATHERED_AT_MOST_BYTES = 16 * 1_024;
 
-/** Gives a stream to its caller; where somebody can go on with what breaks off, as one stream. */
+/** Sends a stream to its client. If the stream breaks off and another candidate can continue it, the client sees one stream. */
 export class StreamRelay implements QuietStream {
-  /** Since when the client has been given nothing because nothing came. */
+  /** Since when the client has got nothing because the upstream sent nothing. */
   silentSinceMs: number | undefined;
   #answer: StreamAnswer;
   readonly #follower: StreamFollower | undefined;
   #isContinued = false;
   #contentRelayed = false;
-  /** As far as it was relayed: the reader may be ahead. */
+  /** Whether the relayed part is the whole answer. The reader may be ahead of it. */
   #isWhole = false;
-  /** It is whole, and has told what was used. */
+  /** Whether the answer is whole and its usage is known. */
   #isCounted = false;
   #break: Break | undefined;
-  /** What is about to be written. */
+  /** The pieces of the next write. */
   readonly #gathered: Buffer[] = [];
-  /** As the client was given them, for an end of Responses that goes on from them. */
+  /** The first and last event that the client got, for an error event of Responses. */
   readonly #relayed: RelayedEvents = { first: undefined, last: undefined };
   readonly #readingOn: ReadingOn;
-  /** undefined: the client gets the usage as the upstream sends it. */
+  /** Holds the chunk with the finish reason until the usage comes; undefined: the client gets the usage as the upstream sends it. */
   readonly #finish: HeldFinish | undefined;
   readonly #hidden: HiddenTime;
   readonly #stopListening: () => void;
@@ -80,7 +83,7 @@ export class StreamRelay implements QuietStream {
     if (call.protocol === 'chat' && !asksForUsage(call.request.members))
       this.#finish = new HeldFinish(settings.usageWithinMs, (chunk) => this.#giveLate(chunk));
     this.#follower = answer.goOn === undefined ? undefined : answer.candidate.adapter.continuation?.follow();
-    // What is written to a connection that is just closing is nobody's fault.
+    // A write to a connection that is just closing is no error.
     response.on('error', () => undefined);
     this.#stall = new StallWatch(response, settings.stalledAfterMs);
     this.#stopListening = call.onLeave(() => this.#clientLeft());
@@ -136,8 +139,8 @@ export class StreamRelay implements QuietStream {
   }
 
   /**
-   * Relays what is there as one write. True when more may follow; a promise only where money is settled meanwhile. A step of its own, so
-   * that nothing is held of it while a caller takes its time.
+   * Relays the chunks at hand in one write. Returns true if more may follow, and a promise only while money is settled. It is a
+   * method of its own so that nothing stays in memory while a client takes its time.
    */
   #relayReady(): boolean | Promise<boolean> {
     const { events, chunks } = this.#answer;
@@ -157,14 +160,14 @@ export class StreamRelay implements QuietStream {
     }
   }
 
-  /** Returns since when, on the clock of `awakeMs`. */
+  /** Notes that the relay waits for the upstream. Returns since when, on the clock of `awakeMs`. */
   #waitsForUpstream(): number {
     if (this.#isWhole && (this.#isGone || !this.#isCounted)) this.#readingOn.forUsage();
     this.silentSinceMs ??= performance.now();
     return awakeMs();
   }
 
-  /** Takes each of the events out of the list. Money is settled before the event that tells of it: a promise only then. */
+  /** Relays each event and removes it from the list. The call is settled before the event with its usage is sent; only then it returns a promise. */
   #give(events: NotedEvent[]): Promise<void> | undefined {
     for (let noted = events.shift(); noted !== undefined; noted = events.shift()) {
       const { note, isWhole } = noted;
@@ -212,7 +215,7 @@ export class StreamRelay implements QuietStream {
   }
 
   #shown({ raw, event }: NotedEvent): Buffer | undefined {
-    // A translation gives nothing for it.
+    // A translation drops this event.
     if (raw.length === 0) return undefined;
     if (this.call.protocol === 'responses') {
       this.#relayed.first ??= event;
@@ -245,13 +248,13 @@ export class StreamRelay implements QuietStream {
     this.response.write(inOnePiece(pieces));
   }
 
-  /** A chunk that was held back for a usage that does not come; the upstream is still waited for. */
+  /** Sends a held chunk whose usage has not come in time. The relay still waits for the upstream. */
   #giveLate(chunk: Buffer): void {
     this.#write([chunk]);
     this.silentSinceMs = performance.now();
   }
 
-  /** Only whole events are written, so that a sign stands between two of them. A client that takes nothing is given no more. */
+  /** Sends a sign of life. The relay writes only whole events, so the sign stands between two of them. A client that takes nothing gets none. */
   giveSign(nowMs: number): void {
     this.silentSinceMs = nowMs;
     const isToldWhole = this.#isWhole && this.#finish?.isHolding !== true;
@@ -259,7 +262,7 @@ export class StreamRelay implements QuietStream {
     this.response.write(signOf(this.call.protocol));
   }
 
-  /** At the caller's pace: what it does not take is not read from the upstream. */
+  /** Waits until the client takes what was written. The relay reads no faster from the upstream. */
   #room(): Promise<void> | undefined {
     if (!this.response.writableNeedDrain || this.call.hasLeft) return undefined;
     this.#stall.waits();
@@ -272,7 +275,7 @@ export class StreamRelay implements QuietStream {
     });
   }
 
-  /** True when somebody else goes on from where this broke off. */
+  /** Asks another candidate to continue where this one broke off. Returns true if one does. */
   async #goesOn(): Promise<boolean> {
     if (this.#isWhole || this.#break === undefined || this.call.hasLeft) return false;
     const { goOn, candidate } = this.#answer;
@@ -295,15 +298,15 @@ export class StreamRelay implements QuietStream {
     return true;
   }
 
-  /** The client has left. A call that only the process ended has a client that still listens. */
+  /** True if the client has left. If only the process cut the call off, the client still listens. */
   get #isGone(): boolean {
     return this.call.leftAtMs !== undefined;
   }
 
-  /** Reads on for what the upstream has used; nothing more is given to the client. */
+  /** Reads on for the usage of the upstream. The client gets nothing more. */
   #clientLeft(): void {
     const { leftAtMs, isOutOfMoney, request, reservation } = this.call;
-    // Nothing more is said: only the usage is still to come.
+    // The upstream writes no more content: only the usage is still to come.
     if (isOutOfMoney && this.#isWhole) return;
     if (leftAtMs === undefined || this.#isCounted) {
       this.#answer.chunks.cancel();
@@ -314,7 +317,7 @@ export class StreamRelay implements QuietStream {
     this.call.onCutOff(() => this.#answer.chunks.cancel());
   }
 
-  /** Charges by how far the stream has come; the first settlement stands. */
+  /** Settles the call by how far the stream has come. If it is settled already, this changes nothing. */
   async #settleAsItStands(beganMs: number, endedMs: number): Promise<void> {
     const { meter, reservation } = this.call;
     const { candidate } = this.#answer;
@@ -327,7 +330,7 @@ export class StreamRelay implements QuietStream {
     else await reservation.settle({ billing: 'released' });
   }
 
-  /** The client pays for an answer that is not whole when the client itself is why. */
+  /** True if the client pays for an unfinished answer, because the client itself is the reason. */
   #isPartial(endedMs: number): boolean {
     if (this.call.isOutOfMoney) return true;
     if (this.#isGone && !this.call.isCutOff) return this.#contentRelayed || this.#readingOn.isOver;
@@ -335,7 +338,7 @@ export class StreamRelay implements QuietStream {
     return this.#contentRelayed && this.#stall.wasStalled(fromMs, toMs);
   }
 
-  /** Output that the upstream probably made and did not show before it was cancelled. */
+  /** Estimates the output that the upstream wrote and did not show before it was cancelled. */
   #hiddenTokens(): number {
     if (!this.#isGone && !this.call.isOutOfMoney) return 0;
     const { candidate } = this.#answer;
@@ -352,12 +355,12 @@ export class StreamRelay implements QuietStream {
       this.settings.gateway.health.spoke(this.#answer.candidate, tokens, ms);
   }
 
-  /** The first reason counts. */
+  /** Notes why the stream broke off. The first reason counts. */
   #breakOff(why: string, outcome: AttemptOutcome, told?: Buffer): void {
     if (this.#break !== undefined) return;
     const nowMs = performance.now();
     this.#break = { outcome, told, over: this.#answer.chunks.over ?? { fromMs: nowMs, toMs: nowMs } };
-    // A whole answer is charged and has no error, whatever comes behind its stop reason.
+    // A whole answer is charged and has no error, whatever follows its stop reason.
     if (this.call.hasLeft || this.#isWhole) return;
     this.call.facts.errorCode = codeOf(outcome);
     this.call.trace?.noteBreak(outcome);
@@ -368,7 +371,7 @@ export class StreamRelay implements QuietStream {
     );
   }
 
-  /** What stands behind the last whole event, when nothing was wrong with the stream. */
+  /** Returns the bytes behind the last whole event if the stream ended well. */
   #rest(): Buffer | undefined {
     return this.#break === undefined && !this.#isContinued ? this.#answer.events.rest() : undefined;
   }
@@ -379,7 +382,7 @@ function outcomeOf(error: unknown): AttemptOutcome {
   return classifyDialFailure(error) === 'timeout' ? 'timeout' : 'reset';
 }
 
-/** Events that came together stand side by side: then nothing is copied. */
+/** Returns the pieces as one buffer. Pieces of one chunk are adjacent in memory, so they need no copy. */
 function inOnePiece(pieces: readonly Buffer[]): Buffer {
   const [first] = pieces as readonly [Buffer, ...Buffer[]];
   if (pieces.length === 1) return first;
@@ -391,7 +394,7 @@ function inOnePiece(pieces: readonly Buffer[]): Buffer {
   return Buffer.from(first.buffer, first.byteOffset, end - first.byteOffset);
 }
 
-/** Of several events the last one tells the usage. */
+/** Writes the cost into the last of several events, which has the usage. */
 function annotateLast(raw: Buffer, costE8: bigint, usageAt: EventNote['usageAt']): Buffer {
   const start = raw.lastIndexOf('\n\nevent:', raw.length - 3);
   if (start === -1) return annotateCost(raw, costE8, usageAt);

@@ -5,8 +5,8 @@ import { type AnsweredCall, answerHeaders, noteAnswer } from './headers';
 import { StreamRelay, type StreamSettings } from './stream-relay';
 
 /**
- * A stream, event by event as it comes, at the caller's pace. It ends as the upstream ended it, or with the protocol's
- * own error event: never as if it were complete when it is not. Without its client it is read for its usage alone.
+ * Sends a stream, event by event, at the client's pace. It ends like the upstream's, or with the protocol's own error event: an
+ * unfinished answer never looks complete. If the client has left, the stream is read only for its usage.
  */
 export async function sendStream(
   call: AnsweredCall,
@@ -24,7 +24,7 @@ export async function sendStream(
     'cache-control',
     'no-cache',
   ]);
-  // A preamble that was held long enough without an event: the caller sees at least the status now.
+  // The preamble was held for its full time without an event. The client gets at least the status now.
   if (answer.head.length === 0) response.flushHeaders();
   await new StreamRelay(call, answer, response, settings).run();
 }

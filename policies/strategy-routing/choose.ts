@@ -4,15 +4,15 @@ import type { AnswerKind, ModelGauge } from '../../core/health/gauge';
 import type { UpstreamHealth } from '../../core/health/health';
 import type { Asked, Strategy } from './strategies/strategy';
 
-/** The candidates a model has in a pipeline, each with what is known of it. Made once per configuration. */
+/** The candidates of a model in a pipeline, each with its gauge. It is made once per configuration. */
 export interface CandidateSet {
   readonly candidates: readonly Candidate[];
   readonly gauges: readonly ModelGauge[];
   /** Hashes of the upstreams' names. */
   readonly hashes: readonly number[];
-  /** Which of them stand behind the others, because calls are translated for them. */
+  /** Which candidates come behind the others, because their calls are translated. */
   readonly last: readonly boolean[];
-  /** Upstreams that are asked before all others, if they may be asked and are not resting. */
+  /** Upstreams that are tried before all others if they may be tried and are not resting. */
   readonly first?: ReadonlySet<string> | undefined;
 }
 
@@ -31,9 +31,9 @@ export function openCandidateSet(
 }
 
 export interface Choice {
-  /** Places in the set, best first; who is left out is not among them. */
+  /** Indices into the set, best first, without the candidates that may not be tried. */
   readonly order: readonly number[];
-  /** The gauge of the first candidate, when this call finds out about it. */
+  /** The gauge of the first candidate if it is untried and this call tries it out. */
   readonly asks: ModelGauge | undefined;
 }
 
@@ -42,26 +42,25 @@ export interface RankingInput {
   readonly asked: Asked;
   readonly kind: AnswerKind;
   readonly nowMs: number;
-  /** The hash of the session, which draws between equals; undefined where chance does. */
+  /** The hash of the session, which decides between equals; undefined: a random draw decides. */
   readonly session: number | undefined;
-  /** What chance says, from 0 to 1; `Math.random` unless given. */
+  /** Returns a random number from 0 to 1; the default is `Math.random`. */
   readonly random?: () => number;
 }
 
-/** An upstream that asked for time is behind all that did not. */
+/** The score added to an upstream that rests as its Retry-After asks. It comes behind all that do not rest. */
 const RESTING = 1e12;
 const PREFERRED = -1e12;
-/** An upstream that does not speak the call's protocol is behind all that do. */
+/** The score added to a candidate whose calls are translated. It comes behind all that speak the client's protocol. */
 const TRANSLATED = 1e13;
 
-/** Behind everybody: who is not asked at all. */
+/** The place of a candidate that may not be tried. */
 const LEFT_OUT = Number.POSITIVE_INFINITY;
 
 /**
- * Puts the candidates that may be asked into order: scores first, then a draw by weight among those whose scores differ by no
- * more than chance. When all of them are ejected they
- * are all asked, whose time is over and then the most reliable first: the last candidate is never ejected, and who probes has
- * somebody else to go to. What an operator has taken out stays out.
+ * Ranks the candidates that may be tried by score. Candidates whose scores differ by no more than chance share the calls by
+ * weight. If every candidate is ejected, all are tried anyway, by score and failure rate. A probe thus always has another
+ * candidate to fall back on. A candidate that an operator has disabled is never tried.
  */
 export function choose(set: CandidateSet, input: RankingInput): Choice {
   const { gauges } = set;
@@ -83,13 +82,16 @@ export function scoreOf(
   return strategy.score(candidates[index] as Candidate, gauges[index] as ModelGauge, asked);
 }
 
-/** Used again by every choice; nothing waits in the middle of one. By index of the candidate: place, noise and lot; then indices alone. */
+/**
+ * Memory that every choice reuses, because no choice waits in the middle. The first three hold place, noise and lot by index of
+ * the candidate; `ordered` holds indices.
+ */
 let places = new Float64Array(64);
 let noises = new Float64Array(64);
 let lots = new Float64Array(64);
 let ordered = new Int32Array(64);
 
-/** The candidates that may be asked, by place, and equals by lot. On plain numbers, each put between those before it by halves. */
+/** Returns the candidates that may be tried, by place, and equals by lot. Inserts each with a binary search, on plain numbers. */
 function inOrder(set: CandidateSet, input: RankingInput, anyIsIn: boolean): number[] {
   const { gauges } = set;
   makeRoom(gauges.length);
@@ -113,7 +115,7 @@ function makeRoom(count: number): void {
   ordered = new Int32Array(count * 2);
 }
 
-/** Behind all of the first `count` that have no higher place. */
+/** Returns the position behind those of the first `count` whose place is not higher. */
 function findPlace(place: number, count: number): number {
   let [from, to] = [0, count];
   if (count > 0 && (places[ordered[count - 1] as number] as number) <= place) from = count;
@@ -130,7 +132,7 @@ function insertAt(at: number, count: number, index: number): void {
   ordered[at] = index;
 }
 
-/** Puts those that equal the best of what is left into the order of their lots, again and again until nobody is left. */
+/** Orders each group of equals by lot: first those equal to the best, then those equal to the best of the rest, and so on. */
 function shareAmongEquals(set: CandidateSet, input: RankingInput, count: number): void {
   for (let from = 0; from < count; ) {
     let to = from + 1;
@@ -140,7 +142,10 @@ function shareAmongEquals(set: CandidateSet, input: RankingInput, count: number)
   }
 }
 
-/** Two independent errors add up like the sides of a right angle. What is not measured has no noise, and no equals by chance. */
+/**
+ * True if two scores differ by no more than chance. Independent errors add up as the root of their squares. A candidate without
+ * measurements has no noise and no equals by chance.
+ */
 function areEqual(best: number, other: number): boolean {
   const [one, two] = [noises[best] as number, noises[other] as number];
   const allowed = one === 0 || two === 0 ? 0 : Math.sqrt(one * one + two * two);
@@ -158,7 +163,7 @@ function sortByLot(set: CandidateSet, input: RankingInput, from: number, to: num
   }
 }
 
-/** Of equals with weights 3 and 1 the first comes first three times of four. */
+/** Draws the lot of a candidate. If two equals have the weights 3 and 1, the first comes first three times out of four. */
 function draw(
   { candidates, hashes }: CandidateSet,
   index: number,
@@ -168,7 +173,7 @@ function draw(
   return drawn ** (1 / (candidates[index] as Candidate).upstream.weight);
 }
 
-/** The score, behind or before everything else where something else counts more. */
+/** Returns the score, raised or lowered if a rest, a translation or a preference counts more than the strategy. */
 function placeOf(set: CandidateSet, index: number, gauge: ModelGauge, input: RankingInput, anyIsIn: boolean): number {
   if (gauge.upstream.isDisabledByOperator) return LEFT_OUT;
   const score = scoreOf(set, index, input) + (set.last[index] === true ? TRANSLATED : 0);

@@ -4,10 +4,10 @@ import type { Candidate, Model } from '../../core/catalog/catalog';
 import type { ModelGauge } from '../../core/health/gauge';
 import { type CandidateSet, type Choice, type RankingInput, scoreOf } from './choose';
 
-/** How many candidates the usage record lists: no call tries more. */
+/** The most candidates in the usage record. */
 const LISTED_AT_MOST = 4;
 
-/** Writes the choice into the usage record. */
+/** Writes the ranking into the usage record. */
 export function noteChoice({ routing }: CallFacts, { order }: Choice, set: CandidateSet, input: RankingInput): void {
   routing.of = order.length;
   // With one candidate there was no choice.
@@ -18,7 +18,7 @@ export function noteChoice({ routing }: CallFacts, { order }: Choice, set: Candi
   }));
 }
 
-/** The caller wants to know why; whether the key may is another question. */
+/** True if the client asks for the reasons of the routing. Whether its key may see them is decided elsewhere. */
 export function asksForReasons({ headers }: IncomingMessage): boolean {
   return headers['x-tollgate-debug'] === 'routing';
 }

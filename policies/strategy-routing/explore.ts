@@ -3,22 +3,23 @@ import type { CandidateFacts, ModelGauge } from '../../core/health/gauge';
 import { halved } from '../../core/health/moving-estimate';
 import { type CandidateSet, type Choice, type RankingInput, scoreOf } from './choose';
 
-/** One call in so many may ask somebody who is not the best choice, to find out whether they have become it. */
+/** One call in this many may try a candidate that is not the best, to find out whether it has become the best. */
 const EXPLORES_ONE_IN = 20;
 
-/** After so long without a measurement a time is believed to be half as long. */
+/** After this time without a measurement, a measured time counts half. */
 const BELIEVED_HALF_MS = 30_000;
 
-/** What is believed changes by a five-hundredth meanwhile: who is not found is not looked for again. */
+/** How long a search without a result is not repeated. Assumed times change by a five-hundredth meanwhile. */
 const LOOKS_EVERY_MS = 100;
 
 /**
- * Who was slow once is not asked again, and would never be known to have recovered. So what is believed of a time shrinks
- * while nobody measures it, and when the shrunken one would be the best choice, one call asks.
+ * Lets single calls try candidates that were slow. Without that, a slow candidate would get no calls and its recovery would stay
+ * unknown. The assumed time of a candidate therefore shrinks while it is not measured. When it would make the candidate the best,
+ * one call tries it.
  */
 export class Exploration {
   #credit = 1;
-  /** When somebody was last looked for in vain. */
+  /** When a search last found no candidate, by kind of answer. */
   readonly #lookedMs = { stream: new WeakMap<CandidateSet, number>(), whole: new WeakMap<CandidateSet, number>() };
 
   explore(choice: Choice, set: CandidateSet, input: RankingInput): Choice {
@@ -37,7 +38,7 @@ export class Exploration {
   }
 }
 
-/** The one that would be the best if what is believed of it were out of date. */
+/** Returns the candidate that would be the best with its shrunken time; undefined if there is none. */
 function promising(
   [first = 0, ...others]: readonly number[],
   set: CandidateSet,

@@ -20,7 +20,7 @@ import { byQuality, bySessionQuality } from './strategies/quality';
 import { bySpeed } from './strategies/speed';
 import type { Strategy } from './strategies/strategy';
 
-/** Each strategy, and what it is for calls of a session that is to stay where it is. */
+/** The strategies, each with its form for calls of a session that should stay at one upstream. */
 const STRATEGIES: Readonly<Record<'quality' | 'speed' | 'cost', { alone: Strategy; inSession: Strategy }>> = {
   quality: { alone: byQuality, inSession: bySessionQuality },
   speed: { alone: bySpeed, inSession: bySpeed },
@@ -86,7 +86,7 @@ export default definePolicy({
   },
 });
 
-/** What a call names is at one upstream: there is nothing to choose, and a rollout does not concern it. */
+/** Returns the one candidate that has the objects a call names. Rollouts do not concern such a call. */
 async function keepers(
   gateway: Gateway,
   { request, key, facts }: CallWith<'key' | 'request'>,
@@ -119,7 +119,7 @@ function rankingInput(
   };
 }
 
-/** A call that is refused before it asks anybody, for want of money for example, must not keep others from finding out. */
+/** Lets another call try the untried candidate if this one ends before it tries any, for example for lack of money. */
 function giveBackUnasked(call: CallWith<never>, giveBack: () => void): void {
   call.onEnd(() => {
     if (call.facts.attempts === 0) giveBack();

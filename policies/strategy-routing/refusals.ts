@@ -7,7 +7,7 @@ import { takesVersion, versionOf } from '../../core/catalog/versions';
 import { fail } from '../../core/errors';
 import type { UpstreamHealth } from '../../core/health/health';
 
-/** @throws MODEL_AMBIGUOUS, MODEL_NOT_PRICED */
+/** Returns the model that a call names. @throws MODEL_AMBIGUOUS, MODEL_NOT_PRICED */
 export function findModel(catalog: Catalog, { modelRequested }: ModelRequest): Model {
   const lookup = catalog.find(modelRequested);
   if ('found' in lookup) return lookup.found;
@@ -23,7 +23,7 @@ export function findModel(catalog: Catalog, { modelRequested }: ModelRequest): M
   });
 }
 
-/** A model that is served only in other protocols, or that nobody can serve now. */
+/** Returns the error for a model that has no candidate: other protocols serve it, or no upstream can serve it now. */
 export function noCandidate(model: Model, request: ModelRequest, health: UpstreamHealth): Error {
   const { protocol } = request;
   const speaking = model.entries.filter(

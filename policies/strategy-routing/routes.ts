@@ -23,7 +23,7 @@ export interface TakenRoute extends Route {
 interface CallVariants {
   readonly rollout: Rollout;
   readonly part: RolloutPart;
-  /** As before, and with the change. */
+  /** The route without the change, and the route with it. */
   readonly control: Route;
   readonly treatment: Route;
 }
@@ -54,7 +54,7 @@ export function mayAsk(upstreams: readonly string[]): (candidate: Candidate) => 
   return upstreams.includes('*') ? () => true : ({ upstream }) => upstreams.includes(upstream.name);
 }
 
-/** Finds the route of each call; what does not depend on the call is found once per configuration. */
+/** Returns what finds the route of each call. Everything that does not depend on the call is prepared once per configuration. */
 export function openRoutes(
   gateway: Gateway,
   upstreams: readonly string[],
@@ -83,9 +83,9 @@ export function openRoutes(
     return (request) => {
       const { protocol } = request;
       const version = declared.size === 0 ? undefined : versionOf(request);
-      // Of versions that no upstream declares one stands for all, so that clients cannot fill the memory.
+      // One entry stands for all versions that no upstream declares, so that clients cannot fill the memory.
       const told = version === undefined || declared.has(version) ? version : OTHER_VERSION;
-      // Other operations than the protocol's own have no counterpart elsewhere.
+      // Only the protocol's own operation can be translated.
       const { operation = '' } = request;
       const name = told === undefined ? protocol + operation : `${protocol}${operation} ${told}`;
       const route = known.get(name) ?? open(variant, protocol, told, operation === '');
@@ -122,7 +122,7 @@ interface RankedRoute {
   readonly ordered: Choice;
 }
 
-/** Ranks the candidates. A call of the treatment group whose upstream may not be asked now is served by others, and counts as failed. */
+/** Ranks the candidates. If the upstream of a treatment call may not be tried now, other candidates serve the call and it counts as failed. */
 export function rankRoute(taken: TakenRoute, inputOf: (route: Route) => RankingInput): RankedRoute {
   const input = inputOf(taken);
   const ordered = choose(taken.set, input);
@@ -147,7 +147,7 @@ export function mirrorOf(
 ): Mirror | undefined {
   if (!rollouts.isMirrored(rollout, part)) return undefined;
   const choice = choose(set, inputOf({ model, set }));
-  // What is left out for its failures or by an operator is not asked here either, nor is anybody in its place.
+  // If the treatment's upstream is ejected or disabled, the call is not mirrored at all.
   if (!isAsked(set, choice)) return undefined;
   return { candidate: set.candidates[choice.order[0] as number] as Candidate, part };
 }
@@ -187,7 +187,7 @@ function allVariants(
   return found;
 }
 
-/** Who asks for a model by another of its names than this one means that very model. */
+/** Returns which names a rollout of an alias concerns. A call that uses another name of the model asks for exactly that model. */
 function namedBy(alias: string, model: Model): RolloutVariants['concerns'] {
   const others = new Set([model.name, ...model.aliases].filter((each) => each !== alias));
   const normalised = normaliseModelName(alias);

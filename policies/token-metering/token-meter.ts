@@ -17,23 +17,21 @@ import {
 /** How many UTF-8 bytes of an answer are charged as one token when the upstream does not say; docs/contract.md, section 6. */
 const BYTES_PER_TOKEN = 4;
 
-/** What the meter knows of its call. */
-
 const OUTPUTS: ReadonlySet<string> = new Set(OUTPUT_METERS);
 
 /**
- * What one attempt has used.
+ * Counts the usage of one attempt.
  *
- * Reported counts are charged when input and output are both known. Otherwise the call is `estimated`: output is counted
- * from what was relayed, whatever was reported; input stays as reported when it is known, and is else the estimate the call
- * was admitted with.
+ * Reported counts are charged if input and output are both known. Otherwise the call is `estimated`. Output is then counted from
+ * what was relayed, whatever was reported. Input stays as reported if it is known; otherwise it is the estimate that the hold
+ * used.
  */
 export class TokenMeter implements Meter {
   readonly #request: Pick<ModelRequest, 'inputTokensEstimate' | 'inputs'>;
   #candidate: Candidate | undefined;
   #usage: Usage = UNKNOWN_USAGE;
   #contentBytes = 0;
-  /** What others have answered before, when this candidate goes on from it. */
+  /** The usage of earlier candidates whose answer this candidate continues. */
   #before: UsagePart[] = [];
 
   constructor(request: Pick<ModelRequest, 'inputTokensEstimate' | 'inputs'>) {
@@ -47,7 +45,10 @@ export class TokenMeter implements Meter {
     this.#before = [];
   }
 
-  /** Input is charged once: as the first reports it, and only otherwise as who goes on does, less what had been said. */
+  /**
+   * Begins to count a candidate that continues the answer. Input is charged once: as the first candidate reports it, or else as
+   * the continuing one does, less the continued text.
+   */
   goOn(candidate: Candidate): void {
     const beginner = this.#candidate ?? candidate;
     const input = !this.#hasInputBefore() && this.#isInputUsable() ? this.#input() : UNKNOWN_USAGE;
@@ -60,7 +61,7 @@ export class TokenMeter implements Meter {
     this.#contentBytes += event.contentBytes ?? 0;
     if (event.usage === undefined) return;
     this.#usage = mergeUsage(this.#usage, event.usage);
-    // A running count from before does not stand in for a final one that makes no sense.
+    // If the final count is invalid, an earlier running count does not replace it.
     if (event.finalUsage === true && outputTokens(event.usage) === undefined)
       this.#usage = withOutput(this.#usage, undefined);
   }
@@ -91,7 +92,7 @@ export class TokenMeter implements Meter {
     return { usage: withOutput(input, this.#relayed()), isReported: false };
   }
 
-  /** With what was answered before. */
+  /** Adds the usage of earlier candidates. */
   #inAll(usage: Usage): Pick<Counted, 'usage' | 'parts'> {
     if (this.#candidate === undefined || this.#before.length === 0) return { usage };
     const own = this.#hasInputBefore() ? usageOf({ output: outputTokens(usage) }) : usage;
@@ -104,15 +105,15 @@ export class TokenMeter implements Meter {
   }
 
   /**
-   * Output is what has been relayed, or the running count the upstream reported when that is larger: it
-   * knows of reasoning that is not shown. (A first event's placeholder of 1 must not make the rest free.)
+   * Returns the relayed output, or the reported running count if that is larger, because it includes hidden reasoning. A first
+   * event's placeholder of 1 must not make the rest free.
    */
   #relayed(hiddenTokens = 0): number {
     const reported = this.#isOutputUsable() ? (outputTokens(this.#usage) ?? 0) : 0;
     return Math.max(reported, this.#relayedTokens() + hiddenTokens);
   }
 
-  /** Who goes on counts the text it went on from as input; that has been charged as the output it was. */
+  /** Returns the input to charge. The continuing upstream reports the continued text as input. Subtract it: it was charged as output. */
   #input(): Usage {
     if (this.#isInputUsable()) {
       const said = this.#before.reduce((sum, { usage }) => sum + (outputTokens(usage) ?? 0), 0);

@@ -1,16 +1,19 @@
 import type { Candidate, ModelEntry } from '../../../core/catalog/catalog';
 import type { Asked, Strategy } from './strategy';
 
-/** The lowest expected price of this very call, in E8 (1e-8 USD). An estimate, and therefore a plain number: nobody is charged it. */
+/**
+ * Ranks by the lowest expected price of this call, in E8 (1e-8 USD). The price is a plain number, because it is an estimate that
+ * no customer pays.
+ */
 export const byCost: Strategy = {
   score: (candidate, { cacheReadShare = 0 }, asked) => expectedE8(candidate, asked, cacheReadShare),
   noise: () => 0,
 };
 
 /**
- * The same for a call of a session, priced at each candidate as if the session stayed there: it reads from the cache what calls of
- * sessions read lately, whoever served them. The share that one upstream read says little, for it falls with every session that moves there;
- * prices by it would move all sessions to and fro. Only an upstream that keeps reading far less than the others is believed.
+ * Ranks calls of a session by price, as if the session stayed at each candidate. Every candidate gets the share that sessions read
+ * from caches recently, at any upstream. One upstream's own share says little, because each session that moves there lowers it;
+ * such prices would move all sessions to and fro. Only a share far below the others' is believed.
  */
 export const bySessionCost: Strategy = {
   score: (candidate, { sessionReadShare }, asked) =>
@@ -18,7 +21,10 @@ export const bySessionCost: Strategy = {
   noise: () => 0,
 };
 
-/** An upstream that reads less than a quarter of what sessions usually read is expected to read this many times what it read. */
+/**
+ * The factor for an upstream whose sessions read little from its cache. Below a quarter of the usual share, its expected share is
+ * its own share times this factor.
+ */
 const BELIEVED = 4;
 
 function expectedE8({ model, rough }: Candidate, asked: Asked, cacheReadShare: number): number {
@@ -28,7 +34,7 @@ function expectedE8({ model, rough }: Candidate, asked: Asked, cacheReadShare: n
   return (inputTokens * inputRate + expectedOutputTokens(model, asked) * price.output) / 1e6;
 }
 
-/** As many as answers have had lately, and never more than the call or the model allows. */
+/** Returns the expected output: what recent answers had, and at most what the call or the model allows. */
 function expectedOutputTokens(model: ModelEntry, { request, outputTokens }: Asked): number {
   const limit = Math.min(request.maxOutputTokens ?? model.estimatedMaxTokens, model.maxOutput);
   return Math.min(limit, outputTokens ?? limit) * request.choices;

@@ -1,12 +1,12 @@
 import type { CandidateFacts } from '../../../core/health/gauge';
 import { LAST, latencyNoise, type Strategy } from './strategy';
 
-/** Somebody who hardly ever answers is not infinitely slow. */
+/** The lowest success rate assumed, because a candidate that hardly ever answers is not infinitely slow. */
 const LEAST_SUCCESS = 0.02;
 
 /**
- * The shortest expected time to the first token, counting that an attempt that fails was for nothing. Who is untried goes
- * first, who is being tried goes last.
+ * Ranks by the shortest expected time to the first token, including the time of failed attempts. An untried candidate comes first,
+ * one that another call is trying comes last.
  */
 export const bySpeed: Strategy = {
   score: (_candidate, facts) => expectedMs(facts),

@@ -2,32 +2,32 @@ import type { ModelRequest } from '../../../core/calls/call';
 import type { Candidate } from '../../../core/catalog/catalog';
 import type { CandidateFacts } from '../../../core/health/gauge';
 
-/** What is asked, as far as a strategy looks at it. */
+/** The facts about a call that strategies use. */
 export interface Asked {
   readonly request: Pick<ModelRequest, 'inputTokensEstimate' | 'maxOutputTokens' | 'choices'>;
-  /** Output tokens of one answer of this model lately; undefined while unknown. */
+  /** The output tokens of one recent answer of this model; undefined while unknown. */
   readonly outputTokens: number | undefined;
-  /** Input tokens there were per estimated one. */
+  /** How many input tokens a call had for each estimated one. */
   readonly inputShare: number;
-  /** Share of their input tokens that calls of sessions read from caches lately, 0 to 1. */
+  /** The share of input tokens that sessions read from caches recently, 0 to 1. */
   readonly sessionReadShare: number;
 }
 
-/** What "best" means. Pure. */
+/** The meaning of "best". Its functions are pure. */
 export interface Strategy {
-  /** The lowest is asked first. */
+  /** Returns the score of a candidate; the lowest is tried first. */
   score(candidate: Candidate, facts: CandidateFacts, asked: Asked): number;
-  /** How far the score may be off by chance. Candidates whose scores differ by no more are equals, and share the load by weight. */
+  /** Returns how far the score may be off by chance. Candidates whose scores differ by no more are equals and share the load by weight. */
   noise(facts: CandidateFacts): number;
 }
 
-/** Above every other score, and still finite: it is written into JSON. */
+/** A score above all others. It is finite, because it is written into JSON. */
 export const LAST = 1e9;
 
-/** Times of two upstreams that differ by less than a fifth are equal. */
+/** The share by which two times may differ and still count as equal. */
 const SAME_SHARE = 0.2;
 
-/** How far a measured time may be off by chance, as a share of it; 0 for a time that is not known. */
+/** Returns how far a measured time may be off by chance, as a share of it; 0 if the time is unknown. */
 export function latencyNoise({ latencyMs, latencyDeviationMs }: CandidateFacts): number {
   return latencyMs === undefined ? 0 : Math.max(SAME_SHARE, latencyDeviationMs / Math.max(1, latencyMs));
 }
