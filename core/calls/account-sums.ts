@@ -1,7 +1,7 @@
 import { INPUT_METERS, outputTokens, tokensOf, type Usage } from '../catalog/usage';
 import { madeOnce } from '../made-once';
 
-/** What calls of an account came to. */
+/** The sums of an account's calls. */
 export interface AccountSum {
   calls: number;
   inputTokens: number;
@@ -9,17 +9,17 @@ export interface AccountSum {
   costUsd: number;
 }
 
-/** The account that stands for all that have no series of their own. */
+/** The name that stands for all accounts without a series of their own. */
 export const OTHER = 'other';
 
-/** Between two scrapes; the calls of further accounts count as those of `other`. */
+/** The most accounts summed between two scrapes; the calls of further accounts count as `other`. */
 const MOST_ACCOUNTS = 10_000;
 
 export function noCalls(): AccountSum {
   return { calls: 0, inputTokens: 0, outputTokens: 0, costUsd: 0 };
 }
 
-/** Adds up the calls of this process by account, until they are taken. */
+/** Adds up the calls of this process by account until the metrics take the sums. */
 export class AccountSums {
   #sums = new Map<string, AccountSum>();
 
@@ -44,5 +44,5 @@ export class AccountSums {
   }
 }
 
-/** The calls of this process. */
+/** The sums of all calls of this process. */
 export const ACCOUNT_SUMS = new AccountSums();

@@ -4,10 +4,7 @@ import { shortenName } from '../catalog/model-names';
 import { fail } from '../errors';
 import type { Call, CallFields, ModelRequest } from './call';
 
-/**
- * Refuses a model the key may not call. The node's copy of the key may be older than a change that allows the model: before
- * refusing it is read again.
- */
+/** Rejects a model that the key may not call. It reads the key again first, because a newer version may allow the model. */
 export async function assertAllowed(
   { catalog, keys }: { readonly catalog: Catalog; readonly keys: ApiKeys },
   key: CallKey,
@@ -23,7 +20,7 @@ export async function assertAllowed(
   });
 }
 
-/** What a key must be allowed for a call: what it asks for, whatever a rollout puts in its place. */
+/** Returns the models that the key must allow for a call. These belong to the name in the request, even if a rollout changes the model. */
 export function askedFor(
   { catalog }: { readonly catalog: Catalog },
   { candidates, request, facts }: Pick<Call, 'facts'> & Pick<CallFields, 'candidates' | 'request'>,

@@ -1,20 +1,20 @@
 import { performance } from 'node:perf_hooks';
 
-/** An unstreamed answer that was charged, as a repetition of its call is given it. */
+/** A charged, unstreamed answer, as a repetition of its call gets it. */
 export interface StoredAnswer {
   readonly status: number;
-  /** Names and values in turn. */
+  /** The names and values in turn. */
   readonly headers: readonly string[];
   readonly body: Buffer;
 }
 
 export interface AnswerStoreLimits {
-  /** Of bodies and headers of all answers. */
+  /** The most bytes of all answers, headers included. */
   readonly maxBytes: number;
   readonly maxAgeMs: number;
 }
 
-/** What an answer takes beside its bytes. */
+/** The memory that an answer takes beside its bytes. */
 const OVERHEAD_BYTES = 512;
 
 interface Kept {
@@ -24,9 +24,9 @@ interface Kept {
 }
 
 /**
- * Keeps answers of this process for clients that repeat a call with its Idempotency-Key, by the reservation of the first
- * call. It is bounded in bytes and time, and the oldest answer gives way. It also knows which of those calls are open, so that a
- * repetition can wait for the answer. The ledger decides who may have an answer: nothing is asked here before it was asked.
+ * Keeps answers of this process for clients that repeat a call with its Idempotency-Key, by the reservation of the first call. It
+ * is bounded in bytes and time and drops the oldest answer first. It also knows which of those calls are open, so that a
+ * repetition can wait. Callers must ask the ledger first, because the ledger decides which key may get an answer.
  */
 export class AnswerStore {
   readonly #limits: AnswerStoreLimits;
@@ -40,12 +40,12 @@ export class AnswerStore {
     this.#now = now;
   }
 
-  /** Bytes that all answers take. */
+  /** The bytes that all answers take. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** A call has begun. Returns what ends it, with its answer if that may be kept; the first end counts. */
+  /** Notes that a call is open. Returns what ends it, with its answer if that may be kept; the first end counts. */
   begin(rid: string): (answer: StoredAnswer | undefined) => void {
     let ended: () => void = () => undefined;
     this.#open.set(
@@ -61,7 +61,7 @@ export class AnswerStore {
     };
   }
 
-  /** Resolves when the call has ended; undefined where this process does not have it open. */
+  /** Resolves when the call has ended; undefined if it is not open in this process. */
   whenEnded(rid: string): Promise<void> | undefined {
     return this.#open.get(rid);
   }
@@ -80,7 +80,7 @@ export class AnswerStore {
     this.#bytes += bytes;
   }
 
-  /** Drops what is too old, and the oldest ones until the others take no more than this. */
+  /** Drops expired answers, then the oldest ones until the rest takes no more than this. */
   #dropOld(mostBytes: number): void {
     const now = this.#now();
     for (const [rid, { bytes, untilMs }] of this.#kept) {

@@ -4,10 +4,10 @@ import type { Call } from './call';
 import { callLine } from './call-line';
 import { countCall } from './call-metrics';
 
-/** Sees each call once, when all work at its end is done. */
+/** Runs once for each call, when all work at its end is done. */
 export type CallEnded = (call: Call) => void;
 
-/** Returns what counts each call and logs it. */
+/** Returns a function that counts each call and logs it. */
 export function watchCalls(lines: LineLog): CallEnded {
   return (call) => {
     const ms = performance.now() - call.startedMs;

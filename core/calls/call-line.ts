@@ -4,8 +4,8 @@ import { formatUsd } from '../money';
 import type { Call } from './call';
 
 /**
- * What the log says of a call that has ended, as JSON members. Each is named here and none is what a client has written, but for the ids of its
- * session, which are kept as `SessionIds` says.
+ * Returns the log line of a call that has ended, as JSON members. It has no text of the client, except the ids of the session as
+ * `SessionIds` keeps them.
  */
 export function callLine(call: Call, ms: number): string {
   const { facts, key, request } = call;
@@ -32,7 +32,7 @@ export function callLine(call: Call, ms: number): string {
 
 const known = new Map<string, string>();
 
-/** A word of the configuration as JSON. There are few of them. */
+/** Returns a word of the configuration as JSON. There are few such words, so each is encoded once. */
 function quoted(word: string): string {
   return madeOnce(known, word, JSON.stringify);
 }

@@ -5,17 +5,17 @@ import { metrics } from '../metrics';
 import { Buckets, QuickHistogram, type Series } from '../quick-histogram';
 import type { Call } from './call';
 
-/** From a refusal to the longest answers. */
+/** The buckets for a call's duration, from a quick refusal to the longest answers. */
 const DURATION_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 const FIRST_TOKEN_SECONDS = [0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 20, 30, 60];
-/** The gateway's own time is a millisecond, unless a call waits for the ledger, a slot or another attempt. */
+/** The buckets for the time that the gateway adds. It is a millisecond, unless a call waits for the ledger, a slot or another attempt. */
 const ADDED_SECONDS = [0.0005, 0.001, 0.002, 0.003, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
-/** The first digit of a status. */
+/** The status classes, by the first digit of the status. */
 const STATUS_CLASSES = ['none', '1xx', '2xx', '3xx', '4xx', '5xx'];
 const NONE = 'none';
 
-/** The calls of one path and strategy; both come from the configuration, so there are few. */
+/** The metrics of one path and strategy. There are few, because both come from the configuration. */
 class RouteMetrics {
   readonly durations = new Buckets(DURATION_SECONDS);
   readonly firstTokens = new Buckets(FIRST_TOKEN_SECONDS);
@@ -26,7 +26,7 @@ class RouteMetrics {
   constructor(readonly labels: Readonly<Record<'route' | 'protocol' | 'strategy', string>>) {}
 }
 
-/** What the calls of one model have used at one upstream. */
+/** The usage of one model at one upstream. */
 class ModelMetrics {
   readonly tokens = new Float64Array(TOKEN_METERS.length);
   costE8 = 0n;
@@ -35,13 +35,13 @@ class ModelMetrics {
   constructor(readonly labels: Readonly<Record<'model' | 'upstream', string>>) {}
 }
 
-/** By path and strategy, and by model and upstream. Looking a text up twice costs less than joining two. */
+/** The metrics by path and strategy, and by model and upstream. Two look-ups cost less than joining the two texts. */
 const routes = new Map<string, Map<string, RouteMetrics>>();
 const models = new Map<string, Map<string, ModelMetrics>>();
 /** Calls whose clients have left, by how they were charged. */
 const aborted = new Map<string, number>();
 
-/** Counts a call that has ended. Only sums are kept: the metrics are made of them when they are read. */
+/** Counts a call that has ended. It keeps only sums; the metrics are made from them when they are read. */
 export function countCall({ path, protocol, leftAtMs, traceId, facts }: Call, ms: number): void {
   const { strategy = NONE, status, errorCode = NONE, firstTokenMs, addedMs, billing = 'released' } = facts;
   const route = metricsOf(routes, path, strategy, () => new RouteMetrics({ route: path, protocol, strategy }));

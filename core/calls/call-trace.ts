@@ -17,7 +17,7 @@ import type { Call } from './call';
 import { attemptCostE14, type MadeAttempt } from './made-attempt';
 import type { AttemptTrace, CallTrace } from './trace';
 
-/** Traces a call from now to its end, where it is sampled. */
+/** Traces a call from now to its end if it is sampled. */
 export function traceCall(tracing: Tracing, call: Call, request: IncomingMessage, response: ServerResponse): void {
   const name = `${request.method} ${call.path}`;
   const { span, headers } = tracing.begin({ name, kind: 'server' }, request.headers);
@@ -28,9 +28,9 @@ export function traceCall(tracing: Tracing, call: Call, request: IncomingMessage
   call.onEnd(() => trace.endCall(request.method, response.statusCode));
 }
 
-/** The span of a call, and those of its attempts. Spans have names, numbers and codes, and nothing of the content. */
+/** The span of a call and the spans of its attempts. Spans have names, numbers and codes, but no content. */
 class SampledCall implements CallTrace {
-  /** Those that have not ended. */
+  /** The attempts that have not ended. */
   readonly #attempts = new Map<MadeAttempt, SampledAttempt>();
 
   constructor(
@@ -102,7 +102,7 @@ class SampledCall implements CallTrace {
         'error.type': facts.errorCode,
         'gen_ai.operation.name': operationOf(call),
         ...(made && providerOf(made)),
-        // A name that the catalog does not know may be anything.
+        // The span has no model name that the catalog does not know, because a client may send any text.
         'gen_ai.request.model': call.candidates && request?.modelRequested,
         ...said,
         ...countsOf(facts.charged),
@@ -128,7 +128,7 @@ class SampledAttempt implements AttemptTrace {
   #model: string | undefined;
   readonly #reasons: string[] = [];
   #firstTokenMs: number | undefined;
-  /** A stream lasts until its call has ended. */
+  /** When an unstreamed answer was complete; undefined for a stream, whose span lasts until the call has ended. */
   #wholeAtMs: number | undefined;
   #brokenBy: AttemptOutcome | undefined;
 
@@ -171,7 +171,7 @@ class SampledAttempt implements AttemptTrace {
   end(): void {
     const { status, usage, upstreamRequestId } = this.made;
     const outcome = this.#brokenBy ?? this.made.outcome;
-    // An attempt that was given up, because the client left or the process ends, is no failure of the upstream.
+    // An attempt that the gateway cancels, because the client left or the process stops, is no failure of the upstream.
     const hasFailed = outcome !== 'answered' && outcome !== 'cancelled';
     this.span.end({
       attributes: {
@@ -204,7 +204,7 @@ function operationOf({ protocol }: Call): string {
   return protocol === 'embeddings' ? 'embeddings' : 'chat';
 }
 
-/** Names of the convention, by the adapter that an upstream is asked with. */
+/** The provider names of the OpenTelemetry convention, by the adapter of the upstream. */
 const PROVIDERS: Readonly<Record<string, string>> = {
   chat: 'openai',
   responses: 'openai',
@@ -217,7 +217,7 @@ const PROVIDERS: Readonly<Record<string, string>> = {
   gemini: 'gcp.gemini',
 };
 
-/** Older tools read the second name. */
+/** Returns the provider under two names, because older tools read the second. */
 function providerOf({ candidate: { adapter } }: MadeAttempt): Attributes {
   const provider = PROVIDERS[adapter.name] ?? adapter.name;
   return { 'gen_ai.provider.name': provider, 'gen_ai.system': provider };
@@ -227,13 +227,13 @@ function dataOf(event: SseEvent | undefined): JsonObject {
   return asObject(parseJson(event?.data ?? '')) ?? {};
 }
 
-/** In a body or a chunk of Chat, in `message_start` of Messages, in an event of Responses. */
+/** Returns the model in an answer: in a body or chunk of Chat, `message_start` of Messages, or an event of Responses. */
 function modelIn(answer: JsonObject): string | undefined {
   const places = [answer, asObject(answer['message']), asObject(answer['response'])];
   return places.map((place) => place?.['model']).find(isName);
 }
 
-/** In the choices of Chat, in a body or `message_delta` of Messages, in the status of a response. */
+/** Returns the stop reasons: of the choices of Chat, a body or `message_delta` of Messages, or the status of a response. */
 function reasonsIn(answer: JsonObject): readonly string[] {
   const response = asObject(answer['response']) ?? answer;
   return [
@@ -243,7 +243,7 @@ function reasonsIn(answer: JsonObject): readonly string[] {
   ].filter(isName);
 }
 
-/** An upstream may send anything: what is no word or name is not kept. */
+/** True if a value looks like a word or a name. An upstream may send any text, and spans keep nothing else. */
 function isName(value: unknown): value is string {
   return typeof value === 'string' && /^[\w.:/@-]{1,100}$/.test(value);
 }

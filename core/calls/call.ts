@@ -26,47 +26,47 @@ import type { MadeAttempt } from './made-attempt';
 import type { NewIds } from './new-ids';
 import type { CallTrace } from './trace';
 
-/** model-request: what is asked; reserve-settle may lower its limit. */
+/** The field of model-request: the call as the upstream gets it. reserve-settle may lower its limit. */
 export interface ModelRequest extends UpstreamCall, AskedFor {
-  /** Headers whose names begin so are forwarded both ways. */
+  /** The prefixes of headers that are forwarded in both directions. */
   readonly forwardHeaderPrefixes: readonly string[];
-  /** The model as the client named it. */
+  /** The model's name in the request. */
   readonly modelRequested: string;
-  /** The most output tokens per choice the client allows, if it says. */
+  /** The most output tokens per choice that the client allows; undefined: it names no limit. */
   readonly maxOutputTokens: number | undefined;
-  /** What the vendor reads for it. */
+  /** The content that the vendor reads for this call. */
   readonly reading: Reading;
-  /** How many inputs an embeddings call has, each of up to the context window; undefined for any other call. */
+  /** The number of inputs of an embeddings call, each up to the context window; undefined for other calls. */
   readonly inputs?: number | undefined;
-  /** Where the objects are that the call names; undefined where it names none. */
+  /** Where the objects that the call names are; undefined if it names none. */
   readonly kept?: KeptPlace | undefined;
   /**
-   * The body, parsed; undefined where it is larger than 1 MiB, for to parse it would hold up every other call. It is parsed
-   * once; what is changed in it reaches nobody.
+   * Returns the parsed body; undefined if it is larger than 1 MiB, because parsing it would delay all other calls. The body is
+   * parsed once. A change to the result reaches no upstream.
    */
   read(): unknown;
-  /** The kinds of objects that its answer may make; undefined where it makes none. */
+  /** The kinds of objects that the answer may create; undefined if it creates none. */
   readonly makes?: readonly SharedObject[] | undefined;
 }
 
-/** The one place where an object can be used that a vendor keeps. */
+/** The only place where an object that a vendor keeps can be used. */
 export interface KeptPlace extends Pick<KeptObject, 'upstream' | 'credential'> {
   /** The member that names it. */
   readonly param: string;
 }
 
-/** How the money of a call ends; docs/contract.md, section 6. */
+/** The ways in which the money of a call ends; docs/contract.md, section 6. */
 export type Ending =
   | (Counted & { readonly billing: 'actual' | 'estimated' | 'partial'; readonly candidate: Candidate })
   | { readonly billing: 'released' };
 
-/** What is charged for. */
+/** The usage that is charged. */
 export interface Counted {
-  /** In all. */
+  /** The usage of all candidates together. */
   readonly usage: Usage;
-  /** Counted by us and not reported: never charged above the hold. */
+  /** Whether the gateway counted the usage because the upstream did not report it. An estimate is never charged above the hold. */
   readonly isEstimate: boolean;
-  /** By who answered which part of it, when several did; input stands in one of them. */
+  /** The parts of an answer by the candidate that wrote them, if there were several. One of them has the input. */
   readonly parts?: readonly UsagePart[];
 }
 
@@ -76,45 +76,45 @@ export interface UsagePart {
 }
 
 export interface Settlement {
-  /** What the caller has been charged, or will be when the ledger was too slow to say. */
+  /** The amount that the customer pays. If the ledger was too slow to confirm it, it will be charged later. */
   readonly chargedE8: bigint;
   readonly billing: Ending['billing'];
 }
 
-/** reserve-settle: the promise that covers the call. */
+/** The field of reserve-settle: the hold that covers the call. */
 export interface Reservation {
   readonly rid: string;
-  /** What becomes of a stream whose client leaves: what was relayed is charged, or the upstream is read to its end. */
+  /** The treatment of a stream whose client leaves: charge what was relayed, or read the upstream to its end. */
   readonly onClientAbort: 'settle' | 'drain';
-  /** An upstream is sent the request: from now on the call may produce output. */
+  /** Notes that an upstream gets the request. From now on the call may produce output. */
   asked(): void;
-  /** The first ending counts; later ones get the first one's settlement. Answers within 250 ms. */
+  /** Settles the call and resolves within 250 ms. The first ending counts; later ones get its settlement. */
   settle(ending: Ending): Promise<Settlement>;
 }
 
-/** token-metering: what the attempt under way has used so far. */
+/** The field of token-metering: the usage of the attempt under way. */
 export interface Meter {
-  /** Forgets everything: another candidate is asked. */
+  /** Forgets all counts, because another candidate is tried. */
   begin(candidate: Candidate): void;
-  /** Another candidate goes on from what was relayed, which stays counted. */
+  /** Begins to count another candidate, which continues the relayed text. That text stays counted. */
   goOn(candidate: Candidate): void;
   note(event: EventNote): void;
   noteBody(usage: Usage, contentBytes: number): void;
-  /** The counts to charge: as reported, or estimated from what was relayed when they are unusable. */
+  /** Returns the counts to charge: as reported, or estimated from the relayed text if the reports are unusable. */
   read(): Counted & { readonly billing: 'actual' | 'estimated' };
   /**
-   * The counts of an answer that was broken off: what is known of the input, and the output read so far. `hiddenTokens` are
-   * output tokens that the upstream probably made and did not show.
+   * Returns the counts of an answer that broke off: the known input, and the output so far. `hiddenTokens` are output tokens that
+   * the upstream probably wrote and did not show.
    */
   readPartial(hiddenTokens?: number): Counted;
   /**
-   * What the attempt under way has used at its upstream, whoever pays for it: what was reported, and estimates of what was not.
-   * undefined when nothing has come of it.
+   * Returns the usage of the attempt under way at its upstream, whether or not the customer pays for it. It has reported counts,
+   * and estimates for missing ones; undefined if the attempt has no usage.
    */
   attempted(): { readonly usage: Usage; readonly isReported: boolean } | undefined;
 }
 
-/** One try at one candidate. */
+/** One attempt at one candidate. */
 export interface Attempt {
   readonly upstream: string;
   readonly outcome: AttemptOutcome;
@@ -122,36 +122,36 @@ export interface Attempt {
   readonly ms: number;
 }
 
-/** How a try ended and what was made of it. */
+/** The result of an attempt and the decision that followed. */
 export interface AttemptEnd extends Omit<Attempt, 'outcome'> {
   readonly outcome: AttemptOutcome | 'answered';
-  /** In words: what was done then and for which reason; undefined for an answer. */
+  /** The gateway's decision in words, and its reason; undefined for an answer. */
   readonly why: string | undefined;
 }
 
-/** Why a call went where it went: metadata only, kept in the usage record. */
+/** Why a call took its route. This is metadata only, kept in the usage record. */
 export interface RoutingFacts {
-  /** strategy-routing: the choice, best first, as far as it is worth telling; scores as docs/routing.md explains them. */
+  /** strategy-routing: the first candidates of the ranking, best first. docs/routing.md explains the scores. */
   candidates: readonly { readonly upstream: string; readonly score: number }[];
-  /** How many candidates there were in all. */
+  /** The number of all candidates. */
   of: number;
   /** failover: every attempt, in order. */
   readonly attempts: AttemptEnd[];
-  /** strategy-routing: all of it, for a caller who asks and may know. */
+  /** strategy-routing: the whole ranking, for a client that asks and whose key may debug. */
   explained: RoutingExplanation | undefined;
-  /** How often the client's SDK has retried before, by its own count; undefined where it has not, or does not say. */
+  /** How often the client's SDK says it has retried; undefined for a first attempt or if the SDK does not say. */
   clientRetry: number | undefined;
-  /** reserve-settle: of a call with an Idempotency-Key. A late settle and a recovery read it from the record. */
+  /** reserve-settle: the intent of a call with an Idempotency-Key. A late settle and a recovery read it from the record. */
   intent: Intent | undefined;
 }
 
-/** What a caller with a key that may debug is shown of the choice. */
+/** The explanation of a ranking, for clients whose keys may debug. */
 export interface RoutingExplanation {
   readonly strategy: string;
-  /** The hash of its session decided between equals. */
+  /** Whether the hash of the session decided between equals. */
   readonly affinity: boolean;
   readonly model: string;
-  /** Best first. */
+  /** The candidates, best first. */
   readonly candidates: readonly {
     readonly upstream: string;
     readonly model: string;
@@ -160,11 +160,11 @@ export interface RoutingExplanation {
     readonly failureRate: number;
     readonly note: string | undefined;
   }[];
-  /** Who could serve the model and was not asked, and why. */
+  /** The upstreams that serve the model but were not tried, and why. */
   readonly leftOut: readonly { readonly upstream: string; readonly why: string }[];
 }
 
-/** failover: the upstream's answer; its first content has been seen, nothing has been sent. */
+/** The field of failover: the upstream's answer. Its first content has come, and the client has got nothing yet. */
 export type Answer = {
   readonly candidate: Candidate;
   readonly status: number;
@@ -172,31 +172,31 @@ export type Answer = {
 } & (
   | {
       readonly kind: 'stream';
-      /** The held-back preamble and the first content. Emptied when it is given: a stream may last long. */
+      /** The held preamble and the first content. The list is emptied when they are sent, because a stream may last long. */
       readonly head: NotedEvent[];
       readonly events: EventReader;
       readonly chunks: ChunkReader;
-      /** Milliseconds between the head of the answer and its first content, or until the wait for it ended; without stalls of the process. */
+      /** Milliseconds between the head of the answer and its first content, or until the wait for it ended. Stalls of the process do not count. */
       readonly silentMs: number;
-      /** Asks somebody else to go on when this breaks off; undefined when nobody could. */
+      /** Asks another candidate to continue if this stream breaks off; undefined if none could. */
       readonly goOn: GoOn | undefined;
     }
-  /** In one piece, with what was read out of it. */
+  /** An unstreamed answer, with the facts read from it. */
   | { readonly kind: 'body'; readonly bytes: Buffer; readonly usage: Usage; readonly contentBytes: number }
-  /** Given to the caller as it is, at no charge: an upstream's error, a redirect. */
+  /** An error or a redirect of the upstream, which the client gets unchanged and free of charge. */
   | { readonly kind: 'relay'; readonly head: readonly Buffer[]; readonly chunks: ChunkReader }
-  /** The client left after the upstream took the request, and no answer came in time: the input is charged. */
+  /** The client left after the upstream took the request, and no answer came in time. The input is charged. */
   | { readonly kind: 'abandoned' }
 );
 
 export type StreamAnswer = Answer & { readonly kind: 'stream' };
 
-/** Resolves with a stream whose content follows on what was said, or undefined when there is none. */
+/** Resolves with a stream that continues the text so far; undefined if no candidate can. */
 export type GoOn = (broken: BrokenStream) => Promise<StreamAnswer | undefined>;
 
 export interface BrokenStream {
   readonly outcome: AttemptOutcome;
-  /** What the caller was given, as text. */
+  /** The text that the client has got. */
   readonly said: string;
   readonly outputTokens: number;
 }
@@ -204,8 +204,8 @@ export interface BrokenStream {
 export type UpstreamHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 /**
- * The fields policies leave for each other; each has the one policy that writes it. A package adds its own:
- * `declare module 'tollgate/policy' { interface CallFields { tenant: Tenant } }`.
+ * The fields that policies leave for later policies; one policy writes each. A package adds its own: `declare module
+ * 'tollgate/policy' { interface CallFields { tenant: Tenant } }`.
  */
 export interface CallFields {
   key: CallKey;
@@ -216,10 +216,10 @@ export interface CallFields {
   answer: Answer;
 }
 
-/** The name of a field that policies leave for each other. */
+/** The name of a field that one policy leaves for later ones. */
 export type CallField = keyof CallFields;
 
-/** What every call has of its own: no field that a package adds may take its place. */
+/** The members that every call has. A package must not add a field with one of these names. */
 const OWN_MEMBERS: Readonly<Record<Exclude<keyof Call, CallField>, true>> = {
   id: true,
   createdAt: true,
@@ -252,18 +252,18 @@ const OWN_MEMBERS: Readonly<Record<Exclude<keyof Call, CallField>, true>> = {
   endStep: true,
 };
 
-/** Whether a policy may leave a field of this name for the next. */
+/** True if a policy may leave a field of this name. */
 export function mayBeField(name: string): boolean {
   return !Object.hasOwn(OWN_MEMBERS, name) && !(name in Object.prototype);
 }
 
-/** What the policies of a pipeline declare to earlier steps, by their settings. */
+/** The facts that the policies of a pipeline declare to earlier steps, by their settings. */
 export interface Declared {
   /** failover: when a stream breaks, another upstream may continue it. */
   readonly mayBeContinued?: boolean;
 }
 
-/** What the usage record says beside tokens and money; written as it becomes known. */
+/** The facts of the usage record beside tokens and money. Each is written as it becomes known. */
 export interface CallFacts {
   strategy: string | undefined;
   attempts: number;
@@ -274,34 +274,34 @@ export interface CallFacts {
   source: 'provider' | 'platform';
   errorCode: string | undefined;
   firstTokenMs: number | undefined;
-  /** Of an unstreamed answer, until all of it was there. */
+  /** How long an unstreamed answer took until all of it was there. */
   wholeMs: number | undefined;
-  /** How long the call has waited for others: for the client's body, and for upstreams to begin their answers. */
+  /** How long the call has waited for the client's body and for upstreams to begin their answers. */
   waitedMs: number;
-  /** What else its time was until the head of an upstream's answer was written: the gateway's own. */
+  /** The time that the gateway itself took until it wrote the head of an upstream's answer: all but `waitedMs`. */
   addedMs: number | undefined;
   readonly routing: RoutingFacts;
-  /** failover: every request to an upstream, in order, as vendors charge for them. */
+  /** failover: every request to an upstream, in order, because vendors charge for each. */
   readonly made: MadeAttempt[];
-  /** Set once the ledger has taken the call on: from then on settling writes the record. */
+  /** Set once the ledger has accepted the reservation. From then on settling writes the record. */
   reservationId: string | undefined;
-  /** model-request: the session and the agent that it belongs to, as they are recorded. */
+  /** model-request: the session and the agent of the call, as they are recorded. */
   sessionId: string | undefined;
   agentId: string | undefined;
-  /** reserve-settle: how it was charged, and for what; undefined where there was no reservation. */
+  /** reserve-settle: how the call was charged; undefined if there was no reservation. */
   billing: Ending['billing'] | undefined;
   usage: Usage | undefined;
-  /** What was charged for it. */
+  /** The amount charged for the call. */
   costE8: bigint;
-  /** What it was charged for; undefined where nothing was charged. */
+  /** The usage that was charged; undefined if nothing was charged. */
   charged: Usage | undefined;
-  /** What that costs at the upstream's prices: for comparing upstreams, whoever pays what. */
+  /** The cost at the upstream's prices. It serves to compare upstreams, whatever the customer pays. */
   upstreamCostE8: bigint;
-  /** null: it was looked at, and the call is in none. */
+  /** null: the rollouts were checked, and the call is in none. */
   rollout: RolloutPart | null | undefined;
 }
 
-/** Who is sent the call too when it has ended, without answering it. */
+/** The candidate that also gets the call after its end. The client never sees its answer. */
 export interface Mirror {
   readonly candidate: Candidate;
   readonly part: RolloutPart;
@@ -310,13 +310,13 @@ export interface Mirror {
 /** One client request through a pipeline. */
 export class Call implements Partial<CallFields> {
   readonly id = newRequestId();
-  /** RFC 3339 with milliseconds, UTC. */
+  /** When the call began, in RFC 3339 with milliseconds, UTC. */
   readonly createdAt = new Date().toISOString();
-  /** Monotonic, for durations. */
+  /** When the call began on a monotonic clock, for durations. */
   readonly startedMs = performance.now();
   readonly protocol: Protocol;
   readonly method: string;
-  /** Path without query. */
+  /** The path without the query. */
   readonly path: string;
   readonly facts: CallFacts = {
     strategy: undefined,
@@ -358,19 +358,19 @@ export class Call implements Partial<CallFields> {
   meter?: Meter;
   answer?: Answer;
 
-  /** strategy-routing: what failover is to do beside answering. */
+  /** strategy-routing: the candidate that failover sends the call to after its end. */
   mirror: Mirror | undefined;
 
-  /** The upstream's side of the client's WebSocket; undefined where the call did not come over one. */
+  /** The upstream side of the client's WebSocket; undefined if the call did not come over one. */
   readonly upstreamSocket: UpstreamSocket | undefined;
 
-  /** Finds the ids that the answer makes; undefined where it makes none. */
+  /** Finds the ids of objects that the answer creates; undefined if it creates none. */
   newIds?: NewIds | undefined;
 
-  /** What is traced of it; undefined where it is not sampled. */
+  /** The trace of the call; undefined if it is not sampled. */
   trace: CallTrace | undefined;
 
-  /** Its place in a trace, for upstreams; undefined where nothing is traced. */
+  /** The headers that tell upstreams the trace; undefined if nothing is traced. */
   traceHeaders: TraceHeaders | undefined;
 
   #leaving: AbortController | undefined;
@@ -404,51 +404,48 @@ export class Call implements Partial<CallFields> {
     });
   }
 
-  /** For logs and exemplars; undefined where it is not sampled. */
+  /** The id of the trace, for logs and exemplars; undefined if the call is not sampled. */
   get traceId(): string | undefined {
     return this.trace?.traceId;
   }
 
-  /** A step that is under way sees its client leave and decides itself how the call ends; only then the endings run. */
+  /** Notes that a step runs. While it runs, the step itself handles a client that leaves; the endings run afterwards. */
   beginStep(): void {
     this.#isInStep = true;
   }
 
-  /** `goesOn`: another step follows at once, and ends the call if it is the last. */
+  /** Notes that a step has ended. `goesOn`: another step follows at once, and the last one ends the call. */
   endStep(goesOn = false): void {
     this.#isInStep = false;
     if (this.#isClosed && !goesOn) void this.end();
   }
 
-  /** The client has left before its answer was complete, or the call is cut off. */
+  /** True if the client left before its answer was complete, or if the call was cut off. */
   get hasLeft(): boolean {
     return this.#hasLeft;
   }
 
-  /** What ended the call before its answer was complete; the client may still be there, and is told so. */
+  /** The error that cut the call off before its answer was complete. A client that is still there gets this error. */
   get cutOffBy(): GatewayError | undefined {
     return this.#cutOffBy;
   }
 
-  /** The process ends before the call does. */
+  /** True if the process stopped before the call ended. */
   get isCutOff(): boolean {
     return this.#cutOffBy?.code === 'DRAINING';
   }
 
-  /** Nothing more could be held for it: what it has used until then is charged. */
+  /** True if the hold could not grow. The usage until then is charged. */
   get isOutOfMoney(): boolean {
     return this.#cutOffBy !== undefined && !this.isCutOff;
   }
 
-  /**
-   * When the client disconnected, on the clock of `performance.now()`; undefined while it is connected. It stays undefined
-   * where the call was cut off before.
-   */
+  /** When the client disconnected, on the clock of `performance.now()`; undefined while it is connected, or if the call was cut off before. */
   get leftAtMs(): number | undefined {
     return this.#leftAtMs;
   }
 
-  /** Ends a call: all that runs for it stops, also what is read on for a client that has left. The first reason counts. */
+  /** Cuts a call off: everything that runs for it stops, even the reading for a client that has left. The first reason counts. */
   cutOff(by: GatewayError = fail('DRAINING', { retryAfterSeconds: 1 })): void {
     if (this.#cutOffBy !== undefined) return;
     this.#cutOffBy = by;
@@ -457,21 +454,21 @@ export class Call implements Partial<CallFields> {
     this.#whenCutOff = undefined;
   }
 
-  /** Calls back when the call is cut off, whether or not its client has left. */
+  /** Calls the listener when the call is cut off, whether or not its client has left. */
   onCutOff(listener: () => void): void {
     if (this.#cutOffBy !== undefined) return void listener();
     this.#whenCutOff ??= [];
     this.#whenCutOff.push(listener);
   }
 
-  /** Calls back when the client leaves, at once if it has; returns how to stop that. Cheaper than a signal. */
+  /** Calls the listener when the client leaves, or at once if it has left. Returns what removes the listener. Cheaper than a signal. */
   onLeave(listener: () => void): () => void {
     if (this.#hasLeft) listener();
     else this.#whenLeft.add(listener);
     return () => this.#whenLeft.delete(listener);
   }
 
-  /** The same as a signal, made when first asked for. */
+  /** A signal that aborts when the client leaves. It is made at the first use. */
   get left(): AbortSignal {
     if (this.#leaving === undefined) {
       const leaving = new AbortController();
@@ -493,7 +490,7 @@ export class Call implements Partial<CallFields> {
     this.#whenLeft.clear();
   }
 
-  /** Has a look at an error before the caller is told of it; may put another in its place. Last added, first asked. */
+  /** Adds a hook that sees an error before the client does and may replace it. The hooks run in reverse order. */
   onRefusal(hook: RefusalHook): void {
     this.#refusalHooks.push(hook);
   }
@@ -504,19 +501,19 @@ export class Call implements Partial<CallFields> {
     return shown;
   }
 
-  /** Work that must be done however the call ends. Last added, first done; once. After the end it is done at once. */
+  /** Adds work that runs once, however the call ends. Works run in reverse order. After the end, new work runs at once. */
   onEnd(work: EndingWork): void {
     if (this.#ended === undefined) this.#endings.push(work);
     else void this.#finish([work]);
   }
 
-  /** Never rejects. */
+  /** Runs the work at the end of the call. Never rejects. */
   end(): Promise<void> {
     this.#ended ??= this.#finish(this.#endings.reverse());
     return this.#ended;
   }
 
-  /** One ending that fails keeps none of the others from being done. */
+  /** Runs every ending, even if an earlier one fails. */
   async #finish(endings: readonly EndingWork[]): Promise<void> {
     for (const work of endings) {
       try {
@@ -530,7 +527,7 @@ export class Call implements Partial<CallFields> {
 
 type EndingWork = () => unknown;
 
-/** The official SDKs count their retries in a header; 0 in a first attempt. */
+/** Returns the SDK's count of retries from its header. The official SDKs send 0 in a first attempt. */
 function clientRetryOf({ headers }: IncomingMessage): number | undefined {
   const count = headers['x-stainless-retry-count'];
   return typeof count === 'string' && /^[1-9]\d{0,3}$/.test(count) ? Number(count) : undefined;

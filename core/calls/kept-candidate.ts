@@ -6,7 +6,8 @@ import type { UpstreamHealth } from '../health/health';
 import type { KeptPlace } from './call';
 
 /**
- * Returns the one candidate that has what a call names, with the credential that made it, whatever its failures say of it: no other can answer.
+ * Returns the one candidate that has the object a call names, with the credential that created it. It ignores an ejection, because
+ * no other candidate can answer.
  * @throws MODEL_NOT_SUPPORTED, ALL_PROVIDERS_FAILED, UPSTREAM_RATE_LIMITED
  */
 export function keptCandidate<C extends Pick<Candidate, 'upstream'>>(

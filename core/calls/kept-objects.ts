@@ -10,7 +10,7 @@ import { metrics } from '../metrics';
 import type { Stop } from '../resources';
 import type { SocketAnswer } from '../wire/upstream-socket';
 
-/** Where an object is, and what was reported for the answer that made it. */
+/** Where an object is, and the usage reported for the answer that created it. */
 export interface KeptObject extends SocketAnswer {
   readonly model: string;
 }
@@ -21,24 +21,27 @@ export interface NewObject extends KeptObject {
   readonly id: string;
   /** For how many days the vendor keeps it. */
   readonly days: number;
-  /** The ids of its items, which calls may name one by one. */
+  /** The ids of its items. Calls may name each of them. */
   readonly items: readonly string[];
-  /** What all its items together come to at most; undefined where that is not known. */
+  /** The most tokens of all its items together; undefined if unknown. */
   readonly itemTokens: number | undefined;
 }
 
 /** Where an item of an object is. */
 export interface KeptItem extends Pick<KeptObject, 'upstream' | 'credential'> {
-  /** The same for all items of one object. */
+  /** The object of the item: the same for all its items. */
   readonly owner: string;
-  /** What all items of that object together come to at most; undefined where that is not known. */
+  /** The most tokens of all items of that object together; undefined if unknown. */
   readonly tokens: number | undefined;
 }
 
-/** The objects that vendors keep, each with the account whose call made it. Ids are kept as SHA-256, and those of items as its first half. */
+/**
+ * The objects that vendors keep, each with the account whose call created it. The database has SHA-256 hashes of ids, and the
+ * first half of the hash for items.
+ */
 export interface KeptObjects {
   /**
-   * Returns an object of an account; undefined where the account has none of that id, or not any longer.
+   * Returns an object of an account; undefined if the account has no object with this id, or if it has expired.
    * @throws DATABASE_UNAVAILABLE
    */
   find(accountId: string, kind: SharedObject, id: string): Promise<KeptObject | undefined>;
@@ -47,7 +50,7 @@ export interface KeptObjects {
    * @throws DATABASE_UNAVAILABLE
    */
   findItems(accountId: string, ids: readonly string[]): Promise<ReadonlyMap<string, KeptItem>>;
-  /** Resolves when all are written, after 250 ms at most: what is not written then is written later, and is found meanwhile. */
+  /** Resolves when all objects are written, or after 250 ms. The rest is written later and can be found meanwhile. */
   add(objects: readonly NewObject[]): Promise<void>;
   close: Stop;
 }
@@ -55,9 +58,9 @@ export interface KeptObjects {
 export interface KeptObjectsOptions {
   readonly database: Knex;
   readonly log: Logger;
-  /** Of one account; the ones that were reported longest ago give way. */
+  /** The most objects of one account; the oldest reports are dropped first. */
   readonly mostOfAccount?: number;
-  /** Objects that wait for the database at most. */
+  /** The most objects that wait for the database. */
   readonly mostWaiting?: number;
 }
 
@@ -67,9 +70,9 @@ const MOST_AT_ONCE = 500;
 const ANSWERS_WITHIN_MS = 250;
 const RETRY_AFTER_MS = 1_000;
 const CLEAR_EVERY_MS = 3_600_000;
-/** Nodes that write objects of one account at the same moment draw the same number; all but one draw again. */
+/** How often an insert is tried. Nodes that write objects of one account at the same moment draw the same number, and all but one must draw again. */
 const DRAWS_AT_MOST = 5;
-/** A vendor's days may end later than ours. */
+/** Days that an object is kept beyond the vendor's, because the vendor's days may end later than ours. */
 const DAYS_MORE = 1;
 
 const keptIds = new Counter({
@@ -84,7 +87,7 @@ interface Waiting {
   readonly written: () => void;
 }
 
-/** As it travels to the database. */
+/** An object as the process sends it to Postgres. */
 interface Row extends Omit<KeptObject, 'inputTokens' | 'outputTokens'> {
   readonly accountId: string;
   readonly kind: SharedObject;
@@ -92,7 +95,7 @@ interface Row extends Omit<KeptObject, 'inputTokens' | 'outputTokens'> {
   readonly inputTokens: number | null;
   readonly outputTokens: number | null;
   readonly days: number;
-  /** Most objects have none. */
+  /** null: the object has no items, like most. */
   readonly items: readonly string[] | null;
   readonly itemTokens: number | null;
 }
@@ -195,7 +198,7 @@ function hashOf(id: string): string {
   return createHash('sha256').update(id).digest('hex');
 }
 
-/** Half of the hash is still too long for two ids to share it by chance, and halves the index. */
+/** Returns half of the hash. It is still too long for two ids to share it by chance, and it halves the index. */
 function itemHashOf(id: string): string {
   return hashOf(id).slice(0, 32);
 }
@@ -231,7 +234,7 @@ function fromRow({ upstream, credential, model, inputTokens, outputTokens }: Row
   };
 }
 
-/** The database is away for long: what is lost is 404 later, and never another account's. */
+/** Drops the oldest objects while the database is away for long. A lost object is answered with 404 later, and never given to another account. */
 function loseOldest(waiting: Map<string, Waiting>, most: number): void {
   for (const [key, { written }] of waiting) {
     if (waiting.size <= most) return;
@@ -247,8 +250,8 @@ interface Stored {
 }
 
 /**
- * An object that its account has already gets its newest numbers. One of another account stays as it is while it lives: an answer that
- * names it, to a call that was let through by `sharedObjects`, gives it to nobody.
+ * Inserts objects. An object that its account already has gets the newest counts. An object of another account stays unchanged
+ * while it lives. An answer may name such an object if `sharedObjects` let its call through; that does not transfer the object.
  */
 const INSERT = `
   INSERT INTO kept_objects AS known
@@ -281,7 +284,7 @@ async function insert(database: Knex, rows: readonly Row[]): Promise<readonly St
   }
 }
 
-/** One statement cannot write one object twice; of two accounts the one that was first has it. */
+/** Returns one row for each object, because one statement cannot write an object twice. The first account has it. */
 function oneOfEach(rows: readonly Row[]): readonly Row[] {
   const first = new Map<string, Row>();
   for (const row of rows) {
@@ -310,7 +313,7 @@ interface StoredObject {
   readonly output_tokens: bigint | null;
 }
 
-/** Ids are random: an id that two upstreams have made is that of the newer one. */
+/** Finds an object. Ids are random, so if two upstreams created the same id, the newer one counts. */
 async function findStored(
   database: Knex,
   accountId: string,
@@ -347,8 +350,9 @@ interface StoredItem {
 }
 
 /**
- * The condition on items stands alone, because Postgres would also read the index of the account's many objects for a second one. Postgres
- * cannot see the hashes when it plans: for many of them it would expect to find most of the table.
+ * Finds items by their hashes. The condition on items stands alone, because with a second one Postgres would also read the index
+ * of all the account's objects. The hashes come from a subquery, because for many known ones Postgres would plan to find most of
+ * the table.
  */
 const FIND_ITEMS = `
   SELECT replace(item::text, '-', '') AS item, encode(hash, 'hex') AS owner, account_id, upstream, credential, item_tokens
@@ -360,8 +364,8 @@ const FIND_ITEMS = `
   ORDER BY expires_at`;
 
 /**
- * Returns items of an account by their hash. An item that answers to two accounts have named stays with the first one; one that two
- * upstreams have made is that of the newer one.
+ * Returns items of an account by their hash. An item in the answers to two accounts stays with the first account. If two upstreams
+ * created it, the newer one counts.
  */
 async function findStoredItems(
   database: Knex,

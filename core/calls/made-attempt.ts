@@ -5,7 +5,7 @@ import type { Pass, Usage } from '../catalog/usage';
 import type { AttemptOutcome } from '../wire/dial-failure';
 import type { ExchangeHead } from '../wire/upstream-exchange';
 
-/** One request to an upstream, written as it becomes known. */
+/** One request to an upstream. Its members are written as they become known. */
 export interface MadeAttempt {
   readonly candidate: Pick<Candidate, 'upstream' | 'model' | 'adapter'>;
   readonly startedAtMs: number;
@@ -14,14 +14,14 @@ export interface MadeAttempt {
   status: number | undefined;
   ms: number;
   upstreamRequestId: string | undefined;
-  /** What it used at the upstream; undefined where nothing is known of it. */
+  /** Its usage at the upstream; undefined if unknown. */
   usage: Usage | undefined;
   isReported: boolean;
-  /** What that costs at the upstream's prices, in 1e-14 USD, where the charge has counted it. */
+  /** Its cost at the upstream's prices, in 1e-14 USD; undefined if the charge has not counted it. */
   costE14: bigint | undefined;
 }
 
-/** An attempt that begins now. It counts as cancelled until it has come to something. */
+/** Returns an attempt that begins now. It counts as cancelled until it has a result. */
 export function beginAttempt(candidate: MadeAttempt['candidate'], cause: AttemptCause): MadeAttempt {
   return {
     candidate,
@@ -39,14 +39,14 @@ export function beginAttempt(candidate: MadeAttempt['candidate'], cause: Attempt
 
 const LONGEST_REQUEST_ID = 200;
 
-/** The id that an upstream gave a request; vendors find it in their logs by that. */
+/** Returns the id that an upstream gave a request. Vendors find the request in their logs by it. */
 export function upstreamRequestId(headers: ExchangeHead['headers']): string | undefined {
   const id = headers['request-id'] ?? headers['x-request-id'] ?? headers['x-amzn-requestid'];
   const text = typeof id === 'string' ? id : id?.[0];
   return text?.slice(0, LONGEST_REQUEST_ID);
 }
 
-/** The attempt as it is recorded; `number` is its place where the list does not say it. */
+/** Returns the attempt as it is recorded. `number` is its place if the list does not give it. */
 export function recordedAttempt(made: MadeAttempt, number?: number): RecordedAttempt {
   const { startedAtMs, cause, outcome, status, ms } = made;
   const { upstream, model } = made.candidate;
@@ -68,14 +68,14 @@ export function recordedAttempt(made: MadeAttempt, number?: number): RecordedAtt
   };
 }
 
-/** Written out: spreads of objects cost more than all else here. */
+/** Returns a pass as it is recorded. It copies each member, because object spreads would cost more than all else here. */
 export function recordedPass({ model, tier, speed, geo, counts }: Pass): Record<string, string | number | undefined> {
   const pass: Record<string, string | number | undefined> = { model, tier, speed, geo };
   for (const [meter, count] of counts) pass[meter] = count;
   return pass;
 }
 
-/** What an attempt costs at its upstream's prices, in 1e-14 USD. */
+/** Returns the cost of an attempt at its upstream's prices, in 1e-14 USD. */
 export function attemptCostE14(made: MadeAttempt): bigint {
   if (made.costE14 !== undefined) return made.costE14;
   return isCountable(made.usage) ? costE14Of(made.usage, made.candidate) : 0n;
@@ -85,7 +85,7 @@ function costE14Of(usage: Usage, candidate: MadeAttempt['candidate']): bigint {
   return chargeOf([{ usage, priceOf: (pass) => entryOf(candidate, pass).price }]).exactE14;
 }
 
-/** What an upstream says of itself may be anything; only integers have a cost. */
+/** True if the counts can have a cost. An upstream may report anything, so each count must be a whole number from 0. */
 function isCountable(usage: Usage | undefined): usage is Usage {
   if (usage === undefined || usage.passes.length === 0) return false;
   for (const { counts } of usage.passes)

@@ -5,7 +5,7 @@ import { DIALECTS } from '../dialects/dialects';
 import { parseJson } from '../parse-json';
 import { findPlace } from '../wire/json-members';
 
-/** An object that an answer has made. */
+/** An object that an answer has created. */
 export interface FoundId {
   readonly kind: SharedObject;
   readonly id: string;
@@ -13,18 +13,18 @@ export interface FoundId {
   readonly days: number;
   /** The ids of its items. */
   readonly items: readonly string[];
-  /** Whether its items hold only what the model wrote. */
+  /** Whether its items contain only text that the model wrote. */
   readonly areItemsWritten: boolean;
 }
 
-/** A longer id is not one, and would fill the memory. */
+/** The longest id. A longer one is no real id and would fill the memory. */
 const LONGEST_ID = 1_000;
-/** More items of one answer cannot be named, because their ids would fill the memory. */
+/** The most items of one answer. Calls cannot name further ones, because their ids would fill the memory. */
 const MOST_ITEMS = 500;
-/** Larger events are not parsed: they may say again all that was asked. */
+/** The largest event that is parsed. A larger one may repeat the whole request. */
 const LARGEST_PARSED_EVENT = 256 * 1024;
 
-/** Finds the ids that the answers to one call make. Only a call that can make any has one. */
+/** Finds the ids of objects that the answers to one call create. Only a call that can create any has one. */
 export class NewIds {
   readonly #rules: readonly (readonly [SharedObject, KeptRule])[];
   #found = new Map<string, Found>();
@@ -61,7 +61,7 @@ export class NewIds {
     }
   }
 
-  /** Returns what was found since it was last asked. */
+  /** Returns the objects found since the last call. */
   take(): readonly FoundId[] {
     const found = [...this.#found.values()];
     this.#found = new Map();
@@ -75,7 +75,7 @@ export class NewIds {
       this.#found.set(key, { kind, id, candidate, days, items: new Set(), areItemsWritten: true });
   }
 
-  /** An item belongs to the object that the same upstream has named before it. */
+  /** Notes an item. It belongs to the last object that the same upstream has named. */
   #noteItem(candidate: Candidate, kind: SharedObject, rule: ItemsRule | undefined, item: unknown): void {
     const id = memberOf(item, 'id');
     const owner = [...this.#found.values()].findLast((each) => each.kind === kind && each.candidate === candidate);
@@ -102,7 +102,7 @@ function pathIn(events: EventPaths | undefined, name: string): readonly string[]
   return events !== undefined && Object.hasOwn(events, name) ? events[name] : undefined;
 }
 
-/** Returns what stands at a path of a value, or of the text of one. */
+/** Returns the value at a path of a parsed value, or of the JSON text of one. */
 function valueAt(value: unknown, path: readonly string[]): unknown {
   if (!(value instanceof Buffer)) return path.reduce(memberOf, value);
   const place = findPlace([value], path);

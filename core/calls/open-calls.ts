@@ -8,14 +8,14 @@ export class OpenCalls {
 
   constructor(private readonly ended: CallEnded = () => undefined) {}
 
-  /** How many there are, and how many of them have a stream as their answer. */
+  /** Returns how many calls are open, and how many of them have a stream as their answer. */
   count(): { readonly calls: number; readonly streams: number } {
     let streams = 0;
     for (const { answer } of this.#calls) if (answer?.kind === 'stream') streams += 1;
     return { calls: this.#calls.size, streams };
   }
 
-  /** What is done first here is done last at the call's end. */
+  /** Adds a call. Work registered here first runs last at the call's end. */
   add(call: Call): Call {
     this.#calls.add(call);
     call.onEnd(() => {
@@ -26,7 +26,7 @@ export class OpenCalls {
     return call;
   }
 
-  /** Resolves when no call is open, also none that is read on for a client that has left. */
+  /** Resolves when no call is open, including calls that are read on for a client that has left. */
   none(): Promise<void> {
     return new Promise((resolve) => {
       this.#whenNone = resolve;
@@ -34,7 +34,7 @@ export class OpenCalls {
     });
   }
 
-  /** Ends them all: see `Call.cutOff`. */
+  /** Cuts all open calls off: see `Call.cutOff`. */
   cutOff(): void {
     for (const call of this.#calls) call.cutOff();
   }

@@ -34,5 +34,5 @@ function withVariants(candidates: readonly Candidate[], { asked }: Reading): rea
   });
 }
 
-/** All protocols name them alike. */
+/** The members that name a variant. All protocols use the same names. */
 const MEMBERS = { tier: 'service_tier', speed: 'speed', geo: 'inference_geo' } as const;

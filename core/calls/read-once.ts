@@ -1,9 +1,9 @@
 import { parseJson } from '../parse-json';
 
-/** Parsing holds up every other call: 1 MiB takes about 10 ms. */
+/** The largest body that is parsed. Parsing delays all other calls: 1 MiB takes about 10 ms. */
 const LARGEST_PARSED_BYTES = 1_024 * 1_024;
 
-/** Returns what parses a body when it is first asked for; undefined where the body is too large for that. */
+/** Returns what parses a body at its first use; it returns undefined if the body is too large. */
 export function readOnce(chunks: readonly Buffer[], byteLength: number): () => unknown {
   let read: { readonly value: unknown } | undefined;
   return () => {

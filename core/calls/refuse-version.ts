@@ -3,7 +3,7 @@ import { takesVersion, versionOf } from '../catalog/versions';
 import { fail, type GatewayError } from '../errors';
 import type { ModelRequest } from './call';
 
-/** Returns the error for a call whose version none of these upstreams takes; undefined where one takes it, and where there is none. */
+/** Returns the error for a call whose version none of these upstreams accepts; undefined if one accepts it, or if there is no upstream. */
 export function refusedVersion(
   upstreams: readonly Pick<Upstream, 'versions'>[],
   request: Pick<ModelRequest, 'protocol' | 'headers'>,

@@ -9,8 +9,8 @@ import { SummedRefusals } from './summed-refusals';
 import type { UsageRecord } from './usage-record';
 
 /**
- * Usage records of calls that were refused before a reservation: a bounded, best-effort batch; money never depends on it. The first
- * five of a key, code and second are written each, the others as one record that counts them.
+ * Writes usage records of calls that were refused before a reservation, in bounded, best-effort batches; money never depends on
+ * them. The first five of a key, code and second are written each, the others as one record that counts them.
  */
 export interface RefusedCalls {
   add(record: UsageRecord): void;
@@ -26,7 +26,7 @@ const droppedRecords = new Counter({
 export interface RefusedCallsOptions {
   readonly database: Knex;
   readonly log: Logger;
-  /** Records that wait for the database at most, and groups that are added up; the ones above are dropped and counted. */
+  /** The most records that wait for the database, and the most groups that are added up; further ones are dropped and counted. */
   readonly maxWaiting?: number;
   readonly writeEveryMs?: number;
   readonly nowMs?: () => number;
@@ -61,7 +61,7 @@ export function startRefusedCalls(options: RefusedCallsOptions): RefusedCalls {
         log.warn({ reason: String(error) }, 'usage records of refused calls could not be written to Postgres');
     }
   };
-  // One batch at a time: while one is written, the next collects within its bound.
+  // The loop writes one batch at a time. The next batch collects meanwhile, within its bound.
   const loop = startLoop(
     async () => {
       const finished = sums.take(second());
@@ -84,7 +84,7 @@ export function startRefusedCalls(options: RefusedCallsOptions): RefusedCalls {
   };
 }
 
-/** A call whose reserve was not answered may learn its reservation later, and has a record of its own. */
+/** False for a call whose reserve got no answer. It may learn its reservation later, so it has a record of its own. */
 function isOneOfManyAlike({ errorCode }: UsageRecord): boolean {
   return errorCode !== 'LEDGER_UNAVAILABLE';
 }

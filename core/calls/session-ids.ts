@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Knex } from 'knex';
 
-/** Where agents name their session: Claude Code, Codex and OpenCode. The first header that is there counts. */
+/** The headers in which agents name their session: Claude Code, Codex and OpenCode. The first one present counts. */
 const SESSION_HEADERS = ['x-claude-code-session-id', 'session-id', 'x-session-id', 'x-session-affinity'] as const;
 const AGENT_HEADER = 'x-claude-code-agent-id';
 
@@ -14,15 +14,15 @@ export function sessionOf(headers: IncomingHttpHeaders): string | undefined {
   return undefined;
 }
 
-/** Returns which agent of the session sends the call; the main one does not say. */
+/** Returns the agent of the session that sends the call. The main agent does not name itself. */
 export function agentOf(headers: IncomingHttpHeaders): string | undefined {
   return textIn(headers[AGENT_HEADER]);
 }
 
-/** Other versions of Claude Code write `user_<device>_account_<uuid>_session_<uuid>` instead of JSON. */
+/** The session in `user_<device>_account_<uuid>_session_<uuid>`, which other versions of Claude Code send instead of JSON. */
 const JOINED = /^user_.*_session_(.+)$/s;
 
-/** Returns the session within `metadata.user_id`, which also names device and account. `metadata` is the member's JSON text. */
+/** Returns the session within `metadata.user_id`, which also has device and account. `metadata` is the member's JSON text. */
 export function sessionInMetadata(metadata: string | undefined): string | undefined {
   if (metadata === undefined) return undefined;
   const userId = textIn(memberOf(JSON.parse(metadata), 'user_id'));
@@ -45,7 +45,7 @@ function textIn(value: unknown): string | undefined {
 
 const PLAIN = /^[A-Za-z0-9._:-]{1,64}$/;
 
-/** What usage records keep of the ids of sessions and agents. */
+/** Returns the form of session and agent ids that usage records keep. */
 export class SessionIds {
   readonly #secret: string;
 
@@ -53,14 +53,14 @@ export class SessionIds {
     this.#secret = secret;
   }
 
-  /** Returns an id as it is when it looks like one, and a keyed hash of anything else. A recorded id stays as it is. */
+  /** Returns an id unchanged if it looks like one, and a keyed hash of any other text. A recorded id stays unchanged. */
   recorded(id: string): string {
     if (PLAIN.test(id)) return id;
     return `hash:${createHmac('sha256', this.#secret).update(id).digest('base64url')}`;
   }
 }
 
-/** Reads the key of the hash, which all nodes of an installation share. The migration made it. */
+/** Reads the key of the hash, which all nodes of an installation share. A migration created it. */
 export async function openSessionIds(database: Knex): Promise<SessionIds> {
   const row = await database<{ secret: string }>('session_hash_key').first('secret');
   if (row === undefined) throw new Error('The table session_hash_key is empty. Restore its row from a backup.');

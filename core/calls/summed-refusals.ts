@@ -1,6 +1,6 @@
 import type { UsageRecord } from './usage-record';
 
-/** So many refused calls of one key, code and second have a record each; the record after them counts all the others. */
+/** How many refused calls of one key, code and second have a record each. The next record counts all the others. */
 const RECORDED_SINGLY = 5;
 
 interface Group {
@@ -9,14 +9,17 @@ interface Group {
   sum: UsageRecord | undefined;
 }
 
-/** Adds up refused calls by key, code and second, so that what is written of them does not grow with their rate. */
+/** Adds up refused calls by key, code and second, so that the number of records does not grow with their rate. */
 export class SummedRefusals {
   readonly #groups = new Map<string, Group>();
 
-  /** Groups at a time at most. */
+  /** `maxGroups`: the most groups at a time. */
   constructor(private readonly maxGroups: number) {}
 
-  /** What becomes of a record that came in this second: it is written as it is, counted in the sum of its group, or there is no room for one more group. */
+  /**
+   * Adds a record of this second. Returns whether to write it as it is, whether the sum of its group counts it, or whether there
+   * is no room for its group.
+   */
   add(record: UsageRecord, second: number): 'single' | 'summed' | 'dropped' {
     const id = `${record.keyId} ${record.errorCode ?? ''} ${second}`;
     const group = this.#groups.get(id) ?? { second, recorded: 0, sum: undefined };
@@ -28,13 +31,13 @@ export class SummedRefusals {
       group.recorded += 1;
       return 'single';
     }
-    // No upstream was asked, so there is no time to a first token that could be counted several times. The calls may be of several sessions.
+    // The sum has no time to a first token, which would count several times, and no session, because the calls may belong to several.
     const unlike = { firstTokenMs: undefined, sessionId: undefined, agentId: undefined };
     group.sum = { ...(group.sum ?? record), ...unlike, calls: (group.sum?.calls ?? 0) + 1 };
     return 'summed';
   }
 
-  /** Takes the sums of seconds before this one, and forgets their groups; without it all. */
+  /** Takes the sums of the seconds before this one and forgets their groups; without an argument takes all. */
   take(second = Number.POSITIVE_INFINITY): readonly UsageRecord[] {
     const sums: UsageRecord[] = [];
     for (const [id, group] of this.#groups) {

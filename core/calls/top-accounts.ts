@@ -2,26 +2,26 @@ import { Counter, type Registry } from 'prom-client';
 import { madeOnce } from '../made-once';
 import { type AccountSum, noCalls, OTHER } from './account-sums';
 
-/** After so long an account's spending counts half for its rank. */
+/** The time after which an account's spending counts half for its rank. */
 const HALF_LIFE_MS = 3_600_000;
-/** A newcomer takes the place of an account only when it spends so much more: series must not come and go. */
+/** How much more a newcomer must spend to replace an account, so that series do not come and go. */
 const LEAD = 1.25;
-/** A call without cost counts for the rank, too. */
+/** The weight of a call in the rank, so that calls without cost count too. */
 const RANK_OF_CALL_USD = 1e-9;
-/** Accounts whose rank is known. Of those that never had a series the least are forgotten. */
+/** The most accounts with a rank. Above this number the lowest of those that never had a series are forgotten. */
 const MOST_RANKED = 10_000;
 
 interface Ranked {
   readonly accountId: string;
   rank: number;
   isTop: boolean;
-  /** Of the time in which it had a series. An account that comes back goes on from there, because a counter never falls. */
+  /** The sums of the time in which the account had a series. They continue if the account comes back, because a counter never falls. */
   counted: AccountSum | undefined;
 }
 
 /**
- * Which accounts have series of their own: those that spend most. What the others do counts as `other`, and what an account did before
- * it had a series stays there.
+ * Gives series of their own to the accounts that spend most. The other accounts count as `other`. Calls of an account before it
+ * had a series stay there.
  */
 export class TopAccounts {
   readonly #most: number;
@@ -51,7 +51,7 @@ export class TopAccounts {
     this.#forget();
   }
 
-  /** What each account with a series has come to, and all others together. */
+  /** Returns the sums of each account with a series, and of all others together. */
   *counted(): Generator<readonly [string, AccountSum]> {
     for (const { accountId, isTop, counted } of this.#ranked.values())
       if (isTop && counted !== undefined) yield [accountId, counted];
@@ -96,7 +96,7 @@ function addTo(sum: AccountSum, more: AccountSum): AccountSum {
   };
 }
 
-/** Shows the accounts that spend most; `take` returns what was done since it was called last. */
+/** Registers the metrics of the accounts that spend most. `take` returns the sums since its last call. */
 export function exposeAccounts(
   accounts: TopAccounts,
   registry: Registry,

@@ -3,26 +3,26 @@ import type { TraceHeaders } from '../traces/tracing';
 import type { AttemptOutcome } from '../wire/dial-failure';
 import type { MadeAttempt } from './made-attempt';
 
-/** What is traced of a sampled call. */
+/** The trace of a sampled call. */
 export interface CallTrace {
   readonly traceId: string;
-  /** Begins the span of an attempt; undefined where the sampler leaves it out. `number` is its place from 1, or 0 for a mirror. */
+  /** Begins the span of an attempt; undefined if it is not sampled. `number` is its place from 1, or 0 for a mirror. */
   begin(made: MadeAttempt, number: number): AttemptTrace | undefined;
-  /** Ends the span of an attempt that has failed. That of an answer ends with its call, and a mirror's by itself. */
+  /** Ends the span of a failed attempt. The span of an answer ends with its call, and a mirror ends its own. */
   end(made: MadeAttempt): void;
-  /** Reads an event of the stream that gives a stop reason. */
+  /** Notes an event of the stream that has a stop reason. */
   noteFinish(event: SseEvent): void;
-  /** The stream has broken off. */
+  /** Notes that the stream has broken off. */
   noteBreak(outcome: AttemptOutcome): void;
 }
 
-/** What is traced of one attempt at an upstream. */
+/** The trace of one attempt at an upstream. */
 export interface AttemptTrace {
-  /** What the upstream is sent, so that its own spans belong to this one. */
+  /** The headers that make the upstream's own spans part of this one. */
   readonly headers: TraceHeaders;
-  /** Reads an answer in one piece, all of which is there. */
+  /** Notes a whole unstreamed answer. */
   noteBody(body: unknown): void;
-  /** A stream has its first content; `first` is its first event. */
+  /** Notes that a stream has its first content. `first` is its first event. */
   noteStream(first: SseEvent | undefined): void;
   end(): void;
 }

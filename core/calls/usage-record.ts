@@ -15,22 +15,22 @@ import type { Call, CallFields, RoutingFacts } from './call';
 import { attemptCostE14, type MadeAttempt, recordedAttempt, recordedPass } from './made-attempt';
 
 /**
- * One row of usage_records, metadata only; docs/contract.md, section 6. `cost` is not here: the ledger's entry has it. Nor is the key's
- * name: it is looked up when records are read, so that nothing on a call's path has to know it. Times are
- * RFC 3339 with milliseconds, UTC. What a call does not have is absent.
+ * One row of usage_records, metadata only; docs/contract.md, section 6. The ledger's entry has the cost. The key's name is looked
+ * up when records are read, so that calls need not know it. Times are RFC 3339 with milliseconds, UTC. A member that a call does
+ * not have is absent.
  */
 export interface UsageRecord extends RecordedFields {
-  /** As charged, each with its meters; absent where the token counts say it all. */
+  /** The passes as charged, each with its meters; absent if the token counts say the same. */
   readonly passes?: readonly Readonly<Record<string, string | number | undefined>>[] | undefined;
-  /** What is doubtful about the counts. */
+  /** The doubts about the counts. */
   readonly flags?: readonly string[] | undefined;
-  /** Why the call went where it went; absent where there was no choice and nothing else to say. */
+  /** Why the call took its route; absent if there was no choice and no retry. */
   readonly routing?: RecordedRouting | undefined;
-  /** Every request to an upstream; a row each in upstream_attempts. */
+  /** Every request to an upstream. Each is a row in upstream_attempts. */
   readonly made?: readonly RecordedAttempt[] | undefined;
 }
 
-/** What is charged for, and how sure that is. */
+/** The usage that is charged, and how certain it is. */
 export interface RecordedUsage {
   readonly usage?: Usage;
   readonly billing: UsageRecord['billing'];
@@ -45,7 +45,7 @@ type RecordedRouting = Pick<RoutingFacts, 'candidates' | 'of' | 'attempts'> &
 type Recordable = Pick<Call, 'id' | 'createdAt' | 'startedMs' | 'protocol' | 'path' | 'facts'> &
   Partial<Pick<CallFields, 'key' | 'request'>>;
 
-/** The record of a call as it stands now. A call has a record only once a key has been shown. */
+/** Returns the record of a call as it stands now. Only a call that shows a key has one. */
 export function usageRecord(
   call: Recordable,
   { usage, billing, flags = [], excessE8 = 0n, configRevision }: RecordedUsage,
@@ -99,7 +99,7 @@ function upstreamCostOf(made: readonly MadeAttempt[]): string {
   return divideRoundingUp(costE14, E14_PER_E8).toString();
 }
 
-/** Nothing is kept where the columns say it all: one pass of the model that was asked, at the plain price. */
+/** Returns the passes to record; undefined for one pass of the requested model at the plain price, because the columns say the same. */
 function passesOf({ passes }: Usage): UsageRecord['passes'] {
   const [first, ...others] = passes;
   if (first === undefined || (others.length === 0 && isPlain(first))) return undefined;
@@ -114,7 +114,7 @@ function isPlain({ model, tier, speed, geo, counts }: Pass): boolean {
   return true;
 }
 
-/** Nothing is kept where there was nothing to decide, and the client says nothing of retries. */
+/** Returns the routing to record; undefined if there was nothing to decide and no retry to note. */
 function routingOf({ candidates, of, attempts, clientRetry, intent }: RoutingFacts): UsageRecord['routing'] {
   const isPlain = of < 2 && attempts.length < 2 && clientRetry === undefined && intent === undefined;
   return isPlain ? undefined : { candidates, of, attempts, clientRetry, intent };
