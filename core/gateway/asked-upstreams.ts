@@ -3,7 +3,7 @@ import type { Protocol } from '../catalog/protocols';
 import type { PipelineSettings } from '../configuration/pipelines';
 import { hostTest } from './call-table';
 
-/** Whether a pipeline asks an upstream of this name. Policies that narrow the upstreams of a pipeline call the setting so. */
+/** Returns whether a pipeline may ask an upstream of this name. Policies that narrow the upstreams of a pipeline call their setting `upstreams`. */
 export function asksUpstream({ steps }: PipelineSettings): (upstream: string) => boolean {
   const lists = steps.flatMap(({ settings }) => {
     const { upstreams } = (settings ?? {}) as { upstreams?: unknown };
@@ -12,13 +12,13 @@ export function asksUpstream({ steps }: PipelineSettings): (upstream: string) =>
   return (name) => lists.every((list) => list.includes(name));
 }
 
-/** Returns the protocols of calls that a pipeline brings to a model of an upstream. Only strategies translate. */
+/** Returns the protocols in which a pipeline can call a model of an upstream. Only strategy-routing translates. */
 export function protocolsAt({ steps }: PipelineSettings, entry: Entry): readonly Protocol[] {
   const isDirect = steps.some(({ policy }) => policy.name === 'direct-routing');
   return isDirect ? protocolsOf(entry) : callableIn(entry);
 }
 
-/** Whose calls of a path take which pipeline: an endpoint of this very host comes before one of any. */
+/** Returns the pipeline of a host and path. An endpoint for exactly this host comes before one for any host. */
 export function pipelineAt(
   pipelines: readonly PipelineSettings[],
   host: string,

@@ -10,15 +10,15 @@ import type { Policy } from './policy';
 export type Listener = (request: IncomingMessage, response: ServerResponse) => void;
 
 /**
- * Which pipeline a request belongs to: the configuration's endpoints as a table of exact paths. It decides for both ways
- * through the gateway; the fast lane also runs the pipeline from here, without Express.
+ * Finds the pipeline of a request: the configuration's endpoints as a table of exact paths. Both servers use it; the fast lane
+ * also runs the pipeline from here, without Express.
  */
 export interface CallTable {
-  /** `host` as `hostOf` reads it. */
+  /** Finds the place of a request. `host` is as `hostOf` reads it. */
   find(request: AddressedRequest, host: string): CallPlace;
 }
 
-/** What of a request says whether it is a call. */
+/** The part of a request that decides whether it is a call. */
 export type AddressedRequest = Pick<IncomingMessage, 'url' | 'method'>;
 
 export type CallPlace =
@@ -28,7 +28,7 @@ export type CallPlace =
 
 export interface ServedCall {
   readonly is: 'call';
-  /** The call as the pipeline's steps take it; whoever runs them without `serve` begins with this. */
+  /** Opens the call that the pipeline's steps get. A caller that runs the steps without `serve` begins here. */
   open(request: IncomingMessage, response: ServerResponse): Call;
   readonly serve: Listener;
 }
@@ -61,7 +61,7 @@ export function compileCallTable(pipelines: readonly PipelineSettings<Policy>[],
       for (const path of endpoint.paths) byPath.set(path, [...(byPath.get(path) ?? []), mount]);
     }
   }
-  // A specific host is looked at before "any host", whatever their order in the file.
+  // An endpoint for one host comes before one for any host, whatever their order in the file.
   for (const mounts of byPath.values())
     mounts.sort((one, two) => Number(two.host !== undefined) - Number(one.host !== undefined));
   return { find: (request, host) => find(byPath, request, host) };
@@ -73,7 +73,7 @@ function find(byPath: ReadonlyMap<string, readonly Mount[]>, request: AddressedR
   const isDirect = isDirectHost(host);
   let allow: Set<string> | undefined;
   for (const mount of mounts) {
-    // "Any host" is not a direct address: one that pins an upstream is never routed otherwise.
+    // An endpoint for any host does not match a direct address, because a client that pins an upstream must not be routed elsewhere.
     if (mount.host === undefined ? isDirect : !mount.host(host)) continue;
     if (mount.methods === undefined || mount.methods.includes(request.method ?? '')) return mount.place;
     allow ??= new Set();
@@ -82,16 +82,16 @@ function find(byPath: ReadonlyMap<string, readonly Mount[]>, request: AddressedR
   return allow === undefined ? NOTHING : { is: 'other-method', allow: [...allow] };
 }
 
-/** Of a name in DNS, and a dot at its end. */
+/** The longest name in DNS, with a dot at its end. */
 const LONGEST_HOST = 254;
 
-/** undefined for any host. `*` stands for one label, as in Express Gateway. */
+/** Returns the test for an endpoint's host; undefined if it takes any host. `*` stands for one label, as in Express Gateway. */
 export function hostTest({ host }: EndpointSettings): ((host: string) => boolean) | undefined {
   if (host === undefined || host === '*') return undefined;
   const wanted = host.toLowerCase();
   if (!wanted.includes('*')) return (asked) => asked === wanted;
   const pattern = new RegExp(`^${wanted.split('*').map(escapeRegExp).join('[^.]+')}$`);
-  // With several `*` in one label the pattern is not linear.
+  // The length is checked first, because a pattern with several `*` in one label may take more than linear time.
   return (asked) => asked.length <= LONGEST_HOST && pattern.test(asked);
 }
 

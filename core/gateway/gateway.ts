@@ -15,7 +15,7 @@ import type { LiveRollouts } from '../rollouts/live-rollouts';
 import type { Tracing } from '../traces/tracing';
 import type { Egress } from '../wire/egress';
 
-/** What policies are given when they are prepared: what the process has open, and the configuration they are prepared for. */
+/** The parts of the process and the configuration that a policy gets when it is prepared. */
 export interface Gateway extends Configured {
   readonly ledger: Ledger;
   readonly database: Knex;
@@ -26,35 +26,35 @@ export interface Gateway extends Configured {
   readonly health: UpstreamHealth;
   readonly rollouts: LiveRollouts;
   readonly refusedCalls: RefusedCalls;
-  /** What is recorded of the ids of sessions and agents. */
+  /** Returns the ids of sessions and agents as usage records keep them. */
   readonly sessionIds: SessionIds;
-  /** What vendors keep, and whose it is. */
+  /** The objects that vendors keep, each with its account. */
   readonly keptObjects: KeptObjects;
-  /** Answers for clients that repeat a call with its Idempotency-Key; undefined where the operator has not switched that on. */
+  /** The answers for clients that repeat a call with its Idempotency-Key; undefined if the operator has not enabled the store. */
   readonly answers?: AnswerStore | undefined;
   /** undefined: nothing is traced. */
   readonly tracing?: Tracing | undefined;
   readonly log: Logger;
-  /** True from the first signal to stop on: no new calls are taken. */
+  /** True from the first stop signal on. The process then accepts no new calls. */
   readonly isStopping: () => boolean;
-  /** Too much waits for Postgres: new calls are refused, those that are open are settled. */
+  /** True while too many entries wait for Postgres. New calls are refused then, and open ones are settled. */
   readonly isOutboxFull: () => boolean;
 }
 
-/** A configuration, and what is most asked of it. */
+/** A configuration and its most used parts. */
 export interface Configured<C extends Configuration = Configuration> {
   readonly configuration: C;
   /** The configuration's models and upstreams. */
   readonly catalog: Catalog;
   readonly configRevision: string;
   /**
-   * A plugin's own part of gateway.config.yml, checked and with its defaults; undefined while the key is not there. `T` is the
-   * schema's `Settings`.
+   * Returns a plugin's own section of gateway.config.yml, checked and with its defaults; undefined if the file does not have it.
+   * `T` is the schema's `Settings`.
    */
   section<T>(name: string): T | undefined;
 }
 
-/** Adds a configuration to what a process has open: the same one for ever, or the one that `read` returns each time. */
+/** Adds a configuration to the parts of a process. `read` returns the one in force at each use. */
 export function withConfiguration<Parts extends object, C extends Configuration>(
   parts: Parts,
   read: () => C,

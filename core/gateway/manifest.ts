@@ -6,7 +6,7 @@ import type { Policy } from './policy';
 
 export type Middleware = (request: IncomingMessage, response: ServerResponse, next: () => void) => void;
 
-/** What Express Gateway gives a manifest's `init`. */
+/** The object that Express Gateway gives to a manifest's `init`. */
 export interface PluginContext {
   registerPolicy(policy: ExpressGatewayPolicy): void;
 }
@@ -17,23 +17,26 @@ export interface ExpressGatewayPolicy {
   readonly policy: (action: Record<string, unknown>) => Middleware;
 }
 
-/** All that one package brings. */
+/** The plugins, policies and adapters of one package. */
 export interface Brought {
   readonly plugins: readonly Plugin[];
   readonly policies: readonly Policy[];
   readonly adapters: readonly BroughtAdapter[];
 }
 
-/** What the file that system.config.yml names exports. */
+/** The export of the file that system.config.yml names. */
 export interface Manifest {
   readonly name: string;
   readonly version: string;
   readonly schema: object;
   readonly policies: readonly string[];
   readonly init: (context: PluginContext) => void;
-  /** Ours, beside what Express Gateway reads. */
+  /** Tollgate's part, which Express Gateway does not read. */
   readonly tollgate: Brought & {
-    /** The file of Tollgate that has made it: that of another copy registers what nobody asks. */
+    /**
+     * The path of the Tollgate file that made the manifest. A package with another copy of Tollgate would register its parts where
+     * no gateway reads them.
+     */
     readonly madeBy: string;
   };
 }
@@ -44,20 +47,20 @@ let initialise: Initialise = ({ name }) => {
   throw new Error(`the plugin "${name}" was loaded by an Express Gateway that Tollgate has not started`);
 };
 
-/** Sets what runs when Express Gateway calls a manifest's `init`. */
+/** Sets the function that runs when Express Gateway calls a manifest's `init`. */
 export function initialiseWith(work: Initialise): void {
   initialise = work;
 }
 
-/** Express Gateway's plugin engine; a manifest must not ask for a newer one. */
+/** The version of Express Gateway's plugin engine. A manifest must not require a newer one. */
 const ENGINE_VERSION = '1.2.0';
 
-/** This file, as every manifest of this copy of Tollgate says it. */
+/** The path of this file, which every manifest of this copy of Tollgate contains. */
 export const OWN_MANIFESTS = __filename;
 
 /**
- * Returns the manifest of a package: its plugins, policies and adapters together. Its name, which stands in system.config.yml, is that of
- * the first it brings unless another is given.
+ * Returns the manifest of a package with its plugins, policies and adapters. Its name in system.config.yml is that of the first of
+ * them, unless another is given.
  */
 export function manifest({ name, ...brought }: Partial<Brought> & { readonly name?: string }): Manifest {
   const { plugins = [], policies = [], adapters = [] } = brought;
@@ -84,7 +87,7 @@ export function policiesManifest(name: string, policies: readonly Policy[]): Man
   return manifest({ name, policies });
 }
 
-/** The settings of a package in system.config.yml: those of its plugin; of several, each one's under its name. */
+/** Returns the schema of a package's settings in system.config.yml. One plugin has them at the top; several have each under its name. */
 export function settingsSchema({ plugins }: Pick<Brought, 'plugins'>): Schema {
   const [only, ...others] = plugins;
   if (only !== undefined && others.length === 0) return { additionalProperties: false, ...only.schema };
@@ -92,7 +95,7 @@ export function settingsSchema({ plugins }: Pick<Brought, 'plugins'>): Schema {
   return { type: 'object', additionalProperties: false, properties: Object.fromEntries(each) as object };
 }
 
-/** Settings are checked by us, strictly, before Express Gateway sees them; its own check would coerce. */
+/** Returns a schema that accepts any settings. Tollgate checks them strictly before; Express Gateway's own check would convert types. */
 export function openSchema(id: string): object {
   return { $id: `tollgate/${id}`, type: 'object' };
 }

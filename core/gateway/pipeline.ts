@@ -17,11 +17,11 @@ import type { Gateway } from './gateway';
 import type { AnyStep, Policy } from './policy';
 import { stepInTime } from './step-timeout';
 
-/** What pipelines are compiled with: what their policies are given, and what runs them. */
+/** The parts that pipelines are compiled with: those for their policies, and those that run them. */
 export interface PipelineGateway extends Gateway {
   readonly configuration: Configuration<Policy>;
   readonly openCalls: OpenCalls;
-  /** How long a policy that does not bound its own waiting may take for its step. */
+  /** How long a step may take whose policy does not bound its own waiting. */
   readonly stepTimeoutMs: number;
 }
 
@@ -29,11 +29,11 @@ export interface PipelineGateway extends Gateway {
 export interface PreparedStep {
   readonly policy: Policy;
   readonly step: AnyStep;
-  /** Of the policy, for the watchdog. */
+  /** The policy's number for the watchdog. */
   readonly owner: number;
 }
 
-/** With the settings it has, or, where a rollout changes them, with those that the call's group has. */
+/** Prepares a step with its settings. If a rollout changes them, each call gets the settings of its group. */
 export function prepareStep(
   { policy, settings }: StepSettings<Policy>,
   pipeline: string,
@@ -51,14 +51,14 @@ export function prepareStep(
     const checked = checkAction(policy, { ...(settings as object), ...changed });
     if ('problems' in checked) throw new Error(`rollout "${rollout.name}" has settings that were not checked`);
     const other = prepare(checked.value);
-    // Checked with the configuration: nobody changes what runs before it is known who is calling.
+    // The call has its key here, because the check of the configuration rejects a rollout that changes a step before the key is known.
     const groupOf = (call: Call) => gateway.rollouts.join(rollout, call as JoiningCall)?.group;
     return { policy, owner, step: (call, ...rest) => (groupOf(call) === 'candidate' ? other : step)(call, ...rest) };
   }
   return { policy, owner, step };
 }
 
-/** The same pipeline that Express Gateway mounts policy by policy, as one function. Never rejects. */
+/** Returns a pipeline as one function. It does the same as the policies that Express Gateway mounts one by one, and never rejects. */
 export function compilePipeline(
   pipeline: PipelineSettings<Policy>,
   gateway: PipelineGateway,
@@ -67,12 +67,12 @@ export function compilePipeline(
   return (call, request, response) => runSteps(steps, call, request, response, gateway);
 }
 
-/** What the steps of a pipeline tell those before them. */
+/** Returns the facts that the steps of a pipeline declare to earlier ones. */
 export function declaredBy({ steps }: PipelineSettings): Declared {
   return Object.assign({}, ...steps.map(({ policy, settings }) => policy.declares?.(settings))) as Declared;
 }
 
-/** Runs one step; true when the next is to follow. What the step throws is answered here, so this never rejects. */
+/** Runs one step. Returns true if the next is to follow. It answers errors of the step itself, so it never rejects. */
 export function runStep(
   prepared: PreparedStep,
   call: Call,
@@ -97,11 +97,11 @@ async function runSteps(
       const { policy } = prepared;
       try {
         const answer = takeStep(prepared, call, request, response);
-        // Nobody waits for what is there already.
+        // A result that is already there is not awaited.
         const isLater = answer !== undefined && 'then' in answer;
         const provided = isLater ? await stepInTime(answer, policy, gateway.stepTimeoutMs) : answer;
         if (provided !== undefined) Object.assign(call, provided);
-        // Without a client nothing more is taken. An answer that the upstream has begun is still read and charged.
+        // The call stops here if its client has left. An answer that the upstream has begun is still read and charged.
         if (call.hasLeft && !response.headersSent && !isReadOn(call)) throw new ClientLeft();
       } catch (error) {
         await refuse(error, policy.name, call, request, response, gateway);
@@ -116,7 +116,7 @@ async function runSteps(
   }
 }
 
-/** The client left, or the money ended, after an upstream took the request: the steps behind settle what it answers. */
+/** True if the client left, or the money ran out, after an upstream took the request. Later steps then settle its answer. */
 function isReadOn({ leftAtMs, isOutOfMoney, answer }: Call): boolean {
   return (leftAtMs !== undefined || isOutOfMoney) && answer !== undefined;
 }
@@ -135,7 +135,7 @@ function takeStep(
   }
 }
 
-/** Answers with the error's envelope after everything that was taken has been given back. */
+/** Sends the error's envelope, after the call has given back everything that it took. */
 async function refuse(
   thrown: unknown,
   policyName: string,

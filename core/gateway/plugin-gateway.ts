@@ -8,19 +8,19 @@ import type { Operators } from '../operators/operators';
 import type { Gateway } from './gateway';
 
 /**
- * What plugins are given when they start: all that policies have, and what changes the process. `configuration` is the one in force
- * at the moment it is read.
+ * The parts that plugins get when they start: those of the policies, and those that change the process. `configuration` is always
+ * the one in force.
  */
 export interface PluginGateway extends Gateway {
   readonly openCalls: OpenCalls;
   /** The folder of this process's own data, absolute. */
   readonly dataFolder: string;
-  /** Which proxies the operator says stand in front. */
+  /** The proxies that the operator has declared in front of the gateway. */
   readonly proxies: Proxies;
   readonly liveConfiguration: LiveConfiguration;
   readonly configurationSource: ConfigurationSource;
   readonly operators: Operators;
-  /** Asked before a revision is applied. */
+  /** The checks that run before a revision is applied. */
   readonly changeChecks: ChangeCheck[];
   /** The endpoints of all plugins. */
   readonly routes: () => readonly Route[];

@@ -5,7 +5,7 @@ import type { Stop } from '../resources';
 import type { Schema, Settings } from '../settings';
 import type { PluginGateway } from './plugin-gateway';
 
-/** What is checked of each plugin when its package is loaded. */
+/** The check of each plugin when its package is loaded. */
 export const PLUGIN_CONTRACT: Contract = {
   kind: 'plugin',
   versions: ['plugin/1'],
@@ -13,12 +13,12 @@ export const PLUGIN_CONTRACT: Contract = {
   optional: ['register', 'routes', 'hosts', 'start'],
 };
 
-/** A part of the gateway that is no step of a call, with the types of its settings forgotten, as a manifest holds it. */
+/** A plugin without the types of its settings, as a manifest holds it. */
 export interface Plugin<S extends Schema = Schema, V = unknown> {
   readonly contract: 'plugin/1';
   /** Its folder under `plugins/` and its name in system.config.yml. */
   readonly name: string;
-  /** In a few words, what it adds. */
+  /** A few words on what it adds. */
   readonly summary: string;
   /** JSON Schema of its settings in system.config.yml, `package` aside. */
   readonly schema: S;
@@ -26,15 +26,18 @@ export interface Plugin<S extends Schema = Schema, V = unknown> {
   readonly sections?: Readonly<Record<string, Section>>;
   /** Runs once, before any configuration is read: registers drivers and the like. */
   readonly register?: () => void;
-  /** Runs once, when the stores are open; what it returns is served. A plugin that throws stops the start. */
+  /** Runs once, when the stores are open. The gateway serves the routes that it returns. A plugin that throws stops the start. */
   readonly routes?: (settings: V, gateway: PluginGateway) => readonly Route[];
   /** Runs once, beside `routes`. */
   readonly hosts?: (settings: V, gateway: PluginGateway) => OwnHosts | undefined;
-  /** Runs once, before the process serves: begins work that goes on by itself. What it returns ends that work; calls have ended then, the stores are still open. */
+  /**
+   * Runs once, before the process serves, and begins background work. It returns what ends that work, after calls have ended and
+   * before the stores close.
+   */
   readonly start?: (settings: V, gateway: PluginGateway) => Promise<Stop>;
 }
 
-/** A part of the gateway that is no step of a call: endpoints, background work, a part of the configuration. */
+/** A part of the gateway that is not a step of a call: endpoints, background work, a section of the configuration. */
 export type PluginDefinition<S extends Schema> = Plugin<S, Settings<S>>;
 
 /** Helps TypeScript check a plugin against its own settings. */

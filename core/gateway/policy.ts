@@ -5,12 +5,12 @@ import type { Contract } from '../contracts';
 import type { Schema, Settings } from '../settings';
 import type { Gateway } from './gateway';
 
-/** The call as a step sees it: what it declared under `needs` is there; what others leave later is not its business. */
+/** The call as a step sees it, with the fields that it declares in `needs`. It does not see fields that later policies add. */
 export type CallWith<N extends CallField> = Pick<Call, Exclude<keyof Call, CallField>> & Readonly<Pick<CallFields, N>>;
 
 /**
- * One question about a call. Return the fields you `provide` to go on, throw to refuse, answer to end (a step that has
- * answered returns undefined). A step that waits for nothing need not be async. Request and response are Node's own.
+ * A function that answers one question about a call. It returns the fields it `provides` to continue, throws to refuse, or answers
+ * and returns undefined to end the call. It may return without a promise. Request and response are Node's own.
  */
 export type Step<N extends CallField, P extends CallField> = (
   call: CallWith<N>,
@@ -18,10 +18,10 @@ export type Step<N extends CallField, P extends CallField> = (
   response: ServerResponse,
 ) => MaybeLater<[P] extends [never] ? void : Pick<CallFields, P> | undefined>;
 
-/** At once or by a promise. */
+/** A value, at once or as a promise. */
 export type MaybeLater<T> = T | Promise<T>;
 
-/** What is checked of each policy when its package is loaded. */
+/** The check of each policy when its package is loaded. */
 export const POLICY_CONTRACT: Contract = {
   kind: 'policy',
   versions: ['policy/1'],
@@ -29,18 +29,18 @@ export const POLICY_CONTRACT: Contract = {
   optional: ['declares'],
 };
 
-/** One question about each call of a pipeline. */
+/** A policy, which answers one question about each call of a pipeline. */
 export interface PolicyDefinition<S extends Schema, N extends CallField, P extends CallField> extends PolicyShape {
   readonly contract: 'policy/1';
   readonly schema: S;
   readonly needs: readonly N[];
   readonly provides: readonly P[];
   declares?(settings: Settings<S>): Declared;
-  /** Runs once per configuration and pipeline; everything that can be built ahead is built here. No side effects. */
+  /** Runs once per configuration and pipeline, without side effects. Build here everything that does not depend on the call. */
   prepare(settings: Settings<S>, gateway: Gateway): Step<N, P>;
 }
 
-/** A policy with its types forgotten, as pipelines hold it. */
+/** A policy without the types of its settings and fields, as pipelines hold it. */
 export interface Policy extends PolicyShape {
   readonly contract: 'policy/1';
   prepare(settings: unknown, gateway: Gateway): AnyStep;
@@ -61,7 +61,7 @@ export function definePolicy<
   return { ...definition, schema: closed(definition.schema) } as unknown as Policy;
 }
 
-/** An action's schema never lets unknown settings pass. */
+/** Returns the schema with unknown settings forbidden. */
 function closed(schema: Schema): Schema {
   return { additionalProperties: false, ...schema };
 }

@@ -1,16 +1,15 @@
 import { inTime } from '../in-time';
 import type { Policy } from './policy';
 
-/** A policy has not finished its step in time. */
+/** The error of a policy that has not finished its step in time. */
 class StepTimeout extends Error {
   override readonly name = 'StepTimeout';
 }
 
 /**
- * Waits for a step at most this long, so that a policy that never resolves cannot keep a call, its connection and its hold for
- * ever. What the step does afterwards is ignored. A policy that bounds its own waiting is waited for.
- *
- * @throws StepTimeout that names the policy.
+ * Waits for a step at most this long. Without a limit, a policy that never resolves would keep a call, its connection and its hold
+ * for ever. A late result is ignored. A policy that bounds its own waiting has no such limit.
+ * @throws StepTimeout with the name of the policy
  */
 export function stepInTime<T>(
   step: PromiseLike<T>,
