@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { showAttempt } from '../catalog/attempt-fields';
 
-/** The attempts of one call, in order; none for a call that was refused before any upstream was asked. */
+/** Returns the attempts of one call, in order; none if the call was refused before any upstream was tried. */
 export async function listAttempts(database: Knex, requestId: string) {
   const rows: Record<string, unknown>[] = await database('upstream_attempts')
     .where({ request_id: requestId })

@@ -3,11 +3,11 @@ import { formatUsd } from '../money';
 import { dayOf, startOf, startsWithin, stepFrom } from './time-zones';
 import { readSums } from './usage-sums';
 
-/** What an account spent by days of a time zone: calls when they began, sandboxes when a period of theirs was settled. */
+/** The spending of an account by the days of a time zone. A call counts when it began, a sandbox when one of its periods was settled. */
 
 const SHOWN_DAYS = 30;
 
-/** Of each slot, from the index of settled periods. */
+/** Returns the spending of each slot on sandboxes, from the index of settled periods. */
 const SANDBOXES = `
   SELECT slot.number::int - 1 AS slot, spent.amount_e8
   FROM unnest(:froms::timestamptz[], :tos::timestamptz[]) WITH ORDINALITY AS slot (from_at, to_at, number)
@@ -21,10 +21,10 @@ export async function readSpending(database: Knex, accountId: string, timeZone: 
   const monthMs = startOf('month', nowMs, timeZone);
   const lastMonthMs = stepFrom('month', monthMs, timeZone, -1);
   const fromMs = Math.min(lastMonthMs, stepFrom('day', todayMs, timeZone, 1 - SHOWN_DAYS));
-  // Until tomorrow: a node whose clock is ahead of ours may have written some.
+  // The last day reaches until midnight, because a node whose clock is ahead may have written later records.
   const starts = startsWithin('day', { fromMs, toMs: tomorrowMs, timeZone, most: 100 });
   const slots = [
-    // Last month, up to where this month is now.
+    // The last month, up to the same time in the month as now.
     { fromMs: lastMonthMs, toMs: Math.min(lastMonthMs + nowMs - monthMs, monthMs) },
     ...starts.map((startMs, index) => ({ fromMs: startMs, toMs: starts[index + 1] ?? tomorrowMs })),
   ];

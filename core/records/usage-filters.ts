@@ -1,13 +1,13 @@
 import type { Knex } from 'knex';
 
-/** What usage records are narrowed to; all of it holds together. `from` is included, `to` is not. */
+/** The conditions on usage records, which must all hold. `from` is included, `to` is not. */
 export interface UsageFilters {
-  /** Absent: of all accounts. */
+  /** undefined: records of all accounts. */
   readonly account?: string | undefined;
   readonly from?: Date | undefined;
   readonly to?: Date | undefined;
   readonly key?: string | undefined;
-  /** Names that mean one model. */
+  /** All names of one model. */
   readonly model?: readonly string[] | undefined;
   readonly upstream?: string | undefined;
   readonly status?: number | undefined;
@@ -15,7 +15,7 @@ export interface UsageFilters {
   readonly agent?: string | undefined;
 }
 
-/** Written as the indexes are: see migrations/0003-usage-records.ts, 0017-sessions.ts and 0019-records-of-reports.ts. */
+/** Adds the filters to a query, in the form of the indexes: see migrations/0003-usage-records.ts, 0017-sessions.ts and 0019-records-of-reports.ts. */
 export function narrow(
   query: Knex.QueryBuilder,
   { account, from, to, key, model, upstream, status, session, agent }: UsageFilters,
@@ -29,7 +29,7 @@ export function narrow(
   if (status !== undefined && status !== 200) query.whereRaw('usage.status <> 200');
   if (session !== undefined) query.where('usage.session_id', session);
   if (agent !== undefined) query.where('usage.agent_id', agent);
-  // As it is shown; a call that was refused has only the name it was asked for by.
+  // A record counts under the name that it is shown with. A refused call has only the name in its request.
   if (model !== undefined) {
     const names = model.map(() => '?').join();
     query.whereRaw(`coalesce(usage.model, usage.model_requested) IN (${names})`, model);

@@ -10,15 +10,18 @@ export interface UsageRollUpOptions {
   readonly atOnceMs?: number;
 }
 
-/** Most calls have ended and been written by then. What is younger is read from the records, as hours are that a range cuts. */
+/**
+ * The age from which records are summed. Most calls have ended and been written by then. Younger records are read one by one, like
+ * those of hours that a range cuts.
+ */
 const YOUNGER_MS = 60_000;
-/** The more together, the less a record costs. Whoever finds that another process has just done it leaves it. */
+/** How much time is summed together. More at once costs less per record. A process that finds the work just done by another does nothing. */
 const AT_ONCE_MS = 60_000;
 const LOOK_EVERY_MS = 10_000;
-/** Whoever writes records waits while so many are added: 0.1 s when one account called, 0.4 s when 500 did, equally often. */
+/** The most records summed at once, because writers of records wait meanwhile: 0.1 s if one account called, 0.4 s if 500 did equally often. */
 const RECORDS_AT_ONCE = 10_000;
 
-/** Keeps `usage_sums` close to the present: see migrations/0003-usage-records.ts. Answers what ends it. */
+/** Keeps `usage_sums` close to the present: see migrations/0003-usage-records.ts. Returns what ends it. */
 export function startUsageRollUp({
   database,
   log,
@@ -40,7 +43,7 @@ export function startUsageRollUp({
   return startLoop(look, { everyMs, whenFailed });
 }
 
-/** Answers whether there is more before `wanted`. */
+/** Returns whether there is more to sum before `wanted`. */
 export async function sumSomeUntil(database: Knex, wanted: Date, most = RECORDS_AT_ONCE): Promise<boolean> {
   const { rows } = await database.raw<{ rows: { more: boolean }[] }>(
     'SELECT sum_usage_until(:wanted::timestamptz, :most::int) AS more',

@@ -2,23 +2,23 @@ import type { Knex } from 'knex';
 import { narrow, type UsageFilters } from './usage-filters';
 
 /**
- * What usage records come to: of whole hours from `usage_sums` (migrations/0003-usage-records.ts), as far as it has been
- * brought up to the present (core/records/usage-roll-up.ts); from the records themselves what is not in it yet, hours that a range cuts, and
- * all of it where more than one of key, model and upstream is told apart, or a session or agent. One statement reads both, so that nothing is counted twice
- * or not at all while it goes on.
+ * The sums of usage records. Whole hours come from `usage_sums` (migrations/0003-usage-records.ts), as far as
+ * core/records/usage-roll-up.ts has summed them. Newer records and hours that a range cuts are read one by one. A query that names
+ * two of key, model and upstream, or a session or agent, reads all records one by one. One statement reads both, so that it counts
+ * no record twice or not at all.
  */
 
-/** Part of the time that is looked at; `-Infinity` and `Infinity` are no bounds. */
+/** A part of the time in question; `-Infinity` and `Infinity` are no bounds. */
 export interface Slot {
   readonly fromMs: number;
   readonly toMs: number;
 }
 
-/** What is looked for within the slots. */
+/** The conditions on the records within the slots. */
 export type SumFilters = Omit<UsageFilters, 'account' | 'from' | 'to'> & { readonly account: string };
 
 export interface Sums extends Readonly<Record<Measure, bigint>> {
-  /** How many calls had their first token within each class of times: see `FIRST_TOKEN_BOUNDS_MS`. */
+  /** How many calls had their first token in each class of times; see `FIRST_TOKEN_BOUNDS_MS`. */
   readonly firstTokens: readonly number[];
 }
 
@@ -34,7 +34,7 @@ const MEASURES = [
 ] as const;
 type Measure = (typeof MEASURES)[number];
 
-/** The first class is below the first bound, the last one from the last bound on; as the migration has them. */
+/** The bounds between the classes, as in the migration. The first class is below the first bound, the last begins at the last bound. */
 export const FIRST_TOKEN_BOUNDS_MS = Array.from({ length: 53 }, (_, at) => Math.round(2 ** (4 + at / 4)));
 const CLASSES = FIRST_TOKEN_BOUNDS_MS.length + 1;
 const FIRST_TOKENS = Array.from(
@@ -42,7 +42,7 @@ const FIRST_TOKENS = Array.from(
   (_, at) => `sum(usage.first_token_${String(at).padStart(2, '0')})`,
 );
 
-/** What sums and charts tell apart, as it is in the records and in `usage_sums`. */
+/** The expressions by which sums and charts are grouped, the same for the records and `usage_sums`. */
 const USAGE_NAMES = {
   none: `''`,
   model: `coalesce(usage.model, usage.model_requested, '')`,
@@ -60,14 +60,14 @@ const COUNTED = [
   `width_bucket(usage.first_token_ms, '{${FIRST_TOKEN_BOUNDS_MS.join()}}'::int[]) AS class`,
 ];
 
-/** Of whole hours with the calls of each class, of records with the class of the calls. */
+/** A row of sums. Whole hours have the number of calls in each class; records have the class of the calls. */
 type SumRow = Readonly<Record<Measure, bigint>> & {
   readonly slot: number;
   readonly classes: readonly (number | null)[] | null;
   readonly class: number | null;
 };
 
-/** Of each slot. */
+/** Returns the sums of each slot. */
 export async function readSums(database: Knex, filters: SumFilters, slots: readonly Slot[]): Promise<readonly Sums[]> {
   const groupedBy = groupedByOf(filters);
   const summed = sumsOf(database, filters, groupedBy).select(
@@ -92,7 +92,7 @@ export async function readSums(database: Knex, filters: SumFilters, slots: reado
   return sums;
 }
 
-/** Calls and cost of each slot and name. The dearest names by themselves, and what is left of the others together: null. */
+/** Calls and cost of one slot and name. The dearest names have cells of their own; `null` stands for all others together. */
 export interface Cell {
   readonly slot: number;
   readonly name: string | null;
@@ -126,7 +126,7 @@ export async function readCells(
   return rows;
 }
 
-/** The rows of `usage_sums` that hold what is told apart; undefined when none do. */
+/** Returns the grouping of `usage_sums` that a query can use; undefined if none fits. */
 function groupedByOf(
   { key, model, upstream, session, agent }: SumFilters,
   by: GroupedBy = 'none',
@@ -143,7 +143,7 @@ interface PartOfSlot extends Slot {
 
 const HOUR_MS = 3_600_000;
 
-/** Whole hours, and what is left at the ends; all is left when there are no sums. */
+/** Splits slots into whole hours and the rest at their ends. Without sums everything is rest. */
 function splitSlots(slots: readonly Slot[], groupedBy: GroupedBy | undefined) {
   const parts = { whole: [] as PartOfSlot[], cut: [] as PartOfSlot[] };
   for (const [slot, { fromMs, toMs }] of slots.entries()) {
@@ -184,8 +184,9 @@ function recordsOf(database: Knex, filters: SumFilters): Knex.QueryBuilder {
 }
 
 /**
- * The database reads one part after the other, each from the end of an index; asked for all of them at once, it expects as
- * many groups as records, and sorts them. `max`: of a table it knows nothing of it expects 2,000 rows, and compiles for them.
+ * Returns a query that reads one part after the other, each from the end of an index. For all parts at once Postgres would expect
+ * as many groups as records, and sort them. It uses `max`, because Postgres expects 2,000 rows of a table that it knows nothing
+ * of, and would compile the query for them.
  */
 function inSlots(
   database: Knex,
