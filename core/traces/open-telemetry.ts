@@ -1,4 +1,4 @@
-/** The only file that knows OpenTelemetry. It is loaded where traces are wanted, and nowhere else. */
+/** The only file that uses OpenTelemetry. A process loads it only if an operator enables traces. */
 import type { IncomingHttpHeaders } from 'node:http';
 import {
   type Context,
@@ -26,14 +26,14 @@ import type { Logger } from 'pino';
 import { inTime } from '../in-time';
 import type { BegunSpan, Span, SpanEnd, SpanFacts, TraceHeaders, Tracing } from './tracing';
 
-/** How long the end of the process waits for a collector to take the last spans. */
+/** How long a stopping process waits until the collector has accepted the last spans. */
 const LAST_SPANS_WITHIN_MS = 3_000;
 
 const SERVICE = 'tollgate';
 const KINDS = { server: SpanKind.SERVER, client: SpanKind.CLIENT, internal: SpanKind.INTERNAL } as const;
 const PROPAGATOR = new W3CTraceContextPropagator();
 
-/** Reads `OTEL_*` as OpenTelemetry's SDK does: sampler, resource, limits, batches, and where spans go. */
+/** Reads `OTEL_*` like OpenTelemetry's SDK: sampler, resource, limits, batches and the collector. */
 export function startTracing(log: Logger): Tracing {
   diag.setLogger(toLog(log), { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
   const exporter = new ToldExporter(new OTLPTraceExporter(), log);
@@ -59,13 +59,13 @@ export function startTracing(log: Logger): Tracing {
   };
 }
 
-/** Malformed headers count as none. */
+/** Returns the trace context of the headers. Malformed headers count as absent. */
 function contextIn(headers: IncomingHttpHeaders | undefined): Context {
   if (headers?.['traceparent'] === undefined) return ROOT_CONTEXT;
   return PROPAGATOR.extract(ROOT_CONTEXT, headers, { get: (from, name) => from[name], keys: Object.keys });
 }
 
-/** `zeroMs` is when `performance.now()` was 0: one for all spans of a call, so that none ends after the one that it belongs to. */
+/** Begins a span. `zeroMs` is the time at which `performance.now()` was 0. All spans of a call share it, so that no child ends after its parent. */
 function beginSpan(
   tracer: Tracer,
   { name, kind, attributes, ageMs = 0 }: SpanFacts,
@@ -80,7 +80,10 @@ function beginSpan(
   return { span: new SampledSpan(tracer, span, trace.setSpan(parent, span), headers, zeroMs), headers };
 }
 
-/** Most calls are not sampled, and need these alone. The SDK writes the same into a carrier, in three times the time. */
+/**
+ * Returns the headers of a span. Most calls are not sampled and need nothing else. The SDK's carrier has the same headers but
+ * takes three times as long.
+ */
 function headersOf({ traceId, spanId, traceFlags, traceState }: SpanContext): TraceHeaders {
   const traceparent = `00-${traceId}-${spanId}-0${traceFlags}`;
   return traceState === undefined ? { traceparent } : { traceparent, tracestate: traceState.serialize() };
@@ -111,7 +114,7 @@ class SampledSpan implements Span {
   }
 }
 
-/** Tells once that the collector does not take spans, and once that it takes them again. What it did not take is lost. */
+/** Logs once that the collector rejects spans, and once that it accepts them again. Rejected spans are lost. */
 class ToldExporter implements SpanExporter {
   #isFailing = false;
 
@@ -127,7 +130,7 @@ class ToldExporter implements SpanExporter {
         this.log.warn({ reason: reasonOf(error) }, 'the collector does not accept spans; spans are lost until it does');
       if (!hasFailed && this.#isFailing) this.log.info('the collector accepts spans again');
       this.#isFailing = hasFailed;
-      // It has been told: the SDK would tell it for every batch.
+      // The exporter reports success, because the SDK would log the failure again for every batch.
       done({ code: ExportResultCode.SUCCESS });
     });
   }
@@ -141,12 +144,12 @@ class ToldExporter implements SpanExporter {
   }
 }
 
-/** The message alone: an error of the exporter also has what the collector answered. */
+/** Returns the message alone, because an exporter's error also contains the collector's answer. */
 function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message || error.name : String(error);
 }
 
-/** What the SDK says of its settings. It may repeat itself with every span: each text is logged once, whatever number it has. */
+/** Logs what the SDK reports about its settings. The SDK may repeat itself with every span, so each text is logged once, whatever number it has. */
 function toLog(log: Logger): DiagLogger {
   const told = new Set<string>();
   const warn = (text: string) => {

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Tracing } from './tracing';
 
-/** Starts what the standard `OTEL_*` variables ask for. Returns undefined, and loads nothing, where they name no collector. */
+/** Starts the tracing that the standard `OTEL_*` variables describe. Returns undefined and loads nothing if they name no collector. */
 export function openTracing(env: NodeJS.ProcessEnv, log: Logger): Tracing | undefined {
   if (!isWanted(env, log)) return undefined;
   const { startTracing } = require('./open-telemetry') as typeof import('./open-telemetry');
