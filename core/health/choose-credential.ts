@@ -3,20 +3,20 @@ import type { Upstream } from '../catalog/catalog';
 import type { Credential } from '../catalog/credential';
 import type { UpstreamGauge } from './gauge';
 
-/** What is known of upstreams: `UpstreamHealth`. */
+/** The part of `UpstreamHealth` that the choice of a credential needs. */
 interface Known {
   now(): number;
   upstream(name: string): Pick<UpstreamGauge, 'credential'>;
 }
 
 interface Choosing {
-  /** The hash of the session, which stays with one credential: prompt caches are its account's. Undefined: chance draws. */
+  /** The hash of the session: a session keeps its credential, because prompt caches belong to the credential's account. undefined: random. */
   readonly session: number | undefined;
-  /** Names of those that have failed the call already. */
+  /** Names of credentials that have already failed this call. */
   readonly tried?: ReadonlySet<string> | undefined;
 }
 
-/** The credential to ask an upstream with: of those that can be used, by weight; else the one whose rest ends first. */
+/** Returns the credential for an attempt: a usable one, drawn by weight. If none is usable, the one whose rest ends first. */
 export function chooseCredential(upstream: Upstream, health: Known, { session, tried }: Choosing): Credential {
   const { credential, credentials } = upstream;
   if (credentials.length === 1) return credential;
@@ -27,7 +27,7 @@ export function chooseCredential(upstream: Upstream, health: Known, { session, t
   return highest(present.length > 0 ? present : credentials, ({ name }) => -gauge.credential(name).restsUntilMs);
 }
 
-/** Those that neither rest nor have failed the call. */
+/** Returns the credentials that neither rest nor have failed this call. */
 export function usableCredentials(
   { name, credentials }: Upstream,
   health: Known,
@@ -40,7 +40,7 @@ export function usableCredentials(
   );
 }
 
-/** Of two with weights 3 and 1 the first is drawn three times of four. */
+/** Returns the number that a credential draws; the highest wins. With weights 3 and 1, the first of two wins three times out of four. */
 function lotOf({ name, weight }: Credential, session: number | undefined): number {
   const drawn = session === undefined ? Math.random() : drawFor(session, textHash(name));
   return drawn ** (1 / weight);

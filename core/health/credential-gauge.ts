@@ -1,14 +1,14 @@
 import type { Credential } from '../catalog/credential';
 
-/** Statuses that speak of the credential and not of the upstream. */
+/** Statuses that concern the credential and not the upstream. */
 const REFUSED: ReadonlySet<number | undefined> = new Set([401, 403]);
 export const RATE_LIMITED = 429;
 
-/** Where a vendor does not say when a rate limit is over. */
+/** How long a rate-limited credential rests if the vendor does not name a time. */
 const RATE_LIMITED_MS = 10_000;
 const REST_AT_LEAST_MS = 1_000;
 const REST_AT_MOST_MS = 3_600_000;
-/** A refusal is doubled by the next one, up to so long. */
+/** How long a refused credential rests. Each further refusal in a row doubles it, up to `REFUSED_AT_MOST_MS`. */
 const REFUSED_MS = 60_000;
 const REFUSED_AT_MOST_MS = 900_000;
 
@@ -16,26 +16,26 @@ export function isAboutCredential(status: number | undefined): boolean {
   return status === RATE_LIMITED || REFUSED.has(status);
 }
 
-/** What is known of one credential of an upstream. */
+/** What this process knows of one credential of an upstream. */
 export class CredentialGauge {
-  /** Not used before then, where there is another. */
+  /** When its rest ends. Until then it is used only if the upstream has no other credential. */
   restsUntilMs = 0;
-  /** With which status it was refused last; undefined once it has been answered since. */
+  /** The status of the last refusal; undefined once the upstream has accepted the credential since. */
   refusedWith: number | undefined;
-  /** How often it was refused, by status. */
+  /** How often the upstream refused it, by status. */
   readonly refusals = new Map<number, number>();
   #inARow = 0;
   #refusedAtMs = Number.NEGATIVE_INFINITY;
-  /** What was refused here: another value under the same name was not. */
+  /** The refused value. An operator may have replaced it under the same name, and the new value was not refused. */
   #value: string | undefined;
 
   constructor(readonly name: string) {}
 
-  /** Refused or rate limited. Returns how long it rests from now on; undefined where that was known already. */
+  /** Notes a refusal or a rate limit. Returns how long the credential rests from now on; undefined if it was already resting. */
   refused({ value }: Credential, status: number, retryAfterMs: number | undefined, nowMs: number): number | undefined {
     this.refusals.set(status, (this.refusals.get(status) ?? 0) + 1);
     const wasResting = this.restsUntilMs > nowMs && this.#value === value;
-    // Calls that were under way together are refused together.
+    // Attempts that ran together are refused together. Count their refusals as one.
     if (wasResting && this.refusedWith === status && status !== RATE_LIMITED) return undefined;
     this.#inARow = status === RATE_LIMITED ? 0 : this.#inARow + 1;
     const forMs =
@@ -47,7 +47,7 @@ export class CredentialGauge {
     return wasResting ? undefined : forMs;
   }
 
-  /** As it was refused here, or as another node says. */
+  /** Starts a rest after a refusal, at this or another node. */
   rest(status: number, forMs: number, nowMs: number): void {
     this.refusedWith = status;
     this.#refusedAtMs = nowMs;
@@ -55,7 +55,7 @@ export class CredentialGauge {
     this.#value = undefined;
   }
 
-  /** It was shown at `startedMs`, and the upstream took it. */
+  /** Ends the rest if the upstream accepted the credential in an attempt that began at `startedMs`, after the last refusal. */
   answered(startedMs: number): void {
     if (this.refusedWith !== undefined && startedMs > this.#refusedAtMs) this.restore();
   }
@@ -66,7 +66,7 @@ export class CredentialGauge {
     this.#inARow = 0;
   }
 
-  /** It has a value and does not rest. */
+  /** Returns whether the credential has a value and does not rest. */
   isUsable({ value }: Credential, nowMs: number): boolean {
     if (value === undefined) return false;
     const isReplaced = REFUSED.has(this.refusedWith) && this.#value !== undefined && this.#value !== value;

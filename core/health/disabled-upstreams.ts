@@ -24,7 +24,10 @@ interface Parts {
   readonly health: UpstreamHealth;
 }
 
-/** Writes it to Postgres first, then publishes it to all nodes. Repeating it changes nothing: the audit log keeps the first reason. */
+/**
+ * Disables an upstream: writes it to Postgres first, then publishes it to all nodes. Repeating this changes nothing, and the
+ * audit log keeps the first reason.
+ */
 export async function disableUpstream(
   { database, health }: Parts,
   name: string,
@@ -61,15 +64,15 @@ export async function listDisabledUpstreams(database: Knex): Promise<ReadonlyMap
   );
 }
 
-/** Nodes receive an event at once. This often they also read Postgres, because an event may be lost. */
+/** How often a node reads Postgres. It also receives an event at once, but an event may be lost. */
 const READ_EVERY_MS = 3_000;
 
-/** Applies what Postgres says about disabled upstreams, now and every READ_EVERY_MS. Returns how to stop. */
+/** Applies what Postgres says about disabled upstreams, now and every READ_EVERY_MS. Returns a function that stops this. */
 export async function followDisabledUpstreams({ database, health }: Parts): Promise<Stop> {
   const read = async () => {
     const { operatorChanges } = health;
     const disabled = await listDisabledUpstreams(database);
-    // An event that came meanwhile is newer than what was read.
+    // An event that arrived during the read is newer than its result.
     if (operatorChanges === health.operatorChanges) health.applyDisabled(new Set(disabled.keys()));
   };
   await read();

@@ -3,13 +3,13 @@ import { parseDuration } from '../settings';
 /** When an upstream is ejected, and for how long; docs/contract.md, section 5. */
 export interface EjectionRules {
   readonly consecutiveFailures: number;
-  /** Of the last `sampled` attempts, all within `sampledWithinMs`. */
+  /** The share of failures that ejects, among the last `sampled` attempts if all lie within `sampledWithinMs`. */
   readonly failureShare: number;
   readonly sampled: number;
   readonly sampledWithinMs: number;
   readonly outMs: number;
   readonly outAtMostMs: number;
-  /** More suspect answers than this within `suspectWithinMs`. */
+  /** How many suspect answers within `suspectWithinMs` are tolerated; one more ejects. */
   readonly suspectAbove: number;
   readonly suspectWithinMs: number;
 }
@@ -25,19 +25,19 @@ export const EJECTION_RULES: EjectionRules = {
   suspectWithinMs: 600_000,
 };
 
-/** `ejection` of system.config.yml; durations as they are written, such as `30s`. */
+/** The section `ejection` of system.config.yml. Durations are strings such as `30s`. */
 export interface EjectionSettings {
   readonly consecutiveFailures: number;
   readonly outFor: string;
   readonly outAtMost: string;
 }
 
-/** `suspect` of system.config.yml. */
+/** The section `suspect` of system.config.yml. */
 export interface SuspectSettings {
   readonly ejectAbove: number;
 }
 
-/** Returns the standard rules with what is configured. */
+/** Returns the standard rules with the configured values. */
 export function ejectionRules(settings: EjectionSettings, { ejectAbove }: SuspectSettings): EjectionRules {
   const { consecutiveFailures, outFor, outAtMost } = settings;
   return {
@@ -50,21 +50,21 @@ export function ejectionRules(settings: EjectionSettings, { ejectAbove }: Suspec
 }
 
 /**
- * `in`: it is asked. `out`: it is not. `due`: its time is over and one call may try it. `probing`: that call is under way;
- * nobody else asks meanwhile.
+ * `in`: calls try the upstream. `out`: no call does. `due`: the ejection time is over, and one call may probe. `probing`: that
+ * call is under way, and no other call tries the upstream meanwhile.
  */
 export type EjectionState = 'in' | 'out' | 'due' | 'probing';
 
-/** A probe nobody has heard of for so long, because its node is gone for example, is not waited for. */
+/** How long other calls wait for the outcome of a probe. It never arrives if the probing node has stopped. */
 const PROBE_AT_MOST_MS = 30_000;
 
-/** Ejections further back than this do not make the next one longer. */
+/** Ejections longer ago than this do not make the next one longer. */
 const REMEMBERED_MS = 300_000;
 
-/** Whether one upstream is left out. Pure but for what it remembers; the clock is the caller's. */
+/** Decides whether one upstream is ejected. It does no I/O, and its caller passes the time. */
 export class Ejection {
   readonly #rules: EjectionRules;
-  /** The last attempts, oldest overwritten first: when, and whether they failed. */
+  /** The last attempts: when each ended, and whether it failed. The oldest is overwritten first. */
   readonly #times: Float64Array;
   readonly #failures: Uint8Array;
   #next = 0;
@@ -82,12 +82,12 @@ export class Ejection {
     this.#failures = new Uint8Array(rules.sampled);
   }
 
-  /** Failed attempts since the last one that was answered. */
+  /** The number of failed attempts since the last answer. */
   get consecutiveFailures(): number {
     return this.#consecutive;
   }
 
-  /** When a call may try it again; undefined while it is asked. */
+  /** When a call may probe the upstream; undefined while it is not ejected. */
   get outUntilMs(): number | undefined {
     return this.#outUntilMs;
   }
@@ -98,22 +98,25 @@ export class Ejection {
     return nowMs < this.#probeUntilMs ? 'probing' : 'due';
   }
 
-  /** An attempt that began at `startedMs` was answered; true when that ends an ejection. */
+  /** Notes that an attempt begun at `startedMs` was answered. Returns true if this ends an ejection. */
   succeeded(startedMs: number, nowMs: number): boolean {
     this.#consecutive = 0;
     if (this.#outUntilMs === undefined) {
       this.#remember(false, nowMs);
       return false;
     }
-    // What was asked before the ejection says nothing about now.
+    // An attempt from before the ejection says nothing about the upstream now.
     if (startedMs < this.#ejectedAtMs) return false;
     this.restore();
     return true;
   }
 
-  /** An attempt that began at `startedMs` failed; how long the upstream is out from now on, when this decides it. */
+  /**
+   * Notes that an attempt begun at `startedMs` failed. Returns how long the upstream is ejected from now on; undefined if this
+   * failure does not eject it.
+   */
   failed(nowMs: number, startedMs = nowMs): number | undefined {
-    // What was asked before the ejection and was silent since says nothing about now either.
+    // An attempt from before the ejection says nothing about the upstream now, even if it fails only now.
     if (startedMs < this.#ejectedAtMs) return undefined;
     if (this.#consecutive === 0) this.#failingSinceMs = nowMs;
     this.#consecutive += 1;
@@ -126,7 +129,10 @@ export class Ejection {
     return this.#ejectOnceMore(nowMs);
   }
 
-  /** An answer reports more than its call allows; how long the upstream is out from now on, when this decides it. */
+  /**
+   * Notes an answer that reports more than its call allows. Returns how long the upstream is ejected from now on; undefined if
+   * this answer does not eject it.
+   */
   suspected(nowMs: number): number | undefined {
     if (this.state(nowMs) === 'out') return undefined;
     const { suspectWithinMs, suspectAbove } = this.#rules;
@@ -137,24 +143,24 @@ export class Ejection {
     return this.#ejectOnceMore(nowMs);
   }
 
-  /** The one call that tries is on its way. */
+  /** Notes that the one call that probes is under way. */
   probe(nowMs: number): void {
     this.#probeUntilMs = nowMs + PROBE_AT_MOST_MS;
   }
 
-  /** That call's client has left, or it was refused before it asked: another call may try. */
+  /** Lets another call probe, because the probing call ended before its attempt: its client disconnected, or it was refused. */
   giveUpProbe(): void {
     this.#probeUntilMs = 0;
   }
 
-  /** As another node says. */
+  /** Applies an ejection that this or another node decided. */
   putOut(outMs: number, nowMs: number): void {
     this.#ejectedAtMs = nowMs;
     this.#outUntilMs = nowMs + outMs;
     this.#probeUntilMs = 0;
   }
 
-  /** Asked again as if nothing had been. */
+  /** Ends the ejection and forgets the attempts before it. */
   restore(): void {
     this.#outUntilMs = undefined;
     this.#probeUntilMs = 0;
@@ -168,8 +174,8 @@ export class Ejection {
   }
 
   /**
-   * `outMs` × n. n counts the ejections lately, or, once it is more, every 2 × `outMs` it has been failing: the probes of a long
-   * outage get rare, and the end of a short one is still seen within `outMs`.
+   * Ejects for `outMs` × n. n is the number of recent ejections or, if larger, one for every 2 × `outMs` of failing. Probes then
+   * become rare in a long outage, and the end of a short one is still detected within `outMs`.
    */
   #eject(nowMs: number): number {
     const failingFor = Math.floor((nowMs - this.#failingSinceMs) / (2 * this.#rules.outMs));

@@ -12,20 +12,20 @@ const CHANNEL = 'tollgate:upstream-health';
 /** How often observations are published together. Events such as ejections are published at once. */
 const PUBLISH_EVERY_MS = 250;
 
-/** No call waits for these connections, so they may outlast a Redis that is busy for a moment. */
+/** Options of the exchange's connections. No call waits for them, so they may wait longer for a busy Redis. */
 const PATIENT = { enableOfflineQueue: false, commandTimeout: 5_000, socketTimeout: 10_000 };
 
 interface Message {
   readonly node: string;
-  /** Events; the name on the wire stays, because nodes of two versions run side by side during an upgrade. */
+  /** Events. The name on the wire stays `news`, because nodes of two versions run side by side during an upgrade. */
   readonly news?: readonly HealthEvent[];
   readonly observed?: readonly Observed[];
-  /** Asks for the events that are in force: the node has just started, or was disconnected. */
+  /** Asks the other nodes for the events in force, because this node has just started or was disconnected. */
   readonly asks?: true;
 }
 
 export interface HealthExchangeOptions {
-  /** Only copied: the exchange has connections of its own, so that no call waits behind it. */
+  /** Only duplicated: the exchange opens its own connections, because a call must not wait behind it. */
   readonly redis: RedisClient;
   readonly health: UpstreamHealth;
   readonly log: Logger;
@@ -59,13 +59,13 @@ export function startHealthExchange({ redis, health, log }: HealthExchangeOption
     const standing = message.asks === true ? health.standing() : [];
     if (standing.length > 0) publish({ news: standing });
   });
-  // Asks and publishes: if two nodes reconnect together, the second one misses what the first asks.
+  // Asks and also publishes: if two nodes reconnect together, the second one misses the question of the first.
   const greet = (): void => publish({ asks: true, news: health.standing() });
   const begin = (): void => {
     listening.subscribe(CHANNEL).then(greet, () => undefined);
   };
   listening.on('ready', begin);
-  // The connection that is ready last greets.
+  // The connection that becomes ready last greets.
   speaking.on('ready', greet);
 
   health.onEvent((event) => publish({ news: [event] }));

@@ -3,7 +3,10 @@ import { CredentialGauge } from './credential-gauge';
 import { Ejection, type EjectionRules, type EjectionState } from './ejection';
 import { halved, MovingEstimate } from './moving-estimate';
 
-/** Whole answers take as long as they are; only streams say how long the first token takes. They are never compared. */
+/**
+ * The kinds of answers, whose latencies are never compared. The time of a whole answer depends on its length; only a stream shows
+ * the time to its first token.
+ */
 export type AnswerKind = 'stream' | 'whole';
 
 export function kindOf({ stream }: { readonly stream: boolean }): AnswerKind {
@@ -14,39 +17,39 @@ export function kindOf({ stream }: { readonly stream: boolean }): AnswerKind {
 export interface CandidateFacts {
   /** Expected milliseconds to the first content of a stream, or to the end of a whole answer; undefined while unknown. */
   readonly latencyMs: number | undefined;
-  /** How far a single answer is from that, on average; 0 while unknown. */
+  /** How far a single answer differs from `latencyMs` on average; 0 while unknown. */
   readonly latencyDeviationMs: number;
-  /** Share of attempts that failed, 0 to 1. Silence forgives. */
+  /** Share of attempts that failed, 0 to 1. It decays while there are no attempts. */
   readonly failureRate: number;
-  /** Nothing is known of it, or nothing since it was ejected, and nobody is finding out just now. */
+  /** Nothing is known of the candidate (or nothing since its ejection), and no call is trying it. */
   readonly isUntried: boolean;
-  /** Nothing is known of it, but a call is under way that will tell. */
+  /** Nothing is known of the candidate, but a call is trying it. */
   readonly isBeingTried: boolean;
-  /** Share of the input tokens it read from its cache lately, 0 to 1; undefined while unknown. */
+  /** Share of input tokens that recent calls read from its cache, 0 to 1; undefined while unknown. */
   readonly cacheReadShare: number | undefined;
-  /** The same of calls of sessions; 1 while unknown, and believed only after many of them. */
+  /** The same share for calls of sessions; 1 while unknown. It changes only slowly, over many calls. */
   readonly sessionReadShare: number;
 }
 
-/** The weight of the newest observation: about ten attempts are remembered of failures, five of latencies. */
+/** Weights of the newest observation: the failure rate remembers about ten attempts, a latency about five. */
 const FAILURE_WEIGHT = 0.1;
 const LATENCY_WEIGHT = 0.2;
 const CACHE_WEIGHT = 0.05;
 const SPEED_WEIGHT = 0.05;
 
-/** What is taken for the speed of a model while no stream of it was measured. */
+/** The speed assumed for a model until one of its streams was measured. */
 const USUAL_TOKENS_PER_SECOND = 50;
-/** A shorter stream says little of the speed. */
+/** How long a stream must last to measure the speed. */
 const MEASURED_FROM_MS = 1_000;
 
-/** After so long without an attempt half of what was known against an upstream is forgiven. */
+/** The time without attempts after which half of the failure rate is forgotten. */
 const FORGIVEN_HALF_MS = 15_000;
 const LATENCY_HALF_LIFE_MS = 60_000;
 
-/** Somebody who was asked and has not been heard of for so long is asked by another call. */
+/** How long an attempt at an unknown candidate keeps other calls from trying it. */
 const TRIED_AT_MOST_MS = 10_000;
 
-/** So long a failure that was not followed by an answer makes an upstream a doubtful choice. */
+/** How long a failure makes an upstream a doubtful choice if no answer follows it. */
 const RECENT_MS = 30_000;
 const DOUBTFUL_FAILURE_RATE = 0.1;
 const MOSTLY_FAILING_RATE = 0.5;
@@ -60,20 +63,20 @@ function newLatencies(): Latencies {
   };
 }
 
-/** What is known of one upstream, whatever the model. */
+/** What this process knows of one upstream across all models. */
 export class UpstreamGauge {
   readonly ejection: Ejection;
   readonly latencies = newLatencies();
-  /** By the upstream's own names. */
+  /** The models, by the names that the upstream uses for them. */
   readonly models = new Map<string, ModelGauge>();
-  /** By their names. */
+  /** The credentials, by name. */
   readonly credentials = new Map<string, CredentialGauge>();
-  /** Not asked first before then: it said so itself (`Retry-After`). */
+  /** When its rest ends. The upstream asked for it (`Retry-After`), and until then it is not a first choice. */
   restsUntilMs = 0;
-  /** An operator has taken it out, until an operator brings it back. */
+  /** An operator has disabled the upstream, until an operator enables it. */
   isDisabledByOperator = false;
   answers = 0;
-  /** By how they ended. */
+  /** Failed attempts by their outcome. */
   readonly failures = new Map<AttemptOutcome, number>();
   lastFailureMs = Number.NEGATIVE_INFINITY;
   readonly #failing = new MovingEstimate(FAILURE_WEIGHT);
@@ -104,7 +107,7 @@ export class UpstreamGauge {
   }
 
   noteOutcomes(failureShare: number, nowMs: number, times = 1): void {
-    // What is forgiven already is not brought back by the next failure.
+    // Start from the decayed rate, because a new failure must not restore what has decayed.
     this.#failing.value = this.failureRate(nowMs);
     this.#failing.note(failureShare, nowMs, times);
   }
@@ -119,12 +122,12 @@ export class UpstreamGauge {
     return this.failureRate(nowMs) >= DOUBTFUL_FAILURE_RATE;
   }
 
-  /** It is not ejected, and answered most of its last attempts: a single failure does not make it a bad choice. */
+  /** Returns whether the upstream is not ejected and answered most of its last attempts. A single failure does not make it a bad choice. */
   mostlyAnswers(nowMs: number): boolean {
     return this.ejection.state(nowMs) === 'in' && this.failureRate(nowMs) < MOSTLY_FAILING_RATE;
   }
 
-  /** Asked again as if nothing had been. */
+  /** Enables the upstream, ends its ejection and its credentials' rests, and forgets what was observed. */
   restore(): void {
     this.isDisabledByOperator = false;
     this.ejection.restore();
@@ -132,7 +135,7 @@ export class UpstreamGauge {
     this.beginAnew();
   }
 
-  /** It is asked again: what was known of it before says nothing about now. */
+  /** Forgets failures and latencies, because observations from before an ejection say nothing about now. */
   beginAnew(): void {
     this.#failing.forget();
     this.restsUntilMs = 0;
@@ -144,13 +147,13 @@ export class UpstreamGauge {
 }
 
 /**
- * What is known of one model at one upstream. `look` brings the facts up to the moment; they are fields of this object, so
- * that ranking fifty candidates allocates nothing.
+ * What this process knows of one model at one upstream. `look` refreshes the facts, which are fields of this object: ranking
+ * fifty candidates then allocates nothing.
  */
 export class ModelGauge implements CandidateFacts {
   readonly latencies = newLatencies();
   readonly cacheReads = new MovingEstimate(CACHE_WEIGHT);
-  /** Begins at 1: a first call reads nothing anywhere, and must not speak against the upstream. */
+  /** Starts at 1: the first calls find nothing in any cache, and this must not count against the upstream. */
   readonly sessionReads = new MovingEstimate(CACHE_WEIGHT, Number.POSITIVE_INFINITY, 1);
 
   readonly #tokensPerSecond = new MovingEstimate(SPEED_WEIGHT);
@@ -166,12 +169,12 @@ export class ModelGauge implements CandidateFacts {
 
   constructor(readonly upstream: UpstreamGauge) {}
 
-  /** Mean output tokens per second of its streams, reasoning that is not shown included. */
+  /** Mean output tokens per second of its streams, including reasoning tokens that the client does not see. */
   get tokensPerSecond(): number {
     return this.#tokensPerSecond.value ?? USUAL_TOKENS_PER_SECOND;
   }
 
-  /** A stream has taken so long for so many output tokens. */
+  /** Notes that a stream took `ms` for its output tokens. */
   noteSpeed(outputTokens: number, ms: number, nowMs: number): void {
     if (ms >= MEASURED_FROM_MS) this.#tokensPerSecond.note((outputTokens * 1_000) / ms, nowMs);
   }
@@ -184,7 +187,7 @@ export class ModelGauge implements CandidateFacts {
     return this.sessionReads.value ?? 1;
   }
 
-  /** Neither the operator nor its own failures keep it from being asked. */
+  /** Whether calls may try it: it is not ejected, or it is due for a probe. */
   get mayBeAsked(): boolean {
     return this.state === 'in' || this.state === 'due';
   }
@@ -203,7 +206,7 @@ export class ModelGauge implements CandidateFacts {
     if (this.state === 'due') this.failureRate = 0;
   }
 
-  /** Since anything was seen or asked of it. */
+  /** Returns how long ago it last answered or was last tried. */
   silentMs(kind: AnswerKind, nowMs: number): number {
     return nowMs - Math.max(this.#estimate(kind).at, this.#askedMs);
   }
@@ -213,7 +216,7 @@ export class ModelGauge implements CandidateFacts {
     return own.value === undefined ? this.upstream.latencies[kind] : own;
   }
 
-  /** A call is on its way to find out; answers how to forget that. */
+  /** Notes that a call tries it to learn its latency. Returns a function that forgets the attempt. */
   ask(nowMs: number): () => void {
     this.#askedMs = nowMs;
     return () => {

@@ -27,7 +27,7 @@ export interface AttemptAnswer {
 export interface AttemptFailure {
   readonly outcome: AttemptOutcome;
   readonly status: number | undefined;
-  /** What the adapter makes of an answer that is not a success; `next` where there was none. */
+  /** What the adapter concludes from an unsuccessful answer; `next` if there was no answer. */
   readonly verdict: Verdict;
   readonly retryAfterMs: number | undefined;
 }
@@ -44,27 +44,27 @@ export type HealthEvent =
     }
   | { readonly upstream: string; readonly is: 'back' | 'probing' | 'probed in vain' | 'taken out' | 'brought back' };
 
-/** A credential was refused, or rate limited, and had not been until now. */
+/** A credential that was refused or rate limited, and was not resting before. */
 export interface CredentialRefused {
   readonly credential: string;
   readonly status: number;
-  /** How long it is not used; undefined where there is no other, which is used all the same. */
+  /** How long the credential is not used; undefined if it is the upstream's only one, which stays in use. */
   readonly restsForMs: number | undefined;
 }
 
 export interface HealthOptions {
   readonly rules?: EjectionRules;
-  /** Milliseconds on a clock that never goes back. */
+  /** A monotonic clock, in milliseconds. */
   readonly now?: () => number;
 }
 
-/** An upstream that asks for more is believed no longer. */
+/** The longest rest that an upstream may ask for. */
 const REST_AT_MOST_MS = 3_600_000;
 
-/** Said of one model or of one call, not of the upstream. */
+/** Statuses that concern one model or one call, not the upstream. */
 const NOT_ABOUT_THE_UPSTREAM: ReadonlySet<number | undefined> = new Set([404, 409]);
 
-/** What is known of the upstreams, by name, so that it outlives reloads. Nothing here waits for anything. */
+/** What this process knows of the upstreams, by name. It outlives configuration reloads, and nothing in it waits. */
 export class UpstreamHealth {
   readonly now: () => number;
   /** How often an operator disabled or enabled an upstream, at any node. */
@@ -94,7 +94,7 @@ export class UpstreamHealth {
     return known;
   }
 
-  /** Every upstream that was ever asked about. */
+  /** Returns all upstreams that this process has observed or looked up. */
   upstreams(): Iterable<UpstreamGauge> {
     return this.#gauges.values();
   }
@@ -103,7 +103,7 @@ export class UpstreamHealth {
     return this.upstream(upstream.name).model(model.name);
   }
 
-  /** How calls of a model use it, by the name it is shown under. */
+  /** Returns the token use of a model, by the name that clients see. */
   use(model: string): ModelUse {
     let known = this.#uses.get(model);
     if (known === undefined) {
@@ -113,7 +113,7 @@ export class UpstreamHealth {
     return known;
   }
 
-  /** An attempt was answered: `ms` to the first content of a stream, else to the end of the body. */
+  /** Notes an answered attempt: `ms` to the first content of a stream, otherwise to the end of the body. */
   answered(candidate: AskedCandidate, { ms, stream }: AttemptAnswer): void {
     const nowMs = this.now();
     const gauge = this.upstream(candidate.upstream.name);
@@ -129,8 +129,8 @@ export class UpstreamHealth {
   }
 
   /**
-   * An attempt was not answered within `ms`, or an answer broke off just now. What does not speak against the upstream, as a call
-   * that is wrong in itself, changes nothing. Returns what the operator should know of the credential.
+   * Notes that an attempt got no answer within `ms`, or that its answer broke off just now. Ignores failures that the upstream
+   * did not cause, such as an invalid call. Returns what the operator should know of the credential.
    */
   failed({ upstream }: AskedCandidate, failure: AttemptFailure, ms = 0): CredentialRefused | undefined {
     const { name } = upstream;
@@ -142,7 +142,7 @@ export class UpstreamHealth {
     gauge.failures.set(outcome, (gauge.failures.get(outcome) ?? 0) + 1);
     const isRefusal = outcome === 'status' && isAboutCredential(status);
     const refused = isRefusal ? this.#refused(upstream, gauge, { status, retryAfterMs }, nowMs) : undefined;
-    // While another credential can be used, what one of them is told is not about the upstream.
+    // While another credential is usable, a refusal of this one says nothing about the upstream.
     if (isRefusal && upstream.credentials.length > 1 && usableCredentials(upstream, this).length > 0) {
       this.#answeredSomehow(gauge, nowMs);
       return refused;
@@ -171,13 +171,13 @@ export class UpstreamHealth {
     return { credential: credential.name, status, restsForMs: isAlone ? undefined : forMs };
   }
 
-  /** An answer reports more than its call allows. */
+  /** Notes an answer that reports more than its call allows. */
   suspected({ upstream: { name } }: AskedCandidate): void {
     const forMs = this.upstream(name).ejection.suspected(this.now());
     if (forMs !== undefined) this.#publish({ upstream: name, is: 'out', forMs });
   }
 
-  /** It lives, whatever it said: enough for a probe, and nothing else is learned from it. */
+  /** Ends a running probe, because any answer shows that the upstream works. Nothing else is learned from this answer. */
   #answeredSomehow(gauge: UpstreamGauge, nowMs: number): void {
     if (gauge.ejection.state(nowMs) !== 'probing') return;
     gauge.ejection.restore();
@@ -191,7 +191,7 @@ export class UpstreamHealth {
     this.#publish({ upstream: gauge.name, is: 'resting', forMs });
   }
 
-  /** A call was answered with these counts, as the upstream reported them. */
+  /** Notes the usage that the upstream reported for a call. */
   used(model: string, candidate: AskedCandidate, usage: Usage, asked: AskedFor): void {
     this.use(model).note(usage, asked);
     const readShare = cacheReadShareOf(usage);
@@ -201,14 +201,14 @@ export class UpstreamHealth {
     if (asked.session !== undefined) gauge.sessionReads.note(readShare, this.now());
   }
 
-  /** A stream had so many output tokens, as the upstream reported them, and took so long for them. */
+  /** Notes how many output tokens the upstream reported for a stream, and how long the stream took. */
   spoke(candidate: AskedCandidate, outputTokens: number, ms: number): void {
     this.gauge(candidate).noteSpeed(outputTokens, ms, this.now());
   }
 
   /**
-   * A call is on its way to somebody of whom nothing is known: the others need not find out too. Answers what gives that back,
-   * for a call that ends before it has asked.
+   * Notes a call's attempt at a candidate of which nothing is known, because other calls then need not try it. Begins a probe if
+   * one is due. Returns a function that undoes both, for a call that ends before its attempt.
    */
   asked(gauge: ModelGauge): () => void {
     const nowMs = this.now();
@@ -222,19 +222,19 @@ export class UpstreamHealth {
     };
   }
 
-  /** The call that was to try it has found out nothing: another one may. */
+  /** Ends a probe without an outcome, so that another call may probe. */
   #giveUpProbe({ name, ejection }: UpstreamGauge): void {
     if (ejection.state(this.now()) !== 'probing') return;
     ejection.giveUpProbe();
     this.#publish({ upstream: name, is: 'probed in vain' });
   }
 
-  /** A step to it may well be in vain. */
+  /** Returns whether an attempt at the upstream may well fail. */
   hasFailedRecently(upstream: string): boolean {
     return this.upstream(upstream).hasFailedRecently(this.now());
   }
 
-  /** It is not ejected, and a step to it is more likely to be answered than not. */
+  /** Returns whether the upstream is not ejected and answers most attempts. */
   mostlyAnswers(upstream: string): boolean {
     return this.upstream(upstream).mostlyAnswers(this.now());
   }
@@ -253,7 +253,7 @@ export class UpstreamHealth {
     this.#publish({ upstream, is: 'brought back' });
   }
 
-  /** Applies which upstreams Postgres names as disabled, because events may be lost. */
+  /** Disables exactly the upstreams that Postgres names as disabled, because events may have been lost. */
   applyDisabled(disabled: ReadonlySet<string>): void {
     for (const name of disabled) this.upstream(name).isDisabledByOperator = true;
     for (const gauge of this.#gauges.values()) {
@@ -261,7 +261,7 @@ export class UpstreamHealth {
     }
   }
 
-  /** Sets how events reach the other nodes. */
+  /** Sets the function that publishes events to the other nodes. */
   onEvent(publish: (event: HealthEvent) => void): void {
     this.#publish = publish;
   }
@@ -356,7 +356,10 @@ function restingEvents(
   return [{ upstream, is: 'credential resting', credential, status, forMs: restsUntilMs - nowMs }];
 }
 
-/** How long an upstream rests that no credential can be shown to; undefined: it does not. A single one rests where the vendor says so. */
+/**
+ * Returns how long an upstream rests because none of its credentials is usable; undefined if it does not rest. An upstream with a
+ * single credential rests as long as the vendor asks.
+ */
 function restOfUpstream(
   { credentials }: Upstream,
   gauge: UpstreamGauge,

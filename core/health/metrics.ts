@@ -2,7 +2,7 @@ import { Counter, Gauge } from 'prom-client';
 import { metrics } from '../metrics';
 import type { UpstreamHealth } from './health';
 
-/** What is known of the upstreams, read when somebody asks: counting costs a call nothing. Labels are names of upstreams. */
+/** Exposes the metrics of upstreams. They are read at each scrape, so that counting costs a call nothing. Labels are names of upstreams. */
 export function exposeUpstreams(health: UpstreamHealth): void {
   new Counter({
     name: 'tollgate_upstream_attempts_total',

@@ -1,16 +1,16 @@
 import { CACHE_READ_METERS, outputTokens, tokensOf, totalInputTokens, type Usage } from '../catalog/usage';
 import { MovingEstimate } from './moving-estimate';
 
-/** About twenty calls are remembered. */
+/** The weight of the newest call: about twenty calls are remembered. */
 const WEIGHT = 0.05;
 
-/** What a call asks for, as far as it tells what the call uses. */
+/** The parts of a call that its token use depends on. */
 export interface AskedFor {
-  /** How many answers (`n`). */
+  /** How many answers the call asks for (`n`). */
   readonly choices: number;
-  /** About how many input tokens it has, rather too many than too few. */
+  /** Estimated input tokens, rather too many than too few. */
   readonly inputTokensEstimate: number;
-  /** The session that it belongs to, as the client names it; undefined where it names none. */
+  /** The session that the client names for the call; undefined if it names none. */
   readonly session?: string | undefined;
 }
 
@@ -20,7 +20,7 @@ export function cacheReadShareOf(usage: Usage): number | undefined {
   return inputTokens > 0 ? (tokensOf(usage, CACHE_READ_METERS) ?? 0) / inputTokens : undefined;
 }
 
-/** How calls of one model use it, whoever serves them: what an expected price is made of. */
+/** The token use of a model's calls, whichever upstream serves them. Expected prices are computed from it. */
 export class ModelUse {
   readonly #outputTokens = new MovingEstimate(WEIGHT);
   readonly #inputShare = new MovingEstimate(WEIGHT);
@@ -31,7 +31,7 @@ export class ModelUse {
     return this.#outputTokens.value;
   }
 
-  /** Input tokens that were charged per token of the estimate, which is an upper one; 1 while nothing was seen. */
+  /** Charged input tokens per estimated input token, at most 1 because the estimate is an upper bound; 1 while nothing was seen. */
   get inputShare(): number {
     return this.#inputShare.value ?? 1;
   }

@@ -1,24 +1,24 @@
 /**
- * A moving average over observations. The newest counts `weight`, and more the longer nothing was seen before it: after one
- * half-life of silence it counts half, whatever was known.
+ * A moving average over observations. The newest counts `weight`, and more after a silence: after one half-life without
+ * observations it counts at least half.
  */
 export class MovingEstimate {
   value: number | undefined;
-  /** How far an observation is from `value`, on average. The first one alone may be all chance. */
+  /** Mean distance between an observation and `value`. After the first observation it is as large as that one, which may be pure chance. */
   deviation = 0;
-  /** Of the newest observation; on the clock of whoever notes. */
+  /** When the newest observation was made, on the caller's clock. */
   at = Number.NEGATIVE_INFINITY;
   readonly #weight: number;
   readonly #halfLifeMs: number;
 
-  /** `first`: what is believed before anything was seen. */
+  /** `first`: the value before the first observation. */
   constructor(weight: number, halfLifeMs = Number.POSITIVE_INFINITY, first?: number) {
     this.#weight = weight;
     this.#halfLifeMs = halfLifeMs;
     this.value = first;
   }
 
-  /** `times` observations with this mean. */
+  /** Adds `times` observations whose mean is `observed`. */
   note(observed: number, nowMs: number, times = 1): void {
     const { value, at } = this;
     this.at = nowMs;
@@ -40,7 +40,7 @@ export class MovingEstimate {
   }
 }
 
-/** What is left of 1 after this time. */
+/** Returns what exponential decay leaves of 1 after `elapsedMs`. */
 export function halved(elapsedMs: number, halfLifeMs: number): number {
   return elapsedMs <= 0 || halfLifeMs === Number.POSITIVE_INFINITY ? 1 : 2 ** (-elapsedMs / halfLifeMs);
 }

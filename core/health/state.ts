@@ -1,7 +1,7 @@
 import type { Upstream } from '../catalog/catalog';
 import type { UpstreamGauge } from './gauge';
 
-/** In one word, what matters most first. */
+/** The states of an upstream. If several apply, the first of them in this list is shown. */
 export const UPSTREAM_STATES = ['disabled', 'taken-out', 'ejected', 'probing', 'resting', 'available'] as const;
 
 export type UpstreamState = (typeof UPSTREAM_STATES)[number];
@@ -15,7 +15,7 @@ export function upstreamState(upstream: Upstream, gauge: UpstreamGauge, nowMs: n
   return gauge.restsUntilMs > nowMs ? 'resting' : 'available';
 }
 
-/** A measurement as bodies show it; null while there is none. */
+/** Rounds a measurement for a response body; null while there is none. */
 export function rounded(value: number | undefined, digits = 0): number | null {
   return value === undefined ? null : Number(value.toFixed(digits));
 }

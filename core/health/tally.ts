@@ -1,4 +1,4 @@
-/** What was observed of an upstream since the last time: how often it was answered and failed, and how long it took. */
+/** What a node observed of an upstream since it last published: answers, failures and latencies. */
 export interface Observed {
   readonly upstream: string;
   readonly answered: number;
@@ -13,7 +13,7 @@ export interface ObservedLatency {
   readonly totalMs: number;
 }
 
-/** What other nodes have not been told yet. */
+/** Observations of one upstream that this node has not yet published. */
 export class Tally {
   answers = 0;
   failures = 0;
