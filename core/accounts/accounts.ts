@@ -7,21 +7,21 @@ import { askLedger } from '../ledger/unavailable';
 import { writeAudit } from '../storage/audit';
 import { newestPage, type Page, type PageRequest, UUID } from '../storage/page';
 
-/** Where accounts, keys and credits are kept: the database remembers, the ledger decides. */
+/** Where accounts, keys and credits are kept: the database keeps them for good, and the ledger decides about calls. */
 export interface Stores {
   readonly database: Knex;
   readonly ledger: Ledger;
 }
 
-/** Who pays. `money` is undefined while the ledger cannot be asked. */
+/** An account, which pays for the calls of its keys. `money` is undefined while the ledger is unreachable. */
 export interface Account {
   readonly id: string;
   readonly name: string;
   readonly status: AccountStatus;
   readonly createdAt: Date;
-  /** What its requests have cost above their holds since it was last unfrozen, in E8. */
+  /** What its requests cost above their holds since the account was last unfrozen, in E8. */
   readonly excessE8: bigint;
-  /** What its keys without one of their own pay, see `CustomerPrices`. */
+  /** The markup for its keys that have none of their own; see `CustomerPrices`. */
   readonly markup: string | undefined;
   readonly money: AccountState | undefined;
 }
@@ -40,12 +40,12 @@ export interface NewAccount {
   readonly markup?: string | null | undefined;
 }
 
-/** What is absent stays as it is; null removes. */
+/** Changes of an account. An absent member stays as it is; null removes it. */
 export type AccountChanges = Partial<NewAccount>;
 
 /**
- * The row comes first, then the ledger is told; it is answered when both hold. When the ledger cannot be told, the row
- * stays and LEDGER_UNAVAILABLE names the account: its first credit tells the ledger again, and so does recovery.
+ * Creates an account: writes its row first, then sends it to the ledger. If the ledger is unreachable, the row stays and
+ * LEDGER_UNAVAILABLE names the account. The account's first credit sends it again, and so does recovery.
  */
 export async function createAccount(
   stores: Stores,
@@ -74,7 +74,8 @@ export async function readAccount(stores: Stores, accountId: string): Promise<Ac
 }
 
 /**
- * Newest first. `search` is a part of the account's name or id, of a user's e-mail address, or of a key's name, id or shown ends.
+ * Lists accounts, newest first. `search` matches a part of the account's name or id, of a user's e-mail address, or of a key's
+ * name, id or shown ends.
  */
 export async function listAccounts(stores: Stores, asked: PageRequest, search?: string): Promise<Page<Account>> {
   const query = stores.database<AccountRow>('accounts');
@@ -92,7 +93,8 @@ const SEARCHED = [
 ];
 
 /**
- * Renames an account, or changes what it pays. Another markup is a change of all its keys: `changedKeys` are to be told to the ledger.
+ * Renames an account or changes its markup. A new markup changes all its keys, and the caller must send `changedKeys` to the
+ * ledger.
  * @throws NOT_FOUND
  */
 export async function changeAccountRow(
@@ -117,7 +119,7 @@ export async function changeAccountRow(
   });
 }
 
-/** Freezes or unfreezes; the next call of any of its keys meets it. */
+/** Freezes or unfreezes an account, from the next call of any of its keys on. */
 export async function setAccountStatus(
   stores: Stores,
   accountId: string,
@@ -142,16 +144,14 @@ export async function setAccountStatus(
   return readAccount(stores, accountId);
 }
 
-/**
- * Tells the ledger what the row says. Under the row's lock, so that of two changes the ledger is told of the later one last.
- */
+/** Sends an account's row to the ledger. It holds the row's lock, so that the later of two changes reaches the ledger last. */
 export async function pushAccount(stores: Stores, transaction: Knex.Transaction, accountId: string): Promise<void> {
   const row = await lockRow(transaction, accountId);
   await askLedger(() => stores.ledger.setAccount(accountId, row.status));
   await transaction('accounts').where({ id: accountId }).update({ told_status: row.status });
 }
 
-/** Accounts that were made or changed by a process that ended before it told the ledger; it is told of each once more. */
+/** Sends changed accounts to the ledger again, because the process that changed them ended before it did. Returns how many. */
 export async function tellChangedAccounts(stores: Stores, olderThanMs: number): Promise<number> {
   const rows: { id: string }[] = await stores
     .database('accounts')
@@ -170,7 +170,7 @@ export async function requireAccount(database: Knex, accountId: string): Promise
   await readAccountRow(database, accountId);
 }
 
-/** Adds to LEDGER_UNAVAILABLE what was written already, so that whoever asked can go on from there. */
+/** Adds to LEDGER_UNAVAILABLE what was already written, so that the client can continue from there. */
 export async function naming<T>(details: Readonly<Record<string, unknown>>, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -180,7 +180,7 @@ export async function naming<T>(details: Readonly<Record<string, unknown>>, work
   }
 }
 
-/** Without its money: asks the database only. @throws NOT_FOUND */
+/** Reads an account from the database only, without its money. @throws NOT_FOUND */
 export async function readAccountRow(database: Knex, accountId: string): Promise<AccountRow> {
   const row = UUID.test(accountId)
     ? await database<AccountRow>('accounts').where({ id: accountId }).first()
@@ -206,7 +206,7 @@ async function withMoney(stores: Stores, row: AccountRow): Promise<Account> {
   return { id, name, status, createdAt, excessE8, markup: row.markup ?? undefined, money };
 }
 
-/** Lists stay readable while the ledger is away; what only it knows is missing then, never 0. */
+/** Returns undefined if the ledger is unreachable. Lists stay readable then, and what only the ledger knows is missing, never 0. */
 export async function unlessUnavailable<T>(read: () => Promise<T | undefined>): Promise<T | undefined> {
   try {
     return await read();

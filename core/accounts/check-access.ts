@@ -2,23 +2,23 @@ import { fail, type GatewayError } from '../errors';
 import { type AddressRange, isWithin, readAddressRange } from '../http/address-ranges';
 import type { KeyAccess } from '../ledger/key-access';
 
-/** What a request shows of itself beside whose key it has. */
+/** The parts of a request, besides its key, that decide whether it may use the key. */
 export interface Shown {
   /** SHA-256 of the secret. */
   readonly hash: string;
-  /** Of the client, as `proxies` says. */
+  /** The client's address, as `proxies` determines it. */
   readonly address: string;
 }
 
-/** Codes of a request that shows a right key and may not use it. */
+/** Codes for a request that shows an existing key but may not use it. */
 const REFUSALS: readonly string[] = ['INVALID_API_KEY', 'API_KEY_EXPIRED', 'ADDRESS_NOT_ALLOWED'];
 
-/** Whether a request was refused for its key: then it is nobody's call. */
+/** Returns whether a request was refused because of its key. Such a request is recorded for no account. */
 export function isKeyRefusal({ code }: GatewayError): boolean {
   return REFUSALS.includes(code);
 }
 
-/** Returns why a key may not be used as it is shown; undefined when it may. */
+/** Returns the error if a request may not use the key that it shows; undefined if it may. */
 export function refusalOfKey(
   { secrets, expiresAtMs, addresses }: KeyAccess,
   shown: Shown | undefined,
@@ -43,7 +43,7 @@ function expired(what: string, atMs: number): GatewayError {
   });
 }
 
-/** Ranges that were read before, by the list of a key's settings: a node keeps those of each key for all of its calls. */
+/** Parsed ranges by the list in a key's settings. A node keeps the settings of a key for all its calls. */
 const READ = new WeakMap<readonly string[], readonly AddressRange[]>();
 
 function rangesOf(addresses: readonly string[]): readonly AddressRange[] {

@@ -8,33 +8,33 @@ import { formatUsd, MAX_AMOUNT_E8 } from '../money';
 import { type AuditEntry, writeAudit } from '../storage/audit';
 import { naming, pushAccount, requireAccount, type Stores } from './accounts';
 
-/** A top-up, or with a negative amount an adjustment. */
+/** A top-up or, with a negative amount, an adjustment. */
 export interface NewCredit {
   readonly accountId: string;
   readonly amountE8: bigint;
-  /** The same key with the same amount is the same credit; with another amount it is refused. */
+  /** A repetition with the same key and amount is the same credit. With another amount it is rejected. */
   readonly idempotencyKey: string;
   readonly note: string | undefined;
 }
 
-/** What is said of a credit in the audit log, where it is more than that it was given. */
+/** The audit log's entry about a credit that has a reason of its own, such as a repair. */
 export type CreditReason = Pick<AuditEntry, 'action' | 'before'> & { readonly after: object };
 
 export interface Credit extends NewCredit {
   /** UUIDv7, and the `rid` of its ledger entry. */
   readonly id: string;
   readonly createdAt: Date;
-  /** The balance after it, or after a repetition the balance then. */
+  /** The balance after this credit. A repetition returns the balance of that time. */
   readonly postedE8: bigint;
-  /** It was there already. */
+  /** The credit existed already. */
   readonly repeated: boolean;
 }
 
 /**
- * The row comes first, then the ledger, by the same id: a crash in between is repaired by whoever finds a row without a
- * ledger entry and sends it again, or by the caller who repeats with the same idempotency key.
+ * Writes the credit's row first, then the ledger entry with the same id. After a crash in between, the sweeper sends the row
+ * again, or the caller repeats with the same idempotency key.
  * @throws NOT_FOUND, CONFLICT, INSUFFICIENT_BALANCE (nothing was taken), INVALID_FIELD (above the largest balance),
- * LEDGER_UNAVAILABLE (the row is there; a repetition completes it)
+ * LEDGER_UNAVAILABLE (the row exists; a repetition completes it)
  */
 export async function addCredit(
   stores: Stores,
@@ -100,13 +100,13 @@ async function writeOnce(
     }
     const where = { account_id: accountId, idempotency_key: idempotencyKey };
     const there = await transaction<CreditRow>('credits').where(where).first();
-    // Written and refused by the ledger between our two statements.
+    // Between our two statements, the ledger refused the credit and its row was removed.
     if (there === undefined) throw ledgerUnavailable();
     return { row: there as CreditRow, repeated: true };
   });
 }
 
-/** Sends a credit to the ledger, again if need be, as `sendCredit` does; an account the ledger does not know is told to it first. */
+/** Sends a credit to the ledger as `sendCredit` does, also repeatedly. If the ledger does not know the account, sends the account first. */
 export async function pushCredit(stores: Stores, creditId: string, actor: string): Promise<CreditOutcome> {
   return stores.database.transaction(async (transaction) => {
     const send = async () => {

@@ -12,7 +12,7 @@ const freezes = new Counter({
 
 const FROZEN_AT_ONCE = 100;
 
-/** Freezes active accounts whose requests have cost the platform more than this since they were last unfrozen. */
+/** Freezes active accounts whose requests cost more than `aboveE8` above their holds since the account was last unfrozen. */
 export async function freezeForExcess(stores: Stores, aboveE8: bigint, log: Logger): Promise<void> {
   const rows: { id: string; excess_e8: bigint }[] = await stores
     .database('accounts')
@@ -22,7 +22,7 @@ export async function freezeForExcess(stores: Stores, aboveE8: bigint, log: Logg
     .limit(FROZEN_AT_ONCE)
     .select('id', 'excess_e8');
   for (const { id, excess_e8: excessE8 } of rows) {
-    // First: the ledger may be away once the database has the freeze, and the next sweep does not see the account again.
+    // Count and log first: if the ledger fails after the database has the freeze, no later sweep sees the account again.
     freezes.inc();
     log.warn(
       { accountId: id, excessUsd: formatUsd(excessE8) },

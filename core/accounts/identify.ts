@@ -10,36 +10,36 @@ import { refusalOfKey, type Shown } from './check-access';
 import { API_KEY_LENGTH, hashApiKey, isApiKey, looksLikeApiKey } from './key-format';
 import { UnknownKeys } from './unknown-keys';
 
-/** Which key a request shows, and whose it is. */
+/** The key that a request shows, and the account that it belongs to. */
 export interface CallKey extends Payer {
-  /** The node's copy of the key's settings; reserve says when it is stale. */
+  /** The node's copy of the key's settings. The ledger's reserve reports when it is stale. */
   readonly settings: KeySettings;
-  /** Absent where a policy of another package has found the key by itself. */
+  /** Absent if a policy of another package identified the key itself. */
   readonly shown?: Shown;
 }
 
-/** Finds and remembers keys. A key that is found stays found, because the index never changes; one that is not, is for 5 s. */
+/** Finds and remembers keys. A found key stays found, because the index never changes. An unknown key stays unknown for 5 s. */
 export interface ApiKeys {
   /**
-   * Who shows which key, in `x-api-key`, `Authorization: Bearer` or `svc-key`.
+   * Returns the key that a request shows in `x-api-key`, `Authorization: Bearer` or `svc-key`.
    * @throws GatewayError INVALID_API_KEY (one message for all reasons), API_KEY_EXPIRED, ADDRESS_NOT_ALLOWED, LEDGER_UNAVAILABLE
    */
   identify(request: IncomingMessage): Promise<CallKey>;
   /**
-   * Reads the key in the ledger; answers it with its newest settings, which are kept.
-   * @throws GatewayError INVALID_API_KEY when it is revoked, API_KEY_EXPIRED, ADDRESS_NOT_ALLOWED, LEDGER_UNAVAILABLE
+   * Reads the key in the ledger. Returns it with its newest settings, and keeps these.
+   * @throws GatewayError INVALID_API_KEY if the key is revoked, API_KEY_EXPIRED, ADDRESS_NOT_ALLOWED, LEDGER_UNAVAILABLE
    */
   confirm(key: CallKey): Promise<CallKey>;
-  /** Says that this key was just made on this node, so that it is found even if it was asked for before. */
+  /** Notes that this node has just created a key, which is then found even if a request showed it before. */
   made(shown: string): void;
   /**
-   * Confirms the key of a call that was refused, and counts the call for the key's limit by the minute.
-   * @throws GatewayError as `confirm`, and KEY_RATE_LIMITED when the limit was used up before
+   * Confirms the key of a call that was refused, and counts the call towards the key's limit per minute.
+   * @throws GatewayError as `confirm`, and KEY_RATE_LIMITED if the limit was already used up
    */
   countRefused(key: CallKey): Promise<void>;
   /**
-   * Keeps newer settings, so that the next call decides by them.
-   * @throws GatewayError INVALID_API_KEY, API_KEY_EXPIRED, ADDRESS_NOT_ALLOWED when they do not allow this one
+   * Keeps newer settings, so that they decide about the next call.
+   * @throws GatewayError INVALID_API_KEY, API_KEY_EXPIRED, ADDRESS_NOT_ALLOWED if the settings do not allow this call
    */
   remember(key: CallKey, settings: KeySettings): CallKey;
 }
@@ -48,19 +48,19 @@ export interface ApiKeysOptions {
   readonly ledger: Pick<Ledger, 'findKey' | 'readKey' | 'countRefused'>;
   readonly log: Logger;
   readonly proxies: Proxies;
-  /** Keys remembered at most; the one not used for longest is forgotten first. */
+  /** The maximum number of remembered keys. The least recently used one is forgotten first. */
   readonly maxRemembered?: number;
   readonly unknown?: UnknownKeys;
   readonly now?: () => number;
 }
 
-/** What a node knows of a key it has not asked about: reserve answers `stale_key` with more if there is more. */
+/** The settings assumed for a key that this node has not read. Reserve answers `stale_key` with the real ones if they are newer. */
 const PLAIN: KeySettings = { rev: 0, name: '', allowedModels: undefined };
 
-/** How long a node that refuses a key by what it has just read of it does not read it again. */
+/** How long a node does not read a key again after settings that it had just read refused a request. */
 const BELIEVED_MS = 1_000;
 
-/** A secret that is known. */
+/** A known secret with its key. */
 interface Remembered extends Payer {
   readonly hash: string;
   settings: KeySettings;
@@ -75,7 +75,7 @@ export function openApiKeys({
   unknown = new UnknownKeys(),
   now = Date.now,
 }: ApiKeysOptions): ApiKeys {
-  // A Map keeps the order of insertion: putting a used entry at the end makes the first one the one to forget.
+  // A Map keeps the order of insertion: a used entry moves to the end, so the first entry is the least recently used.
   const byHash = new Map<string, Remembered>();
 
   function recall(hash: string): Remembered | undefined {
@@ -103,7 +103,7 @@ export function openApiKeys({
     if (found.outcome === 'unknown') unknown.add(hash);
     if (found.outcome !== 'found') throw found.outcome === 'unknown' ? invalidKey() : ledgerUnavailable();
     log.debug({ keyId: found.keyId }, 'first call of a key on this node');
-    // A call that came at the same time may have been faster, and may have learned newer settings since.
+    // A concurrent call may have found the key first, and may have learned newer settings since.
     const { accountId, keyId } = found;
     return recall(hash) ?? keep({ hash, accountId, keyId, settings: PLAIN, readAtMs: Number.NEGATIVE_INFINITY });
   }
@@ -138,7 +138,7 @@ export function openApiKeys({
       const key: CallKey = { accountId, keyId, settings, shown: { hash, address: clientAddress(request, proxies) } };
       const refusal = settings.access && refusalOfKey(settings.access, key.shown, now());
       if (refusal === undefined) return key;
-      // An operator may have allowed more meanwhile.
+      // An operator may have allowed more since the settings were read.
       if (Math.abs(now() - entry.readAtMs) < BELIEVED_MS) throw refusal;
       return confirm(key);
     },
@@ -160,15 +160,15 @@ export function openApiKeys({
   };
 }
 
-/** The key's own limit by the minute is used up. */
+/** Returns the error for a key whose own limit per minute is used up. */
 export function rateLimited(retryAfterMs: number): GatewayError {
   return fail('KEY_RATE_LIMITED', { retryAfterSeconds: Math.ceil(retryAfterMs / 1_000) });
 }
 
 /**
- * Returns the one key a request shows; undefined when it shows none, or different ones. Only credentials that look like a key
- * count: agents send that of another service beside ours. Reads the raw headers, because Node drops a second `authorization`
- * from the parsed ones and joins a second `x-api-key` to the first.
+ * Returns the one key that a request shows; undefined if it shows none, or several. Ignores credentials that do not look like our
+ * keys, because agents also send those of other services. Reads the raw headers, because Node drops a second `authorization` from
+ * the parsed ones and joins a second `x-api-key` to the first.
  */
 function shownKey(rawHeaders: readonly string[]): string | undefined {
   let shown: string | undefined;
@@ -181,7 +181,7 @@ function shownKey(rawHeaders: readonly string[]): string | undefined {
   return shown;
 }
 
-/** Returns the credential in one header; undefined when the header has another purpose. Lengths first: this runs for every header. */
+/** Returns the credential in one header; undefined if the header has another purpose. Compares lengths first, because it runs for every header. */
 function credentialIn(name: string, value: string): string | undefined {
   switch (name.length) {
     case 7:
@@ -195,12 +195,12 @@ function credentialIn(name: string, value: string): string | undefined {
   }
 }
 
-/** Returns what follows `Bearer`. A header without the scheme keeps a space before it, so that a bare key is malformed. */
+/** Returns what follows `Bearer`. A value without the scheme gets a leading space, so that a bare key is malformed. */
 function bearerToken(value: string): string {
   return /^bearer +(.*)$/i.exec(value)?.[1] ?? ` ${value}`;
 }
 
-/** One message for all reasons: whoever tries keys learns nothing from it. */
+/** Returns the same message for all reasons, because a client that tries keys must learn nothing from it. */
 function invalidKey(): GatewayError {
   return fail('INVALID_API_KEY');
 }

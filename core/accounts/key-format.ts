@@ -2,8 +2,8 @@ import { hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 /**
- * An API key, or the token of an operator: a prefix, 40 random base62 characters, and 6 base62 characters of the CRC-32 of what stands
- * before them, so that a mistyped one is refused without asking anybody.
+ * The format of API keys and operator tokens: a prefix, 40 random base62 characters, and a checksum in 6 base62 characters. The
+ * checksum is the CRC-32 of everything before it, so that a mistyped key is rejected without a lookup.
  */
 const PREFIX = 'sk-svc-';
 const OPERATOR_PREFIX = 'op-svc-';
@@ -27,12 +27,12 @@ function makeSecret(prefix: string): string {
   return body + checksum(body);
 }
 
-/** Prefix, length, alphabet and checksum are right; whether there is such a key is the ledger's to say. */
+/** Returns whether prefix, length, alphabet and checksum are right. Only the ledger knows whether the key exists. */
 export function isApiKey(text: string): boolean {
   return isSecret(text, PREFIX);
 }
 
-/** The same of a token; whether there is such a one is the database's to say. */
+/** Returns whether a token has the right format. Only the database knows whether the token exists. */
 export function isOperatorToken(text: string): boolean {
   return isSecret(text, OPERATOR_PREFIX);
 }
@@ -43,22 +43,22 @@ function isSecret(text: string, prefix: string): boolean {
   return text.slice(-CHECKSUM_LENGTH) === checksum(body);
 }
 
-/** Whether a credential is meant for this service: it begins as our keys do, valid or not, perhaps behind spaces. */
+/** Returns whether a credential is meant for this service: it begins like our keys, valid or not, perhaps after spaces. */
 export function looksLikeApiKey(credential: string): boolean {
   return credential.trimStart().startsWith(PREFIX);
 }
 
-/** SHA-256 in lower-case hex: all that is kept of a key or a token. */
+/** Returns the SHA-256 in lower-case hex. Keys and tokens are stored only as this hash and their shown ends. */
 export function hashApiKey(key: string): string {
   return hash('sha256', key);
 }
 
-/** What is kept of a key or a token for people to recognise it by. */
+/** Returns the ends of a key or token that are stored and shown, so that people recognise it. */
 export function displayParts(key: string): { readonly prefix: string; readonly suffix: string } {
   return { prefix: key.slice(0, 11), suffix: key.slice(-4) };
 }
 
-/** 248 is the largest multiple of 62 in a byte: higher bytes are thrown away, or the first characters would be likelier. */
+/** 248 is the largest multiple of 62 in a byte. Higher bytes are discarded, because they would favour the first characters. */
 const FAIR_BELOW = 248;
 
 function randomBase62(length: number): string {

@@ -26,7 +26,7 @@ import {
 } from './accounts';
 import { displayParts, hashApiKey, makeApiKey } from './key-format';
 
-/** What an account shows to call with. `money` is undefined while the ledger cannot be asked. */
+/** A key that an account calls with. `money` is undefined while the ledger is unreachable. */
 export interface AccountKey {
   readonly id: string;
   readonly accountId: string;
@@ -36,21 +36,21 @@ export interface AccountKey {
   readonly status: KeyStatus;
   readonly limits: KeyLimits;
   readonly allowedModels: readonly string[] | undefined;
-  /** What it pays in place of its account's markup. */
+  /** The markup that its calls pay instead of the account's markup. */
   readonly markup: string | undefined;
-  /** It may see how its calls are routed. */
+  /** Whether its calls may see how they are routed. */
   readonly debug: boolean;
   readonly createdAt: Date;
   readonly expiresAt: Date | undefined;
-  /** Addresses and ranges that it may be used from; undefined for all. */
+  /** Addresses and ranges that may use the key; undefined for all. */
   readonly allowedAddresses: readonly string[] | undefined;
-  /** Until when the secret works that was in force before the last rotation. */
+  /** Until when the secret from before the last rotation works. */
   readonly previousSecretUntil: Date | undefined;
   readonly revokedAt: Date | undefined;
   readonly money: Pick<KeyState, 'spentE8' | 'heldE8'> | undefined;
 }
 
-/** What is absent stays as it is; null removes. */
+/** Changes of a key. An absent member stays as it is; null removes it. */
 export interface KeyChanges extends KeyLimitChanges {
   readonly name?: string | undefined;
   readonly allowedModels?: readonly string[] | null | undefined;
@@ -82,8 +82,8 @@ interface KeyRow extends KeyLimitColumns, AccessColumns {
 }
 
 /**
- * Row, then ledger, then the key itself is answered, this once. When the ledger cannot be told, nobody will ever see the
- * key: its row is revoked, so that recovery does not bring it to life.
+ * Creates a key: writes its row, sends it to the ledger, and returns the secret this once. If the ledger is unreachable, the
+ * client never receives the secret. The row is then revoked, because recovery must not enable the key.
  */
 export async function createKey(
   stores: Stores,
@@ -113,9 +113,9 @@ export async function createKey(
     revoked_at: null,
   };
   const row = await stores.database.transaction(async (transaction) => {
-    // Shared: nobody changes the account's markup before this key is there to be changed with it.
+    // A shared lock: the account's markup cannot change until this key exists and changes with it.
     const account = await transaction('accounts').where({ id: accountId }).forShare().first<Marked>('markup');
-    // Nodes begin with the plain settings of rev 0; a list of models, a markup or what `accessOf` finds is more than they know.
+    // Nodes assume the plain settings of rev 0. A list of models, a markup or an access rule needs rev 1, which makes nodes read it.
     const isPlain =
       plain.allowed_models === null &&
       (plain.markup ?? account?.markup ?? null) === null &&
@@ -138,7 +138,7 @@ export async function createKey(
   return { apiKey, key: await withMoney(stores, row) };
 }
 
-/** @throws NOT_FOUND; CONFLICT when it is revoked */
+/** @throws NOT_FOUND; CONFLICT if the key is revoked */
 export async function updateKey(
   stores: Stores,
   keyId: string,
@@ -186,8 +186,8 @@ export async function updateKey(
 }
 
 /**
- * Renames an account, or changes what it pays: then its keys are told to the ledger one after the other, and calls from then on pay by it.
- * What is not told when this fails is told by the sweeper.
+ * Renames an account or changes its markup. A new markup goes to the ledger key by key, and later calls pay by it. If this fails,
+ * the sweeper sends the rest.
  * @throws NOT_FOUND, LEDGER_UNAVAILABLE
  */
 export async function updateAccount(
@@ -204,9 +204,10 @@ export async function updateAccount(
 }
 
 /**
- * Gives a key another secret, which is answered this once. The one before works until the grace ends, and one before that ends now; usage
- * and limits stay with the key. When the ledger cannot be told, nobody will ever see the secret, and the one before is put back.
- * @throws NOT_FOUND, LEDGER_UNAVAILABLE; CONFLICT when it is revoked or has expired
+ * Gives a key a new secret and returns it this once. The previous secret works until the grace period ends; the one before that
+ * stops now. Usage and limits stay with the key. If the ledger is unreachable, the client never receives the secret, and the
+ * previous one is restored.
+ * @throws NOT_FOUND, LEDGER_UNAVAILABLE; CONFLICT if the key is revoked or has expired
  */
 export async function rotateKey(
   stores: Stores,
@@ -232,7 +233,7 @@ export async function rotateKey(
 
 type Secret = Pick<KeyRow, 'hash' | 'prefix' | 'suffix' | 'previous_hash' | 'previous_until'>;
 
-/** Returns the row as it was. */
+/** Replaces a key's secret. Returns the row as it was before. */
 async function replaceSecret(
   stores: Stores,
   keyId: string,
@@ -260,13 +261,13 @@ function auditedSecret({ suffix, previous_until }: Secret): object {
   return { suffix, previousSecretUntil: previous_until };
 }
 
-/** Answered when database and ledger both hold it: from then on no node admits the key, by either secret. Safe to repeat. */
+/** Revokes a key. Once it resolves, database and ledger both hold this, and no node admits the key by either secret. Safe to repeat. */
 export async function revokeKey(stores: Stores, keyId: string, actor: string): Promise<AccountKey> {
   await markRevoked(stores, keyId, actor);
   return withMoney(stores, await pushKey(stores, keyId));
 }
 
-/** The key of this account. @throws NOT_FOUND */
+/** Returns a key of this account. @throws NOT_FOUND */
 export async function findKey(stores: Stores, accountId: string, keyId: string): Promise<AccountKey> {
   const row: KeyRow | undefined = UUID.test(keyId)
     ? await stores.database('api_keys').where({ id: keyId, account_id: accountId }).first()
@@ -275,7 +276,7 @@ export async function findKey(stores: Stores, accountId: string, keyId: string):
   return withMoney(stores, row);
 }
 
-/** When calls with these keys last began, by their ids; without those that were never used. */
+/** Returns when the last call with each of these keys began, by key id. Keys without calls are absent. */
 export async function readLastUses(database: Knex, keyIds: readonly string[]): Promise<ReadonlyMap<string, Date>> {
   const { rows } = await database.raw<{ rows: { id: string; at: Date }[] }>(
     `SELECT id, at FROM unnest(?::uuid[]) AS id, LATERAL (
@@ -286,12 +287,12 @@ export async function readLastUses(database: Knex, keyIds: readonly string[]): P
 }
 
 export interface KeyFilters {
-  /** Stands in the name, the id or what is shown of the key. */
+  /** A part of the key's name, id or shown ends. */
   readonly search?: string | undefined;
   readonly status?: KeyStatus | undefined;
 }
 
-/** @throws NOT_FOUND for an account that is not there. Newest first. */
+/** Lists an account's keys, newest first. @throws NOT_FOUND if the account does not exist */
 export async function listKeys(
   stores: Stores,
   accountId: string,
@@ -329,7 +330,7 @@ async function markRevoked(stores: Stores, keyId: string, actor: string): Promis
   });
 }
 
-/** Tells the ledger what the row says, under the row's lock: of two changes the later one is told last. */
+/** Sends a key's row to the ledger. It holds the row's lock, so that the later of two changes reaches the ledger last. */
 async function pushKey({ database, ledger }: Stores, keyId: string): Promise<KeyRow> {
   return database.transaction(async (transaction) => {
     const row = await lockRow(transaction, keyId);
@@ -356,7 +357,7 @@ async function pushKey({ database, ledger }: Stores, keyId: string): Promise<Key
   });
 }
 
-/** Keys that were changed by a process that ended before it told the ledger; the ledger is told of each once more. */
+/** Sends changed keys to the ledger again, because the process that changed them ended before it did. Returns how many. */
 export async function tellChangedKeys(stores: Stores, olderThanMs: number): Promise<number> {
   const rows: { id: string }[] = await stores
     .database('api_keys')
@@ -410,7 +411,10 @@ function asJson(texts: readonly string[] | null): string | null {
   return texts === null ? null : JSON.stringify(texts);
 }
 
-/** Asked for calls that want to be explained, and for no others: it is a query. A database that is away says no. */
+/**
+ * Returns whether a key may see how its calls are routed; false if the database is unreachable. This queries the database, so ask
+ * only for calls that want an explanation.
+ */
 export async function mayDebug(database: Knex, keyId: string): Promise<boolean> {
   const nowMs = performance.now();
   const known = DEBUGGING.get(keyId);
@@ -421,7 +425,7 @@ export async function mayDebug(database: Knex, keyId: string): Promise<boolean> 
   return may;
 }
 
-/** Whoever wants every call explained does not ask the database with every call. */
+/** How long an answer is remembered, because a client may want an explanation of every call. */
 const BELIEVED_MS = 5_000;
 const REMEMBERED_AT_MOST = 1_000;
 const DEBUGGING = new Map<string, { readonly may: boolean; readonly untilMs: number }>();

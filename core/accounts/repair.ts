@@ -3,17 +3,17 @@ import { writeAudit } from '../storage/audit';
 import type { Stores } from './accounts';
 import { addCredit, type CreditReason, pushCredit } from './credits';
 
-/** What was done about a violation: a word, or null where no entry can make it good and a person has to look. */
+/** How a violation was repaired; null if no entry can repair it and an operator has to look. */
 export type Repair = 'expired' | 'credit_sent' | 'charge_credited' | null;
 
 /**
- * Repairs by entries alone: nothing that was written is changed, and no balance is moved by an amount that has no entry of
- * its own. So it gives back overdue holds, sends credits that have no entry, and credits a charge of a reservation that was
- * closed before. All else would be a guess about whose money it is. Safe to repeat.
+ * Repairs a violation by new entries only: it changes nothing that was written, and moves no balance without an entry. It gives
+ * back overdue holds, sends credits without an entry, and credits a charge of a reservation that was closed before. Any other
+ * repair would guess whose money it is. Safe to repeat.
  */
 export async function repair(stores: Stores, violation: Violation, actor: string): Promise<Repair> {
   const done = await compensate(stores, violation, actor);
-  // A credit is written together with what is said of it.
+  // `addCredit` writes the audit entry of its credit itself.
   if (done === null || done === 'charge_credited') return done;
   await stores.database.transaction((transaction) =>
     writeAudit(transaction, { actor, subject: `account:${violation.accountId}`, ...reasonOf(violation, done) }),

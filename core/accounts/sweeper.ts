@@ -11,18 +11,18 @@ export interface SweeperOptions extends Stores {
   /** See `excess` of system.config.yml. */
   readonly freezeAboveE8?: bigint;
   readonly everyMs?: number;
-  /** What is younger may still be told by whoever wrote it. */
+  /** Younger changes are left alone, because the process that wrote them may still send them. */
   readonly olderThanMs?: number;
 }
 
 const SWEEP_EVERY_MS = 5_000;
 const OLDER_THAN_MS = 5_000;
-/** What is older was brought by a recovery, or is refused for good: nobody looks at every credit there ever was. */
+/** Older credits are left alone: recovery brought them, or the ledger refused them for good. A sweep must not read every credit ever made. */
 const YOUNGER_THAN_MS = 7 * 86_400_000;
 
 /**
- * Brings to the ledger what is in the database and what the process that wrote it did not live to tell the ledger; freezes accounts
- * for what their requests cost above their holds.
+ * Sends to the ledger the changes that a process wrote to the database but did not send before it ended. Freezes accounts whose
+ * requests cost too much above their holds.
  */
 export function startSweeper({
   log,
@@ -49,14 +49,14 @@ export function startSweeper({
   });
 }
 
-/** A credit whose entry is only on its way is recognised by its id. */
+/** Sends credits that have no entry yet. The ledger recognises by its id a credit whose entry is only under way. */
 async function sendCredits(stores: Stores, olderThanMs: number): Promise<number> {
   const ids = await unsentCredits(stores.database, { after: firstIdOf(Date.now() - YOUNGER_THAN_MS), olderThanMs });
   for (const id of ids) await pushCredit(stores, id, 'sweeper');
   return ids.length;
 }
 
-/** The smallest UUIDv7 of a time: ids are in the order in which they were made. */
+/** Returns the smallest UUIDv7 of a time. Ids are ordered by the time of their creation. */
 function firstIdOf(ms: number): string {
   const time = ms.toString(16).padStart(12, '0');
   return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-000000000000`;

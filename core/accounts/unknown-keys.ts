@@ -1,14 +1,14 @@
-/** How long a key that the ledger did not know is not asked about again. */
+/** How long the ledger is not asked again about a key that it did not know. */
 const UNKNOWN_FOR_MS = 5_000;
 const MOST_REMEMBERED = 10_000;
 
 /**
- * Hashes of keys that the ledger did not know a moment ago. Without them a client that repeats a wrong key, as one with a
- * mistake in its settings does thousands of times a second, costs the ledger a question for each call.
+ * Hashes of keys that the ledger did not know a moment ago. A client with a wrong setting may repeat its key thousands of times a
+ * second. Without this cache, each of these calls would ask the ledger.
  */
 export class UnknownKeys {
   readonly #now: () => number;
-  /** When each is forgotten. All stay equally long, so the first one is always the first to go. */
+  /** When each hash is forgotten. All stay equally long, so the first one is always the first to expire. */
   readonly #untilMs = new Map<string, number>();
 
   constructor(now: () => number = () => performance.now()) {
