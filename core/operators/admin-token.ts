@@ -4,11 +4,11 @@ import { dirname, join } from 'node:path';
 
 export interface AdminToken {
   readonly token: string;
-  /** Where it is kept; undefined when it came from the environment. */
+  /** The file that keeps the token; undefined if it came from the environment. */
   readonly file: string | undefined;
 }
 
-/** `ADMIN_TOKEN`, or one that is made at the first start and kept in the data folder, readable by its owner alone. */
+/** Returns `ADMIN_TOKEN`, or a token that is made at the first start and kept in the data folder, readable only by the file's owner. */
 export function readAdminToken(fromEnvironment: string | undefined, dataFolder: string): AdminToken {
   if (fromEnvironment !== undefined && fromEnvironment !== '') return { token: fromEnvironment, file: undefined };
   const file = join(dataFolder, 'admin-token');

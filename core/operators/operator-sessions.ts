@@ -3,13 +3,13 @@ import type { Knex } from 'knex';
 import { hashToken, type SessionTimes } from '../sign-in/sessions';
 import { writeAudit } from '../storage/audit';
 
-/** A session of the operator's page. The database has SHA-256 of the token that the browser keeps. */
+/** A session of the operator's page. The database keeps only the SHA-256 of the token that the browser holds. */
 export interface StoredSession {
   readonly token: string;
-  /** SHA-256 of the named token that opened it; of ADMIN_TOKEN, which may be guessed, only that sealed by the session's own token. */
+  /** SHA-256 of the named token that opened the session. The hash of ADMIN_TOKEN, which may be guessable, is sealed with the session's token. */
   readonly operatorToken: string;
   readonly createdAt: Date;
-  /** It ends here, however much it is used. */
+  /** The latest end of the session, however much it is used. */
   readonly expiresAt: Date;
 }
 
@@ -29,10 +29,10 @@ interface Opener {
   readonly actor: string;
 }
 
-/** The last use is written down once in this time, not with every request. */
+/** The last use is stored at most once in this time, not with every request. */
 const NOTE_USE_EVERY_MS = 60_000;
 
-/** Begins a session. Sessions that have ended are swept on the way. */
+/** Begins a session, and deletes sessions that have ended. */
 export async function beginOperatorSession(
   database: Knex,
   { hash, isAdmin, actor }: Opener,
@@ -57,7 +57,7 @@ export async function beginOperatorSession(
   return { token, operatorToken, createdAt, expiresAt };
 }
 
-/** Returns undefined where there is no such session, or it has ended. */
+/** Returns undefined if the session does not exist or has ended. */
 export async function findOperatorSession(database: Knex, token: string): Promise<StoredSession | undefined> {
   const hash = hashToken(token);
   const row = await database<SessionRow>('operator_sessions')
@@ -76,7 +76,7 @@ export async function endOperatorSession(database: Knex, { token }: StoredSessio
     .delete();
 }
 
-/** Returns what tells the same hash again with the session's token, which the database does not have. */
+/** Returns an HMAC of a hash. Its key is the session's token, which the database does not have. */
 export function sealedBy(token: string, hash: string): string {
   return createHmac('sha256', token).update(hash).digest('hex');
 }

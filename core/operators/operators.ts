@@ -22,23 +22,23 @@ import { mayDo, type OperatorRole } from './roles';
 import { findOperatorToken, noteOperatorTokenUse, type OperatorToken } from './tokens';
 import { WrongTokens } from './wrong-tokens';
 
-/** Whose token a request shows. */
+/** The operator whose token a request shows. */
 export interface Operator {
-  /** The token's; `admin` for ADMIN_TOKEN. */
+  /** The token's name; `admin` for ADMIN_TOKEN. */
   readonly name: string;
   readonly role: OperatorRole;
-  /** As the audit log names it. */
+  /** The name in the audit log. */
   readonly actor: OperatorActor;
   readonly expiresAt: Date | undefined;
 }
 
-/** An operator is signed in to the operator's page. */
+/** A session of the operator's page, with its operator. */
 export interface OperatorSession extends StoredSession {
   readonly operator: Operator;
 }
 
 export interface OperatorsOptions {
-  /** ADMIN_TOKEN: an owner's, which never expires. */
+  /** ADMIN_TOKEN, a token of the role owner that never expires. */
   readonly adminToken: string;
   readonly database: Knex;
   readonly proxies: Proxies;
@@ -46,10 +46,10 @@ export interface OperatorsOptions {
   readonly now?: () => number;
 }
 
-/** How long a process that cannot reach the database still takes a token that it has seen there, and only for reading. */
+/** How long after reading a token a process accepts it while the database is unreachable. The token then allows only reading. */
 const REMEMBERED_MS = 3_600_000;
 const MOST_REMEMBERED = 1_000;
-/** The time of a token's last use is written no more often. */
+/** The last use of a token is stored at most once in this time. */
 const NOTED_EVERY_MS = 60_000;
 
 interface Remembered {
@@ -73,9 +73,9 @@ export class Operators {
   }
 
   /**
-   * Returns the operator whose token a request shows. The database is asked with every request, so that no process takes a token whose
-   * revocation was answered. A right token is taken whatever wrong ones its address has shown.
-   * @throws GatewayError INVALID_API_KEY, ADMIN_TOKEN_SLOWED, OPERATOR_ROLE_NEEDED, or what the database failed with
+   * Returns the operator whose token a request shows. It asks the database with every request, because no process may accept a
+   * token after its revocation was answered. A right token is accepted, whatever wrong ones its address has shown.
+   * @throws GatewayError INVALID_API_KEY, ADMIN_TOKEN_SLOWED, OPERATOR_ROLE_NEEDED, or the database's error
    */
   async admit(request: IncomingMessage, needed: OperatorRole): Promise<Operator> {
     const operator = await this.#recognise(request, needed);
@@ -110,8 +110,9 @@ export class Operators {
   }
 
   /**
-   * Returns the session of a request; a change must carry its CSRF token. The operator is asked for anew, so that a session ends with its
-   * token. @throws GatewayError NOT_SIGNED_IN, FORBIDDEN
+   * Returns the session of a request; a change must carry its CSRF token. It looks the operator up again, because a session ends
+   * with its token.
+   * @throws GatewayError NOT_SIGNED_IN, FORBIDDEN
    */
   async session(request: IncomingMessage): Promise<OperatorSession> {
     const token = sessionTokenOf(request);
@@ -155,7 +156,7 @@ export class Operators {
     return { name, role, actor: `token:${name}`, expiresAt };
   }
 
-  /** Falls back to what was read before while the database cannot be reached, so that an outage does not blind who watches it. */
+  /** Reads a token. While the database is unreachable, it returns the token as last read, because an outage must not blind monitoring. */
   async #read(hash: string, needed: OperatorRole): Promise<OperatorToken | undefined> {
     try {
       const token = await findOperatorToken(this.#options.database, hash);

@@ -11,16 +11,16 @@ export const ROLES = {
 /** The role of an operator's token. */
 export type OperatorRole = keyof typeof ROLES;
 
-/** From the one that may do least. */
+/** The names of the roles, from the one that may do least. */
 export const ROLE_NAMES = Object.keys(ROLES) as OperatorRole[];
 
-/** What a route of the admin listener needs that names no role. */
+/** The role that a route of the admin listener needs if it names none. */
 export const USUAL_ROLE: OperatorRole = 'owner';
 
-/** A role, as the OpenAPI document says it. */
+/** The schema of a role in the OpenAPI document. */
 export const ROLE = oneOf(...ROLE_NAMES);
 
-/** Whether a role may do what is declared for another. */
+/** Returns whether an operator of `role` may do what needs the role `needed`. */
 export function mayDo(role: OperatorRole, needed: OperatorRole): boolean {
   return ROLE_NAMES.indexOf(role) >= ROLE_NAMES.indexOf(needed);
 }

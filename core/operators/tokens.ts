@@ -11,12 +11,12 @@ export interface OperatorToken {
   readonly id: string;
   readonly name: string;
   readonly role: OperatorRole;
-  /** Its last four characters. */
+  /** The token's last four characters. */
   readonly suffix: string;
   readonly createdAt: Date;
   readonly expiresAt: Date | undefined;
   readonly revokedAt: Date | undefined;
-  /** To the minute. */
+  /** The time of the last use, to the minute. */
   readonly lastUsedAt: Date | undefined;
 }
 
@@ -34,7 +34,7 @@ interface TokenRow {
   readonly last_used_at: Date | null;
 }
 
-/** The secret is answered this once. @throws CONFLICT when a token has or had the name */
+/** Creates a token and returns its secret this once. @throws CONFLICT if a token has or had the name */
 export async function createOperatorToken(
   database: Knex,
   { name, role, expiresAt }: NewOperatorToken,
@@ -62,12 +62,12 @@ export async function createOperatorToken(
   return { secret, token: toToken(row) };
 }
 
-/** Newest first; revoked and expired ones too. */
+/** Lists tokens, newest first, including revoked and expired ones. */
 export async function listOperatorTokens(database: Knex, asked: PageRequest): Promise<Page<OperatorToken>> {
   return newestPage(database<TokenRow>('operator_tokens'), asked, async (row: TokenRow) => toToken(row));
 }
 
-/** Once it has answered no node takes the token any more. Safe to repeat. @throws NOT_FOUND */
+/** Revokes a token. Once it resolves, no node accepts the token any more. Safe to repeat. @throws NOT_FOUND */
 export async function revokeOperatorToken(database: Knex, id: string, actor: string): Promise<OperatorToken> {
   if (!UUID.test(id)) throw noToken();
   return database.transaction(async (transaction) => {

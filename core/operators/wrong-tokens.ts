@@ -5,13 +5,13 @@ import { clientAddress, placeOf } from '../http/client-place';
 import type { Proxies } from '../http/proxies';
 import type { OperatorRole } from './roles';
 
-/** An address may show so many wrong tokens without a wait. */
+/** How many wrong tokens an address may show without a wait. */
 const FREE = 20;
-/** Each further wrong token doubles the wait, up to this. */
+/** The longest wait. Each further wrong token doubles the wait up to this. */
 const WAIT_AT_MOST_SECONDS = 300;
-/** An address without a wrong token for so long begins anew. */
+/** After this time without a wrong token, the count of an address starts again. */
 const FORGOTTEN_AFTER_MS = 900_000;
-/** Above so many addresses the one that was quiet longest is forgotten. */
+/** The maximum number of remembered addresses. The one that was quiet for longest is forgotten first. */
 const MOST_PLACES = 10_000;
 const LOGGED_EVERY_MS = 60_000;
 
@@ -22,9 +22,9 @@ interface Tries {
 }
 
 /**
- * Counts wrong tokens by the address that shows them, in this process, and says how to refuse each. A right token is found before and
- * never comes here: nobody can lock an operator out, not even from the operator's own address. What is slowed is a guesser that waits as
- * it is told; every other one needs a new connection for each guess.
+ * Counts wrong tokens in this process by the address that shows them, and returns how to refuse each. A right token is recognised
+ * earlier and never comes here. A guesser can therefore not lock an operator out, even from the operator's own address. The wait
+ * slows a guesser that respects it; any other guesser needs a new connection for each guess.
  */
 export class WrongTokens {
   readonly #tries = new Map<string, Tries>();
@@ -40,7 +40,7 @@ export class WrongTokens {
     this.#now = now;
   }
 
-  /** Returns the error for a request without a right token. A request that shows no credentials is no guess. */
+  /** Returns the error for a request without a right token. A request without credentials is not a guess. */
   refuse(
     request: IncomingMessage,
     needed: OperatorRole,
@@ -65,7 +65,7 @@ export class WrongTokens {
     return refused;
   }
 
-  /** Moves the address to the end, where it is forgotten last. */
+  /** Returns the tries of an address and moves it to the end, because the first address is forgotten first. */
   #triesOf(place: string, nowMs: number): Tries {
     const known = this.#tries.get(place);
     this.#tries.delete(place);
