@@ -1,7 +1,7 @@
 import type { Payer } from '../ledger/payer';
 import { groupOf, type Place, type Rollout, type RolloutPosition } from './rollout';
 
-/** A call's place in the one rollout that concerns it. Only calls whose group was drawn are compared. */
+/** A call's place in the one rollout that it takes part in. Only calls whose group was drawn are compared. */
 export interface RolloutPart extends Pick<RolloutPosition, 'run' | 'stage'>, Place {
   readonly name: string;
   /** The treatment's upstream is ejected or disabled, so the call went elsewhere. */
@@ -11,17 +11,17 @@ export interface RolloutPart extends Pick<RolloutPosition, 'run' | 'stage'>, Pla
 /** The outcome of a call in a rollout, or of a mirrored call. */
 export interface SeenCall extends Omit<RolloutPart, 'group' | 'isMissed'> {
   readonly group: Place['group'] | 'shadow';
-  /** It was not answered at the first attempt, or with an error. */
+  /** The call ended with an error, needed more than one attempt, or missed the treatment's upstream. */
   readonly isError: boolean;
-  /** The caller was shown an error. */
+  /** The caller received an error. */
   readonly isHurt: boolean;
   readonly costE8: bigint;
-  /** Of a stream, and of an answer in one piece: one of them, and neither where there was no answer. */
+  /** `firstTokenMs` is set for streams, `wholeMs` for unstreamed answers; both are undefined if nothing answered. */
   readonly firstTokenMs: number | undefined;
   readonly wholeMs: number | undefined;
 }
 
-/** What a rollout needs of a call that it draws a group for. */
+/** The parts of a call that a rollout needs to draw its group. */
 export interface JoiningCall {
   readonly id: string;
   readonly key: Payer;
@@ -36,28 +36,28 @@ interface JoiningFacts {
   readonly upstreamCostE8: bigint;
   readonly firstTokenMs: number | undefined;
   readonly wholeMs: number | undefined;
-  /** The call's place once it was asked for; null: it is in no rollout. */
+  /** The call's place, once `join` has determined it; null if it is in no rollout. */
   rollout: RolloutPart | null | undefined;
 }
 
-/** Calls that are mirrored at the same time; what would be one more is not. */
+/** The maximum number of mirrored calls at the same time. Calls above it are not mirrored. */
 const MIRRORS_AT_MOST = 32;
-/** What they asked in all, while it is kept for them. */
+/** The maximum size of the requests that are kept for mirrored calls, together. */
 const MIRRORED_AT_MOST_BYTES = 32 * 1024 * 1024;
 
 /**
- * How far each rollout has come, as calls find it, and what became of them. In memory: a call asks nobody. Who follows the
- * rollouts says where they are and hears what is seen.
+ * The position of each rollout as calls see it, and the outcomes of calls. It is in memory, so that no call waits. The plugin
+ * that follows the rollouts sets the positions and receives the outcomes.
  */
 export class LiveRollouts {
   #positions: ReadonlyMap<string, RolloutPosition> = new Map();
   #tell: (seen: SeenCall) => void = () => undefined;
   readonly #mirrors = new Set<() => void>();
   #mirroredBytes = 0;
-  /** Calls that would have been mirrored and were not: too many were under way. */
+  /** Calls that were not mirrored, because too many mirrored calls were under way. */
   mirrorsDropped = 0;
 
-  /** By `keyOf`; of what is not there, nobody is in. In force for the next call. */
+  /** Sets the positions by `keyOf`, from the next call on. No call is in a rollout without a position. */
   follow(positions: ReadonlyMap<string, RolloutPosition>): void {
     this.#positions = positions;
   }
@@ -70,7 +70,7 @@ export class LiveRollouts {
     return this.#positions.get(keyOf(rollout));
   }
 
-  /** The place of a call in a rollout: the same whenever it is asked for in the course of the call. */
+  /** Returns the place of a call in a rollout. The first answer holds for the whole call. */
   join(rollout: Rollout, call: JoiningCall): RolloutPart | undefined {
     const { facts } = call;
     if (facts.rollout !== undefined) return facts.rollout ?? undefined;
@@ -94,7 +94,7 @@ export class LiveRollouts {
     this.#tell(seen);
   }
 
-  /** Answers what is to be called at the end of a mirrored call; undefined when there are enough of them. */
+  /** Begins a mirrored call. Returns what to call at its end; undefined if too many are under way. */
   beginMirror(cancel: () => void, bytes: number): (() => void) | undefined {
     if (this.#mirrors.size >= MIRRORS_AT_MOST || this.#mirroredBytes + bytes > MIRRORED_AT_MOST_BYTES) {
       this.mirrorsDropped += 1;
@@ -112,7 +112,7 @@ export class LiveRollouts {
   }
 
   #noteEnd({ facts }: JoiningCall, part: RolloutPart): void {
-    // Who was refused before anybody was asked, or did not wait, says nothing of either group.
+    // A call that ended before its first attempt, or whose client disconnected, says nothing about either group.
     if (facts.attempts === 0 || facts.errorCode === 'CLIENT_LEFT') return;
     const isHurt = facts.status >= 400 || facts.errorCode !== undefined;
     const { upstreamCostE8: costE8, firstTokenMs, wholeMs } = facts;

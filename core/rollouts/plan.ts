@@ -1,6 +1,6 @@
 import type { Guard, Rollout, RolloutChange } from './rollout';
 
-/** A rollout in words, before it begins: what changes, who will see it and when. By what it is about. */
+/** Describes a rollout before it begins: what changes, which calls get it, and when. Returns pairs of topic and text. */
 export function planOf(rollout: Rollout): readonly (readonly [string, string])[] {
   const { change, include, exclude, stages, guards, shadow, onAbort } = rollout;
   return [
@@ -56,7 +56,7 @@ const UNITS = [
   ['s', 1_000],
 ] as const;
 
-/** As the file writes it: the largest unit that leaves nothing over. */
+/** Formats a duration as the configuration file does: in the largest unit that divides it. */
 function describeTime(ms: number): string {
   const [unit, size] = UNITS.find(([, each]) => ms >= each && ms % each === 0) ?? ['ms', 1];
   return `${ms / size}${unit}`;
