@@ -7,7 +7,7 @@ import { fail } from '../errors';
 import { contentTag } from '../http/etag';
 import type { Handler } from './route';
 
-/** `npm run build` puts pages here: beside the built program, which the project's own folder has in `dist`. */
+/** The folder of the built pages: `dist` of the project, or the built program's own folder. `npm run build` writes them there. */
 const BUILT = join(__dirname, '../..', __filename.endsWith('.ts') ? 'dist' : '.');
 
 const TEXT_TYPES: Readonly<Record<string, string>> = {
@@ -30,14 +30,14 @@ interface PageFile {
   readonly type: string;
   readonly etag: string;
   readonly bytes: Buffer;
-  /** The same, smaller; only of text. */
+  /** The same bytes compressed; only text has them. */
   readonly br?: Buffer;
   readonly gzip?: Buffer;
 }
 
 type PageFiles = ReadonlyMap<string, PageFile>;
 
-/** Serves a built page: a few files, read and compressed once, at the first request. */
+/** Serves a built page. It reads and compresses the page's few files once, at the first request. */
 export function servePage(page: 'console' | 'operator', folder = join(BUILT, page)): Handler {
   let reading: Promise<PageFiles> | undefined;
 
@@ -49,7 +49,7 @@ export function servePage(page: 'console' | 'operator', folder = join(BUILT, pag
     const files = await reading;
     const index = files.get('index.html');
     if (index === undefined) {
-      // Built in the meantime, it is found.
+      // Look again at the next request, because the page may be built by then.
       reading = undefined;
       return sayNotBuilt(response);
     }

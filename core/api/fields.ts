@@ -2,7 +2,7 @@ import { fail } from '../errors';
 import { readTime } from '../http/query';
 import { formatUsd, parseUsd } from '../money';
 
-/** Text a person gives: no control characters, and nothing the database could not store. */
+/** Text that a person enters: no control characters, and nothing that the database cannot store. */
 export const TEXT = {
   type: 'string',
   minLength: 1,
@@ -11,13 +11,13 @@ export const TEXT = {
   'x-expected': 'text without control characters',
 } as const;
 
-/** The body of a request that has nothing to say: no field is allowed in it. */
+/** The body of a request that needs none: it may have no fields. */
 export const NOTHING = { type: 'object', additionalProperties: false, properties: {} } as const;
 
-/** A decimal amount of USD. Never a JSON number: those are binary fractions. */
+/** A decimal amount of USD. It is never a JSON number, because those are binary fractions. */
 export const AMOUNT = { type: 'string', maxLength: 40 } as const;
 
-/** Length is what counts; which characters is for the person to choose. */
+/** A password. A minimum length is enough, because the person may choose the characters. */
 export const PASSWORD = { ...TEXT, minLength: 12 } as const;
 
 export const ALLOWED_MODELS = { type: 'array', minItems: 1, maxItems: 1_000, uniqueItems: true, items: TEXT } as const;
@@ -36,15 +36,15 @@ function asField<T>(field: string, read: () => T): T {
   }
 }
 
-/** What is not known is null, never 0. */
+/** Formats an amount in USD; null if it is unknown, never 0. */
 export function showUsd(amountE8: bigint | undefined): string | null {
   return amountE8 === undefined ? null : formatUsd(amountE8);
 }
 
-/** A time with its offset, as `readTime` takes it. */
+/** A time with its offset, in the format of `readTime`. */
 export const TIME = { type: 'string', maxLength: 40, 'x-expected': 'an RFC 3339 time with an offset' } as const;
 
-/** @throws GatewayError INVALID_FIELD that names the field, also for a time that has passed */
+/** @throws GatewayError INVALID_FIELD that names the field, also if the time has passed */
 export function readComingTime(field: string, text: string): Date {
   const time = asField(field, () => readTime(text));
   if (time.getTime() <= Date.now())

@@ -5,12 +5,12 @@ import { oneOf, orNull, shape } from '../http/shape';
 import { byLimitName, type KeyLimitChanges, LIMITS, type ShownKeyLimits, showLimits } from '../ledger/limit-fields';
 import { ALLOWED_MODELS, AMOUNT, readAmount, readComingTime, showUsd, TEXT, TIME } from './fields';
 
-/** An API key as bodies say it, an operator's and the console's. */
+/** The fields of API keys in requests and answers, for operators and for the console. */
 
-/** So many at once, and then one after the other as the minute goes by. */
+/** A limit per minute, kept as a bucket: this many are allowed at once, and the bucket refills evenly over the minute. */
 const BY_THE_MINUTE = { type: 'integer', minimum: 1, maximum: 1_000_000_000 } as const;
 
-/** Addresses and ranges, IPv4 and IPv6. */
+/** Addresses and ranges of IPv4 and IPv6. */
 const ADDRESSES = {
   type: 'array',
   minItems: 1,
@@ -20,7 +20,7 @@ const ADDRESSES = {
   example: ['203.0.113.0/24', '2001:db8::/32'],
 } as const;
 
-/** Of a new key. */
+/** The fields of a new key. */
 export const NEW_KEY_FIELDS = {
   name: TEXT,
   ...byLimitName({ usd: AMOUNT, count: BY_THE_MINUTE }),
@@ -29,7 +29,7 @@ export const NEW_KEY_FIELDS = {
   allowedAddresses: ADDRESSES,
 } as const;
 
-/** Of a change; null removes. */
+/** The fields of a change; null removes a value. */
 export const KEY_CHANGE_FIELDS = {
   name: TEXT,
   ...byLimitName({
@@ -41,7 +41,7 @@ export const KEY_CHANGE_FIELDS = {
   allowedAddresses: { ...ADDRESSES, type: ['array', 'null'] },
 } as const;
 
-/** Of a rotation. */
+/** The body of a rotation. */
 export const ROTATION = {
   type: 'object',
   additionalProperties: false,
@@ -105,7 +105,7 @@ export function showKey(key: AccountKey) {
   };
 }
 
-/** What `showKey` answers, as the OpenAPI document says it. */
+/** The schema of what `showKey` returns, for the OpenAPI document. */
 export const KEY = {
   id: shape.uuid,
   accountId: shape.uuid,

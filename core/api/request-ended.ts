@@ -8,11 +8,11 @@ import { metrics } from '../metrics';
 import { Buckets, QuickHistogram } from '../quick-histogram';
 import type { Route } from './route';
 
-/** What is known of a request of our own API, or of one that is refused before it is anything. */
+/** The facts about a request to our own API, or about a request that was refused before it reached a route. */
 export interface RequestFacts {
   readonly id: string;
   readonly startedMs: number;
-  /** undefined where there is none. */
+  /** undefined if no route matches. */
   readonly route?: Pick<Route, 'path' | 'isAskedOften'> | undefined;
   accountId?: string | undefined;
   keyId?: string | undefined;
@@ -21,9 +21,9 @@ export interface RequestFacts {
 
 const SECONDS = [0.005, 0.025, 0.1, 0.5, 2.5, 10, 60];
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
-/** Of the path and of the method: what a client has made up is no label. */
+/** The label for unknown paths and methods, because a client's invention must not become a label. */
 const OTHER = 'other';
-/** What stands in the place of a path where HTTP itself was not right. */
+/** The route label for a request that is not valid HTTP. */
 const BROKEN = { path: 'broken' };
 
 interface Count {
@@ -35,7 +35,7 @@ const counts = new Map<string, Count>();
 const durations = new Map<string, Buckets>();
 let lines: LineLog | undefined;
 
-/** From now on each request has a line in this log, too. */
+/** Writes a line into this log for each request from now on. */
 export function logRequests(log: LineLog): void {
   lines = log;
 }

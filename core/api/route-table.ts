@@ -1,13 +1,13 @@
-/** What a path leads to: a route with the values of its `{names}`, or the methods there are instead. */
+/** What a path matches: a route with the values of its `{names}`, or the methods that this path has instead. */
 export type Found<T> =
   | { readonly route: T; readonly params: Readonly<Record<string, string>> }
   | { readonly allow: readonly string[] };
 
 interface Node<T> {
   readonly literals: Map<string, Node<T>>;
-  /** Below `{name}`: one segment, not empty. */
+  /** The node of `{name}`: one segment that is not empty. */
   parameter: Node<T> | undefined;
-  /** At `{name...}`: all that is left, which may be nothing. */
+  /** The node of `{name...}`: the rest of the path, which may be empty. */
   rest: Node<T> | undefined;
   readonly routes: Map<string, Entry<T>>;
 }
@@ -26,8 +26,8 @@ interface Leaf<T> {
 const PARAMETER = /^\{([A-Za-z][A-Za-z0-9]*)(\.\.\.)?\}$/;
 
 /**
- * Finds a route by method and path: literal segments before `{name}` before `{name...}`, whatever the order they were
- * added in. Segments are compared as they came; values are percent-decoded.
+ * Finds a route by method and path. Literal segments win over `{name}`, and `{name}` over `{name...}`, whatever the order of
+ * adding. Segments are compared as they arrive; values are percent-decoded.
  */
 export class RouteTable<T> {
   readonly #root: Node<T> = newNode();
@@ -52,7 +52,7 @@ export class RouteTable<T> {
     node.routes.set(method, { route, path, names });
   }
 
-  /** undefined when nothing has this path. HEAD is served by GET, any method by `*`. */
+  /** Returns undefined if no route has this path. A route of GET serves HEAD too, and `*` serves any method. */
   find(method: string, path: string): Found<T> | undefined {
     const leaves = this.#leaves(path);
     if (leaves.length === 0) return undefined;
@@ -67,7 +67,7 @@ export class RouteTable<T> {
     return allowed(this.#leaves(path));
   }
 
-  /** Every place of the tree that fits, best first. */
+  /** Returns all nodes of the tree that match, best first. */
   #leaves(path: string): Leaf<T>[] {
     const segments = segmentsOf(path);
     const decoded = segments.map(decode);
@@ -114,7 +114,7 @@ function segmentsOf(path: string): string[] {
   return path.split('/').slice(1);
 }
 
-/** undefined when it is no percent-encoding: then it is nobody's value, and nothing is found. */
+/** Returns undefined for invalid percent-encoding, because such a segment cannot be the value of a `{name}`. */
 function decode(segment: string): string | undefined {
   if (!segment.includes('%')) return segment;
   try {

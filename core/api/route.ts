@@ -9,12 +9,12 @@ import type { OperatorRole } from '../operators/roles';
 import type { Schema } from '../settings';
 import type { Session } from '../sign-in/sessions';
 
-/** Of HTTP; `*` is any. */
+/** The methods of HTTP; `*` is any. */
 export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | '*';
 
-/** What a route's handler is given beside Node's request and response. */
+/** What a route's handler gets besides Node's request and response. */
 export interface Visit extends Pick<BodyOwner, 'onEnd'> {
-  /** Request id, as the answer's `X-SVC-Request-Id` shows it. */
+  /** The request id, which the answer repeats in `X-SVC-Request-Id`. */
   readonly id: string;
   readonly path: string;
   readonly query: URLSearchParams;
@@ -24,25 +24,25 @@ export interface Visit extends Pick<BodyOwner, 'onEnd'> {
 
 /** Answers a request, or throws. */
 export type Handler = (visit: Visit, request: IncomingMessage, response: ServerResponse) => Promise<void>;
-/** Of a route that shows or changes what an account owns, whoever of the account asks. */
+/** The handler of a route that shows or changes what an account owns, for its keys and its console users alike. */
 export type AccountHandler = (
   visit: Visit & { readonly accountId: string },
   request: IncomingMessage,
   response: ServerResponse,
 ) => Promise<void>;
-/** Of a route that needs an API key. */
+/** The handler of a route that needs an API key. */
 export type KeyHandler = (
   visit: Visit & { readonly accountId: string; readonly key: CallKey },
   request: IncomingMessage,
   response: ServerResponse,
 ) => Promise<void>;
-/** Of a route that needs a session of the console. */
+/** The handler of a route that needs a session of the console. */
 export type SessionHandler = (
   visit: Visit & { readonly accountId: string; readonly session: Session },
   request: IncomingMessage,
   response: ServerResponse,
 ) => Promise<void>;
-/** Of a route of the admin listener. */
+/** The handler of a route of the admin listener. */
 export type AdminHandler = (
   visit: Visit & { readonly operator: Operator },
   request: IncomingMessage,
@@ -50,9 +50,8 @@ export type AdminHandler = (
 ) => Promise<void>;
 
 /**
- * Takes a connection over that the client wants for another protocol (WebSocket), or answers by the response. What it
- * throws is rendered through the error catalogue, as an ordinary answer: it throws before it has written anything, or not
- * at all.
+ * Takes over a connection that the client wants to upgrade to another protocol (WebSocket), or answers with the response. An
+ * error that it throws becomes an ordinary answer from the error catalogue. It must therefore throw before it writes anything.
  */
 export type UpgradeHandler = (
   visit: Visit,
@@ -62,86 +61,84 @@ export type UpgradeHandler = (
   response: ServerResponse,
 ) => Promise<void>;
 
-/** Whole hosts of the public listener that are a plugin's own: whatever comes to them is its to answer. */
+/** Hosts of the public listener that belong to a plugin, which answers every request to them. */
 export interface OwnHosts {
-  /** The host is in lower case and has no port. */
+  /** Returns whether a host belongs to the plugin. The host is in lower case and has no port. */
   owns(host: string): boolean;
   readonly handle: Handler;
   readonly upgrade: UpgradeHandler;
 }
 
 /**
- * One endpoint of our own API. `listener: public` with `auth: key` runs after the API key was found to be valid, with
- * `auth: session` after the session of a person of the console was;
- * everything on the admin listener after an operator's token, or session, of the route's `role` or above was, but for
- * `auth: page`. A handler answers or throws; what it throws is rendered
- * through the error catalogue.
+ * One endpoint of our own API. Its handler answers or throws, and what it throws is rendered through the error catalogue. On the
+ * public listener, `auth: key` requires a valid API key and `auth: session` a person's session of the console. On the admin
+ * listener, a request needs an operator's token or session of the route's `role` or above, unless `auth` is `page`.
  */
 export type Route = {
   readonly method: Method;
   /**
-   * `/v1/usage/{requestId}`: literal segments and `{names}`. A last `{name...}` takes all that is left of the path, slashes
-   * included; it may be empty.
+   * Literal segments and `{names}`, as in `/v1/usage/{requestId}`. A final `{name...}` takes the rest of the path with its
+   * slashes; the rest may be empty.
    */
   readonly path: string;
-  /** One line for the OpenAPI document. */
+  /** One line that describes the route in the OpenAPI document. */
   readonly summary: string;
-  /** The filters it reads, with `readQuery`. */
+  /** The filters that the handler reads with `readQuery`. */
   readonly query?: Readonly<Record<string, Reader<unknown>>>;
-  /** Request headers that it reads, and what they say. */
+  /** Request headers that the handler reads, with their descriptions. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** The schema it checks its body with. */
+  /** The schema that the handler checks the body with. */
   readonly body?: Schema;
-  /** Of the body, where it is not JSON. */
+  /** The media type of a body that is not JSON. */
   readonly bodyType?: string;
-  /** What it answers when all is well, by status; none where it only refuses. */
+  /** Successful answers by status; none if the route only refuses. */
   readonly answers: Readonly<Record<number, RouteAnswer>>;
-  /** Errors of its own, beside those that every route of its kind may have. */
+  /** The route's own errors, besides those that every route of its kind may have. */
   readonly errors?: readonly (ErrorCode | DeclaredCode)[];
-  /** Who pays for it how; default: it is free. */
+  /** How the route is charged; absent: it is free. */
   readonly billing?: { readonly type: string; readonly [detail: string]: unknown };
-  /** It is there at the direct addresses of upstreams too. */
+  /** The direct addresses of upstreams have this route too. */
   readonly anyHost?: true;
-  /** It is there in processes that serve nobody (`ROLE=worker`) too: it says how the process is. */
+  /** Processes that serve no clients (`ROLE=worker`) have this route too, because it reports the state of the process. */
   readonly inWorkers?: true;
-  /** Programs ask for it all the time: only its refusals have a line in the log. */
+  /** Programs request it all the time, so the log has a line only for its failures. */
   readonly isAskedOften?: true;
 } & (
   | { readonly listener: 'public'; readonly auth: 'key'; readonly handle: KeyHandler }
-  /** Of the console, and in docs/console.md instead of the OpenAPI document: what its page asks before anybody has signed in, … */
+  /** A route of the console's page before sign-in. docs/console.md describes it, not the OpenAPI document. */
   | { readonly listener: 'public'; readonly auth: 'page'; readonly handle: Handler }
-  /** … and after. Changes must come from the page itself. */
+  /** A route of the console's page after sign-in. Changes must come from the page itself. */
   | { readonly listener: 'public'; readonly auth: 'session'; readonly handle: SessionHandler }
   | {
       readonly listener: 'public';
       readonly auth: 'none';
       readonly handle: Handler;
-      /** The path can also be upgraded to another protocol. */
+      /** Upgrades a connection of this path to another protocol. */
       readonly upgrade?: UpgradeHandler;
     }
   | {
       readonly listener: 'admin';
       readonly auth?: never;
-      /** What a token must be allowed for it; `owner` unless given. */
+      /** The role that the operator's token needs; `owner` by default. */
       readonly role?: OperatorRole;
       readonly handle: AdminHandler;
     }
-  /** Of the operator's page, and in docs/operator.md instead of the OpenAPI document: what it asks before an operator has signed in. */
+  /** A route of the operator's page before sign-in. docs/operator.md describes it, not the OpenAPI document. */
   | { readonly listener: 'admin'; readonly auth: 'page'; readonly role?: never; readonly handle: Handler }
 );
 
-/** A route whose handler needs to know no more than the account. */
+/** A route whose handler needs to know only the account. */
 export type AccountRoute = Omit<Extract<Route, { auth: 'key' }>, 'handle'> & { readonly handle: AccountHandler };
 
 /** What a route answers with one status. */
 export interface RouteAnswer {
   readonly description: string;
-  /** Of a JSON body, with `shape` of core/http/shape.ts; absent where there is no body. */
+  /** The schema of a JSON body, made with `shape` of core/http/shape.ts; absent if there is no body. */
   readonly schema?: Schema;
-  /** Where it is not JSON. */
+  /** The media type of a body that is not JSON. */
   readonly mediaType?: string;
-  /** What else the caller can have it as, by media type. */
+  /** Other forms of the body that the client may ask for: schemas by media type. */
   readonly orAs?: Readonly<Record<string, Schema>>;
-  /** Headers of its own, and what they say. */
+  /** The answer's own headers, with their descriptions. */
   readonly headers?: Readonly<Record<string, string>>;
 }

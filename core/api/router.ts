@@ -16,30 +16,30 @@ import { RouteTable } from './route-table';
 import { toGatewayError } from './thrown';
 
 export interface ServeOptions {
-  /** Who shows which valid key; `confirmedKey(keys)`. Routes with `auth: 'key'` cannot be served without it. */
+  /** Returns the valid key that a request shows: `confirmedKey(keys)`. Routes with `auth: 'key'` need it. */
   readonly identify?: (request: IncomingMessage) => Promise<CallKey>;
-  /** Who is signed in; `signedIn(database)`. Routes with `auth: 'session'` cannot be served without it. */
+  /** Returns the session of the user who is signed in: `signedIn(database)`. Routes with `auth: 'session'` need it. */
   readonly signedIn?: (request: IncomingMessage) => Promise<Session>;
-  /** Whose token lets them do this; `Operators.admit`. Routes of the admin listener cannot be served without it. */
+  /** Returns the operator if its role suffices: `Operators.admit`. Routes of the admin listener need it. */
   readonly admit?: Operators['admit'];
   readonly log?: Logger;
 }
 
 /** The endpoints of one listener. */
 export interface Router {
-  /** The methods a path answers to, HEAD where there is GET; empty when nothing is there. */
+  /** Returns the methods of a path, HEAD included if there is GET; empty if no route has the path. */
   methodsOf(path: string): readonly string[];
   /**
-   * Answers a request: finds its route, runs auth and handler, renders what is thrown through the error catalogue. Resolves
+   * Answers a request: finds its route, runs auth and handler, and renders what they throw through the error catalogue. Resolves
    * when the handler is done; never rejects.
-   * @returns false, with nothing touched, when no route has this path.
+   * @returns false, with nothing touched, if no route has this path
    */
   serve(request: IncomingMessage, response: ServerResponse, options: ServeOptions): Promise<boolean>;
-  /** What takes an upgrade of this path; undefined when nothing does. */
+  /** Returns the handler of upgrades of a path; undefined if there is none. */
   upgradeOf(path: string): { readonly take: UpgradeHandler; readonly params: Visit['params'] } | undefined;
 }
 
-/** @throws Error when two routes answer the same, or when routes of both listeners are given: they must never mix. */
+/** Builds a router. @throws Error if two routes answer the same requests, or if the routes belong to both listeners, which must never mix */
 export function compileRoutes(routes: readonly Route[]): Router {
   const listeners = new Set(routes.map((route) => route.listener));
   if (listeners.size > 1)
@@ -63,7 +63,7 @@ export function compileRoutes(routes: readonly Route[]): Router {
       const facts = requestFacts(visit, 'route' in found ? found.route : undefined);
       const serveRoute: Handler = async (visited) => {
         if ('allow' in found) {
-          // Of the admin listener's paths operators alone learn.
+          // Only operators may learn which paths the admin listener has.
           await options.admit?.(request, 'metrics');
           throw methodNotAllowed(found.allow);
         }
@@ -84,7 +84,7 @@ export function requestFacts({ id }: Pick<Visit, 'id'>, route: RequestFacts['rou
   return { id, startedMs: performance.now(), route };
 }
 
-/** Runs a handler; what it throws is rendered through the error catalogue. Never rejects. */
+/** Runs a handler, and renders what it throws through the error catalogue. Never rejects. */
 export async function serveVisit(
   visit: Omit<Visit, 'onEnd'>,
   handle: Handler,
@@ -104,7 +104,7 @@ export async function serveVisit(
   }
 }
 
-/** Finds the key and reads its status: endpoints without a reservation have no other moment to notice a revoked key. */
+/** Finds the key and reads its status, because endpoints without a reservation would not notice a revoked key otherwise. */
 export function confirmedKey(keys: ApiKeys): (request: IncomingMessage) => Promise<CallKey> {
   return async (request) => keys.confirm(await keys.identify(request));
 }
@@ -118,7 +118,7 @@ async function answer(
   { identify, signedIn, admit }: ServeOptions,
 ): Promise<void> {
   if (route.listener === 'admin' && route.auth === undefined) {
-    // A browser with a session: programs show a token.
+    // A request without `authorization` comes from a browser with a session. Programs show a token.
     if (request.headers.authorization === undefined) beginConsoleAnswer(response);
     if (admit === undefined)
       throw new Error(`${route.path} requires an operator, but this listener does not authenticate operators`);
@@ -149,7 +149,7 @@ function methodNotAllowed(allow: readonly string[]): GatewayError {
   return fail('METHOD_NOT_ALLOWED', { message: `This address accepts ${methods}.`, headers: { allow: methods } });
 }
 
-/** Returns the code that the client is told. */
+/** Answers with an error. Returns the code that the client receives. */
 function render(
   error: unknown,
   requestId: string,
@@ -157,7 +157,7 @@ function render(
   response: ServerResponse,
   log: Logger,
 ): string | undefined {
-  // The client has left: nobody to tell, and what was thrown is most often the news of that.
+  // The client has disconnected, so it receives nothing. Most often the error only reports the disconnection.
   if (response.destroyed || (response.socket?.destroyed ?? true)) {
     response.destroy();
     return undefined;
@@ -165,7 +165,7 @@ function render(
   const shown = toGatewayError(error);
   if (shown.code === 'INTERNAL_ERROR')
     log.error({ requestId, error: describeFault(error) }, 'a route handler threw an unexpected error');
-  // Half an answer must not end as if it were whole.
+  // A partial answer must not look like a complete one.
   if (response.headersSent) response.destroy();
   else sendError(request, response, shown, requestId);
   return shown.code;

@@ -3,9 +3,9 @@ import { METERS, TOKEN_METERS, type TokenMeter } from '../catalog/usage';
 import { mapOf, objectWith, orNull, shape } from '../http/shape';
 import { formatUsd } from '../money';
 
-/** What a million tokens cost, as bodies say it. */
+/** Prices of a million tokens, as requests and answers show them. */
 
-/** Meters that every price is shown with. */
+/** The meters that every shown price has. */
 type UsualMeter = { [M in TokenMeter]: (typeof METERS)[M] extends { isUsual: true } ? M : never }[TokenMeter];
 type ShownRates = Record<UsualMeter, string> & Partial<Record<TokenMeter, string>>;
 
@@ -25,12 +25,12 @@ function showCard({ rates, above }: RateCard, unpriced: ReadonlySet<TokenMeter>)
   };
 }
 
-/** The words for a variant: its tier, speed and region, as `priority` or `fast us`. */
+/** Returns the words for a variant: its tier, speed and region, such as `priority` or `fast us`. */
 function inWords(key: string): string {
   return key.split('\n').filter(Boolean).join(' ');
 }
 
-/** A price with its pieces and variants. */
+/** Returns the answer's form of a price, with its pieces and variants. */
 export function showPrice(price: Price) {
   const { unpriced, pieces, variants } = price;
   return {
@@ -40,13 +40,13 @@ export function showPrice(price: Price) {
   };
 }
 
-/** The dearest of several prices, each part by itself: no call costs more. Amounts are decimal USD. */
+/** The highest of several prices, for each part separately: no call costs more. Amounts are decimal USD. */
 export interface DearestPrice {
-  /** For a million tokens, with what answers may come with. Meters that none of them prices are left out, but for the usual five. */
+  /** Per million tokens, with the variants that any answer may have. Meters without a price are absent, except for the usual five. */
   readonly rates: ShownRates;
-  /** For one piece, by meter. */
+  /** Per piece, by meter. */
   readonly pieces: Readonly<Record<string, string>>;
-  /** For a million tokens of answers that come with a tier, speed or region, by its words. */
+  /** Per million tokens of answers with a tier, speed or region, by its words. */
   readonly variants: Readonly<Record<string, ShownRates>>;
 }
 
@@ -67,7 +67,7 @@ export function dearestPrice(prices: readonly Price[]): DearestPrice {
   };
 }
 
-/** The rates of the dearest of several prices. */
+/** Returns the highest rates of several prices. */
 export function showDearestRates(prices: readonly Price[]): ShownRates {
   return dearestPrice(prices).rates;
 }
@@ -80,12 +80,12 @@ function ratesIf(isMeant: (meter: TokenMeter) => boolean) {
   return Object.fromEntries(meters.filter(isMeant).map((meter) => [meter, shape.usd]));
 }
 
-/** What `showDearestRates` answers. */
+/** The schema of what `showDearestRates` returns. */
 export const RATES_PER_MILLION = objectWith(RATES, MORE_RATES);
 
 const CARD = { ...RATES, above: orNull(objectWith({ tokens: shape.integer, ...RATES }, MORE_RATES)) };
 
-/** What `showPrice` answers, as the OpenAPI document says it. */
+/** The schema of what `showPrice` returns, for the OpenAPI document. */
 export const PRICE_FIELDS = { ...CARD, pieces: mapOf(shape.usd), variants: mapOf(objectWith(CARD, MORE_RATES)) };
 export const MORE_PRICE_FIELDS = MORE_RATES;
 

@@ -3,7 +3,7 @@ import { fail, GatewayError } from '../errors';
 import { LedgerUnavailable } from '../ledger/ledger';
 import { ledgerUnavailable } from '../ledger/unavailable';
 
-/** Everything the caller may be told; what is not meant for callers becomes INTERNAL_ERROR. */
+/** Returns the error that the client may see. An error that is not meant for clients becomes INTERNAL_ERROR. */
 export function toGatewayError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error;
   if (error instanceof LedgerUnavailable) return ledgerUnavailable(error);

@@ -6,8 +6,8 @@ import type { OwnHosts, UpgradeHandler, Visit } from './route';
 import { type Router, requestFacts, serveVisit, toVisit } from './router';
 
 /**
- * A server with a listener for upgrades is handed every request that asks for one. Those that nobody upgrades, such as a call
- * of a client that would like HTTP/2, are served as if they had not asked.
+ * Handles all upgrade requests of a server, because Node then no longer serves them itself. A request without a handler, such as
+ * a call of a client that offers HTTP/2, is served as if it had not asked.
  */
 export function takeUpgrades(
   server: Server,
@@ -27,19 +27,19 @@ export function takeUpgrades(
   });
 }
 
-/** The socket's `close` says that a client has left. */
+/** Ignores a socket's error, because its `close` reports that the client has disconnected. */
 function ignore(): void {}
 
 type AnsweringSocket = Duplex & { readonly _httpMessage?: ServerResponse | null };
 
-/** Calls back when no request that the client sent before, on the same connection, is still being answered. */
+/** Calls back once all earlier requests on the same connection are answered. */
 function whenAnswered(socket: AnsweringSocket, then: () => void): void {
   const { _httpMessage: earlier } = socket;
   if (earlier) earlier.once('close', () => whenAnswered(socket, then));
   else if (!socket.destroyed) then();
 }
 
-/** What takes the upgrade of an address of calls; undefined when nothing does. */
+/** Returns the upgrade handler for an address of calls; undefined if it has none. */
 export type TakerOfCalls = (request: IncomingMessage, host: string) => UpgradeHandler | undefined;
 
 interface Taker {
@@ -54,7 +54,7 @@ function takerOf(
   ofCalls: TakerOfCalls,
 ): Taker | undefined {
   const host = hostOf(request);
-  // With another method a body may follow, which only the server reads.
+  // A request with another method may have a body, which only the server reads.
   if (request.method !== 'GET') return undefined;
   const take = hosts.find((each) => each.owns(host))?.upgrade ?? ofCalls(request, host);
   if (take !== undefined) return { take, params: {} };
@@ -62,17 +62,17 @@ function takerOf(
 }
 
 const SWITCHING_PROTOCOLS = 101;
-/** Upgrades have paths of their own, which a plugin may leave to its users. */
+/** The route label of all upgrades. Their paths are no labels, because a plugin may let its users choose them. */
 const UPGRADE = { path: 'upgrade' };
 
 async function upgrade({ take, params }: Taker, request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
   const response = new ServerResponse(request);
   response.assignSocket(socket as never);
   response.shouldKeepAlive = false;
-  // Unless it answers with another one.
+  // The handler may answer with another status.
   response.statusCode = SWITCHING_PROTOCOLS;
   response.once('finish', () => {
-    // The end of a connection that nobody reads is never noticed, and its descriptor stays open.
+    // Node never notices the end of a connection that is not read, and its descriptor stays open.
     socket.resume();
     socket.end();
   });
@@ -81,7 +81,7 @@ async function upgrade({ take, params }: Taker, request: IncomingMessage, socket
   await serveVisit(visit, handle, request, response, { facts: requestFacts(visit, UPGRADE) });
 }
 
-/** The same bytes without the wish, read once more by the server. */
+/** Makes the server read the same request again, without its `upgrade` header. */
 function serveWithoutUpgrade(
   server: Server,
   request: IncomingMessage,
@@ -94,7 +94,7 @@ function serveWithoutUpgrade(
     const name = request.rawHeaders[index] ?? '';
     if (name.toLowerCase() !== 'upgrade') lines.push(`${name}: ${request.rawHeaders[index + 1]}`);
   }
-  // From here on the server listens for errors itself, and it may ask for another upgrade on this connection.
+  // From here on the server handles errors itself, and the client may ask for another upgrade on this connection.
   socket.off('error', ignore);
   socket.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), head]));
   server.emit('connection', socket);
