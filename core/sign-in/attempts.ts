@@ -4,23 +4,23 @@ import { fail } from '../errors';
 import { canonicalEmail } from './users';
 
 /**
- * Guessing passwords is slowed: for each address of e-mail, whether anybody has it or not, and for each place that attempts
- * come from. Counted in the database before the password is looked at, so that many attempts at once, at any number of
- * nodes, are as many as one after the other.
+ * Slows the guessing of passwords, for each e-mail address, whether a user has it or not, and for each place that attempts come
+ * from. The database counts an attempt before the password is checked. Many attempts at once, at any number of nodes, therefore
+ * count like the same attempts one after the other.
  */
 
 interface Pace {
-  /** So many are taken as they come. */
+  /** How many attempts need no wait. */
   readonly free: number;
-  /** Then each has to wait twice as long as the one before, up to this. */
+  /** The longest wait. Each further attempt doubles the wait up to this. */
   readonly waitAtMostSeconds: number;
 }
 
-/** Lower than that of a place: who guesses from one place cannot keep the owner of the address out. */
+/** Lower than that of a place: a guesser at one place must not lock the owner of the address out. */
 const PER_EMAIL: Pace = { free: 5, waitAtMostSeconds: 30 };
 const PER_PLACE: Pace = { free: 20, waitAtMostSeconds: 300 };
 
-/** Whoever has let this long go by begins anew. */
+/** After this time without an attempt, the count starts again. */
 const FORGOTTEN_AFTER_SECONDS = 900;
 
 const COUNT = `
@@ -35,7 +35,7 @@ const COUNT = `
   RETURNING tries`;
 
 export interface Attempt {
-  /** It was no guess: it does not count. */
+  /** Notes that the attempt was not a guess, so that it does not count. */
   succeeded(): Promise<void>;
 }
 
@@ -50,7 +50,7 @@ export async function beginAttempt(
   await count(database, byEmail, PER_EMAIL);
   return {
     succeeded: async () => {
-      // Who can sign in as somebody cannot, by doing so, clear what the place has guessed of others.
+      // A successful sign-in must not reset the counter of an address that guesses other accounts.
       await database('sign_in_attempts').where({ subject: byPlace }).decrement('tries', 1);
       await database('sign_in_attempts').where({ subject: byEmail }).delete();
       await database('sign_in_attempts')

@@ -8,7 +8,7 @@ export function isChange({ method = 'GET' }: IncomingMessage): boolean {
   return !SAFE_METHODS.includes(method);
 }
 
-/** Nothing inline, nothing from elsewhere, framed nowhere. */
+/** Forbids inline code, content of other origins, and framing. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   ...['script-src', 'style-src', 'connect-src', 'font-src', 'form-action'].map((directive) => `${directive} 'self'`),
@@ -17,7 +17,7 @@ const CONTENT_SECURITY_POLICY = [
   "base-uri 'none'",
 ].join('; ');
 
-/** What is said to one person is kept by no cache, and read as what it says it is. */
+/** Sets the headers of an answer for one person: caches do not keep it, and browsers do not guess its type. */
 export function beginConsoleAnswer(response: ServerResponse): void {
   response.setHeader('cache-control', 'no-store');
   response.setHeader('content-security-policy', CONTENT_SECURITY_POLICY);
@@ -26,8 +26,9 @@ export function beginConsoleAnswer(response: ServerResponse): void {
 }
 
 /**
- * Only our own page may send changes. Browsers say where a request comes from, and no page can make them say something else;
- * whoever says nothing is no browser with our page in it. @throws FORBIDDEN
+ * Rejects a change that does not come from our own page. A browser reports the origin of each request, and no page can forge it.
+ * A request without an origin does not come from our page in a browser.
+ * @throws FORBIDDEN
  */
 export function refuseOtherSites(request: IncomingMessage): void {
   if (!isChange(request)) return;
@@ -38,7 +39,7 @@ export function refuseOtherSites(request: IncomingMessage): void {
   });
 }
 
-/** A proxy may have changed the Host header: then `PUBLIC_URL` says what our origin is. */
+/** Returns whether an origin is ours. `PUBLIC_URL` names our origin if a proxy has changed the Host header. */
 function isOwnOrigin(origin: string | undefined, host: string | undefined): boolean {
   if (origin === undefined || !URL.canParse(origin)) return false;
   const publicUrl = saidPublicUrl();

@@ -2,18 +2,18 @@ import type { Knex } from 'knex';
 import { writeAudit } from '../storage/audit';
 import { canonicalEmail, endSignIns, lockUser, toUser, type User, type UserRow } from './users';
 
-/** How an identity provider names a person. An e-mail address may be given to another person later, a subject never is. */
+/** How an identity provider names a person. An e-mail address may later belong to another person; a subject never does. */
 export interface Identity {
   readonly issuer: string;
   readonly subject: string;
 }
 
-/** Why an identity signs nobody in: `bound` means that the user of its address is bound to another identity. */
+/** Why an identity cannot sign in. `bound` means that the user of its address is bound to another identity. */
 export type IdentityRefusal = 'unverified' | 'unknown' | 'bound';
 
 /**
- * Returns the user that an identity is bound to. Binds an identity that is new to the user of its verified e-mail address; from
- * then on the address no longer counts.
+ * Returns the user that an identity is bound to. Binds a new identity to the user with its verified e-mail address; from then on
+ * the address does not count.
  */
 export async function recogniseIdentity(
   database: Knex,
@@ -31,7 +31,7 @@ export async function recogniseIdentity(
       .first();
     if (row === undefined) return { refused: 'unknown' };
     if (row.identity_subject !== null) {
-      // The same identity may have bound the user since it was looked for.
+      // A concurrent sign-in may have bound the user to the same identity.
       const isOwn = row.identity_issuer === issuer && row.identity_subject === subject;
       return isOwn ? toUser(row) : { refused: 'bound', userId: row.id };
     }
@@ -44,8 +44,9 @@ export async function recogniseIdentity(
 }
 
 /**
- * Unbinds a user from its identity and ends its sessions and links: the next identity that shows the user's verified address is
- * bound. Changes nothing for a user that is not bound. @throws NOT_FOUND
+ * Unbinds a user from its identity, and ends its sessions and links. The next identity with the user's verified address is then
+ * bound. Changes nothing for a user that is not bound.
+ * @throws NOT_FOUND
  */
 export async function unbindIdentity(database: Knex, userId: string, actor: string): Promise<User> {
   return database.transaction(async (transaction) => {

@@ -10,7 +10,7 @@ export interface SignInLink {
   readonly expiresAt: Date;
 }
 
-/** A token that signs this user in once. Of the token itself nothing is kept. @throws NOT_FOUND; CONFLICT when disabled */
+/** Makes a token that signs this user in once. Only its hash is stored. @throws NOT_FOUND; CONFLICT if the user is disabled */
 export async function makeSignInLink(
   database: Knex,
   userId: string,
@@ -30,7 +30,7 @@ export async function makeSignInLink(
   return { token, expiresAt };
 }
 
-/** Uses the link up, and says whose it was. @throws SIGN_IN_FAILED */
+/** Uses a link up, and returns its user. @throws SIGN_IN_FAILED */
 export async function takeSignInLink(database: Knex, token: string): Promise<User> {
   const [taken]: { user_id: string }[] = await database('sign_in_links')
     .where({ token_hash: hashToken(token) })

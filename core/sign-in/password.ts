@@ -2,8 +2,9 @@ import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { fail } from '../errors';
 
 /**
- * Passwords of people who sign in. Node's own scrypt: no native dependency, and with these numbers (32 MiB, three passes) as
- * costly to guess as OWASP asks for. The numbers stand in what is stored, so that they can be raised without locking anybody out.
+ * Hashes passwords of users with Node's own scrypt, which needs no native dependency. With these numbers (32 MiB, three passes),
+ * a guess costs as much as OWASP recommends. The stored hash contains the numbers: they can be raised, and older passwords still
+ * work.
  */
 
 interface Cost {
@@ -17,19 +18,19 @@ const SALT_BYTES = 16;
 const HASH_BYTES = 32;
 const MAX_MEMORY_BYTES = 64 * 1024 * 1024;
 
-/** Each takes 32 MiB and a thread that others wait for: one at a time, and not more than this many behind it. */
+/** How many passwords may wait. Each needs 32 MiB and a thread that other work waits for, so they are hashed one at a time. */
 const WAITING_AT_MOST = 50;
 
 const STORED = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([\w+/]{22})\$([\w+/]{43})$/;
 
-/** What may be stored of a password: `$scrypt$ln=15,r=8,p=3$<salt>$<hash>`. */
+/** Returns the form of a password that may be stored: `$scrypt$ln=15,r=8,p=3$<salt>$<hash>`. */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(SALT_BYTES);
   const hash = await derive(password, salt, COST);
   return `$scrypt$ln=${COST.logN},r=${COST.r},p=${COST.p}$${encode(salt)}$${encode(hash)}`;
 }
 
-/** Whether it is the password; with nothing stored it takes as long to say no, so that nobody learns who has an account. */
+/** Returns whether the password is right. Without a stored password it takes as long, so that the time does not reveal which users exist. */
 export async function verifyPassword(password: string, stored: string | undefined): Promise<boolean> {
   const [, logN, r, p, salt = '', hash = ''] = STORED.exec(stored ?? '') ?? [];
   if (logN === undefined) {
@@ -54,7 +55,7 @@ async function derive(password: string, salt: Buffer, cost: Cost): Promise<Buffe
 function deriveNow(password: string, salt: Buffer, { logN, r, p }: Cost): Promise<Buffer> {
   const options = { N: 2 ** logN, r, p, maxmem: MAX_MEMORY_BYTES };
   return new Promise((resolve, reject) => {
-    // The same letters can be typed in several ways.
+    // Unicode writes the same letters in several ways.
     scrypt(password.normalize('NFKC'), salt, HASH_BYTES, options, (error, hash) =>
       error === null ? resolve(hash) : reject(error),
     );

@@ -4,31 +4,32 @@ import { fail } from '../errors';
 import { writeAudit } from '../storage/audit';
 import { toUser, type User, type UserRow } from './users';
 
-/** Somebody is signed in to the console. Of the token that the browser keeps, the database has only SHA-256. */
+/** A user's session of the console. The database keeps only the SHA-256 of the token that the browser holds. */
 export interface Session {
   readonly token: string;
   readonly user: User;
   readonly createdAt: Date;
-  /** Whatever is done with it, it ends here. */
+  /** The latest end of the session, however much it is used. */
   readonly expiresAt: Date;
 }
 
-/** How somebody has shown who they are. */
+/** How a user signs in. */
 export type SignInWay = 'password' | 'link' | 'oidc';
 
 export interface SessionTimes {
-  /** It ends this long after its last use. */
+  /** How long a session lasts after its last use. */
   readonly idleMs: number;
-  /** And this long after it began. */
+  /** How long a session lasts at most. */
   readonly lifetimeMs: number;
 }
 
-/** The last use is written down once in this time, not with every request. */
+/** The last use is stored at most once in this time, not with every request. */
 const NOTE_USE_EVERY_MS = 60_000;
 
 /**
- * Begins a session of a user as they were when they were recognised. It begins none for a user that was disabled, got a new
- * password or was unbound from the identity that signs in meanwhile. Sessions that have ended are swept on the way. @throws SIGN_IN_FAILED
+ * Begins a session of a user, and deletes sessions that have ended. Fails if the user was disabled, got a new password, or lost
+ * the identity that signs in, since the user was read.
+ * @throws SIGN_IN_FAILED
  */
 export async function beginSession(
   database: Knex,
@@ -79,7 +80,7 @@ interface FoundRow extends UserRow {
   readonly used_at: Date;
 }
 
-/** undefined when there is none, when it has ended, and when its user was disabled. */
+/** Returns undefined if the session does not exist or has ended, or if its user is disabled. */
 export async function findSession(database: Knex, token: string): Promise<Session | undefined> {
   const hash = hashToken(token);
   const row: FoundRow | undefined = await database('user_sessions as session')
@@ -100,17 +101,20 @@ export async function endSession(database: Knex, { token }: Session): Promise<vo
     .delete();
 }
 
-/** Everywhere. */
+/** Ends all sessions of a user. */
 export async function endSessions(database: Knex, userId: string): Promise<void> {
   await database('user_sessions').where({ user_id: userId }).delete();
 }
 
-/** What the page repeats in a header with every change: no other site can know it. Bound to the session, and kept nowhere. */
+/**
+ * Returns the token that the page repeats in a header with every change, and that no other site can know. It is derived from the
+ * session and stored nowhere.
+ */
 export function csrfTokenOf({ token }: Pick<Session, 'token'>): string {
   return createHmac('sha256', token).update('csrf').digest('base64url');
 }
 
-/** Tokens are 32 random bytes: a plain hash of one says nothing of it. */
+/** Hashes a token. A plain hash reveals nothing, because a token is 32 random bytes. */
 export function hashToken(token: string): string {
   return createHash('sha256').update(token).digest('hex');
 }

@@ -6,7 +6,7 @@ import { cookieOf, SESSION_COOKIE } from '../http/cookies';
 import { isChange } from './console-requests';
 import { csrfTokenOf, findSession, type Session } from './sessions';
 
-/** Who is signed in: the cookie's session, and with a change the token that only our page can know. */
+/** Returns the session of the request's cookie. A change also needs the token that only our page can know. */
 export function signedIn(database: Knex): (request: IncomingMessage) => Promise<Session> {
   return async (request) => {
     const token = cookieOf(request, SESSION_COOKIE);

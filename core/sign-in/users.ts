@@ -16,11 +16,11 @@ export interface User {
   readonly status: UserStatus;
   readonly createdAt: Date;
   readonly passwordChangedAt: Date;
-  /** Whom an identity provider takes this person for; null until the first sign-in by it. */
+  /** How an identity provider names this user; null until the first sign-in with it. */
   readonly identity: { readonly issuer: string; readonly subject: string; readonly boundAt: Date } | null;
 }
 
-/** What is absent stays as it is. */
+/** Changes of a user. An absent member stays as it is. */
 export interface UserChanges {
   readonly password?: string | undefined;
   readonly status?: UserStatus | undefined;
@@ -34,13 +34,13 @@ export interface UserRow {
   readonly status: UserStatus;
   readonly created_at: Date;
   readonly password_changed_at: Date;
-  /** The three are null together. */
+  /** These three members are null together. */
   readonly identity_issuer: string | null;
   readonly identity_subject: string | null;
   readonly identity_bound_at: Date | null;
 }
 
-/** @throws NOT_FOUND for an account that is not there; CONFLICT when somebody signs in with this address already */
+/** @throws NOT_FOUND if the account does not exist; CONFLICT if another user has this address */
 export async function createUser(
   database: Knex,
   accountId: string,
@@ -76,7 +76,7 @@ export async function createUser(
   return toUser(row);
 }
 
-/** Newest first. @throws NOT_FOUND for an account that is not there */
+/** Lists users, newest first. @throws NOT_FOUND if the account does not exist */
 export async function listUsers(
   database: Knex,
   accountId: string,
@@ -99,7 +99,7 @@ export async function findUser(database: Knex, userId: string): Promise<User> {
   return toUser(row);
 }
 
-/** A new password, or a change of status, also ends the sessions and links that are open. @throws NOT_FOUND */
+/** Changes a user's password or status, and ends the user's open sessions and links. @throws NOT_FOUND */
 export async function updateUser(
   database: Knex,
   userId: string,
@@ -124,7 +124,7 @@ export async function updateUser(
   });
 }
 
-/** Reads a user that is about to be changed. @throws NOT_FOUND */
+/** Reads a user that is about to change, and locks its row. @throws NOT_FOUND */
 export async function lockUser(transaction: Knex.Transaction, userId: string): Promise<UserRow> {
   const row = UUID.test(userId)
     ? await transaction<UserRow>('users').where({ id: userId }).forUpdate().first()
@@ -133,12 +133,15 @@ export async function lockUser(transaction: Knex.Transaction, userId: string): P
   return row as UserRow;
 }
 
-/** Ends a user's open sessions and the links that were not used. */
+/** Ends a user's open sessions and unused links. */
 export async function endSignIns(transaction: Knex.Transaction, userId: string): Promise<void> {
   for (const table of ['user_sessions', 'sign_in_links']) await transaction(table).where({ user_id: userId }).delete();
 }
 
-/** Who this is; undefined, always after the same time, for a wrong address, a wrong password and a disabled user. */
+/**
+ * Returns the user with this address and password. Returns undefined, always after the same time, for a wrong address, a wrong
+ * password or a disabled user.
+ */
 export async function findBySignIn(database: Knex, email: string, password: string): Promise<User | undefined> {
   const row = await database<UserRow>('users')
     .where({ email: canonicalEmail(email) })
@@ -147,7 +150,7 @@ export async function findBySignIn(database: Knex, email: string, password: stri
   return row !== undefined && isRight && row.status === 'active' ? toUser(row) : undefined;
 }
 
-/** However somebody writes an address, it is the same person. The database takes no NUL, and nobody's address has one. */
+/** Returns the one form of an e-mail address, however it is written. Replaces NUL, which the database does not take and no address contains. */
 export function canonicalEmail(email: string): string {
   return email.replaceAll('\0', '\ufffd').normalize('NFC').toLowerCase();
 }
