@@ -2,10 +2,10 @@ import type { Server } from 'node:http';
 import type { Configuration } from '../configuration/configuration';
 import { log } from '../log';
 
-/** What the log says of a process that serves. */
+/** What the log says about a serving process. */
 export type Facts = Readonly<Record<string, unknown>>;
 
-/** Returns what serves now, from which configuration and which stores. */
+/** Returns what this process serves, with which configuration and which stores. */
 export function factsOf(
   servers: { http: Server; admin: Server },
   configuration: Configuration,
@@ -28,7 +28,7 @@ export function factsOf(
   };
 }
 
-/** Logs that the process serves, and what embedded stores cannot promise. */
+/** Logs that the process is ready, and what embedded stores cannot guarantee. */
 export function announce(facts: Facts, isEmbedded: boolean): void {
   log.info(facts, 'ready');
   if (isEmbedded) {

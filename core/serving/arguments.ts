@@ -6,7 +6,7 @@ Starts Tollgate with gateway.config.yml and system.config.yml of TOLLGATE_CONFIG
   --help     shows this help
 `;
 
-/** Returns what the program is to do. Prints the help and exits 0 with `--help`; exits 2 with anything unknown. */
+/** Returns what the arguments ask the process to do. `--help` prints the help and exits 0; an unknown argument exits 2. */
 export function readArguments(given: readonly string[]): 'serve' | 'check' | 'migrate' {
   if (given.length === 0) return 'serve';
   if (given.length === 1 && given[0] === '--check') return 'check';

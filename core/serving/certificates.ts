@@ -33,7 +33,7 @@ const expiresAt = new Gauge({
   registers: [metrics],
 });
 
-/** The certificates of one listener, as its files held them when they were last sound. */
+/** The certificates of one listener, as they were when its files were last valid. */
 export class Certificates {
   readonly #read: () => ByHost;
   readonly #files: readonly string[];
@@ -43,8 +43,8 @@ export class Certificates {
 
   /**
    * Reads the files.
-   * @param place of the settings in gateway.config.yml
-   * @throws ConfigurationError for files that are missing, or do not hold a certificate with its key
+   * @param place where gateway.config.yml names them
+   * @throws ConfigurationError if a file is missing, or does not contain a certificate with its key
    */
   constructor(place: string, settings: TlsSettings, configFolder: string) {
     this.#place = place;
@@ -55,18 +55,18 @@ export class Certificates {
     this.#current = this.#take(this.#read());
   }
 
-  /** Calls back with what is for clients that ask for no other host: now, and whenever the files have changed. */
+  /** Calls back with the default certificate, now and whenever the files change. */
   follow(take: (pair: KeyPair) => void): void {
     this.#followers.push(take);
     take(certificateOf(this.#current, 'default').pair);
   }
 
-  /** Returns what is for clients that ask for a host. */
+  /** Returns the certificate for the host that a client asks for. */
   contextFor(host: string): SecureContext {
     return certificateOf(this.#current, host.toLowerCase()).context;
   }
 
-  /** Reads the files again. What is wrong is logged, and the certificates in force stay: open connections keep theirs in any case. */
+  /** Reads the files again. If they are invalid, it logs why and keeps the certificates in force. Open connections keep theirs in any case. */
   reload(log: Logger): void {
     const certificates = this.#place;
     let read: ByHost;
@@ -85,7 +85,7 @@ export class Certificates {
     log.info({ certificates, expires }, 'certificates were reloaded: new connections use the new ones');
   }
 
-  /** Reads the files again when one of them changes. @returns ends it */
+  /** Reads the files again whenever one of them changes. @returns a function that stops this */
   watch(log: Logger): Stop {
     const stops = [...new Set(this.#files)].map((file) => watchFile(file, () => this.reload(log)));
     return async () => {
@@ -104,7 +104,7 @@ function pairsOf(certificates: ByHost): readonly KeyPair[] {
   return [...certificates.values()].map(({ pair }) => pair);
 }
 
-/** By the host itself, by a wildcard for its first label, or the default. */
+/** Returns the certificate of a host: its own, that of the wildcard for its first label, or the default. */
 function certificateOf(certificates: ByHost, host: string): Certificate {
   const found = certificates.get(host) ?? certificates.get(host.replace(/^[^.]+/, '*')) ?? certificates.get('default');
   if (found === undefined) throw new Error('the default certificate is missing');

@@ -1,4 +1,4 @@
-/** A question with its number, or the answer to one. */
+/** A numbered question, or the answer to one. */
 export type Message =
   | { readonly question: string; readonly number: number; readonly given?: unknown }
   | { readonly answerTo: number; readonly value?: unknown };
@@ -18,12 +18,12 @@ export class Channel {
     this.#answers = answers;
   }
 
-  /** What the other process may ask from now on. */
+  /** Sets what the other process may ask from now on. */
   answer(answers: Answers): void {
     this.#answers = answers;
   }
 
-  /** Returns the answer; undefined when the other process has none, or ends before it answers. */
+  /** Asks the other process. Returns undefined if it has no answer, or ends before it answers. */
   ask(question: string, given?: unknown): Promise<unknown> {
     return new Promise((resolve) => {
       if (!this.#isOpen) return resolve(undefined);
@@ -33,7 +33,7 @@ export class Channel {
     });
   }
 
-  /** Takes what the other process has sent. */
+  /** Handles a message of the other process. */
   async take(message: Message): Promise<void> {
     if ('answerTo' in message) {
       this.#waiting.get(message.answerTo)?.(message.value);
@@ -44,7 +44,7 @@ export class Channel {
     this.#send({ answerTo: message.number, value });
   }
 
-  /** The other process is gone. */
+  /** Answers open questions with undefined, because the other process has ended. */
   close(): void {
     this.#isOpen = false;
     for (const resolve of this.#waiting.values()) resolve(undefined);

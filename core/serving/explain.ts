@@ -3,7 +3,7 @@ import { log } from '../log';
 import { EXIT_CONFIGURATION, StartFailure } from '../start-failure';
 import { describeFault } from '../thrown';
 
-/** Ends a start that has failed. What an operator can mend is told in words with exit 78; everything else keeps its stack and exits 1. */
+/** Ends a start that has failed. It explains what an operator can fix and exits 78; any other error keeps its stack and exits 1. */
 export function explain(error: unknown): never {
   if (error instanceof ConfigurationError || error instanceof StartFailure) {
     const number = error instanceof ConfigurationError ? error.number : undefined;

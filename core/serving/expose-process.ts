@@ -20,7 +20,7 @@ interface Pool {
   numPendingAcquires(): number;
 }
 
-/** Shows what the process has open, as it is when it is asked. */
+/** Exposes metrics of what the process has open, read at each scrape. */
 export function exposeProcess({ openCalls, leases, database }: Exposed): void {
   gauge(
     'tollgate_calls_in_flight',
@@ -50,7 +50,7 @@ export function exposeProcess({ openCalls, leases, database }: Exposed): void {
   });
 }
 
-/** Of a process that has workers beside it the primary shows this. */
+/** Exposes the metrics of accounts for a process without workers. The primary exposes those of all its workers. */
 export function exposeOwnAccounts(most: number): void {
   exposeAccounts(new TopAccounts(most), metrics, () => ACCOUNT_SUMS.take());
 }

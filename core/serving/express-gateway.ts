@@ -1,6 +1,6 @@
 /**
- * The only file that knows Express Gateway's insides. It gives Express Gateway our configuration (already read and checked),
- * our policies and our routes, and takes its two servers.
+ * The only file that knows Express Gateway's internals. It passes our configuration (already read and checked), our policies and
+ * our routes to Express Gateway, and takes over its two servers.
  */
 import { type EventEmitter, once } from 'node:events';
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http';
@@ -26,7 +26,7 @@ interface ExpressApp extends Listener {
   use(middleware: Middleware): void;
 }
 
-/** Manifests whose `init` Express Gateway has run: it swallows the errors of those it could not load. */
+/** Names of manifests whose `init` Express Gateway has run. Express Gateway swallows the errors of those that it could not load. */
 const initialised = new Set<string>();
 
 initialiseWith(({ name, tollgate: { policies } }, context) => {
@@ -37,7 +37,7 @@ initialiseWith(({ name, tollgate: { policies } }, context) => {
 const CALL = Symbol('call');
 type RequestWithCall = IncomingMessage & { [CALL]?: Call };
 
-/** Set before Express Gateway runs its policy factories. */
+/** The gateway for new policies. It must be set before Express Gateway runs its policy factories. */
 let running: PipelineGateway | undefined;
 
 function toExpressGateway(policy: Policy): ExpressGatewayPolicy {
@@ -55,13 +55,13 @@ function toExpressGateway(policy: Policy): ExpressGatewayPolicy {
   };
 }
 
-/** Policies that Express Gateway has really put into a pipeline. */
+/** Policies that Express Gateway has mounted into a pipeline. */
 const mounted = new Set<string>();
 
-/** What Express Gateway does not tell: in which pipeline an action stands. */
+/** The member of an action that names its pipeline, because Express Gateway does not pass this on. */
 const PIPELINE = '$pipeline';
 
-/** Express Gateway adds a function to every action. */
+/** Returns an action's own settings, without the function that Express Gateway adds to every action. */
 function ownSettings({ getCommonAuthCallback: _, [PIPELINE]: pipeline, ...settings }: Record<string, unknown>) {
   return { settings, pipeline: String(pipeline) };
 }
@@ -79,20 +79,20 @@ async function runInExpress(
 }
 
 export interface Served {
-  /** Answers everything on the public listener that is no call (our own API, 404, 405); for a call returns how it is served. */
+  /** Answers every request on the public listener that is not a call (our own API, 404, 405). Returns how a call is served. */
   readonly answerUnlessCall: (request: IncomingMessage, response: ServerResponse) => ServedCall | undefined;
-  /** Calls are served without Express. */
+  /** Whether calls are served without Express. */
   readonly fastLane: boolean;
-  /** Everything on the admin listener goes through here first, and on to Express Gateway's own admin API. */
+  /** Answers every request on the admin listener, or passes it on to Express Gateway's own admin API. */
   readonly admin: (request: IncomingMessage, response: ServerResponse, expressGateway: Middleware) => void;
 }
 
 export interface ExpressGateway {
   readonly http: Server;
   readonly admin: Server;
-  /** Lets clients in at the admin listener. */
+  /** Opens the admin listener to clients. */
   openAdmin(): Promise<void>;
-  /** Builds the pipelines of another configuration; what it returns lets new calls in through them. */
+  /** Builds the pipelines of another configuration. Returns a function that lets new calls use them. */
   prepare(gateway: PipelineGateway): Promise<() => void>;
 }
 
@@ -106,9 +106,7 @@ interface EgConfig {
   models: Record<string, unknown>;
 }
 
-/**
- * Starts Express Gateway on a configuration. Rejects when a pipeline or plugin could not be mounted, which it would only log.
- */
+/** Starts Express Gateway with a configuration. Rejects if a pipeline or plugin could not be mounted, because Express Gateway would only log it. */
 export async function startExpressGateway(
   gateway: PipelineGateway,
   system: SystemSettings,
@@ -117,14 +115,14 @@ export async function startExpressGateway(
   log: Logger,
 ): Promise<ExpressGateway> {
   running = gateway;
-  // It reroutes all of its own requests when these are set; upstream proxies are a setting of ours.
+  // Express Gateway would reroute all of its own requests by these variables. Proxies of upstreams are a setting of ours.
   for (const name of ['HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy']) delete process.env[name];
   process.env['EG_DISABLE_CONFIG_WATCH'] = '1';
   process.env['EG_CONFIG_DIR'] ??= __dirname;
   const load = createRequire(__filename);
   replaceLogger(load, log);
   replaceConfiguration(load, withCheckedSettings(gateway.configuration), system);
-  // It makes an id per request that nobody reads, slowly.
+  // Express Gateway makes an id for each request slowly, and nothing reads it.
   (load('uuid62') as { v4: () => string }).v4 = () => '';
   openServersWith(load, SERVER_OPTIONS);
   const held = holdAdmin(load);
@@ -135,7 +133,7 @@ export async function startExpressGateway(
   const run = (load('express-gateway') as () => { load(path: string): { run(): Promise<unknown> } })()
     .load(process.env['EG_CONFIG_DIR'])
     .run();
-  // `run` rejects when a pipeline cannot be mounted; it resolves only when the admin listener is open, too.
+  // `run` rejects if a pipeline cannot be mounted. It resolves only when the admin listener is open too.
   await Promise.race([run, isOpen]);
   const [{ httpServer: http }] = await isOpen;
   const { admin, openAdmin } = await held;
@@ -146,19 +144,19 @@ export async function startExpressGateway(
 }
 
 /**
- * Times are looked at every second, not every thirty: who is slow is closed when it is due. That a Host header is there is
- * checked by us, so that its absence is told in our envelope.
+ * Node checks its timeouts every second instead of every thirty, so that a slow client is disconnected in time. We check the Host
+ * header ourselves, because its absence must be reported in our envelope.
  */
 const SERVER_OPTIONS = { connectionsCheckingInterval: 1_000, requireHostHeader: false } as const;
 
-/** It opens its servers with a listener alone, and these options can only be given then. */
+/** Passes options to the servers that Express Gateway creates, because Node takes these options only at creation. */
 function openServersWith(load: NodeJS.Require, options: ServerOptions): void {
   const http = load('node:http') as { createServer(...given: unknown[]): Server };
   const { createServer } = http;
   http.createServer = (...given) => createServer(...(given.length === 1 ? [options, ...given] : given));
 }
 
-/** Keeps its admin server from listening when it is made: of several workers only one opens it. */
+/** Keeps Express Gateway's admin server from listening at its creation, because only one of several workers opens it. */
 function holdAdmin(load: NodeJS.Require): Promise<Pick<ExpressGateway, 'admin' | 'openAdmin'>> {
   const makeAdmin = load('express-gateway/lib/rest') as (...given: unknown[]) => unknown;
   const { prototype } = load('node:net').Server as { prototype: { listen(...address: unknown[]): Server } };
@@ -183,14 +181,14 @@ function holdAdmin(load: NodeJS.Require): Promise<Pick<ExpressGateway, 'admin' |
   });
 }
 
-/** Where calls go that Express serves: its own pipelines of the start, until a reload has put others in their place. */
+/** The pipelines of calls that Express serves: undefined for those of the start, until a reload replaces them. */
 interface Entrance {
   pipelines: Middleware | undefined;
 }
 
 /**
- * Its own hot reload would run every `init` again, append routes to the app, and end the process or keep silent when something
- * is wrong. Only the part of it that builds the pipelines is used.
+ * Builds the pipelines of another configuration with the one part of Express Gateway's hot reload that does this. The whole
+ * reload would run every `init` again and append routes to the app. On an error it would end the process or stay silent.
  */
 async function preparePipelines(
   load: NodeJS.Require,
@@ -203,7 +201,7 @@ async function preparePipelines(
   running = gateway;
   const pipelines = fastLane ? undefined : await buildPipelines(load, { ...config, gatewayConfig });
   return () => {
-    // What its admin API shows.
+    // Express Gateway's admin API shows this.
     config.gatewayConfig = gatewayConfig;
     entrance.pipelines = pipelines;
   };
@@ -215,12 +213,12 @@ async function buildPipelines(load: NodeJS.Require, config: object): Promise<Ent
   };
   const { Router } = createRequire(load.resolve('express-gateway'))('express') as { Router(): unknown };
   const router = await bootstrap({ app: Router(), config });
-  // Its policies are put into the router by promises it does not wait for.
+  // Express Gateway adds its policies to the router by promises that it does not wait for.
   await new Promise((resolve) => setImmediate(resolve));
   return router;
 }
 
-/** Its own log lines, without the winston it brings: they go where ours go, information as detail. */
+/** Replaces Express Gateway's logger, which uses winston. Its lines go to our log, those of level info as debug. */
 function replaceLogger(load: NodeJS.Require, log: Logger): void {
   const child = log.child({ from: 'express-gateway' });
   const write =
@@ -246,7 +244,10 @@ function replaceModule(load: NodeJS.Require, name: string, exports: unknown): vo
   load.cache[filename] = module;
 }
 
-/** It would read the files itself, put the environment in before parsing, and ask for `models/` beside them. */
+/**
+ * Replaces the loading of the configuration. Express Gateway would read the files itself, insert the environment before parsing,
+ * and require a folder `models/` beside them.
+ */
 function replaceConfiguration(load: NodeJS.Require, gatewaySettings: unknown, system: SystemSettings): void {
   const Config = load('express-gateway/lib/config/config') as { prototype: Record<string, unknown> };
   Config.prototype['loadModels'] = function loadModels(this: EgConfig) {
@@ -264,7 +265,7 @@ function replaceConfiguration(load: NodeJS.Require, gatewaySettings: unknown, sy
   };
 }
 
-/** Its own check also fills in the defaults that its own parts rely on. */
+/** Checks settings with Express Gateway's own schema, which also adds the defaults that its own parts rely on. */
 function checkedByExpressGateway(config: EgConfig, type: 'system' | 'gateway', settings: unknown): unknown {
   const value: unknown = structuredClone(settings);
   const { isValid, error } = config.configTypes[type].validator(value);
@@ -272,7 +273,10 @@ function checkedByExpressGateway(config: EgConfig, type: 'system' | 'gateway', s
   return value;
 }
 
-/** The file's content, but every action as it was checked, with its defaults. TLS is put over its servers by us. */
+/**
+ * Returns the file's content, with the checked settings and defaults of every action. TLS is left out, because we add it to the
+ * servers ourselves.
+ */
 function withCheckedSettings({ gateway, pipelines }: Configuration): unknown {
   const checked = pipelines.map(({ name, endpoints, steps }) => [
     name,
@@ -283,7 +287,7 @@ function withCheckedSettings({ gateway, pipelines }: Configuration): unknown {
       })),
     },
   ]);
-  // "Any host" declared first would win over a specific one.
+  // An endpoint for any host would win over one for a specific host if it came first.
   const hostFirst = Object.entries(gateway.apiEndpoints).sort(([, one], [, two]) => rank(one.host) - rank(two.host));
   return {
     ...gateway,
@@ -297,7 +301,7 @@ function rank(host: string | undefined): number {
   return host === undefined || host === '*' ? 1 : 0;
 }
 
-/** Our routes stand before the pipelines; plugins get at the app in no other way than at load. */
+/** Mounts our routes before the pipelines. Plugins can reach the app only while Express Gateway loads them. */
 function mountRoutes(load: NodeJS.Require, served: Served, entrance: Entrance): void {
   const plugins = load('express-gateway/lib/plugins') as { load: (context: unknown) => { gatewayRoutes: unknown[] } };
   const original = plugins.load;

@@ -25,18 +25,18 @@ export interface FrontDoorOptions {
   readonly fastLane: boolean;
   readonly sockets: SocketSettings;
   readonly role: Role;
-  /** undefined: pages of other origins may read no answer. */
+  /** undefined: pages of other origins cannot read answers. */
   readonly cors?: Cors | undefined;
 }
 
 export interface FrontDoor extends Served {
-  /** Builds the pipelines of another configuration; what it returns lets new calls in through them. */
+  /** Builds the pipelines of another configuration. Returns a function that lets new calls use them. */
   prepare(gateway: PipelineGateway): () => void;
-  /** Lets the public listener's connections be upgraded to other protocols: to WebSockets for calls, and where a plugin takes them. */
+  /** Lets clients upgrade connections of the public listener: to WebSockets for calls, and to the protocols of plugins. */
   takeUpgrades(server: Server): ClientSockets;
 }
 
-/** Who answers what: calls, our own API, 405, 404; the admin listener behind its tokens. */
+/** Decides what answers a request: a call, our own API, 405 or 404. On the admin listener, it checks the token first. */
 export function openFrontDoor(gateway: PipelineGateway, options: FrontDoorOptions): FrontDoor {
   const isWorker = options.role === 'worker';
   const served = options.routes.filter(({ inWorkers }) => !isWorker || inWorkers === true);
@@ -48,7 +48,10 @@ export function openFrontDoor(gateway: PipelineGateway, options: FrontDoorOption
   const who = { identify: confirmedKey(gateway.keys), signedIn: signedIn(gateway.database) };
   const callsOf = (of: PipelineGateway) => compileCallTable(isWorker ? [] : of.configuration.pipelines, of);
   let calls = callsOf(gateway);
-  /** Express Gateway shows the configuration with the values of its variables. */
+  /**
+   * Passes a request on to Express Gateway. It requires an owner, because Express Gateway shows the configuration with the values
+   * of its variables.
+   */
   const passOn: PassOn = async (request, response, expressGateway) => {
     const isNobodys = isWorker || pathOf(request).startsWith('/admin/');
     await admit(request, isNobodys ? 'metrics' : 'owner');
@@ -119,13 +122,13 @@ export function openFrontDoor(gateway: PipelineGateway, options: FrontDoorOption
 
 type PassOn = (...asked: Parameters<Served['admin']>) => Promise<void>;
 
-/** The console's own page alone may ask there: a browser sends the cookie of its session. */
+/** Returns whether a request is for the console. Only the console's own page may ask there, because a browser sends its session's cookie. */
 function isOfConsole(request: IncomingMessage): boolean {
   const path = pathOf(request);
   return path === '/console' || path.startsWith('/console/');
 }
 
-/** Whether calls of this address may come over a WebSocket: then their POST is there. */
+/** Returns whether calls of this address may come over a WebSocket, which is so if a POST to it is a call. */
 function hasSocket(calls: CallTable, { url }: IncomingMessage, host: string): boolean {
   if (!isSocketPath(pathOf({ url }))) return false;
   return calls.find({ url, method: 'POST' }, host).is === 'call';
@@ -133,10 +136,10 @@ function hasSocket(calls: CallTable, { url }: IncomingMessage, host: string): bo
 
 const READ_ONLY = "Express Gateway's own admin API is read-only. Change gateway.config.yml instead.";
 
-/** What comes to a host of a plugin is a plugin's own, and so are its paths. */
+/** The route label of requests to a plugin's host, because their paths belong to the plugin. */
 const OF_HOST = { path: 'host' };
 
-/** A browser sends one before most calls of a page. */
+/** The route label of preflights. A browser sends one before most calls of a page. */
 const PREFLIGHT = { path: 'preflight', isAskedOften: true } as const;
 
 function refuse(request: IncomingMessage, response: ServerResponse, error: GatewayError): void {

@@ -20,16 +20,16 @@ import { compileCheck } from '../settings';
 import { ownerNumber, watchPlugin, within } from '../watchdog';
 
 export interface LoadedPlugin {
-  /** Its package, as system.config.yml names it, or with its full path where it was found. */
+  /** The package as system.config.yml names it, or the full path where it was found. */
   readonly package: string;
   readonly plugin: Plugin;
-  /** As its schema let them pass, with their defaults. */
+  /** The settings that the plugin's schema has checked, with defaults. */
   readonly settings: unknown;
 }
 
-/** What system.config.yml names, loaded: with it gateway.config.yml can be read. */
+/** The loaded content of system.config.yml, which is needed to read gateway.config.yml. */
 export interface LoadedPlugins extends Loaded<Policy> {
-  /** Packages stand in it with full paths where they were found. */
+  /** The settings, with full paths of the packages that were found. */
   readonly system: SystemSettings;
   readonly manifests: readonly Manifest[];
   readonly plugins: readonly LoadedPlugin[];
@@ -40,7 +40,7 @@ export interface LoadedPlugins extends Loaded<Policy> {
 const OWN_FOLDER = dirname(dirname(__dirname));
 
 /**
- * Reads system.config.yml of a folder, loads its plugins and registers what they bring. Once per process.
+ * Reads system.config.yml of a folder, loads its plugins and registers what they provide. Call it once per process.
  * @throws ConfigurationError with every problem found
  */
 export function loadPlugins(configFolder: string, env: NodeJS.ProcessEnv): LoadedPlugins {
@@ -64,7 +64,10 @@ export function loadPlugins(configFolder: string, env: NodeJS.ProcessEnv): Loade
   return { system, manifests, plugins, policies, sections, proxies };
 }
 
-/** Packages are looked for from the configuration's folder, then from Tollgate's own. Express Gateway is given full paths. */
+/**
+ * Replaces the names of packages that are found from the configuration's folder by full paths. Other packages are found from
+ * Tollgate's own folder. Express Gateway gets the same names.
+ */
 function locatePlugins(system: SystemSettings, configFolder: string): SystemSettings {
   const fromConfiguration = createRequire(join(configFolder, 'system.config.yml'));
   const plugins = Object.entries(system.plugins).map(([name, settings]) => {
@@ -83,7 +86,7 @@ interface LoadedPackage {
   readonly settings: unknown;
 }
 
-/** Required here first, because Express Gateway swallows what goes wrong at import. */
+/** Loads a package before Express Gateway does, because Express Gateway swallows errors at import. */
 function loadPackage(
   name: string,
   packageName: string,
@@ -105,7 +108,7 @@ function loadPackage(
   return { package: packageName, manifest, settings: checked.value };
 }
 
-/** Registers what a package brings. @throws when something of it does not hold its contract, or is there already */
+/** Registers what a package provides. @throws if a part of it breaks its contract, or is already registered */
 function takeIn({ plugins, policies, adapters }: Manifest['tollgate']): void {
   for (const plugin of plugins) requireContract(plugin, PLUGIN_CONTRACT);
   for (const policy of policies) requirePolicy(policy);
@@ -129,7 +132,7 @@ function requirePolicy(policy: Policy): void {
     throw new Error(`the policy "${name}" provides \`${taken}\`, which every call already has: rename the field`);
 }
 
-/** Several plugins of one package have their settings under their names. */
+/** Returns the plugins of a package with their settings. If there are several plugins, each has its settings under its name. */
 function pluginsOf({ package: packageName, manifest, settings }: LoadedPackage): LoadedPlugin[] {
   const { plugins } = manifest.tollgate;
   const own = settings as Readonly<Record<string, unknown>>;
@@ -137,7 +140,7 @@ function pluginsOf({ package: packageName, manifest, settings }: LoadedPackage):
   return plugins.map((plugin) => ({ package: packageName, plugin, settings: settingsOf(plugin) }));
 }
 
-/** The manifest, or what is wrong with it. */
+/** Returns the manifest, or what is wrong with it. */
 function requireManifest(packageName: string): Manifest | string {
   let manifest: Partial<Manifest>;
   try {
@@ -160,7 +163,7 @@ function remedyFor(packageName: string): string {
   return `install it, or write ./${packageName} if it is a folder beside this file`;
 }
 
-/** Where a file is no JavaScript: Node writes it above the stack. */
+/** Returns the place of a syntax error, which Node writes above the stack. */
 function lineOf(cause: unknown): string {
   const place = cause instanceof SyntaxError ? cause.stack?.split('\n')[0] : undefined;
   return place !== undefined && /:\d+$/.test(place) ? ` (${place})` : '';
@@ -170,14 +173,17 @@ function reasonOf(cause: unknown): string {
   return cause instanceof Error ? (cause.message.split('\n')[0] ?? '') : String(cause);
 }
 
-/** Where a package has thrown something by itself. */
+/** Returns the place where a package itself threw an error. */
 function placeOf(thrown: unknown): string {
   const cause = thrown instanceof Error ? thrown.cause : undefined;
   const place = cause instanceof Error ? cause.stack?.split('\n')[1]?.trim() : undefined;
   return place === undefined ? '' : ` (${place})`;
 }
 
-/** Two plugins of one name would take each other's settings, metrics and log lines; of two policies only one could be meant. */
+/**
+ * Reports two plugins or two policies of the same name. Such plugins would share settings, metrics and log lines, and a policy's
+ * name would be ambiguous.
+ */
 function refuseTwins(packages: readonly LoadedPackage[], problems: LocatedProblem[]): void {
   const known = new Map<string, string>();
   for (const { manifest, package: packageName } of packages) {

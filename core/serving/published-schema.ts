@@ -9,7 +9,7 @@ type JsonSchema = Readonly<Record<string, unknown>>;
 
 const DRAFT = 'http://json-schema.org/draft-07/schema#';
 
-/** The JSON Schema of gateway.config.yml for editors: with every policy, adapter and section that is loaded. */
+/** Returns the JSON Schema of gateway.config.yml for editors, with every policy, adapter and section that is loaded. */
 export function publishedGatewaySchema({ policies, sections }: Loaded): JsonSchema {
   const own = gatewaySchema(sections).properties;
   const endpoint = own.serviceEndpoints.additionalProperties;
@@ -35,7 +35,7 @@ export function publishedGatewaySchema({ policies, sections }: Loaded): JsonSche
   });
 }
 
-/** The JSON Schema of system.config.yml: with the settings of every package that is loaded. */
+/** Returns the JSON Schema of system.config.yml, with the settings of every package that is loaded. */
 export function publishedSystemSchema({ manifests }: Pick<LoadedPlugins, 'manifests'>): JsonSchema {
   const { additionalProperties: anyPlugin } = SYSTEM_SCHEMA.properties.plugins;
   const known = manifests.map(({ name, tollgate }) => {
@@ -66,7 +66,7 @@ function policyUse(description: string, action: Schema): JsonSchema {
 
 type Endpoint = typeof GATEWAY_SCHEMA.properties.serviceEndpoints.additionalProperties;
 
-/** A model that names a price list may leave out what that says. */
+/** Lets a model that names a price list leave out what the list contains. */
 function withPriceLists(endpoint: Endpoint) {
   const { required, ...model } = endpoint.properties.models.additionalProperties;
   const models = {
@@ -76,7 +76,7 @@ function withPriceLists(endpoint: Endpoint) {
   return { ...endpoint, properties: { ...endpoint.properties, models } };
 }
 
-/** Which settings an adapter has is known once its name stands there. */
+/** Adds the settings of each adapter, which apply if the endpoint names that adapter. */
 function withAdapters(endpoint: { readonly properties: object }): JsonSchema {
   const { adapter } = endpoint.properties as { adapter: object };
   const name = { enum: adapterNames() };
@@ -94,7 +94,7 @@ function withAdapters(endpoint: { readonly properties: object }): JsonSchema {
 
 const VARIABLE = { type: 'string', pattern: '\\$\\{[A-Za-z0-9_]+(:-[^}]*)?\\}' } as const;
 
-/** Where a number, a switch or one of several words is expected, `${NAME}` may stand in the file. */
+/** Allows `${NAME}` in the file where a number, a boolean or one of several words is expected. */
 function orVariable(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(orVariable);
   if (schema === null || typeof schema !== 'object') return schema;
@@ -112,7 +112,7 @@ function isScalarType(type: unknown): boolean {
   return [type].flat().some((each) => each === 'integer' || each === 'number' || each === 'boolean');
 }
 
-/** Applies it to the schemas within a schema, and to nothing that only looks like one. */
+/** Applies `orVariable` to the schemas within a schema, and to nothing that only looks like one. */
 function mapSubschemas(schema: JsonSchema): JsonSchema {
   return Object.fromEntries(
     Object.entries(schema).map(([word, value]) => {

@@ -8,13 +8,12 @@ import { StartFailure } from '../start-failure';
 import { ownerNumber, within } from '../watchdog';
 import type { LoadedPlugin } from './load-plugins';
 
-/** A plugin that has not started by then keeps the process from serving: it is named instead. */
+/** How long a plugin may take to start. A slower one ends the start of the process with an error that names it. */
 const STARTS_WITHIN_MS = 60_000;
 
 /**
- * The endpoints of all plugins, each made with its settings.
- *
- * @throws StartFailure that names the plugin when it throws, and both sides when two answer the same.
+ * Returns the endpoints of all plugins, each made with its settings.
+ * @throws StartFailure that names the plugin if it throws, and both plugins if two endpoints collide
  */
 export function routesOf(plugins: readonly LoadedPlugin[], gateway: PluginGateway): readonly Route[] {
   const owners = new Map<Route, LoadedPlugin>();
@@ -29,15 +28,14 @@ export function routesOf(plugins: readonly LoadedPlugin[], gateway: PluginGatewa
   return [...owners.keys()];
 }
 
-/** The hosts that plugins answer for. @throws StartFailure that names the plugin when it throws */
+/** Returns the hosts that plugins answer for. @throws StartFailure that names the plugin if it throws */
 export function hostsOf(plugins: readonly LoadedPlugin[], gateway: PluginGateway): readonly OwnHosts[] {
   return plugins.flatMap((loaded) => ask(loaded, 'hosts', () => loaded.plugin.hosts?.(loaded.settings, gateway) ?? []));
 }
 
 /**
- * Starts what plugins do by themselves. Returns what ends it, the last begun first.
- *
- * @throws StartFailure that names the plugin when it throws or does not start in time.
+ * Starts the own work of the plugins. Returns a function that stops it, the last started first.
+ * @throws StartFailure that names the plugin if it throws or does not start in time
  */
 export async function startPlugins(
   plugins: readonly LoadedPlugin[],
@@ -75,19 +73,22 @@ async function startInTime<T>(loaded: LoadedPlugin, withinMs: number, start: () 
   }
 }
 
-/** A failure that says itself what to do keeps its words. */
+/** Returns the failure of a plugin. A StartFailure stays as it is, because it already says what to do. */
 function fault(plugin: LoadedPlugin, place: string, cause: unknown): StartFailure {
   if (cause instanceof StartFailure) return cause;
   const reason = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause);
   return new StartFailure(`The plugin ${placeOf(plugin)} failed in \`${place}\`: ${reason}`);
 }
 
-/** Its name, its package, and where both stand. */
+/** Returns the plugin's name, its package, and the file that names both. */
 function placeOf({ plugin: { name }, package: packageName }: LoadedPlugin): string {
   return `"${name}" (${packageName} in system.config.yml)`;
 }
 
-/** Within one plugin a word may stand where another route has `{name}`: it goes first. Between plugins it would take calls away. */
+/**
+ * Rejects two routes that answer the same requests. Within one plugin, a literal may overlap a `{name}`, because the literal
+ * wins. In another plugin, it would take requests away from the first.
+ */
 function refuseTwins(owners: ReadonlyMap<Route, LoadedPlugin>): void {
   const known: [Route, LoadedPlugin][] = [];
   for (const [route, owner] of owners) {
@@ -107,7 +108,10 @@ function refuseTwins(owners: ReadonlyMap<Route, LoadedPlugin>): void {
 const ANY_METHOD = '*';
 const NAMED = /^\{\w+\}$/;
 
-/** Whether a path exists that both routes answer; of one plugin, whether all paths are the same. What ends in `{name...}` is for what is left. */
+/**
+ * Returns whether a path exists that both routes answer; for routes of one plugin, whether all their paths are the same.
+ * `{name...}` may overlap other routes, because it only takes what is left.
+ */
 function answerAlike(one: Route, other: Route, isOfOne: boolean): boolean {
   const isSameMethod = one.method === other.method || (!isOfOne && [one.method, other.method].includes(ANY_METHOD));
   if (one.listener !== other.listener || !isSameMethod) return false;
@@ -123,7 +127,7 @@ function segmentsOf({ path }: Route): readonly string[] {
   return path.replace(/\{\w+/g, '{name').split('/');
 }
 
-/** Model calls are looked up before routes: a route at the address of one would never be reached. */
+/** Rejects a route at the address of model calls. Calls are looked up before routes, so the route would never be reached. */
 function refuseCallPaths(owners: ReadonlyMap<Route, LoadedPlugin>, endpoints: readonly EndpointSettings[]): void {
   for (const [route, owner] of owners) {
     if (route.listener !== 'public') continue;

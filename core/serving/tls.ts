@@ -17,12 +17,12 @@ export function openCertificates({ gateway }: Configuration, configFolder: strin
   return { http: open('https.tls', gateway.https?.tls), admin: open('admin.tls', gateway.admin.tls) };
 }
 
-/** As long as a client may take for the head of a request. */
+/** How long a TLS handshake may take: as long as a client may take for the head of a request. */
 const HANDSHAKE_WITHIN_MS = 10_000;
 
 /**
- * Puts TLS over each connection of a server before the server reads it. The server stays one of HTTP, whose limits, times and stop know
- * nothing of TLS: a connection counts from its handshake on.
+ * Adds TLS to each connection before the server reads it. The server remains an HTTP server, whose limits, timeouts and stop know
+ * nothing of TLS. A connection counts once its handshake is done.
  */
 export function serveWithTls(server: Server, certificates: Certificates): void {
   const [serve] = server.listeners('connection');
@@ -33,13 +33,13 @@ export function serveWithTls(server: Server, certificates: Certificates): void {
     SNICallback: (host, answer) => answer(null, certificates.contextFor(host)),
   });
   certificates.follow((pair) => tls.setSecureContext(pair));
-  // Node tells the server that a socket names what becomes of its connection: timeouts, broken requests.
+  // Node reports timeouts and broken requests of a connection to the server that its socket names.
   tls.on('secureConnection', (socket) => Reflect.apply(serve, server, [Object.assign(socket, { server })]));
   server.off('connection', serve as (socket: Socket) => void);
   server.on('connection', (socket: Socket) => {
-    // One that asked for an upgrade in vain is given to the server a second time.
+    // A connection whose upgrade no handler took comes here a second time, after its handshake.
     if (socket instanceof TLSSocket) return Reflect.apply(serve, server, [socket]);
-    // As at a server of TLS: one whose client leaves would stay open without it.
+    // A TLS server does the same. Otherwise the connection stays open after its client has disconnected.
     socket.allowHalfOpen = false;
     tls.emit('connection', socket);
   });

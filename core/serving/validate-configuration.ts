@@ -7,9 +7,9 @@ import { openCertificates } from './tls';
 
 export interface Validation {
   readonly problems: readonly ConfigurationProblem[];
-  /** What works and is perhaps not meant: upstreams without a credential. */
+  /** What works but is perhaps not intended: upstreams without a credential. */
   readonly warnings: readonly ConfigurationProblem[];
-  /** When there are no problems. */
+  /** undefined if there are problems. */
   readonly configuration: Configuration | undefined;
 }
 
@@ -19,7 +19,7 @@ export function validateConfiguration(folder: string, env: NodeJS.ProcessEnv): V
   try {
     loaded = loadPlugins(folder, env);
   } catch (error) {
-    // Without its plugins the other file's words have no meaning; whether it is YAML can be said.
+    // Without its plugins, gateway.config.yml can only be checked for valid YAML.
     const others = problemsOf(() => parseYamlFile(join(folder, 'gateway.config.yml'), withoutOwnSecrets(env)));
     return { problems: [...problemsIn(error), ...others], warnings: [], configuration: undefined };
   }

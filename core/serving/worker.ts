@@ -15,29 +15,29 @@ import type { ExpressGateway } from './express-gateway';
 /** How long the worker waits before it tries again to open the admin listener. */
 const OPEN_AGAIN_MS = 1_000;
 
-/** A worker's way to the process that started it; undefined in a process that has no workers beside it. */
+/** Returns a worker's channel to the process that started it; undefined in a process without workers. */
 export function reachPrimary(): Channel | undefined {
   if (!cluster.isWorker) return undefined;
   const channel = new Channel((message) => process.send?.(message, undefined, undefined, () => undefined));
   process.on('message', (message: Message) => void channel.take(message));
   process.once('disconnect', () => channel.close());
-  // A terminal sends it to the primary and to all workers: the primary decides.
+  // A terminal sends SIGINT to the primary and to all workers, and the primary decides.
   process.on('SIGINT', () => undefined);
   readMetricsFrom(async (format) => String(await channel.ask('all-metrics', format)));
   return channel;
 }
 
-/** What a worker tells the primary of what it has counted. */
+/** The metrics that a worker reports to the primary. */
 export interface WorkerMetrics {
   readonly metrics: MetricsAsJson;
-  /** Since it was asked last. */
+  /** The sums since the last report. */
   readonly accounts: ReturnType<AccountSums['take']>;
 }
 
-/** What a worker says when it serves. */
+/** What a worker reports when it is ready. */
 export interface Ready {
   readonly facts: Facts;
-  /** How many accounts may have series of their own. */
+  /** How many accounts may have their own series. */
   readonly mostAccounts: number;
 }
 
@@ -45,12 +45,12 @@ async function readMetrics(): Promise<WorkerMetrics> {
   return { metrics: await metrics.getMetricsAsJSON(), accounts: ACCOUNT_SUMS.take() };
 }
 
-/** Hands over what this worker has counted, before it ends. */
+/** Reports this worker's metrics to the primary before it ends. */
 export async function leaveMetrics(primary: Channel | undefined): Promise<void> {
   await primary?.ask('last-metrics', await readMetrics());
 }
 
-/** Whether this worker is the one that serves the admin listener. */
+/** Returns whether this worker serves the admin listener. */
 export async function mayServeAdmin(primary: Channel | undefined): Promise<boolean> {
   return primary === undefined || (await primary.ask('admin')) === true;
 }
@@ -58,7 +58,7 @@ export async function mayServeAdmin(primary: Channel | undefined): Promise<boole
 export interface WorkerParts extends Ready {
   readonly servers: ExpressGateway;
   readonly live: LiveConfiguration;
-  /** Asks clients with a WebSocket to connect anew. */
+  /** Asks clients with a WebSocket to reconnect. */
   readonly leaveSockets: () => void;
   /** Resolves when no call, request or WebSocket is open. */
   readonly none: () => Promise<unknown>;
@@ -66,7 +66,7 @@ export interface WorkerParts extends Ready {
   readonly log: Logger;
 }
 
-/** Serves as one of several workers, until the primary, a signal or a fault ends it. Returns what stops it for a fault. */
+/** Serves as one of several workers, until the primary, a signal or a fault ends it. Returns a function that stops it after a fault. */
 export function serveAsWorker(primary: Channel, parts: WorkerParts): (exitCode: number) => void {
   const { servers, live, leaveSockets, none, stop, facts, mostAccounts, log } = parts;
   let isLeaving = false;
@@ -76,7 +76,7 @@ export function serveAsWorker(primary: Channel, parts: WorkerParts): (exitCode: 
     isStopping = true;
   };
 
-  /** Leaves new connections to the other workers. Open ones stay: a client may be sending on them just now. */
+  /** Leaves new connections to the other workers. Open ones stay, because a client may be sending on them just now. */
   const closeListeners = () => {
     servers.http.prependListener('request', (_request, response) => {
       response.shouldKeepAlive = false;
@@ -91,7 +91,7 @@ export function serveAsWorker(primary: Channel, parts: WorkerParts): (exitCode: 
     const closed = once(servers.http, 'close');
     closeListeners();
     leaveSockets();
-    // An idle connection is kept for as long as its client was promised.
+    // Idle connections stay open for the keep-alive time that their clients were promised.
     const promised = sleep(servers.http.keepAliveTimeout);
     void Promise.race([closed, promised]).then(none).then(stopOnce);
   };
@@ -117,7 +117,7 @@ export function serveAsWorker(primary: Channel, parts: WorkerParts): (exitCode: 
     retire();
   });
   cluster.worker?.once('disconnect', () => {
-    // Node would end the process at once.
+    // Otherwise Node would end the process at once.
     if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true;
     log.error('the primary process has ended: this worker finishes its calls and exits');
     stopOnce();

@@ -12,16 +12,16 @@ import type { Ready, WorkerMetrics } from './worker';
 
 const MOST_WORKERS = 256;
 
-/** A worker that ends earlier may end in the same way again: the next one waits, each time twice as long. */
+/** A worker that ends sooner may end in the same way again. The next one therefore waits, twice as long each time. */
 const STEADY_AFTER_MS = 30_000;
 const FIRST_WAIT_MS = 1_000;
 const MOST_WAIT_MS = 30_000;
 
-/** A worker whose event loop stands still must not hold up the others. */
+/** A worker whose event loop is blocked must not delay the others. */
 const METRICS_WITHIN_MS = 2_000;
 const RELOADED_WITHIN_MS = 10_000;
 
-/** How many processes serve: one where the stores are embedded. @throws StartFailure */
+/** Returns how many processes serve: one if the stores are embedded. @throws StartFailure */
 export function readWorkers(env: NodeJS.ProcessEnv, log: Logger): number {
   const count = countOf(env['WORKERS'] || '1');
   if (count === 1 || env['REDIS_URL'] || env['DATABASE_URL']) return count;
@@ -39,7 +39,7 @@ function countOf(given: string): number {
   throw new StartFailure(`WORKERS is "${given}", but it must be auto or a whole number from 1 to ${MOST_WORKERS}.`);
 }
 
-/** Starts so many workers, replaces those that end, and ends with them. */
+/** Starts this many workers, replaces those that end, and exits with the last of them. */
 export function runWorkers(wanted: number, log: Logger): void {
   const workers = new Workers(wanted, log);
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => workers.stop(signal));
@@ -51,9 +51,9 @@ interface Member {
   readonly worker: Worker;
   readonly channel: Channel;
   readonly startedMs: number;
-  /** One that is leaving takes no new connections. */
+  /** A worker that is leaving takes no new connections. */
   state: 'starting' | 'serving' | 'leaving';
-  /** As it said last. */
+  /** The worker's last report. */
   metrics: MetricsAsJson;
 }
 
@@ -61,15 +61,15 @@ class Workers {
   readonly #wanted: number;
   readonly #log: Logger;
   readonly #members = new Set<Member>();
-  /** What all workers together have done by account: which of them spend most cannot be said worker by worker. */
+  /** The sums by account of all workers, because no single worker knows which accounts spend most. */
   #accounts: TopAccounts | undefined;
   readonly #own = new Registry();
-  /** Counters of workers that have ended: what was counted stays counted. */
+  /** The counters of workers that have ended, because their counts must not be lost. */
   #ended: Promise<MetricsAsJson> = Promise.resolve([]);
-  /** The one that serves the admin listener, or is about to. */
+  /** The worker that serves the admin listener, or is about to. */
   #admin: Member | undefined;
   #isAnnounced = false;
-  /** Set when all are to end. */
+  /** Set once all workers are to end. */
   #exitCode: number | undefined;
   #endedEarly = 0;
   #filling: NodeJS.Timeout | undefined;
@@ -81,12 +81,12 @@ class Workers {
     this.#log = log;
   }
 
-  /** The first one starts alone: it migrates the database, and what keeps it from starting is told once. */
+  /** Starts the first worker alone, because it migrates the database, and because a failed start is then reported once. */
   start(): void {
     void this.#begin();
   }
 
-  /** The first time in order, the second time at once. */
+  /** Stops in order at the first signal, and at once at the second. */
   stop(signal: NodeJS.Signals): void {
     const isFirst = this.#exitCode === undefined;
     this.#log.info({ signal }, isFirst ? 'stopping: running calls finish, new ones are refused' : 'stopping at once');
@@ -94,7 +94,7 @@ class Workers {
     else for (const { worker } of this.#members) worker.process.kill('SIGKILL');
   }
 
-  /** Replaces each worker; a new one serves before an old one leaves. Another restart that is asked for meanwhile comes after it. */
+  /** Replaces each worker; a new one serves before an old one leaves. A restart that is asked for meanwhile follows this one. */
   restart(): void {
     if (this.#isRestartAsked) return;
     this.#isRestartAsked = true;
@@ -117,7 +117,7 @@ class Workers {
     this.#log.info('rolling restart: all workers were replaced');
   }
 
-  /** Resolves with true when a new worker serves, with false when it has ended before. */
+  /** Starts a worker. Resolves with true when it serves, with false if it ends before. */
   #begin(): Promise<boolean> {
     if (this.#exitCode !== undefined) return Promise.resolve(false);
     const worker = cluster.fork();
@@ -185,7 +185,7 @@ class Workers {
     else if (member.state !== 'leaving') this.#replace(member, { code, signal });
   }
 
-  /** Another worker serves the admin listener where this one did, and a new one starts where one is missing. */
+  /** Gives the admin listener of this worker to another one, and starts a new worker if one is missing. */
   #replace(member: Member, how: object): void {
     if (this.#admin === member) this.#admin = undefined;
     void this.#giveAdmin();
@@ -234,14 +234,14 @@ class Workers {
     this.#ended = this.#ended.then((ended) => sumMetrics([ended, counters]));
   }
 
-  /** What a worker has done since it was asked last counts also when its answer comes late. */
+  /** Takes a worker's report, which counts even if it comes late. */
   #take(member: Member, { metrics, accounts }: WorkerMetrics): MetricsAsJson {
     member.metrics = metrics;
     this.#accounts?.add(accounts);
     return metrics;
   }
 
-  /** Each worker counts once: one that ends meanwhile, as it said last. */
+  /** Returns the sum of all workers' metrics, each worker once. A worker that ends meanwhile counts with its last report. */
   async #showMetrics(format: MetricsFormat): Promise<string> {
     const ended = this.#ended;
     const serving = [...this.#members].filter(({ state }) => state !== 'starting');
@@ -255,7 +255,7 @@ class Workers {
     return writeMetrics([...all, await this.#own.getMetricsAsJSON()], format);
   }
 
-  /** Ends all workers, and this process with the last of them. */
+  /** Ends all workers; this process exits with the last of them. */
   #end(exitCode: number): void {
     this.#exitCode = exitCode;
     clearTimeout(this.#filling);
@@ -273,7 +273,7 @@ class Workers {
   }
 }
 
-/** What Node's cluster sends to a worker with a connection, and the worker's answer. */
+/** The messages of Node's cluster about a connection: the primary's to a worker, and the worker's answer. */
 interface HandOver {
   readonly act?: unknown;
   readonly seq?: unknown;
@@ -281,8 +281,8 @@ interface HandOver {
 }
 
 /**
- * Node forgets a connection that it was handing to a worker when that dies: its client would wait until its own timeout. Returns what
- * closes such connections.
+ * Watches the connections that Node hands to a worker. If the worker ends, Node forgets them, and their clients would wait until
+ * their own timeout. Returns a function that closes these connections.
  */
 function watchHandOver({ process: child }: Worker): () => void {
   const underWay = new Map<unknown, { close(): void }>();
