@@ -4,20 +4,20 @@ import { SseSplitter } from '../wire/sse';
 import type { UpstreamExchange } from '../wire/upstream-exchange';
 import { errorEventOf } from './error-event';
 
-/** Where the frames of an answer go. */
+/** The destination of an answer's frames. */
 export interface FrameWriter {
-  /** `isLast`: nothing of this answer follows. Resolves when there is room for more; undefined when there is. */
+  /** Sends a frame; `isLast` marks the last one of this answer. Resolves when there is room for more; undefined if there already is. */
   give(text: string, isLast: boolean): Promise<void> | undefined;
-  /** A sign of life. */
+  /** Sends a sign of life. */
   giveSign(): void;
 }
 
-/** As for answers of upstreams that are not streamed. */
+/** The same limit as for unstreamed answers of upstreams. */
 const LARGEST_BODY_BYTES = 64 * 1024 * 1024;
 
 /**
- * Gives the answer to one call as frames: the data of each event is one, and a refusal is one error event.
- * @throws when the answer breaks off
+ * Sends the answer to one call as frames. The data of each event is a frame, and a refusal is one error event.
+ * @throws if the answer breaks off
  */
 export async function giveAnswer(exchange: UpstreamExchange, frames: FrameWriter): Promise<void> {
   const head = await exchange.head;
@@ -37,7 +37,7 @@ async function giveEvents(exchange: UpstreamExchange, frames: FrameWriter): Prom
   }
 }
 
-/** An upstream that does not stream has sent the response in one piece. */
+/** Returns the last event for an unstreamed response, which the upstream sent in one piece. */
 function asLastEvent(body: Buffer): string {
   return `{"type":"response.completed","response":${body.toString('utf8')}}`;
 }

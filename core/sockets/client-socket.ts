@@ -13,28 +13,28 @@ import { bodyOf, meanwhile } from './frame';
 import type { InnerClient } from './inner-client';
 
 export interface SocketTimes {
-  /** Without a frame and without a response under way. */
+  /** How long a socket stays open without a frame and without a response under way. */
   readonly idleMs: number;
-  /** In all. */
+  /** How long a socket stays open at most. */
   readonly lifeMs: number;
-  /** A client takes nothing of what waits for it. */
+  /** How long a client may receive nothing of the bytes that wait for it. */
   readonly stalledMs: number;
 }
 
-/** What may wait to be taken by a client before it is given more, or is read again. */
+/** How many bytes may wait for a client. Above that, the gateway neither sends to it nor reads from it. */
 const WAITING_AT_MOST_BYTES = 64 * 1024;
 /** A ping's own bytes beside its data: a short head and a mask. */
 const PING_HEAD_BYTES = 6;
 
-/** Close codes of RFC 6455: the server goes away; it has too much to do now. */
+/** Close codes of RFC 6455: the server goes away; the server is overloaded. */
 const GOING_AWAY = 1001;
 const TRY_AGAIN_LATER = 1013;
 
-/** A client's WebSocket: each `response.create` is one call, one at a time. */
+/** A client's WebSocket. Each `response.create` is one call, and calls run one at a time. */
 export class ClientSocket {
-  /** A response is under way, as the client sees it. */
+  /** Whether a response is under way, as the client sees it. */
   #isBusy = false;
-  /** Calls that have not ended: the one that is under way, and one whose last event was given. */
+  /** Calls that have not ended: the one under way, and one whose last event was already sent. */
   #running = 0;
   #turn = Promise.resolve();
   #exchange: UpstreamExchange | undefined;
@@ -55,7 +55,7 @@ export class ClientSocket {
     this.#watchIdle();
     socket.on('message', (data: Buffer, isBinary) => this.#frame(data, isBinary));
     socket.on('ping', ({ length }) => this.#incoming.add(-length - PING_HEAD_BYTES));
-    // A frame that breaks the protocol closes the socket, and `close` says so.
+    // A frame that breaks the protocol closes the socket, and `close` reports it.
     socket.on('error', () => undefined);
     socket.once('close', () => this.#closed());
     carrier.on('data', ({ length }: Buffer) => this.#arrived(length));
@@ -65,7 +65,7 @@ export class ClientSocket {
     });
   }
 
-  /** Closes the socket, behind the last event of the response that is under way. */
+  /** Closes the socket after the last event of the response under way. */
   leave(why: string): void {
     this.#mustLeave ??= why;
     if (this.#running === 0) this.socket.close(GOING_AWAY, this.#mustLeave);
@@ -79,7 +79,7 @@ export class ClientSocket {
     else this.#begin(data);
   }
 
-  /** The call before may not have ended although its last event was given. */
+  /** Begins a call once the previous one has ended, which may be later than its last event. */
   #begin(frame: Buffer): void {
     this.#isBusy = true;
     this.#running += 1;
@@ -87,7 +87,7 @@ export class ClientSocket {
     this.#turn = this.#turn.then(() => this.#answer(frame));
   }
 
-  /** Never rejects. */
+  /** Answers a frame. Never rejects. */
   async #answer(frame: Buffer): Promise<void> {
     let isOver = false;
     const over = (): void => {
@@ -126,7 +126,7 @@ export class ClientSocket {
 
   #give(text: string): Promise<void> | undefined {
     if (this.socket.readyState !== WebSocket.OPEN) {
-      // The client is leaving, and the call is told at once.
+      // The client is disconnecting, so its call is cancelled at once.
       this.#exchange?.cancel();
       return undefined;
     }
@@ -143,7 +143,7 @@ export class ClientSocket {
     if (readyState === WebSocket.OPEN && bufferedAmount < WAITING_AT_MOST_BYTES) this.socket.ping();
   }
 
-  /** A client that takes no refusals is not read for more. */
+  /** Sends an error. Stops reading from a client until it has received the error. */
   #refuse(error: GatewayError): void {
     const room = this.#give(ownErrorEvent(error, newRequestId()));
     if (room === undefined) return;
@@ -157,7 +157,7 @@ export class ClientSocket {
     } catch (error) {
       this.#refuse(toGatewayError(error));
       this.socket.close(TRY_AGAIN_LATER);
-      // What came is given up, and nothing more is read.
+      // Discard what has arrived, and read nothing more.
       this.socket.pause();
       this.#incoming.clear();
     }
@@ -184,7 +184,7 @@ function asRefusal(error: unknown): GatewayError {
   return shown;
 }
 
-/** Counts the bytes of a frame that has not come to its end in the memory of the process. */
+/** Counts the bytes of an incomplete frame towards the memory of the process. */
 class IncomingBytes {
   readonly #owner: BodyOwner;
   #endings: (() => void)[] = [];

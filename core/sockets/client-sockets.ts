@@ -11,7 +11,7 @@ import { checkHandshake } from './handshake';
 import { InnerClient, type InnerServer, innerServer } from './inner-client';
 
 export interface SocketSettings extends SocketTimes {
-  /** Of one key, in this process. */
+  /** The maximum number of open sockets of one key in this process. */
   readonly mostOfKey: number;
   readonly mostFrameBytes: number;
 }
@@ -19,7 +19,7 @@ export interface SocketSettings extends SocketTimes {
 export interface ClientSocketsOptions {
   /** The public listener, whose handler serves the calls. */
   readonly listener: Server;
-  /** Who shows which valid key. */
+  /** Returns the valid key that a request shows. */
   readonly identify: (request: IncomingMessage) => Promise<CallKey>;
   readonly isStopping: () => boolean;
   readonly settings: SocketSettings;
@@ -32,7 +32,7 @@ const openSockets = new Gauge({
   registers: [metrics],
 });
 
-/** How long a client may take to agree to the end of its socket. */
+/** How long a client may take to acknowledge the close of its socket. */
 const CLOSES_WITHIN_MS = 2_000;
 
 /** The WebSockets of this process's clients. */
@@ -53,7 +53,7 @@ export class ClientSockets {
       perMessageDeflate: false,
       maxPayload: options.settings.mostFrameBytes,
       closeTimeout: CLOSES_WITHIN_MS,
-      // None is spoken; the first would be agreed to otherwise.
+      // The gateway speaks no subprotocol. Without this, `ws` would agree to the first one offered.
       handleProtocols: () => false as const,
     };
     this.#server = new WebSocketServer(ofServer);
@@ -79,12 +79,12 @@ export class ClientSockets {
     });
   };
 
-  /** The process stops: each socket is closed behind the response that is under way. */
+  /** Closes each socket after its response under way, because the process is stopping. */
   leave(): void {
     for (const client of this.#open) client.leave('the process stops');
   }
 
-  /** Resolves when none is open. */
+  /** Resolves when no socket is open. */
   none(): Promise<void> {
     return new Promise((resolve) => {
       this.#whenNone = resolve;

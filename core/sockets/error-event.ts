@@ -3,15 +3,15 @@ import { errorHeaders } from '../http/http';
 import { parseJson } from '../parse-json';
 import type { ExchangeHead } from '../wire/upstream-exchange';
 
-/** What of an answer's headers helps a client that gets an event in its place. */
+/** The headers of an answer that also help a client that gets an event instead. */
 const TOLD = ['retry-after', 'retry-after-ms', 'x-should-retry', 'x-request-id'];
 
-/** An error that is no call's. */
+/** Returns the event for an error that belongs to no call. */
 export function ownErrorEvent(error: GatewayError, requestId: string): string {
   return errorEvent({ status: error.status, headers: errorHeaders(error, requestId) }, errorEnvelope(error, requestId));
 }
 
-/** The event that a refusal over HTTP becomes: the vendor's shape, with the status beside the error. */
+/** Returns the event for an HTTP refusal: the vendor's form, with the status beside the error. */
 export function errorEventOf(head: ExchangeHead, body: Buffer): string {
   return errorEvent(head, parseJson(body.toString('utf8')));
 }
@@ -41,7 +41,7 @@ function noError(status: number): object {
   };
 }
 
-/** Clients of WebSockets know this code: they send all of the conversation again. */
+/** Uses the vendor's code for a lost response, because WebSocket clients know it: they then send the whole conversation again. */
 function inVendorsTerms(status: number, error: unknown): { readonly status: number; readonly error: unknown } {
   const { code, param } = (error ?? {}) as { readonly code?: unknown; readonly param?: unknown };
   if (code !== 'KEPT_OBJECT_NOT_FOUND' || param !== 'previous_response_id') return { status, error };

@@ -8,14 +8,14 @@ import { TopLevelMembers } from '../wire/json-members';
 /** The one type of frame that clients may send. */
 const CREATE = 'response.create';
 
-/** What makes a POST's body of it: every other byte stays as it came. */
+/** The edits that turn a frame into the body of a POST. Every other byte stays as it is. */
 const AS_BODY: readonly BodyEdit[] = [
   { member: 'type', drop: true },
   { member: 'stream', set: 'true' },
 ];
 const ONCE = new Set(AS_BODY.map(({ member }) => member));
 
-/** As for bodies: so much is looked through before other calls have their turn. */
+/** How many bytes of a frame are read before other calls have their turn, as for bodies. */
 const BYTES_PER_TURN = 524_288;
 
 /**
@@ -63,7 +63,7 @@ function otherType(): GatewayError {
 const TYPE_FIRST = /^\s*\{\s*"type"\s*:\s*"([^"\\]{0,100})"/;
 const LOOKED_AT_BYTES = 256;
 
-/** Why a frame is refused that comes while a response is under way. It is not read for that. */
+/** Returns why a frame is rejected while a response is under way. It reads only the first bytes of the frame. */
 export function meanwhile(frame: Buffer): GatewayError {
   const type = TYPE_FIRST.exec(frame.toString('latin1', 0, LOOKED_AT_BYTES))?.[1];
   if (type !== undefined && type !== CREATE) return otherType();

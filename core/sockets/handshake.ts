@@ -19,7 +19,7 @@ export function checkHandshake({ headers }: IncomingMessage): void {
     throw fail('MALFORMED_REQUEST', { message: 'sec-websocket-key: expected 16 bytes as base64' });
 }
 
-/** They belong to the handshake alone: what names or counts one call does not hold for the many of a socket. */
+/** Headers that belong to the handshake alone. They name or count one request, but a socket has many calls. */
 const OF_HANDSHAKE: ReadonlySet<string> = new Set([
   'accept',
   'accept-encoding',
@@ -36,7 +36,7 @@ const OF_HANDSHAKE: ReadonlySet<string> = new Set([
   'x-stainless-retry-count',
 ]);
 
-/** The headers that every call of a WebSocket has: those of its handshake, names and values in turn. */
+/** Returns the headers of every call of a WebSocket: those of its handshake, as alternating names and values. */
 export function headersOfCalls(handshake: IncomingMessage): string[] {
   const { rawHeaders, headers } = handshake;
   const own = ['host', headers.host ?? '', 'content-type', 'application/json', 'accept', 'text/event-stream'];
@@ -51,7 +51,7 @@ export function headersOfCalls(handshake: IncomingMessage): string[] {
 
 const SOCKET_PROTOCOL = 'responses_websockets=';
 
-/** A POST is no WebSocket, and does not speak its protocol. */
+/** Returns `openai-beta` for a call, without the WebSocket protocol, because a POST does not speak it. */
 function betaOfCalls(headers: IncomingHttpHeaders): string {
   return betas(headers)
     .filter((each) => !each.startsWith(SOCKET_PROTOCOL))

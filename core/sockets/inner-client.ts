@@ -9,18 +9,18 @@ import type { UpstreamExchange } from '../wire/upstream-exchange';
 import { UpstreamSocket } from '../wire/upstream-socket';
 import { headersOfCalls, socketBeta } from './handshake';
 
-/** Serves calls that come out of WebSockets. */
+/** Serves the calls that come from WebSockets. */
 export interface InnerServer {
   take(connection: InnerConnection): void;
 }
 
-/** Serves them as the public listener serves a POST; connections within the process count in none of its limits. */
+/** Returns a server that handles calls as the public listener handles a POST. Connections within the process count towards none of its limits. */
 export function innerServer(listener: Server): InnerServer {
   const server = createServer((request, response) => listener.emit('request', request, response));
   return { take: (connection) => server.emit('connection', connection) };
 }
 
-/** A body is handed over in such pieces, as a network would: whoever reads it has other calls to serve. */
+/** The size of the pieces in which a body is sent, because the reader has other calls to serve between them. */
 const PIECE_BYTES = 64 * 1024;
 
 /** Sends the calls of one client's WebSocket, each as a POST on a connection of its own. */
@@ -39,10 +39,10 @@ export class InnerClient {
         const connection = new InnerConnection(carrier, this.#upstreamSocket);
         const end = connectTo(connection);
         server.take(connection);
-        // undici does not expect to be called back at once. Of a socket it uses what every stream has.
+        // undici does not expect a synchronous callback. It uses only those members of a socket that every stream has.
         process.nextTick(done, null, end);
       },
-      // The gateway bounds its calls itself.
+      // The gateway itself limits the time of its calls.
       headersTimeout: 0,
       bodyTimeout: 0,
     });
@@ -58,7 +58,7 @@ export class InnerClient {
     });
   }
 
-  /** The client has left. */
+  /** Ends the connection, because the client has disconnected. */
   close(): void {
     this.#upstreamSocket.release();
     this.#client.destroy().catch(() => undefined);
