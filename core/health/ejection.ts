@@ -1,3 +1,4 @@
+import { newId } from '../ids';
 import { parseDuration } from '../settings';
 
 /** When an upstream is ejected, and for how long; docs/contract.md, section 5. */
@@ -73,6 +74,10 @@ export class Ejection {
   #ejectedAtMs = 0;
   #outUntilMs: number | undefined;
   #probeUntilMs = 0;
+  #id = '';
+  /** The ejections in force, of this and of other nodes, and those that the last `restore` ended. */
+  #ids = new Set<string>();
+  #endedIds: ReadonlySet<string> = new Set();
   #ejections: number[] = [];
   #suspects: number[] = [];
 
@@ -85,6 +90,11 @@ export class Ejection {
   /** The number of failed attempts since the last answer. */
   get consecutiveFailures(): number {
     return this.#consecutive;
+  }
+
+  /** Identifies the last ejection among those of all nodes. */
+  get id(): string {
+    return this.#id;
   }
 
   /** When a call may probe the upstream; undefined while it is not ejected. */
@@ -153,8 +163,21 @@ export class Ejection {
     this.#probeUntilMs = 0;
   }
 
-  /** Applies an ejection that this or another node decided. */
-  putOut(outMs: number, nowMs: number): void {
+  /**
+   * Applies an ejection that another node published. Ignores one that has ended here, because its event may arrive only then. One
+   * that is known already must not end a running probe.
+   */
+  apply(id: string, outMs: number, nowMs: number): void {
+    if (this.#endedIds.has(id)) return;
+    this.#ids.add(id);
+    const leftMs = this.#outUntilMs === undefined ? -1 : Math.max(0, this.#outUntilMs - nowMs);
+    if (outMs > leftMs) this.putOut(outMs, nowMs, id);
+  }
+
+  /** Ejects the upstream for this time from now on. */
+  putOut(outMs: number, nowMs: number, id = newId()): void {
+    this.#id = id;
+    this.#ids.add(id);
     this.#ejectedAtMs = nowMs;
     this.#outUntilMs = nowMs + outMs;
     this.#probeUntilMs = 0;
@@ -163,6 +186,8 @@ export class Ejection {
   /** Ends the ejection and forgets the attempts before it. */
   restore(): void {
     this.#outUntilMs = undefined;
+    this.#endedIds = this.#ids;
+    this.#ids = new Set();
     this.#probeUntilMs = 0;
     this.#consecutive = 0;
     this.#times.fill(Number.NEGATIVE_INFINITY);

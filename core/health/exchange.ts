@@ -102,6 +102,7 @@ const checkMessage = compileCheck<Message>({
           upstream: TEXT,
           is: TEXT,
           forMs: { ...COUNT, default: 0 },
+          ejection: { ...TEXT, default: '' },
           credential: { ...TEXT, default: '' },
           status: { ...COUNT, default: 0 },
         },

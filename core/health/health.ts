@@ -4,7 +4,7 @@ import type { Usage } from '../catalog/usage';
 import type { AttemptOutcome } from '../wire/dial-failure';
 import { usableCredentials } from './choose-credential';
 import { type CredentialGauge, isAboutCredential, RATE_LIMITED } from './credential-gauge';
-import { EJECTION_RULES, type Ejection, type EjectionRules } from './ejection';
+import { EJECTION_RULES, type EjectionRules } from './ejection';
 import { kindOf, type ModelGauge, UpstreamGauge } from './gauge';
 import { type AskedFor, cacheReadShareOf, ModelUse } from './model-use';
 import { type Observed, Tally } from './tally';
@@ -34,7 +34,8 @@ export interface AttemptFailure {
 
 /** An event that nodes publish to each other at once. */
 export type HealthEvent =
-  | { readonly upstream: string; readonly is: 'out' | 'resting'; readonly forMs: number }
+  | { readonly upstream: string; readonly is: 'out'; readonly ejection: string; readonly forMs: number }
+  | { readonly upstream: string; readonly is: 'resting'; readonly forMs: number }
   | {
       readonly upstream: string;
       readonly is: 'credential resting';
@@ -151,7 +152,7 @@ export class UpstreamHealth {
     gauge.noteOutcomes(1, nowMs);
     this.#tallyOf(name).failures += 1;
     const outMs = gauge.ejection.failed(nowMs, nowMs - ms);
-    if (outMs !== undefined) this.#publish({ upstream: name, is: 'out', forMs: outMs });
+    if (outMs !== undefined) this.#publishEjection(gauge, outMs);
     const restMs = isRefusal ? restOfUpstream(upstream, gauge, { status, retryAfterMs }, nowMs) : undefined;
     if (restMs !== undefined) this.#rest(gauge, restMs, nowMs);
     return refused;
@@ -173,8 +174,13 @@ export class UpstreamHealth {
 
   /** Notes an answer that reports more than its call allows. */
   suspected({ upstream: { name } }: AskedCandidate): void {
-    const forMs = this.upstream(name).ejection.suspected(this.now());
-    if (forMs !== undefined) this.#publish({ upstream: name, is: 'out', forMs });
+    const gauge = this.upstream(name);
+    const forMs = gauge.ejection.suspected(this.now());
+    if (forMs !== undefined) this.#publishEjection(gauge, forMs);
+  }
+
+  #publishEjection({ name: upstream, ejection: { id: ejection } }: UpstreamGauge, forMs: number): void {
+    this.#publish({ upstream, is: 'out', ejection, forMs });
   }
 
   /** Ends a running probe, because any answer shows that the upstream works. Nothing else is learned from this answer. */
@@ -272,7 +278,7 @@ export class UpstreamHealth {
     const gauge = this.upstream(event.upstream);
     switch (event.is) {
       case 'out':
-        applyEjection(gauge.ejection, Math.min(event.forMs, this.#rules.outAtMostMs), nowMs);
+        gauge.ejection.apply(event.ejection, Math.min(event.forMs, this.#rules.outAtMostMs), nowMs);
         break;
       case 'back':
         if (gauge.ejection.outUntilMs === undefined) break;
@@ -325,7 +331,14 @@ export class UpstreamHealth {
     return [...this.#gauges.values()].flatMap(({ name, ejection, restsUntilMs, credentials }): HealthEvent[] => [
       ...(ejection.outUntilMs === undefined
         ? []
-        : [{ upstream: name, is: 'out', forMs: Math.max(0, ejection.outUntilMs - nowMs) } as const]),
+        : [
+            {
+              upstream: name,
+              is: 'out',
+              ejection: ejection.id,
+              forMs: Math.max(0, ejection.outUntilMs - nowMs),
+            } as const,
+          ]),
       ...(restsUntilMs > nowMs ? [{ upstream: name, is: 'resting', forMs: restsUntilMs - nowMs } as const] : []),
       ...[...credentials.values()].flatMap((each) => restingEvents(name, each, nowMs)),
     ]);
@@ -339,12 +352,6 @@ export class UpstreamHealth {
     }
     return tally;
   }
-}
-
-/** Applies an ejection that another node published. An ejection that is known already must not end a running probe. */
-function applyEjection(ejection: Ejection, forMs: number, nowMs: number): void {
-  const { outUntilMs } = ejection;
-  if (outUntilMs === undefined || forMs > Math.max(0, outUntilMs - nowMs)) ejection.putOut(forMs, nowMs);
 }
 
 function restingEvents(

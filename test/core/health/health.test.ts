@@ -107,7 +107,8 @@ describe('the health of upstreams', () => {
     });
 
     it('is sent to the other nodes at once', () => {
-      expect(news).to.deep.equal([{ upstream: 'acme', is: 'out', forMs: 30_000 }]);
+      const { id: ejection } = health.upstream('acme').ejection;
+      expect(news).to.deep.equal([{ upstream: 'acme', is: 'out', ejection, forMs: 30_000 }]);
       expect(health.standing()).to.deep.equal(news);
     });
 
@@ -146,7 +147,7 @@ describe('the health of upstreams', () => {
     it('allows another probe when the first was refused before it was sent, on every node', () => {
       const other = new UpstreamHealth({ now: () => nowMs });
       health.onEvent((each) => other.apply(each));
-      other.apply({ upstream: 'acme', is: 'out', forMs: 30_000 });
+      other.apply({ upstream: 'acme', is: 'out', ejection: 'of another node', forMs: 30_000 });
       nowMs += 30_000;
       const giveBack = health.asked(gauge());
       expect(other.upstream('acme').ejection.state(nowMs)).to.equal('probing');
@@ -164,6 +165,17 @@ describe('the health of upstreams', () => {
       expect(gauge().state).to.equal('probing');
       answer(100);
       expect(gauge().state).to.equal('in');
+    });
+
+    it('stays good if a node that starts reports the ejection only after an operator has ended it', () => {
+      const other = new UpstreamHealth({ now: () => nowMs });
+      for (const each of news) other.apply(each);
+      const late = other.standing();
+      health.enable('acme');
+      for (const each of late) health.apply(each);
+      expect(gauge()).to.include({ state: 'in', mayBeAsked: true });
+      for (let call = 0; call < 5; call += 1) fail();
+      expect(gauge().state, 'failing anew').to.equal('out');
     });
 
     it('is shared: another node ejects it too, and uses it again after it has recovered', () => {
