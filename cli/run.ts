@@ -49,10 +49,10 @@ import start from './start/start';
 import createToken from './tokens/create';
 import listTokens from './tokens/list';
 import revokeToken from './tokens/revoke';
-import ejectUpstream from './upstreams/eject';
+import disableUpstream from './upstreams/disable';
+import enableUpstream from './upstreams/enable';
 import listUpstreams from './upstreams/list';
 import recordUpstream from './upstreams/record';
-import restoreUpstream from './upstreams/restore';
 import testUpstream from './upstreams/test';
 import listAttempts from './usage/attempts';
 import exportUsage from './usage/export';
@@ -85,7 +85,7 @@ const NOUNS: Readonly<Record<string, { readonly summary: string; readonly verbs:
   },
   upstreams: {
     summary: 'upstreams and their health',
-    verbs: [listUpstreams, testUpstream, recordUpstream, ejectUpstream, restoreUpstream],
+    verbs: [listUpstreams, testUpstream, recordUpstream, disableUpstream, enableUpstream],
   },
   rollout: {
     summary: 'changes that are rolled out in stages',

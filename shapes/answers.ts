@@ -2487,7 +2487,215 @@ export interface Answers {
     lastUsedAt: string | null;
     token: string;
   };
+  "POST /admin/v1/upstreams/{name}/disable": {
+    name: string;
+    url: string;
+    adapters: string[];
+    tier: "official" | "high-sla" | "standard";
+    weight: number;
+    state:
+      | "disabled"
+      | "taken-out"
+      | "ejected"
+      | "probing"
+      | "resting"
+      | "available";
+    disabledReason: string | null;
+    takenOut: {
+      since: string;
+      by: string;
+      reason: string | null;
+    } | null;
+    ejectedUntil: string | null;
+    restsUntil: string | null;
+    credentials: {
+      name: string;
+      weight: number;
+      state: "missing" | "refused" | "rate-limited" | "available";
+      refusedWith: number | null;
+      restsUntil: string | null;
+      missing: string | null;
+    }[];
+    successRate: number | null;
+    consecutiveFailures: number;
+    lastFailureAt: string | null;
+    attempts: {
+      answered: number;
+      failed: number;
+    };
+    firstTokenMs: number | null;
+    wholeAnswerMs: number | null;
+    models: {
+      name: string;
+      aliases: string[];
+      protocols: ("messages" | "chat" | "responses" | "embeddings")[];
+      translated: ("responses" | "messages" | "chat")[];
+      reasoning: "effort" | "budget" | null;
+      context: number;
+      maxOutput: number;
+      firstTokenMs: number | null;
+      wholeAnswerMs: number | null;
+      pricePerMillion: {
+        input: string;
+        output: string;
+        cacheWrite: string;
+        cacheWrite1h: string;
+        cacheRead: string;
+        above: {
+          tokens: number;
+          input: string;
+          output: string;
+          cacheWrite: string;
+          cacheWrite1h: string;
+          cacheRead: string;
+          audioInput?: string;
+          audioCacheRead?: string;
+          audioOutput?: string;
+          imageInput?: string;
+          imageOutput?: string;
+        } | null;
+        pieces: Record<string, string>;
+        variants: Record<
+          string,
+          {
+            input: string;
+            output: string;
+            cacheWrite: string;
+            cacheWrite1h: string;
+            cacheRead: string;
+            above: {
+              tokens: number;
+              input: string;
+              output: string;
+              cacheWrite: string;
+              cacheWrite1h: string;
+              cacheRead: string;
+              audioInput?: string;
+              audioCacheRead?: string;
+              audioOutput?: string;
+              imageInput?: string;
+              imageOutput?: string;
+            } | null;
+            audioInput?: string;
+            audioCacheRead?: string;
+            audioOutput?: string;
+            imageInput?: string;
+            imageOutput?: string;
+          }
+        >;
+        audioInput?: string;
+        audioCacheRead?: string;
+        audioOutput?: string;
+        imageInput?: string;
+        imageOutput?: string;
+      };
+    }[];
+  };
   "POST /admin/v1/upstreams/{name}/eject": {
+    name: string;
+    url: string;
+    adapters: string[];
+    tier: "official" | "high-sla" | "standard";
+    weight: number;
+    state:
+      | "disabled"
+      | "taken-out"
+      | "ejected"
+      | "probing"
+      | "resting"
+      | "available";
+    disabledReason: string | null;
+    takenOut: {
+      since: string;
+      by: string;
+      reason: string | null;
+    } | null;
+    ejectedUntil: string | null;
+    restsUntil: string | null;
+    credentials: {
+      name: string;
+      weight: number;
+      state: "missing" | "refused" | "rate-limited" | "available";
+      refusedWith: number | null;
+      restsUntil: string | null;
+      missing: string | null;
+    }[];
+    successRate: number | null;
+    consecutiveFailures: number;
+    lastFailureAt: string | null;
+    attempts: {
+      answered: number;
+      failed: number;
+    };
+    firstTokenMs: number | null;
+    wholeAnswerMs: number | null;
+    models: {
+      name: string;
+      aliases: string[];
+      protocols: ("messages" | "chat" | "responses" | "embeddings")[];
+      translated: ("responses" | "messages" | "chat")[];
+      reasoning: "effort" | "budget" | null;
+      context: number;
+      maxOutput: number;
+      firstTokenMs: number | null;
+      wholeAnswerMs: number | null;
+      pricePerMillion: {
+        input: string;
+        output: string;
+        cacheWrite: string;
+        cacheWrite1h: string;
+        cacheRead: string;
+        above: {
+          tokens: number;
+          input: string;
+          output: string;
+          cacheWrite: string;
+          cacheWrite1h: string;
+          cacheRead: string;
+          audioInput?: string;
+          audioCacheRead?: string;
+          audioOutput?: string;
+          imageInput?: string;
+          imageOutput?: string;
+        } | null;
+        pieces: Record<string, string>;
+        variants: Record<
+          string,
+          {
+            input: string;
+            output: string;
+            cacheWrite: string;
+            cacheWrite1h: string;
+            cacheRead: string;
+            above: {
+              tokens: number;
+              input: string;
+              output: string;
+              cacheWrite: string;
+              cacheWrite1h: string;
+              cacheRead: string;
+              audioInput?: string;
+              audioCacheRead?: string;
+              audioOutput?: string;
+              imageInput?: string;
+              imageOutput?: string;
+            } | null;
+            audioInput?: string;
+            audioCacheRead?: string;
+            audioOutput?: string;
+            imageInput?: string;
+            imageOutput?: string;
+          }
+        >;
+        audioInput?: string;
+        audioCacheRead?: string;
+        audioOutput?: string;
+        imageInput?: string;
+        imageOutput?: string;
+      };
+    }[];
+  };
+  "POST /admin/v1/upstreams/{name}/enable": {
     name: string;
     url: string;
     adapters: string[];

@@ -32,7 +32,7 @@ describe('The calls of a session', function () {
       upstream.reset();
       upstream.always(messagesAnswer());
     }
-    for (const name of ['one', 'two']) await gateway.admin('POST', `/admin/v1/upstreams/${name}/restore`, {});
+    for (const name of ['one', 'two']) await gateway.admin('POST', `/admin/v1/upstreams/${name}/enable`, {});
   });
 
   /** Sends a call and returns which upstream answered. */
@@ -70,20 +70,20 @@ describe('The calls of a session', function () {
     });
     expect(await homes(5)).to.deep.equal(all('two'));
     one.always(messagesAnswer());
-    await gateway.admin('POST', '/admin/v1/upstreams/one/restore', {});
+    await gateway.admin('POST', '/admin/v1/upstreams/one/enable', {});
     expect(await homes(2)).to.deep.equal(before);
   });
 
   it('move while an operator has disabled their upstream, and calls of other sessions stay where they are', async () => {
     const before = await homes(1);
     const staying = SESSIONS.filter((session) => before.get(session)?.has('one'));
-    await gateway.admin('POST', '/admin/v1/upstreams/two/eject', { reason: 'maintenance' });
+    await gateway.admin('POST', '/admin/v1/upstreams/two/disable', { reason: 'maintenance' });
     const asked = two.calls.length;
     const after = await homes(2);
     expect(after).to.deep.equal(all('one'));
     expect(two.calls.length).to.equal(asked);
     for (const session of staying) expect(after.get(session)).to.deep.equal(before.get(session));
-    await gateway.admin('POST', '/admin/v1/upstreams/two/restore', {});
+    await gateway.admin('POST', '/admin/v1/upstreams/two/enable', {});
     expect(await homes(1)).to.deep.equal(before);
   });
 

@@ -184,7 +184,7 @@ describe("Anthropic's models at Amazon Bedrock", function () {
       const answer = await call(stream ? { stream: true } : {});
       expect(answer.status, answer.text).to.equal(200);
       expect(answer.headers['x-routing-provider']).to.equal('spare');
-      await gateway.admin('POST', '/admin/v1/upstreams/bedrock/restore');
+      await gateway.admin('POST', '/admin/v1/upstreams/bedrock/enable');
     });
 
   it('end a stream with the error event of Messages after an exception behind content', async () => {

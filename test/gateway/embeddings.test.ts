@@ -277,7 +277,7 @@ describe('Embeddings', function () {
         dear.always(script());
         const answer = await call(embed('Hello'));
         // Restored each time, because so many failures in a row would eject it.
-        await gateway.admin('POST', '/admin/v1/upstreams/dear/restore');
+        await gateway.admin('POST', '/admin/v1/upstreams/dear/enable');
         expect(answer.status, answer.text).to.equal(200);
         expect(answer.headers).to.include({
           'x-routing-provider': 'cheap',

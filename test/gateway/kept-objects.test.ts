@@ -256,12 +256,12 @@ describe('Ids of objects that a vendor keeps', function () {
 
   it('are not sent to an upstream that an operator disabled', async () => {
     const { key, id } = await newContainer();
-    await gateway.admin('POST', '/admin/v1/upstreams/acme/eject', { reason: 'test' });
+    await gateway.admin('POST', '/admin/v1/upstreams/acme/disable', { reason: 'test' });
     acme.reset();
     const { status, json } = await call(key, { container: id });
     expect([status, json.error.code]).to.deep.equal([502, 'ALL_PROVIDERS_FAILED']);
     expect(asked()).to.equal(0);
-    await gateway.admin('POST', '/admin/v1/upstreams/acme/restore', {});
+    await gateway.admin('POST', '/admin/v1/upstreams/acme/enable', {});
     acme.always(messagesAnswer());
     expect((await call(key, { container: id })).status).to.equal(200);
   });

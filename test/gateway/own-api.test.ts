@@ -65,6 +65,12 @@ const CHANGES: Readonly<Record<string, Example>> = {
     path: { revision: '1' },
     unchanged: 'this gateway has files; test/long/configuration-revisions.test.ts has revisions',
   },
+  'POST /admin/v1/upstreams/{name}/disable': { body: {}, path: { name: 'one' } },
+  'POST /admin/v1/upstreams/{name}/enable': {
+    body: {},
+    path: { name: 'one' },
+    after: ['POST /admin/v1/upstreams/{name}/disable'],
+  },
   'POST /admin/v1/upstreams/{name}/eject': { body: {}, path: { name: 'one' } },
   'POST /admin/v1/upstreams/{name}/restore': {
     body: {},

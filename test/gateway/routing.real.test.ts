@@ -40,7 +40,7 @@ describe('A failing upstream of two nodes', function () {
       upstream.reset();
       upstream.always(messagesAnswer());
     }
-    await one.admin('POST', '/admin/v1/upstreams/bad/restore', {});
+    await one.admin('POST', '/admin/v1/upstreams/bad/enable', {});
     await until('all ask it again', async () => (await provider(one)) === 'bad' && (await provider(two)) === 'bad');
     bad.reset();
     bad.always(messagesAnswer());
@@ -77,15 +77,15 @@ describe('A failing upstream of two nodes', function () {
     expect(bad.calls).to.have.length(asked);
   });
 
-  it("is not asked by either node from the operator's eject until the restore", async () => {
-    await one.admin('POST', '/admin/v1/upstreams/bad/eject', { reason: 'maintenance' });
+  it('is not asked by either node after an operator disables it, until one enables it', async () => {
+    await one.admin('POST', '/admin/v1/upstreams/bad/disable', { reason: 'maintenance' });
     await until('nobody asks it', async () => (await provider(one)) === 'good' && (await provider(two)) === 'good');
     const seen = (await two.admin('GET', '/admin/v1/upstreams')).json.items;
     expect(seen.map(({ name, state }: { name: string; state: string }) => [name, state])).to.deep.equal([
       ['bad', 'taken-out'],
       ['good', 'available'],
     ]);
-    expect((await one.admin('POST', '/admin/v1/upstreams/bad/restore', {})).json.state).to.equal('available');
+    expect((await one.admin('POST', '/admin/v1/upstreams/bad/enable', {})).json.state).to.equal('available');
     await until('it is asked again', async () => (await provider(one)) === 'bad' && (await provider(two)) === 'bad');
   });
 

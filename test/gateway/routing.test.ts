@@ -43,7 +43,7 @@ describe('A failing upstream', function () {
       upstream.reset();
       upstream.always(messagesAnswer());
     }
-    await gateway.admin('POST', '/admin/v1/upstreams/bad/restore', {});
+    await gateway.admin('POST', '/admin/v1/upstreams/bad/enable', {});
     await until('it is asked again', async () => (await provider()) === 'bad');
     bad.reset();
     bad.always(messagesAnswer());
@@ -105,12 +105,12 @@ describe('A failing upstream', function () {
     expect(JSON.parse(String(answer.headers['x-tollgate-routing'])).attempts).to.have.length.of.at.least(2);
   });
 
-  it("is not asked from the operator's eject until the restore", async () => {
-    const { json } = await gateway.admin('POST', '/admin/v1/upstreams/bad/eject', { reason: 'maintenance' });
+  it('is not asked after an operator disables it, until one enables it', async () => {
+    const { json } = await gateway.admin('POST', '/admin/v1/upstreams/bad/disable', { reason: 'maintenance' });
     expect(json).to.deep.include({ name: 'bad', state: 'taken-out' });
     expect(json.takenOut).to.include({ by: 'admin', reason: 'maintenance' });
     await until('it is asked no more', async () => (await provider()) === 'good');
-    expect((await gateway.admin('POST', '/admin/v1/upstreams/bad/restore', {})).json.state).to.equal('available');
+    expect((await gateway.admin('POST', '/admin/v1/upstreams/bad/enable', {})).json.state).to.equal('available');
     await until('it is asked again', async () => (await provider()) === 'bad');
     const audit = (await gateway.admin('GET', '/admin/v1/audit?subject=upstream:bad&limit=2')).json.items;
     expect(audit.map(({ action }: { action: string }) => action)).to.deep.equal(['upstream.restore', 'upstream.eject']);

@@ -487,9 +487,9 @@ describe('Rollouts on two nodes', function () {
     leaving.abort();
     await left;
     acme.always(messagesAnswer({ usage: USAGE }));
-    expect((await nodes[0].admin('POST', '/admin/v1/upstreams/beta/eject', {})).status).to.equal(200);
+    expect((await nodes[0].admin('POST', '/admin/v1/upstreams/beta/disable', {})).status).to.equal(200);
     expect((await call(nodes[0])).status).to.equal(200);
-    await nodes[0].admin('POST', '/admin/v1/upstreams/beta/restore', {});
+    await nodes[0].admin('POST', '/admin/v1/upstreams/beta/enable', {});
     expect((await call(nodes[0])).status).to.equal(200);
     await until('the last is counted', async () => (await shown(name)).inAll.shadow.calls === 1);
     expect([acme.calls.length, beta.calls.length]).to.deep.equal([3, 1]);

@@ -142,7 +142,7 @@ describe('Several credentials of one upstream', function () {
     upstream.always(byKey({ 'first-secret': messagesFailure(401) }));
     await call();
     upstream.always(messagesAnswer());
-    await gateway.admin('POST', '/admin/v1/upstreams/acme/restore');
+    await gateway.admin('POST', '/admin/v1/upstreams/acme/enable');
     await call();
     expect(upstream.calls.map(shown)).to.deep.equal(['first-secret', 'second-secret', 'first-secret']);
   });
@@ -278,7 +278,7 @@ describe('Several credentials of one upstream', function () {
       });
       await script('echo late-token');
       await until('it is asked', async () => {
-        await gateway.admin('POST', '/admin/v1/upstreams/acme/restore');
+        await gateway.admin('POST', '/admin/v1/upstreams/acme/enable');
         upstream.always(messagesAnswer());
         await call();
         return upstream.calls.length > 0;

@@ -13,7 +13,8 @@ import { createAccountRoute } from './create-account';
 import { createKeyRoute } from './create-key';
 import { createTokenRoute } from './create-token';
 import { createUserRoute } from './create-user';
-import { ejectUpstreamRoute } from './eject-upstream';
+import { disableUpstreamRoute } from './disable-upstream';
+import { enableUpstreamRoute } from './enable-upstream';
 import { endOperatorSessionRoute } from './end-operator-session';
 import { fetchInvoiceRoute } from './fetch-invoice';
 import { listAccountsRoute } from './list-accounts';
@@ -28,7 +29,6 @@ import { makeSignInLinkRoute } from './make-sign-in-link';
 import { recordUpstreamRoute } from './record-upstream';
 import { reloadConfigRoute } from './reload-config';
 import { repairLedgerRoute } from './repair-ledger';
-import { restoreUpstreamRoute } from './restore-upstream';
 import { revokeKeyRoute } from './revoke-key';
 import { revokeTokenRoute } from './revoke-token';
 import { rollBackConfigRoute } from './roll-back-config';
@@ -88,8 +88,10 @@ export function operatorRoutes(gateway: PluginGateway, times: SessionTimes): rea
     showConfigStatusRoute(gateway),
     listUpstreamsRoute(gateway),
     showUpstreamRoute(gateway),
-    ejectUpstreamRoute(gateway),
-    restoreUpstreamRoute(gateway),
+    disableUpstreamRoute(gateway, 'disable'),
+    enableUpstreamRoute(gateway, 'enable'),
+    disableUpstreamRoute(gateway, 'eject'),
+    enableUpstreamRoute(gateway, 'restore'),
     testUpstreamRoute(gateway),
     recordUpstreamRoute(gateway),
     fetchInvoiceRoute(gateway),

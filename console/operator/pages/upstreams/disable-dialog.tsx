@@ -21,7 +21,7 @@ export function DisableDialog({ upstream, onClose, onDone }: Props) {
       isDestructive
       keep="Keep it"
       done={`${upstream.name} is disabled.`}
-      act={() => ask(`${pathOf(upstream)}/eject`, { method: 'POST', body: reason === '' ? {} : { reason } })}
+      act={() => ask(`${pathOf(upstream)}/disable`, { method: 'POST', body: reason === '' ? {} : { reason } })}
       onDone={onDone}
       onClose={onClose}
       fields={['reason']}
@@ -52,7 +52,7 @@ export function EnableDialog({ upstream, onClose, onDone }: Props) {
       title="Enable the upstream?"
       verb="Enable"
       done={`${upstream.name} is enabled.`}
-      act={() => ask(`${pathOf(upstream)}/restore`, { method: 'POST', body: {} })}
+      act={() => ask(`${pathOf(upstream)}/enable`, { method: 'POST', body: {} })}
       onDone={onDone}
       onClose={onClose}
     >

@@ -2,15 +2,16 @@ import type { Verb } from '../command';
 import { showOne } from '../output';
 import { UPSTREAM_COLUMNS, type UpstreamShape } from './shape';
 
-const restoreUpstream: Verb = (noun, open) => {
+const enableUpstream: Verb = (noun, open) => {
   noun
-    .command('restore <name>')
+    .command('enable <name>')
+    .alias('restore')
     .description('enable a disabled upstream, and end its ejection')
     .action(async (name: string, _options, command) => {
       const { client, output } = open(command);
-      const path = `/upstreams/${encodeURIComponent(name)}/restore`;
+      const path = `/upstreams/${encodeURIComponent(name)}/enable`;
       await showOne(output, await client.ask<UpstreamShape>('POST', path, {}), UPSTREAM_COLUMNS);
     });
 };
 
-export default restoreUpstream;
+export default enableUpstream;

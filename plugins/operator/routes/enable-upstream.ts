@@ -5,14 +5,16 @@ import { enableUpstream } from '../../../core/health/disabled-upstreams';
 import { jsonBody, sendJson } from '../../../core/http/http';
 import { readUpstream, requireUpstream, UPSTREAM } from './upstream';
 
-export function restoreUpstreamRoute(gateway: PluginGateway): Route {
+/** The route and its former name, `restore`. */
+export function enableUpstreamRoute(gateway: PluginGateway, verb: 'enable' | 'restore'): Route {
   const readNothing = jsonBody<object>(NOTHING);
   return {
     listener: 'admin',
     role: 'write',
     method: 'POST',
-    path: '/admin/v1/upstreams/{name}/restore',
+    path: `/admin/v1/upstreams/{name}/${verb}`,
     summary: 'Enable an upstream that an operator disabled, and end its ejection.',
+    ...(verb === 'restore' && { deprecated: 'Use `enable`.' }),
     body: NOTHING,
     answers: { 200: { description: 'The upstream.', schema: UPSTREAM } },
     handle: async ({ params, operator }, request, response) => {

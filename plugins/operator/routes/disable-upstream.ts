@@ -6,26 +6,28 @@ import { jsonBody, sendJson } from '../../../core/http/http';
 import type { Settings } from '../../../core/settings';
 import { readUpstream, requireUpstream, UPSTREAM } from './upstream';
 
-const EJECT = {
+const DISABLE = {
   type: 'object',
   additionalProperties: false,
   properties: { reason: TEXT },
   example: { reason: 'maintenance until noon' },
 } as const;
 
-export function ejectUpstreamRoute(gateway: PluginGateway): Route {
-  const readEject = jsonBody<Settings<typeof EJECT>>(EJECT);
+/** The route and its former name, `eject`. */
+export function disableUpstreamRoute(gateway: PluginGateway, verb: 'disable' | 'eject'): Route {
+  const readDisable = jsonBody<Settings<typeof DISABLE>>(DISABLE);
   return {
     listener: 'admin',
     role: 'write',
     method: 'POST',
-    path: '/admin/v1/upstreams/{name}/eject',
-    summary: 'Disable an upstream on every node until it is restored.',
-    body: EJECT,
+    path: `/admin/v1/upstreams/{name}/${verb}`,
+    summary: 'Disable an upstream on every node until it is enabled.',
+    ...(verb === 'eject' && { deprecated: 'Use `disable`.' }),
+    body: DISABLE,
     answers: { 200: { description: 'The upstream.', schema: UPSTREAM } },
     handle: async ({ params, operator }, request, response) => {
       const upstream = requireUpstream(gateway, params['name']);
-      const { reason } = await readEject(request);
+      const { reason } = await readDisable(request);
       await disableUpstream(gateway, upstream.name, { actor: operator.actor, reason });
       sendJson(response, 200, await readUpstream(gateway, upstream));
     },
