@@ -1,14 +1,8 @@
 import cluster from 'node:cluster';
-import { pino } from 'pino';
 import { Counter } from 'prom-client';
 import { log } from './log';
 import { metrics } from './metrics';
-
-/** The most bytes that a pipe takes at once without mixing them with the output of other processes. */
-const ATOMIC_WRITE_BYTES = 4_096;
-/** The most bytes that wait for a slow reader. Further lines are dropped, and no call waits. */
-const MOST_WAITING_BYTES = 4_194_304;
-const WRITTEN_WITHIN_MS = 250;
+import { openLineOutput } from './standard-output';
 
 const dropped = new Counter({
   name: 'tollgate_log_lines_dropped_total',
@@ -19,24 +13,16 @@ const dropped = new Counter({
 const BASE = cluster.isWorker ? `,"worker":${process.pid}` : '';
 
 /**
- * Writes frequent lines to standard output in the format of the log. `members` is JSON text that begins with a comma. It writes
- * lines together, within a quarter of a second, because a call's line then costs 2.5 µs of CPU instead of 6.
+ * Writes frequent lines to standard output in the format of the log. `members` is JSON text that begins with a comma. They
+ * are written together, within a quarter of a second.
  */
 export class LineLog {
   readonly #share: number;
-  readonly #out = pino.destination({
-    dest: 1,
-    sync: false,
-    minLength: ATOMIC_WRITE_BYTES / 2,
-    maxWrite: ATOMIC_WRITE_BYTES,
-    maxLength: MOST_WAITING_BYTES,
-    periodicFlush: WRITTEN_WITHIN_MS,
-  });
+  readonly #out = openLineOutput(() => dropped.inc());
 
   /** `share`: which part of the lines of successes is written. With 0 there are no lines at all. */
   constructor(share: number) {
     this.#share = log.isLevelEnabled('info') ? share : 0;
-    this.#out.on('drop', () => dropped.inc());
   }
 
   /** Returns whether something that ended gets a line. */
