@@ -3,10 +3,12 @@ import ipaddr from 'ipaddr.js';
 
 export type AddressRange = readonly [address: ipaddr.IPv4 | ipaddr.IPv6, bits: number];
 
-/** Reads an address, which is a range of one, or a range such as `10.0.0.0/8`; undefined where the text is neither. */
+/**
+ * Reads an address or a range such as `10.0.0.0/8`. An address counts as a range of one. Returns undefined for any other text.
+ */
 export function readAddressRange(text: string): AddressRange | undefined {
   const [start = '', length] = text.split('/');
-  // Other readers take `010.0.0.1` for another address.
+  // Some programs read `010.0.0.1` as another address, so leading zeros are rejected.
   if (isIP(start) === 0) return undefined;
   if (length === undefined) return whole(ipaddr.parse(start));
   if (!/^\d{1,3}$/.test(length) || !ipaddr.isValidCIDR(text)) return undefined;
@@ -20,7 +22,7 @@ function whole(parsed: ipaddr.IPv4 | ipaddr.IPv6): AddressRange {
   return [address, address.kind() === 'ipv4' ? 32 : 128];
 }
 
-/** Whether an address lies in one of the ranges. An IPv4 address that is written as an IPv6 one is the IPv4 address. */
+/** Returns whether an address is in one of the ranges. An IPv4 address in IPv6 notation is compared as IPv4. */
 export function isWithin(text: string, ranges: readonly AddressRange[]): boolean {
   if (!ipaddr.isValid(text)) return false;
   const address = ipaddr.process(text);

@@ -2,8 +2,8 @@ const SMALL_BYTES = 4_096;
 const SLAB_BYTES = 65_536;
 
 /**
- * Keeps the pieces of a body. Each piece has a cost of its own, so that a body sent byte by byte would take many times its
- * size: small pieces behind the first are put together.
+ * Collects the chunks of a body. It joins small chunks, because each chunk object takes memory of its own: a body that arrives
+ * byte by byte would take many times its size.
  */
 export class BodyChunks {
   readonly #chunks: Buffer[] = [];

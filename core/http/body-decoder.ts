@@ -4,26 +4,26 @@ import * as zlib from 'node:zlib';
 import { fail, type GatewayError } from '../errors';
 import { ZstdByThread } from './zstd-by-thread';
 
-/** The content encodings in which the body of a call may come. */
+/** The content encodings that the body of a call may have. */
 export const BODY_ENCODINGS = ['gzip', 'deflate', 'br', 'zstd'] as const;
 export type BodyEncoding = (typeof BODY_ENCODINGS)[number];
 
-/** A body may always be decoded to this size. Above it, to at most `MOST_RATIO` times the bytes that were received. */
+/** A body may always decode to this size. Above it, the limit is `MOST_RATIO` times the received bytes. */
 export const FREE_DECODED_BYTES = 1_048_576;
 const MOST_RATIO = 100;
 
-/** Takes encoded bytes and gives decoded ones. */
+/** Decodes the bytes of an encoded body. */
 export interface BodyDecoder extends Transform {
-  /** How many of the encoded bytes belong to the data that has been decoded. */
+  /** The number of encoded bytes that belong to the decoded data. */
   readonly bytesWritten: number;
 }
 
-/** The type definitions of Node 20 lack it, and so does Node 20. */
+/** Node 20 and its type definitions have no zstd decoder. */
 const { createZstdDecompress } = zlib as { createZstdDecompress?: () => BodyDecoder };
 
 /**
- * Returns the encoding that a request's head names; undefined for a body that comes as it is.
- * @throws UNSUPPORTED_MEDIA_TYPE for an encoding that is not `accepted`, and for several
+ * Returns the encoding that the head names; undefined if the body is not encoded.
+ * @throws UNSUPPORTED_MEDIA_TYPE for an encoding that is not `accepted`, and for more than one
  */
 export function bodyEncoding(
   { headers }: IncomingMessage,
@@ -47,7 +47,7 @@ function unsupported(accepted: readonly BodyEncoding[]): GatewayError {
   return fail('UNSUPPORTED_MEDIA_TYPE', { message, headers: { 'accept-encoding': names } });
 }
 
-/** Opens a decoder that gives 128 KB at most at a time. It may stop, without an end, after more than `maxBytes`. */
+/** Opens a decoder that returns at most 128 KB at a time. After `maxBytes` it may stop without reporting an end. */
 export function openDecoder(encoding: BodyEncoding, maxBytes: number): BodyDecoder {
   switch (encoding) {
     case 'gzip':
@@ -61,7 +61,7 @@ export function openDecoder(encoding: BodyEncoding, maxBytes: number): BodyDecod
   }
 }
 
-/** Returns the most decoded bytes that this number of received bytes may give. */
+/** Returns the most decoded bytes that this number of received bytes may have. */
 function mostDecodedBytes(receivedBytes: number): number {
   return Math.max(FREE_DECODED_BYTES, MOST_RATIO * receivedBytes);
 }
@@ -74,7 +74,7 @@ export function checkExpansion(receivedBytes: number, decodedBytes: number): voi
     });
 }
 
-/** INVALID_FIELD for bytes that are broken, end too early, or have something behind their end. */
+/** Returns INVALID_FIELD for bytes that are broken, end too early, or continue after the end of the data. */
 export function brokenBody(encoding: BodyEncoding, cause?: unknown): GatewayError {
   const message = `The body is not complete and valid ${encoding}, which \`content-encoding\` declares.`;
   return fail('INVALID_FIELD', { param: 'content-encoding', message, cause });

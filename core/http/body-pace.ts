@@ -1,28 +1,28 @@
 import { fail, type GatewayError } from '../errors';
 
-/** How fast a request's body must arrive; docs/contract.md, section 10. */
+/** The limits for how fast a request body must arrive; docs/contract.md, section 10. */
 export interface PaceLimits {
-  /** The whole body has to be here by then. */
+  /** The time within which the whole body must arrive. */
   readonly totalMs: number;
   /** How long a body may be slower than `minBytesPerSecond`. */
   readonly slowMs: number;
   readonly minBytesPerSecond: number;
 }
 
-/** Of our own API. */
+/** The limits of our own API. */
 export const PACE_LIMITS: PaceLimits = { totalMs: 120_000, slowMs: 30_000, minBytesPerSecond: 1_024 };
 
-/** How often the pace is looked at while a body may be slow. */
+/** How often the rate is measured while a body may be too slow. */
 const LOOKS = 6;
 
-/** Watches that a body arrives in time and not too slowly. */
+/** Ends a body that does not arrive in time, or arrives too slowly. */
 export class BodyPace {
   receivedBytes = 0;
 
   readonly #limits: PaceLimits;
   readonly #timer: NodeJS.Timeout;
   readonly #refuse: (error: GatewayError) => void;
-  /** What had been received at each look. */
+  /** The received bytes at each measurement. */
   readonly #looks: number[] = [0];
 
   constructor(limits: PaceLimits, refuse: (error: GatewayError) => void) {

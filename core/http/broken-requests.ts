@@ -5,12 +5,12 @@ import { errorEnvelope, fail, type GatewayError } from '../errors';
 import { errorHeaders, newRequestId, sendError } from './http';
 import { closeAfter, isAnswered, isClosing } from './lingering-close';
 
-/** Sees each request that was refused before there was one to answer, with the id that its answer has. */
+/** Is called for each request that was rejected before Node could parse it, with the request id of the answer. */
 export type BrokenRequestEnded = (id: string, refusal: GatewayError) => void;
 
 /**
- * What Node refuses before there is a request to answer gets our envelope too: broken framing, heads that are too large or
- * do not come in time, expectations that are not met.
+ * Answers what Node rejects before there is a request object with our own error envelope: broken framing, heads that are too
+ * large or late, and unsupported expectations.
  */
 export function answerBrokenRequests(server: Server, ended: BrokenRequestEnded): void {
   server.on('clientError', (error, socket) => refuse(error, socket, ended));
@@ -26,10 +26,10 @@ type BrokenSocket = Socket & { readonly _httpMessage?: { readonly headersSent: b
 
 function refuse(error: Error & { code?: string }, duplex: Duplex, ended: BrokenRequestEnded): void {
   const socket = duplex as BrokenSocket;
-  // Node reports every piece of what follows the first fault.
+  // Node emits this event again for each further chunk after the first error.
   if (isClosing(socket)) return;
   if (isAnswered(socket)) return void closeAfter(socket);
-  // Half of another answer must not be followed by this one.
+  // An error must not follow a half-sent answer on the same connection.
   if (!socket.writable || socket._httpMessage?.headersSent === true) {
     socket.destroy();
     return;
@@ -45,7 +45,7 @@ function refuse(error: Error & { code?: string }, duplex: Duplex, ended: BrokenR
   });
   const head = [`HTTP/1.1 ${refusal.status} ${REASON}`, ...headers.map(([name, value]) => `${name}: ${value}`)];
   const answer = `${head.join('\r\n')}\r\n\r\n${body}`;
-  // A slow client must not hold its connection longer, and a call that runs must learn that its client is cut off.
+  // A slow client must not keep its connection, and a running call must learn that its client is disconnected.
   const isAtOnce = error.code === TOO_SLOW || isAnswering(socket);
   if (isAtOnce) socket.end(answer, () => socket.destroy());
   else closeAfter(socket, answer);

@@ -1,19 +1,20 @@
 import { fail } from '../errors';
 
-/** Bodies up to this size are not counted: most are that small, and the limit of connections bounds them. */
+/** Bodies up to this size are not counted. Most bodies are smaller, and the connection limits bound them. */
 export const SMALL_BODY_BYTES = 65_536;
 
-/** The account whose memory a body takes, and when that is given back. */
+/** The account that a body counts against, and when the body is released. */
 export interface BodyOwner {
-  /** Undefined for the operator. */
+  /** Undefined for requests of operators. */
   readonly accountId?: string;
   onEnd(work: () => void): void;
 }
 
 export interface BodyRoom {
   /**
-   * Counts bytes that have arrived. @throws OVERLOADED when the process, or the account, holds as much as it may. The room is given back
-   * then, not only at the end of the call: of bodies that arrive side by side, some find room while others are refused.
+   * Counts received bytes.
+   * @throws OVERLOADED if the process or the account holds its maximum. The space is released at once and not only at the end of
+   * the call, so that some of several simultaneous bodies are accepted.
    */
   add(bytes: number): void;
 }
@@ -23,32 +24,32 @@ export interface BufferLimits {
   readonly mostBytesOfAccount: number;
 }
 
-/** Room for twelve of the largest bodies, three of them of one account. */
+/** Twelve bodies of the largest size fit into the process, three of them of one account. */
 const LIMITS: BufferLimits = { mostBytes: 268_435_456, mostBytesOfAccount: 67_108_864 };
 
 /**
- * Counts the large bodies that the process holds in memory. A body of a call stays until the call ends, because the next
- * candidate may need it. A client that sends many large bodies at once is refused before the process runs out of memory.
+ * Counts the large bodies that the process holds in memory. The body of a call stays until the call ends, because the next
+ * candidate may need it. Above the limits, further large bodies are rejected before the process runs out of memory.
  */
 export class BufferedBytes {
   readonly #limits: BufferLimits;
   #bytes = 0;
-  /** Bytes that have arrived or are announced, by account. */
+  /** Received or announced bytes by account. */
   readonly #bytesOfAccounts = new Map<string, number>();
 
   constructor(limits = LIMITS) {
     this.#limits = limits;
   }
 
-  /** Bytes that have arrived. */
+  /** Received bytes of all accounts. */
   get bytes(): number {
     return this.#bytes;
   }
 
   /**
-   * Opens the room of one body. An announced length counts at once against its own account, so that the account's first
-   * bodies are taken whole instead of all being refused halfway. The process counts only what has arrived, because a
-   * client can announce bytes that it never sends.
+   * Reserves space for a body. The announced length counts at once against its account, so that the account's first bodies are
+   * accepted completely instead of all being rejected halfway. The process counts only received bytes, because a client can
+   * announce bytes and never send them.
    * @throws OVERLOADED
    */
   open(owner: BodyOwner, announcedBytes = 0): BodyRoom {
@@ -69,8 +70,8 @@ export class BufferedBytes {
   }
 
   /**
-   * Takes room for bytes of an account that can do without; false when the process, or the account, holds half of what it may.
-   * Clients that do not read can keep such room for long, and must not cause refusals of bodies.
+   * Reserves space that an account can do without. Returns false if the process or the account already holds half of its maximum,
+   * because clients that do not read can occupy this space for long and must not cause rejected bodies.
    */
   tryHold(accountId: string, bytes: number): boolean {
     const { mostBytes, mostBytesOfAccount } = this.#limits;
@@ -116,7 +117,7 @@ class Room implements BodyRoom {
     }
   }
 
-  /** The first claim arranges for the end, so that small bodies cost nothing. */
+  /** The first reservation registers the release, so that small bodies cost nothing. */
   #claimUpTo(bytes: number): void {
     if (bytes <= this.#claimed) return;
     const { accountId } = this.#owner;
@@ -132,12 +133,12 @@ class Room implements BodyRoom {
   }
 }
 
-/** The most that one stream is read ahead of its client. */
+/** The most bytes that one stream is read ahead of its client. */
 const READ_AHEAD_AT_MOST_BYTES = 1_048_576;
-/** Room for reading ahead is taken in steps of this size. */
+/** Space for reading ahead is reserved in steps of this size. */
 const READ_AHEAD_STEP_BYTES = 65_536;
 
-/** Room for what an upstream has sent and its client has not taken yet. A stream without a slow client takes none. */
+/** Reserves space for bytes that an upstream has sent and the client has not read yet. A stream with a fast client needs none. */
 export class ReadAhead {
   #held = 0;
 
@@ -146,7 +147,7 @@ export class ReadAhead {
     private readonly budget: BufferedBytes = BUFFERED,
   ) {}
 
-  /** True where so many bytes may wait; false where the stream or the budget has no room for them. */
+  /** Returns whether this many bytes may wait. It is false above the limit of the stream or of the process. */
   holds(bytes: number): boolean {
     if (bytes <= this.#held) return true;
     const wanted = Math.ceil(bytes / READ_AHEAD_STEP_BYTES) * READ_AHEAD_STEP_BYTES;
@@ -167,5 +168,5 @@ function overloaded() {
   return fail('OVERLOADED', { retryAfterSeconds: 1 });
 }
 
-/** The one budget of the process: model calls and our own API count in it together. */
+/** The only budget of the process. Model calls and our own API share it. */
 export const BUFFERED = new BufferedBytes();

@@ -3,8 +3,8 @@ import ipaddr from 'ipaddr.js';
 import type { Proxies } from './proxies';
 
 /**
- * Returns the address of the client of a request. `X-Forwarded-For` is believed only of a connection from an operator's own proxy, and
- * of it only what those proxies have added: one address each, the last ones.
+ * Returns the client's address. `X-Forwarded-For` counts only if the connection comes from one of the operator's proxies. Of its
+ * entries only the last ones count, one for each proxy, because the proxies themselves have added them.
  */
 export function clientAddress({ headers, socket }: IncomingMessage, { count, isProxy }: Proxies): string {
   const peer = socket.remoteAddress ?? '';
@@ -16,7 +16,9 @@ export function clientAddress({ headers, socket }: IncomingMessage, { count, isP
   return ipaddr.isValid(added.trim()) ? added.trim() : peer;
 }
 
-/** What counts as one client: an IPv4 address, or the /64 of an IPv6 one, because whoever has one of it has all. */
+/**
+ * Returns what counts as one client: an IPv4 address, or the /64 of an IPv6 address, because a /64 usually belongs to one user.
+ */
 export function placeOf(text: string): string {
   if (!ipaddr.isValid(text)) return text;
   const address = ipaddr.process(text);

@@ -7,9 +7,9 @@ import { placeOf } from './client-place';
 import type { Proxies } from './proxies';
 
 export interface ConnectionLimits {
-  /** Connections in all. */
+  /** The limit for all connections. */
   readonly most: number;
-  /** Connections of one client's address. */
+  /** The limit for connections from one client address. */
   readonly mostOfAddress: number;
 }
 
@@ -22,11 +22,11 @@ const refused = new Counter({
 
 const TOLD_EVERY_MS = 60_000;
 
-/** Closes connections to the public listener that are above a limit, before anything is read of them. */
+/** Closes connections to the public listener above a limit, before reading anything from them. */
 export function limitConnections(
   server: Server,
   limits: ConnectionLimits,
-  // Proxies bring the connections of many clients.
+  // A proxy opens the connections of many clients.
   { isProxy }: Pick<Proxies, 'isProxy'>,
   log: Logger,
 ): void {
@@ -46,10 +46,10 @@ export function limitConnections(
     );
   };
 
-  // `maxConnections` would not do: the primary process of workers offers a connection that is refused to them again and again.
+  // Node's `maxConnections` cannot be used: the primary process of workers offers a refused connection to them again and again.
   server.on('connection', (socket: Socket) => {
     const { remoteAddress = '' } = socket;
-    // A connection that asked for an upgrade in vain is given to the server a second time.
+    // Node emits `connection` a second time for a connection after a failed upgrade.
     if (known.has(socket)) return;
     known.add(socket);
     if (all >= most) {

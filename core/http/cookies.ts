@@ -1,25 +1,25 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { saidPublicUrl } from './public-url';
 
-/** Whether browsers reach us over TLS only: then cookies never travel without. */
+/** Whether browsers use TLS. Cookies are then sent over TLS only. */
 function isSecure(): boolean {
   return saidPublicUrl()?.startsWith('https:') === true;
 }
 
-/** `__Host-` makes browsers refuse one that another host of the domain has set. */
+/** With the prefix `__Host-` browsers reject cookies that another host of the domain has set. */
 function fullName(name: string, secure: boolean): string {
   return secure ? `__Host-${name}` : name;
 }
 
 export interface CookieOptions {
   readonly sameSite: 'Strict' | 'Lax';
-  /** Absent: until the browser ends. */
+  /** If absent, the cookie lasts until the browser is closed. */
   readonly maxAgeSeconds?: number;
-  /** Whether the browser came over TLS; unless given, `PUBLIC_URL` says it. */
+  /** Whether the browser uses TLS. `PUBLIC_URL` decides if this is not given. */
   readonly secure?: boolean;
 }
 
-/** Adds a cookie that no script can read; an empty value takes it away. */
+/** Sets a cookie that scripts cannot read. An empty value deletes the cookie. */
 export function setCookie(response: ServerResponse, name: string, value: string, options: CookieOptions): void {
   const age = value === '' ? 0 : options.maxAgeSeconds;
   const { secure = isSecure() } = options;
@@ -43,5 +43,5 @@ export function cookieOf({ headers }: IncomingMessage, name: string, secure = is
 
 export const SESSION_COOKIE = 'tollgate-session';
 
-/** Another name than the console's: browsers send cookies to every port of a host. */
+/** The name differs from the console's, because browsers send cookies to all ports of a host. */
 export const OPERATOR_COOKIE = 'tollgate-operator';

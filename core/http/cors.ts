@@ -2,12 +2,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { answerEarly } from './lingering-close';
 
 /**
- * Tells browsers that a page of another origin may read an answer. Returns true where the request only asked for that (a preflight)
- * and has been answered.
+ * Sets the headers that allow a page of another origin to read an answer. Returns true if the request was a preflight and has
+ * been answered.
  */
 export type Cors = (request: IncomingMessage, response: ServerResponse) => boolean;
 
-/** Headers of our answers that pages may read beside those that every page may. */
+/** Headers of our answers that pages may read besides those that browsers always allow. */
 const EXPOSED = [
   'X-SVC-Source',
   'X-SVC-Request-Id',
@@ -29,15 +29,15 @@ const EXPOSED = [
 
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE';
 
-/** Browsers need not ask again for so long; Chromium takes two hours at most. */
+/** How long browsers may reuse the answer to a preflight. Chromium uses at most two hours. */
 const MAX_AGE_SECONDS = 7_200;
 
-/** Names of headers, as a preflight lists them. */
+/** The header names in a preflight. */
 const HEADER_NAMES = /^[\w!#$%&'*+.^`|~-]+(?:, ?[\w!#$%&'*+.^`|~-]+)*$/;
 
 /**
- * `origins`: exact origins, or `*` for every page. Answers never allow credentials: a browser sends no cookie with such a call, and
- * the API key, which the page itself puts into a header, is what counts.
+ * `origins`: exact origins, or `*` for every page. Answers never allow credentials: a browser sends no cookie with such a call,
+ * and the page itself sends the API key in a header.
  */
 export function allowOrigins(origins: readonly string[]): Cors {
   const allowed = new Set(origins);

@@ -2,17 +2,20 @@ import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { fail } from '../errors';
 
-/** Returns the entity tag of an answer that has no version of its own: a hash of its content. */
+/** Returns the entity tag of an answer without a version: a hash of its content. */
 export function contentTag(content: string | Buffer): string {
   return `"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`;
 }
 
-/** Returns the entity tag of a record that counts its versions. */
+/** Returns the entity tag of a record with a version number. */
 export function versionTag(version: number): string {
   return `"${version}"`;
 }
 
-/** Returns the versions that `If-Match` lets through; undefined for any. @throws INVALID_FIELD */
+/**
+ * Returns the versions that `If-Match` accepts; undefined for any.
+ * @throws INVALID_FIELD
+ */
 export function readIfMatch({ headers }: IncomingMessage): readonly number[] | undefined {
   const text = headers['if-match'];
   if (text === undefined || text.trim() === '*') return undefined;

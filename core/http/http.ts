@@ -8,7 +8,7 @@ import { JsonScanner } from './json-scanner';
 import { answerEarly } from './lingering-close';
 import { announcedBytes, type BodyLook, checkBodyHeaders, ownLimits, readBody, saysJson } from './read-body';
 
-/** Answers with JSON. */
+/** Sends a JSON answer. */
 export function sendJson(
   response: ServerResponse,
   status: number,
@@ -18,7 +18,10 @@ export function sendJson(
   response.end(writeJsonHead(response, status, body, headers));
 }
 
-/** @returns the body that has to follow */
+/**
+ * Sends the head of a JSON answer.
+ * @returns the body that must follow
+ */
 function writeJsonHead(
   response: ServerResponse,
   status: number,
@@ -38,14 +41,14 @@ export function newRequestId(): string {
   return `req_${takeRandom(12).toString('hex')}`;
 }
 
-/** Sets the request id, by which support finds the call later, on an answer. */
+/** Sets the header with the request id, which identifies the call in the log and in the usage records. */
 export function setRequestId(response: ServerResponse, id: string): void {
   response.setHeader('x-svc-request-id', id);
   response.setHeader('request-id', id);
   response.setHeader('x-request-id', id);
 }
 
-/** The headers of an answer that is an error of ours. */
+/** Returns the headers of one of our own error answers. */
 export function errorHeaders(error: GatewayError, requestId: string): Record<string, string> {
   const headers: Record<string, string> = {
     'x-svc-source': 'platform',
@@ -59,7 +62,7 @@ export function errorHeaders(error: GatewayError, requestId: string): Record<str
   return headers;
 }
 
-/** Sends the envelope of an error (docs/contract.md, section 3). The body of the request may still be arriving. */
+/** Sends the error envelope (docs/contract.md, section 3). The request's body may still be arriving. */
 export function sendError(
   request: IncomingMessage,
   response: ServerResponse,
@@ -70,16 +73,16 @@ export function sendError(
   answerEarly(request, response, text);
 }
 
-/** Reads a small JSON body of our own API and checks it; `T` is the schema's `Settings`. */
+/** Reads and checks a small JSON body of our own API. `T` is the schema's `Settings`. */
 export function jsonBody<T>(schema: Schema): (request: IncomingMessage) => Promise<T> {
   const read = largeJsonBody<T>(schema, SMALL_BODY_BYTES);
   return (request) => read(request, NOBODY);
 }
 
-/** Small bodies are not counted. */
+/** Small bodies do not count in the memory budget. */
 const NOBODY: BodyOwner = { onEnd: () => undefined };
 
-/** The same for a body that may be large: it counts in the budget of the process until the visit ends. */
+/** Reads and checks a JSON body that may be large. It counts in the memory budget of the process until the request ends. */
 export function largeJsonBody<T>(
   schema: Schema,
   maxBytes: number,
@@ -93,7 +96,10 @@ export function largeJsonBody<T>(
   };
 }
 
-/** Reads a whole body as it came. @throws UNSUPPORTED_MEDIA_TYPE when it is compressed, BODY_TOO_LARGE, BODY_TIMEOUT, OVERLOADED */
+/**
+ * Reads a whole body unchanged.
+ * @throws UNSUPPORTED_MEDIA_TYPE if it is compressed, BODY_TOO_LARGE, BODY_TIMEOUT, OVERLOADED
+ */
 export function readBytes(request: IncomingMessage, owner: BodyOwner, maxBytes: number): Promise<Buffer> {
   return readOwnBody(request, owner, maxBytes);
 }
@@ -110,7 +116,7 @@ async function readOwnBody(
   return Buffer.concat([...(await readBody(request, { limits: ownLimits(maxBytes), room, look }))]);
 }
 
-/** An empty body is as good as an empty object, and needs no content type. */
+/** An empty body counts as an empty object and needs no content type. */
 function jsonOrNothing(request: IncomingMessage, json: JsonScanner): BodyLook {
   let isEmpty = true;
   return {
@@ -135,13 +141,13 @@ function parseJson(bytes: Buffer): unknown {
   }
 }
 
-/** The most problems of one body that an error lists. */
+/** The most problems that one error lists. */
 const MOST_PROBLEMS = 10;
-/** A name in a body may be as long as the body. */
+/** The most characters of a member's name in an error, because a client can send a name as long as the body. */
 const LONGEST_PARAM = 200;
 const LONGEST_PROBLEM = 300;
 
-/** INVALID_FIELD for the first of several problems; `details.problems` has the first ten. */
+/** Returns INVALID_FIELD for the first problem. `details.problems` lists the first ten. */
 export function invalidField(problems: readonly Problem[]): GatewayError {
   const shown = problems.slice(0, MOST_PROBLEMS).map(({ path, missing, message }) => ({
     param: shorten(pathText(missing === undefined ? path : [...path, missing]), LONGEST_PARAM),
@@ -157,7 +163,7 @@ export function invalidField(problems: readonly Problem[]): GatewayError {
   });
 }
 
-/** `['messages', 0, 'role']` -> `messages[0].role` */
+/** Formats a path: `['messages', 0, 'role']` becomes `messages[0].role`. */
 export function pathText(path: readonly (string | number)[]): string {
   return path.reduce<string>(
     (text, part) => (typeof part === 'number' ? `${text}[${part}]` : text === '' ? part : `${text}.${part}`),

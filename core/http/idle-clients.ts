@@ -2,11 +2,11 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 
 /**
- * Closes the connection of a client that has taken nothing of what waits for it for so long; its call then ends as that of any
- * client that leaves. Backpressure bounds what it costs in memory, and nothing else would bound for how long.
+ * Closes the connection of a client that has read nothing of its answer for this time. Its call then ends like that of any client
+ * that disconnects. Backpressure limits the memory of such a call, but nothing else limits its duration.
  */
 export function leaveIdleClients(server: Server, idleMs: number): void {
-  // Node tells of this time and of that between two requests by one event: they must never be the same number.
+  // Node emits the same event for this timeout and for the keep-alive timeout, so the two must be different numbers.
   const timeoutMs = idleMs + 1;
   server.timeout = timeoutMs;
   server.on('timeout', (socket: Socket) => {

@@ -1,9 +1,10 @@
 /**
- * Pairs of bytes that tokenizers join: the vocabularies of both `cl100k` and `o200k` have a token of just these two bytes, and neither cuts
- * between them before it joins bytes. `test/core/http/text-weigher.test.ts` makes the maps from the vocabularies and compares them.
+ * Pairs of bytes that tokenizers join. The vocabularies of both `cl100k` and `o200k` have a token of exactly these two bytes, and
+ * neither splits text between them first. `test/core/http/text-weigher.test.ts` computes these maps from the vocabularies and
+ * compares them.
  */
 
-/** One bit for each pair of 0x20 to 0x7e. */
+/** One bit for each pair of bytes from 0x20 to 0x7e. */
 const PRINTED =
   '/v8A/P////////9/w2sAUgAAABwAAAAA/z8ANwAAAG4AAADOAxuAAAAAAAEAAAABEQ1AAAAAAAkAAIAwnQNACQAAgAIAAAAgTQAAAAAAAAIAAAB4' +
   '/wH4AQAA8AEAAFD+7wCcAQAA2AEAAFj/fwB+AAAA/AAAABzVPQBZAAAAJgAAAIBzH4AEAAAABwAAAOD/D0ARAACACQAAgKC/BwADAADABAAAQPj/' +
@@ -20,7 +21,7 @@ const PRINTED =
   'fwAAAAAAAAAA8P/vPwAAAAAAAAAA+P/3DwAAAAAAAAAA/P97BwAAAAAAAAAAfvIdBwAAAAAAAAAA3/3eAwAAAAAAAACA337ugRYUgCAAAAACAAAA' +
   'RxACAAAAAAABAAAAoZ8H4A8AAMANAADAAcACgAAAAAAAAAAAAQ==';
 
-/** One bit for each pair of a byte from 0x80 on and one of 0x80 to 0xbf. */
+/** One bit for each pair of a byte from 0x80 on and a byte from 0x80 to 0xbf. */
 const HIGH =
   'AAAAAAAAAAAAAAAAAAAAAAAAAAAAEAACAAAAAAAAACAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAEAAAAAAAAAAAAAAAAAAAAA' +
   'AAAAAAAAAAAAAAAAAQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAARAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA' +
@@ -36,7 +37,10 @@ const HIGH =
   'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA' +
   'AAAAAAAAAAAAAAAAAAAAAA==';
 
-/** 1 for each pair of which tokenizers never leave two tokens of one byte, at first × 256 + second. The weigher reads it for every byte. */
+/**
+ * 1 for each pair of bytes that tokenizers never leave as two tokens of one byte. The index is first × 256 + second. The weigher
+ * reads it for every byte.
+ */
 export const JOINED_PAIRS = new Uint8Array(256 * 256);
 spread(PRINTED, 0x20, 0x5f, 0x20, 0x5f);
 spread(HIGH, 0x80, 0x80, 0x80, 0x40);

@@ -1,14 +1,14 @@
 import { JsonError, type JsonObserver, type JsonToken } from './json-scanner';
 
-/** How deep the JSON of our own API may be. */
+/** The deepest nesting of JSON that our own API accepts. */
 const MOST_DEPTH = 64;
 
-/** How many values it may have in all: members, elements, and the containers themselves. */
+/** The most values in one body of our own API: members, elements and containers. */
 const MOST_VALUES = 10_000;
 
 /**
- * Bounds what it costs to parse and check a body of our own API. A scanner tells it of every value while the body
- * arrives, so that nothing is built from a body with too many.
+ * Bounds the cost of parsing and checking a body of our own API. A scanner reports every value while the body arrives, so that a
+ * body with too many values is rejected before anything is built from it.
  */
 export class JsonLimits implements JsonObserver {
   #values = 0;

@@ -1,36 +1,36 @@
 import type { TextWeigher } from './text-weigher';
 
-/** The token a scanner has just read. Only good while the observer is being told of it. */
+/** The token that a scanner has just read. It is valid only during the observer's call. */
 export interface JsonToken {
-  /** Offset of its first byte in the whole text. */
+  /** The offset of its first byte in the whole text. */
   readonly start: number;
-  /** Offset behind its last byte. */
+  /** The offset after its last byte. */
   readonly end: number;
-  /** The most tokens of its text without the quotes; 0 where the scanner has no weigher. */
+  /** The most tokens (of a tokenizer) that its text without quotes may have; 0 if the scanner has no weigher. */
   readonly tokens: number;
-  /** Whether it is a number of digits alone. Cheaper than `text`. */
+  /** Whether it is a number that consists of digits only. This is cheaper than reading `text`. */
   readonly isNatural: boolean;
-  /** The string without quotes and escapes, or the bare text of a number or literal; undefined beyond 4 KiB. */
+  /** The string without quotes and escapes, or the characters of a number or literal; undefined above 4 KiB. */
   text(): string | undefined;
-  /** Whether it is the string (or key) that says `word`, however it is escaped. Cheaper than `text`. */
+  /** Returns whether it is the string or key `word`, with or without escapes. This is cheaper than reading `text`. */
   is(word: Buffer): boolean;
-  /** At most the first `bytes` (up to 4 KiB) of its raw text, quotes and escapes included. */
+  /** Returns at most the first `bytes` (up to 4 KiB) of its raw text, with quotes and escapes. */
   head(bytes: number): string;
 }
 
 /**
- * Is told what a scanner reads. `depth` is that of the container a token stands in, and for `open` and `close` that of
- * the container itself: 1 for the root, 0 for what stands outside it.
+ * Receives what a scanner reads. `depth` is the depth of the container that holds the token: 1 for members of the root, 0 outside
+ * of the root. For `open` and `close` it is the depth of the container itself.
  */
 export interface JsonObserver {
   open(depth: number, isObject: boolean, token: JsonToken): void;
   close(depth: number, token: JsonToken): void;
   key(depth: number, token: JsonToken): void;
-  /** `firstByte` tells the kind: `"`, `0` (any number), `t`, `f` or `n`. */
+  /** `firstByte` identifies the kind of value: `"`, `0` (any number), `t`, `f` or `n`. */
   scalar(depth: number, firstByte: number, token: JsonToken): void;
 }
 
-/** The text is not JSON, or is deeper than we read. */
+/** The text is not JSON, or it is nested too deeply. */
 export class JsonError extends Error {
   override readonly name = 'JsonError';
 
@@ -44,7 +44,7 @@ export class JsonError extends Error {
 
 export const MAX_JSON_DEPTH = 256;
 
-/** The longest token whose text can be asked for. */
+/** The longest token whose text the scanner keeps. */
 export const MAX_TOKEN_TEXT_BYTES = 4_096;
 
 export const QUOTE = 0x22;
@@ -61,7 +61,7 @@ const MINUS = 0x2d;
 const ZERO = 0x30;
 const NINE = 0x39;
 
-/** What may come next, between tokens. */
+/** States between tokens: what may come next. */
 const VALUE = 0;
 const VALUE_OR_CLOSE = 1;
 const KEY = 2;
@@ -69,12 +69,12 @@ const KEY_OR_CLOSE = 3;
 const AFTER_KEY = 4;
 const AFTER_VALUE = 5;
 const END = 6;
-/** Inside a token: from here up. */
+/** This and higher states are inside a token. */
 const STRING = 7;
 const ESCAPE = 8;
 const UNICODE = 9;
 const LITERAL = 10;
-/** Inside a number: from here up. */
+/** This and higher states are inside a number. */
 const NUMBER_MINUS = 11;
 const NUMBER_ZERO = 12;
 const NUMBER_INTEGER = 13;
@@ -84,7 +84,7 @@ const NUMBER_E = 16;
 const NUMBER_E_SIGN = 17;
 const NUMBER_EXPONENT = 18;
 
-/** What a \u escape says has three bytes at most, and a token has one at least. */
+/** The character of a \u escape has at most three bytes, and a token has at least one byte. */
 const UNICODE_TOKENS = 3;
 
 const NOTHING: Buffer = Buffer.alloc(0);
@@ -95,9 +95,9 @@ const LITERALS: Readonly<Record<number, Buffer>> = {
 };
 
 /**
- * Reads JSON as it arrives, without building values. Strict (RFC 8259): what it lets pass, every parser lets pass; only
- * whether strings are well-formed UTF-8 is not looked at. A value may be split at any byte, and nothing grows with the
- * length of what is read: of a token that began in an earlier chunk the first 4 KiB are kept.
+ * Reads JSON while it arrives, without building values. It is strict (RFC 8259): every parser accepts what it accepts. It does
+ * not check whether strings are valid UTF-8. A value may be split at any byte. Memory does not grow with the length of the text:
+ * of a token that began in an earlier chunk, the scanner keeps the first 4 KiB.
  */
 export class JsonScanner implements JsonToken {
   start = 0;
@@ -111,22 +111,28 @@ export class JsonScanner implements JsonToken {
   readonly #open: boolean[] = [];
   #state = VALUE;
   #chunk = NOTHING;
-  /** Offset of the chunk under way in the whole text. */
+  /** The offset of the current chunk in the whole text. */
   #base = 0;
-  /** The beginning of the token under way, as far as it stood in earlier chunks. */
+  /** The part of the current token that was in earlier chunks. */
   #carried = NOTHING;
   #isKey = false;
   #hasEscapes = false;
   #hexDigits = 0;
   #literal = NOTHING;
 
-  /** @param weigher is given the text of keys and values without escapes, and one token for each sign between them */
+  /**
+   * @param weigher receives the text of keys and values without escapes, and counts one token for each punctuation mark between
+   * them
+   */
   constructor(observer: JsonObserver, weigher?: TextWeigher) {
     this.#observer = observer;
     this.#weigher = weigher;
   }
 
-  /** @throws {JsonError} at the first byte that cannot stand where it stands. */
+  /**
+   * Reads the next chunk.
+   * @throws {JsonError} at the first byte that is not allowed there.
+   */
   feed(chunk: Buffer): void {
     this.#chunk = chunk;
     const length = chunk.length;
@@ -145,7 +151,10 @@ export class JsonScanner implements JsonToken {
     this.#chunk = NOTHING;
   }
 
-  /** @throws {JsonError} when the text is not complete. */
+  /**
+   * Ends the text.
+   * @throws {JsonError} if the text is incomplete.
+   */
   finish(): void {
     if (this.#state >= NUMBER_MINUS && this.#open.length === 0) this.#endNumber(0);
     if (this.#state !== END) throw new JsonError(this.#base === 0 ? 'the JSON text is empty' : 'JSON ends', this.#base);
@@ -180,7 +189,7 @@ export class JsonScanner implements JsonToken {
     return Buffer.concat([this.#carried, this.#chunk.subarray(0, missing)]);
   }
 
-  /** Keeps what the chunk holds of the token under way. */
+  /** Keeps the current token's bytes of this chunk. */
   #carry(): void {
     const room = MAX_TOKEN_TEXT_BYTES - this.#carried.length;
     if (room <= 0) return;
@@ -188,7 +197,7 @@ export class JsonScanner implements JsonToken {
     this.#carried = Buffer.concat([this.#carried, this.#chunk.subarray(from, from + room)]);
   }
 
-  /** One byte between tokens that is not white space. */
+  /** Reads one byte between tokens that is not white space. */
   #structure(byte: number, at: number): void {
     this.#weigher?.add(1);
     switch (this.#state) {
@@ -224,7 +233,7 @@ export class JsonScanner implements JsonToken {
     else this.#beginBareToken(byte, at);
   }
 
-  /** A number or a literal. */
+  /** Begins a number or a literal. */
   #beginBareToken(byte: number, at: number): void {
     this.#beginToken(at);
     this.isNatural = byte >= ZERO && byte <= NINE;
@@ -274,7 +283,7 @@ export class JsonScanner implements JsonToken {
     this.#state = this.#open.length === 0 ? END : AFTER_VALUE;
   }
 
-  /** Reads on inside a token; returns where the next byte to look at stands. */
+  /** Continues inside a token. Returns the offset of the next byte to read. */
   #continueToken(at: number): number {
     switch (this.#state) {
       case STRING:
@@ -290,7 +299,7 @@ export class JsonScanner implements JsonToken {
     }
   }
 
-  /** A body is mostly string content. */
+  /** Most bytes of a body are the content of strings. */
   #continueString(from: number): number {
     const chunk = this.#chunk;
     const at = this.#weigher === undefined ? endOfText(chunk, from) : this.#weigher.text(chunk, from, chunk.length);
@@ -384,7 +393,10 @@ export class JsonScanner implements JsonToken {
   }
 }
 
-/** The inner loop. @returns where the first byte stands that is a quote, a backslash or a control character */
+/**
+ * The inner loop.
+ * @returns the offset of the first quote, backslash or control character
+ */
 function endOfText(chunk: Buffer, from: number): number {
   const length = chunk.length;
   for (let at = from; at < length; at += 1) {
@@ -394,7 +406,7 @@ function endOfText(chunk: Buffer, from: number): number {
   return length;
 }
 
-/** `\"`, `\\` and `\/` say the very byte that stands there; the others say a sign, or a character by its number. */
+/** `\"`, `\\` and `\/` stand for the second byte itself. The other escapes stand for a control character or a code point. */
 function weighEscape(weigher: TextWeigher, byte: number): void {
   if (byte === QUOTE || byte === BACKSLASH || byte === SLASH) weigher.sign(byte);
   else weigher.add(byte === 0x75 ? UNICODE_TOKENS : 1);
@@ -421,7 +433,7 @@ function isHexDigit(byte: number): boolean {
   return (byte >= ZERO && byte <= NINE) || (letter >= 0x61 && letter <= 0x66);
 }
 
-/** The state a number is in after one more byte; undefined when that byte no longer belongs to it. */
+/** Returns the state of a number after one more byte; undefined if that byte no longer belongs to the number. */
 function nextInNumber(state: number, byte: number): number | undefined {
   if (byte >= ZERO && byte <= NINE) return afterDigit(state, byte);
   if (byte === 0x2e) return state === NUMBER_ZERO || state === NUMBER_INTEGER ? NUMBER_POINT : undefined;

@@ -1,16 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** Long enough for the largest body over an ordinary line. */
+/** Long enough to receive the largest body over an ordinary connection. */
 const READ_ON_AT_MOST_MS = 5_000;
-/** Twice the largest body. */
+/** Twice the size of the largest body. */
 const READ_ON_AT_MOST_BYTES = 41_943_040;
 const LOOK_EVERY_MS = 250;
 
 /**
- * Sends a whole answer to a request that may still be on its way, but ends it with the request. Node closes the connection at the end
- * of its last response: a client that is still sending would see a reset instead of the answer. What it sends is read and dropped,
- * and the connection of a client that never ends is destroyed.
+ * Sends a whole answer although the request may still be arriving, and closes the connection at the end of the request. Node
+ * closes the connection after its last response: a client that is still sending would get a reset instead of the answer. The rest
+ * of the request is read and dropped. The connection is destroyed if the request does not end.
  */
 export function answerEarly(request: IncomingMessage, response: ServerResponse, body: string): void {
   if (request.complete) return void response.end(body);
@@ -23,7 +23,7 @@ export function answerEarly(request: IncomingMessage, response: ServerResponse, 
   };
   request.resume();
   if (response.socket !== null) answered.add(socket);
-  // Called in its turn when other answers of the connection come first.
+  // Node calls this after the earlier answers of the connection have been sent.
   response.write(body, () => {
     if (request.complete || request.destroyed) return end();
     answered.add(socket);
@@ -34,14 +34,14 @@ export function answerEarly(request: IncomingMessage, response: ServerResponse, 
 
 const answered = new WeakSet<Socket>();
 
-/** All of an answer has been sent, and the rest of its request is dropped. */
+/** The answer has been sent completely. The rest of the request is dropped. */
 export function isAnswered(socket: Socket): boolean {
   return answered.has(socket);
 }
 
 const closing = new WeakSet<Socket>();
 
-/** Sends the last bytes of a connection that is not HTTP any more, and drops what arrives until the client closes it. */
+/** Sends the last bytes of a connection that is no longer HTTP, and drops what arrives until the client closes it. */
 export function closeAfter(socket: Socket, bytes = ''): void {
   closing.add(socket);
   limitRest(socket);
@@ -52,7 +52,10 @@ export function isClosing(socket: Socket): boolean {
   return closing.has(socket);
 }
 
-/** Destroys a connection that goes on for too long, or brings too much. @returns ends the watch */
+/**
+ * Destroys a connection that stays open for too long or sends too much.
+ * @returns a function that stops the watch
+ */
 function limitRest(socket: Socket): () => void {
   const mostBytes = socket.bytesRead + READ_ON_AT_MOST_BYTES;
   let looksLeft = READ_ON_AT_MOST_MS / LOOK_EVERY_MS;

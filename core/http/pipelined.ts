@@ -2,15 +2,15 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 /**
- * A response that waits behind another of its connection (HTTP pipelining) does not learn that the connection closes: Node emits
- * `close` only on the one that has the socket. Calls, holds and the drain wait for that event, so it is given here.
+ * Emits `close` on a response that waits behind another response of its connection (HTTP pipelining). Node emits it only on the
+ * response that has the socket, but calls, holds and an orderly stop wait for it.
  */
 export function closeWithConnection({ socket }: IncomingMessage, response: ServerResponse): void {
   if (response.socket !== null) return;
   const close = (): void => {
     if (response.closed) return;
     response.destroyed = true;
-    // What `closed` reads; stream.pipeline looks at it.
+    // `closed` returns this field, and stream.pipeline reads `closed`.
     (response as unknown as { _closed: boolean })._closed = true;
     response.emit('close');
   };
@@ -18,15 +18,15 @@ export function closeWithConnection({ socket }: IncomingMessage, response: Serve
   response.once('close', () => socket.off('close', close));
 }
 
-/** A refusal takes about 0.1 ms. */
+/** Rejecting a request takes about 0.1 ms. */
 const BEGUN_IN_A_TURN = 8;
 
 type Listener = (request: IncomingMessage, response: ServerResponse) => void;
 
 /**
- * Lets a server begin a few pipelined requests in each turn of the event loop, the connections in turn. Node emits all requests that one
- * read has brought at once, which may be a thousand: no other client would be answered meanwhile. A request that is not pipelined
- * begins at once. Applies to the listeners that the server has now.
+ * Lets a server begin a few pipelined requests in each turn of the event loop, and takes turns between connections. Node emits
+ * all requests of one read at once. These may be a thousand, and no other client would be answered meanwhile. A request that is
+ * not pipelined begins at once. This applies to the listeners that the server has now.
  */
 export function beginInTurn(server: Server): void {
   const listeners = server.listeners('request') as Listener[];
@@ -35,11 +35,14 @@ export function beginInTurn(server: Server): void {
   const begin: Listener = (request, response) => {
     for (const listener of listeners) listener.call(server, request, response);
   };
-  // Node reads on when an answer has been sent: a client could make the queue as long as it likes.
+  // Node continues to read after an answer has been sent, so a client could make the queue as long as it likes.
   const stayPaused = function (this: Socket): void {
     this.pause();
   };
-  /** Returns false where its connection is read again: to parse what that brings takes as long as many refusals. */
+  /**
+   * Returns false if reading of the connection has been resumed, because parsing what arrives takes as long as rejecting many
+   * requests.
+   */
   const beginOne = (): boolean => {
     const [first] = waiting;
     if (first === undefined) return false;
@@ -48,7 +51,7 @@ export function beginInTurn(server: Server): void {
     waiting.delete(socket);
     if (queue.length > 0) waiting.set(socket, queue);
     else socket.off('resume', stayPaused).resume();
-    // Nobody would read its answer.
+    // The connection is closed, so nobody would receive the answer.
     if (next !== undefined && !socket.destroyed) begin(...next);
     return queue.length > 0;
   };
@@ -60,7 +63,7 @@ export function beginInTurn(server: Server): void {
 
   server.removeAllListeners('request');
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
-    // Behind another response of its connection it has no socket yet.
+    // A response that waits behind another response of its connection has no socket yet.
     if (response.socket !== null) return begin(request, response);
     const { socket } = request;
     const queue = waiting.get(socket);

@@ -2,8 +2,9 @@ import { StartFailure } from '../start-failure';
 import { saidPublicUrl } from './public-url';
 
 /**
- * `SANDBOX_DOMAIN`, below which every port of a sandbox has a host of its own; undefined where ports are paths. The gateway's own host may
- * not be below it: it would belong to the ports, and pages of customers could set its cookies.
+ * Reads `SANDBOX_DOMAIN`. Each port of a sandbox has a host of its own below this domain. Returns undefined if it is not set;
+ * ports are then paths. The gateway's own host must not be below this domain: it would count as a port, and pages of customers
+ * could set its cookies.
  * @throws StartFailure
  */
 export function readPortDomain(env: NodeJS.ProcessEnv): string | undefined {

@@ -3,15 +3,15 @@ import type { Logger } from 'pino';
 
 /** The operator's own proxies and load balancers. */
 export interface Proxies {
-  /** How many stand in a row in front of this process; each adds the address it was asked from to `X-Forwarded-For`. */
+  /** The number of proxies between clients and this process. Each one adds the address of its client to `X-Forwarded-For`. */
   readonly count: number;
-  /** Says whether they may connect from an address. */
+  /** Returns whether a proxy may connect from an address. */
   readonly isProxy: (address: string) => boolean;
 }
 
 const WARNED_EVERY_MS = 3_600_000;
 
-/** Warns once an hour when requests look as if they came through proxies and the operator has named none. */
+/** Warns once an hour if requests seem to come through proxies that the operator has not configured. */
 export function warnOfUnnamedProxies(
   server: Server,
   { count, isProxy }: Proxies,

@@ -2,25 +2,28 @@ import { fail } from '../errors';
 import type { Schema } from '../settings';
 import type { PageRequest } from '../storage/page';
 
-/** Reads one filter's text; @throws RangeError that says what was expected. */
+/**
+ * Parses the text of one filter.
+ * @throws RangeError with what was expected
+ */
 export type Reader<T> = ((text: string) => T) & {
-  /** JSON Schema of the text, for the OpenAPI document; any text unless given. */
+  /** The JSON Schema of the text for the OpenAPI document. Default: any text. */
   readonly schema?: Schema;
   /** Marks the parameter as required in OpenAPI. The handler itself must reject a request without it. */
   readonly isRequired?: true;
 };
 
-/** Makes a reader of a function and the schema that the OpenAPI documents show. */
+/** Makes a reader from a function and the schema for the OpenAPI documents. */
 export function reader<T>(schema: Schema, read: (text: string) => T): Reader<T> {
   return Object.assign((text: string) => read(text), { schema });
 }
 
-/** One of these words. */
+/** Accepts one of these words. */
 export function wordReader<W extends string>(words: readonly W[], more: Schema = {}): Reader<W> {
   return reader({ type: 'string', enum: words, ...more }, (text) => readWord(text, words));
 }
 
-/** Some of these words, with commas between. */
+/** Accepts several of these words, separated by commas. */
 export function wordsReader<W extends string>(words: readonly W[]): Reader<readonly W[]> {
   const description = `A comma-separated list of ${words.join(', ')}.`;
   return reader({ type: 'string', description }, (text) => text.split(',').map((each) => readWord(each.trim(), words)));
@@ -32,7 +35,7 @@ function readWord<W extends string>(text: string, words: readonly W[]): W {
   return word;
 }
 
-/** `true` or `false`. */
+/** Accepts `true` or `false`. */
 export function flagReader(standard: boolean): Reader<boolean> {
   return reader(
     { type: 'boolean', default: standard },
@@ -40,14 +43,14 @@ export function flagReader(standard: boolean): Reader<boolean> {
   );
 }
 
-/** What `readQuery` gives for its readers. */
+/** The result of `readQuery` for these readers. */
 export type Filters<R extends Record<string, Reader<unknown>>> = {
   readonly [Name in keyof R]: ReturnType<R[Name]> | undefined;
 };
 
 /**
- * Reads a query string: every name must be known and given once.
- * @throws GatewayError INVALID_FIELD that names the filter.
+ * Parses a query string. Every name must be known and given once.
+ * @throws GatewayError INVALID_FIELD that names the filter
  */
 export function readQuery<R extends Record<string, Reader<unknown>>>(query: URLSearchParams, readers: R): Filters<R> {
   const filters: Record<string, unknown> = {};
@@ -61,7 +64,10 @@ export function readQuery<R extends Record<string, Reader<unknown>>>(query: URLS
   return filters as Filters<R>;
 }
 
-/** @throws GatewayError INVALID_FIELD that names the filter. */
+/**
+ * Parses one parameter.
+ * @throws GatewayError INVALID_FIELD that names the filter
+ */
 export function readFilter<T>(name: string, text: string, reader: Reader<T>): T {
   try {
     return reader(text);
@@ -78,18 +84,18 @@ function wrong(name: string, message: string) {
 const MAX_LIMIT = 1_000;
 const DEFAULT_LIMIT = 100;
 
-/** `limit` and `cursor`, which every list takes. */
+/** The parameters `limit` and `cursor` of every list. */
 export const PAGE_READERS = {
   limit: integerReader(1, MAX_LIMIT, { default: DEFAULT_LIMIT }),
   cursor: reader({ type: 'string', description: '`nextCursor` of the previous page.' }, (text) => text),
 };
 
-/** The page that a list is asked for. */
+/** The requested page of a list. */
 export function pageOf(filters: Filters<typeof PAGE_READERS>): PageRequest {
   return { limit: filters.limit ?? DEFAULT_LIMIT, cursor: filters.cursor };
 }
 
-/** A whole number within bounds. */
+/** Accepts a whole number within bounds. */
 export function integerReader(minimum: number, maximum: number, more: Schema = {}): Reader<number> {
   return reader({ type: 'integer', minimum, maximum, ...more }, (text) => readInteger(text, minimum, maximum));
 }
@@ -100,7 +106,7 @@ function readInteger(text: string, least: number, most: number): number {
   return value;
 }
 
-/** Text that can be looked for in the database, which knows no NUL. */
+/** Accepts text that the database can search for. Postgres does not accept NUL in text. */
 export const readText = reader({ type: 'string', minLength: 1, maxLength: 500 }, (text) => {
   if (text === '' || text.length > 500 || text.includes('\0')) throw new RangeError('expected 1 to 500 characters');
   return text;
@@ -108,7 +114,7 @@ export const readText = reader({ type: 'string', minLength: 1, maxLength: 500 },
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** A UUID. */
+/** Accepts a UUID. */
 export const readUuid = reader({ type: 'string', format: 'uuid' }, (text) => {
   if (!UUID.test(text)) throw new RangeError('expected an id such as 019a9d5e-3c5c-7a52-8f7e-0d4f6a1b2c3d');
   return text.toLowerCase();
@@ -116,7 +122,10 @@ export const readUuid = reader({ type: 'string', format: 'uuid' }, (text) => {
 
 const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;
 
-/** A time as RFC 3339 writes it, with the offset that says whose day it is. In a query string an unencoded `+` has become a space. */
+/**
+ * Accepts a time in RFC 3339 format. Its offset decides which day a date means. An unencoded `+` arrives as a space in a query
+ * string.
+ */
 export const readTime = reader({ type: 'string', format: 'date-time' }, (text) => {
   const match = RFC_3339.exec(text.replace(' ', '+'));
   const time = new Date(match?.[0] ?? '');
@@ -126,13 +135,13 @@ export const readTime = reader({ type: 'string', format: 'date-time' }, (text) =
   return time;
 });
 
-/** In UTC, of the years 1 to 9999: what JavaScript and the database write alike. */
+/** Accepts a time in UTC of the years 1 to 9999, which JavaScript and the database format alike. */
 export function isStorable(time: Date): boolean {
   const year = time.getUTCFullYear();
   return year >= 1 && year <= 9999;
 }
 
-/** JavaScript takes February 30 for March 2. */
+/** JavaScript accepts February 30 as March 2. */
 function isDay([, year, month, day]: RegExpExecArray): boolean {
   return new Date(Date.UTC(Number(year), Number(month) - 1, Number(day))).getUTCDate() === Number(day);
 }

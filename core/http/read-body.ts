@@ -18,7 +18,7 @@ export interface BodyLimits extends PaceLimits {
   readonly maxBytes: number;
 }
 
-/** Looks through a body while it arrives and throws what is wrong with it; a `JsonScanner` is one. */
+/** Checks a body while it arrives, and throws if something is wrong with it. A `JsonScanner` is one. */
 export interface BodyLook {
   feed(chunk: Buffer): void;
   finish(): void;
@@ -27,13 +27,13 @@ export interface BodyLook {
 export interface BodyReading {
   readonly limits: BodyLimits;
   readonly room: BodyRoom;
-  /** Absent for a body that is not decoded. */
+  /** Absent for a body that must not be encoded. */
   readonly encoding?: BodyEncoding | undefined;
   /** Absent for bytes that are not checked. */
   readonly look?: BodyLook | undefined;
-  /** Called once, before more than `SMALL_BODY_BYTES` are read; what it throws refuses the body. */
+  /** Is called once, before more than `SMALL_BODY_BYTES` are read. If it throws, the body is rejected. */
   readonly beforeLarge?: () => Promise<void>;
-  /** Tells that the client has left, where the request alone does not tell it. */
+  /** Reports that the client has disconnected, where the request's own events do not. */
   readonly call?: { readonly hasLeft: boolean; onLeave(listener: () => void): () => void };
 }
 
@@ -43,8 +43,8 @@ export function ownLimits(maxBytes: number): BodyLimits {
 }
 
 /**
- * How many bytes are checked before other calls have their turn. A fast client's body can be read 2 MB at a stretch, which
- * for the most laborious JSON would take 50 ms.
+ * How many bytes are checked before other calls get a turn. Up to 2 MB of a fast client can be read at once. For JSON that is
+ * expensive to scan, this would take 50 ms.
  */
 const BYTES_PER_TURN = 524_288;
 
@@ -55,8 +55,8 @@ export function saysJson({ headers }: IncomingMessage): boolean {
 const JSON_TYPE = /^application\/json[ \t]*(?:;|$)/i;
 
 /**
- * Refuses by the head alone a body that is announced too large, or in an encoding that is not accepted.
- * @returns the encoding in which the body comes
+ * Rejects a body by its head alone if the announced length is too large or the encoding is not accepted.
+ * @returns the encoding of the body
  * @throws UNSUPPORTED_MEDIA_TYPE, BODY_TOO_LARGE
  */
 export function checkBodyHeaders(
@@ -73,14 +73,14 @@ function bodyTooLarge(maxBytes: number, what = 'body') {
   return fail('BODY_TOO_LARGE', { message: `The ${what} has more than ${maxBytes} bytes.` });
 }
 
-/** The length that the head announces; 0 for a body that comes in chunks. */
+/** Returns the length that the head announces; 0 for a chunked body. */
 export function announcedBytes({ headers }: IncomingMessage): number {
   return Number(headers['content-length'] ?? 0);
 }
 
 /**
- * Reads a request's body. It is looked through as it arrives, so that it is refused at the first byte that is wrong or too
- * much. The rest then stays in the request, for the code that sends the refusal.
+ * Reads a request's body and checks it while it arrives, so that it is rejected at the first wrong byte. The rest then stays in
+ * the request for the code that sends the error.
  */
 export async function readBody(request: IncomingMessage, reading: BodyReading): Promise<readonly Buffer[]> {
   const announced = announcedBytes(request);
@@ -95,12 +95,13 @@ export async function readBody(request: IncomingMessage, reading: BodyReading): 
 }
 
 /**
- * Most bodies have come with their heads: nobody waits for them, and no clock watches. Node tells that a request is complete only
- * after what its head has begun had its turn: until then the length that was announced tells.
+ * Most bodies arrive together with their heads. These are read at once, without listeners and without a timer. Node marks a
+ * request as complete only after its `request` event has been handled. Until then, the announced length shows whether the whole
+ * body is here.
  */
 function takeBody(request: IncomingMessage, { limits: { maxBytes }, room, look }: BodyReading): readonly Buffer[] {
   const body = (request.read() ?? NOTHING) as Buffer;
-  // Its end, which may be still to come, is read too: until then the connection keeps the request.
+  // Also reads the end of the request, which may still be to come. Until then the connection keeps the request.
   request.resume();
   if (body.length > maxBytes) throw bodyTooLarge(maxBytes);
   room.add(body.length);
@@ -144,7 +145,7 @@ function awaitBody(
       }
     }
 
-    /** A decoder that has seen the end of its data takes nothing more, and never says that it could. */
+    /** A decoder that has reached the end of its data accepts nothing more, and never reports that it is writable. */
     function feed(to: BodyDecoder, chunk: Buffer): void {
       if (to.readableEnded || to.write(chunk)) return;
       request.pause();
@@ -200,7 +201,7 @@ function awaitBody(
 
     function onDecodedAll(): void {
       if (hasArrived) onEnd();
-      // What follows is refused, and is not kept until then.
+      // The rest is rejected, and must not be kept in memory until then.
       else continueArrival();
     }
 
@@ -219,7 +220,7 @@ function awaitBody(
       }
     }
 
-    /** A request is closed after its last byte as well, and may be so before that is decoded. */
+    /** Node also emits `close` after the last byte of a request, possibly before that byte is decoded. */
     function onClose(): void {
       if (!hasArrived || call?.hasLeft === true) stopWith(new ClientLeft());
     }
@@ -235,7 +236,7 @@ function awaitBody(
       pace.stop();
       stopListening?.();
       request.off('data', onArrival).off('end', onArrived).off('error', onClose).off('close', onClose);
-      // A later reset of the connection does not matter here, and must not end the process.
+      // A connection reset that arrives later is irrelevant, and must not end the process.
       request.on('error', ignore);
       decoder?.off('data', onDecoded).off('end', onDecodedAll).off('error', onBroken).on('error', ignore).destroy();
     }

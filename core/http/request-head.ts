@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { fail, type GatewayError } from '../errors';
 
-/** Headers that identify the caller and the request. `Connection` must not declare them to be hop-by-hop. */
+/** Headers that identify the caller and the request. `Connection` must not name them as hop-by-hop. */
 const FOR_ALL_HOPS: ReadonlySet<string> = new Set([
   'host',
   'authorization',
@@ -12,8 +12,8 @@ const FOR_ALL_HOPS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Refuses heads that two readers could understand differently, as far as Node's own parser lets them pass. One pass over the
- * raw headers: of the parsed ones Node drops a second `host` or `authorization` without a word.
+ * Rejects heads that two programs could interpret differently, as far as Node's own parser accepts them. It reads the raw headers
+ * once, because Node silently drops a second `host` or `authorization` from the parsed headers.
  */
 export function checkHead({ rawHeaders, httpVersion }: IncomingMessage): GatewayError | undefined {
   let hosts = 0;
@@ -22,7 +22,7 @@ export function checkHead({ rawHeaders, httpVersion }: IncomingMessage): Gateway
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index] ?? '';
     const value = rawHeaders[index + 1] ?? '';
-    // Lengths first: this runs for every header of every request.
+    // Compares lengths first, because this runs for every header of every request.
     if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1;
     else if (name.length === 13 && name.toLowerCase() === 'authorization') authorizations += 1;
     else if (name.length === 17 && name.toLowerCase() === 'transfer-encoding') {
@@ -36,12 +36,12 @@ export function checkHead({ rawHeaders, httpVersion }: IncomingMessage): Gateway
   if (hosts > 1 || (hosts === 0 && httpVersion === '1.1')) return wrong('host', 'expected one Host header');
   if (authorizations > 1) return wrong('authorization', 'expected one Authorization header');
   if (encodings > 1) return wrong('transfer-encoding', 'expected the header once');
-  // HTTP/1.0 knows no chunks: a proxy in between would take them for the body, or for the next request.
+  // HTTP/1.0 has no chunks: a proxy between would take them for the body, or for the next request.
   if (encodings > 0 && httpVersion === '1.0') return wrong('transfer-encoding', 'expected no such header in HTTP/1.0');
   return undefined;
 }
 
-/** What stands behind such a head on its connection may be anything. */
+/** The bytes after such a head on its connection may be anything. */
 const CLOSE = { connection: 'close' };
 
 function namesFieldForAll(value: string): boolean {

@@ -1,15 +1,21 @@
 import type { IncomingMessage } from 'node:http';
 import { fail, type GatewayError } from '../errors';
 
-/** `http://host/path`, as clients write it to proxies: its authority counts, whatever the Host header says (RFC 9112, 3.2.2). */
+/**
+ * Matches `http://host/path`, the form that clients send to proxies. Its host counts, whatever the Host header contains (RFC
+ * 9112, 3.2.2).
+ */
 const ABSOLUTE = /^https?:\/\/([^/?#]*)([^#]*)$/i;
 
-/** A name or an IPv6 address in brackets, with or without port. Percent-encoding and user names would be read in two ways. */
+/**
+ * Matches a name or an IPv6 address in brackets, with or without port. Percent-encoding and user names could be interpreted in
+ * two ways, so they do not match.
+ */
 const HOST = /^(?:[a-z0-9_-]*(?:\.[a-z0-9_-]+)*\.?|\[[0-9a-f:.]+\])(?::\d{0,5})?$/i;
 
 /**
- * Makes sure that there is one reading of what a request is addressed to, before anything looks at it: one host, in lower
- * case and without trailing dot in `headers.host`, and a path in `url`.
+ * Makes sure that a request's address can be interpreted in one way only. It leaves one host in lower case without a trailing dot
+ * in `headers.host`, and a path in `url`.
  */
 export function settleTarget(request: IncomingMessage): GatewayError | undefined {
   const { headers, url = '/' } = request;
@@ -35,12 +41,15 @@ export function pathOf({ url = '/' }: Pick<IncomingMessage, 'url'>): string {
   return query === -1 ? url : url.slice(0, query);
 }
 
-/** Host without port and trailing dot, in lower case. */
+/** Returns the host without port and trailing dot, in lower case. */
 export function hostOf({ headers: { host = '' } }: Pick<IncomingMessage, 'headers'>): string {
   return host.toLowerCase().replace(/:\d*$/, '').replace(/\.$/, '');
 }
 
-/** `{upstream}.p.{domain}`, and whatever looks like it: never anything but the upstream it names. */
+/**
+ * Matches `{upstream}.p.{domain}` and everything that looks like it. Such a host never reaches anything but the upstream that it
+ * names.
+ */
 export function isDirectHost(host: string): boolean {
   return host.includes('.p.');
 }

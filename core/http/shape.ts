@@ -1,6 +1,6 @@
 import type { Schema } from '../settings';
 
-/** What a route answers with, as the OpenAPI document says it: short words for the schemas of our own API. */
+/** Short functions for the schemas of our own API's answers, as the OpenAPI document shows them. */
 
 const TEXT = { type: 'string' } as const;
 
@@ -9,7 +9,7 @@ export const shape = {
   text: TEXT,
   uuid: { type: 'string', format: 'uuid', example: '019a9d5e-3c5c-7a52-8f7e-0d4f6a1b2c3d' },
   time: { type: 'string', format: 'date-time', example: '2026-11-01T09:30:00.000Z' },
-  /** Decimal USD with 8 decimals. */
+  /** USD as a decimal number with 8 decimals. */
   usd: { type: 'string', pattern: '^-?\\d+\\.\\d{8}$', description: 'Decimal USD, 8 decimals.', example: '0.01050000' },
   integer: { type: 'integer' },
   number: { type: 'number' },
@@ -18,28 +18,28 @@ export const shape = {
   any: {},
 } as const satisfies Record<string, Schema>;
 
-/** One of some words. */
+/** Makes the schema of one of several words. */
 export function oneOf<const W extends readonly string[]>(...words: W): Schema & { readonly enum: W } {
   return { type: 'string', enum: words } as Schema & { enum: W };
 }
 
-/** Also null. */
+/** Makes a schema that also accepts null. */
 export function orNull(schema: Schema): Schema {
   const { enum: words } = schema as { readonly enum?: readonly unknown[] };
   return { ...schema, ...(words !== undefined && { enum: [...words, null] }), nullable: true };
 }
 
-/** An array. */
+/** Makes the schema of an array. */
 export function listOf(items: Schema): Schema {
   return { type: 'array', items };
 }
 
-/** An object with these members, all there. */
+/** Makes the schema of an object that has all of these members. */
 export function object(properties: Readonly<Record<string, Schema>>): Schema {
   return { type: 'object', required: Object.keys(properties), properties };
 }
 
-/** An object with these members, some of which may be absent. */
+/** Makes the schema of an object with these members, some of which may be absent. */
 export function objectWith(
   properties: Readonly<Record<string, Schema>>,
   optional: Readonly<Record<string, Schema>>,
@@ -47,12 +47,12 @@ export function objectWith(
   return { ...object(properties), properties: { ...properties, ...optional } };
 }
 
-/** An object whose names are data. */
+/** Makes the schema of an object whose member names are data. */
 export function mapOf(values: Schema): Schema {
   return { type: 'object', additionalProperties: values };
 }
 
-/** What a list answers: `items` and `nextCursor`. */
+/** Makes the schema of a list's answer: `items` and `nextCursor`. */
 export function pageOf(items: Schema): Schema {
   return object({ items: listOf(items), nextCursor: orNull(TEXT) });
 }

@@ -7,21 +7,24 @@ const APOSTROPHE = 0x27;
 const ZERO = 0x30;
 const NINE = 0x39;
 
-/** 1 for each byte at which the inner loop stops: digits, the apostrophe, and what ends or interrupts the text of a JSON string. */
+/**
+ * 1 for each byte at which the inner loop stops: digits, the apostrophe, and bytes that end or interrupt the text of a JSON
+ * string.
+ */
 const STOPS = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte < SPACE || (byte >= ZERO && byte <= NINE) || [QUOTE, APOSTROPHE, BACKSLASH].includes(byte) ? 1 : 0,
 );
 
-/** How many spaces of a run make one token at the least. */
+/** The smallest number of spaces that make one token. */
 const SPACES_PER_TOKEN = 16;
-/** How many digits of a run make one token. */
+/** The number of digits that make one token. */
 const DIGITS_PER_TOKEN = 3;
-/** After an apostrophe words are cut at other places ('s, 'll): so many pairs do not count as joined. */
+/** After an apostrophe tokenizers split words elsewhere ('s, 'll), so this many pairs do not count as joined. */
 const CUT_AFTER_APOSTROPHE = 3;
 
 /**
- * The most tokens of a run of bytes, compared with the most tokens of all of it: without its last byte, and when the last byte is
- * a token of its own or belongs to a longer one. -Infinity: it cannot be so.
+ * The most tokens of a run of bytes, relative to the most tokens of the whole run: first without its last byte, then if the last
+ * byte is a token of its own, then if it belongs to a longer token. -Infinity means that this case is impossible.
  */
 interface Run {
   readonly before: number;
@@ -36,8 +39,8 @@ const START: Run = {
 };
 
 /**
- * Adds a byte to a run. It is a token of its own, but not beside another such byte that it joins with; or it ends a token of two bytes
- * or more, before which the run without both has its most tokens.
+ * Adds a byte to a run. Either it is a token of its own, but not next to another single-byte token that it joins with. Or it ends
+ * a token of two or more bytes; the run before that token then has its most tokens.
  */
 function addByte(run: Run, isJoined: boolean): { readonly run: Run; readonly tokens: number } {
   const alone = 1 + (isJoined ? run.longer : 0);
@@ -46,11 +49,14 @@ function addByte(run: Run, isJoined: boolean): { readonly run: Run; readonly tok
   return { run: { before: -tokens, alone: alone - tokens, longer: longer - tokens }, tokens };
 }
 
-/** What a byte is to the inner loop: 0 or 1 says whether it joins with the byte before it. */
+/** How the inner loop classifies a byte: 0 or 1 says whether it joins with the byte before it. */
 const LONE_SPACE = 2;
 const STOP = 3;
 
-/** At byte before × 256 + byte: what the second is to the inner loop. A space after a space is counted outside of it. */
+/**
+ * The class of the second byte of a pair, at index first × 256 + second. A space after a space is counted outside of the inner
+ * loop.
+ */
 const KINDS = JOINED_PAIRS.map((isJoined, pair) => {
   const byte = pair & 255;
   if (STOPS[byte] === 1) return STOP;
@@ -59,8 +65,8 @@ const KINDS = JOINED_PAIRS.map((isJoined, pair) => {
 });
 
 /**
- * What follows a byte: the number of the run before it × 4, and what the byte is, has the number of the run with it × 4, and one more
- * where the byte adds a token.
+ * The transitions. The index is the number of the run × 4 + the class of the byte. The value is the number of the longer run × 4,
+ * plus 1 if the byte adds a token.
  */
 const STEPS = allSteps();
 
@@ -88,27 +94,26 @@ function isSame(one: Run, other: Run): boolean {
 }
 
 /**
- * Bounds the tokens of a text from its bytes, without a tokenizer.
- *
- * A tokenizer of byte pairs joins two neighbours whenever its vocabulary has what they make together. So two tokens of one byte never
- * stand side by side where the vocabulary has the pair, and in ordinary words at most two of three bytes begin a token. The weigher
- * counts the most tokens that this rule leaves possible. A byte of which it knows nothing counts as one token.
+ * Computes an upper bound for the tokens of a text from its bytes, without a tokenizer.
+ * A byte-pair tokenizer joins two neighbours whenever its vocabulary has the result. So two single-byte tokens never stand side
+ * by side if the vocabulary has the pair, and in ordinary words at most two of three bytes begin a token. The weigher counts the
+ * most tokens that this rule allows. An unknown byte counts as one token.
  */
 export class TextWeigher {
   #tokens = 0;
-  /** The number of the run under way × 4. */
+  /** The number of the current run × 4. */
   #run = 0;
   #previous = 0;
   #spaces = 0;
   #digits = 0;
   #cut = 0;
 
-  /** The most tokens of all text so far. */
+  /** The most tokens of the whole text so far. */
   get tokens(): number {
     return this.#tokens;
   }
 
-  /** Adds what has at most so many tokens and joins with nothing beside it. */
+  /** Adds something that has at most this many tokens and joins with nothing next to it. */
   add(tokens: number): void {
     this.#tokens += tokens;
     this.#run = 0;
@@ -118,8 +123,8 @@ export class TextWeigher {
   }
 
   /**
-   * Adds the bytes of a JSON string, which may be cut between any two of them, up to its end or the next escape.
-   * @returns where the first byte stands that is a quote, a backslash or a control character, or else `to`
+   * Adds the bytes of a JSON string up to its end or the next escape. The string may be split between any two bytes.
+   * @returns the offset of the first quote, backslash or control character, or else `to`
    */
   text(bytes: Uint8Array, from: number, to: number): number {
     let at = from;
@@ -138,7 +143,7 @@ export class TextWeigher {
     return to;
   }
 
-  /** Adds a quote, a backslash or a slash that an escape says. */
+  /** Adds a quote, a backslash or a slash that was written as an escape. */
   sign(byte: number): void {
     this.#step(byte, this.#cut > 0 ? 0 : (JOINED_PAIRS[(this.#previous << 8) | byte] as number));
     this.#spaces = 0;
@@ -147,9 +152,9 @@ export class TextWeigher {
   }
 
   /**
-   * The inner loop: bytes up to the next digit, apostrophe, quote, backslash, control character or second space of a run. One branch a
-   * byte, for what the next byte is can rarely be foretold.
-   * @returns where that byte stands
+   * The inner loop: reads bytes up to the next digit, apostrophe, quote, backslash, control character or second space of a run.
+   * It has one branch for each byte, because the processor can rarely predict the next byte.
+   * @returns the offset where it stopped
    */
   #ordinary(bytes: Uint8Array, from: number, to: number): number {
     let tokens = this.#tokens;
@@ -174,7 +179,7 @@ export class TextWeigher {
     return at;
   }
 
-  /** The last space of a run goes with what follows; those before it make few tokens. */
+  /** The last space of a run belongs to the next word. The spaces before it make few tokens. */
   #space(): void {
     if (this.#spaces === 0 || this.#spaces % SPACES_PER_TOKEN === 1) this.#tokens += 1;
     this.#spaces += 1;
@@ -184,7 +189,7 @@ export class TextWeigher {
     this.#cut = 0;
   }
 
-  /** An apostrophe, or a byte soon after one: it counts as joined with nothing before it. */
+  /** Adds an apostrophe, or a byte shortly after one. It counts as joined with nothing before it. */
   #cutByte(byte: number): void {
     this.#step(byte, 0);
     this.#spaces = 0;

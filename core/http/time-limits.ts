@@ -2,7 +2,10 @@ import type { Server } from 'node:http';
 import type { OpenRequests } from '../shutdown';
 import { closeWithConnection } from './pipelined';
 
-/** Slow senders of headers are closed; bodies have their own limits; idle connections may be used again for a while. */
+/**
+ * Closes connections that send their headers too slowly. Bodies have limits of their own. Idle connections may be reused for some
+ * time.
+ */
 export function limitTimes(server: Server, openRequests: OpenRequests): void {
   server.headersTimeout = 10_000;
   server.requestTimeout = 0;

@@ -2,25 +2,25 @@ import { Transform, type TransformCallback } from 'node:stream';
 import { Worker } from 'node:worker_threads';
 import { ownProgram } from '../own-program';
 
-/** What the thread is given, and what it answers: pieces in turn, then the end. */
+/** The messages to the thread and its answers: decoded pieces in order, then the end. */
 export interface ZstdJob {
   readonly encoded: readonly Uint8Array[];
-  /** The thread stops after this many decoded bytes, and after the piece that is over. */
+  /** The thread stops after the piece that exceeds this many decoded bytes. */
   readonly mostBytes: number;
 }
 export type FromZstdThread = { readonly piece: Uint8Array } | 'whole' | 'too large' | { readonly broken: string };
 
-/** 20 MB take a tenth of it. */
+/** Decoding 20 MB takes a tenth of this. */
 const JOB_WITHIN_MS = 5_000;
 
-/** One body at a time is decoded; the others wait. Each takes a tenth of a second at most. */
+/** One body is decoded at a time, and the others wait. Each takes at most a tenth of a second. */
 let turn: Promise<unknown> = Promise.resolve();
-/** Kept for the next body while all is well: its decoder does not free what a broken body took. */
+/** Reused for the next body unless the last one was broken, because the decoder does not free the memory of a broken body. */
 let idle: Worker | undefined;
 
 /**
- * Decodes zstd where Node has none of its own (before 22.15): in a thread, because the decoder works on its whole input at
- * once. It keeps the encoded bytes until the last has come, so that slow clients do not occupy the thread.
+ * Decodes zstd in a thread on versions of Node that have no zstd (before 22.15), because the decoder needs its whole input at
+ * once. It collects the encoded bytes until the last one has arrived, so that slow clients do not occupy the thread.
  */
 export class ZstdByThread extends Transform {
   bytesWritten = 0;
@@ -59,7 +59,7 @@ function decode(job: ZstdJob, take: (piece: Buffer) => void): Promise<void> {
 
     function onMessage(message: FromZstdThread): void {
       if (message === 'whole') end();
-      // The reader counts for itself, and has been given a piece too many.
+      // The reader counts the bytes itself, and has already received a piece too many.
       else if (message === 'too large') end(undefined, false);
       else if ('broken' in message) end(new Error(message.broken));
       else take(Buffer.from(message.piece.buffer, message.piece.byteOffset, message.piece.byteLength));

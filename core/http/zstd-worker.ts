@@ -2,13 +2,16 @@
 import { parentPort } from 'node:worker_threads';
 import type { FromZstdThread, ZstdJob } from './zstd-by-thread';
 
-/** The decoder gives empty pieces for ever where the bytes are broken. */
+/** The decoder returns empty pieces forever if the bytes are broken. */
 const MOST_EMPTY_PIECES = 64;
 
 const FRAME = 0xfd2fb528;
 const REPEATED_BLOCK = 1;
 
-/** Checks that the bytes are one frame (RFC 8878, section 3): newer Nodes decode no more than one. @throws RangeError */
+/**
+ * Checks that the bytes are one frame (RFC 8878, section 3), because newer versions of Node decode only one.
+ * @throws RangeError
+ */
 function checkOneFrame(bytes: Buffer): void {
   if (bytes.readUInt32LE(0) !== FRAME) throw new RangeError('there is no frame');
   if (endOfFrame(bytes, 4) !== bytes.length) throw new RangeError('the body has bytes after its last zstd frame');
