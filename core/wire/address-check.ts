@@ -7,10 +7,10 @@ const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3');
 /** A DNS64 resolver puts this prefix before the IPv4 address of the host. The check looks at that IPv4 address. */
 const NAT64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
 
-/** These addresses are in a public range, but a cloud's host agent answers there and hands out secrets. */
+/** These addresses are in a public range, but the host agents of clouds answer there and hand out secrets. */
 const HOST_AGENTS: ReadonlySet<string> = new Set(['168.63.129.16']);
 
-/** Why an IP address is not public (the name of its range), or undefined when it is. */
+/** Returns why an IP address is not public (the name of its range); undefined if it is public. */
 export function privateRange(address: string): string | undefined {
   if (isIP(address) === 0) return 'not an IP address';
   const parsed = ipaddr.parse(withoutDottedTail(address));
@@ -31,7 +31,7 @@ function privateRangeOf6(address: ipaddr.IPv6): string | undefined {
   return address.match(GLOBAL_UNICAST) ? undefined : 'notGlobal';
 }
 
-/** `::127.0.0.1` -> `::7f00:1`. The parser takes the first for an IPv4-mapped address, the system does not. */
+/** `::127.0.0.1` -> `::7f00:1`. The parser would read the first form as an IPv4-mapped address, but the system does not. */
 function withoutDottedTail(address: string): string {
   const tail = address.slice(address.lastIndexOf(':') + 1);
   if (tail === address || isIP(tail) !== 4) return address;

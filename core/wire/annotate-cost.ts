@@ -6,8 +6,8 @@ import { findMembers, findPlace, sliceChunks } from './json-members';
 const USAGE = ['usage'] as const;
 
 /**
- * Writes what a call cost into the `usage` of the event that carries it: `"cost":0.00012345` as its last member, in the
- * place of one that is there already. Every other byte stays as it came, and so does an event without a usage object.
+ * Writes the cost of a call into the `usage` of an event: `"cost":0.00012345` as its last member. It replaces a member `cost`.
+ * All other bytes stay unchanged, as does an event without a usage object.
  * @param path the members that lead to the usage
  */
 export function annotateCost(raw: Buffer, costE8: bigint, path: readonly string[] = USAGE): Buffer {

@@ -17,26 +17,26 @@ import { signedHeaders } from './signed-headers';
 /** The parts of a call that go to an upstream. */
 export interface UpstreamCall extends Omit<ModelCall, 'model' | 'streamUsage'> {
   readonly body: RequestBody;
-  /** Changes that hold at every upstream; `members` has them already. */
+  /** Changes for every upstream. `members` contains them already. */
   readonly edits?: readonly BodyEdit[];
-  /** The beginning of the answer, which another upstream gave and this one continues. */
+  /** The beginning of the answer, if another upstream gave it and this one continues it. */
   readonly beginning?: AnswerBeginning;
   /** Tools of the body whose limit depends on the model. */
   readonly reading?: Pick<Reading, 'toolUses'>;
-  /** Parts of the body with signatures that only an upstream of another dialect takes. */
+  /** Parts of the body with signatures that only an upstream of another dialect accepts. */
   readonly sealed?: readonly ItemPlace[] | undefined;
-  /** The finished request, which an adapter with a dialect of its own has written. */
+  /** The finished request, written by an adapter with a dialect of its own. */
   readonly prepared?: UpstreamRequest;
 }
 
-/** Bodies up to this size go out as one buffer. */
+/** Bodies up to this size are sent as one buffer. */
 const ONE_BUFFER_BYTES = 64 * 1024;
 
 type Asked = Pick<Candidate, 'upstream' | 'model' | 'adapter'>;
 
 /**
- * Asks a candidate once, in its adapter's dialect and with the platform's credential. Returns a promise where the adapter signs.
- * `reset` asks on a connection of its own.
+ * Sends one request to a candidate, in its adapter's dialect and with the platform's credential. Returns a promise if the adapter
+ * signs. With `reset` it opens a new connection.
  */
 export function askUpstream(
   candidate: Asked,
@@ -61,13 +61,13 @@ export function askUpstream(
   return signed instanceof Promise ? signed.then(dispatch) : dispatch(signed);
 }
 
-/** What goes to an upstream, over HTTP or a WebSocket. */
+/** The request for the upstream, over HTTP or a WebSocket. */
 export interface Outgoing extends EditedBody {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** A call in the dialect of a candidate's adapter, without a credential. `further` are edits that the transport needs. */
+/** Returns a call in the dialect of a candidate's adapter, without a credential. `further` are edits that the transport needs. */
 export function outgoing(
   { upstream, model, adapter }: Asked,
   request: UpstreamCall,
@@ -94,7 +94,7 @@ function changesInside({ body, reading, sealed }: UpstreamCall, model: ModelEntr
   return sealed === undefined ? limits : [...(limits ?? []), ...planItemCuts(body.chunks, sealed)];
 }
 
-/** Returns the limits of tools that the call does not limit. Tools that share a limit get the smallest. */
+/** Returns the limits of tools that the call does not limit. Tools that share a limit get the smallest one. */
 function limitsOf(toolUses: Reading['toolUses'], model: Candidate['model']): readonly Splice[] | undefined {
   if (toolUses === undefined) return undefined;
   const usesAt = new Map<LimitPlace, number>();
@@ -118,7 +118,7 @@ function prefillOf(
   return beginning === undefined ? [] : (continuation?.prefill(call, beginning) ?? []);
 }
 
-/** The call as the adapter has to see it: with what the edits set. */
+/** Returns the call as the adapter must see it, with the changes of the edits. */
 function withSet(call: ModelCall, edits: readonly BodyEdit[]): ModelCall {
   if (edits.length === 0) return call;
   const members = new Map(call.members);

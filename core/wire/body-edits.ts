@@ -1,7 +1,7 @@
 import type { BodyEdit } from '../catalog/upstream';
 import type { MemberPlace } from './json-members';
 
-/** The request body as it came, with the places of its top-level members. */
+/** The request body as it arrived, with the positions of its top-level members. */
 export interface RequestBody {
   readonly chunks: readonly Buffer[];
   readonly byteLength: number;
@@ -13,7 +13,7 @@ export interface EditedBody {
   readonly byteLength: number;
 }
 
-/** Bytes `from`..`to` of the text before become `text`. */
+/** Replaces the bytes `from`..`to` of the original text by `text`. */
 export interface Splice {
   readonly from: number;
   readonly to: number;
@@ -21,8 +21,8 @@ export interface Splice {
 }
 
 /**
- * Applies edits to the top level of a body. Bytes that no edit names stay the very same memory; nothing is parsed and
- * nothing is copied. Of several edits of one member the last counts. `further` are changes inside members that no edit sets or drops.
+ * Applies edits to the top level of a body. All other bytes stay in the same memory: nothing is parsed, and nothing is copied. If
+ * several edits concern one member, the last one counts. `further` are changes inside members that no edit sets or drops.
  */
 export function applyBodyEdits(
   body: RequestBody,
@@ -34,7 +34,7 @@ export function applyBodyEdits(
   return splices.length === 0 ? body : spliceChunks(body, splices);
 }
 
-/** The edits as splices, in the order of the text and without overlap. */
+/** Converts the edits to splices, in the order of the text and without overlap. */
 export function planSplices(body: RequestBody, edits: readonly BodyEdit[]): Splice[] {
   const last = new Map<string, BodyEdit>();
   for (const edit of edits) last.set(edit.member, edit);
@@ -62,15 +62,15 @@ export function planSplices(body: RequestBody, edits: readonly BodyEdit[]): Spli
   return splices.sort(byPlace);
 }
 
-/** One more item before the bracket that ends an array. */
+/** Adds one item before the bracket that ends an array. */
 function planPush(chunks: readonly Buffer[], { end }: MemberPlace, item: string): Splice {
   const last = lastSignificantByte(chunks, end - 1);
   return { from: end - 1, to: end - 1, text: last.byte === OPEN_BRACKET ? item : `,${item}` };
 }
 
 /**
- * A dropped member goes with the comma behind it; members dropped at the end go with the comma before the first of
- * them. Neighbours that are dropped together make one cut.
+ * Drops members. A member is dropped together with the comma after it. If the last members are dropped, the comma before the
+ * first of them goes with them. Adjacent dropped members make one cut.
  */
 function planCuts(chunks: readonly Buffer[], drops: readonly MemberPlace[], lastEnd: number): Splice[] {
   const cuts: { from: number; to: number; text: string }[] = [];
@@ -85,10 +85,10 @@ function planCuts(chunks: readonly Buffer[], drops: readonly MemberPlace[], last
   return cuts;
 }
 
-/** Where one item of an array stands. */
+/** The position of one item of an array. */
 export type ItemPlace = Pick<MemberPlace, 'start' | 'end'>;
 
-/** Cuts items, in the order of the text, out of the arrays in which they stand. */
+/** Cuts items out of their arrays. The items must be in the order of the text. */
 export function planItemCuts(chunks: readonly Buffer[], drops: readonly ItemPlace[]): Splice[] {
   const cuts: { from: number; to: number; text: string }[] = [];
   for (const { start, end } of drops) {
@@ -103,14 +103,14 @@ export function planItemCuts(chunks: readonly Buffer[], drops: readonly ItemPlac
   return cuts;
 }
 
-/** Appends behind the last member, or as the only one when nothing else is left. */
+/** Appends after the last member, or as the only member if no other is left. */
 function planAppend(body: RequestBody, cuts: readonly Splice[], lastEnd: number, text: string): Splice {
   const tail = cuts.find((cut) => cut.to === lastEnd);
   const before = lastSignificantByte(body.chunks, tail === undefined ? lastEnd : tail.from);
   return { from: lastEnd, to: lastEnd, text: before.byte === OPEN_BRACE ? text : `,${text}` };
 }
 
-/** The last member of the text is always in the map, for of a repeated key the last place is kept. */
+/** The last member of the text is always in the map, because the map keeps the last position of a repeated key. */
 function endOfLastMember(body: RequestBody): number {
   let end = 0;
   for (const place of body.members.values()) if (place.end > end) end = place.end;
@@ -121,13 +121,13 @@ function afterOpeningBrace(chunks: readonly Buffer[]): number {
   return nextSignificantByte(chunks, 0).at + 1;
 }
 
-/** Behind the comma that follows a member. */
+/** Returns the offset after the comma that follows a member. */
 function startOfNextMember(chunks: readonly Buffer[], end: number): number {
   const comma = nextSignificantByte(chunks, end);
   return nextSignificantByte(chunks, comma.at + 1).at;
 }
 
-/** Where a cut of the last members has to begin: at the comma before them, when there is one. */
+/** Returns where a cut of the last members must begin: at the comma before them, if there is one. */
 function startOfTail(chunks: readonly Buffer[], from: number): number {
   const before = lastSignificantByte(chunks, from);
   return before.byte === COMMA ? before.at : from;
@@ -154,7 +154,7 @@ function nextSignificantByte(chunks: readonly Buffer[], from: number): FoundByte
   return { at: base, byte: 0 };
 }
 
-/** The last byte before `end` that is not white space. */
+/** Returns the last byte before `end` that is not white space. */
 function lastSignificantByte(chunks: readonly Buffer[], end: number): FoundByte {
   let base = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
   for (let index = chunks.length - 1; index >= 0; index -= 1) {
@@ -173,7 +173,7 @@ function isWhiteSpace(byte: number): boolean {
 }
 
 function byPlace(one: Splice, other: Splice): number {
-  // A cut up to the end and what is appended there: the cut comes first.
+  // A cut at the end and an appended text have the same position. The cut comes first.
   return one.from - other.from || one.to - other.to;
 }
 
@@ -181,7 +181,7 @@ function byStart(one: MemberPlace, other: MemberPlace): number {
   return one.start - other.start;
 }
 
-/** Puts splices (in order, without overlap) into a text; what stays is not copied. */
+/** Applies splices (in order, without overlap) to a text. It does not copy what stays. */
 export function spliceChunks(before: EditedBody, splices: readonly Splice[]): EditedBody {
   const out: Buffer[] = [];
   let byteLength = 0;

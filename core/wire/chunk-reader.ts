@@ -6,20 +6,25 @@ export interface Over {
   readonly toMs: number;
 }
 
-/** Reads a body piece by piece, one reader after the other: a reader that waits for the next piece can leave it to another. */
+/**
+ * Reads a body in chunks. Readers may follow each other: a reader that waits for the next chunk can hand the body over to another
+ * one.
+ */
 export interface ChunkReader {
-  /** A piece, the end or a failure is there: `take` may be called. */
+  /** A chunk, the end or a failure has arrived: `take` may be called. */
   readonly isReady: boolean;
-  /** Resolves when `isReady` is true. Never rejects. */
+  /** Resolves when `isReady` is true. It never rejects. */
   ready(): Promise<void>;
   /**
-   * The next piece once it is ready; undefined at the end.
-   * @throws when the body broke off.
+   * Returns the next chunk; undefined at the end. Call it only when `isReady` is true.
+   * @throws if the body broke off
    */
   take(): Buffer | undefined;
-  /** Reads no further, and tells the sender to stop. */
+  /** Stops reading, and makes the sender stop. */
   cancel(): void;
-  /** When the sender ended or broke off the body: earlier than `take` tells, where pieces wait. Undefined before. */
+  /**
+   * When the sender ended or broke off the body; undefined before. While chunks wait, it is known earlier than `take` reports it.
+   */
   readonly over?: Over | undefined;
 }
 
@@ -31,7 +36,7 @@ export const NO_CHUNKS: ChunkReader = {
   cancel: () => undefined,
 };
 
-/** Yields the pieces to the end. A caller that stops early tells the sender to stop. */
+/** Yields all chunks to the end. If the caller stops early, the sender is made to stop. */
 export async function* bytesOf(chunks: ChunkReader): AsyncGenerator<Buffer> {
   try {
     for (;;) {
@@ -45,15 +50,15 @@ export async function* bytesOf(chunks: ChunkReader): AsyncGenerator<Buffer> {
   }
 }
 
-/** A body that has more bytes than are kept. */
+/** The body has more bytes than the reader keeps. */
 export class BodyTooLong extends Error {
   override readonly name = 'BodyTooLong';
 }
 
 /**
- * A whole body, without the promises of a generator, because every unstreamed call is read here.
- * @param look is given each piece as it arrives
- * @throws when it broke off; BodyTooLong when it has more than `atMost` bytes
+ * Reads a whole body. It avoids the promises of a generator, because every unstreamed call is read here.
+ * @param look receives each chunk as it arrives
+ * @throws if the body broke off; BodyTooLong if it has more than `atMost` bytes
  */
 export async function readAll(
   chunks: ChunkReader,
@@ -77,12 +82,12 @@ export async function readAll(
   return read.length === 1 && read[0] !== undefined ? read[0] : Buffer.concat(read, byteLength);
 }
 
-/** Returns what `take` throws when no piece is ready. It must not look like the end of a body. */
+/** Returns the error that `take` throws if no chunk is ready. It must not look like the end of a body. */
 export function notReady(): Error {
   return new Error('a piece was taken before there was one');
 }
 
-/** Reads what comes out of a Node stream, such as a decoder. */
+/** Reads the output of a Node stream, such as a decoder. */
 export class StreamChunks implements ChunkReader {
   readonly #stream: Readable;
   readonly #iterator: AsyncIterator<Buffer>;
@@ -95,7 +100,7 @@ export class StreamChunks implements ChunkReader {
     private readonly source?: Pick<ChunkReader, 'over'>,
   ) {
     this.#stream = stream;
-    // The stream may fail before it is read; `take` throws the failure then.
+    // The stream may fail before it is read. `take` then throws the failure.
     stream.on('error', () => undefined);
     this.#iterator = stream.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
   }

@@ -2,15 +2,18 @@ import { subscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
 
 /**
- * Why no answer, or no whole one, came from an upstream:
- * `connect_failed`: no connection was made (DNS, TCP, TLS, refused address); nothing was sent.
- * `timeout`: connecting, the response's head or the next byte took too long.
- * `reset`: the connection broke, or what came over it was not HTTP.
- * `cancelled`: the gateway gave up.
+ * Why an upstream gave no answer, or no whole one.
+ * `connect_failed`: no connection was made (DNS, TCP, TLS, forbidden address), so nothing was sent.
+ * `timeout`: connecting, the response head or the next byte took too long.
+ * `reset`: the connection broke, or the upstream did not send valid HTTP.
+ * `cancelled`: the gateway cancelled the request.
  */
 export type DialFailure = 'connect_failed' | 'timeout' | 'reset' | 'cancelled';
 
-/** How an attempt that did not answer ended. `not_translatable`: the upstream was not asked, for its dialect has no place for the call. */
+/**
+ * How an attempt without an answer ended. `not_translatable`: no request was sent, because the upstream's dialect cannot express
+ * the call.
+ */
 export type AttemptOutcome = DialFailure | 'status' | 'error_event' | 'adapter_fault' | 'not_translatable';
 
 const KIND_BY_CODE: Readonly<Record<string, DialFailure>> = {
@@ -23,7 +26,7 @@ const KIND_BY_CODE: Readonly<Record<string, DialFailure>> = {
   ABORT_ERR: 'cancelled',
   ADDRESS_REFUSED: 'connect_failed',
   NO_CREDENTIAL: 'connect_failed',
-  // The pool was retired between asking for it and using it.
+  // The pool was retired before the request began.
   UND_ERR_CLOSED: 'connect_failed',
   ECONNREFUSED: 'connect_failed',
   ENOTFOUND: 'connect_failed',
@@ -36,37 +39,37 @@ const KIND_BY_CODE: Readonly<Record<string, DialFailure>> = {
 
 const KIND_BY_NAME: Readonly<Record<string, DialFailure>> = { AbortError: 'cancelled', TimeoutError: 'timeout' };
 
-/** Takes what a request, or the body of its answer, was rejected with. */
+/** Converts the error of a request, or of reading its answer. */
 export function classifyDialFailure(error: unknown): DialFailure {
   const { code, name } = described(error);
   const kind = KIND_BY_CODE[code] ?? KIND_BY_NAME[name];
   if (kind !== undefined) return kind;
-  // TLS errors have a hundred codes, and a reset means something else before there was a connection than after.
+  // TLS errors have a hundred codes. A reset means different things before and after the connection was made.
   return nothingWasSent(error) ? 'connect_failed' : 'reset';
 }
 
-/** True when it is known that no byte of the request left: asking again, anywhere, cannot do it twice. */
+/** Returns true if certainly no byte of the request was sent. A repetition then cannot have an effect twice. */
 export function nothingWasSent(error: unknown): boolean {
   if (described(error).code === 'UND_ERR_CLOSED') return true;
   return progressOf(error)?.sent === false;
 }
 
 /**
- * True when the request went out on a connection that had answered before. If it then broke before the head of an answer
- * came, the upstream had most likely closed the idle connection at that moment and never saw the request.
+ * Returns true if the request was sent on a connection that had answered before. If that connection broke before the head of an
+ * answer, the upstream has most likely closed it while it was idle, and never saw the request.
  */
 export function wasReusedConnection(error: unknown): boolean {
   return progressOf(error)?.reused === true;
 }
 
 export interface Progress {
-  /** A byte of it left. */
+  /** A byte of the request was sent. */
   readonly sent: boolean;
-  /** It went out on a connection that had answered before. */
+  /** It was sent on a connection that had answered before. */
   readonly reused: boolean;
 }
 
-/** undici's errors do not say how far a request had come; its diagnostics channels do. */
+/** undici's errors do not contain how much of a request was sent, but its diagnostics channels report it. */
 const progressOfError = new WeakMap<object, Progress>();
 const progressOfRequest = new WeakMap<object, Progress>();
 const usedSockets = new WeakSet<Socket>();
@@ -85,12 +88,12 @@ subscribe('undici:request:error', (message) => {
   const { request, error } = message as { request: object; error: unknown };
   if (typeof error !== 'object' || error === null) return;
   const progress = progressOfRequest.get(request) ?? NOT_SENT;
-  // One error may end several requests: then what is true of all of them counts.
+  // One error may end several requests. A property is then set only if it is true of all of them.
   const before = progressOfError.get(error);
   progressOfError.set(error, before === undefined ? progress : both(before, progress));
 });
 
-/** For what is dialled without undici's requests: how far a request had come when it failed. */
+/** Notes how much of a request was sent before it failed, for requests that are not sent by undici. */
 export function noteProgress(error: object, progress: Progress): void {
   progressOfError.set(error, progress);
 }

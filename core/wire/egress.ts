@@ -8,36 +8,36 @@ export { AddressRefused, type Resolve } from './guarded-connector';
 export type Destination = Pick<Upstream, 'name' | 'url' | 'allowPrivate' | 'timeouts'>;
 
 /**
- * The one way out: every upstream and every supplier is dialled through here. Addresses are resolved once per connection,
- * every resolved address must be public unless `allowPrivate`, and the connection goes to an address that was checked.
- * Redirects are not followed and the proxies of the environment are not used.
- *
- * `timeouts.connectMs`, `headersMs` and `idleMs` hold here, each from its own beginning. A bound over connect and headers
- * together, and over waiting for a free connection, is the caller's: an AbortSignal of the request.
+ * The only way out: every connection to an upstream or a supplier is opened here. A host is resolved once for each connection.
+ * All its addresses must be public unless `allowPrivate` is set, and the connection goes to a checked address. Redirects are not
+ * followed, and the proxy variables of the environment are ignored.
+ * `timeouts.connectMs`, `headersMs` and `idleMs` apply here, each to its own phase. A caller that wants to limit connecting and
+ * headers together, or waiting for a free connection, passes an AbortSignal.
  */
 export interface Egress {
   /**
-   * The pool of an upstream; kept over reloads while its URL and settings stay the same. When they change the old one
-   * takes no more requests, finishes those it has, and closes: ask again for every request, do not keep the answer.
+   * Returns the pool of an upstream. It stays the same over reloads while the URL and settings are the same. When they change,
+   * the old pool accepts no more requests, finishes those it has, and closes. Call this for every request, and do not keep the
+   * result.
    */
   pool(upstream: Destination): Dispatcher;
-  /** The same without idle connections, when requests say `reset`: each opens one of its own. */
+  /** Returns a pool without idle connections, for requests with `reset`: each opens a new connection. */
   fresh(upstream: Destination): Dispatcher;
-  /** Dials for what is no HTTP request: the same checks and bounds, no pool. */
+  /** Opens a connection for other protocols than HTTP requests, with the same checks and limits, without a pool. */
   connector(upstream: Destination): buildConnector.connector;
-  /** Retires the pool of an upstream that is not configured any more: it finishes its requests, then closes. */
+  /** Retires the pool of an upstream that is no longer configured: it finishes its requests, then closes. */
   retire(name: string): void;
-  /** Takes no more requests, waits for those that run, closes every connection. */
+  /** Accepts no more requests, waits for those that run, then closes every connection. */
   close(): Promise<void>;
 }
 
-/** A stream holds a connection for as long as it lasts, and thousands of streams may run at one upstream. */
+/** A stream occupies a connection until it ends, and thousands of streams may run at one upstream. */
 const CONNECTIONS_AT_MOST = 4_096;
 
-/** Shorter than the idle limit of common servers and load balancers (60 s), so that we close first. */
+/** Shorter than the idle timeout of common servers and load balancers (60 s), so that the gateway closes first. */
 const KEEP_ALIVE_MS = 30_000;
 
-/** What a server's own `Keep-Alive: timeout` may raise that to. */
+/** A server's own `Keep-Alive: timeout` may raise the idle timeout to this. */
 const KEEP_ALIVE_AT_MOST_MS = 60_000;
 
 interface NamedPool {
@@ -67,8 +67,8 @@ export function openEgress({ resolve = resolveInDns }: { readonly resolve?: Reso
     const key = keyOf(upstream);
     const known = byName.get(upstream.name);
     if (known !== undefined && known.key === key) return known;
-    // A call that still holds the configuration before a reload gets a pool of its settings opened again: it must
-    // neither fail nor be sent to the new address with the old credential.
+    // A call that still uses the configuration before a reload gets a new pool with its old settings. It must neither fail nor be
+    // sent to the new address with the old credential.
     if (known !== undefined) retire(known);
     const opened: NamedPool = { key, pool: openPool(upstream, resolve), fresh: undefined };
     byName.set(upstream.name, opened);
@@ -116,7 +116,7 @@ function openPool({ url, allowPrivate, timeouts }: Destination, resolve: Resolve
   });
 }
 
-/** All that a pool is opened with. */
+/** Everything that a pool depends on. */
 function keyOf({ url, allowPrivate, timeouts }: Destination): string {
   return [url.origin, allowPrivate, timeouts.connectMs, timeouts.headersMs, timeouts.idleMs].join(' ');
 }

@@ -2,9 +2,9 @@ import { type Splice, spliceChunks } from './body-edits';
 import { findMembers, type MemberPlace } from './json-members';
 import { DATA, EventLines, fieldValueStart } from './sse';
 
-/** The values of an event's `data:` lines, which can be changed where they stand in the event's bytes. */
+/** The values of an event's `data:` lines. They can be replaced inside of the event's bytes. */
 export class EventData {
-  /** As text in pieces. The end of a line stands for the line feed that joins it to the next. */
+  /** The data as pieces of text. Between two lines of data, the line end stands for the line feed that joins them. */
   readonly chunks: readonly Buffer[];
   readonly byteLength: number;
   readonly #raw: Buffer;
@@ -17,12 +17,12 @@ export class EventData {
     this.byteLength = this.chunks.reduce((sum, { length }) => sum + length, 0);
   }
 
-  /** The places of the members of the JSON object that the data is; undefined when it is none. */
+  /** Returns the positions of the members if the data is a JSON object; undefined otherwise. */
   get members(): ReadonlyMap<string, MemberPlace> | undefined {
     return findMembers(this.chunks);
   }
 
-  /** Returns the event with these changes of its data; every other byte stays as it came. */
+  /** Returns the event with these changes of its data. All other bytes stay unchanged. */
   edited(splices: readonly Splice[]): Buffer {
     const inRaw = splices.map(({ from, to, text }) => ({
       from: this.#placeInRaw(from),
@@ -33,7 +33,7 @@ export class EventData {
     return Buffer.concat(chunks);
   }
 
-  /** Where an offset into the data stands in the raw bytes; the end of a piece belongs to it. */
+  /** Converts an offset in the data to an offset in the raw bytes. The end of a piece belongs to that piece. */
   #placeInRaw(offset: number): number {
     let base = 0;
     for (const { bytes, rawStart } of this.#pieces) {
@@ -44,7 +44,7 @@ export class EventData {
   }
 }
 
-/** A run of the event's data, and where it stands in the raw bytes. */
+/** A contiguous part of the event's data, and its position in the raw bytes. */
 interface DataPiece {
   readonly bytes: Buffer;
   readonly rawStart: number;

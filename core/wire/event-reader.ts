@@ -5,21 +5,24 @@ import { EventShape } from './event-shape';
 import { FinishTracker } from './finish-tracker';
 import { SseFrame, SseSplitter } from './sse';
 
-/** An event with its exact bytes and what it means. */
+/** An event with its exact bytes and its meaning. */
 export interface NotedEvent {
-  /** Empty where a translation gives the client nothing for it. */
+  /** Empty if the translation sends nothing to the client for this event. */
   readonly raw: Buffer;
   readonly event: SseEvent;
   readonly note: EventNote;
-  /** With this event, or before, every answer that was asked for has given its stop reason. */
+  /** True if every requested answer has its stop reason, by this event or an earlier one. */
   readonly isWhole: boolean;
 }
 
-/** Cuts an answer's bytes into events and lets the adapter say what each means, and a translation what the client is given for it. */
+/**
+ * Splits the bytes of an answer into events. The adapter interprets each event, and a translation writes what the client gets for
+ * it.
+ */
 export class EventReader {
   readonly #splitter = new SseSplitter();
   readonly #finish: FinishTracker;
-  /** undefined: every event has to be read. */
+  /** undefined: every event must be parsed. */
   readonly #deltas: Deltas | undefined;
   #shape: EventShape | undefined;
   #searches = MOST_SEARCHES;
@@ -27,9 +30,9 @@ export class EventReader {
   constructor(
     readonly adapter: Pick<UpstreamAdapter, 'readEvent'>,
     choices: number,
-    /** Is told of each event, as it came. */
+    /** Receives each event as it arrived. */
     readonly watch?: (event: SseEvent) => void,
-    /** Absent: the client is given the events as they come. */
+    /** Absent: the client gets the upstream's events unchanged. */
     readonly translation?: Translation,
   ) {
     this.#finish = new FinishTracker(choices);
@@ -53,7 +56,7 @@ export class EventReader {
     return events;
   }
 
-  /** Adds the events at the beginning of a piece that only continue the text. Returns where the first other one begins. */
+  /** Adds the events at the beginning of a chunk that only continue the text. Returns where the first other event begins. */
   #recognise(chunk: Buffer, events: NotedEvent[]): number {
     const shape = this.#shape;
     if (shape === undefined || !this.#splitter.isBetweenEvents) return 0;
@@ -75,21 +78,24 @@ export class EventReader {
     this.#shape = EventShape.of(raw, note, this.#deltas) ?? this.#shape;
   }
 
-  /** Bytes after the last whole event, once the stream has ended; where the answer is translated, what ends it for the client. */
+  /**
+   * Returns the bytes after the last whole event when the stream has ended. For a translated answer it returns the events that
+   * end it for the client.
+   */
   rest(): Buffer | undefined {
     if (this.translation === undefined) return this.#splitter.end()?.raw;
     const written = this.translation.end();
     return written.length === 0 ? undefined : Buffer.concat(written.map(bytesOf));
   }
 
-  /** Every answer that was asked for has given its stop reason. */
+  /** True if every requested answer has its stop reason. */
   get isWhole(): boolean {
     return this.#finish.isWhole;
   }
 
   /**
-   * The meaning of the upstream's event goes with the first of the client's events. An error goes with the last one, because
-   * nothing is relayed behind an error. The usage is final where the client is told of it.
+   * Attaches the meaning of the upstream's event to the first of the client's events. An error is attached to the last one,
+   * because nothing is relayed after an error. The usage is final in the event that reports it to the client.
    */
   #translated(translation: Translation, frame: SseFrame): NotedEvent[] {
     const { note: noted, written } = translation.event(frame);
@@ -105,7 +111,7 @@ export class EventReader {
   }
 }
 
-/** The reader searches this many events in a row for a shape. It does not search a stream without one to the end. */
+/** The reader tries this many events in a row to learn a shape. If none has one, it stops trying. */
 const MOST_SEARCHES = 16;
 
 const NO_BYTES = Buffer.alloc(0);
@@ -117,7 +123,9 @@ function bytesOf({ name, data }: ClientEvent): Buffer {
 
 type Changing<T> = { -readonly [Name in keyof T]: T[Name] };
 
-/** What the upstream's event means beyond what the client is shown of it. It runs for every event of every translated stream. */
+/**
+ * Returns what the upstream's event means besides what the client sees of it. It runs for every event of every translated stream.
+ */
 function meaningOf({ content, contentBytes, usage, error, malformed }: EventNote, isFirst: boolean, isLast: boolean) {
   const note: Changing<EventNote> = {};
   if (isFirst && content !== undefined) note.content = content;

@@ -14,36 +14,36 @@ const FIRST_NOT_ASCII = 0x80;
 /** Adapters read longer events in other ways. */
 const LONGEST_BYTES = 16 * 1_024;
 
-/** What stands between fixed bytes: text that counts, another text, or a whole number. */
+/** The kind of a gap between fixed bytes: text that counts as output, other text, or a whole number. */
 type Gap = 'said' | 'text' | 'number';
 
 /**
- * The bytes of an event that only continues the text, with gaps for what changes from one such event to the next. An event with
- * the same bytes around its gaps means the same and need not be parsed. Most events of a stream are like that.
+ * The bytes of an event that only continues the text, with gaps for the values that differ between such events. An event with the
+ * same bytes around its gaps has the same meaning and need not be parsed. Most events of a stream are like that.
  */
 export class EventShape {
   private constructor(
-    /** One more than there are gaps. */
+    /** There is one fixed part more than there are gaps. */
     private readonly fixed: readonly Buffer[],
     private readonly gaps: readonly Gap[],
   ) {}
 
-  /** Returns the shape of an event that was read; undefined where another event of its shape could mean something else. */
+  /** Returns the shape of an event that was parsed; undefined if another event of its shape could mean something else. */
   static of(raw: Buffer, note: EventNote, deltas: Deltas): EventShape | undefined {
     if (raw.length > LONGEST_BYTES || raw[raw.length - 1] !== LF || !isContentAlone(note)) return undefined;
     const places = placesIn(raw, deltas);
     const said = places?.filter(({ gap }) => gap === 'said');
-    // Its text alone counts, so that what follows from its length is known.
+    // Only its text may count as output, because only the consequences of its length are known.
     if (places === undefined || said?.length !== 1 || lengthOf(said[0]) !== note.contentBytes) return undefined;
     const fixed = [...places, undefined].map((place, at) => raw.subarray(places[at - 1]?.end ?? 0, place?.start));
-    // Copies, because a part of a large piece would keep all of it in memory.
+    // Copies the bytes, because a view of a large chunk would keep the whole chunk in memory.
     return new EventShape(
       fixed.map((bytes) => Buffer.from(bytes)),
       places.map(({ gap }) => gap),
     );
   }
 
-  /** Returns what an event that begins here says, as far as it is whole and of this shape. */
+  /** Returns the meaning of an event that begins here, if it is complete and has this shape. */
   read(bytes: Buffer, from: number): { readonly end: number; readonly contentBytes: number } | undefined {
     let at = from;
     let contentBytes = 0;
@@ -77,7 +77,7 @@ function lengthOf(place: Place | undefined): number {
   return place === undefined ? 0 : place.end - place.start;
 }
 
-/** The values of members that may change, in the only line with data; undefined where something is not written plainly. */
+/** Finds the values that may change, in the only line of data; undefined if one is not written plainly. */
 function placesIn(raw: Buffer, { texts, ignored = [] }: Deltas): Place[] | undefined {
   const range = onlyDataOf(raw);
   if (range === undefined) return undefined;
@@ -111,7 +111,7 @@ function placesIn(raw: Buffer, { texts, ignored = [] }: Deltas): Place[] | undef
   return places;
 }
 
-/** `NaN` and `Infinity` are no JSON: adapters read data that has them in their own ways. */
+/** `NaN` and `Infinity` are not JSON, and adapters read them in their own ways. */
 const UPPER_N = 0x4e;
 const UPPER_I = 0x49;
 
@@ -141,7 +141,7 @@ function endOfString(raw: Buffer, start: number): number | undefined {
   return undefined;
 }
 
-/** Where a text ends whose bytes are its UTF-8; undefined for one with escapes, or that is none. */
+/** Returns where a string ends whose bytes are plain UTF-8; undefined for a string with escapes or anything else. */
 function endOfText(bytes: Buffer, start: number): number | undefined {
   let isAscii = true;
   for (let at = start; at < bytes.length; at += 1) {
@@ -153,7 +153,7 @@ function endOfText(bytes: Buffer, start: number): number | undefined {
   return undefined;
 }
 
-/** Where a number ends that is not negative; undefined where none begins. */
+/** Returns where a number ends that is not negative; undefined if none begins here. */
 function endOfNumber(bytes: Buffer, start: number): number | undefined {
   let at = start;
   while (at < bytes.length && (bytes[at] as number) >= ZERO && (bytes[at] as number) <= NINE) at += 1;

@@ -5,12 +5,12 @@ import { bytesOf, type ChunkReader, StreamChunks } from './chunk-reader';
 import { isBodySent } from './sent-bodies';
 import { type ExchangeHead, UpstreamExchange } from './upstream-exchange';
 
-/** Far more than the one or two that servers send before an answer. */
+/** Servers send one or two before an answer. */
 const MOST_INTERIM_ANSWERS = 16;
 
 /**
- * One request over HTTP, straight on undici's dispatch: without the streams and abort signals of its `request`, which cost 40 µs of
- * CPU a call.
+ * One request over HTTP. It uses undici's `dispatch` directly, because the streams and abort signals of its `request` cost 40 µs
+ * of CPU a call.
  */
 export class Exchange extends UpstreamExchange implements Dispatcher.DispatchHandler {
   readonly #body: Dispatcher.DispatchOptions['body'];
@@ -38,7 +38,7 @@ export class Exchange extends UpstreamExchange implements Dispatcher.DispatchHan
     else this.#noteInterim(controller);
   }
 
-  /** Interim answers (1xx) are not the answer; an upstream that sends nothing else would take all of the CPU. */
+  /** Interim answers (1xx) are not the answer. An upstream that sends nothing else could use up the CPU. */
   #noteInterim(controller: Dispatcher.DispatchController): void {
     this.#interimAnswers += 1;
     if (this.#interimAnswers > MOST_INTERIM_ANSWERS) controller.abort(new TooManyInterimAnswers());
@@ -79,13 +79,13 @@ class TooManyInterimAnswers extends Error {
   override readonly message = `the upstream sent more than ${MOST_INTERIM_ANSWERS} interim answers (1xx)`;
 }
 
-/** Returns the answer's bytes. It decodes them if the upstream has compressed them against the request. */
+/** Returns the answer's bytes. Decodes them if the upstream has compressed them although the request did not allow it. */
 export function decodedChunks(exchange: UpstreamExchange, { status, headers }: ExchangeHead): ChunkReader {
   const decoder = decoderOf(headers['content-encoding']);
   if (decoder === undefined || status === 204 || status === 304 || headers['content-length'] === '0') return exchange;
   const source = Readable.from(bytesOf(exchange), { objectMode: false });
   source.once('error', (error) => decoder.destroy(error));
-  // If the decoder fails or is abandoned, `pipe` only detaches the source. The exchange is cancelled here.
+  // If the decoder fails or is abandoned, `pipe` only detaches the source, so the exchange is cancelled here.
   decoder.once('close', () => exchange.cancel());
   return new StreamChunks(source.pipe(decoder), exchange);
 }

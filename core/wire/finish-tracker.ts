@@ -1,8 +1,8 @@
 import type { EventNote } from '../catalog/upstream';
 
 /**
- * Tells when an answer is whole. With one choice a stop reason says it; with several (`n`) each of them has its own, and
- * adapters, which keep no state, can only say which choice an event ended.
+ * Finds out when an answer is complete. An answer with one choice is complete with its stop reason. With several choices (`n`)
+ * each has its own stop reason, and adapters keep no state: they can only report which choice an event ends.
  */
 export class FinishTracker {
   readonly #choices: number;
@@ -13,11 +13,11 @@ export class FinishTracker {
     this.#choices = choices;
   }
 
-  /** Returns true from the event that ends the last choice. */
+  /** Returns true from the event on that ends the last choice. */
   note(event: EventNote): boolean {
     if (this.#isWhole) return true;
-    // The protocol's own end replaces stop reasons that are missing. So do the counts behind the choices, because an upstream
-    // that ignores `n` gives fewer choices.
+    // The protocol's own end of a stream replaces missing stop reasons. So do counts after the choices, because an upstream that
+    // ignores `n` sends fewer choices.
     if (event.done === true) this.#isWhole = true;
     if (event.finalUsage === true && event.finish !== true && this.#finished.size > 0) this.#isWhole = true;
     if (event.finish !== true) return this.#isWhole;

@@ -7,7 +7,7 @@ interface AnswerParts {
   readonly chunks: ChunkReader;
 }
 
-/** Returns an answer as server-sent events where its adapter decodes the framing of its vendor, and otherwise as it is. */
+/** Returns an answer as server-sent events if its adapter decodes another framing; otherwise returns it unchanged. */
 export function unframed({ framing }: Pick<UpstreamAdapter, 'framing'>, { head, chunks }: AnswerParts): AnswerParts {
   if (framing === undefined || mediaTypeOf(head) !== framing.mediaType) return { head, chunks };
   const headers = { ...head.headers, 'content-type': 'text/event-stream' };
@@ -19,7 +19,7 @@ function mediaTypeOf({ headers }: ExchangeHead): string {
   return type.trim().toLowerCase();
 }
 
-/** Reads what a decoder makes of the pieces of a body. */
+/** Reads the output of a decoder of chunks. */
 class FramedChunks implements ChunkReader {
   #decoded: Buffer | undefined;
   #hasEnded = false;

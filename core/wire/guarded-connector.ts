@@ -3,7 +3,7 @@ import { isIP, type LookupFunction } from 'node:net';
 import { buildConnector } from 'undici';
 import { privateRange } from './address-check';
 
-/** Resolves all addresses of a host, once per connection: a second lookup could give others. */
+/** Resolves all addresses of a host, once for each connection. A second lookup could return other addresses. */
 export type Resolve = (
   host: string,
   done: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
@@ -11,7 +11,10 @@ export type Resolve = (
 
 export const resolveInDns: Resolve = (host, done) => lookupInDns(host, { all: true, order: 'verbatim' }, done);
 
-/** An upstream's host is, or resolves to, an address that is not public, and its entry does not say `allowPrivate`. */
+/**
+ * The host of an upstream is an address that is not public, or resolves to one, and its configuration does not have
+ * `allowPrivate`.
+ */
 export class AddressRefused extends Error {
   readonly code = 'ADDRESS_REFUSED';
 
@@ -25,12 +28,12 @@ export class AddressRefused extends Error {
   }
 }
 
-/** With several addresses, how long one is tried before the next. Node's 250 ms gives up on a distant host too early. */
+/** How long each of several addresses is tried before the next. Node's default of 250 ms is too short for distant hosts. */
 const NEXT_ADDRESS_AFTER_MS = 1_000;
 
 /**
- * Dials for undici. The addresses that are checked are the ones that are dialled, because the socket is given them in
- * place of a lookup of its own; the TLS server name stays the host.
+ * Opens connections for undici. It connects to the addresses that it has checked, because the socket does no lookup of its own.
+ * The TLS server name stays the host.
  */
 export function guardedConnector(settings: {
   readonly allowPrivate: boolean;
@@ -45,7 +48,7 @@ export function guardedConnector(settings: {
     autoSelectFamilyAttemptTimeout: NEXT_ADDRESS_AFTER_MS,
   } as buildConnector.BuildOptions);
   return (options, callback) => {
-    // Node asks no lookup for an IP literal, so it is checked here.
+    // Node does not call `lookup` for an IP literal, so it is checked here.
     const refused =
       allowPrivate || isIP(options.hostname) === 0 ? undefined : refusal(options.hostname, options.hostname);
     if (refused === undefined) connect(options, callback);
@@ -67,7 +70,7 @@ function guardedLookup(allowPrivate: boolean, resolve: Resolve): LookupFunction 
   };
 }
 
-/** One address that is not public refuses the host: its answers are not to be trusted. */
+/** One address that is not public makes all answers of this host untrustworthy. */
 function firstRefusal(host: string, addresses: readonly LookupAddress[]): AddressRefused | undefined {
   for (const { address } of addresses) {
     const refused = refusal(host, address);

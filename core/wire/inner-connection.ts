@@ -5,7 +5,7 @@ import type { UpstreamSocket } from './upstream-socket';
 
 type Written = (error?: Error | null) => void;
 
-/** One end of a connection within the process. What is written at one end is read at the other, at the reader's pace. */
+/** One end of a connection within the process. The other end reads what is written here, at the speed of its reader. */
 class InnerEnd extends Duplex {
   protected other: InnerEnd | undefined;
   #written: Written | undefined;
@@ -38,7 +38,7 @@ class InnerEnd extends Duplex {
   }
 }
 
-/** The server's end of a connection that brings a call out of a client's WebSocket. */
+/** The server's end of a connection that carries a call from a client's WebSocket. */
 export class InnerConnection extends InnerEnd {
   constructor(
     /** The client's own connection. */
@@ -62,12 +62,12 @@ export function connectTo(server: InnerConnection): Duplex {
   return client;
 }
 
-/** Returns the upstream's side of the WebSocket that a call came over; undefined for any other call. */
+/** Returns the upstream's side of the WebSocket through which a call arrived; undefined for any other call. */
 export function upstreamSocketOf({ socket }: Pick<IncomingMessage, 'socket'>): UpstreamSocket | undefined {
   return socket instanceof InnerConnection ? (socket as InnerConnection).upstreamSocket : undefined;
 }
 
-/** Returns the connection that goes to the client itself. */
+/** Returns the connection to the client itself. */
 export function clientSocketOf({ socket }: Pick<ServerResponse, 'socket'>): Socket | null {
   return socket instanceof InnerConnection ? (socket as InnerConnection).carrier : socket;
 }

@@ -1,6 +1,6 @@
 import { JsonError, type JsonObserver, JsonScanner, type JsonToken } from '../http/json-scanner';
 
-/** What of an item is kept, and of the object in its `action`. */
+/** The members of an item, and of the object in its `action`, that are kept. */
 const KEPT = ['type', 'id', 'container_id'].map((word) => Buffer.from(word));
 const ACTION = Buffer.from('action');
 
@@ -10,7 +10,10 @@ const INNER = 3;
 
 type Head = Record<string, unknown>;
 
-/** Returns what the items of a list are, without what they say: the list may be too large to be parsed. undefined where it is none. */
+/**
+ * Returns the kinds of the items of a list without their content, because the list may be too large to be parsed; undefined if it
+ * is no list.
+ */
 export function itemHeads(list: Buffer): readonly Head[] | undefined {
   const heads = new ItemHeads();
   const scanner = new JsonScanner(heads);

@@ -1,23 +1,23 @@
 import { JsonError, type JsonObserver, JsonScanner, type JsonToken } from '../http/json-scanner';
 
-/** Byte offsets into the body: the member with its key, and its value alone. `end`s are exclusive. */
+/** Byte offsets in the body: of the member with its key, and of its value. `end`s are exclusive. */
 export interface MemberPlace {
   readonly start: number;
   readonly valueStart: number;
   readonly end: number;
 }
 
-/** More members than any call or answer has at its top level; keeps the map from growing with a hostile body. */
+/** No call or answer has more members at its top level. The limit keeps the map small for a hostile body. */
 const MAX_MEMBERS = 4_096;
 
-/** Notes where the members of a JSON object stand, by unescaped key. Of a repeated key the last one counts. */
+/** Notes the positions of the members of a JSON object, by unescaped key. The last one of a repeated key counts. */
 export class TopLevelMembers implements JsonObserver {
   readonly places = new Map<string, MemberPlace>();
-  /** False while nothing has been read, and when the text is something else than an object. */
+  /** False while nothing has been read, and if the text is not an object. */
   isObject = false;
-  /** The first key that stood there twice and may not; see the constructor. */
+  /** The first key that was repeated but may not be; see the constructor. */
   repeated: string | undefined;
-  /** The member under way. */
+  /** The current member. */
   name = '';
 
   readonly #once: ReadonlySet<string>;
@@ -61,8 +61,7 @@ export class TopLevelMembers implements JsonObserver {
 }
 
 /**
- * The places of the members of a JSON object that is already here, in one piece or several.
- * Undefined when it is not a JSON object.
+ * Returns the positions of the members of a complete JSON object, in one piece or several; undefined if it is not a JSON object.
  */
 export function findMembers(chunks: readonly Buffer[]): ReadonlyMap<string, MemberPlace> | undefined {
   const members = new TopLevelMembers();
@@ -77,14 +76,14 @@ export function findMembers(chunks: readonly Buffer[]): ReadonlyMap<string, Memb
   return members.isObject ? members.places : undefined;
 }
 
-/** The text from byte `start` to byte `end`. Most bodies are one piece, and no view of it is made. */
+/** Returns the text from byte `start` to byte `end`. Most bodies are one piece, and need no view. */
 export function textOfChunks(chunks: readonly Buffer[], start: number, end: number): string {
   const [first, second] = chunks;
   if (first !== undefined && second === undefined) return first.toString('utf8', start, end);
   return sliceChunks(chunks, start, end).toString();
 }
 
-/** The place of the value to which these members lead, one in the other. Undefined when there is none. */
+/** Returns the position of the value at this path of members; undefined if there is none. */
 export function findPlace(
   chunks: readonly Buffer[],
   path: readonly string[],
@@ -101,7 +100,7 @@ export function findPlace(
   return place;
 }
 
-/** The bytes from `start` to `end` of a text in pieces; copied only when they are spread over several. */
+/** Returns the bytes from `start` to `end` of a text in pieces. It copies them only if they are in several pieces. */
 export function sliceChunks(chunks: readonly Buffer[], start: number, end: number): Buffer {
   const parts: Buffer[] = [];
   let base = 0;

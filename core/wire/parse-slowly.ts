@@ -2,16 +2,16 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type JsonObserver, JsonScanner, type JsonToken } from '../http/json-scanner';
 import type { RequestBody } from './body-edits';
 
-/** Larger bodies are parsed and written piece by piece, with others served in between: no step takes 20 ms. */
+/** Larger bodies are parsed and written in steps, and other calls are served between them. No step takes 20 ms. */
 export const AT_ONCE_BYTES = 512 * 1_024;
-/** What is done in one step. */
+/** The work of one step. */
 export const PIECE_BYTES = 128 * 1_024;
 
 const BACKSLASH = 0x5c;
 const QUOTE = 0x22;
 const LETTER_U = 0x75;
 
-/** Parses a body that is known to be JSON. */
+/** Parses a body that is known to be valid JSON. */
 export async function parseSlowly({
   chunks,
   byteLength,
@@ -37,7 +37,7 @@ interface LongText {
   set(text: string): void;
 }
 
-/** Builds the value that a scanner reads. Long texts are left to be filled in. */
+/** Builds the value that a scanner reads. Long texts are filled in later. */
 class Tree implements JsonObserver {
   root: unknown;
   readonly longTexts: LongText[] = [];
@@ -77,7 +77,7 @@ class Tree implements JsonObserver {
     return this.#bytes.toString('utf8', start, end);
   }
 
-  /** Returns what puts another value into the place. */
+  /** Returns a function that replaces the value at this position. */
   #add(value: unknown): (value: unknown) => void {
     const container = this.#open.at(-1);
     if (container === undefined) {
@@ -98,13 +98,13 @@ class Tree implements JsonObserver {
   }
 }
 
-/** As `JSON.parse` does: `__proto__` is a member like any other. */
+/** As in `JSON.parse`, `__proto__` is an ordinary member. */
 function define(object: Record<string, unknown>, key: string, value: unknown): void {
   if (key !== '__proto__') object[key] = value;
   else Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true });
 }
 
-/** The text of a string's raw bytes, in pieces that end between two escapes and between two characters. */
+/** Returns the text of a string's raw bytes, in pieces that end between two escapes and between two characters. */
 async function decode(raw: Buffer): Promise<string> {
   let text = '';
   for (let from = 0; from < raw.length; ) {
@@ -118,7 +118,7 @@ async function decode(raw: Buffer): Promise<string> {
   return text;
 }
 
-/** Behind the escape that goes over `to`, or before the character that does. */
+/** Returns the offset after the escape that crosses `to`, or before the character that does. */
 function endOfPiece(raw: Buffer, to: number, from: number): number {
   let at = from;
   for (;;) {

@@ -1,11 +1,11 @@
-/** A shorter pause does not make a sender give up. */
+/** A sender does not give up because of a shorter pause. */
 const LONG_MS = 1_000;
-/** The bytes that were on their way during a pause are read within this time. */
+/** The bytes that were in transit during a pause are read within this time. */
 const BACKLOG_MS = 5_000;
 
 /**
- * Remembers when a body was not read. The end of a connection is seen only behind the bytes before it, so an end that comes soon
- * after a long pause has probably happened in it.
+ * Remembers when a body was not read. The reader sees the end of a connection only after the bytes before it, so an end shortly
+ * after a long pause has probably happened during the pause.
  */
 export class Pauses {
   #beganMs: number | undefined;
@@ -28,7 +28,7 @@ export class Pauses {
     this.#readMs = 0;
   }
 
-  /** Returns the earliest time at which an end that is seen now can have happened. */
+  /** Returns the earliest time at which an end that is noticed now can have happened. */
   endedSince(nowMs: number): number {
     if (this.#beganMs !== undefined) return nowMs;
     const isRecent = this.#isRecent(this.#readMs + nowMs - this.#resumedMs);

@@ -3,19 +3,19 @@ import { parseJson } from '../parse-json';
 import { itemHeads } from './item-heads';
 import { TopLevelMembers } from './json-members';
 
-/** Larger answers are not parsed as a whole. Their text is not known then. */
+/** Larger answers are not parsed as a whole, so their text is not known. */
 export const PARSED_AT_MOST_BYTES = 1024 * 1024;
 
-/** The members of a large answer that are read, beside the kinds of the items of its `output`. */
+/** The members of a large answer that are read, besides the kinds of the items of its `output`. */
 const MEMBERS = ['type', 'status', 'model', 'service_tier', 'usage', 'error', 'id', 'container'];
 
 /**
- * Looks at an unstreamed answer while it arrives. Of a large one only the members that matter are read: looking at all of it at once
- * would hold up every other call.
+ * Reads an unstreamed answer while it arrives. Of a large answer it reads only the members that matter, because parsing all of it
+ * at once would block every other call.
  */
 export class AnswerLook {
   #scan: { readonly members: TopLevelMembers; readonly scanner: JsonScanner } | undefined;
-  /** Pieces that were not looked at, because the answer may turn out to be small. */
+  /** Chunks that were not read yet, because the answer may turn out to be small. */
   #early: Buffer[] = [];
   #byteLength = 0;
   #isJson = true;
@@ -29,7 +29,7 @@ export class AnswerLook {
     for (const each of this.#early.splice(0)) this.#try(() => scanner.feed(each));
   }
 
-  /** Returns the JSON of the answer, whose bytes have all been added; undefined when it is no JSON. */
+  /** Returns the JSON of the answer after all bytes have been added; undefined if it is no JSON. */
   read(bytes: Buffer): unknown {
     if (this.#scan === undefined) return parseJson(bytes.toString('utf8'));
     const { scanner, members } = this.#scan;

@@ -1,6 +1,6 @@
 import { subscribe } from 'node:diagnostics_channel';
 
-/** undici tells its handlers nothing of the request's way; its diagnostics channels do. */
+/** undici does not report to its handlers how much of a request was sent, but its diagnostics channels do. */
 const sentBodies = new WeakSet<object>();
 
 subscribe('undici:request:bodySent', (message) => {
@@ -8,7 +8,10 @@ subscribe('undici:request:bodySent', (message) => {
   if (body !== null) sentBodies.add(body);
 });
 
-/** True once the last byte of a request's body was handed to the socket: from then on the upstream has taken the request. */
+/**
+ * Returns true after the last byte of a request's body was written to the socket. From then on the request counts as received by
+ * the upstream.
+ */
 export function isBodySent(body: object): boolean {
   return sentBodies.has(body);
 }

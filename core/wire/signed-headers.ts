@@ -5,13 +5,13 @@ import type { UpstreamAdapter } from '../catalog/upstream';
 
 interface Unsigned {
   readonly method: string;
-  /** From the root, with the query. */
+  /** The path from the root, with the query. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly chunks: readonly Uint8Array[];
 }
 
-/** Returns the headers of a request with the platform's credential, and with its signature where the adapter signs. */
+/** Returns the headers of a request with the platform's credential, and with a signature if the adapter signs. */
 export function signedHeaders(
   upstream: Upstream,
   adapter: UpstreamAdapter,
@@ -27,7 +27,10 @@ export function signedHeaders(
     .then((signature) => ({ ...shown, ...signature }));
 }
 
-/** Returns the headers that show the credential; none where the upstream asks for none. @throws NoCredential */
+/**
+ * Returns the headers with the credential; none if the upstream needs none.
+ * @throws NoCredential
+ */
 export function shownCredential(
   { credential: { name, value }, adapterSettings }: Upstream,
   adapter: UpstreamAdapter,
@@ -45,7 +48,7 @@ class NoCredential extends Error {
 /** Takes about a millisecond. */
 const HASHED_AT_ONCE_BYTES = 1024 * 1024;
 
-/** Other calls go on between the pieces of a large body. */
+/** Other calls are served between the chunks of a large body. */
 async function sha256Of(chunks: readonly Uint8Array[]): Promise<string> {
   const hash = createHash('sha256');
   let hashedBytes = 0;

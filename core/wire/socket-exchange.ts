@@ -3,20 +3,20 @@ import type WebSocket from 'ws';
 import { LAST_EVENTS, type Refusal, refusalIn, toEvent, typeOf } from './socket-frames';
 import { UpstreamExchange } from './upstream-exchange';
 
-/** What the owner of a socket is told of an exchange on it. */
+/** What the owner of a socket learns of an exchange on it. */
 export interface Told {
   readonly whenAnswered: () => void;
   readonly whenDone: (event: Buffer) => void;
   readonly whenOver: () => void;
 }
 
-/** One `response.create` and its events, read as the answer that a POST would have got. */
+/** Sends one `response.create` and reads its events as the answer that a POST would have got. */
 export class SocketExchange extends UpstreamExchange {
   isRequestSent = false;
   readonly #socket: WebSocket;
   readonly #idleMs: number;
   readonly #told: Told;
-  /** What refused the socket over HTTP. */
+  /** The HTTP answer that rejected the socket. */
   #refusal: IncomingMessage | undefined;
   #idle: NodeJS.Timeout | undefined;
   #hasHead = false;
@@ -59,7 +59,7 @@ export class SocketExchange extends UpstreamExchange {
     answer.once('close', () => this.lost(new SocketLost('the upstream closed the connection while it sent its error')));
   }
 
-  /** The socket is gone, or says why it will be. */
+  /** The socket is closed, or reports why it will be. */
   lost(error: Error): void {
     if (!this.isOver) this.fail(error);
   }
@@ -82,7 +82,7 @@ export class SocketExchange extends UpstreamExchange {
     (this.#refusal ?? this.#socket).resume();
   }
 
-  /** The protocol has no other way to tell an upstream to stop. */
+  /** The protocol has no other way to make an upstream stop. */
   protected abortSender(): void {
     this.#socket.terminate();
   }
@@ -112,7 +112,7 @@ export class SocketExchange extends UpstreamExchange {
   #watchIdle(): void {
     if (this.#idle !== undefined) return void this.#idle.refresh();
     this.#idle = setTimeout(() => {
-      // The client is slow, not the upstream.
+      // The client is slow, and not the upstream.
       if (this.isPaused) this.#idle?.refresh();
       else this.#breakOff(new SilentUpstream());
     }, this.#idleMs);

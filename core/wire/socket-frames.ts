@@ -1,7 +1,7 @@
 import { parseJson } from '../parse-json';
 import { findPlace } from './json-members';
 
-/** Nothing follows behind these events. */
+/** These events are the last ones of an answer. */
 export const LAST_EVENTS: ReadonlySet<string> = new Set([
   'response.completed',
   'response.failed',
@@ -9,12 +9,12 @@ export const LAST_EVENTS: ReadonlySet<string> = new Set([
   'error',
 ]);
 
-/** Most events begin with it, and need not be parsed for it. */
+/** Most events begin with this member, so its value is found without parsing. */
 const TYPE_FIRST = /^\s*\{\s*"type"\s*:\s*"([\w.-]{1,100})"/;
 const TYPE = /^[\w.-]{1,100}$/;
 const LOOKED_AT_BYTES = 256;
 
-/** The type of an event; undefined where it has none, or is no event. */
+/** Returns the type of an event; undefined if it has none or is no event. */
 export function typeOf(data: Buffer): string | undefined {
   const first = TYPE_FIRST.exec(data.toString('latin1', 0, LOOKED_AT_BYTES))?.[1];
   if (first !== undefined) return first;
@@ -22,7 +22,7 @@ export function typeOf(data: Buffer): string | undefined {
   return typeof type === 'string' && TYPE.test(type) ? type : undefined;
 }
 
-/** Server-sent events cannot hold line ends in one line of data, and JSON does not mind where they stand. */
+/** One line of data in server-sent events cannot contain line ends. In JSON they are white space, so they are replaced. */
 export function toEvent(type: string | undefined, data: Buffer): Buffer {
   const head = type === undefined ? 'data: ' : `event: ${type}\ndata: `;
   const isOneLine = !data.includes(0x0a) && !data.includes(0x0d);
@@ -36,10 +36,10 @@ export interface Refusal {
   readonly body: Buffer;
 }
 
-/** What of an error event's `headers` says when to come back. */
+/** The members of an error event's `headers` that say when to retry. */
 const WAITS = ['retry-after', 'retry-after-ms', 'x-should-retry'];
 
-/** The answer over HTTP that an error event with a status stands for; undefined for any other event. */
+/** Returns the HTTP answer that an error event with a status stands for; undefined for any other event. */
 export function refusalIn(data: Buffer): Refusal | undefined {
   const event = membersOf(parseJson(data.toString('utf8')));
   const status = event['status'] ?? event['status_code'];
@@ -56,7 +56,10 @@ interface Tokens {
   readonly outputTokens: number | undefined;
 }
 
-/** The id and the counts of a response, out of its last event. It has the whole answer in it and is not parsed for them. */
+/**
+ * Returns the id and the counts of a response from its last event. That event contains the whole answer, so it is not parsed as a
+ * whole.
+ */
 export function answerIn(event: Buffer): { readonly id: string; readonly tokens: Tokens } | undefined {
   const id = valueAt(event, ['response', 'id']);
   if (typeof id !== 'string' || id === '' || id.length > LONGEST_ID) return undefined;
@@ -64,7 +67,7 @@ export function answerIn(event: Buffer): { readonly id: string; readonly tokens:
   return { id, tokens: { inputTokens: countOf(input_tokens), outputTokens: countOf(output_tokens) } };
 }
 
-/** A longer one is none. */
+/** A longer text is no id. */
 const LONGEST_ID = 1_000;
 
 function valueAt(event: Buffer, path: readonly string[]): unknown {

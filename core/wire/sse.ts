@@ -1,6 +1,6 @@
 import type { SseEvent } from '../catalog/upstream';
 
-/** One event with the very bytes it came in, its blank line included. Its fields are read when they are asked for. */
+/** One event with its exact bytes, including its blank line. Its fields are parsed on first use. */
 export class SseFrame implements SseEvent {
   #fields: SseEvent | undefined;
 
@@ -20,7 +20,7 @@ export class SseFrame implements SseEvent {
   }
 }
 
-/** No event of either protocol comes near it; an upstream that never ends a line must not fill the memory. */
+/** No event of either protocol is nearly as long. An upstream that never ends a line must not fill the memory. */
 const MAX_SSE_EVENT_BYTES = 8 * 1_024 * 1_024;
 
 export class SseEventTooLarge extends Error {
@@ -38,18 +38,18 @@ const SPACE = 0x20;
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /**
- * Cuts a byte stream into server-sent events as they arrive. Lines end with LF, CRLF or CR. An event is given out as soon
- * as its blank line is seen; the LF of a CRLF that comes later stands at the beginning of the next raw. The raws, and what
- * `end` gives, put together are the bytes that were fed.
+ * Splits a byte stream into server-sent events as they arrive. Lines end with LF, CRLF or CR. An event is emitted as soon as its
+ * blank line has arrived. If the LF of that CRLF arrives later, it is the first byte of the next event's raw bytes. All raw bytes
+ * and the result of `end` together are exactly the input.
  */
 export class SseSplitter {
   readonly #maxEventBytes: number;
-  /** The event under way, as far as it came in earlier chunks. */
+  /** The part of the current event that arrived in earlier chunks. */
   #pending: Buffer[] = [];
   #pendingBytes = 0;
-  /** Nothing of the current line has been seen. */
+  /** Nothing of the current line has arrived. */
   #lineIsEmpty = true;
-  /** The last byte was a CR: an LF now belongs to it. */
+  /** The last byte was a CR, so that a following LF belongs to it. */
   #afterCr = false;
   #isFirst = true;
 
@@ -57,7 +57,10 @@ export class SseSplitter {
     this.#maxEventBytes = maxEventBytes;
   }
 
-  /** @throws {SseEventTooLarge} */
+  /**
+   * Adds a chunk.
+   * @throws {SseEventTooLarge}
+   */
   push(chunk: Buffer): SseFrame[] {
     const frames: SseFrame[] = [];
     let eventStart = 0;
@@ -88,7 +91,7 @@ export class SseSplitter {
     return this.#pendingBytes === 0 && this.#lineIsEmpty && !this.#afterCr;
   }
 
-  /** What stands behind the last blank line: an event that was broken off, or nothing. */
+  /** Returns the bytes after the last blank line: an incomplete event, or nothing. */
   end(): SseFrame | undefined {
     return this.#pendingBytes === 0 ? undefined : this.#take(Buffer.alloc(0));
   }
@@ -99,7 +102,7 @@ export class SseSplitter {
     return skip;
   }
 
-  /** A byte order mark at the beginning of the stream is no content of its line. */
+  /** A byte order mark at the beginning of the stream is not part of its line. */
   #isOnlyMark(chunk: Buffer, eventStart: number, lineEnd: number): boolean {
     if (!this.#isFirst || this.#pendingBytes + lineEnd - eventStart > BYTE_ORDER_MARK.length) return false;
     const line = Buffer.concat([...this.#pending, chunk.subarray(eventStart, lineEnd)]);
@@ -125,7 +128,9 @@ export class SseSplitter {
   }
 }
 
-/** An event that comes byte by byte is put together now and then, so that its pieces do not outweigh it. */
+/**
+ * Joins the chunks of an event that arrives byte by byte from time to time, so that they do not take more memory than the event.
+ */
 const MAX_PENDING_PIECES = 1_024;
 
 function indexOrEnd(chunk: Buffer, byte: number, from: number): number {
@@ -133,7 +138,7 @@ function indexOrEnd(chunk: Buffer, byte: number, from: number): number {
   return index === -1 ? chunk.length : index;
 }
 
-/** Goes through the lines of one event's raw bytes: `start`..`end` is the line under way, without its line end. */
+/** Iterates over the lines of one event's raw bytes. `start`..`end` is the current line without its line end. */
 export class EventLines {
   start = 0;
   end = 0;
@@ -150,7 +155,7 @@ export class EventLines {
     this.#cr = indexOrEnd(raw, CR, from);
   }
 
-  /** False behind the last line. */
+  /** Returns false after the last line. */
   next(): boolean {
     const raw = this.#raw;
     this.start = this.#next;
@@ -163,7 +168,7 @@ export class EventLines {
   }
 }
 
-/** Where the value of a line's field begins, when the line has the field: behind the colon and one space. */
+/** Returns where the value of a field begins if the line has that field: after the colon and one space. */
 export function fieldValueStart(raw: Buffer, line: EventLines, field: Buffer): number | undefined {
   const colon = line.start + field.length;
   if (line.end < colon) return undefined;

@@ -10,19 +10,22 @@ import type { MemberPlace } from './json-members';
 import { AT_ONCE_BYTES, parseSlowly } from './parse-slowly';
 import { writeSlowly } from './write-slowly';
 
-/** A call in the dialect of an upstream that does not speak the client's. */
+/** A call in the dialect of an upstream that does not speak the client's dialect. */
 export interface CallInOtherWords {
   readonly call: UpstreamCall;
-  /** What its answer is read with. */
+  /** The dialect that reads its answer. */
   readonly asked: TranslatedCall;
   /** The client's request, parsed. */
   readonly request: JsonObject;
 }
 
-/** One call may be translated for several candidates: it is parsed once. */
+/** A call that is translated for several candidates is parsed only once. */
 const PARSED = new WeakMap<RequestBody, Promise<unknown>>();
 
-/** @throws NotTranslatable */
+/**
+ * Translates a call.
+ * @throws NotTranslatable
+ */
 export async function inOtherWords(candidate: Candidate, given: UpstreamCall): Promise<CallInOtherWords> {
   const { adapter, dialect, model, upstream } = candidate;
   const parsed = PARSED.get(given.body) ?? parseSlowly(given.body);
@@ -52,7 +55,7 @@ export async function inOtherWords(candidate: Candidate, given: UpstreamCall): P
   }
 }
 
-/** A writer knows what it cannot carry by its name in the model; the client has its own name for it. */
+/** A writer names what it cannot express by the name in the model. The client knows it by another name. */
 function inClientsWords(
   { what, why }: NotTranslatable,
   names: Readonly<Partial<Record<Feature, string>>>,
@@ -60,7 +63,7 @@ function inClientsWords(
   return new NotTranslatable(names[what as Feature] ?? what, why);
 }
 
-/** The request with the changes that hold at every upstream. */
+/** Returns the request with the changes for every upstream. */
 function edited(request: JsonObject, edits: readonly BodyEdit[]): JsonObject {
   const changed: Record<string, unknown> = { ...request };
   for (const edit of edits) {
@@ -70,10 +73,10 @@ function edited(request: JsonObject, edits: readonly BodyEdit[]): JsonObject {
   return changed;
 }
 
-/** Members whose text adapters are shown. */
+/** Members whose text adapters may read. */
 const SHORT_BYTES = 4_096;
 
-/** A body as bytes, with the places of its members. */
+/** Returns a body as bytes, with the positions of its members. */
 async function written(body: JsonObject, isLarge: boolean): Promise<Pick<UpstreamCall, 'body' | 'members'>> {
   const chunks: Buffer[] = [];
   const places = new Map<string, MemberPlace>();

@@ -4,19 +4,19 @@ import { Pauses } from './pauses';
 
 export interface ExchangeHead {
   readonly status: number;
-  /** Names in lower case; a name that came twice has an array. */
+  /** Names are in lower case. A repeated name has an array of values. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
-/** Bytes that wait to be taken before the sender is slowed down: one large read, for the system's own buffers follow. */
+/** How many bytes wait to be read before the sender is slowed down: one large read. The system's own buffers come after it. */
 const WAITING_AT_MOST_BYTES = 16 * 1024;
 
-/** One request to an upstream and its answer, whatever carries them. */
+/** One request to an upstream and its answer, over any transport. */
 export abstract class UpstreamExchange implements ChunkReader {
-  /** Resolves with the head of the answer; rejects when there is none. */
+  /** Resolves with the head of the answer. Rejects if there is none. */
   readonly head: Promise<ExchangeHead>;
   over: Over | undefined;
-  /** What may wait here beyond one large read, so that a client's short stall does not reach the upstream. */
+  /** The bytes that may wait here beyond one large read, so that a short stall of the client does not reach the upstream. */
   ahead: ReadAhead | undefined;
   protected readonly gotHead: (head: ExchangeHead) => void;
   readonly #noHead: (error: Error) => void;
@@ -39,7 +39,7 @@ export abstract class UpstreamExchange implements ChunkReader {
     this.#noHead = noHead;
   }
 
-  /** The last byte of the request's body was handed to the socket. */
+  /** The last byte of the request's body was written to the socket. */
   abstract readonly isRequestSent: boolean;
   protected abstract pauseSender(): void;
   protected abstract resumeSender(): void;
@@ -82,7 +82,7 @@ export abstract class UpstreamExchange implements ChunkReader {
     return this.#waiting.length > 0 || this.isOver;
   }
 
-  /** No more bytes come. */
+  /** No more bytes will arrive. */
   get isOver(): boolean {
     return this.#ended || this.#failure !== undefined;
   }
@@ -138,7 +138,7 @@ export abstract class UpstreamExchange implements ChunkReader {
   }
 }
 
-/** Why an exchange ended: the gateway cancelled it. */
+/** The gateway has cancelled the exchange. */
 class ExchangeCancelled extends Error {
   override readonly name = 'AbortError';
   override readonly message = 'the exchange was cancelled';

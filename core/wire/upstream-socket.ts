@@ -11,12 +11,12 @@ import { SocketExchange, SocketLost } from './socket-exchange';
 import { answerIn } from './socket-frames';
 import type { UpstreamExchange } from './upstream-exchange';
 
-/** No event of the protocol comes near it, as in streams. */
+/** No event of the protocol is nearly as long. */
 const LARGEST_FRAME_BYTES = 8 * 1_024 * 1_024;
-/** How long an upstream may take to agree to the end of a socket. */
+/** How long an upstream may take to confirm the close of a socket. */
 const CLOSES_WITHIN_MS = 2_000;
 
-/** What a `response.create` has beside the body of a POST, and without it. */
+/** The members that a `response.create` has in addition to the body of a POST, and those that it lacks. */
 const AS_FRAME: readonly BodyEdit[] = [
   { member: 'type', set: '"response.create"' },
   { member: 'stream', drop: true },
@@ -25,17 +25,17 @@ const AS_FRAME: readonly BodyEdit[] = [
 type AskedCandidate = Pick<Candidate, 'upstream' | 'model' | 'adapter'>;
 
 /**
- * The one socket to an upstream that belongs to a client's WebSocket. It is dialled for the first call that goes to an upstream with
- * WebSocket, and stays there: what the upstream remembers of its answers without storing them is known on this socket alone.
+ * The only socket to an upstream that belongs to a client's WebSocket. It is opened by the first call that goes to an upstream
+ * with WebSocket, and stays open: the upstream remembers answers that it does not store for this socket only.
  */
 export class UpstreamSocket {
   #link: Link | undefined;
   #isReleased = false;
 
-  /** `beta`: what of the client's `openai-beta` names the version of the WebSocket protocol. */
+  /** `beta`: the version of the WebSocket protocol in the client's `openai-beta`. */
   constructor(private readonly beta: string | undefined) {}
 
-  /** Asks a candidate; `isFresh`: on a new socket, whatever is open. */
+  /** Sends a call to a candidate. `isFresh`: on a new socket, even if one is open. */
   ask(candidate: AskedCandidate, request: UpstreamCall, egress: Egress, isFresh: boolean): UpstreamExchange {
     const { upstream, adapter } = candidate;
     const { path, headers, chunks, byteLength } = outgoing(candidate, request, AS_FRAME);
@@ -54,7 +54,7 @@ export class UpstreamSocket {
     return this.#link?.hasAnswered === true && this.#link.takes(upstream);
   }
 
-  /** The one of the upstream's credentials that the socket was dialled with. */
+  /** The credential that the socket was opened with. */
   credentialAt({ credentials }: Pick<Upstream, 'credentials'>): Credential | undefined {
     return credentials.find(({ name }) => name === this.#link?.credential.name);
   }
@@ -64,35 +64,35 @@ export class UpstreamSocket {
     return this.#link?.answerOf(id);
   }
 
-  /** The client has left: the socket ends with what is still read on it. */
+  /** The client has disconnected. The socket is closed after the exchange that is still being read. */
   release(): void {
     this.#isReleased = true;
     this.#link?.leave();
   }
 
-  /** A handshake has no body. Its version of the protocol is the client's, whatever other headers go to the upstream. */
+  /** A handshake has no body. The version of the protocol is the client's, whatever other headers the upstream gets. */
   #handshake({ 'content-type': _type, accept: _accept, ...headers }: Outgoing['headers']): Outgoing['headers'] {
     const betas = [headers['openai-beta'], this.beta].filter((each) => each !== undefined);
     return betas.length === 0 ? headers : { ...headers, 'openai-beta': betas.join(', ') };
   }
 }
 
-/** What an upstream remembers on its socket, whether or not it stores it. */
+/** An answer that an upstream remembers on its socket, whether or not it stores it. */
 export interface SocketAnswer {
   readonly upstream: string;
   /** The name of the credential, see `Upstream`. */
   readonly credential: string;
-  /** Input, cache included, and output, as it reported them; undefined where it did not. */
+  /** The reported input (with cached tokens) and output tokens; undefined if the upstream did not report them. */
   readonly inputTokens: number | undefined;
   readonly outputTokens: number | undefined;
 }
 
 type Handshake = Pick<Outgoing, 'path' | 'headers'>;
 
-/** An upstream remembers fewer; older ids are forgotten. */
+/** Upstreams remember fewer. Older ids are forgotten. */
 const MOST_ANSWERS = 100;
 
-/** One dialled socket. */
+/** One open socket. */
 class Link {
   hasAnswered = false;
   readonly #answers = new Map<string, SocketAnswer>();
@@ -110,7 +110,7 @@ class Link {
     this.#socket.on('close', (code) => this.#lost(new SocketLost(`the upstream's socket was closed (${code})`)));
   }
 
-  /** Nothing runs on it, and it is the one that would be dialled for this upstream now. */
+  /** No exchange is running on it, and a new socket to this upstream would be opened in the same way. */
   takes({ name, url, credential }: Upstream): boolean {
     const own = this.#upstream;
     const isShown = credential.name === own.credential.name && credential.value === own.credential.value;
@@ -144,7 +144,7 @@ class Link {
     return exchange;
   }
 
-  /** Closes the socket once nothing is read on it any more. */
+  /** Closes the socket once no exchange is being read. */
   leave(): void {
     this.#isLeaving = true;
     this.#leaveIfDone();
@@ -173,7 +173,7 @@ class Link {
   }
 }
 
-/** Dials by the same guarded way out that every request takes. */
+/** Opens the connection by the same guarded connector as every request. */
 function dial(upstream: Upstream, { path, headers }: Handshake, egress: Egress): WebSocket {
   const { url } = upstream;
   const connect = egress.connector(upstream);
@@ -189,7 +189,7 @@ function dial(upstream: Upstream, { path, headers }: Handshake, egress: Egress):
     perMessageDeflate: false,
     maxPayload: LARGEST_FRAME_BYTES,
     closeTimeout: CLOSES_WITHIN_MS,
-    // Node's own requests take one that calls back; the types of `ws` know the other kind alone.
+    // Node's own requests need an agent with a callback, but the types of `ws` only know the other kind.
     createConnection: createConnection as never,
   };
   return new WebSocket(new URL(path, url), options);

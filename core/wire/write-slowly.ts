@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { PIECE_BYTES } from './parse-slowly';
 
-/** Writes a value as JSON, in pieces with others served in between. */
+/** Writes a value as JSON in steps. Other calls are served between them. */
 export async function writeSlowly(value: unknown): Promise<Buffer[]> {
   const pieces: Buffer[] = [];
   let waiting = '';
@@ -16,7 +16,7 @@ export async function writeSlowly(value: unknown): Promise<Buffer[]> {
   return pieces;
 }
 
-/** The JSON of a value in short texts. */
+/** Yields the JSON of a value in short texts. */
 function* textsOf(value: unknown): Generator<string> {
   if (typeof value === 'string' && value.length > PIECE_BYTES) yield* longText(value);
   else if (typeof value !== 'object' || value === null) yield JSON.stringify(value);
@@ -44,7 +44,7 @@ function* objectOf(object: object): Generator<string> {
   yield before === '{' ? '{}' : '}';
 }
 
-/** Cut between two characters: half of a pair of surrogates would be escaped. */
+/** Splits between two characters, because half of a surrogate pair would be escaped. */
 function* longText(text: string): Generator<string> {
   yield '"';
   for (let from = 0; from < text.length; ) {
