@@ -238,11 +238,11 @@ function tellsError<S extends Schema>(
   const given = before.flatMap((each) => translation.event(each).written);
   const { note, written } = translation.event(frame);
   assert(note.error !== undefined, 'the event is no error behind content');
-  const told = [...given, ...written].map(({ data }) => asObject(ERRORS[protocol](asObject(JSON.parse(data)) ?? {})));
+  const errors = [...given, ...written].map(({ data }) => asObject(ERRORS[protocol](asObject(JSON.parse(data)) ?? {})));
   const reader = adapter.answer(asked);
   for (const each of before) reader.event(each);
-  assert.equal(told.at(-1)?.['message'], errorIn(reader, frame)?.message);
-  assert.equal(told.filter((each) => each !== undefined).length, 1, 'the error is told once, and last');
+  assert.equal(errors.at(-1)?.['message'], errorIn(reader, frame)?.message);
+  assert.equal(errors.filter((each) => each !== undefined).length, 1, 'the error is reported once, and last');
 }
 
 function bodyCheck<S extends Schema>({ adapter }: DialectSubject<S>, body: RecordedAnswer): DialectCheck {

@@ -191,7 +191,7 @@ function errorCheck(
     assert(error, 'the last event is no error');
     assert.equal(adapter.judge({ protocol, status: 200, headers: {}, body: error.body }), stream.verdict);
     const hasContent = notes.some((note) => note.content === true);
-    assert.equal(hasContent, stream.contentBytes > 0, 'a preamble must not be told as content');
+    assert.equal(hasContent, stream.contentBytes > 0, 'a preamble must not count as content');
     assert(!notes.some((note) => note.finish === true || note.done === true));
   });
 }
@@ -227,7 +227,7 @@ function bodyChecks({ adapter, protocol, usageAt }: Subject, recorded: RecordedB
       name: `answer ${name}: the error is reported with its verdict`,
       run: () => {
         const { error } = adapter.readBody(body);
-        assert(error, 'readBody tells of no error');
+        assert(error, 'readBody reports no error');
         assert.equal(adapter.judge({ protocol, status: 200, headers: {}, body: error.body }), verdict);
       },
     },

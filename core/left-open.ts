@@ -54,14 +54,14 @@ function countEach(resources: readonly string[]): Map<string, number> {
 
 function note(by: string, resource: string, count: number): void {
   leftOpen.inc({ by, resource }, count);
-  if (found.size === 0) setImmediate(tell);
+  if (found.size === 0) setImmediate(logFound);
   const left = found.get(by) ?? {};
   left[resource] = (left[resource] ?? 0) + count;
   found.set(by, left);
 }
 
 /** Logs one line for all pipelines that have the policy. */
-function tell(): void {
+function logFound(): void {
   for (const [by, left] of found)
     log?.warn({ by, left }, 'a policy or plugin left resources open after a reload; each reload adds more');
   found = new Map();

@@ -75,8 +75,8 @@ export function startLoop(
 }
 
 /** Reports the first failure in a row and none of the following. An outage of the database is logged once for all loops (core/database-reach.ts). */
-export function tellFirst(tell: (error: unknown) => void): LoopOptions['whenFailed'] {
+export function onFirstFailure(log: (error: unknown) => void): LoopOptions['whenFailed'] {
   return (error, times) => {
-    if (times === 1 && !isDatabaseUnavailable(error)) tell(error);
+    if (times === 1 && !isDatabaseUnavailable(error)) log(error);
   };
 }

@@ -53,7 +53,7 @@ let worker: Worker | undefined;
 export function ownerNumber(owner: string): number {
   const known = owners.indexOf(owner);
   if (known !== -1) return known;
-  tell({ owner });
+  post({ owner });
   return owners.push(owner) - 1;
 }
 
@@ -76,7 +76,7 @@ export function within<T>(owner: number, work: () => T): T {
 
 /** Tells the watchdog the folder of a plugin, so that it recognizes the plugin in a stack. */
 export function watchPlugin(plugin: string, file: string): void {
-  tell({ plugin, folder: dirname(file) });
+  post({ plugin, folder: dirname(file) });
 }
 
 export interface Watchdog {
@@ -116,6 +116,6 @@ export function startWatchdog(log: Logger): Watchdog {
   };
 }
 
-function tell(message: ToWatchdog): void {
+function post(message: ToWatchdog): void {
   worker?.postMessage(message);
 }

@@ -19,16 +19,16 @@ export async function watchNodes(
   timeoutMs: number,
 ): Promise<Watched> {
   const deadline = Date.now() + timeoutMs;
-  const told = new Set<string>();
+  const shown = new Set<string>();
   for (;;) {
     const { nodes: all, newest } = await client.ask<StatusShape>('GET', '/config/status');
     const nodes = all.filter(({ source }) => source === 'database');
     const settled = nodes.filter((each) => hasTaken(each, number) || hasRefused(each, number));
-    for (const each of settled.filter(({ node }) => !told.has(node))) {
-      told.add(each.node);
+    for (const each of settled.filter(({ node }) => !shown.has(node))) {
+      shown.add(each.node);
       const { name, failure } = each;
       const what = hasTaken(each, number) || failure === null ? 'took it' : `rejected it: ${failureText(failure)}`;
-      output.note(`${name} ${what} (${told.size} of ${nodes.length})`);
+      output.note(`${name} ${what} (${shown.size} of ${nodes.length})`);
     }
     if (settled.length === nodes.length || Date.now() > deadline) {
       if (newest !== null && newest.number > number) output.note(`Revision ${newest.number} was applied meanwhile.`);

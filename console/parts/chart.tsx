@@ -6,7 +6,7 @@ import { theme } from '../theme';
 
 export interface ChartSeries {
   readonly name: string;
-  /** The heights only; `tell` formats the value of a point. */
+  /** The heights only; `format` shows the value of a point. */
   readonly values: readonly (number | null)[];
 }
 
@@ -21,9 +21,9 @@ interface Props {
   /** Stacked bars, or a line for each series. */
   readonly kind: 'stack' | 'lines';
   readonly height: number;
-  readonly tell: (series: number, point: number) => string;
+  readonly format: (series: number, point: number) => string;
   /** Formats the sum of a point, if its parts add up. */
-  readonly tellSum?: (point: number) => string;
+  readonly formatSum?: (point: number) => string;
   readonly axis: (value: number) => string;
 }
 
@@ -81,7 +81,7 @@ export function Chart(props: Props) {
   );
 }
 
-function Tip({ names, series, tell, tellSum, point, left, isFarRight }: Props & Pointed) {
+function Tip({ names, series, format, formatSum, point, left, isFarRight }: Props & Pointed) {
   const shown = series
     .map((each, index) => ({ name: each.name, index, value: each.values[point] ?? null }))
     .filter(({ value }) => value !== null && value !== 0);
@@ -89,13 +89,13 @@ function Tip({ names, series, tell, tellSum, point, left, isFarRight }: Props & 
     <div class={isFarRight ? 'chart-tip is-left' : 'chart-tip'} style={{ left: `${left}px` }} aria-hidden="true">
       <p class="chart-tip-head">
         <span>{names[point]}</span>
-        {tellSum !== undefined && <strong class="figure">{tellSum(point)}</strong>}
+        {formatSum !== undefined && <strong class="figure">{formatSum(point)}</strong>}
       </p>
       {shown.map(({ name, index }) => (
         <p key={index}>
           <span class={`swatch ${seriesClass(index)}`} />
           <span class="cut">{name}</span>
-          <span class="figure">{tell(index, point)}</span>
+          <span class="figure">{format(index, point)}</span>
         </p>
       ))}
       {shown.length === 0 && <p class="faint">Nothing</p>}

@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import { Counter } from 'prom-client';
 import { databaseUnavailable, isDatabaseUnavailable } from '../database-reach';
 import type { SharedObject } from '../dialects/dialect';
-import { startLoop, tellFirst } from '../loop';
+import { onFirstFailure, startLoop } from '../loop';
 import { metrics } from '../metrics';
 import type { Stop } from '../resources';
 import type { SocketAnswer } from '../wire/upstream-socket';
@@ -130,14 +130,14 @@ export function startKeptObjects(options: KeptObjectsOptions): KeptObjects {
   };
   const writer = startLoop(writeAll, {
     everyMs: RETRY_AFTER_MS,
-    whenFailed: tellFirst((error) =>
+    whenFailed: onFirstFailure((error) =>
       log.error({ reason: String(error) }, 'ids of kept objects cannot be written to Postgres; the write is retried'),
     ),
   });
   const clearer = startLoop(() => database('kept_objects').where('expires_at', '<', database.fn.now()).delete(), {
     everyMs: CLEAR_EVERY_MS,
     firstAfterMs: CLEAR_EVERY_MS,
-    whenFailed: tellFirst((error) =>
+    whenFailed: onFirstFailure((error) =>
       log.error(
         { reason: String(error) },
         'expired ids of kept objects cannot be deleted from Postgres; the deletion is retried',

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { Logger } from 'pino';
-import { type Loop, startLoop, tellFirst } from '../loop';
+import { type Loop, onFirstFailure, startLoop } from '../loop';
 import { describeFault } from '../thrown';
 import type { LiveConfiguration } from './live-configuration';
 import { newestNumber } from './revisions';
@@ -32,7 +32,7 @@ export function followRevisions({ live, database, log, tryAgainMs = TRY_AGAIN_MS
     if (isRefused && Date.now() - lastFailure.at.getTime() < tryAgainMs) return;
     await live.reload('revision');
   };
-  const whenFailed = tellFirst((error) =>
+  const whenFailed = onFirstFailure((error) =>
     log.warn(
       { error: describeFault(error) },
       'the revisions of the configuration cannot be read from Postgres; the active one stays',

@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import type { Knex } from 'knex';
 import type { Logger } from 'pino';
 import { newId } from '../ids';
-import { startLoop, tellFirst } from '../loop';
+import { onFirstFailure, startLoop } from '../loop';
 import type { Stop } from '../resources';
 import { describeFault } from '../thrown';
 import type { LiveConfiguration } from './live-configuration';
@@ -52,21 +52,21 @@ export interface ReportOptions {
  */
 export function reportConfiguration({ live, source, database, log }: ReportOptions): Stop {
   const node = { id: newId(), name: `${hostname()}:${process.pid}` };
-  let told: readonly unknown[] = [];
-  let toldAtMs = Number.NEGATIVE_INFINITY;
+  let reported: readonly unknown[] = [];
+  let reportedAtMs = Number.NEGATIVE_INFINITY;
   const report = async () => {
     const now = [live.current, live.lastFailure];
-    const isNews = now.some((each, index) => each !== told[index]);
-    if (!isNews && performance.now() - toldAtMs < REPORT_EVERY_MS) return;
+    const hasChanged = now.some((each, index) => each !== reported[index]);
+    if (!hasChanged && performance.now() - reportedAtMs < REPORT_EVERY_MS) return;
     await database.raw(
       `INSERT INTO config_nodes (id, name, started_at, seen_at, report) VALUES (:id, :name, now(), now(), :report)
        ON CONFLICT (id) DO UPDATE SET seen_at = now(), report = :report`,
       { ...node, report: JSON.stringify(reportOf(live, source)) },
     );
-    told = now;
-    toldAtMs = performance.now();
+    reported = now;
+    reportedAtMs = performance.now();
   };
-  const whenFailed = tellFirst((error) =>
+  const whenFailed = onFirstFailure((error) =>
     log.warn(
       { error: describeFault(error) },
       'the revision of this node cannot be written to Postgres for the other nodes',

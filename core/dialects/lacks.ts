@@ -39,11 +39,11 @@ export const FAILED_RESULT: Lack = {
   why: 'says in its text what went wrong',
 };
 
-/** Drops the reasoning setting of a model that is not told by a word how much to reason. */
+/** Drops the reasoning setting of a model that takes no word for how much to reason. */
 export const UNTOLD_EFFORT: Lack = {
   feature: 'reasoning',
   fate: 'dropped',
-  when: 'the model is not told by a word how much to reason',
+  when: 'the model takes no word for how much to reason',
   why: 'would be refused there',
 };
 

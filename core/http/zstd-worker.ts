@@ -37,7 +37,7 @@ const decoder = import('zstddec/stream').then(async ({ ZSTDDecoder }) => {
   return made;
 });
 
-function tell(message: FromZstdThread): void {
+function post(message: FromZstdThread): void {
   parentPort?.postMessage(message);
 }
 
@@ -51,11 +51,11 @@ parentPort?.on('message', async ({ encoded, mostBytes }: ZstdJob) => {
       empty = piece.length === 0 ? empty + 1 : 0;
       if (empty > MOST_EMPTY_PIECES) throw new Error('the body is not valid zstd');
       decodedBytes += piece.length;
-      if (piece.length > 0) tell({ piece });
-      if (decodedBytes > mostBytes) return tell('too large');
+      if (piece.length > 0) post({ piece });
+      if (decodedBytes > mostBytes) return post('too large');
     }
-    tell('whole');
+    post('whole');
   } catch (error) {
-    tell({ broken: String(error) });
+    post({ broken: String(error) });
   }
 });

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { eachAtOnce } from '../each-at-once';
-import { startLoop, tellFirst } from '../loop';
+import { onFirstFailure, startLoop } from '../loop';
 import type { Stop } from '../resources';
 import { type LeaseTimes, leaseTimes } from './lease-times';
 import type { Ledger } from './ledger';
@@ -97,11 +97,11 @@ export function startLeases(options: LeasesOptions): Leases {
       log.warn({ expired }, 'holds were released because their lease expired: their calls never settled');
   };
 
-  const tell = (error: unknown) =>
+  const warn = (error: unknown) =>
     log.warn({ reason: String(error) }, 'expired leases cannot be checked because the ledger is unavailable');
   const loops = [
-    startLoop(renewDue, { everyMs: Math.min(1_000, renewEveryMs), whenFailed: tellFirst(tell) }),
-    startLoop(sweep, { everyMs: sweepEveryMs, whenFailed: tellFirst(tell) }),
+    startLoop(renewDue, { everyMs: Math.min(1_000, renewEveryMs), whenFailed: onFirstFailure(warn) }),
+    startLoop(sweep, { everyMs: sweepEveryMs, whenFailed: onFirstFailure(warn) }),
   ];
   return {
     leaseMs,

@@ -258,7 +258,7 @@ export class MemoryLedger implements Ledger {
     account.postedE8 += amountE8;
     account.seq += 1;
     this.#reservations.set(rid, closedNow({ accountId, keyId: undefined }, 'credited'));
-    this.tell({ kind: 'credit', accountId, keyId: undefined, rid, amountE8, shortfallE8: 0n, record: undefined });
+    this.append({ kind: 'credit', accountId, keyId: undefined, rid, amountE8, shortfallE8: 0n, record: undefined });
     return { outcome: 'credited', postedE8: account.postedE8 };
   }
 
@@ -489,10 +489,10 @@ export class MemoryLedger implements Ledger {
     const { chargedE8, shortfallE8 } = reservation;
     this.#reservations.set(rid, { ...closedNow(payer, reservation.state), chargedE8, shortfallE8 });
     const { accountId, keyId } = payer;
-    this.tell({ kind, accountId, keyId, rid, amountE8: -chargedE8, shortfallE8, record: record || undefined });
+    this.append({ kind, accountId, keyId, rid, amountE8: -chargedE8, shortfallE8, record: record || undefined });
   }
 
-  protected tell(entry: Omit<OutboxEntry, 'id' | 'seq' | 'postedE8'>): string {
+  protected append(entry: Omit<OutboxEntry, 'id' | 'seq' | 'postedE8'>): string {
     const { seq, postedE8 } = this.#accountOf(entry.accountId);
     const shard = shardOf(entry.accountId);
     const outbox = this.#outboxes.get(shard) ?? [];

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { Logger } from 'pino';
-import { type Loop, startLoop, tellFirst } from '../loop';
+import { type Loop, onFirstFailure, startLoop } from '../loop';
 
 export interface UsageRollUpOptions {
   readonly database: Knex;
@@ -37,7 +37,7 @@ export function startUsageRollUp({
     );
     for (const { wanted } of rows) while (!signal.aborted && (await sumSomeUntil(database, wanted)));
   };
-  const whenFailed = tellFirst((error) =>
+  const whenFailed = onFirstFailure((error) =>
     log.warn({ reason: String(error) }, 'usage cannot be summed; totals are read from the records meanwhile'),
   );
   return startLoop(look, { everyMs, whenFailed });

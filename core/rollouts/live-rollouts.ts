@@ -51,7 +51,7 @@ const MIRRORED_AT_MOST_BYTES = 32 * 1024 * 1024;
  */
 export class LiveRollouts {
   #positions: ReadonlyMap<string, RolloutPosition> = new Map();
-  #tell: (seen: SeenCall) => void = () => undefined;
+  #notify: (seen: SeenCall) => void = () => undefined;
   readonly #mirrors = new Set<() => void>();
   #mirroredBytes = 0;
   /** Calls that were not mirrored, because too many mirrored calls were under way. */
@@ -62,8 +62,8 @@ export class LiveRollouts {
     this.#positions = positions;
   }
 
-  onSeen(tell: (seen: SeenCall) => void): void {
-    this.#tell = tell;
+  onSeen(notify: (seen: SeenCall) => void): void {
+    this.#notify = notify;
   }
 
   position(rollout: Rollout): RolloutPosition | undefined {
@@ -91,7 +91,7 @@ export class LiveRollouts {
   }
 
   note(seen: SeenCall): void {
-    this.#tell(seen);
+    this.#notify(seen);
   }
 
   /** Begins a mirrored call. Returns what to call at its end; undefined if too many are under way. */

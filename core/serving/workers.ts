@@ -132,8 +132,8 @@ class Workers {
           this.#admin ??= member;
           return this.#admin === member;
         },
-        ready: (told) => {
-          this.#serves(member, told as Ready);
+        ready: (answer) => {
+          this.#serves(member, answer as Ready);
           resolve(true);
         },
         leaving: () => this.#leaves(member),
@@ -246,10 +246,10 @@ class Workers {
     const ended = this.#ended;
     const serving = [...this.#members].filter(({ state }) => state !== 'starting');
     const living = serving.map(async (member) => {
-      const told = member.channel
+      const answer = member.channel
         .ask('metrics')
         .then((answer) => (answer === undefined ? member.metrics : this.#take(member, answer as WorkerMetrics)));
-      return Promise.race([told, sleep(METRICS_WITHIN_MS, undefined, { ref: false }).then(() => member.metrics)]);
+      return Promise.race([answer, sleep(METRICS_WITHIN_MS, undefined, { ref: false }).then(() => member.metrics)]);
     });
     const all = [...(await Promise.all(living)), await ended];
     return writeMetrics([...all, await this.#own.getMetricsAsJSON()], format);

@@ -4,7 +4,7 @@ import { parseJson } from '../parse-json';
 import type { ExchangeHead } from '../wire/upstream-exchange';
 
 /** The headers of an answer that also help a client that gets an event instead. */
-const TOLD = ['retry-after', 'retry-after-ms', 'x-should-retry', 'x-request-id'];
+const KNOWN = ['retry-after', 'retry-after-ms', 'x-should-retry', 'x-request-id'];
 
 /** Returns the event for an error that belongs to no call. */
 export function ownErrorEvent(error: GatewayError, requestId: string): string {
@@ -18,12 +18,12 @@ export function errorEventOf(head: ExchangeHead, body: Buffer): string {
 
 function errorEvent({ status, headers }: ExchangeHead, body: unknown): string {
   const { request_id, error = noError(status) } = (typeof body === 'object' && body !== null ? body : {}) as Body;
-  const told = TOLD.flatMap((name) => (headers[name] === undefined ? [] : [[name, String(headers[name])]]));
+  const known = KNOWN.flatMap((name) => (headers[name] === undefined ? [] : [[name, String(headers[name])]]));
   return JSON.stringify({
     type: 'error',
     ...inVendorsTerms(status, error),
     request_id: request_id ?? headers['x-request-id'],
-    headers: Object.fromEntries(told),
+    headers: Object.fromEntries(known),
   });
 }
 

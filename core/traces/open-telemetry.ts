@@ -36,7 +36,7 @@ const PROPAGATOR = new W3CTraceContextPropagator();
 /** Reads `OTEL_*` like OpenTelemetry's SDK: sampler, resource, limits, batches and the collector. */
 export function startTracing(log: Logger): Tracing {
   diag.setLogger(toLog(log), { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
-  const exporter = new ToldExporter(new OTLPTraceExporter(), log);
+  const exporter = new LoggedExporter(new OTLPTraceExporter(), log);
   const provider = new BasicTracerProvider({
     resource: defaultResource()
       .merge(resourceFromAttributes({ 'service.name': SERVICE, 'process.pid': process.pid }))
@@ -115,7 +115,7 @@ class SampledSpan implements Span {
 }
 
 /** Logs once that the collector rejects spans, and once that it accepts them again. Rejected spans are lost. */
-class ToldExporter implements SpanExporter {
+class LoggedExporter implements SpanExporter {
   #isFailing = false;
 
   constructor(
@@ -151,11 +151,11 @@ function reasonOf(error: unknown): string {
 
 /** Logs what the SDK reports about its settings. The SDK may repeat itself with every span, so each text is logged once, whatever number it has. */
 function toLog(log: Logger): DiagLogger {
-  const told = new Set<string>();
+  const logged = new Set<string>();
   const warn = (text: string) => {
     const kind = text.replaceAll(/\d+/g, '0');
-    if (told.has(kind)) return;
-    told.add(kind);
+    if (logged.has(kind)) return;
+    logged.add(kind);
     log.warn({ from: 'opentelemetry' }, text);
   };
   const silent = () => undefined;

@@ -4,7 +4,7 @@ import { LAST_EVENTS, type Refusal, refusalIn, toEvent, typeOf } from './socket-
 import { UpstreamExchange } from './upstream-exchange';
 
 /** What the owner of a socket learns of an exchange on it. */
-export interface Told {
+export interface ExchangeEvents {
   readonly whenAnswered: () => void;
   readonly whenDone: (event: Buffer) => void;
   readonly whenOver: () => void;
@@ -15,17 +15,17 @@ export class SocketExchange extends UpstreamExchange {
   isRequestSent = false;
   readonly #socket: WebSocket;
   readonly #idleMs: number;
-  readonly #told: Told;
+  readonly #events: ExchangeEvents;
   /** The HTTP answer that rejected the socket. */
   #refusal: IncomingMessage | undefined;
   #idle: NodeJS.Timeout | undefined;
   #hasHead = false;
 
-  constructor(socket: WebSocket, idleMs: number, told: Told) {
+  constructor(socket: WebSocket, idleMs: number, events: ExchangeEvents) {
     super();
     this.#socket = socket;
     this.#idleMs = idleMs;
-    this.#told = told;
+    this.#events = events;
   }
 
   send(frame: Buffer): void {
@@ -44,7 +44,7 @@ export class SocketExchange extends UpstreamExchange {
     if (!this.#hasHead) this.#beginStream();
     this.#watchIdle();
     this.arrived(toEvent(type, data));
-    if (type === 'response.completed' || type === 'response.incomplete') this.#told.whenDone(data);
+    if (type === 'response.completed' || type === 'response.incomplete') this.#events.whenDone(data);
     if (type !== undefined && LAST_EVENTS.has(type)) this.end();
   }
 
@@ -89,12 +89,12 @@ export class SocketExchange extends UpstreamExchange {
 
   #stop(): void {
     clearTimeout(this.#idle);
-    this.#told.whenOver();
+    this.#events.whenOver();
   }
 
   #beginStream(): void {
     this.#hasHead = true;
-    this.#told.whenAnswered();
+    this.#events.whenAnswered();
     this.gotHead({ status: 200, headers: { 'content-type': 'text/event-stream' } });
   }
 

@@ -44,10 +44,10 @@ export function refusalIn(data: Buffer): Refusal | undefined {
   const event = membersOf(parseJson(data.toString('utf8')));
   const status = event['status'] ?? event['status_code'];
   if (typeof status !== 'number' || !Number.isInteger(status) || status < 400 || status > 599) return undefined;
-  const told = Object.entries(membersOf(event['headers'])).flatMap(([name, value]) =>
+  const retryHeaders = Object.entries(membersOf(event['headers'])).flatMap(([name, value]) =>
     WAITS.includes(name.toLowerCase()) ? [[name.toLowerCase(), String(value)]] : [],
   );
-  const headers = { ...Object.fromEntries(told), 'content-type': 'application/json' };
+  const headers = { ...Object.fromEntries(retryHeaders), 'content-type': 'application/json' };
   return { status, headers, body: Buffer.from(JSON.stringify({ error: event['error'] ?? event })) };
 }
 

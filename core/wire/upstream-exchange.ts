@@ -95,20 +95,20 @@ export abstract class UpstreamExchange implements ChunkReader {
     this.#waiting.push(chunk);
     this.#waitingBytes += chunk.length;
     if (this.#waitingBytes >= WAITING_AT_MOST_BYTES && this.ahead?.holds(this.#waitingBytes) !== true) this.#pause();
-    this.#tell();
+    this.#notify();
   }
 
   protected end(): void {
     this.#ended = true;
     this.#noteOver();
-    this.#tell();
+    this.#notify();
   }
 
   protected fail(error: Error): void {
     this.#failure ??= error;
     this.#noteOver();
     this.#noHead(error);
-    this.#tell();
+    this.#notify();
   }
 
   #pause(): void {
@@ -131,7 +131,7 @@ export abstract class UpstreamExchange implements ChunkReader {
     this.over ??= { fromMs: this.#pauses?.endedSince(toMs) ?? toMs, toMs };
   }
 
-  #tell(): void {
+  #notify(): void {
     const wake = this.#wake;
     this.#wake = undefined;
     wake?.();

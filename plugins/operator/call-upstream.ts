@@ -62,13 +62,13 @@ export async function callUpstream(
     dialect: adapter.own && 'own',
   };
   const translated = adapter.own === undefined ? undefined : await inOtherWords(candidate, asked);
-  const heard = await hear(egress, candidate, translated?.call ?? asked);
-  const { made, status, text } = heard;
+  const answered = await callOnce(egress, candidate, translated?.call ?? asked);
+  const { made, status, text } = answered;
   const body = parseJson(text);
   const isFine = status !== null && status < 300 && isAnswer(body);
   if (isFine) noteUsage(made, usageOf(adapter, translated?.asked, body));
   else if (status !== null) made.outcome = 'status';
-  const problem = isFine ? null : problemOf(heard);
+  const problem = isFine ? null : problemOf(answered);
   const { ms } = made;
   return {
     made,
@@ -83,7 +83,7 @@ export interface Speaking {
 }
 
 /** The whole answer of an upstream. */
-export interface Heard {
+export interface CalledOnce {
   readonly made: MadeAttempt & { ms: number };
   /** null when the upstream did not answer; `text` then says why. */
   readonly status: number | null;
@@ -92,11 +92,11 @@ export interface Heard {
 }
 
 /** Makes one call to an upstream and reads its answer to the end. */
-export async function hear(
+export async function callOnce(
   egress: Egress,
   asked: { readonly upstream: Upstream; readonly model: ModelEntry; readonly adapter: UpstreamAdapter },
   call: UpstreamCall,
-): Promise<Heard> {
+): Promise<CalledOnce> {
   const { upstream } = asked;
   const made = Object.assign(beginAttempt(asked, 'test'), { ms: 0 });
   const startedMs = performance.now();
@@ -130,7 +130,7 @@ function usageOf(adapter: UpstreamAdapter, asked: TranslatedCall | undefined, bo
 }
 
 /** Describes a failed call for the operator who repairs the upstream. */
-export function problemOf({ status, text }: Heard): string {
+export function problemOf({ status, text }: CalledOnce): string {
   return status === null ? text : `the upstream answered ${status}: ${text.slice(0, SHOWN_AT_MOST)}`;
 }
 

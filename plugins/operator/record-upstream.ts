@@ -7,7 +7,7 @@ import { countsIn, mergeUsage, UNKNOWN_USAGE, type Usage } from '../../core/cata
 import { parseJson } from '../../core/parse-json';
 import type { Egress } from '../../core/wire/egress';
 import { SseSplitter } from '../../core/wire/sse';
-import { type Heard, hear, noteUsage, problemOf, question, type Speaking } from './call-upstream';
+import { type CalledOnce, callOnce, noteUsage, problemOf, question, type Speaking } from './call-upstream';
 import { sanitise } from './sanitise';
 
 /** Recordings in the form that `readRecordings` of tollgate/conformance reads. */
@@ -39,7 +39,7 @@ export async function recordUpstream(
   // A stream in the vendor's own framing is not text, so it cannot be sanitised.
   const isStreamed = hasOutput(protocol) && adapter.framing === undefined;
   const ask = (named: ModelEntry, stream: boolean) =>
-    hear(egress, { upstream, model: named, adapter }, question(protocol, named.name, stream));
+    callOnce(egress, { upstream, model: named, adapter }, question(protocol, named.name, stream));
   const answers = [await ask(model, false), ...(isStreamed ? [await ask(model, true)] : [])];
   const failed = answers.find(({ status }) => status === null || status >= 300);
   const made = answers.map((each) => each.made);
@@ -102,7 +102,7 @@ function judged(body: unknown, { adapter, protocol }: Speaking): Verdict {
 }
 
 /** Returns the recorded rejection. Some upstreams answer with another model instead; then there is no rejection. */
-function failureOf({ status }: Heard, text: string, { adapter, protocol }: Speaking): readonly object[] {
+function failureOf({ status }: CalledOnce, text: string, { adapter, protocol }: Speaking): readonly object[] {
   if (status === null || status < 300) return [];
   const body = parseJson(text);
   return [{ status, body, verdict: adapter.judge({ protocol, status, headers: {}, body }) }];

@@ -22,6 +22,6 @@ export function sanitise(texts: readonly string[]): string[] {
       return `"${name}"${colon}"${known}"`;
     }),
   );
-  const telling = [...invented].filter(([value]) => value.length >= TELLING_CHARACTERS);
-  return replaced.map((text) => telling.reduce((whole, [value, known]) => whole.replaceAll(value, known), text));
+  const replacements = [...invented].filter(([value]) => value.length >= TELLING_CHARACTERS);
+  return replaced.map((text) => replacements.reduce((whole, [value, known]) => whole.replaceAll(value, known), text));
 }

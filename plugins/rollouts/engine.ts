@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { Configuration } from '../../core/configuration/configuration';
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
-import { startLoop, tellFirst } from '../../core/loop';
+import { onFirstFailure, startLoop } from '../../core/loop';
 import type { Stop } from '../../core/resources';
 import { keyOf } from '../../core/rollouts/live-rollouts';
 import { describeShare } from '../../core/rollouts/plan';
@@ -66,7 +66,7 @@ export class Engine {
     liveConfiguration.take((next) => this.#prepare(next));
     const loop = startLoop(() => this.#work(), {
       everyMs: EVERY_MS,
-      whenFailed: tellFirst((error) =>
+      whenFailed: onFirstFailure((error) =>
         log.error({ error: describeFault(error) }, 'rollouts cannot be followed now; they stay as they are'),
       ),
     });

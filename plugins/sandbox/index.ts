@@ -1,7 +1,7 @@
 import { definePlugin } from '../../core/gateway/plugin';
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
 import { registerHoldSource } from '../../core/ledger/hold-sources';
-import { startLoop, tellFirst } from '../../core/loop';
+import { onFirstFailure, startLoop } from '../../core/loop';
 import { describeFault } from '../../core/thrown';
 import { READ_CLOCK_EVERY_MS } from './books/database-clock';
 import { readSandboxHolds } from './books/open-holds';
@@ -92,7 +92,7 @@ export default definePlugin({
     await service.clock.read();
     const clock = startLoop(service.clock.read, {
       everyMs: READ_CLOCK_EVERY_MS,
-      whenFailed: tellFirst((error) =>
+      whenFailed: onFirstFailure((error) =>
         gateway.log.warn(
           { error: describeFault(error) },
           'the clock of the database cannot be read; the read is retried',

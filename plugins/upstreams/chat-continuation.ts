@@ -36,9 +36,9 @@ class ChatFollower implements StreamFollower {
     const chunk = parsed(event);
     if (chunk === undefined) return event.data === undefined ? undefined : `data: ${event.data}\n\n`;
     const choices = asArray(chunk['choices']).map((choice) => this.#continuedChoice(asObject(choice) ?? {}));
-    const told = chunk['usage'] === undefined || chunk['usage'] === null || usage === undefined;
-    if (told && choices.length > 0 && choices.every(isEmpty)) return undefined;
-    const counts = told ? {} : { usage: { ...asObject(chunk['usage']), ...countsOf(usage) } };
+    const isWithoutUsage = chunk['usage'] === undefined || chunk['usage'] === null || usage === undefined;
+    if (isWithoutUsage && choices.length > 0 && choices.every(isEmpty)) return undefined;
+    const counts = isWithoutUsage ? {} : { usage: { ...asObject(chunk['usage']), ...countsOf(usage) } };
     return `data: ${JSON.stringify({ ...chunk, ...this.#identity, choices, ...counts })}\n\n`;
   }
 

@@ -60,7 +60,7 @@ class MessagesFollower implements StreamFollower {
         return eventOf({ ...data, index });
       }
       case 'message_delta':
-        return this.#ending() + eventOf(usage === undefined ? data : { ...data, usage: told(data, usage) });
+        return this.#ending() + eventOf(usage === undefined ? data : { ...data, usage: usageOfBoth(data, usage) });
       default:
         return written(event);
     }
@@ -141,7 +141,7 @@ function textDelta(index: number, text: string): string {
 }
 
 /** Returns the event's own `usage` with the counts of the whole call: as input only what was charged, and the whole output. */
-function told(data: JsonObject, usage: Usage): JsonObject {
+function usageOfBoth(data: JsonObject, usage: Usage): JsonObject {
   const own = asObject(data['usage']) ?? {};
   return {
     ...own,

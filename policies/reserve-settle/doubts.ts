@@ -31,7 +31,7 @@ export function doubtsOf(
   const raise = (kind: UsageFlag, names: readonly string[]) => {
     const meant = names.filter((name) => !upstream.ignoreUsage.has(name));
     if (meant.length === 0) return;
-    for (const name of meant) tell(upstream, kind, name);
+    for (const name of meant) warn(upstream, kind, name);
     doubts.inc({ upstream: upstream.name, kind });
     flags.push(kind);
   };
@@ -49,7 +49,7 @@ const DOUBTS: Readonly<Record<UsageFlag, string>> = {
     'an upstream reports more usage than the call allows; at most the hold is charged: compare with its invoice, or raise tokenizerFactor',
 };
 
-function tell({ name: upstream }: Candidate['upstream'], kind: UsageFlag, what: string): void {
+function warn({ name: upstream }: Candidate['upstream'], kind: UsageFlag, what: string): void {
   const key = `${upstream} ${kind} ${what}`;
   if (logged.has(key) || logged.size === MOST_LOGGED) return;
   logged.add(key);

@@ -41,7 +41,7 @@ interface Break {
   /** When the upstream broke off. A slow client learns it later. */
   readonly over: Over;
   /** The upstream's own error event, if it sent one. */
-  readonly told: Buffer | undefined;
+  readonly errorEvent: Buffer | undefined;
 }
 
 /** The most bytes in one write, so that the relay notices a client that does not read. */
@@ -110,7 +110,7 @@ export class StreamRelay implements QuietStream {
     this.#write(this.#finish?.take() ?? []);
     const last = this.#isWhole
       ? this.#rest()
-      : (this.#break?.told ?? brokenOff(this.call, this.#break?.outcome, this.#relayed));
+      : (this.#break?.errorEvent ?? brokenOff(this.call, this.#break?.outcome, this.#relayed));
     this.response.end(last);
   }
 
@@ -356,10 +356,10 @@ export class StreamRelay implements QuietStream {
   }
 
   /** Notes why the stream broke off. The first reason counts. */
-  #breakOff(why: string, outcome: AttemptOutcome, told?: Buffer): void {
+  #breakOff(why: string, outcome: AttemptOutcome, errorEvent?: Buffer): void {
     if (this.#break !== undefined) return;
     const nowMs = performance.now();
-    this.#break = { outcome, told, over: this.#answer.chunks.over ?? { fromMs: nowMs, toMs: nowMs } };
+    this.#break = { outcome, errorEvent, over: this.#answer.chunks.over ?? { fromMs: nowMs, toMs: nowMs } };
     // A whole answer is charged and has no error, whatever follows its stop reason.
     if (this.call.hasLeft || this.#isWhole) return;
     this.call.facts.errorCode = codeOf(outcome);

@@ -84,11 +84,11 @@ export function openRoutes(
       const { protocol } = request;
       const version = declared.size === 0 ? undefined : versionOf(request);
       // One entry stands for all versions that no upstream declares, so that clients cannot fill the memory.
-      const told = version === undefined || declared.has(version) ? version : OTHER_VERSION;
+      const counted = version === undefined || declared.has(version) ? version : OTHER_VERSION;
       // Only the protocol's own operation can be translated.
       const { operation = '' } = request;
-      const name = told === undefined ? protocol + operation : `${protocol}${operation} ${told}`;
-      const route = known.get(name) ?? open(variant, protocol, told, operation === '');
+      const name = counted === undefined ? protocol + operation : `${protocol}${operation} ${counted}`;
+      const route = known.get(name) ?? open(variant, protocol, counted, operation === '');
       known.set(name, route);
       return route;
     };

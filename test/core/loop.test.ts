@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { startLoop, tellFirst } from '../../core/loop';
+import { onFirstFailure, startLoop } from '../../core/loop';
 import { until } from '../support/until';
 
 const LONG_MS = 60_000;
@@ -106,7 +106,7 @@ describe('a background loop', () => {
 
   it('reports only the first failure of a row', async () => {
     const told: string[] = [];
-    const tell = tellFirst((error) => told.push(String(error)));
+    const tell = onFirstFailure((error) => told.push(String(error)));
     for (const [message, times] of [
       ['one', 1],
       ['two', 2],

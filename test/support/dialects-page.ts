@@ -79,7 +79,7 @@ Some content takes another form:
 A call without a limit gets the model's \`maxOutput\` in Messages, which must have one. A function
 without \`strict\` gets \`strict: false\` in Responses, which would assume the opposite. Tools in a namespace of Responses get longer names, and their own ones again in answers.
 
-**Reasoning.** \`reasoning\` of a model says in which form the model is told how much to reason:
+**Reasoning.** \`reasoning\` of a model says in which form a request sets how much the model reasons:
 
 ${tableOf(REASONING)}
 The words mean ${Object.entries(TOKENS)

@@ -294,7 +294,7 @@ export class ModelLedger extends MemoryLedger implements AllowanceStore {
       leftE8 -= paidE8;
       return { ...call, costE8: paidE8, shortfallE8: call.shortfallE8 + call.costE8 - paidE8 };
     });
-    al.entry = this.tell({
+    al.entry = this.append({
       kind: 'charge',
       ...{ accountId, keyId, rid, amountE8: -chargeE8, shortfallE8: costE8 - chargeE8 + shortfallE8 },
       record: undefined,

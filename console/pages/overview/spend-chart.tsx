@@ -24,8 +24,8 @@ export function SpendChart({ days }: { readonly days: readonly Day[] | undefined
       series={parts.map(({ name, amounts }) => ({ name, values: amounts.map(toHeight) }))}
       kind="stack"
       height={HEIGHT}
-      tell={(part, point) => exactUsd(parts[part]?.amounts[point] ?? '0')}
-      tellSum={(point) => exactUsd(sums[point] ?? '0')}
+      format={(part, point) => exactUsd(parts[part]?.amounts[point] ?? '0')}
+      formatSum={(point) => exactUsd(sums[point] ?? '0')}
       axis={axisUsd}
     />
   );

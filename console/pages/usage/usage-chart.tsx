@@ -90,13 +90,13 @@ function ticksOf({ starts, interval, from, to }: Series): readonly string[] {
 function Amounts({ data, show }: { readonly data: Series; readonly show: 'cost' | 'calls' }) {
   const { groups } = data;
   const names = namesOf(data);
-  const tell = (usd: string, calls: number) => (show === 'cost' ? exactUsd(usd) : plural(calls, 'call'));
+  const format = (usd: string, calls: number) => (show === 'cost' ? exactUsd(usd) : plural(calls, 'call'));
   const sumAt = (point: number) =>
-    tell(
+    format(
       addUsd(groups.map(({ costUsd }) => costUsd[point] ?? '0')),
       groups.reduce((sum, { calls }) => sum + (calls[point] ?? 0), 0),
     );
-  const whole = tell(
+  const whole = format(
     addUsd(groups.map(({ totalCostUsd }) => totalCostUsd)),
     groups.reduce((sum, { totalCalls }) => sum + totalCalls, 0),
   );
@@ -112,8 +112,8 @@ function Amounts({ data, show }: { readonly data: Series; readonly show: 'cost' 
         }))}
         kind="stack"
         height={HEIGHT}
-        tell={(group, point) => tell(groups[group]?.costUsd[point] ?? '0', groups[group]?.calls[point] ?? 0)}
-        tellSum={sumAt}
+        format={(group, point) => format(groups[group]?.costUsd[point] ?? '0', groups[group]?.calls[point] ?? 0)}
+        formatSum={sumAt}
         axis={show === 'cost' ? axisUsd : showWhole}
       />
       <Legend
@@ -125,7 +125,7 @@ function Amounts({ data, show }: { readonly data: Series; readonly show: 'cost' 
       <Figures
         names={names}
         columns={groups.map(({ name }) => name)}
-        cell={(group, point) => tell(groups[group]?.costUsd[point] ?? '0', groups[group]?.calls[point] ?? 0)}
+        cell={(group, point) => format(groups[group]?.costUsd[point] ?? '0', groups[group]?.calls[point] ?? 0)}
       />
     </>
   );
@@ -146,7 +146,7 @@ function Latency({ data }: { readonly data: Series }) {
         series={PERCENTILES.map((name) => ({ name, values: data.firstTokenMs[name] }))}
         kind="lines"
         height={HEIGHT}
-        tell={show}
+        format={show}
         axis={(ms) => (ms < 1_000 ? `${ms} ms` : `${ms / 1_000} s`)}
       />
       <Legend items={PERCENTILES.map((name) => ({ name }))} />

@@ -70,8 +70,8 @@ export class ChoiceReader {
     const read = (Object.hasOwn(REASONS, reason) && REASONS[reason]) || 'end';
     const { hasCalls } = this.#calls;
     const isOver = read === 'end' || read === 'tool_calls';
-    const told = isOver ? (hasCalls ? 'tool_calls' : stop === '' ? 'end' : 'stop') : read;
-    return [...closed, { is: 'finish', choice: this.#index, reason: told, ...(told === 'stop' && { stop }) }];
+    const finish = isOver ? (hasCalls ? 'tool_calls' : stop === '' ? 'end' : 'stop') : read;
+    return [...closed, { is: 'finish', choice: this.#index, reason: finish, ...(finish === 'stop' && { stop }) }];
   }
 
   close(): readonly AnswerEvent[] {

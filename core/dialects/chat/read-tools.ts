@@ -71,10 +71,10 @@ export function readToolChoice(request: JsonObject): ToolChoice | undefined {
 export function readToolCall(given: unknown, path: string): ToolCallPart {
   const type = typeOf(given, path);
   const call = RULES.carriedMembers(given, 'tool_calls[]', path);
-  const told = `${path}.${type}`;
-  const called = RULES.carriedMembers(call[type], `tool_calls[].${type}`, told);
-  const [id, name] = [textAt(call, 'id', path), textAt(called, 'name', told)];
+  const typePath = `${path}.${type}`;
+  const called = RULES.carriedMembers(call[type], `tool_calls[].${type}`, typePath);
+  const [id, name] = [textAt(call, 'id', path), textAt(called, 'name', typePath)];
   return type === 'custom'
-    ? { is: 'tool_call', id, name, input: textAt(called, 'input', told), isText: true }
-    : { is: 'tool_call', id, name, input: textAt(called, 'arguments', told) };
+    ? { is: 'tool_call', id, name, input: textAt(called, 'input', typePath), isText: true }
+    : { is: 'tool_call', id, name, input: textAt(called, 'arguments', typePath) };
 }

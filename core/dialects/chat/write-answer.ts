@@ -146,8 +146,8 @@ class ChatWriter implements AnswerWriter {
 
   #error(error: AnswerError): ClientEvent {
     const status = STATUSES.get(error.type ?? '') ?? 500;
-    const { error: told } = writeError(error, status, this.#call.requestId);
-    return { data: JSON.stringify({ error: told }) };
+    const { error: known } = writeError(error, status, this.#call.requestId);
+    return { data: JSON.stringify({ error: known }) };
   }
 
   #chunk(index: number, delta: JsonObject, finish: string | null = null): ClientEvent {

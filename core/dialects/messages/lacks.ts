@@ -59,13 +59,13 @@ export const LACKS: readonly Lack[] = [
   {
     feature: 'reasoning',
     fate: 'dropped',
-    when: 'the model is not told how much to reason',
+    when: 'the request does not set how much to reason',
     why: 'would be refused there',
   },
   {
     feature: 'reasoning',
     fate: 'dropped',
-    when: 'the model is told by a number, and the sampling or the choice of tools forbids thinking',
+    when: 'the request sets a number of reasoning tokens, and the sampling or the choice of tools forbids thinking',
     why: 'would be refused there',
   },
   { feature: 'seed', fate: 'dropped', why: 'has no place in Messages' },

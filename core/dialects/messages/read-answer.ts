@@ -166,10 +166,10 @@ class MessagesReader implements AnswerReader {
   #finish(delta: JsonObject, usage: JsonObject): readonly AnswerEvent[] {
     if (this.#stage === 'new') throw new Error('the answer stops before it begins');
     const reasoning = asCount(asObject(usage['output_tokens_details'])?.['thinking_tokens']);
-    const told: readonly AnswerEvent[] =
+    const usageEvents: readonly AnswerEvent[] =
       reasoning === undefined ? [] : [{ is: 'usage', usage: UNKNOWN_USAGE, reasoning }];
     const reason = asText(delta['stop_reason']);
-    if (reason === '' || this.#stage !== 'begun') return told;
+    if (reason === '' || this.#stage !== 'begun') return usageEvents;
     const closed = this.#closeAll();
     this.#stage = 'finished';
     const stop = asText(delta['stop_sequence']) || undefined;
@@ -177,7 +177,7 @@ class MessagesReader implements AnswerReader {
       ...closed,
       ...this.#refuse(asObject(delta['stop_details']) ?? {}),
       { is: 'finish', choice: 0, reason: REASONS.get(reason) ?? 'end', ...(stop !== undefined && { stop }) },
-      ...told,
+      ...usageEvents,
     ];
   }
 

@@ -17,7 +17,7 @@ export const RULES = new Rules([
   ...carried('goes to dialects that have it', 'top_k'),
   ...carried('are the tools', 'tools'),
   ...carried('is the choice of tools, and whether several may be called at once', 'tool_choice'),
-  ...carried('goes to models that are told how much to reason', 'thinking'),
+  ...carried('goes to models with the setting `reasoning`', 'thinking'),
   ...carried('has the effort of reasoning and the schema of the answer', 'output_config'),
   ...carried('is the schema of the answer', 'output_format'),
   ...carried('names the person behind the call to dialects that have a place for it', 'metadata'),
@@ -76,7 +76,7 @@ export const RULES = new Rules([
 
   ...carried('is what a side says', 'content[text]', 'content[image]', 'content[document]'),
   ...carried('is a call of a tool, or its result', 'content[tool_use]', 'content[tool_result]'),
-  ...carried('is a tool that a search at the client found, and is told in words', 'content[tool_reference]'),
+  ...carried('is a tool that a search at the client found, and is sent as text', 'content[tool_reference]'),
   ...carried('goes back to where it came from', 'content[thinking]', 'content[redacted_thinking]'),
   ...refused('has no place in other dialects', 'content[search_result]', 'content[browser_state]'),
   ...refused('names a file at its vendor', 'content[container_upload]'),

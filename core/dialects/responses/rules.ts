@@ -5,7 +5,7 @@ const AT_VENDOR = 'is a tool that runs at its vendor';
 const VENDORS_OWN = 'is a tool that its vendor defines';
 const OF_VENDOR_TOOL = 'belongs to a tool that other dialects do not have';
 const COMPACTION = 'is a summary that its vendor alone can read or make';
-const MARK = 'tells items apart, or how far they came';
+const MARK = 'identifies items, or says how far they are complete';
 const HINT = 'is a hint for the cache of its vendor';
 const NO_PROGRAMS = 'is for programs that run at its vendor';
 
@@ -19,7 +19,7 @@ const TOP_LEVEL: readonly Rule[] = [
   ...carried('the tools', 'tools'),
   ...carried('says how tools are used', 'tool_choice', 'parallel_tool_calls'),
   ...carried('the form of the answer', 'text'),
-  ...carried('told as the setting `reasoning` of the upstream or model says', 'reasoning'),
+  ...carried('written as the setting `reasoning` of the upstream or model says', 'reasoning'),
   ...carried('dropped where the dialect has no place for it', 'prompt_cache_key'),
   ...carried('names the person; dropped where the dialect has no place for it', 'user', 'safety_identifier'),
   ...dropped('the answer has no probabilities', 'top_logprobs'),

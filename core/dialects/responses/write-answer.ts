@@ -22,10 +22,10 @@ import { ownNames } from './tool-names';
 import {
   CustomCallItem,
   FunctionCallItem,
+  type ItemEvent,
   MessageItem,
   ReasoningItem,
   SearchItem,
-  type Told,
   type ToolCall,
   type WrittenItem,
 } from './written-item';
@@ -80,16 +80,16 @@ class ResponsesWriter implements AnswerWriter {
   #write(event: AnswerEvent): readonly ClientEvent[] {
     switch (event.is) {
       case 'open':
-        return event.choice === 0 ? this.#told(this.#opened(event.at, event.part).begin()) : [];
+        return event.choice === 0 ? this.#numbered(this.#opened(event.at, event.part).begin()) : [];
       case 'add':
-        return event.text === '' ? [] : this.#told(this.#open.get(event.at)?.add(event.text) ?? []);
+        return event.text === '' ? [] : this.#numbered(this.#open.get(event.at)?.add(event.text) ?? []);
       case 'cite':
-        return this.#told(this.#open.get(event.at)?.cite(event.citation) ?? []);
+        return this.#numbered(this.#open.get(event.at)?.cite(event.citation) ?? []);
       case 'sign':
         this.#open.get(event.at)?.sign(this.#call.seal(event.value));
         return [];
       case 'close':
-        return this.#told(this.#ended(event.at, false));
+        return this.#numbered(this.#ended(event.at, false));
       case 'finish':
         if (event.choice === 0) this.#reason = event.reason;
         return [];
@@ -108,7 +108,7 @@ class ResponsesWriter implements AnswerWriter {
 
   #begin(): readonly ClientEvent[] {
     const response = this.#responseAs('in_progress', {});
-    return this.#told([
+    return this.#numbered([
       ['response.created', { response }],
       ['response.in_progress', { response }],
     ]);
@@ -133,7 +133,7 @@ class ResponsesWriter implements AnswerWriter {
     return call.isText === true ? new CustomCallItem(id, index, call, own) : new FunctionCallItem(id, index, call, own);
   }
 
-  #ended(at: number, isCut: boolean): readonly Told[] {
+  #ended(at: number, isCut: boolean): readonly ItemEvent[] {
     const item = this.#open.get(at);
     this.#open.delete(at);
     return item?.end(isCut) ?? [];
@@ -144,7 +144,7 @@ class ResponsesWriter implements AnswerWriter {
     const cut = this.#cut();
     const response = this.#finished();
     const known = this.#usage.passes.length > 0;
-    const last = this.#told([[`response.${String(response['status'])}`, { response }]]);
+    const last = this.#numbered([[`response.${String(response['status'])}`, { response }]]);
     const usage = known ? { finalUsage: true, usageAt: USAGE_AT } : {};
     return [...cut, ...last.map((event) => ({ ...event, finish: true, ...usage }))];
   }
@@ -154,11 +154,11 @@ class ResponsesWriter implements AnswerWriter {
     const cut = this.#cut();
     const error = { code: code ?? type ?? 'server_error', message };
     this.#response = this.#responseAs('failed', { error, output: this.#output() });
-    return [...cut, ...this.#told([['response.failed', { response: this.#response }]])];
+    return [...cut, ...this.#numbered([['response.failed', { response: this.#response }]])];
   }
 
   #cut(): readonly ClientEvent[] {
-    return this.#told([...this.#open.keys()].flatMap((at) => this.#ended(at, true)));
+    return this.#numbered([...this.#open.keys()].flatMap((at) => this.#ended(at, true)));
   }
 
   #finished(): JsonObject {
@@ -198,7 +198,7 @@ class ResponsesWriter implements AnswerWriter {
     };
   }
 
-  #told(events: readonly Told[]): readonly ClientEvent[] {
+  #numbered(events: readonly ItemEvent[]): readonly ClientEvent[] {
     return events.map(([type, members]) => {
       const data = JSON.stringify({ type, sequence_number: this.#events, ...members });
       this.#events += 1;

@@ -4,7 +4,7 @@ import { parseJson } from '../../parse-json';
 import type { OwnName } from './tool-names';
 
 /** An event without its sequence number. */
-export type Told = readonly [type: string, members: JsonObject];
+export type ItemEvent = readonly [type: string, members: JsonObject];
 
 type Status = 'in_progress' | 'completed' | 'incomplete';
 
@@ -19,23 +19,23 @@ export abstract class WrittenItem {
     protected readonly index: number,
   ) {}
 
-  begin(): readonly Told[] {
+  begin(): readonly ItemEvent[] {
     return [['response.output_item.added', { output_index: this.index, item: this.item('in_progress') }]];
   }
 
-  add(text: string): readonly Told[] {
+  add(text: string): readonly ItemEvent[] {
     this.text += text;
     return [];
   }
 
-  cite(_: Citation): readonly Told[] {
+  cite(_: Citation): readonly ItemEvent[] {
     return [];
   }
 
   sign(_: string): void {}
 
   /** Ends the item. `isCut`: the answer ended inside it. */
-  end(isCut: boolean): readonly Told[] {
+  end(isCut: boolean): readonly ItemEvent[] {
     this.whole = this.item(isCut || !this.isWhole ? 'incomplete' : 'completed');
     return [['response.output_item.done', { output_index: this.index, item: this.whole }]];
   }
@@ -63,23 +63,23 @@ export class MessageItem extends WrittenItem {
     super(`msg_${id}`, index);
   }
 
-  override begin(): readonly Told[] {
+  override begin(): readonly ItemEvent[] {
     return [...super.begin(), ['response.content_part.added', { ...this.#place, part: this.#part() }]];
   }
 
-  override add(delta: string): readonly Told[] {
+  override add(delta: string): readonly ItemEvent[] {
     super.add(delta);
     return [[`response.${this.#word}.delta`, { ...this.#place, delta, ...this.#probabilities }]];
   }
 
-  override cite(citation: Citation): readonly Told[] {
+  override cite(citation: Citation): readonly ItemEvent[] {
     const annotation = annotationOf(citation, this.text.length);
     if (annotation === undefined || this.is === 'refusal') return [];
     const annotation_index = this.#annotations.push(annotation) - 1;
     return [['response.output_text.annotation.added', { ...this.#place, annotation_index, annotation }]];
   }
 
-  override end(isCut: boolean): readonly Told[] {
+  override end(isCut: boolean): readonly ItemEvent[] {
     const whole = this.is === 'text' ? { text: this.text } : { refusal: this.text };
     return [
       [`response.${this.#word}.done`, { ...this.#place, ...whole, ...this.#probabilities }],
@@ -124,9 +124,9 @@ export class ReasoningItem extends WrittenItem {
     super(`rs_${id}`, index);
   }
 
-  override add(delta: string): readonly Told[] {
+  override add(delta: string): readonly ItemEvent[] {
     const isFirst = this.text === '';
-    const begun: Told = ['response.reasoning_summary_part.added', { ...this.#place, part: summary('') }];
+    const begun: ItemEvent = ['response.reasoning_summary_part.added', { ...this.#place, part: summary('') }];
     super.add(delta);
     return [...(isFirst ? [begun] : []), ['response.reasoning_summary_text.delta', { ...this.#place, delta }]];
   }
@@ -135,7 +135,7 @@ export class ReasoningItem extends WrittenItem {
     this.#signature = sealed;
   }
 
-  override end(isCut: boolean): readonly Told[] {
+  override end(isCut: boolean): readonly ItemEvent[] {
     const ended = super.end(isCut);
     if (this.text === '') return ended;
     return [
@@ -178,12 +178,12 @@ export class FunctionCallItem extends WrittenItem {
     super(`fc_${id}`, index);
   }
 
-  override add(delta: string): readonly Told[] {
+  override add(delta: string): readonly ItemEvent[] {
     super.add(delta);
     return [['response.function_call_arguments.delta', { ...this.at, delta }]];
   }
 
-  override end(isCut: boolean): readonly Told[] {
+  override end(isCut: boolean): readonly ItemEvent[] {
     const filled = this.text.trim() === '' && !isCut ? this.add('{}') : [];
     const done = { ...this.at, name: this.own.name, arguments: this.text };
     return [...filled, ['response.function_call_arguments.done', done], ...super.end(isCut)];
@@ -210,12 +210,12 @@ export class CustomCallItem extends WrittenItem {
     super(`ctc_${id}`, index);
   }
 
-  override add(delta: string): readonly Told[] {
+  override add(delta: string): readonly ItemEvent[] {
     super.add(delta);
     return [['response.custom_tool_call_input.delta', { ...this.at, delta }]];
   }
 
-  override end(isCut: boolean): readonly Told[] {
+  override end(isCut: boolean): readonly ItemEvent[] {
     return [['response.custom_tool_call_input.done', { ...this.at, input: this.text }], ...super.end(isCut)];
   }
 

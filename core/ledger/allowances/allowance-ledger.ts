@@ -417,13 +417,13 @@ export class AllowanceLedger implements Ledger {
   /** Reports this node's changes first, so that the balance it shows includes every answer it has given. */
   async #tellOwn(accountId: string): Promise<void> {
     const keys = [...(this.#keys.get(accountId)?.values() ?? [])];
-    const telling = keys.flatMap(({ allowance }) => {
+    const reports = keys.flatMap(({ allowance }) => {
       if (allowance === undefined) return [];
       return (allowance.isChanged ? this.#reporter.report(allowance) : this.#reporter.underWay(allowance)) ?? [];
     });
-    if (telling.length === 0) return;
-    const told = Promise.all(telling);
-    await Promise.race([told, sleep(READ_WITHIN_MS, undefined, { ref: false })]);
+    if (reports.length === 0) return;
+    const allReported = Promise.all(reports);
+    await Promise.race([allReported, sleep(READ_WITHIN_MS, undefined, { ref: false })]);
   }
 
   findKey(hash: string): Promise<FindKeyOutcome> {

@@ -13,8 +13,8 @@ export interface LeftAllowance extends Payer {
   readonly reports: readonly KeptReport[];
 }
 
-/** `told`: all ended calls are in the ledger's outbox or in Postgres. `lost`: the ledger does not know the allowance, or lacks one of its reports. */
-export type TakenOver = 'told' | 'lost' | 'not_ready';
+/** `reported`: all ended calls are in the ledger's outbox or in Postgres. `lost`: the ledger does not know the allowance, or lacks one of its reports. */
+export type TakenOver = 'reported' | 'lost' | 'not_ready';
 
 /**
  * Reports to the ledger what a stopped process has not reported: repeats its last report unchanged, then reports the rest. Calls
@@ -32,15 +32,15 @@ export async function takeOver(
   if (known === undefined || (last?.sequence ?? 0) > known.sequence + 1) return 'lost';
   const isPending = last !== undefined && last.sequence > known.sequence;
   // A late report of the stopped process may have the sequence that a report from here was to have. The digest tells which one the ledger has.
-  const told = reports.filter(({ sequence, digest }) => sequence !== known.sequence || digest === known.digest);
-  const toldRids = new Set(told.flatMap(({ rids }) => rids));
-  const rest = [...left.openings.keys()].filter((rid) => !toldRids.has(rid)).map((rid) => endOf(left, rid));
+  const reported = reports.filter(({ sequence, digest }) => sequence !== known.sequence || digest === known.digest);
+  const knownRids = new Set(reported.flatMap(({ rids }) => rids));
+  const rest = [...left.openings.keys()].filter((rid) => !knownRids.has(rid)).map((rid) => endOf(left, rid));
   if (isPending) {
     const restHoldE8 = rest.reduce((sum, { rid }) => sum + (left.openings.get(rid)?.amountE8 ?? 0n), 0n);
     const { outcome } = await store.report(reportOf(left, last, restHoldE8));
     if (outcome !== 'reported') return outcome === 'unknown_generation' ? 'lost' : 'not_ready';
   }
-  if (rest.length === 0) return 'told';
+  if (rest.length === 0) return 'reported';
   const report: KeptReport = {
     kind: 'report',
     accountId,
@@ -53,7 +53,7 @@ export async function takeOver(
   };
   keep(report);
   const { outcome } = await store.report(reportOf(left, report, 0n));
-  if (outcome === 'reported') return 'told';
+  if (outcome === 'reported') return 'reported';
   return outcome === 'unknown_generation' ? 'lost' : 'not_ready';
 }
 

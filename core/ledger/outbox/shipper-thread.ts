@@ -47,7 +47,7 @@ export function startShipperThread(options: ShipperThreadOptions): Shipper {
   const { log, onWritten, program = PROGRAM, ...addresses } = options;
   const nudged = new Set<number>();
   let nudges = 0;
-  let telling: NodeJS.Timeout | undefined;
+  let nudging: NodeJS.Timeout | undefined;
   let worker: Worker | undefined;
   let pausing: NodeJS.Timeout | undefined;
   let pauseMs = FIRST_PAUSE_MS;
@@ -56,7 +56,7 @@ export function startShipperThread(options: ShipperThreadOptions): Shipper {
   let oldestAgeMs = 0;
   let heardAt = Date.now();
 
-  const tell = (message: ToShipper) => worker?.postMessage(message);
+  const post = (message: ToShipper) => worker?.postMessage(message);
 
   const start = () => {
     let reason: unknown;
@@ -91,25 +91,25 @@ export function startShipperThread(options: ShipperThreadOptions): Shipper {
     nudge: (accountId) => {
       nudged.add(shardOf(accountId));
       nudges += 1;
-      if (telling !== undefined) return;
+      if (nudging !== undefined) return;
       const ms = nudges < MANY ? COLLECT_MS : COLLECT_MANY_MS;
       nudges = 0;
-      telling = setTimeout(() => {
-        telling = undefined;
-        tell({ nudged: [...nudged] });
+      nudging = setTimeout(() => {
+        nudging = undefined;
+        post({ nudged: [...nudged] });
         nudged.clear();
       }, ms).unref();
     },
     stop: async () => {
       isStopping = true;
-      clearTimeout(telling);
+      clearTimeout(nudging);
       clearTimeout(pausing);
       if (worker === undefined)
         return log.error('the shipper is not running at shutdown; its entries wait for the next start');
       const end = new Promise<void>((resolve) => {
         ended = resolve;
       });
-      tell('stop');
+      post('stop');
       await end;
     },
     oldestAgeMs: () => {

@@ -19,9 +19,9 @@ function main(): void {
   const ledger = new RedisLedger({ redis: connectRedis(redisUrl, silent) });
   const database = openPostgres(databaseUrl, { log: silent, maxConnections: MAX_CONNECTIONS });
   // The gateway's thread has already collected the nudges, so `collectMs` is 0 here.
-  const tell = (message: ToGateway) => parentPort?.postMessage(message);
-  const shipper = startShipper({ ledger, database, log, collectMs: 0, onWritten: (written) => tell({ written }) });
-  const reports = setInterval(() => tell({ oldestAgeMs: shipper.oldestAgeMs() }), REPORT_EVERY_MS);
+  const post = (message: ToGateway) => parentPort?.postMessage(message);
+  const shipper = startShipper({ ledger, database, log, collectMs: 0, onWritten: (written) => post({ written }) });
+  const reports = setInterval(() => post({ oldestAgeMs: shipper.oldestAgeMs() }), REPORT_EVERY_MS);
 
   const stop = async () => {
     await shipper.stop();

@@ -64,7 +64,7 @@ async function pass(options: WatchOptions, signal: AbortSignal): Promise<void> {
   const { log, accountsPerSecond, entriesPerSecond = ENTRIES_PER_SECOND } = options;
   const counts = new Map<Invariant, number>();
   let lines = 0;
-  const tell = (found: readonly Violation[]) => {
+  const report = (found: readonly Violation[]) => {
     for (const each of found) {
       counts.set(each.invariant, (counts.get(each.invariant) ?? 0) + 1);
       lines += 1;
@@ -75,12 +75,12 @@ async function pass(options: WatchOptions, signal: AbortSignal): Promise<void> {
         );
     }
   };
-  tell(await verifyOutbox(options));
+  report(await verifyOutbox(options));
   let after: string | undefined;
   do {
     const begun = Date.now();
     const done = await verify(options, { limit: ACCOUNTS_AT_ONCE, after, days: DAYS_OF_RECORDS });
-    tell(done.violations);
+    report(done.violations);
     accountsVerified.inc(done.accounts);
     entriesVerified.inc(done.entries);
     after = done.next;

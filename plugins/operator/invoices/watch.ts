@@ -69,7 +69,7 @@ export async function compareLastDay(
     }
     try {
       const comparison = await compareUpstream(books, upstream, { from: day, to: day }, signal);
-      await tell(books, upstream, day, comparison);
+      await report(books, upstream, day, comparison);
     } catch (error) {
       await giveBack(books.database, upstream.name, day);
       if (isEnding(signal)) return;
@@ -102,7 +102,7 @@ async function giveBack(database: Knex, upstream: string, day: string): Promise<
   await database.raw('DELETE FROM invoice_days WHERE upstream = :upstream AND day = :day::date', { upstream, day });
 }
 
-async function tell(
+async function report(
   { database, log }: WatchedBooks,
   { name }: Upstream,
   day: string,

@@ -64,7 +64,7 @@ export function compareInvoiceRoute(gateway: PluginGateway): Route {
     summary:
       "Compare the report of an upstream's vendor with the usage records for some UTC days; yesterday by default.",
     query: DAY_READERS,
-    answers: { 200: { description: 'Every difference, with its causes where they can be told.', schema: COMPARISON } },
+    answers: { 200: { description: 'Every difference, with its known causes.', schema: COMPARISON } },
     errors: ['CONFLICT', 'REPORT_UNAVAILABLE'],
     handle: async ({ params, query }, _request, response) => {
       const upstream = requireUpstream(gateway, params['name']);

@@ -67,9 +67,9 @@ export async function openRunning(service: SandboxService, accountId: string, id
     if (!isResumable(sandbox) || (isStill && isAsked) || performance.now() > deadlineMs) {
       throw fail('SANDBOX_NOT_RUNNING', { details: { observedState } });
     }
-    const news = service.changes.next(id, LOOK_EVERY_MS);
+    const change = service.changes.next(id, LOOK_EVERY_MS);
     if (isStill) isAsked = await resume(service, accountId, id);
-    await news;
+    await change;
   }
 }
 

@@ -21,7 +21,7 @@ const CONNECT_AGAIN_MS = 1_000;
 export function openChanges(database: Knex, log: Logger): Changes {
   const waiting = new Map<string, Set<() => void>>();
   const listeners = new Set<() => void>();
-  const tell = (sandboxId: string) => {
+  const notify = (sandboxId: string) => {
     for (const wake of waiting.get(sandboxId) ?? []) wake();
     for (const listener of listeners) listener();
   };
@@ -48,7 +48,7 @@ export function openChanges(database: Knex, log: Logger): Changes {
       return () => listeners.delete(listener);
     },
     listen: async () => {
-      stop = await listen(database, log, tell);
+      stop = await listen(database, log, notify);
     },
     close: () => stop(),
   };
@@ -65,21 +65,21 @@ interface EmbeddedClient {
   readonly pglite: { listen(channel: string, listener: (payload: string) => void): Promise<Stop> };
 }
 
-async function listen(database: Knex, log: Logger, tell: (payload: string) => void): Promise<Stop> {
+async function listen(database: Knex, log: Logger, notify: (payload: string) => void): Promise<Stop> {
   const client = database.client as Partial<EmbeddedClient> & { acquireRawConnection(): Promise<PostgresConnection> };
   if (client.pglite !== undefined) {
     // PGlite has one connection; a first query of the pool makes it ready.
     await database.raw('SELECT 1');
-    return client.pglite.listen(CHANNEL, tell);
+    return client.pglite.listen(CHANNEL, notify);
   }
-  return listenOnPostgres(() => client.acquireRawConnection(), log, tell);
+  return listenOnPostgres(() => client.acquireRawConnection(), log, notify);
 }
 
 /** Listens on a connection outside the pool, and opens it again when it is lost. */
 async function listenOnPostgres(
   connect: () => Promise<PostgresConnection>,
   log: Logger,
-  tell: (payload: string) => void,
+  notify: (payload: string) => void,
 ): Promise<Stop> {
   let connection: PostgresConnection | undefined;
   let stopped = false;
@@ -88,7 +88,7 @@ async function listenOnPostgres(
     try {
       const opened = await connect();
       connection = opened;
-      opened.on('notification', ({ payload }) => tell(payload ?? ''));
+      opened.on('notification', ({ payload }) => notify(payload ?? ''));
       opened.on('error', () => undefined);
       opened.on('end', later);
       await opened.query(`LISTEN ${CHANNEL}`);

@@ -88,8 +88,8 @@ export class Commands {
       await finishOperation(this.options, operationId, { status: 'FAILED', error: failureOf(shown) });
       throw shown;
     }
-    const told = (id: string) => this.looks.tell(id);
-    const live = new LiveCommand(command, running, started, { database, log, now, spans, told });
+    const changed = (id: string) => this.looks.notify(id);
+    const live = new LiveCommand(command, running, started, { database, log, now, spans, changed });
     this.#live.set(command.id, live);
     void live.ended.then(() => this.#live.delete(command.id));
     if (request.background) await finishOperation(this.options, operationId, { status: 'SUCCEEDED' });

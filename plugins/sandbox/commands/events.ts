@@ -19,7 +19,7 @@ export interface CommandEvent {
 
 /** The members of the plugin's service that following a command uses. */
 interface FollowedService {
-  readonly commands: { readonly looks: Pick<Looks, 'news' | 'look'> };
+  readonly commands: { readonly looks: Pick<Looks, 'change' | 'look'> };
   readonly gateway: { readonly isStopping: () => boolean };
 }
 
@@ -40,7 +40,7 @@ export async function* followCommand(
   const { looks } = service.commands;
   while (!signal.aborted && !service.gateway.isStopping()) {
     // Subscribe before reading, so that output written in between is not missed.
-    const news = looks.news(commandId);
+    const change = looks.change(commandId);
     const { command, pieces } = await looks.look(sandboxId, commandId, sequence);
     for (const piece of pieces) {
       ({ sequence } = piece);
@@ -56,7 +56,7 @@ export async function* followCommand(
       toldAtMs = performance.now();
       yield { event: 'ping', sequence: undefined, data: {} };
     }
-    await Promise.race([news, left]);
+    await Promise.race([change, left]);
   }
 }
 

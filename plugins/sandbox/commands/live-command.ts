@@ -16,7 +16,7 @@ const KILL_AGAIN_AFTER_MS = 1_000;
 export interface LiveOptions extends Timed {
   readonly log: Logger;
   /** Wakes the command's followers after something was written. */
-  readonly told: (commandId: string) => void;
+  readonly changed: (commandId: string) => void;
 }
 
 /** A running command whose output this process reads until its end. */
@@ -54,7 +54,7 @@ export class LiveCommand {
       if (!this.command.background) await finishOperation(this.options, this.command.operationId, outcomeOf(status));
       await endCommand(database, this.command.id, ending, nowMs);
     });
-    this.options.told(this.command.id);
+    this.options.changed(this.command.id);
     return { ...this.command, ...ending, endedAtMs: nowMs };
   }
 
@@ -89,7 +89,7 @@ export class LiveCommand {
     const { added, oldest } = this.output.take();
     if (added.length === 0) return 0;
     await this.#keep((database) => writeOutput(database, this.command.id, added, oldest));
-    this.options.told(this.command.id);
+    this.options.changed(this.command.id);
     return added.reduce((bytes, piece) => bytes + piece.bytes.length, 0);
   }
 

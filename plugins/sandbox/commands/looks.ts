@@ -13,7 +13,7 @@ export interface Look {
  * position share one read.
  */
 export class Looks {
-  readonly #news = new Map<string, { readonly come: Promise<void>; readonly wake: () => void }>();
+  readonly #changes = new Map<string, { readonly come: Promise<void>; readonly wake: () => void }>();
   readonly #underWay = new Map<string, Map<number, Promise<Look>>>();
 
   constructor(
@@ -23,26 +23,26 @@ export class Looks {
   ) {}
 
   /** Wakes the followers of a command, because it may have new output. */
-  tell(commandId: string): void {
+  notify(commandId: string): void {
     // A read in progress may have missed the new output: later callers must read again.
     this.#underWay.delete(commandId);
-    this.#news.get(commandId)?.wake();
+    this.#changes.get(commandId)?.wake();
   }
 
   /** Resolves when the command may have new output, or after the polling interval. */
-  news(commandId: string): Promise<void> {
-    const coming = this.#news.get(commandId);
+  change(commandId: string): Promise<void> {
+    const coming = this.#changes.get(commandId);
     if (coming !== undefined) return coming.come;
     let wake = () => {};
     const come = new Promise<void>((resolve) => {
       const timer = setTimeout(() => wake(), this.everyMs(commandId)).unref();
       wake = () => {
         clearTimeout(timer);
-        this.#news.delete(commandId);
+        this.#changes.delete(commandId);
         resolve();
       };
     });
-    this.#news.set(commandId, { come, wake: () => wake() });
+    this.#changes.set(commandId, { come, wake: () => wake() });
     return come;
   }
 

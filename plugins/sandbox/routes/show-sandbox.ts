@@ -52,10 +52,10 @@ async function waitUntil(
     const isThere = states.includes(record.observedState) || isFinal(record.observedState);
     if (isThere || leftMs <= 0 || request.destroyed || gateway.isStopping()) return record;
     // Subscribe before reading, so that a change in between is not missed.
-    const news = changes.next(record.id, Math.min(LOOK_EVERY_MS, leftMs));
+    const change = changes.next(record.id, Math.min(LOOK_EVERY_MS, leftMs));
     record = await read();
     if (states.includes(record.observedState) || isFinal(record.observedState)) return record;
-    await news;
+    await change;
     record = await read();
   }
 }

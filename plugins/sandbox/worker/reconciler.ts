@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { startLoop, tellFirst } from '../../../core/loop';
+import { onFirstFailure, startLoop } from '../../../core/loop';
 import type { Stop } from '../../../core/resources';
 import { describeFault } from '../../../core/thrown';
 import type { Books, Lease } from '../books/books';
@@ -123,7 +123,7 @@ export function startReconciler(options: ReconcilerOptions): Reconciler {
     },
     {
       everyMs: LOOK_EVERY_MS,
-      whenFailed: tellFirst((error) =>
+      whenFailed: onFirstFailure((error) =>
         log.error(
           { error: describeFault(error) },
           'sandboxes cannot be reconciled because the database fails; it is retried',

@@ -1,4 +1,4 @@
-import { startLoop, tellFirst } from '../../../core/loop';
+import { onFirstFailure, startLoop } from '../../../core/loop';
 import type { Stop } from '../../../core/resources';
 import { describeFault } from '../../../core/thrown';
 import type { Books } from '../books/books';
@@ -53,7 +53,7 @@ export function startWorker(
   const loop = (name: string, everyMs: number, work: () => Promise<void>) =>
     startLoop(work, {
       everyMs,
-      whenFailed: tellFirst((error) =>
+      whenFailed: onFirstFailure((error) =>
         log.error(
           { loop: name, error: describeFault(error) },
           'a background loop of the sandboxes failed; it is retried',

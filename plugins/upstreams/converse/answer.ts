@@ -81,10 +81,10 @@ export class ConverseReader implements AnswerReader {
    * signature follows the text.
    */
   #reasoning(block: number, reasoning: JsonObject, isWhole: boolean): readonly AnswerEvent[] {
-    const told = isWhole ? (asObject(reasoning['reasoningText']) ?? {}) : reasoning;
-    const text = asText(told['text']);
+    const content = isWhole ? (asObject(reasoning['reasoningText']) ?? {}) : reasoning;
+    const text = asText(content['text']);
     const hidden = asText(reasoning['redactedContent']);
-    const signature = asText(told['signature']);
+    const signature = asText(content['signature']);
     const said: AnswerEvent[] = text === '' ? [] : [...this.#text('reasoning', block, text)];
     if (hidden === '' && signature === '') return said;
     said.push(...this.#opened('reasoning', block));

@@ -66,7 +66,7 @@ export const LACKS: readonly Lack[] = [
   },
   DEEP_INPUT,
   { feature: 'seed', fate: 'dropped', why: NO_PLACE },
-  { feature: 'reasoning', fate: 'dropped', why: 'is told in another way by each vendor there' },
+  { feature: 'reasoning', fate: 'dropped', why: 'is set in another way for each vendor there' },
   { feature: 'verbosity', fate: 'dropped', why: NO_PLACE },
   { feature: 'cacheKey', fate: 'dropped', why: NO_PLACE },
   { feature: 'user', fate: 'dropped', why: NO_PLACE },

@@ -5,8 +5,8 @@ const MOST_STOPS = 5;
 const NO_PLACE = 'has no place there';
 const NO_TYPE = {
   fate: 'refused',
-  when: 'at an address that does not tell its type',
-  why: 'has an address that does not tell its type, which must be told there',
+  when: 'at an address from which its type cannot be read',
+  why: 'has an address without a file type, which this vendor requires',
 } as const;
 
 const OTHER_TYPE = {
@@ -68,7 +68,7 @@ export const LACKS: readonly Lack[] = [
   {
     feature: 'reasoning',
     fate: 'dropped',
-    when: 'the model is not told how much to reason',
+    when: 'the request does not set how much to reason',
     why: 'would be refused there',
   },
   { feature: 'verbosity', fate: 'dropped', why: NO_PLACE },

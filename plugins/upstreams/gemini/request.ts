@@ -196,7 +196,7 @@ function mediaOf(part: ImagePart | DocumentPart): JsonObject {
   if ('text' in source) return { text: source.text };
   const mimeType = 'base64' in source ? source.mediaType : (source.mediaType ?? typeByName(source));
   if (mimeType === undefined)
-    throw new NotTranslatable(part.is, 'has an address that does not tell its type, which must be told there');
+    throw new NotTranslatable(part.is, 'has an address without a file type, which this vendor requires');
   if (!MEDIA[part.is].test(mimeType))
     throw new NotTranslatable(part.is, 'has a type that would be read as something else there');
   if ('base64' in source) return { inlineData: { mimeType, data: source.base64 } };

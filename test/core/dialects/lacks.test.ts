@@ -32,7 +32,7 @@ const TARGETS: Readonly<Record<string, { writeRequest: Subject['writeRequest']; 
 interface Trial {
   readonly with: Partial<Conversation>;
   readonly without?: Partial<Conversation>;
-  /** How the model is told how much to reason. Absent: by a word. */
+  /** How requests set how much the model reasons. Absent: by a word. */
   readonly told?: ReasoningSetting | 'not';
 }
 
@@ -125,8 +125,11 @@ const SPECIAL: Readonly<Record<string, Trial>> = {
   'document at an address': asked({ is: 'document', source: { url: 'https://example.com/a.pdf' } }),
   'document its name': either(PDF, { ...PDF, name: 'b' }),
   'image how closely it is looked at': either({ ...IMAGE, detail: 'high' }, IMAGE),
-  'image at an address that does not tell its type': asked({ is: 'image', source: { url: 'https://example.com/a' } }),
-  'document at an address that does not tell its type': asked({
+  'image at an address from which its type cannot be read': asked({
+    is: 'image',
+    source: { url: 'https://example.com/a' },
+  }),
+  'document at an address from which its type cannot be read': asked({
     is: 'document',
     source: { url: 'https://example.com/a' },
   }),
@@ -145,9 +148,9 @@ const SPECIAL: Readonly<Record<string, Trial>> = {
   'tool_result its call is not in the conversation': asked(RESULT),
   'tool_result the mark that the tool failed': { with: loop({ ...RESULT, isError: true }), without: loop(RESULT) },
   'parallelTools one at a time, and there are tools': USUAL.parallelTools,
-  'reasoning the model is not told how much to reason': { ...USUAL.reasoning, told: 'not' },
-  'reasoning the model is not told by a word how much to reason': { ...USUAL.reasoning, told: 'not' },
-  'reasoning the model is told by a number, and the sampling or the choice of tools forbids thinking': {
+  'reasoning the request does not set how much to reason': { ...USUAL.reasoning, told: 'not' },
+  'reasoning the model takes no word for how much to reason': { ...USUAL.reasoning, told: 'not' },
+  'reasoning the request sets a number of reasoning tokens, and the sampling or the choice of tools forbids thinking': {
     with: { reasoning: { effort: 'high' }, temperature: 0.5 },
     without: { temperature: 0.5 },
     told: 'budget',

@@ -35,7 +35,7 @@ export function CallsChart({ minutes }: Props) {
             ]}
             kind="stack"
             height={HEIGHT}
-            tell={(part, point) => showCount(parts[part]?.[point] ?? 0)}
+            format={(part, point) => showCount(parts[part]?.[point] ?? 0)}
             axis={wholeOnly}
           />
           <Legend
@@ -69,7 +69,7 @@ export function SlowestChart({ minutes }: Props) {
           series={[{ name: 'p99', values }]}
           kind="lines"
           height={HEIGHT}
-          tell={(_, point) => took(values[point] ?? null)}
+          format={(_, point) => took(values[point] ?? null)}
           axis={(value) => showDuration(value)}
         />
       )}

@@ -21,15 +21,15 @@ export interface Program {
 export type Asked = Program & { readonly id: number };
 
 /** The messages about a program, in this order: its streams with a socket each, its start, and its end. */
-export type Told = { readonly id: number } & (
+export type Report = { readonly id: number } & (
   | { readonly is: 'stream' }
   | { readonly is: 'started'; readonly pid: number }
   | { readonly is: 'ended'; readonly exit: CommandExit }
   | { readonly is: 'failed'; readonly message: string; readonly code: string | undefined }
 );
 
-function tell(told: Told, socket?: Socket): void {
-  process.send?.(told, socket);
+function send(report: Report, socket?: Socket): void {
+  process.send?.(report, socket);
 }
 
 /** Connects two sockets. This process reads neither, because the gateway would miss what it read. */
@@ -54,15 +54,15 @@ async function start(server: Server, path: string, { id, argv, cwd, env, streams
     const descriptor = child.stdio[streams] as Writable | undefined;
     descriptor?.on('error', () => undefined);
     descriptor?.end(words?.map((word) => `${word}\0`).join(''));
-    for (const [socket] of pairs) tell({ id, is: 'stream' }, socket);
-    tell({ id, is: 'started', pid: child.pid ?? 0 });
+    for (const [socket] of pairs) send({ id, is: 'stream' }, socket);
+    send({ id, is: 'started', pid: child.pid ?? 0 });
     void exit.then(([code, signal]) =>
-      tell({ id, is: 'ended', exit: { exitCode: code ?? 128 + constants.signals[signal ?? 'SIGKILL'] } }),
+      send({ id, is: 'ended', exit: { exitCode: code ?? 128 + constants.signals[signal ?? 'SIGKILL'] } }),
     );
   } catch (error) {
     const { message, code } = error as NodeJS.ErrnoException;
     for (const [socket] of pairs) socket.destroy();
-    tell({ id, is: 'failed', message, code });
+    send({ id, is: 'failed', message, code });
   } finally {
     for (const [, socket] of pairs) socket.destroy();
   }

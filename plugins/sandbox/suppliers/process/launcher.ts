@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { ownProgram } from '../../../../core/own-program';
 import { Ambiguous, type CommandExit } from '../supplier';
-import type { Asked, Program, Told } from './launcher-process';
+import type { Asked, Program, Report } from './launcher-process';
 
 /** The search path for programs, both in instances and for starting them. */
 export const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
@@ -57,7 +57,7 @@ export class Launcher {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });
     child.unref();
-    child.on('message', (told: Told, socket) => this.#hear(told, socket as Socket));
+    child.on('message', (report: Report, socket) => this.#apply(report, socket as Socket));
     const end = (error?: unknown) => {
       if (this.#child !== child) return;
       this.#child = undefined;
@@ -72,16 +72,16 @@ export class Launcher {
     return child;
   }
 
-  #hear(told: Told, socket: Socket): void {
-    const start = this.#starts.get(told.id);
+  #apply(report: Report, socket: Socket): void {
+    const start = this.#starts.get(report.id);
     if (start === undefined) return;
     const { streams, started, ended } = start;
-    if (told.is === 'stream') streams.push(socket);
-    else if (told.is === 'started') started.resolve({ pid: told.pid, streams, exit: ended.promise });
+    if (report.is === 'stream') streams.push(socket);
+    else if (report.is === 'started') started.resolve({ pid: report.pid, streams, exit: ended.promise });
     else {
-      if (told.is === 'ended') ended.resolve(told.exit);
-      else started.reject(Object.assign(new Error(told.message), { code: told.code }));
-      this.#starts.delete(told.id);
+      if (report.is === 'ended') ended.resolve(report.exit);
+      else started.reject(Object.assign(new Error(report.message), { code: report.code }));
+      this.#starts.delete(report.id);
       if (this.#starts.size === 0) this.#child?.channel?.unref();
     }
   }

@@ -18,7 +18,7 @@ describe('database reads for the followers of a command', () => {
     await lookFifty();
     expect(queries).to.equal(1);
     const before = lookFifty();
-    looks.tell(id);
+    looks.notify(id);
     await Promise.all([before, lookFifty()]);
     expect(queries).to.equal(3);
     await close();
@@ -26,10 +26,10 @@ describe('database reads for the followers of a command', () => {
 
   it('start again for all waiting followers when there is new output', async () => {
     const looks = new Looks(undefined as never, () => 60_000);
-    const waiting = Array.from({ length: 1_000 }, () => looks.news('one'));
+    const waiting = Array.from({ length: 1_000 }, () => looks.change('one'));
     expect(new Set(waiting).size).to.equal(1);
-    looks.tell('one');
+    looks.notify('one');
     await Promise.all(waiting);
-    expect(looks.news('one')).to.not.equal(waiting[0]);
+    expect(looks.change('one')).to.not.equal(waiting[0]);
   });
 });
