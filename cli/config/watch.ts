@@ -23,17 +23,17 @@ export async function watchNodes(
   for (;;) {
     const { nodes: all, newest } = await client.ask<StatusShape>('GET', '/config/status');
     const nodes = all.filter(({ source }) => source === 'database');
-    const settled = nodes.filter((each) => hasTaken(each, number) || hasRefused(each, number));
-    for (const each of settled.filter(({ node }) => !shown.has(node))) {
+    const answered = nodes.filter((each) => hasTaken(each, number) || hasRefused(each, number));
+    for (const each of answered.filter(({ node }) => !shown.has(node))) {
       shown.add(each.node);
       const { name, failure } = each;
       const what = hasTaken(each, number) || failure === null ? 'took it' : `rejected it: ${failureText(failure)}`;
       output.note(`${name} ${what} (${shown.size} of ${nodes.length})`);
     }
-    if (settled.length === nodes.length || Date.now() > deadline) {
+    if (answered.length === nodes.length || Date.now() > deadline) {
       if (newest !== null && newest.number > number) output.note(`Revision ${newest.number} was applied meanwhile.`);
-      const failed = settled.filter((each) => !hasTaken(each, number)).length;
-      return { nodes, failed, silent: nodes.length - settled.length };
+      const failed = answered.filter((each) => !hasTaken(each, number)).length;
+      return { nodes, failed, silent: nodes.length - answered.length };
     }
     await sleep(LOOK_EVERY_MS);
   }

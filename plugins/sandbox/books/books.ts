@@ -17,11 +17,11 @@ export interface Books {
    * Claims up to `limit` due sandboxes for `leaseMs`. It takes only accepted, unfinished sandboxes that this node reaches, or
    * whose own node is away.
    */
-  claim(nowMs: number, leaseMs: number, limit: number): Promise<readonly Lease[]>;
+  claim(nowMs: number, leaseMs: number, limit: number): Promise<readonly Claim[]>;
   /** Extends the claim. Returns false if the claim is lost. */
-  keep(lease: Lease, untilMs: number): Promise<boolean>;
+  keep(claim: Claim, untilMs: number): Promise<boolean>;
   /** Ends the claim and sets the next visit. With a `revision`, a sandbox that has changed since then keeps the time that the change set. */
-  release(lease: Lease, revision: number | undefined, nextAtMs: number): Promise<void>;
+  release(claim: Claim, revision: number | undefined, nextAtMs: number): Promise<void>;
   noteCall(call: SupplierCall): Promise<void>;
   /** Counts a supplier's instances that are gone without having been ended, and all its instances. */
   countGone(supplier: string): Promise<{ readonly gone: number; readonly all: number }>;
@@ -29,7 +29,7 @@ export interface Books {
   chargeOf(period: Period): Promise<Charge | undefined>;
 }
 
-export interface Lease {
+export interface Claim {
   readonly id: string;
   readonly epoch: number;
 }
@@ -193,7 +193,7 @@ const RELEASE = `
   FROM jsonb_to_recordset(:all::jsonb) AS given(id uuid, epoch int, revision int, next timestamptz)
   WHERE sandboxes.id = given.id AND sandboxes.lease_epoch = given.epoch`;
 
-interface Released extends Lease {
+interface Released extends Claim {
   readonly revision: number | undefined;
   readonly next: string;
 }
@@ -227,7 +227,7 @@ export function openBooks(
     },
     claim: async (nowMs, leaseMs, limit) => {
       const times = { now: new Date(nowMs), until: new Date(nowMs + leaseMs) };
-      const { rows } = await database.raw<{ rows: Lease[] }>(CLAIM, {
+      const { rows } = await database.raw<{ rows: Claim[] }>(CLAIM, {
         ...times,
         limit,
         own: JSON.stringify(places.own()),
@@ -239,8 +239,8 @@ export function openBooks(
       const kept = database('sandboxes').where({ id, lease_epoch: epoch });
       return (await kept.update({ lease_until: new Date(untilMs) })) === 1;
     },
-    release: async (lease, revision, nextAtMs) => {
-      await release({ ...lease, revision, next: new Date(nextAtMs).toISOString() });
+    release: async (claim, revision, nextAtMs) => {
+      await release({ ...claim, revision, next: new Date(nextAtMs).toISOString() });
     },
     noteCall: async (call) => {
       await database('sandbox_supplier_calls').insert(toRow({ id: newId(), ...call }));

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { onFirstFailure, startLoop } from '../../../core/loop';
 import type { Stop } from '../../../core/resources';
 import { describeFault } from '../../../core/thrown';
-import type { Books, Lease } from '../books/books';
+import type { Books, Claim } from '../books/books';
 import { nextVisit, plan, type Seen } from '../life/plan';
 import { isFinal } from '../life/states';
 import { apply } from './apply';
@@ -31,10 +31,10 @@ export interface ReconcilerOptions {
 /** Runs the due actions of one claimed sandbox. It may be interrupted at any point. Returns when to visit again. */
 export async function visit(
   { books, world: given }: Omit<ReconcilerOptions, 'log'>,
-  lease: Lease,
+  claim: Claim,
 ): Promise<number | undefined> {
-  const first = await books.load(lease.id);
-  if (first === undefined || first.sandbox.leaseEpoch !== lease.epoch) return undefined;
+  const first = await books.load(claim.id);
+  if (first === undefined || first.sandbox.leaseEpoch !== claim.epoch) return undefined;
   let aggregate = first;
   let seen: Seen = {};
   const world: World = {
@@ -51,8 +51,8 @@ export async function visit(
       const written = await books.commit(before, change, given.now());
       if (written !== undefined) return written;
       // The sandbox has changed outside this visit. While the claim holds, decide anew from its current state.
-      const there = await books.load(lease.id);
-      return there?.sandbox.leaseEpoch === lease.epoch ? there : undefined;
+      const there = await books.load(claim.id);
+      return there?.sandbox.leaseEpoch === claim.epoch ? there : undefined;
     },
   };
   for (let step = 0; step < STEPS_AT_MOST; step += 1) {
@@ -65,7 +65,7 @@ export async function visit(
   const nowMs = given.now();
   const nextAtMs = isFinal(aggregate.sandbox.observedState) ? nowMs : nextVisit(aggregate, nowMs, given.timings);
   const soonestMs = seen.moneyWaits === 'ledger' ? Math.min(nextAtMs, nowMs + MONEY_AGAIN_MS) : nextAtMs;
-  await books.release(lease, aggregate.sandbox.revision, soonestMs);
+  await books.release(claim, aggregate.sandbox.revision, soonestMs);
   return soonestMs;
 }
 
@@ -88,27 +88,27 @@ export function startReconciler(options: ReconcilerOptions): Reconciler {
     timers.add(timer);
   };
 
-  const work = async (lease: Lease) => {
+  const work = async (claim: Claim) => {
     const keep = setInterval(() => {
-      books.keep(lease, world.now() + leaseMs).catch(() => undefined);
+      books.keep(claim, world.now() + leaseMs).catch(() => undefined);
     }, leaseMs / 3);
     try {
-      const againAtMs = await visit(options, lease);
+      const againAtMs = await visit(options, claim);
       if (againAtMs !== undefined && againAtMs < world.now() + LOOK_EVERY_MS) wakeAt(againAtMs);
     } catch (error) {
       log.error(
-        { sandboxId: lease.id, error: describeFault(error) },
+        { sandboxId: claim.id, error: describeFault(error) },
         'a sandbox could not be reconciled; it is retried',
       );
-      await books.release(lease, undefined, world.now() + FAILED_VISIT_AGAIN_MS).catch(() => undefined);
+      await books.release(claim, undefined, world.now() + FAILED_VISIT_AGAIN_MS).catch(() => undefined);
     } finally {
       clearInterval(keep);
     }
   };
 
-  const begin = (lease: Lease) => {
+  const begin = (claim: Claim) => {
     const isFull = underWay.size + 1 >= atOnce;
-    const visiting = work(lease).finally(() => {
+    const visiting = work(claim).finally(() => {
       underWay.delete(visiting);
       if (isFull) loop.wake();
     });
@@ -119,7 +119,7 @@ export function startReconciler(options: ReconcilerOptions): Reconciler {
     async () => {
       const room = atOnce - underWay.size;
       const leases = room > 0 ? await books.claim(world.now(), leaseMs, room) : [];
-      for (const lease of leases) begin(lease);
+      for (const claim of leases) begin(claim);
     },
     {
       everyMs: LOOK_EVERY_MS,

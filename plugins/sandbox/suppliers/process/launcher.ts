@@ -109,9 +109,9 @@ interface Deferred<T> {
 }
 
 function deferred<T>(): Deferred<T> {
-  let settle = {} as Omit<Deferred<T>, 'promise'>;
+  let handlers = {} as Omit<Deferred<T>, 'promise'>;
   const promise = new Promise<T>((resolve, reject) => {
-    settle = { resolve, reject };
+    handlers = { resolve, reject };
   });
-  return { promise, ...settle };
+  return { promise, ...handlers };
 }

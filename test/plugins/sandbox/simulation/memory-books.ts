@@ -1,5 +1,5 @@
 import type { ClosedEntry } from '../../../../core/ledger/ledger';
-import type { Books, Lease } from '../../../../plugins/sandbox/books/books';
+import type { Books, Claim } from '../../../../plugins/sandbox/books/books';
 import type { Charge } from '../../../../plugins/sandbox/books/charge';
 import { type Aggregate, applyChange, type Change } from '../../../../plugins/sandbox/life/aggregate';
 import type { Line, Operation, Period, SandboxEvent, Segment } from '../../../../plugins/sandbox/life/sandbox';
@@ -39,7 +39,7 @@ export class MemoryBooks implements Books {
     return after;
   }
 
-  async claim(nowMs: number, leaseMs: number): Promise<readonly Lease[]> {
+  async claim(nowMs: number, leaseMs: number): Promise<readonly Claim[]> {
     const { sandbox } = this.aggregate;
     if (isFinal(sandbox.observedState) || sandbox.nextAtMs > nowMs || this.#leaseUntilMs > nowMs) return [];
     this.#leaseUntilMs = nowMs + leaseMs;
@@ -52,7 +52,7 @@ export class MemoryBooks implements Books {
     return true;
   }
 
-  async release({ epoch }: Lease, revision: number | undefined, nextAtMs: number): Promise<void> {
+  async release({ epoch }: Claim, revision: number | undefined, nextAtMs: number): Promise<void> {
     const { sandbox } = this.aggregate;
     if (sandbox.leaseEpoch !== epoch) return;
     this.#leaseUntilMs = 0;
