@@ -118,8 +118,8 @@ export function startReconciler(options: ReconcilerOptions): Reconciler {
   const loop = startLoop(
     async () => {
       const room = atOnce - underWay.size;
-      const leases = room > 0 ? await books.claim(world.now(), leaseMs, room) : [];
-      for (const claim of leases) begin(claim);
+      const claims = room > 0 ? await books.claim(world.now(), leaseMs, room) : [];
+      for (const claim of claims) begin(claim);
     },
     {
       everyMs: LOOK_EVERY_MS,
