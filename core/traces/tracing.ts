@@ -33,7 +33,7 @@ export interface Span {
   end(end: SpanEnd): void;
 }
 
-/** A span that begins, or its place in a trace that is not sampled. */
+/** The result of beginning a span. Upstreams get the headers even if the span is not sampled. */
 export interface BegunSpan {
   /** undefined: the span is not sampled, and nothing is recorded. */
   readonly span: Span | undefined;

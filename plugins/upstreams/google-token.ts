@@ -36,7 +36,7 @@ export async function signForGoogle(credential: string): Promise<Record<string, 
   if (!isKey(credential)) return {};
   const client = await clientOf(credential);
   const authorization = (await client.getRequestHeaders()).get('authorization');
-  if (authorization === null) throw new Error('no token came of the key of the service account');
+  if (authorization === null) throw new Error('Google returned no access token for the key of the service account');
   return { authorization };
 }
 

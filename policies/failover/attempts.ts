@@ -258,7 +258,7 @@ export class Attempts implements AttemptingCall {
     return decision;
   }
 
-  /** Drops the candidates that are of no use any more. */
+  /** Removes the remaining candidates for which `isOfUse` is false. */
   keepOnly(isOfUse: (candidate: Candidate) => boolean): void {
     this.#waiting = this.#waiting.filter(isOfUse);
   }

@@ -123,7 +123,7 @@ async function soak(world: World, options: Options): Promise<void> {
     if (watched.current() !== gateway)
       findings.push(`the watched process has ended: ${gateway.output().slice(-2_000)}`);
     const { accounts, violations } = await accountAtRest(database, load.acknowledged, world.nodes);
-    await watch.driftUsd(); // Counts the last calls too.
+    await watch.driftUsd(); // The next measurement then includes the last calls.
     const restUsd = await watch.driftUsd();
     const { lost, differences, twice, gaps, exceeded } = accounts;
     findings.push(...lost, ...differences, ...violations.map((each) => JSON.stringify(each)));

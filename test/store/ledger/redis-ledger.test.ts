@@ -138,7 +138,7 @@ describe('the ledger in Redis', () => {
     assert.ok((await other.ttl(`${accountPrefix(payer.accountId)}ob`)) < 0, 'the outbox itself stays');
   });
 
-  it('keeps restored reservations as long: closed ones for a quarter of an hour, open ones while they are open', async () => {
+  it('keeps restored reservations like others: closed ones for a quarter of an hour, open ones until they end', async () => {
     const url = await emptyRedis();
     const ledger = await openLedger(url);
     await ledger.open();
