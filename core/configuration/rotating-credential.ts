@@ -14,7 +14,7 @@ export interface Fetched {
 
 /** A way to fetch a credential. */
 export interface Fetching {
-  /** An id of this way. What was fetched under the same key survives a reload of the configuration. */
+  /** Identifies the source. A credential survives a reload of the configuration if its source has the same key before and after. */
   readonly key: string;
   readonly fetch: () => Promise<Fetched>;
 }

@@ -130,7 +130,7 @@ describe('documents', () => {
       expect(missing('docs/routing.md', { file: 'errors.md', heading: 'the-catalogue' })).to.equal(undefined);
     });
 
-    it('makes anchors as GitHub does', () => {
+    it('derives the anchors of headings as GitHub does', () => {
       expect(anchorOf('`x-tollgate-debug: routing`')).to.equal('x-tollgate-debug-routing');
       expect(anchorOf('1.3 The OpenAPI document and `x-billing`')).to.equal('13-the-openapi-document-and-x-billing');
     });

@@ -85,7 +85,7 @@ export function reachOf(period: Period, dueNowE8: bigint, hourly: bigint, nowMs:
  */
 export function rollPeriod(aggregate: Aggregate, nowMs: number, timings: Timings): Change {
   const { sandbox, period, segment, lines } = aggregate;
-  if (period === undefined) throw new Error('the sandbox has no open period to roll');
+  if (period === undefined) throw new Error('the sandbox has no open billing period that could end');
   const lastLineMs = Math.max(
     period.startedAtMs,
     ...lines.filter(({ periodId }) => periodId === period.id).map(({ endsAtMs }) => endsAtMs),
