@@ -12,7 +12,8 @@ const makeLink: Verb = (noun, open) => {
       const { client, output } = open(command);
       const link = await client.ask<LinkShape>('POST', `/users/${encodeURIComponent(user)}/sign-in-link`, {});
       await showOne(output, link, { link: ({ url, path }) => url ?? path, expires: ({ expiresAt }) => expiresAt });
-      if (link.url === null) output.note('PUBLIC_URL is not set, so the link is a path: put the address of the public listener before it.');
+      if (link.url === null)
+        output.note('PUBLIC_URL is not set, so the link is a path: put the address of the public listener before it.');
     });
 };
 
