@@ -3,8 +3,9 @@ import { Counter } from 'prom-client';
 import { metrics } from './metrics';
 
 /**
- * This file counts what policies and plugins leave open when a configuration is read and prepared. Nothing closes it, so each
- * reload would add to it. The count leaves out the start, which may open things for the life of the process.
+ * This file counts timers and sockets that policies and plugins leave open when they read and prepare a configuration. Nothing
+ * closes these resources, so every reload adds more. The start is not counted, because resources opened there may live as long
+ * as the process.
  */
 
 const leftOpen = new Counter({

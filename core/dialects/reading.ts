@@ -66,7 +66,7 @@ export interface ToolLimit {
   readonly insert: LimitPlace | undefined;
 }
 
-/** The place of an inserted limit: it replaces bytes `from`..`to` of the body, as a member of this name if there is a name. */
+/** Where the gateway writes a limit: over bytes `from`..`to` of the body. If `name` is set, it writes a whole member of that name. */
 export interface LimitPlace {
   readonly from: number;
   readonly to: number;

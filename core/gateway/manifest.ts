@@ -77,12 +77,12 @@ export function manifest({ name, ...brought }: Partial<Brought> & { readonly nam
   return made;
 }
 
-/** Returns the manifest of a package that brings one plugin. */
+/** Returns the manifest of a package that contains one plugin. */
 export function pluginManifest(plugin: Plugin): Manifest {
   return manifest({ plugins: [plugin] });
 }
 
-/** Returns the manifest of a package that brings policies. */
+/** Returns the manifest of a package that contains policies. */
 export function policiesManifest(name: string, policies: readonly Policy[]): Manifest {
   return manifest({ name, policies });
 }

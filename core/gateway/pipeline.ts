@@ -17,7 +17,7 @@ import type { Gateway } from './gateway';
 import type { AnyStep, Policy } from './policy';
 import { stepInTime } from './step-timeout';
 
-/** The parts that pipelines are compiled with: those for their policies, and those that run them. */
+/** The parts of the gateway that a pipeline needs: those that its policies use, and those that run the steps. */
 export interface PipelineGateway extends Gateway {
   readonly configuration: Configuration<Policy>;
   readonly openCalls: OpenCalls;

@@ -126,8 +126,8 @@ export interface SettleRequest extends Payer {
 }
 
 /**
- * `settled`: the cost is charged. If the cost exceeds the hold, the excess is charged only as far as account and key have it,
- * and the rest is the shortfall. Every repetition gets the same answer, whatever cost it names. `released` and `expired`: the
+ * `settled`: the cost is charged. If the cost exceeds the hold, the ledger charges the excess up to the available money of
+ * account and key. The rest is the shortfall. Every repetition gets the same answer, whatever cost it names. `released` and `expired`: the
  * reservation was closed before, and nothing is charged.
  */
 export type SettleOutcome =

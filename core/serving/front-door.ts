@@ -157,7 +157,8 @@ function notFound(request: IncomingMessage): GatewayError {
 
 function notDirect(): GatewayError {
   return fail('NOT_FOUND', {
-    message: 'The direct address of an upstream accepts only model calls, and the upstream must exist.',
+    message:
+      'This address calls one upstream directly. Either no upstream has this name, or the path is not that of a model call.',
   });
 }
 

@@ -45,7 +45,10 @@ async function membersOf(frame: Buffer): Promise<TopLevelMembers> {
   }
   if (!members.isObject) throw fail('INVALID_FIELD', { message: 'The frame is not a JSON object.' });
   if (members.repeated !== undefined)
-    throw fail('INVALID_FIELD', { param: members.repeated, message: `${members.repeated}: expected the member once` });
+    throw fail('INVALID_FIELD', {
+      param: members.repeated,
+      message: `${members.repeated}: the frame contains this member more than once`,
+    });
   return members;
 }
 

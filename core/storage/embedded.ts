@@ -15,7 +15,7 @@ export interface EmbeddedDatabase {
   close(): Promise<void>;
 }
 
-/** The requests to the thread. */
+/** What the main thread asks of the thread that runs the embedded database. */
 export type Work =
   | { readonly is: 'query'; readonly sql: string; readonly bindings: readonly unknown[] | undefined }
   | { readonly is: 'listen'; readonly channel: string }

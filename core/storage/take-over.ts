@@ -43,7 +43,7 @@ const LATE = [
 /** All migrations that were squashed before the first release, in the order they ran. */
 export const SQUASHED: readonly string[] = [...EARLY, ...LATE];
 
-/** The migrations that build what all of {@link SQUASHED} built. */
+/** The migrations that replace {@link SQUASHED}. Both build the same tables. */
 const REPLACEMENTS = [
   '0001-accounts-and-keys',
   '0002-ledger-entries',

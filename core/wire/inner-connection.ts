@@ -54,7 +54,7 @@ export class InnerConnection extends InnerEnd {
   }
 }
 
-/** Returns the end for the client of the call. */
+/** Makes a connection to `server`. Returns its other end, through which the client sends the call. */
 export function connectTo(server: InnerConnection): Duplex {
   const client = new InnerEnd();
   client.join(server);

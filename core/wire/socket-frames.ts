@@ -22,7 +22,7 @@ export function typeOf(data: Buffer): string | undefined {
   return typeof type === 'string' && TYPE.test(type) ? type : undefined;
 }
 
-/** One line of data in server-sent events cannot contain line ends. In JSON they are white space, so they are replaced. */
+/** Returns a server-sent event. Each line of the data gets its own `data:` field; in JSON, a line end is white space. */
 export function toEvent(type: string | undefined, data: Buffer): Buffer {
   const head = type === undefined ? 'data: ' : `event: ${type}\ndata: `;
   const isOneLine = !data.includes(0x0a) && !data.includes(0x0d);

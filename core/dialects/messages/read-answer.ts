@@ -36,14 +36,14 @@ class MessagesReader implements AnswerReader {
   event({ name, data }: SseEvent): readonly AnswerEvent[] {
     if (data === undefined || data === '' || this.#stage === 'ended') return [];
     const event = asObject(parseJson(data));
-    if (event === undefined) throw new Error('an event of the answer is no JSON object');
+    if (event === undefined) throw new Error('an event of the answer is not a JSON object');
     return this.#read(asText(event['type']) || (name ?? ''), event);
   }
 
   body(body: unknown): readonly AnswerEvent[] {
     const message = asObject(body);
     if (message?.['type'] === 'error') return this.#read('error', message);
-    if (!Array.isArray(message?.['content'])) throw new Error('the answer is no message');
+    if (!Array.isArray(message?.['content'])) throw new Error('the answer is not a message: it has no list `content`');
     const content = asArray(message['content']);
     return [
       ...this.#read('message_start', { message }),
@@ -98,7 +98,7 @@ class MessagesReader implements AnswerReader {
 
   #blockOf(event: JsonObject): Block {
     const block = this.#blocks.get(this.#indexOf(event));
-    if (block === undefined) throw new Error('a content block goes on that is not open');
+    if (block === undefined) throw new Error('an event continues or ends a content block that is not open');
     return block;
   }
 

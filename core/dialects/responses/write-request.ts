@@ -58,7 +58,7 @@ function textOf({ outputFormat, verbosity }: Conversation): JsonObject | undefin
   return present({ format: outputFormat && formatOf(outputFormat), verbosity });
 }
 
-/** The name of a schema without one, because Responses requires a name. */
+/** The name that the gateway gives to a schema without a name, because Responses requires one. */
 const USUAL_NAME = 'answer';
 
 function formatOf(format: OutputFormat): JsonObject {

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { isCompensated, type Violation, violation } from './invariants';
 
-/** The progress in following an account's entries: how far, and their sums. */
+/** How far the verification has read an account's entries, and the sums of the entries that it has read. */
 export interface Chain {
   readonly accountId: string;
   seq: number;
@@ -94,7 +94,7 @@ export async function followChains(
   while (open.length > 0) {
     const { rows } = await database.raw<{ rows: Followed[] }>(FOLLOW, { wanted: wantedOf(open, upto) });
     if (rows.length === 0) return found;
-    // The next checks cover only entries that were followed, because more may have been written since.
+    // The next checks cover only the entries that this round has read. The ledger may have written more since.
     const wanted = wantedOf(open, new Map(rows.map(({ accountId, seq }) => [accountId, seq])));
     found.push(...(await closedTwice(database, wanted)));
     await addSpending(database, wanted, open);
