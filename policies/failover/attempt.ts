@@ -147,7 +147,7 @@ async function judge(head: Head, request: ModelRequest, chunks: ChunkReader): Pr
   return failed('status', head, verdict, relayOf(head, body ?? text, read, chunks));
 }
 
-/** Reads as much of the error as comes in time. */
+/** Reads the start of the error: what arrives within JUDGED_WITHIN_MS, up to about LARGEST_JUDGED_BYTES. */
 async function readRefusal(
   chunks: ChunkReader,
 ): Promise<{ readonly read: readonly Buffer[]; readonly isAll: boolean }> {

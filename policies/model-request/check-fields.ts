@@ -82,7 +82,7 @@ export function checkFields(
 ): Fields {
   if (!observer.members.isObject) throw fail('INVALID_JSON', { message: 'The body must be a JSON object.' });
   if (observer.members.repeated !== undefined)
-    throw invalid(observer.members.repeated, 'expected the member once in the body');
+    throw invalid(observer.members.repeated, 'the body contains this member more than once');
   const body = new Members(protocol, observer.members.places, chunks);
 
   const modelRequested = body.model();

@@ -19,7 +19,7 @@ interface Found extends KeptPlace {
 
 /**
  * Finds the objects that a call names among those of its account and among the answers on its own WebSocket.
- * @throws KEPT_OBJECT_NOT_FOUND, INVALID_FIELD if two of them are at different places, DATABASE_UNAVAILABLE
+ * @throws KEPT_OBJECT_NOT_FOUND, INVALID_FIELD if two of them are at different upstreams or credentials, DATABASE_UNAVAILABLE
  */
 export async function findKept(
   { keptObjects }: Pick<Gateway, 'keptObjects'>,

@@ -233,7 +233,7 @@ export class CallObserver implements JsonObserver {
     const uses = firstByte === NULL ? undefined : Number(firstByte === QUOTE ? Number.NaN : token.text());
     const isSound = uses === undefined || (Number.isInteger(uses) && uses >= 0 && uses <= MOST_USES);
     if (!isSound) this.#invalid('.max_uses', MAX_USES_EXPECTED);
-    if (this.#maxUses !== undefined) this.#invalid('.max_uses', 'expected the member once');
+    if (this.#maxUses !== undefined) this.#invalid('.max_uses', 'the tool contains this member more than once');
     this.#maxUses = { uses, from: token.start, to: token.end };
   }
 
@@ -245,7 +245,7 @@ export class CallObserver implements JsonObserver {
     if (rule !== undefined) this.#vendorTool(rule, index);
   }
 
-  /** Notes a tool that runs at the vendor, at the end of the tool. */
+  /** Records a tool that runs at the vendor. The reader calls it when it has read the whole tool. */
   #vendorTool({ meter, uses: otherwise, furtherPasses, makes }: ToolRule, index: number): void {
     if (meter === undefined && otherwise === undefined) return;
     const isShared = DIALECTS[this.#protocol].toolLimit !== undefined;
@@ -276,7 +276,7 @@ export class CallObserver implements JsonObserver {
       const tool = toolRule(DIALECTS[this.#protocol], token.text() ?? '');
       const { meter, uses } = this.#toolRule ?? {};
       if (meter !== undefined || uses !== undefined || this.#formedTool !== undefined)
-        this.#invalid('.type', 'expected the member once');
+        this.#invalid('.type', 'the tool contains this member more than once');
       this.#formedTool = tool !== undefined && 'forms' in tool ? tool : undefined;
       this.#toolRule = tool !== undefined && 'forms' in tool ? undefined : tool;
       if (this.#formedTool === undefined) this.#applyTool(this.#toolRule, this.#item);

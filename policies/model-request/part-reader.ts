@@ -82,7 +82,7 @@ class Frame {
   unknownType: string | undefined;
   /** The kind that its keys suggest if it has no type. */
   untyped: string | undefined;
-  /** How the part brings its content: the `type` of `source`, `data` or `url`, `file_data` or `file_id`. */
+  /** Where the content of the part is: the `type` of `source`, `data` or `url`, `file_data` or `file_id`. */
   source: string | undefined;
   hasSource = false;
   /** The length of its base64 in the body, and the most tokens that this would be as text. */
@@ -245,7 +245,7 @@ export class PartReader {
     frame.hasType = true;
   }
 
-  /** Ends an object. It is a part, or it says how the part around it brings its content. */
+  /** Ends an object. It is a part, or it says where the content of the part around it is. */
   #end(frame: Frame, depth: number): void {
     const owner = this.#frameAt(depth - 1);
     if (owner?.key === KEYS.source || owner?.key === KEYS.imageUrl || owner?.key === KEYS.file) {
@@ -276,7 +276,7 @@ export class PartReader {
     if (this.#places.areItems) this.toolOverheads += Math.max(0, ...rules.map(({ overheads }) => overheads));
   }
 
-  /** True at the depth of the tools that an item brings: `input[].tools[]`. */
+  /** True at the depth of the tools that an item contains: `input[].tools[]`. */
   #isAddedTool(depth: number): boolean {
     const { part, areItems } = this.#places;
     return areItems && depth === part + 2 && this.#frames[part]?.key === KEYS.tools;

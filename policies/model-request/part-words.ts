@@ -8,7 +8,7 @@ export interface PartWord {
   readonly bytes: Buffer;
   /** The rule of a part that has no sources. */
   readonly rule: PartRule | undefined;
-  /** The rules by the way the part brings its content. */
+  /** The rules by the kind of source from which the vendor reads the content, such as `url` or `file_id`. */
   readonly sources: ReadonlyMap<string, PartRule> | undefined;
 }
 
