@@ -65,7 +65,7 @@ function clientOf(credential: string): Promise<JWT> {
 async function openClient(credential: string): Promise<JWT> {
   const key = asObject(parseJson(credential)) ?? {};
   const [email, pem] = [asText(key['client_email']), asText(key['private_key'])];
-  if (email === '' || pem === '') throw new Error('the credential is no key of a service account of Google');
+  if (email === '' || pem === '') throw new Error('the credential is not the JSON key of a Google service account');
   const { JWT } = await import('google-auth-library');
   const client = new JWT({ email, key: pem, keyId: asText(key['private_key_id']), scopes: [SCOPE] });
   client.useJWTAccessWithScope = true;

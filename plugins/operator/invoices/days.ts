@@ -37,7 +37,7 @@ export function daysOf({ from, to }: { from?: string | undefined; to?: string | 
   if (days < 1 || days > MOST_DAYS)
     throw fail('INVALID_FIELD', {
       param: 'to',
-      message: `to: expected at most ${MOST_DAYS} days, beginning with from`,
+      message: `to: expected \`from\` or a later day, at most ${MOST_DAYS - 1} days later`,
     });
   return { from: first, to: last };
 }

@@ -68,7 +68,7 @@ function isBodiless(statusCode: number): boolean {
   return statusCode === 204 || statusCode === 304;
 }
 
-/** Removes the headers that a refused `writeHead` has already set. */
+/** Removes the headers that `writeHead` had set before it threw an error. */
 function forgetHead(response: ServerResponse): void {
   for (const name of response.getHeaderNames()) response.removeHeader(name);
   response.statusMessage = '';

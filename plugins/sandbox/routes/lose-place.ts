@@ -29,7 +29,9 @@ export function losePlaceRoute({ database, places }: SandboxService): Route {
       const { id, activeSandboxes } = await find(params['id'] ?? '');
       await database.transaction(async (transaction) => {
         if (!(await places.lose(transaction, id)))
-          throw fail('CONFLICT', { message: 'A node reached this place recently. Stop that node first.' });
+          throw fail('CONFLICT', {
+            message: 'A node has recently reported that it runs this place. Stop that node first.',
+          });
         const subject = `place:${id}`;
         await writeAudit(transaction, {
           actor: operator.actor,

@@ -33,7 +33,7 @@ export const TERMINATE_ERRORS: readonly ErrorCode[] = [
   'PRECONDITION_FAILED',
 ];
 
-/** Returns the handler that asks for the state of `verb`, once per idempotency key. */
+/** Returns the handler that requests the state change `verb`. Requests with the same idempotency key start one operation. */
 export function stateHandler(service: SandboxService, verb: Verb): AccountHandler {
   const readBody = jsonBody<Settings<typeof STATE_BODY>>(STATE_BODY);
   return async ({ accountId, params }, request, response) => {

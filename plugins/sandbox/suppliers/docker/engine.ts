@@ -24,7 +24,7 @@ export class Engine {
   /** Sends a request whose answer is read as a stream. @throws NotSent, Ambiguous, RateLimited */
   async open(method: string, path: string): Promise<{ status: number; content: IncomingMessage }> {
     const response = await this.#send(method, path, {});
-    // From here on, the reader sets the pace.
+    // The reader may pause a stream for as long as it likes, so no timeout applies any more.
     response.socket.setTimeout(0);
     return { status: response.statusCode ?? 0, content: response };
   }
