@@ -291,7 +291,7 @@ const SAMPLE = ` {"stream" :true,"seed": 123456789012345678901234567890,
   "mod\\u0065l":"as the client says", "priority":5,"messages":[{"role":"user","content":"\\u00e9\\/ 1.0"}] ,"max_tokens":7} `;
 
 function requestChecks({ adapter, protocol, settings, modelIn }: Subject): ConformanceCheck[] {
-  const members = findMembers([Buffer.from(SAMPLE)]) ?? assert.fail('the sample is no JSON');
+  const members = findMembers([Buffer.from(SAMPLE)]) ?? assert.fail('the sample is not JSON');
   const texts = new Map([...members].map(([key, place]) => [key, SAMPLE.slice(place.valueStart, place.end)]));
   const call: ModelCall = {
     protocol,
