@@ -18,7 +18,7 @@ import { UsageChart } from './usage-chart';
 
 const PAGE_ROWS = 50;
 const EVERY_MS = 1_000;
-/** How often totals and chart are read at most. They count all records, so they do not follow every new one. */
+/** The shortest time between two reads of totals and chart. A read for every new record would cost too much, because each counts all records. */
 const SUMS_EVERY_MS = 4_000;
 
 const COLUMNS_NAME = 'tollgate-usage-columns';
