@@ -92,7 +92,7 @@ describe('Claude Code, the real program', function () {
     await expectBill(asking, answering);
   });
 
-  it('retries by itself when the upstream breaks off between two content blocks', async () => {
+  it('retries by itself if the upstream disconnects between two content blocks', async () => {
     const usage = { input: 1_500, output: 9 };
     const toolCalls = [{ name: 'Bash', input: { command: 'cat note.txt' } }];
     upstream.next(

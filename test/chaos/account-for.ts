@@ -25,7 +25,7 @@ export interface Accounts {
   readonly differences: readonly string[];
 }
 
-/** Compares what customers were told with the database, to the unit. */
+/** Compares the answers that customers got with the rows of the database. Amounts must be exactly equal. */
 export async function accountFor(database: Knex, { calls, credits }: Acknowledged): Promise<Accounts> {
   const lost: string[] = [];
   let [afterLease, inPart] = [0, 0];

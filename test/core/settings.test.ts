@@ -71,7 +71,7 @@ describe('settings', () => {
     ]);
   });
 
-  it('report the path of names with slashes and tildes, and of list items', () => {
+  it('report the path to a wrong list item, even below a name with slashes and tildes', () => {
     expect(problemsOf({ name: 'n', 'a/b~c': [true, 1] })[0]?.path).to.deep.equal(['a/b~c', 1]);
   });
 

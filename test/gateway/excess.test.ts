@@ -67,7 +67,7 @@ describe('An upstream that reports more than was held', () => {
       .and.not.have.property('excess');
   });
 
-  it('makes the gateway freeze an account whose own requests caused an excess above the bound, counted anew after unfreezing', async () => {
+  it('makes the gateway freeze an account if its own requests caused an excess above the bound since it was last unfrozen', async () => {
     // An unknown member makes the vendor read more than the context window that was held.
     upstream.always(messagesAnswer({ usage: { input: 160_000, output: 1 } }));
     const { accountId, key } = await gateway.newCustomer('100');

@@ -105,7 +105,7 @@ describe('The hold of a stream whose upstream has `stopsOnCancel: true`', functi
     await ofLimited.sees('KEY_LIMIT_EXCEEDED');
     await ofFrozen.sees('FORBIDDEN');
     const seen = ofRevoked.text.length;
-    await until('the stream goes on', () => ofRevoked.text.length > seen + 5_000);
+    await until('the stream continues', () => ofRevoked.text.length > seen + 5_000);
     expect(ofRevoked.text).not.to.contain('event: error');
     ofRevoked.leave();
   });

@@ -243,7 +243,7 @@ describe('Items of earlier answers in a Responses call', function () {
     expect((await gateway.call(PATH.responses, { key, body: escaped })).status, 'an escaped key').to.equal(200);
   });
 
-  it('may be 2,000 in one call at most', async () => {
+  it('are rejected if one call names more than 2,000', async () => {
     const key = await customer();
     const ids = Array.from({ length: 2_001 }, (_, at) => `msg_${at}`);
     expect(await refusal(key, ids.slice(1))).to.deep.equal(NOT_FOUND);

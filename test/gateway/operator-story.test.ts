@@ -108,7 +108,7 @@ describe('an operator’s first customer', function () {
     );
   });
 
-  it('has an operator whose wrong commands get an error with the correction', async () => {
+  it('shows an error with the correction for a wrong operator token or address', async () => {
     const wrong = await tollgate({ ...gateway, adminToken: 'wrong' }, 'accounts', 'list');
     assert.equal(wrong.status, 1);
     assert.match(wrong.notes, /refused the operator token of TOLLGATE_TOKEN.*admin-token/s);

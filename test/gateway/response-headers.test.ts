@@ -96,7 +96,7 @@ describe('Response headers of upstreams', function () {
     before(() => start(expose));
     after(() => gateway?.stop());
 
-    it("are relayed including those of the platform's account, but never replace the gateway's own headers", async () => {
+    it("are relayed with those of the platform's account, and never replace the gateway's own headers", async () => {
       upstream.next(messagesAnswer({}, { headers: { ...FROM_UPSTREAM, 'x-request-id': 'req_of_the_vendor' } }));
       const { headers } = await gateway.call('/v1/messages', { key, body: ask() });
       expect(headers).to.include({ ...PASSED, ...OF_THE_ACCOUNT });

@@ -35,7 +35,7 @@ describe('A start', () => {
       return run(process.execPath, [await builtServer(), '--migrate'], { env });
     };
 
-    it('brings an empty database to this version without configuration or Redis, and changes nothing the second time', async () => {
+    it('migrates an empty database to this version without configuration or Redis, and changes nothing the second time', async () => {
       const databaseUrl = await bareDatabase();
       const database = openPostgres(databaseUrl, { log: quiet });
       try {

@@ -364,7 +364,7 @@ describe('Traces', function () {
       }
     });
 
-  it("are exported with the collector's headers, and contain no contents, keys and credentials", async () => {
+  it("are exported with the collector's headers, and contain no prompts, answers, keys or credentials", async () => {
     first.always(messagesAnswer({ texts: [ANSWER], usage: USAGE }));
     await spansFor(await call({ model: 'alone' }), 1);
     expect(collector.headers).to.include({ 'x-collector-key': 'secret-of-the-collector' });

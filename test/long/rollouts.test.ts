@@ -508,7 +508,7 @@ describe('Rollouts on two nodes', function () {
     await nodes[0].kill();
     const [, survivor] = nodes;
     const configured = await readFile(join(survivor.configFolder, 'gateway.config.yml'), 'utf8');
-    await until('the other goes on', async () => {
+    await until('the other rollout continues', async () => {
       await Promise.all(Array.from({ length: 20 }, () => call(survivor)));
       return (await shown(name)).stage === 3;
     });

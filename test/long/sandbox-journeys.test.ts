@@ -127,7 +127,7 @@ describe('sandboxes at a real Docker engine', () => {
     await waitForState(gateway, key, id, 'RUNNING');
     expect((await get(id, '/files?path=kept')).json.content).to.equal('still there');
     const before = Number((await run(id, 'cat count')).stdout);
-    await until('what ran goes on', async () => Number((await run(id, 'cat count')).stdout) > before);
+    await until('the suspended program continues', async () => Number((await run(id, 'cat count')).stdout) > before);
     const ended = await finish(id);
     const states = ended.usageSegments.map(({ state }: { state: string }) => state);
     expect(states.filter((state: string) => state !== 'PROVISIONING')).to.deep.equal([

@@ -41,7 +41,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
         record(10 * MINUTE_MS - 1, { status: 429, calls: 5, cost_e8: 0n }),
         record(9 * MINUTE_MS - 1, { error_code: 'STREAM_BROKEN', cost_e8: 7n }),
         record(29 * MINUTE_MS),
-        // Just before the half hour, and just before the last sixty seconds.
+        // 1 ms too old for the thirty minutes of the page. Like all records here, it is older than the last minute.
         record(29 * MINUTE_MS + 1),
       ]);
       const { status, body } = await desk.admin('GET', '/now');

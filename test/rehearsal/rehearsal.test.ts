@@ -19,7 +19,7 @@ describe("a rehearsal's arguments", () => {
     expect(commandsFor(options).map(({ name }) => name)).to.deep.equal(['npm run quickstart', 'npm test']);
   });
 
-  it('choose one of the two commands, or .ci/run instead of both', () => {
+  it('choose one of the two commands with --only, or .ci/run with --ci', () => {
     const chosen = (...words: string[]) => commandsFor(readOptions(words)).map(({ name }) => name);
     expect(chosen('--only', 'quickstart')).to.deep.equal(['npm run quickstart']);
     expect(chosen('--only', 'test')).to.deep.equal(['npm test']);

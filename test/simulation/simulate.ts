@@ -12,7 +12,7 @@ import { installVirtualTime, type VirtualTime } from './virtual-time';
 const START_MS = Date.UTC(2026, 0, 1);
 const PROCESSES = 2;
 const CALLS = 10;
-/** The longest virtual time until everything must be at rest. */
+/** The virtual time within which all settlements and entries must be complete. */
 const PATIENCE_MS = 20 * 60_000;
 /** The times of production, with the shortest lease. */
 const TIMES = { ...leaseTimes(5), sweepEveryMs: 1_000, spoolEveryMs: 500 };

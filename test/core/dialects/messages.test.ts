@@ -306,7 +306,7 @@ function written(events: readonly AnswerEvent[]): readonly ClientEvent[] {
   return events.flatMap((event) => writer.write(event));
 }
 
-/** Returns the content of each part, whether it was closed, and how the answer ended. The dialect seals signatures. */
+/** Returns the content of each part, whether it was closed, and how the answer ended. It omits the text of signatures, because the dialect seals them. */
 function meaning(events: readonly AnswerEvent[]): unknown {
   const parts = new Map<number, { part: unknown; text: string; isSigned: boolean; isClosed: boolean }>();
   const others: unknown[] = [];

@@ -82,7 +82,7 @@ describe('Pipelined requests', () => {
     };
     socket.write(get('/').repeat(20 * PIPELINED));
     await until('all are answered', () => begun.length === 20 * PIPELINED + 1);
-    // As many as one read brings, which is 64 KiB.
+    // One read of the socket returns up to 64 KiB of requests.
     expect(waited).to.be.within(100, 65_536 / get('/').length + 1);
   });
 

@@ -13,7 +13,7 @@ const TABLE: readonly [string, string, string][] = [
   ],
   ['fills an empty usage', 'data: {"usage":{}}\r\n\r\n', 'data: {"usage":{"cost":0.00012345}}\r\n\r\n'],
   [
-    'replaces a cost that is there',
+    'replaces a cost that the event already has',
     'data:{"usage":{"cost":{"a":1},"prompt_tokens":12345678901234567890}}\n\n',
     'data:{"usage":{"cost":0.00012345,"prompt_tokens":12345678901234567890}}\n\n',
   ],

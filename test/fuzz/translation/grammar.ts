@@ -120,7 +120,7 @@ export class StrictChat extends StrictClient {
     if (isNew) assert.equal(delta['role'], 'assistant');
     this.choices[index] ??= index === 0 ? this.understood : nothing();
     const understood = this.choices[index];
-    assert(understood.reason === undefined, 'a choice goes on behind its stop reason');
+    assert(understood.reason === undefined, 'a choice continues after its stop reason');
     understood.text += asText(delta['content']) + asText(delta['refusal']);
     for (const call of asArray(delta['tool_calls'])) this.#call(asObject(call) ?? {}, understood);
     if (delta['annotations'] !== undefined) understood.citations = chatCitations(delta, understood.text);
@@ -331,7 +331,7 @@ class StrictResponses extends StrictClient {
 
   #item(event: JsonObject) {
     const item = this.#items[event['output_index'] as number];
-    assert(item !== undefined && item.whole === undefined, 'an item goes on that is not open');
+    assert(item !== undefined && item.whole === undefined, 'an event continues an item that is not open');
     return item;
   }
 

@@ -241,7 +241,7 @@ describe('the engine of rollouts', function () {
       await order(before, 'promote');
       expect((await row()).status).to.equal('completed');
       await node.reload(with_(after));
-      await until('it goes on', async () => (await row()).status === 'running');
+      await until('the rollout continues', async () => (await row()).status === 'running');
       expect(node.share(after)).to.equal(0.5);
     });
 

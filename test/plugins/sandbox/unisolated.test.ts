@@ -54,7 +54,7 @@ describe('sandbox offerings without isolation', () => {
     start('0.0.0.0', true, true);
   });
 
-  it('are refused on loopback if a proxy forwards other clients', () => {
+  it('are refused on a loopback address if a proxy in front forwards clients from elsewhere', () => {
     assert.throws(() => start('127.0.0.1', true, false, 1), /1 proxies in front \(proxies\.count/);
     start('127.0.0.1', true, true, 1);
     process.env['PUBLIC_URL'] = 'https://gateway.example/';

@@ -435,7 +435,7 @@ describe('the content that the vendor reads beside the body', () => {
     assert.deepEqual([added.isUnbounded, added.furtherPasses], [true, 9]);
   });
 
-  it('has the time for which the vendor may cache it', async () => {
+  it('is read with the longest time for which the vendor may cache it', async () => {
     const writes = async (more: object, url = '/v1/messages', escaped = (text: string) => text) => {
       const body = { model: 'm', max_tokens: 1, messages: [{ role: 'user', content: 'x' }], ...more };
       return (await ask(escaped(JSON.stringify(body)), { url })).reading.cacheWrites;

@@ -98,18 +98,18 @@ describe('a client that disconnects during a stream', () => {
   });
 
   for (const [who, becomes] of [
-    ['that is there', () => undefined],
-    ['that has left', () => response.clientLeaves()],
-    ['that takes nothing', () => Object.defineProperty(response, 'writableNeedDrain', { value: true })],
+    ['that is connected', () => undefined],
+    ['that has disconnected', () => response.clientLeaves()],
+    ['that reads nothing', () => Object.defineProperty(response, 'writableNeedDrain', { value: true })],
   ] as const) {
-    it(`gets ${who === 'that is there' ? 'a' : 'no'} keep-alive comment during a silent stream, for a client ${who}`, async () => {
+    it(`gets ${who === 'that is connected' ? 'a' : 'no'} keep-alive comment during a silent stream, for a client ${who}`, async () => {
       const done = relay(said('1234'), 'drain', 0, new KeepAlive(20));
       await sleep(0);
       becomes();
       const written: string[] = [];
       response.write = (chunk: Buffer) => written.push(String(chunk)) > 0;
       await sleep(100);
-      expect(written.includes(': keep-alive\n\n')).to.equal(who === 'that is there');
+      expect(written.includes(': keep-alive\n\n')).to.equal(who === 'that is connected');
       const before = written.length;
       sent.end();
       await done;

@@ -125,7 +125,7 @@ for (const { name, open } of DATABASES) {
       assert.equal(await count(), 3, 'an answer has one row, however many items it has');
     });
 
-    it('leaves an item with its first account, and drops it with its object', async () => {
+    it('gives an item to the first account that has it, until the object of that account expires', async () => {
       const [owner, other] = [randomUUID(), randomUUID()];
       const objects = start();
       await objects.add([object(owner, 'r1', { items: ['m1'] })]);

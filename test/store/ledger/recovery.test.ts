@@ -90,7 +90,7 @@ for (const database of DATABASES) {
       const ship = () => shipShards({ ledger, database: knex, log: quiet }, ALL_SHARDS);
       const stateOf = async (payer: Payer) => [await ledger.readAccount(payer.accountId), await ledger.readKey(payer)];
 
-      it('brings back the same accounts, keys and answers after everything was lost', async () => {
+      it('restores the same accounts, keys and answers after everything was lost', async () => {
         const payers = await Promise.all([fund(1_000n), fund(500n, 450n), fund(0n)]);
         const rid = await spend(payers[0], 300n);
         await spend(payers[1], 400n);

@@ -105,7 +105,7 @@ describe('the files of an instance of the process driver with bubblewrap', funct
     instance = given;
   });
 
-  it('are on disk if the settings say so, after a warning', async () => {
+  it('are on disk with `files: disk`, and the driver warns that the disk is not bounded', async () => {
     const before = await onDisk();
     const onDisks = await open({ files: 'disk' });
     assert.ok(lines.some((line) => line.includes('the disk of instances is not bounded')));
