@@ -37,7 +37,7 @@ function summed(ofProcesses: readonly MetricsAsJson[], format: MetricsFormat): R
   return sum;
 }
 
-/** Adapts a family to OpenMetrics: a counter's family has no `_total`, which is added to its samples again; a bucket's bound is a float. */
+/** Adapts a family to OpenMetrics. The family of a counter is named without `_total`; only its samples have it. The bound of a bucket is a float. */
 function asOpenMetrics(family: Family): Family {
   const name = isOf(family, 'counter') ? family.name.replace(/_total$/, '') : family.name;
   if (!isOf(family, 'histogram')) return { ...family, name };

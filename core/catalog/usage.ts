@@ -169,8 +169,8 @@ function mergePass(before: Pass, now: Pass, isSame: boolean): Pass {
 }
 
 /**
- * Merges counts. A stream may separate the caches in its first event and report only their sum in its last one. Tokens written to
- * the one-hour cache must not count twice.
+ * Merges the counts of two events. The first may count writes to the one-hour cache apart, while the last reports only the sum of
+ * all cache writes. In that case, the one-hour writes are subtracted from the sum, because they must not count twice.
  */
 function mergeCounts(before: Counts, now: Counts): Counts {
   const merged = new Map(before);

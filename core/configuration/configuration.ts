@@ -117,8 +117,8 @@ function unpublished({ path }: LocatedProblem): (readonly (string | number)[])[]
 }
 
 /**
- * Warns of a missing credential. Rotating credentials do not count, because the gateway fetches them when the configuration comes
- * into force, and not for a mere check.
+ * Warns of an upstream that is disabled or lacks a credential. It never warns of rotating credentials, because the gateway fetches
+ * these only when the configuration takes effect.
  */
 function disabledWarning({ name, disabled, credentials }: Upstream): LocatedProblem[] {
   const path = ['serviceEndpoints', name, credentials.length === 1 ? 'credential' : 'credentials'];

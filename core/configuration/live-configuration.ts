@@ -173,8 +173,8 @@ export class ReloadableConfiguration<C extends Configuration> implements LiveCon
   }
 
   /**
-   * Ends a reload without a change, because the watched file equals the configuration in force. An operator has reloaded it, or
-   * restored it after a refused text.
+   * Ends a reload that changes nothing, because the watched file equals the active configuration. Either an operator has already
+   * reloaded the file, or has restored it after the gateway rejected a change.
    */
   #keep(): ReloadOutcome {
     this.#lastFailure = undefined;

@@ -153,7 +153,7 @@ export class Ejection {
     return this.#ejectOnceMore(nowMs);
   }
 
-  /** Notes that the one call that probes is under way. */
+  /** Records that a call probes the upstream from now on. Only one call probes at a time. */
   probe(nowMs: number): void {
     this.#probeUntilMs = nowMs + PROBE_AT_MOST_MS;
   }

@@ -65,7 +65,7 @@ export function startHealthExchange({ redis, health, log }: HealthExchangeOption
     listening.subscribe(CHANNEL).then(greet, () => undefined);
   };
   listening.on('ready', begin);
-  // The connection that becomes ready last greets.
+  // Greets again, because a greeting is not sent before this connection is ready.
   speaking.on('ready', greet);
 
   health.onEvent((event) => publish({ news: [event] }));

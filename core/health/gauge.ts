@@ -206,7 +206,7 @@ export class ModelGauge implements CandidateFacts {
     if (this.state === 'due') this.failureRate = 0;
   }
 
-  /** Returns how long ago it last answered or was last tried. */
+  /** Returns how long ago the candidate last answered or was last tried. */
   silentMs(kind: AnswerKind, nowMs: number): number {
     return nowMs - Math.max(this.#estimate(kind).at, this.#askedMs);
   }
@@ -216,7 +216,7 @@ export class ModelGauge implements CandidateFacts {
     return own.value === undefined ? this.upstream.latencies[kind] : own;
   }
 
-  /** Notes that a call tries it to learn its latency. Returns a function that forgets the attempt. */
+  /** Records that a call tries the candidate to learn its latency. Returns a function that forgets the attempt. */
   ask(nowMs: number): () => void {
     this.#askedMs = nowMs;
     return () => {

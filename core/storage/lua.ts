@@ -99,7 +99,7 @@ function returnedWords(name: string, body: string): Set<string> {
     for (const [, answer = ''] of line.matchAll(/\breturn\b\s*(.*)$/g)) {
       const word = /^(?:\{\s*)?'([a-z_]+)'/.exec(answer)?.[1];
       if (word === undefined)
-        throw new LuaHeaderError(`${name}.lua answers something that is not a word: ${line.trim()}`);
+        throw new LuaHeaderError(`${name}.lua: a \`return\` must name its result as a quoted word: ${line.trim()}`);
       words.add(word);
     }
   }

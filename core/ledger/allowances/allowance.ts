@@ -96,7 +96,7 @@ export class Allowance implements Payer {
     this.isChanged = true;
   }
 
-  /** Reduces the hold of a call again, because its increase had no money or not enough. If `wasCovered`, the amount becomes free again. */
+  /** Undoes an increase of a call's hold that the money did not cover. If `wasCovered`, free money had paid the increase and gets it back. */
   shrink(call: OpenCall, lessE8: bigint, wasCovered: boolean): void {
     this.openE8 -= lessE8;
     call.amountE8 -= lessE8;

@@ -125,7 +125,7 @@ export function openSpool(options: SpoolOptions): Spool {
 
   const append = (line: SpoolLine): Promise<void> => {
     attempt(() => {
-      if (bytes() > maxBytes) throw new Error(`the spool has ${maxBytes} bytes`);
+      if (bytes() > maxBytes) throw new Error(`the spool is full: it has more than ${maxBytes} bytes`);
       const file = fileOf(line);
       file.append(line);
       unwritten.add(file);
