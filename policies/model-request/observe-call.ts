@@ -258,7 +258,7 @@ export class CallObserver implements JsonObserver {
     if (makes !== undefined) this.makes = [...(this.makes ?? []), makes];
   }
 
-  /** Returns where the gateway can write the limit of a tool that has none. */
+  /** Returns where the gateway can write the limit of a tool; undefined if the request already limits the tool. */
   #limitPlace(): LimitPlace | undefined {
     const after = this.#itemStart + 1;
     if (this.#maxUses === undefined) return { from: after, to: after, name: 'max_uses' };
