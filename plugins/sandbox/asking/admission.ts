@@ -240,7 +240,7 @@ export function unpaid(
 ): GatewayError {
   const isBalance = outcome === 'insufficient_balance';
   return fail(isBalance ? 'INSUFFICIENT_BALANCE' : 'KEY_LIMIT_EXCEEDED', {
-    message: `${isBalance ? "The account's available balance" : "The key's own spending limit"} does not cover the time ahead and the end of the sandbox.`,
+    message: `${isBalance ? "The account's available balance" : "The key's own spending limit"} does not cover the next billing period of the sandbox and the time until it can be terminated.`,
     details: { requiredUsd: formatUsd(requiredE8), availableUsd: formatUsd(availableE8) },
   });
 }

@@ -11,7 +11,7 @@ import type { Timings } from './timings';
 /** The calls that the gateway sends to a supplier. */
 export type SupplierVerb = 'create' | 'inspect' | 'suspend' | 'resume' | 'terminate';
 
-/** What one call of the supplier showed. `asked`: the gateway has just sent a call that succeeded, and had not sent it before. */
+/** What the gateway learned from one call to the supplier. `asked`: the gateway sent that call for the first time, and it succeeded. */
 export type Observation =
   | {
       readonly seen: 'instance';
