@@ -40,7 +40,7 @@ describe('the header of a Lua script', () => {
     ['an argument that is not declared', GOOD.replace('-- ARGV[1] rid', '--'), 'uses ARGV[1]'],
     ['an answer that is not declared', GOOD.replace("'done'", "'finished'"), 'uses finished'],
     ['a declared answer that is not given', GOOD.replace("'not_ready' end", "'done' end"), 'declares not_ready'],
-    ['an answer that is not a word', GOOD.replace("return { 'done', ARGV[1] }", 'return ARGV[1]'), 'not a word'],
+    ['a return without a quoted word', GOOD.replace("return { 'done', ARGV[1] }", 'return ARGV[1]'), 'quoted word'],
     ['no purpose', GOOD.replace('-- Does something.', '--'), 'must say what it does'],
     ['no shebang', GOOD.replace('#!lua', '-- lua'), 'must begin with #!lua'],
   ] as const) {

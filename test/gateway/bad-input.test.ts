@@ -134,14 +134,15 @@ describe('Bad input', function () {
   describe('in the key of a call', () => {
     const unauthorised: Expected = { status: 401, type: 'authentication_error', code: 'INVALID_API_KEY' };
     const body = ask();
-    it('is 401 if there is no key', () => expectError('/v1/messages', { body }, unauthorised));
-    it('is 401 if the key is malformed', () => expectError('/v1/messages', { body, key: 'sk-svc-123' }, unauthorised));
-    it('is 401 if the key is unknown and has a valid checksum', async () => {
+    it('gets 401 if there is no key', () => expectError('/v1/messages', { body }, unauthorised));
+    it('gets 401 if the key is malformed', () =>
+      expectError('/v1/messages', { body, key: 'sk-svc-123' }, unauthorised));
+    it('gets 401 if the key is unknown and has a valid checksum', async () => {
       await expectError('/v1/messages', { body, key: makeApiKey() }, unauthorised);
     });
-    it('is 401 if the key contains a space', () =>
+    it('gets 401 if the key contains a space', () =>
       expectError('/v1/messages', { body, headers: { authorization: `Bearer ${key} x` } }, unauthorised));
-    it('is 401 if two headers have different keys', () =>
+    it('gets 401 if two headers have different keys', () =>
       expectError('/v1/messages', { body, key, headers: { authorization: `Bearer ${key}x` } }, unauthorised));
     it('does not include the same key in two headers', async () => {
       upstream.next(messagesAnswer());
@@ -166,9 +167,9 @@ describe('Bad input', function () {
       expect(upstream.calls.at(-1)?.body.length).to.equal(20_971_520);
     });
 
-    it('is 413 at 20,971,521 bytes', () => expectError('/v1/messages', { key, body: filled(20_971_521) }, tooLarge));
+    it('gets 413 at 20,971,521 bytes', () => expectError('/v1/messages', { key, body: filled(20_971_521) }, tooLarge));
 
-    it('is 400 for 20 MB of opening brackets, which exceed the depth limit', () =>
+    it('gets 400 for 20 MB of opening brackets, which exceed the depth limit', () =>
       expectError(
         '/v1/messages',
         { key, body: '['.repeat(20_000_000) },
@@ -176,7 +177,7 @@ describe('Bad input', function () {
       ));
 
     const unsupported: Expected = { status: 415, type: 'invalid_request_error', code: 'UNSUPPORTED_MEDIA_TYPE' };
-    it('is 415 for a content type that is not JSON', () =>
+    it('gets 415 for a content type that is not JSON', () =>
       expectError('/v1/messages', { key, body: 'model=x', headers: { 'content-type': 'text/plain' } }, unsupported));
     for (const encoding of ['compress', 'gzip, zstd', 'gzip, gzip', 'gzip;q=1', ''])
       it(`is 415 for the content encoding "${encoding}"`, () =>
@@ -185,25 +186,25 @@ describe('Bad input', function () {
 
   describe('in address or method', () => {
     const notFound: Expected = { status: 404, type: 'not_found_error', code: 'NOT_FOUND' };
-    it('is 404 for an unknown prefix', () => expectError('/fastest/v1/messages', { key, body: ask() }, notFound));
-    it('is 404 for a path with capitals or a trailing slash', async () => {
+    it('gets 404 for an unknown prefix', () => expectError('/fastest/v1/messages', { key, body: ask() }, notFound));
+    it('gets 404 for a path with capitals or a trailing slash', async () => {
       await expectError('/V1/messages', { key, body: ask() }, notFound);
       await expectError('/v1/messages/', { key, body: ask() }, notFound);
     });
-    it('is 404 ENDPOINT_NOT_IMPLEMENTED for counting tokens, by any method and without a key', async () => {
+    it('gets 404 ENDPOINT_NOT_IMPLEMENTED for counting tokens, by any method and without a key', async () => {
       const expected = { ...notFound, code: 'ENDPOINT_NOT_IMPLEMENTED' };
       for (const method of ['POST', 'GET', 'DELETE']) {
         await expectError('/v1/messages/count_tokens', { method }, expected);
         await expectError('/cost/v1/messages/count_tokens', { method }, expected);
       }
     });
-    it('is 405 for a wrong method, and the answer names the right one', async () => {
+    it('gets 405 for a wrong method, and the answer names the right one', async () => {
       const answer = await gateway.call('/v1/messages', { method: 'GET', key });
       expect(answer.status).to.equal(405);
       expect(answer.headers['allow']).to.equal('POST');
       expect(answer.json.error.code).to.equal('METHOD_NOT_ALLOWED');
     });
-    it('is 404 for admin routes on the public listener, and 401 on the admin listener without its token', async () => {
+    it('gets 404 for admin routes on the public listener, and 401 on the admin listener without its token', async () => {
       await expectError('/admin/v1/accounts', { method: 'GET', key }, notFound);
       for (const path of ['/admin/v1/accounts', '/users', '/policies', '/metrics']) {
         const answer = await fetch(`${gateway.adminUrl}${path}`, { headers: { authorization: `Bearer ${key}` } });

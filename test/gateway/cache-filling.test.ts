@@ -67,7 +67,7 @@ describe('A Messages call with `max_tokens: 0`', function () {
     expect((await answered).status).to.equal(200);
   });
 
-  it('is 402 if its input is not affordable, although `onInsufficient` is `clamp`', async () => {
+  it('gets 402 if its input is not affordable, although `onInsufficient` is `clamp`', async () => {
     const { key: poor } = await gateway.newCustomer('0.00000600');
     const answer = await gateway.call('/cost/v1/messages', { key: poor, body: ask({ max_tokens: 0 }) });
     expect(answer.status, answer.text).to.equal(402);

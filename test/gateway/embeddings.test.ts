@@ -355,7 +355,7 @@ describe('Embeddings', function () {
       expect([...cheap.calls, ...dear.calls]).to.have.length(0);
     });
 
-    it('are in the list of models, the OpenAPI document and the card of the gateway', async () => {
+    it('are in the list of models, the OpenAPI document and the answer to GET /', async () => {
       const { json } = await gateway.call('/v1/models', { method: 'GET', key });
       const shown = json.data.find(({ id }: { id: string }) => id === 'dear-embed');
       expect(shown).to.deep.include({ max_output: 0, context: CONTEXT, upstreams: 2, aliases: [EMBED, 'embed-alias'] });

@@ -98,7 +98,7 @@ describe('The gateway, at the end of an unusual answer,', function () {
     });
   }
 
-  it('relays the refusal of the only upstream when a call is too long for it', async () => {
+  it('relays the error of the only upstream if a call exceeds its context window', async () => {
     const body = { error: { message: 'too long', code: 'context_length_exceeded', type: 'invalid_request_error' } };
     upstream.always(respond({ status: 400, body }));
     const answer = await gateway.call('/v1/chat/completions', { key, body: ask() });

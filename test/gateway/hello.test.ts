@@ -20,7 +20,7 @@ describe('The connectivity check of agents', function () {
     });
   }
 
-  it('is 405 for POST /api/hello, and names the allowed methods', async () => {
+  it('gets 405 for POST /api/hello, and names the allowed methods', async () => {
     const answer = await gateway.call('/api/hello', { method: 'POST', body: {} });
     expect(answer.status).to.equal(405);
     expect(answer.headers['allow']).to.equal('GET, HEAD');

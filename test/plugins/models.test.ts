@@ -207,7 +207,7 @@ describe('the list of models', () => {
     await desk.admin('POST', '/upstreams/two/restore', {});
   });
 
-  it('belongs to the host if that has its own pipeline', async () => {
+  it("counts the upstreams of the host's own pipeline, if the host has one", async () => {
     const upstreamsAt = async (host: string) => {
       const headers = { host, 'x-api-key': apiKey };
       const { body } = await request(`${desk.publicUrl}/v1/models/large`, { headers });
@@ -217,7 +217,7 @@ describe('the list of models', () => {
     assert.equal(await upstreamsAt('another.example'), 2);
   });
 
-  it('is the same under every strategy with the same models, and 404 under an unknown word', async () => {
+  it('is the same under every strategy with the same models, and 404 if no strategy has the name in the path', async () => {
     const { body } = await desk.get('/v1/models', apiKey);
     for (const strategy of ['default', 'quality', 'speed']) {
       assert.deepEqual((await desk.get(`/${strategy}/v1/models`, apiKey)).body, body);

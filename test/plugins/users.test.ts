@@ -72,7 +72,7 @@ describe('users of the console', () => {
     for (const secret of [PASSWORD, 'another long password', '$scrypt$']) assert.ok(!stored.includes(secret));
   });
 
-  it('are 404 under an unknown id', async () => {
+  it('get 404 under an unknown id', async () => {
     for (const id of [newId(), '1', "'"]) {
       const answer = await desk.admin('PATCH', `/users/${encodeURIComponent(id)}`, { status: 'disabled' });
       assert.equal(answer.status, 404);

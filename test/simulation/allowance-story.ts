@@ -26,7 +26,7 @@ export interface AllowanceFigures {
   /** The number of calls admitted from allowances. */
   readonly admitted: number;
   readonly refused: number;
-  /** Calls refused because of money at a node that was silent for longer than its lease: its calls had ended, and only their callers knew. */
+  /** Calls refused for lack of money at a node that was silent for longer than its lease. Calls that had held the money were over, but the ledger did not know. */
   readonly refusedForSilence: number;
   readonly unavailable: number;
   readonly crashes: number;

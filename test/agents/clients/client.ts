@@ -77,7 +77,7 @@ export interface Client {
     load?: readonly Part[];
     /** Returns the failures if deferred tools were not loaded. */
     loaded?(calls: readonly VendorCall[]): readonly (string | undefined)[];
-    /** The same two functions for another protocol, which cannot defer tools. */
+    /** `load` and `loaded` for an upstream whose protocol cannot defer tools. */
     readonly translated?: Pick<Client['tools'], 'load' | 'loaded'>;
     /** Requests a search that runs at the vendor in a separate call. */
     search?: ToolCall;

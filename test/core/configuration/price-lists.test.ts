@@ -36,7 +36,7 @@ describe('the shipped price lists', () => {
     expect(completed).not.to.have.property('date');
   });
 
-  it('price a model that the upstream calls by another name', () => {
+  it('complete a model of another name if `from` names the model in the list', () => {
     expect(complete({ from: 'anthropic/claude-opus-5' }).completed).to.deep.include({ created: '2026-07-24' });
   });
 

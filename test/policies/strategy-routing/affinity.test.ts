@@ -115,7 +115,7 @@ describe('session affinity', () => {
     expect(homesOf(open(four).set)).to.deep.equal(homesOf(open(reversed).set));
   });
 
-  it('chooses within the best tier first, and then by tier', () => {
+  it('orders candidates by tier first, and by session within a tier', () => {
     const { set } = open({ a: {}, b: { tier: 'official' }, c: { tier: 'official' }, d: { tier: 'high-sla' } });
     const orders = SESSIONS.slice(0, 500).map((session) => orderOf(set, session));
     expect(new Set(orders.map((order) => order.join('')))).to.deep.equal(new Set(['bcda', 'cbda']));

@@ -288,7 +288,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assertIncludes(await moneyOf(payer), { posted: 993n, held: 0n, keySpent: 7n });
       });
 
-      it('against an expiry closes each of 1,000 reservations once', async () => {
+      it('that races an expiry closes each of 1,000 reservations once', async () => {
         const payer = await fundedPayer(ledger, 1_000_000n);
         const requests = Array.from({ length: 1_000 }, () => reserveRequest(payer, 10n, { lifetimeMs: 0 }));
         const race = ({ rid }: { rid: string }, index: number) => {

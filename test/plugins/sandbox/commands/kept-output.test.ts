@@ -53,7 +53,7 @@ describe('the stored output of a sandbox command', () => {
     expect(bytes).to.be.lessThan(MOST_KEPT + 20_000);
   });
 
-  it('reuses the memory of pieces that were not read, and never of others', () => {
+  it('reuses the memory of pieces that were dropped unread, but never that of pieces that were read', () => {
     const kept = new KeptOutput();
     const taken: { readonly bytes: Buffer; readonly was: string }[] = [];
     for (let index = 0; index < 1_000; index += 1) {

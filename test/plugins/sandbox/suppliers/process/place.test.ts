@@ -3,7 +3,7 @@ import { placeOf } from '../../../../../plugins/sandbox/suppliers/process/place'
 import { newDataFolder } from '../../../../support/data-folder';
 
 describe('the place of the process driver, which names a data folder', () => {
-  it('is the same for all processes that open a data folder at once or later', async () => {
+  it('is the same for all processes that open a data folder, at the same time or later', async () => {
     const folder = `${await newDataFolder()}/suppliers/local`;
     const places = await Promise.all(Array.from({ length: 20 }, () => placeOf(folder)));
     expect(new Set([...places, await placeOf(folder)]).size).to.equal(1);
