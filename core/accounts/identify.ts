@@ -30,7 +30,7 @@ export interface ApiKeys {
    * @throws GatewayError INVALID_API_KEY if the key is revoked, API_KEY_EXPIRED, ADDRESS_NOT_ALLOWED, LEDGER_UNAVAILABLE
    */
   confirm(key: CallKey): Promise<CallKey>;
-  /** Notes that this node has just created a key, which is then found even if a request showed it before. */
+  /** Records that this node has just created a key, which is then found even if a request showed it before. */
   made(shown: string): void;
   /**
    * Confirms the key of a call that was refused, and counts the call towards the key's limit per minute.

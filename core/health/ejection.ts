@@ -108,7 +108,7 @@ export class Ejection {
     return nowMs < this.#probeUntilMs ? 'probing' : 'due';
   }
 
-  /** Notes that an attempt begun at `startedMs` was answered. Returns true if this ends an ejection. */
+  /** Records that an attempt begun at `startedMs` was answered. Returns true if this ends an ejection. */
   succeeded(startedMs: number, nowMs: number): boolean {
     this.#consecutive = 0;
     if (this.#outUntilMs === undefined) {
@@ -122,7 +122,7 @@ export class Ejection {
   }
 
   /**
-   * Notes that an attempt begun at `startedMs` failed. Returns how long the upstream is ejected from now on; undefined if this
+   * Records that an attempt begun at `startedMs` failed. Returns how long the upstream is ejected from now on; undefined if this
    * failure does not eject it.
    */
   failed(nowMs: number, startedMs = nowMs): number | undefined {

@@ -174,7 +174,7 @@ export class ModelGauge implements CandidateFacts {
     return this.#tokensPerSecond.value ?? USUAL_TOKENS_PER_SECOND;
   }
 
-  /** Notes that a stream took `ms` for its output tokens. */
+  /** Records that a stream took `ms` for its output tokens. */
   noteSpeed(outputTokens: number, ms: number, nowMs: number): void {
     if (ms >= MEASURED_FROM_MS) this.#tokensPerSecond.note((outputTokens * 1_000) / ms, nowMs);
   }

@@ -130,7 +130,7 @@ export class UpstreamHealth {
   }
 
   /**
-   * Notes that an attempt got no answer within `ms`, or that its answer broke off just now. Ignores failures that the upstream
+   * Records that an attempt got no answer within `ms`, or that its answer broke just now. Ignores failures that the upstream
    * did not cause, such as an invalid call. Returns what the operator should know of the credential.
    */
   failed({ upstream }: AskedCandidate, failure: AttemptFailure, ms = 0): CredentialRefused | undefined {
