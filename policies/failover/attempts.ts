@@ -263,7 +263,7 @@ export class Attempts implements AttemptingCall {
     this.#waiting = this.#waiting.filter(isOfUse);
   }
 
-  /** Decides what to do when an answer breaks off after it began well. */
+  /** Decides what to do when an answer breaks after it began well. */
   broke(candidate: Candidate, failure: Failure): Decision {
     const { outcome, status } = failure;
     this.made.push({ upstream: candidate.upstream.name, outcome, status, ms: this.#msSinceAsked() });

@@ -4,8 +4,8 @@ import type { Attempts } from './attempts';
 import type { Failure } from './decide';
 
 /**
- * Returns what continues an answer that breaks off. It tries the candidates that were not tried yet and can continue, then the one
- * that broke off. It drops a candidate that refuses the beginning.
+ * Returns what continues an answer that breaks. It tries the candidates that were not tried yet and can continue, then the one
+ * that broke. It drops a candidate that refuses the beginning.
  */
 export function goOnWith(attempts: Attempts, request: ModelRequest, begun: Candidate): GoOn {
   let current = begun;

@@ -71,7 +71,7 @@ export class GrowingHold {
     return this.#heldE8;
   }
 
-  /** Notes that an upstream gets the request: it produces output from now on. */
+  /** Records that an upstream gets the request: it produces output from now on. */
   asked(): void {
     this.#askedMs = performance.now();
     if (this.#timer === undefined) this.#growIn(this.#times.everyMs);

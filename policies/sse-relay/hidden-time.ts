@@ -16,7 +16,7 @@ export class HiddenTime {
     this.#silentMs += ms;
   }
 
-  /** Notes that the upstream has sent content. */
+  /** Records that the upstream has sent content. */
   shown(): void {
     this.#hiddenMs = this.ms;
     this.#silentMs = 0;

@@ -27,7 +27,7 @@ export async function sendRelay(
     response.end();
     return;
   }
-  // The client gets the status at once, because it is an answer even if the body breaks off.
+  // The client gets the status at once, because it is an answer even if the body ends early.
   response.flushHeaders();
   // A wait for the upstream's next byte does not notice that the client leaves, so this cancels the upstream at once.
   call.onLeave(() => answer.chunks.cancel());

@@ -25,7 +25,7 @@ export interface StreamSettings {
   readonly exposeAccountHeaders: boolean;
   /**
    * How long a client may take nothing before it counts as stalled. A stalled client pays for what it got when the process ends or
-   * the upstream breaks off.
+   * the upstream disconnects.
    */
   readonly stalledAfterMs: number;
   /** How long the relay waits for the usage behind a stop reason. */
@@ -38,7 +38,7 @@ export interface StreamSettings {
 /** Why a stream is not whole. */
 interface Break {
   readonly outcome: AttemptOutcome;
-  /** When the upstream broke off. A slow client learns it later. */
+  /** When the stream of the upstream broke. A slow client learns it later. */
   readonly over: Over;
   /** The upstream's own error event, if it sent one. */
   readonly errorEvent: Buffer | undefined;
@@ -47,7 +47,7 @@ interface Break {
 /** The most bytes in one write, so that the relay notices a client that does not read. */
 const GATHERED_AT_MOST_BYTES = 16 * 1_024;
 
-/** Sends a stream to its client. If the stream breaks off and another candidate can continue it, the client sees one stream. */
+/** Sends a stream to its client. If the stream breaks and another candidate can continue it, the client sees one stream. */
 export class StreamRelay implements QuietStream {
   /** Since when the client has got nothing because the upstream sent nothing. */
   silentSinceMs: number | undefined;
@@ -160,7 +160,7 @@ export class StreamRelay implements QuietStream {
     }
   }
 
-  /** Notes that the relay waits for the upstream. Returns since when, on the clock of `awakeMs`. */
+  /** Records that the relay waits for the upstream. Returns since when, on the clock of `awakeMs`. */
   #waitsForUpstream(): number {
     if (this.#isWhole && (this.#isGone || !this.#isCounted)) this.#readingOn.forUsage();
     this.silentSinceMs ??= performance.now();
@@ -275,7 +275,7 @@ export class StreamRelay implements QuietStream {
     });
   }
 
-  /** Asks another candidate to continue where this one broke off. Returns true if one does. */
+  /** Asks another candidate to continue where this one broke. Returns true if one does. */
   async #goesOn(): Promise<boolean> {
     if (this.#isWhole || this.#break === undefined || this.call.hasLeft) return false;
     const { goOn, candidate } = this.#answer;
@@ -355,7 +355,7 @@ export class StreamRelay implements QuietStream {
       this.settings.gateway.health.spoke(this.#answer.candidate, tokens, ms);
   }
 
-  /** Notes why the stream broke off. The first reason counts. */
+  /** Records why the stream broke. The first reason counts. */
   #breakOff(why: string, outcome: AttemptOutcome, errorEvent?: Buffer): void {
     if (this.#break !== undefined) return;
     const nowMs = performance.now();
