@@ -1,5 +1,5 @@
 /**
- * Runs rounds in which every subject starts anew and alone, so that memory is measured from a known state. `body`, `stream`, `idle` and `start` use
+ * Runs rounds in which every subject is restarted and runs alone, so that memory is measured from a known state. `body`, `stream`, `idle` and `start` use
  * them.
  */
 import { CHAT, CHAT_ANSWER, MESSAGES_ANSWER, MODEL, RESPONSES_ANSWER } from './bodies';

@@ -48,7 +48,7 @@ export const ledger: Scenario = {
       `${CONCURRENCY} at once on one connection, commands of one turn written together. One of "reserve + settle" is two scripts.`,
       'Redis with an append-only file; everysec and always are its appendfsync. The outbox is shipped between rounds.',
       'Replicated: another Redis, whose replica is on the same machine; WAIT 1 as with ledger.waitReplicas, on every answer. A call whose Redis takes longer than 250 ms is refused in production; here it is waited for.',
-      `${ACCOUNTS} accounts are there in all rows; the row that names them uses them in turn, the others one. Memory is used_memory per reservation.`,
+      `${ACCOUNTS} accounts exist in all rows; the row that names them uses them in turn, the others one. Memory is used_memory per reservation.`,
     ],
   }),
   run: async (rig, _subjects, { rounds, seconds, warmupSeconds }) => {

@@ -287,7 +287,7 @@ export async function runTollgate(
 /** Throws if a version older than workers would serve with one process instead of the requested number. */
 async function requireWorkers({ pid }: Program, { workers = 1 }: Wanted): Promise<void> {
   if (workers === 1) return;
-  const areThere = until('all workers are there', () => childPids(pid).length >= workers, 3_000);
+  const areThere = until('all workers run', () => childPids(pid).length >= workers, 3_000);
   await areThere.catch(() => {
     throw new NotAvailable('this version of the gateway does not know WORKERS');
   });
