@@ -17,7 +17,7 @@ for (const [path, { dev, link }] of Object.entries(packages)) {
   settle(folder);
 }
 
-/** Names the version that is there of each dependency that is overridden; one that is never loaded is not named at all. */
+/** Names the installed version of each overridden dependency. Omits a dependency that is never loaded. */
 function settle(folder) {
   const manifest = read(folder);
   let isChanged = false;
