@@ -270,7 +270,7 @@ describe('the command line', () => {
     await folder.remove();
   });
 
-  it('exits with 1 and reports it if an export breaks off', async () => {
+  it('exits with 1 and reports it if an export ends early', async () => {
     const server = createServer((_request, response) => {
       response.writeHead(200, { 'content-type': 'text/csv' });
       response.write('requestId\r\n', () => response.destroy());

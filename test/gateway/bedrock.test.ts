@@ -174,7 +174,7 @@ describe("Anthropic's models at Amazon Bedrock", function () {
       true,
     ],
     ['sends a frame whose checksum is wrong', framed(spoiled(asEventStream(TEXT_SSE))), true],
-    ['breaks off within a frame', framed(asEventStream(TEXT_SSE).subarray(0, 60)), true],
+    ['ends within a frame', framed(asEventStream(TEXT_SSE).subarray(0, 60)), true],
     ['announces a frame of four gigabytes', framed(Buffer.alloc(64, 0xff)), true],
   ];
   for (const [what, script, stream] of failing)

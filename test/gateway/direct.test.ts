@@ -94,7 +94,7 @@ describe('A direct address', function () {
     });
   }
 
-  it('asks an upstream only once if it is unreachable, breaks off or does not answer', async () => {
+  it('asks an upstream only once if it is unreachable, disconnects or does not answer', async () => {
     expect((await at('closed.p.gateway.example', PATH.messages, ask())).status).to.equal(502);
     for (const [script, status] of [
       [resetBeforeHeaders(), 502],

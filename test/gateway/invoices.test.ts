@@ -75,7 +75,7 @@ describe("A vendor's invoice and the records of real calls", function () {
     const failed = await call();
     expect(failed.status).to.equal(504);
     const requestId = failed.headers['x-svc-request-id'] ?? '';
-    const attempts = await until('the attempts are there', async () => {
+    const attempts = await until('the attempts exist', async () => {
       const { status, json } = await gateway.admin('GET', `/admin/v1/usage/${requestId}/attempts`);
       return status === 200 ? json.items : undefined;
     });

@@ -133,7 +133,7 @@ describe('Ids of objects that a vendor keeps', function () {
     expect((await call(key, continuing('msg_streamed'))).status).to.equal(200);
   });
 
-  it('are learned from a stream that broke off, because the client has them', async () => {
+  it('are learned from a stream that broke, because the client has them', async () => {
     const { key } = await gateway.newCustomer('10');
     acme.next(messagesStream({ id: 'msg_broken', cutAfter: 5, cut: 'reset' }));
     await call(key, { ...CREATE, stream: true });

@@ -247,7 +247,7 @@ describe('A stream that breaks after content', function () {
     expect(completion.usage).to.include({ prompt_tokens: 1_016, completion_tokens: 11, total_tokens: 1_027 });
   });
 
-  it('differs from an unstreamed answer that breaks off, which the next candidate gives anew', async () => {
+  it('differs from a broken unstreamed answer, after which the next candidate answers the call from the start', async () => {
     first.always(messagesAnswer());
     second.always(chatAnswer());
     expect((await call('messages', { stream: false })).status).to.equal(200);

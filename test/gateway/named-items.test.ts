@@ -148,7 +148,7 @@ describe('Items of earlier answers in a Responses call', function () {
     expect((await naming(owner, ids)).status).to.equal(200);
   });
 
-  it('are learned from a stream that broke off, because the client has their ids', async () => {
+  it('are learned from a stream that broke, because the client has their ids', async () => {
     const key = await customer();
     acme.next(responsesStream({ id: 'resp_broken', cutAfter: 5, cut: 'reset' }));
     await call(key, { model: 'acme-only', stream: true });

@@ -115,7 +115,7 @@ describe('a port whose server sends malformed answers', function () {
       expect(chunked).to.match(/2\r\nno\r\n0\r\n\r\n$/);
     });
 
-    it('closes the connection if the answer that refuses the upgrade breaks off', async () => {
+    it('closes the connection if the answer that refuses the upgrade ends early', async () => {
       const text = await upgrade(encoded('HTTP/1.1 403 Forbidden\r\ncontent-length: 5\r\n\r\nno'));
       expect(text.endsWith('no')).to.equal(true);
       await expectAlive();

@@ -216,7 +216,7 @@ describe('Traces', function () {
     expect(continuing?.attributes).to.include({ 'tollgate.outcome': 'answered', 'gen_ai.usage.input_tokens': 1_020 });
   });
 
-  it('mark a stream that breaks off as failed', async () => {
+  it('mark a stream that breaks as failed', async () => {
     first.always(messagesStream({ texts: ['one ', 'two '], usage: USAGE, cutAfter: 5, cut: 'reset' }));
     const [own, attempt] = await spansFor(await call({ stream: true, model: 'alone' }), 1);
     expect(own.hasFailed).to.equal(true);
@@ -290,7 +290,7 @@ describe('Traces', function () {
     expect(headers).to.include({ traceparent: `00-${TRACE}-${attempt?.spanId}-01`, tracestate: STATE });
   });
 
-  it("begin anew if the client's trace is malformed", async () => {
+  it("begin a new trace if the client's is malformed", async () => {
     first.always(messagesAnswer({ usage: USAGE }));
     for (const traceparent of [
       `00-${TRACE}-${SPAN}`,

@@ -59,7 +59,7 @@ describe('A WebSocket with calls to upstreams of another protocol than Responses
   const preambleOf = (to: UpstreamDialect) => (to === 'gemini' ? 0 : DIALECT[to].preamble);
 
   const records = (count: number) =>
-    until('all records are there', async () => {
+    until('all records exist', async () => {
       const { items } = (await gateway.call('/v1/usage', { method: 'GET', key })).json;
       return items.length === count ? (items as Record<string, unknown>[]) : undefined;
     });

@@ -46,7 +46,7 @@ describe('A WebSocket whose node is killed in the middle of a response', functio
       again.close();
       await again.closed;
       expect((await next.balance(key)).balanceUsd).to.equal('9.99937000');
-      const records = await until('all records are there', async () => {
+      const records = await until('all records exist', async () => {
         const { items } = (await next.call('/v1/usage', { method: 'GET', key })).json;
         return items.length === 7 ? (items as { billing: string }[]) : undefined;
       });

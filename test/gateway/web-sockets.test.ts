@@ -93,7 +93,7 @@ describe('A WebSocket of Responses calls', function () {
         }
       });
       const all = await until(
-        'all records are there',
+        'all records exist',
         async () => {
           const found = await records();
           return found.length === 70 ? found : undefined;
@@ -145,7 +145,7 @@ describe('A WebSocket of Responses calls', function () {
       { headers },
     );
     await told(async (socket) => void (await socket.call()), { headers: { 'x-session-id': 'task-2' } });
-    const found = await until('both records are there', async () => {
+    const found = await until('both records exist', async () => {
       const { json } = await gateway.call('/v1/usage?session=task-1', { method: 'GET', key });
       return json.items.length === 2 ? (json.items as Record<string, unknown>[]) : undefined;
     });

@@ -117,7 +117,7 @@ describe('The ledger, after a fault,', function () {
     await dying.kill();
     expect((await cutOff).every(({ status }) => status === 'rejected')).to.equal(true);
     await settlesAt(key, 10e8 - COST_E8, (LEASE_SECONDS + 5) * 1_000);
-    const records = await until('their records are there', async () => {
+    const records = await until('their records exist', async () => {
       const { json } = await gateway.call('/v1/usage', { method: 'GET', key });
       return json.items.length === 4 ? (json.items as { billing: string; cost: string }[]) : undefined;
     });

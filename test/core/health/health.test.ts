@@ -175,7 +175,7 @@ describe('the health of upstreams', () => {
       for (const each of late) health.apply(each);
       expect(gauge()).to.include({ state: 'in', mayBeAsked: true });
       for (let call = 0; call < 5; call += 1) fail();
-      expect(gauge().state, 'failing anew').to.equal('out');
+      expect(gauge().state, 'failing again').to.equal('out');
     });
 
     it('is shared: another node ejects it too, and uses it again after it has recovered', () => {

@@ -99,7 +99,7 @@ describe('egress to upstreams', () => {
     for (let count = 0; count < 3; count += 1) await askWhole(egress, there);
     assert.equal(open, 1);
     const both = [1, 2].map(() => egress.pool(there).request({ method: 'GET', path: '/wait' }));
-    await until('both requests are there', () => answers.length === 2);
+    await until('both requests have arrived', () => answers.length === 2);
     for (const answer of answers) answer();
     for (const answer of await Promise.all(both)) await answer.body.dump();
     assert.equal(open, 2);

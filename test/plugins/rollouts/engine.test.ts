@@ -231,7 +231,7 @@ describe('the engine of rollouts', function () {
       expect((await row()).status).to.equal('rolled-back');
       expect(node.share(after)).to.equal(undefined);
       await order(after, 'resume');
-      await until('it begins anew', () => node.share(after) === 0.05);
+      await until('the rollout restarts', () => node.share(after) === 0.05);
     });
 
     it('continues a completed rollout if there are further stages', async () => {
