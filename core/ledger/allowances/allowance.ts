@@ -96,7 +96,7 @@ export class Allowance implements Payer {
     this.isChanged = true;
   }
 
-  /** Undoes an increase of a call's hold that the money did not cover. If `wasCovered`, free money had paid the increase and gets it back. */
+  /** Undoes an increase of a call's hold that the money did not cover. If `wasCovered`, the amount becomes free again. */
   shrink(call: OpenCall, lessE8: bigint, wasCovered: boolean): void {
     this.openE8 -= lessE8;
     call.amountE8 -= lessE8;

@@ -30,7 +30,7 @@ export function losePlaceRoute({ database, places }: SandboxService): Route {
       await database.transaction(async (transaction) => {
         if (!(await places.lose(transaction, id)))
           throw fail('CONFLICT', {
-            message: 'A node has recently reported that it runs this place. Stop that node first.',
+            message: 'A node has recently reported that it reaches the sandboxes of this place. Stop that node first.',
           });
         const subject = `place:${id}`;
         await writeAudit(transaction, {
