@@ -27,7 +27,7 @@ const CLOSED_AT_MOST = 1_000;
 const LONGEST_CALL_MS = 45 * 60_000;
 
 /** How often a long recovery logs its progress. */
-const TELL_EVERY_MS = 2_000;
+const LOG_EVERY_MS = 2_000;
 
 /** The advisory lock that lets one process at a time recover. */
 const RECOVERY_LOCK = 0x70_6c_68;
@@ -89,7 +89,7 @@ async function restoreAccounts({ ledger, log }: ShipOptions, trx: Knex): Promise
   const [all] = await trx('accounts').count<{ count: bigint }[]>({ count: '*' });
   const total = Number(all?.count ?? 0);
   let done = 0;
-  let toldAt = Date.now();
+  let loggedAt = Date.now();
   let after = '00000000-0000-0000-0000-000000000000';
   for (;;) {
     const accounts = await readAccounts(trx, after);
@@ -98,8 +98,8 @@ async function restoreAccounts({ ledger, log }: ShipOptions, trx: Knex): Promise
     await ledger.restore(await readSnapshots(trx, accounts));
     done += accounts.length;
     after = last.id;
-    if (Date.now() - toldAt < TELL_EVERY_MS) continue;
-    toldAt = Date.now();
+    if (Date.now() - loggedAt < LOG_EVERY_MS) continue;
+    loggedAt = Date.now();
     log.info({ done, total }, 'comparing accounts of the ledger with Postgres');
   }
 }

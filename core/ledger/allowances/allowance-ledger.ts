@@ -405,17 +405,17 @@ export class AllowanceLedger implements Ledger {
   }
 
   async readAccount(accountId: string): Promise<AccountState | undefined> {
-    await this.#tellOwn(accountId);
+    await this.#reportOwn(accountId);
     return this.#inner.readAccount(accountId);
   }
 
   async readKey(payer: Payer): Promise<KeyState | undefined> {
-    await this.#tellOwn(payer.accountId);
+    await this.#reportOwn(payer.accountId);
     return this.#inner.readKey(payer);
   }
 
   /** Reports this node's changes first, so that the balance it shows includes every answer it has given. */
-  async #tellOwn(accountId: string): Promise<void> {
+  async #reportOwn(accountId: string): Promise<void> {
     const keys = [...(this.#keys.get(accountId)?.values() ?? [])];
     const reports = keys.flatMap(({ allowance }) => {
       if (allowance === undefined) return [];

@@ -31,7 +31,7 @@ export async function takeOver(
   const last = reports.at(-1);
   if (known === undefined || (last?.sequence ?? 0) > known.sequence + 1) return 'lost';
   const isPending = last !== undefined && last.sequence > known.sequence;
-  // A late report of the stopped process may have the sequence that a report from here was to have. The digest tells which one the ledger has.
+  // A late report of the stopped process may have the sequence number of a report from this process. The digest shows which one the ledger has.
   const reported = reports.filter(({ sequence, digest }) => sequence !== known.sequence || digest === known.digest);
   const knownRids = new Set(reported.flatMap(({ rids }) => rids));
   const rest = [...left.openings.keys()].filter((rid) => !knownRids.has(rid)).map((rid) => endOf(left, rid));

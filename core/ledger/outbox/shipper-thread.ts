@@ -54,7 +54,7 @@ export function startShipperThread(options: ShipperThreadOptions): Shipper {
   let ended: () => void = () => undefined;
   let isStopping = false;
   let oldestAgeMs = 0;
-  let heardAt = Date.now();
+  let reportedAt = Date.now();
 
   const post = (message: ToShipper) => worker?.postMessage(message);
 
@@ -64,7 +64,7 @@ export function startShipperThread(options: ShipperThreadOptions): Shipper {
     worker.on('message', (report: ToGateway) => {
       if ('written' in report) onWritten?.(report.written);
       else oldestAgeMs = report.oldestAgeMs;
-      heardAt = Date.now();
+      reportedAt = Date.now();
       pauseMs = FIRST_PAUSE_MS;
     });
     worker.on('error', (error) => {
@@ -113,7 +113,7 @@ export function startShipperThread(options: ShipperThreadOptions): Shipper {
       await end;
     },
     oldestAgeMs: () => {
-      const silentMs = Date.now() - heardAt;
+      const silentMs = Date.now() - reportedAt;
       return oldestAgeMs + (silentMs > SILENCE_MS ? silentMs : 0);
     },
   };

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { duplicateRedis, type RedisClient } from '../../storage/redis';
 import { LedgerUnavailable } from '../ledger';
 
-/** The channel that tells nodes at once when money that they have in advance is wanted. They also learn it from their next report. */
+/** The channel that notifies nodes at once when money that they have in advance is wanted. They also learn it from their next report. */
 const CHANNEL = 'tollgate:recall';
 
 /** Publishes recalls to all nodes, and receives them. */

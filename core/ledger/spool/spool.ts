@@ -151,7 +151,7 @@ export function openSpool(options: SpoolOptions): Spool {
     rotate();
     for (const { file } of old) await dropWritten(database, file);
     const due = old.filter(({ file, since }) => file.waiting.size > 0 && performance.now() - since >= resendAfterMs);
-    await tellOfAllowances(due);
+    await reportAllowances(due);
     for (const each of [...old]) {
       if (due.includes(each)) await resend(each.file);
       if (each.file.waiting.size > 0) continue;
@@ -165,7 +165,7 @@ export function openSpool(options: SpoolOptions): Spool {
   const lost = new Set<string>();
 
   /** Reports to the ledger what stopped processes have not reported of their allowances. */
-  const tellOfAllowances = async (files: readonly OldFile[]) => {
+  const reportAllowances = async (files: readonly OldFile[]) => {
     if (allowances === undefined) return;
     const { store, has } = allowances;
     const generations = new Set<string>();
