@@ -8,7 +8,7 @@ import type { SystemSettings } from './schema';
 const USUAL_ADDRESSES = ['127.0.0.0/8', '::1', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'];
 
 /** A plugin's name and its checked settings. */
-interface SettledPlugin {
+interface PluginSettings {
   readonly plugin: { readonly name: string };
   readonly settings: unknown;
 }
@@ -16,7 +16,7 @@ interface SettledPlugin {
 /** Reads `proxies` of system.config.yml, or its parts by their old names. Adds mistakes to the problems. */
 export function readProxies(
   { proxies, connections }: Pick<SystemSettings, 'proxies' | 'connections'>,
-  plugins: readonly SettledPlugin[],
+  plugins: readonly PluginSettings[],
   problems: LocatedProblem[],
 ): Proxies {
   const ofConsole = plugins.find(({ plugin }) => plugin.name === 'console')?.settings;
@@ -43,13 +43,13 @@ export function readProxies(
   return { count, isProxy: (address) => isWithin(address, ranges) };
 }
 
-interface Said<T> {
+interface Setting<T> {
   readonly path: readonly string[];
   readonly value: T | undefined;
 }
 
 /** Returns the value of a setting with two names. The two must not differ. */
-function either<T>(name: Said<T>, oldName: Said<T>, problems: LocatedProblem[]): Said<T> {
+function either<T>(name: Setting<T>, oldName: Setting<T>, problems: LocatedProblem[]): Setting<T> {
   if (oldName.value === undefined) return name;
   if (name.value !== undefined && !isDeepStrictEqual(name.value, oldName.value)) {
     const message = `this is the old name of ${name.path.join('.')}, which has another value; remove this one`;

@@ -26,11 +26,11 @@ export function reloadOnChange({ live, source, configFolder, isWatching, log }: 
   };
   const onSignal = () => reload('signal');
   process.on('SIGHUP', onSignal);
-  const tellRestart = () => {
+  const warnOfRestart = () => {
     const { restartNeeded } = live;
     if (restartNeeded.length > 0) log.warn({ restartNeeded }, 'some changed settings take effect only after a restart');
   };
-  const stops = isWatching ? [watchFile(join(configFolder, 'system.config.yml'), tellRestart)] : [];
+  const stops = isWatching ? [watchFile(join(configFolder, 'system.config.yml'), warnOfRestart)] : [];
   if (isWatching && source === 'file')
     stops.push(watchFile(join(configFolder, 'gateway.config.yml'), () => reload('file')));
   return async () => {
