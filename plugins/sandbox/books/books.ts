@@ -14,10 +14,10 @@ export interface Books {
   /** Writes a change and returns the sandbox after it. Returns undefined, and writes nothing, if the sandbox has changed since `before`. */
   commit(before: Aggregate, change: Change, nowMs: number): Promise<Aggregate | undefined>;
   /**
-   * Claims up to `limit` due sandboxes for `leaseMs`. It takes only accepted, unfinished sandboxes that this node reaches, or
+   * Claims up to `limit` due sandboxes for `claimMs`. It takes only accepted, unfinished sandboxes that this node reaches, or
    * whose own node is away.
    */
-  claim(nowMs: number, leaseMs: number, limit: number): Promise<readonly Claim[]>;
+  claim(nowMs: number, claimMs: number, limit: number): Promise<readonly Claim[]>;
   /** Extends the claim. Returns false if the claim is lost. */
   keep(claim: Claim, untilMs: number): Promise<boolean>;
   /** Ends the claim and sets the next visit. With a `revision`, a sandbox that has changed since then keeps the time that the change set. */
@@ -225,8 +225,8 @@ export function openBooks(
         return after;
       });
     },
-    claim: async (nowMs, leaseMs, limit) => {
-      const times = { now: new Date(nowMs), until: new Date(nowMs + leaseMs) };
+    claim: async (nowMs, claimMs, limit) => {
+      const times = { now: new Date(nowMs), until: new Date(nowMs + claimMs) };
       const { rows } = await database.raw<{ rows: Claim[] }>(CLAIM, {
         ...times,
         limit,

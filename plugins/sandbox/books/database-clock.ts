@@ -4,7 +4,7 @@ import type { Knex } from 'knex';
 export const READ_CLOCK_EVERY_MS = 5_000;
 
 /**
- * The database's time, which all processes share. One process writes leases, deadlines and billed times, and another compares
+ * The database's time, which all processes share. One process writes claims, deadlines and billed times, and another compares
  * them, so the processes' own clocks must not matter. Between two readings it adds the time of a monotonic clock.
  */
 export class DatabaseClock {

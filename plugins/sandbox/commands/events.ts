@@ -35,7 +35,7 @@ export async function* followCommand(
   signal: AbortSignal,
 ): AsyncGenerator<CommandEvent> {
   let sequence = after;
-  let toldAtMs = performance.now();
+  let sentAtMs = performance.now();
   const left = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
   const { looks } = service.commands;
   while (!signal.aborted && !service.gateway.isStopping()) {
@@ -44,7 +44,7 @@ export async function* followCommand(
     const { command, pieces } = await looks.look(sandboxId, commandId, sequence);
     for (const piece of pieces) {
       ({ sequence } = piece);
-      toldAtMs = performance.now();
+      sentAtMs = performance.now();
       yield { event: piece.stream, sequence, data: { sequence, data: piece.bytes.toString() } };
     }
     if (command.status !== 'RUNNING') {
@@ -52,8 +52,8 @@ export async function* followCommand(
       yield { event: 'exit', sequence: undefined, data: ending };
       return;
     }
-    if (performance.now() - toldAtMs >= PING_EVERY_MS) {
-      toldAtMs = performance.now();
+    if (performance.now() - sentAtMs >= PING_EVERY_MS) {
+      sentAtMs = performance.now();
       yield { event: 'ping', sequence: undefined, data: {} };
     }
     await Promise.race([change, left]);

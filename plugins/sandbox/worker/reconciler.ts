@@ -74,7 +74,7 @@ const LOOK_EVERY_MS = 1_000;
 /** Starts one of any number of workers. It claims due sandboxes, visits a few at once, and sleeps until the next is due. */
 export function startReconciler(options: ReconcilerOptions): Reconciler {
   const { books, world, log, atOnce = 32 } = options;
-  const { leaseMs } = world.timings;
+  const { leaseMs: claimMs } = world.timings;
   const underWay = new Set<Promise<void>>();
   const timers = new Set<NodeJS.Timeout>();
   const wakeAt = (atMs: number) => {
@@ -90,8 +90,8 @@ export function startReconciler(options: ReconcilerOptions): Reconciler {
 
   const work = async (claim: Claim) => {
     const keep = setInterval(() => {
-      books.keep(claim, world.now() + leaseMs).catch(() => undefined);
-    }, leaseMs / 3);
+      books.keep(claim, world.now() + claimMs).catch(() => undefined);
+    }, claimMs / 3);
     try {
       const againAtMs = await visit(options, claim);
       if (againAtMs !== undefined && againAtMs < world.now() + LOOK_EVERY_MS) wakeAt(againAtMs);
@@ -118,7 +118,7 @@ export function startReconciler(options: ReconcilerOptions): Reconciler {
   const loop = startLoop(
     async () => {
       const room = atOnce - underWay.size;
-      const claims = room > 0 ? await books.claim(world.now(), leaseMs, room) : [];
+      const claims = room > 0 ? await books.claim(world.now(), claimMs, room) : [];
       for (const claim of claims) begin(claim);
     },
     {

@@ -79,7 +79,7 @@ export class ContainerFiles implements SupplierFiles {
     if (place.stat.type !== 'folder') throw new FileFailure('not-folder', 'this is not a folder');
     const id = randomUUID();
     const { output, exit } = await startExec(this.engine, reference, {
-      argv: ['find', absolute(place.names), '-mindepth', '1', '-maxdepth', String(depth), ...TELL],
+      argv: ['find', absolute(place.names), '-mindepth', '1', '-maxdepth', String(depth), ...PRINT_PATHS],
       env: { [COMMAND_MARK]: id },
     });
     const entries: FileEntry[] = [];
@@ -198,7 +198,7 @@ function readStat(header: string): PathStat {
 }
 
 /** The arguments that make `find` print each path's kind and mode, size and time, then its name up to a NUL. They leave out the kernel's folders. */
-const TELL = [
+const PRINT_PATHS = [
   ...['-path', '/proc/*', '-prune', '-o', '-path', '/sys/*', '-prune', '-o', '-path', '/dev/*', '-prune', '-o'],
   ...['-exec', 'sh', '-c'],
   'for path; do stat -c "%f %s %Y" "$path" 2>/dev/null && printf "%s\\0" "$path"; done',
