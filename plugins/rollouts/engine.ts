@@ -156,7 +156,7 @@ export class Engine {
 
   async #begin(trx: Knex.Transaction, rollout: Rollout, now: Date): Promise<void> {
     await beginRun(trx, rollout, now);
-    await this.#tellAll(trx, rollout, 'rollout.begin', { stage: 1, share: describeShare(rollout, 0) });
+    await this.#record(trx, rollout, 'rollout.begin', { stage: 1, share: describeShare(rollout, 0) });
   }
 
   /** Continues a rollout whose stages were changed, among the stages that are configured now. */
@@ -175,7 +175,7 @@ export class Engine {
       ...(!isSameSoFar && { run: await carrySeen(trx, row.run), looks: {} }),
     });
     const status = goesOn ? 'running' : row.status;
-    await this.#tellAll(trx, rollout, 'rollout.restage', { status, stage, share: describeShare(rollout, stage - 1) });
+    await this.#record(trx, rollout, 'rollout.restage', { status, stage, share: describeShare(rollout, stage - 1) });
   }
 
   async #decideOne(trx: Knex.Transaction, rollout: Rollout, found: RolloutRow, now: Date): Promise<void> {
@@ -199,14 +199,14 @@ export class Engine {
     if (what === 'advance') {
       const stage = row.stage + 1;
       await updateRow(trx, row, { stage, stage_since: now, changed_at: now, looks: {} });
-      return this.#tellAll(trx, rollout, 'rollout.advance', { stage, share: describeShare(rollout, stage - 1) });
+      return this.#record(trx, rollout, 'rollout.advance', { stage, share: describeShare(rollout, stage - 1) });
     }
     const status = what === 'complete' ? 'completed' : rollout.onAbort === 'hold' ? 'held' : 'rolled-back';
     await updateRow(trx, row, { status, reason, changed_at: now });
-    await this.#tellAll(trx, rollout, `rollout.${what}`, { status, stage: row.stage, reason });
+    await this.#record(trx, rollout, `rollout.${what}`, { status, stage: row.stage, reason });
   }
 
-  async #tellAll(trx: Knex.Transaction, { name }: Rollout, action: string, after: NonNullable<AuditEntry['after']>) {
+  async #record(trx: Knex.Transaction, { name }: Rollout, action: string, after: NonNullable<AuditEntry['after']>) {
     this.gateway.log.info({ rollout: name, action, ...after }, 'the state of a rollout has changed');
     await writeAudit(trx, { actor: ENGINE, action, subject: `rollout:${name}`, after });
   }
