@@ -200,7 +200,7 @@ function errorChecks<S extends Schema>({ adapter, streams }: DialectSubject<S>):
     return PROTOCOLS.map((protocol) => ({
       name: `stream ${name}: an error after content reaches clients of ${protocol}`,
       run: () => {
-        for (const error of errors) tellsError(adapter, protocol, before, error);
+        for (const error of errors) assertErrorReported(adapter, protocol, before, error);
       },
     }));
   });
@@ -221,7 +221,7 @@ function untilContent(reader: AnswerReader, frames: readonly Frame[]): readonly 
   return [];
 }
 
-function tellsError<S extends Schema>(
+function assertErrorReported<S extends Schema>(
   adapter: TranslatingAdapter<S>,
   protocol: keyof typeof ERRORS,
   before: readonly Frame[],

@@ -88,13 +88,13 @@ function readStreamChecks(
     check('the notes are the same at every byte split', () => {
       for (let at = 1; at < stream.bytes.length; at += 1) {
         const pieces = [stream.bytes.subarray(0, at), stream.bytes.subarray(at)];
-        assert.deepEqual(notesOf(adapter, split(stream.bytes, pieces)), notes.filter(isTelling), `cut at byte ${at}`);
+        assert.deepEqual(notesOf(adapter, split(stream.bytes, pieces)), notes.filter(hasContents), `cut at byte ${at}`);
       }
       const single = [...stream.bytes].map((byte) => Buffer.from([byte]));
-      assert.deepEqual(notesOf(adapter, split(stream.bytes, single)), notes.filter(isTelling), 'byte by byte');
+      assert.deepEqual(notesOf(adapter, split(stream.bytes, single)), notes.filter(hasContents), 'byte by byte');
     }),
     check('usage, content and price are as expected', () => {
-      const usage = usageTold(notes);
+      const usage = usageReported(notes);
       assert.deepEqual(countsIn(usage), stream.usage);
       assert.equal(bytesOf(notes), stream.contentBytes);
       assert.equal(costOf(usage, PRICE), costOf(usageOf(stream.usage), PRICE));
@@ -159,7 +159,10 @@ function wholeStreamChecks(
       assert(wholeAt >= 0, 'no end');
       assert(wholeAt < notes.length - 1 || notes[wholeAt]?.finish === true, 'no stop reason');
       assert(!notes.slice(wholeAt + 1).some((note) => note.content === true), 'content after the stop reason');
-      assert.deepEqual(usageTold(notes.slice(0, wholeAt === notes.length - 1 ? undefined : -1)), usageTold(notes));
+      assert.deepEqual(
+        usageReported(notes.slice(0, wholeAt === notes.length - 1 ? undefined : -1)),
+        usageReported(notes),
+      );
     }),
     check('the final usage comes last, at the noted place, and the cost can be added to it', () => {
       const finals = notes.flatMap((note, at) => (note.finalUsage === true ? [at] : []));
@@ -358,14 +361,14 @@ function split(whole: Buffer, pieces: readonly Buffer[]): SseFrame[] {
 }
 
 function notesOf(adapter: UpstreamAdapter, frames: readonly SseFrame[]): EventNote[] {
-  return frames.map((frame) => adapter.readEvent(frame)).filter(isTelling);
+  return frames.map((frame) => adapter.readEvent(frame)).filter(hasContents);
 }
 
-function isTelling(note: EventNote): boolean {
+function hasContents(note: EventNote): boolean {
   return Object.keys(note).length > 0;
 }
 
-function usageTold(notes: readonly EventNote[]): Usage {
+function usageReported(notes: readonly EventNote[]): Usage {
   return notes.reduce(
     (usage, note) => (note.usage === undefined ? usage : mergeUsage(usage, note.usage)),
     UNKNOWN_USAGE,

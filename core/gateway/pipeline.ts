@@ -151,7 +151,7 @@ async function refuse(
     return call.end();
   }
   let error = toGatewayError(call.cutOffBy ?? thrown);
-  tellFacts(call, error);
+  recordFacts(call, error);
   if (error.code === 'INTERNAL_ERROR') {
     const fault = describeFault(error.options.cause ?? error);
     gateway.log.error({ requestId: call.id, policy: policyName, error: fault }, 'a policy failed');
@@ -161,7 +161,7 @@ async function refuse(
   } catch (hookFailure) {
     error = toGatewayError(hookFailure);
   }
-  tellFacts(call, error);
+  recordFacts(call, error);
   await call.end();
   if (response.headersSent) return void response.destroy();
   response.setHeader('x-routing-attempts', String(call.facts.attempts));
@@ -171,7 +171,7 @@ async function refuse(
   sendError(request, response, error, call.id);
 }
 
-function tellFacts(call: Call, error: GatewayError): void {
+function recordFacts(call: Call, error: GatewayError): void {
   call.facts.status = error.status;
   call.facts.errorCode = error.code;
 }

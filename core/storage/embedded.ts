@@ -54,7 +54,7 @@ export function openInThread(folder: string): EmbeddedDatabase {
     thread.ref();
     return new Promise<T>((resolve, reject) => waiting.set(id, { resolve, reject }));
   };
-  const settle = (id: number): Waiting | undefined => {
+  const take = (id: number): Waiting | undefined => {
     const found = waiting.get(id);
     waiting.delete(id);
     if (waiting.size === 0) thread.unref();
@@ -69,7 +69,7 @@ export function openInThread(folder: string): EmbeddedDatabase {
   };
   const end = (error: Error) => {
     ended = error;
-    for (const id of [...waiting.keys()]) settle(id)?.reject(error);
+    for (const id of [...waiting.keys()]) take(id)?.reject(error);
   };
   /** Ends the process, because it cannot store anything any more. */
   const endUnexpectedly = (error: Error) => {
@@ -80,7 +80,7 @@ export function openInThread(folder: string): EmbeddedDatabase {
   const waitReady = answerOf<void>(OPENING);
   thread.on('message', (answer: FromThread) => {
     if ('channel' in answer) return listeners.get(answer.channel)?.(answer.payload);
-    const found = settle(answer.id);
+    const found = take(answer.id);
     if ('result' in answer) found?.resolve(answer.result as never);
     else found?.reject(Object.assign(new Error(answer.error.message), answer.error));
   });

@@ -185,10 +185,10 @@ function waitUntilReady(redis: RedisClient, withinMs: number): Promise<void> {
     const noteReason = (error: Error) => {
       reason = error;
     };
-    const finish = (settle: () => void) => () => {
+    const finish = (then: () => void) => () => {
       clearTimeout(timer);
       redis.off('error', noteReason).off('ready', succeed);
-      settle();
+      then();
     };
     const succeed = finish(resolve);
     const timer = setTimeout(

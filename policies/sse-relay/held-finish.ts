@@ -11,7 +11,7 @@ export class HeldFinish {
   readonly #release: (chunk: Buffer) => void;
   #held: Buffer | undefined;
   #timer: NodeJS.Timeout | undefined;
-  #hasTold = false;
+  #hasReported = false;
 
   /** `release` sends a chunk to the client that has been held for `withinMs`. */
   constructor(withinMs: number, release: (chunk: Buffer) => void) {
@@ -33,7 +33,7 @@ export class HeldFinish {
 
   /** True for a chunk that only repeats usage the client already has. */
   repeats(note: EventNote): boolean {
-    return this.#hasTold && isUsageAlone(note);
+    return this.#hasReported && isUsageAlone(note);
   }
 
   /** Stops the timer, because the usage has come. The held chunk now waits until the call is settled. */
@@ -43,7 +43,7 @@ export class HeldFinish {
 
   /** Returns what the client gets for an event with the final usage, in as few chunks as possible. */
   withUsage({ note }: NotedEvent, shown: Buffer): Buffer[] {
-    this.#hasTold = true;
+    this.#hasReported = true;
     const [held] = this.take();
     if (held === undefined) return [shown];
     const merged = isUsageAlone(note) ? moveUsage(shown, held) : undefined;

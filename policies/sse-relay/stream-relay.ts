@@ -186,10 +186,10 @@ export class StreamRelay implements QuietStream {
         this.#contentRelayed = true;
         this.#hidden.shown();
       }
-      const tellsUsage = note.finalUsage === true && isWhole;
-      if (tellsUsage) this.#isCounted = true;
-      if (tellsUsage && !this.#isGone && this.#finish?.repeats(note) === true) continue;
-      if (tellsUsage) return this.#giveUsage(noted).then(() => this.#give(events));
+      const reportsUsage = note.finalUsage === true && isWhole;
+      if (reportsUsage) this.#isCounted = true;
+      if (reportsUsage && !this.#isGone && this.#finish?.repeats(note) === true) continue;
+      if (reportsUsage) return this.#giveUsage(noted).then(() => this.#give(events));
       if (!this.#isGone) this.#show(noted);
     }
     return undefined;
@@ -257,8 +257,8 @@ export class StreamRelay implements QuietStream {
   /** Sends a sign of life. The relay writes only whole events, so the sign stands between two of them. A client that takes nothing gets none. */
   giveSign(nowMs: number): void {
     this.silentSinceMs = nowMs;
-    const isToldWhole = this.#isWhole && this.#finish?.isHolding !== true;
-    if (isToldWhole || this.call.hasLeft || this.response.writableNeedDrain) return;
+    const isSentWhole = this.#isWhole && this.#finish?.isHolding !== true;
+    if (isSentWhole || this.call.hasLeft || this.response.writableNeedDrain) return;
     this.response.write(signOf(this.call.protocol));
   }
 

@@ -194,7 +194,7 @@ describe('the adapter gemini', () => {
     const reader = new GeminiReader();
     reader.event({ name: undefined, data: JSON.stringify(chunk([{ text: 'Hi' }], {}, 'STOP')) });
     const more = { name: undefined, data: JSON.stringify(chunk([{ text: 'there' }])) };
-    expect(() => reader.event(more)).to.throw('a choice goes on behind its stop reason');
+    expect(() => reader.event(more)).to.throw('the upstream sent content after the stop reason of a choice');
   });
 
   it('waits for all answers, even though counts arrive with each event', () => {

@@ -53,7 +53,7 @@ export class ChoiceReader {
       ...this.#add('refusal', asText(delta['refusal'])),
       ...this.#call(callsIn(delta, isWhole)),
     ];
-    if (said.length > 0 && this.#isFinished) throw new Error('a choice goes on behind its stop reason');
+    if (said.length > 0 && this.#isFinished) throw new Error('the upstream sent content after the stop reason of a choice');
     return said;
   }
 

@@ -22,7 +22,7 @@ export function NowPage() {
       {failure !== undefined && <Failed failure={failure} onRetry={now.reload} />}
       <section class="panel" aria-label="The last sixty seconds">
         <dl class="stats">
-          {figuresOf(data).map(({ name, value, more, isBad }) => (
+          {metricsOf(data).map(({ name, value, more, isBad }) => (
             <div class="stat" key={name}>
               <dt>{name}</dt>
               <dd class={isBad === true ? 'stat-value figure is-bad' : 'stat-value figure'}>
@@ -46,7 +46,7 @@ export function NowPage() {
 const MANY_FAILED = 0.01;
 const OLD_SECONDS = 30;
 
-function figuresOf(now: Now | undefined) {
+function metricsOf(now: Now | undefined) {
   const lately = now?.lately;
   const share = lately === undefined || lately.calls === 0 ? 0 : lately.failed / lately.calls;
   return [
