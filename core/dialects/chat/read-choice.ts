@@ -53,7 +53,8 @@ export class ChoiceReader {
       ...this.#add('refusal', asText(delta['refusal'])),
       ...this.#call(callsIn(delta, isWhole)),
     ];
-    if (said.length > 0 && this.#isFinished) throw new Error('the upstream sent content after the stop reason of a choice');
+    if (said.length > 0 && this.#isFinished)
+      throw new Error('the upstream sent content after the stop reason of a choice');
     return said;
   }
 

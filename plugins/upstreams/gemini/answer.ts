@@ -63,7 +63,8 @@ export class GeminiReader implements AnswerReader {
     const said = asArray(asObject(candidate['content'])?.['parts']).flatMap((part) =>
       this.#part(asObject(part) ?? {}, choice, index),
     );
-    if (said.length > 0 && !this.#unfinished.has(index)) throw new Error('the upstream sent content after the stop reason of a choice');
+    if (said.length > 0 && !this.#unfinished.has(index))
+      throw new Error('the upstream sent content after the stop reason of a choice');
     const reason = textOf(candidate['finishReason']);
     if (reason === undefined || reason === 'FINISH_REASON_UNSPECIFIED') return said;
     return [...said, ...this.#finish(index, finishReason(reason, choice))];
