@@ -67,7 +67,7 @@ describe('the dialect chat', () => {
       'a tool call has no name',
     );
     expect(() => readStream([chunk({ tool_calls: [{ function: { arguments: '{' } }] })])).to.throw('without its call');
-    expect(() => readStream([chunk({}, 'stop'), chunk({ content: 'more' })])).to.throw('behind its stop reason');
+    expect(() => readStream([chunk({}, 'stop'), chunk({ content: 'more' })])).to.throw('after the stop reason');
     expect(() => readStream([chunk({}, 'insufficient_system_resource')])).to.throw('broke off its answer');
     expect(() => CHAT.openReader().body([])).to.throw('the answer is no JSON object');
   });
