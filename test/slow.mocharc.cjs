@@ -1,8 +1,8 @@
 const base = require('../.mocharc.json');
 
 /**
- * The files of `npm run test:long`: what takes real time by its nature, or several nodes (`test/long`), browsers, and other files
- * that take 12 seconds and more. `npm test` leaves them out, so that it ends within 8 minutes on two cores.
+ * The files of `npm run test:long`: what takes real time by its nature, or several nodes or broken stores (`test/long`, `*.real`),
+ * browsers, and other files that take 12 seconds and more. `npm test` leaves them out, so that it ends within 8 minutes on two cores.
  */
 module.exports = {
   ...base,
@@ -10,6 +10,7 @@ module.exports = {
     'test/console/**/*.test.ts',
     'test/long/**/*.test.ts',
     'test/deploy/**/*.test.ts',
+    'test/gateway/**/*.real.test.ts',
     ...[
       'attempts',
       'blocked-loop',
@@ -18,13 +19,16 @@ module.exports = {
       'encoded-bodies',
       'ended-calls',
       'endings',
+      'failover',
       'growing-holds',
       'hard-endings',
+      'hostile-upstreams',
       'hot-reload',
       'keep-alive',
       'key-access',
       'left-calls',
       'mid-stream',
+      'own-api',
       'proxies',
       'sandbox-port-keys',
       'shutdown-grace',
@@ -33,9 +37,17 @@ module.exports = {
       'traces',
       'uncaught',
       'web-socket-ends',
+      'web-sockets',
       'wire-faults',
     ].map((story) => `test/gateway/${story}.test.ts`),
+    'test/contract/suppliers.test.ts',
+    'test/demo/quickstart.test.ts',
+    'test/package/door.test.ts',
+    'test/store/ledger/allowance-ledger.test.ts',
+    'test/store/ledger/ledger-property.test.ts',
+    'test/store/ledger/redis-cluster.test.ts',
     'test/store/ledger/redis-sentinel.test.ts',
+    'test/store/storage/database.test.ts',
     'test/store/storage/upgrade.test.ts',
   ],
 };
