@@ -52,7 +52,7 @@ class PieceOutput implements LineOutput {
   /** The lines that were written last. */
   readonly #filling = Buffer.allocUnsafe(ATOMIC_WRITE_BYTES);
   #used = 0;
-  /** Full pieces that standard output has not taken yet. */
+  /** The pieces before them that standard output has not taken yet. */
   readonly #waiting: Buffer[] = [];
   #timer: NodeJS.Timeout | undefined;
 
@@ -66,12 +66,14 @@ class PieceOutput implements LineOutput {
   write(line: string): void {
     const bytes = Buffer.byteLength(line);
     if (this.#used + bytes > ATOMIC_WRITE_BYTES) {
-      this.#waiting.push(this.#take());
-      this.#flush();
-      if (this.#waiting.length * ATOMIC_WRITE_BYTES + bytes > MOST_WAITING_BYTES) {
+      // While pieces wait, the timer writes them: a try for each line would only fail.
+      if (this.#waiting.length === 0) this.#flush();
+      const waitingBytes = this.#waiting.reduce((sum, { length }) => sum + length, this.#used);
+      if (waitingBytes + bytes > MOST_WAITING_BYTES) {
         this.dropped();
         return;
       }
+      if (this.#used > 0) this.#waiting.push(this.#take());
     }
     if (bytes > ATOMIC_WRITE_BYTES) this.#waiting.push(Buffer.from(line));
     else this.#used += this.#filling.write(line, this.#used);
