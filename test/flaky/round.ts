@@ -18,12 +18,22 @@ interface Report {
 const PROJECT = resolve(__dirname, '../..');
 const MOCHA = join(PROJECT, 'node_modules/mocha/bin/mocha.js');
 
+/** The Node that runs mocha, and variables for it. */
+export interface Runtime {
+  readonly node: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
 /** Runs mocha once over these files. A round without a report counts as one failure, with mocha's output. */
-export async function runRound(files: readonly string[], grep: string | undefined): Promise<Round> {
+export async function runRound(
+  files: readonly string[],
+  grep: string | undefined,
+  runtime: Runtime = { node: process.execPath, env: {} },
+): Promise<Round> {
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-flaky-'));
   const report = join(folder, 'report.json');
   const begunMs = performance.now();
-  const printed = await runMocha([...mochaOptions(files, grep), '--reporter-option', `output=${report}`]);
+  const printed = await runMocha([...mochaOptions(files, grep), '--reporter-option', `output=${report}`], runtime);
   const seconds = Math.round((performance.now() - begunMs) / 1_000);
   try {
     const { stats, failures } = JSON.parse(await readFile(report, 'utf8')) as Report;
@@ -55,8 +65,12 @@ function mochaOptions(files: readonly string[], grep: string | undefined): strin
 
 const CHARACTERS_KEPT = 2_000;
 
-async function runMocha(args: readonly string[]): Promise<string> {
-  const child = spawn(process.execPath, [MOCHA, ...args], { cwd: PROJECT, stdio: ['ignore', 'pipe', 'pipe'] });
+async function runMocha(args: readonly string[], { node, env }: Runtime): Promise<string> {
+  const child = spawn(node, [MOCHA, ...args], {
+    cwd: PROJECT,
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   let printed = '';
   for (const output of [child.stdout, child.stderr]) {
     output.on('data', (chunk: Buffer) => {
