@@ -31,37 +31,55 @@ let lookedMs = performance.now();
 let blockedMs = 0;
 /** How long the block must last before the next log line, so that an endless loop does not fill the log. */
 let tellAtMs: number | undefined;
-/** The owner of the block, set once the block was logged. */
-let by: string | undefined;
+/** How long each owner has run in the current block, in milliseconds, because one block may run the code of several. */
+const ranMs = new Map<string, number>();
+/** The plugin that a stack showed in the current block. */
+let seenPlugin: string | undefined;
 
 setInterval(() => {
   const nowMs = performance.now();
   // A process that was suspended as a whole was not blocked.
-  blockedMs += Math.min(nowMs - lookedMs, 4 * LOOK_EVERY_MS);
+  const countedMs = Math.min(nowMs - lookedMs, 4 * LOOK_EVERY_MS);
+  blockedMs += countedMs;
   lookedMs = nowMs;
   if (shared[BEAT] !== beat) {
-    if (by !== undefined) parentPort?.postMessage({ by, blockedMs: Math.round(blockedMs) } satisfies Block);
+    if (tellAtMs !== undefined) {
+      const by = nameOf(longestOwner(), seenPlugin);
+      parentPort?.postMessage({ by, blockedMs: Math.round(blockedMs) } satisfies Block);
+    }
     beat = shared[BEAT];
     blockedMs = 0;
     tellAtMs = undefined;
-    by = undefined;
+    ranMs.clear();
+    seenPlugin = undefined;
     return;
   }
+  const entered = owners[shared[OWNER] as number] as string;
+  ranMs.set(entered, (ranMs.get(entered) ?? 0) + countedMs);
   if (blockedMs < (tellAtMs ?? (shared[BOUND_MS] as number))) return;
   tellAtMs = blockedMs * 2;
-  // The stack may arrive after the block has ended, but the entered owner is known now.
-  by ??= owners[shared[OWNER] as number];
-  void tellBlock(Math.round(blockedMs), owners[shared[OWNER] as number] as string, beat);
+  void tellBlock(Math.round(blockedMs), entered, beat);
 }, LOOK_EVERY_MS);
 
+/** Returns the owner that has run longest in the current block. */
+function longestOwner(): string {
+  return [...ranMs].reduce((longest, other) => (other[1] > longest[1] ? other : longest))[0];
+}
+
+/** Names a plugin whose code runs without an entered owner. */
+function nameOf(owner: string, plugin: string | undefined): string {
+  return owner === owners[0] ? (plugin ?? owner) : owner;
+}
+
 async function tellBlock(forMs: number, entered: string, atBeat: number | undefined): Promise<void> {
+  const owner = longestOwner();
   const taken = await stackOfProcess();
-  // A stack that was taken too late shows other code.
-  const stack = shared[BEAT] === atBeat ? taken : [];
-  const owner = entered === owners[0] ? (pluginIn(stack) ?? entered) : entered;
-  if (beat === atBeat) by = owner;
+  // A stack that was taken too late, or while another owner has run longer, shows other code.
+  const stack = shared[BEAT] === atBeat && entered === owner ? taken : [];
+  const plugin = pluginIn(stack) ?? seenPlugin;
+  if (beat === atBeat) seenPlugin = plugin;
   const at = stack.slice(0, FRAMES_TOLD).map(({ functionName, file, line }) => `${functionName} (${file}:${line})`);
-  log.error({ by: owner, blockedMs: forMs, at }, 'the event loop is blocked: no request is served');
+  log.error({ by: nameOf(owner, plugin), blockedMs: forMs, at }, 'the event loop is blocked: no request is served');
 }
 
 /**

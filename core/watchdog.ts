@@ -107,6 +107,8 @@ export function startWatchdog(log: Logger): Watchdog {
   return {
     serving: () => {
       boundMs = SERVING_BOUND_MS;
+      // The first client may come before the next beat.
+      beat();
     },
     stop: async () => {
       clearInterval(beats);
