@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { withoutTimeLimit } from '../storage/silent-connections';
 import { readOpenHolds } from './hold-sources';
 import { type AccessColumns, accessOf } from './key-access';
 import { dayOf, monthOf } from './key-limits';
@@ -60,10 +61,9 @@ export async function recover(given: ShipOptions): Promise<void> {
  */
 function restoreLocked(options: ShipOptions): Promise<number | 'again' | undefined> {
   const { ledger, database } = options;
-  return database.transaction(async (trx) => {
-    // Another process may hold the lock for long, so waiting has no timeout. A process that hangs loses the lock, because
-    // Postgres ends transactions that are idle for too long.
-    await trx.raw('SET LOCAL statement_timeout = 0');
+  // Another process may hold the lock for long, so waiting has no timeout. A process that hangs loses the lock, because
+  // Postgres ends transactions that are idle for too long.
+  return withoutTimeLimit(database, async (trx) => {
     await trx.raw('SELECT pg_advisory_xact_lock(?::bigint)', [RECOVERY_LOCK]);
     if (await ledger.isReady()) return undefined;
     await lockAllShards(trx);

@@ -5,6 +5,7 @@ import { watchReach } from '../database-reach';
 import { StartFailure } from '../start-failure';
 import { lockDataFolder } from './data-folder';
 import { BIGINT_OID, openInThread } from './embedded';
+import { type Connection, endIfSilent } from './silent-connections';
 
 export { migrate } from './migrate';
 
@@ -21,6 +22,9 @@ export interface DatabaseOptions {
 const CONNECT_MS = 5_000;
 const ACQUIRE_MS = 10_000;
 const STATEMENT_MS = 30_000;
+/** How long a connection may be silent while a statement runs. Postgres ends a slow statement before. */
+const SILENT_MS = STATEMENT_MS + 5_000;
+const KEEP_ALIVE_AFTER_MS = 30_000;
 const IDLE_IN_TRANSACTION_MS = 60_000;
 
 /** The place of each open database, described without a password. */
@@ -52,9 +56,17 @@ export function openPostgres(
       statement_timeout: STATEMENT_MS,
       idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
       keepAlive: true,
+      keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
       types: { getTypeParser },
     } as Knex.PgConnectionConfig,
-    pool: { min: 0, max: maxConnections },
+    pool: {
+      min: 0,
+      max: maxConnections,
+      afterCreate: (connection: Connection, done: () => void) => {
+        endIfSilent(connection, SILENT_MS);
+        done();
+      },
+    },
     acquireConnectionTimeout: ACQUIRE_MS,
   });
   places.set(database, place);

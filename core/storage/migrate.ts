@@ -2,6 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Knex } from 'knex';
 import { StartFailure } from '../start-failure';
+import { withoutTimeLimit } from './silent-connections';
 import { SQUASHED, takeOver } from './take-over';
 
 const MIGRATIONS = join(__dirname, '../../migrations');
@@ -32,8 +33,7 @@ async function refuseDown(): Promise<void> {
  * @throws StartFailure when the database is newer than this program, or older than the versions it can take over.
  */
 export async function migrate(database: Knex): Promise<void> {
-  await database.transaction(async (transaction) => {
-    await transaction.raw('SET LOCAL statement_timeout = 0');
+  await withoutTimeLimit(database, async (transaction) => {
     await transaction.raw('SET LOCAL idle_in_transaction_session_timeout = 0');
     await transaction.raw('SELECT pg_advisory_xact_lock(?)', [ADVISORY_LOCK]);
     const recorded = await namesInDatabase(transaction);

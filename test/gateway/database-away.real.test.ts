@@ -58,6 +58,16 @@ describe('While Postgres is away', function () {
     await until('operators are answered', isBack);
   });
 
+  it('connections that hang are ended and reported, and records are written again', async function () {
+    this.timeout(150_000);
+    const before = gateway.output().length;
+    link.silence();
+    await until('it is reported', () => gateway.output().slice(before).includes('Postgres is unreachable'), 60_000);
+    await until('operators are answered', isBack, 60_000);
+    const answer = await gateway.call('/v1/messages', { key, body: ask() });
+    await gateway.record(key, String(answer.headers['x-svc-request-id']));
+  });
+
   it('the log gets one line at the failure, one at the recovery, and none from a library', async () => {
     const before = gateway.output().length;
     await takeAway();

@@ -111,7 +111,11 @@ export class SimulatedDatabase {
         const trx = this.#session(gate, own, (write) => pending.push(write));
         // No statement fails within a savepoint.
         const done = await work(
-          Object.assign(trx, { transaction: <U>(inner: (trx: Knex) => Promise<U>) => inner(trx) }),
+          Object.assign(trx, {
+            transaction: <U>(inner: (trx: Knex) => Promise<U>) => inner(trx),
+            // Without a stream, as with PGlite.
+            client: { config: {}, acquireConnection: async () => ({}) },
+          }),
         );
         await gate(() => {
           for (const write of pending) write();

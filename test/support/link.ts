@@ -6,6 +6,8 @@ export interface Link {
   readonly port: number;
   /** Blocks both directions, without closing connections. */
   cut(): void;
+  /** Blocks both directions of the existing connections, without closing them. */
+  silence(): void;
   /** Directs new connections to another port; existing ones stay. */
   turnTo(port: number): void;
   mend(): void;
@@ -14,6 +16,7 @@ export interface Link {
 
 export async function linkTo(port: number): Promise<Link> {
   const pairs = new Set<readonly [Socket, Socket]>();
+  const silent = new WeakSet<Socket>();
   let isCut = false;
   let target = port;
   const server = createServer((near) => {
@@ -21,7 +24,7 @@ export async function linkTo(port: number): Promise<Link> {
     const pair = [near, far] as const;
     pairs.add(pair);
     for (const [one, other] of [pair, [far, near] as const]) {
-      one.on('data', (bytes: Buffer) => void (isCut || other.write(bytes)));
+      one.on('data', (bytes: Buffer) => void (isCut || silent.has(one) || other.write(bytes)));
       one.on('error', () => undefined);
       one.on('close', () => {
         pairs.delete(pair);
@@ -37,6 +40,9 @@ export async function linkTo(port: number): Promise<Link> {
     port: (server.address() as AddressInfo).port,
     cut: () => {
       isCut = true;
+    },
+    silence: () => {
+      for (const pair of pairs) for (const socket of pair) silent.add(socket);
     },
     turnTo: (other) => {
       target = other;

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import type { Logger } from 'pino';
+import { withoutTimeLimit } from '../../storage/silent-connections';
 
 export interface PartitionsOptions {
   readonly database: Knex;
@@ -25,8 +26,7 @@ const LOCK = 0x70_6c_69;
  */
 export async function keepPartitions(options: PartitionsOptions, now = new Date()): Promise<readonly string[]> {
   const { database, log, usageMonths, entryMonths } = options;
-  const changed = await database.transaction(async (trx) => {
-    await trx.raw('SET LOCAL statement_timeout = 0');
+  const changed = await withoutTimeLimit(database, async (trx) => {
     await trx.raw('SELECT pg_advisory_xact_lock(?::bigint)', [LOCK]);
     const done: string[] = [];
     for (const table of TABLES) {
