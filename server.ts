@@ -339,7 +339,7 @@ async function listen(files: Files, stores: Stores, money: Money, gateway: Gatew
     parseDuration(system.shutdownGrace),
     log,
   );
-  watchdog.serving();
+  watchdog.serving(openRequests);
   countLeftOpen(log);
   const isEmbedded = money.redis === undefined;
   const facts = factsOf(servers, live.current, isEmbedded, adminToken.file);

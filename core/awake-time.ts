@@ -5,13 +5,39 @@ const BETWEEN_LOOKS_AT_MOST_MS = 2 * LOOK_MS;
 
 let seenMs = 0;
 let awakeForMs = 0;
+let measurements = 0;
 let timer: NodeJS.Timeout | undefined;
 
-/** Returns a clock in milliseconds that advances only while the event loop runs. It measures waiting times without stalls of the process. */
-export function awakeMs(): number {
+/**
+ * Starts to measure how long the event loop runs. Stalls of the process do not count. Returns a function that ends the
+ * measurement and returns its length in milliseconds.
+ */
+export function measureAwake(): () => number {
+  if (timer === undefined) {
+    seenMs = performance.now();
+    timer = setInterval(look, LOOK_MS).unref();
+  } else advance();
+  measurements += 1;
+  const fromMs = awakeForMs;
+  let lengthMs: number | undefined;
+  return () => {
+    if (lengthMs !== undefined) return lengthMs;
+    measurements -= 1;
+    advance();
+    lengthMs = awakeForMs - fromMs;
+    return lengthMs;
+  };
+}
+
+function look(): void {
+  advance();
+  if (measurements > 0) return;
+  clearInterval(timer);
+  timer = undefined;
+}
+
+function advance(): void {
   const nowMs = performance.now();
-  if (timer === undefined) timer = setInterval(awakeMs, LOOK_MS).unref();
-  else awakeForMs += Math.min(nowMs - seenMs, BETWEEN_LOOKS_AT_MOST_MS);
+  awakeForMs += Math.min(nowMs - seenMs, BETWEEN_LOOKS_AT_MOST_MS);
   seenMs = nowMs;
-  return awakeForMs;
 }

@@ -9,11 +9,13 @@ import { type MetricsFormat, writeMetrics } from './summed-metrics';
  */
 export const metrics = new Registry();
 
-/** How often `nodejs_eventloop_lag_…` wakes the process, even an idle one. */
-const LAG_EVERY_MS = 50;
-
 // Only the main thread collects default metrics, because no scraper asks another thread.
-if (isMainThread) collectDefaultMetrics({ register: metrics, eventLoopMonitoringPrecision: LAG_EVERY_MS });
+if (isMainThread) {
+  // Its histogram of the lag would wake an idle process. `tollgate_event_loop_lag_seconds` replaces it (core/watchdog.ts).
+  collectDefaultMetrics({ register: metrics, eventLoopMonitoringPrecision: 2 ** 31 - 1 });
+  for (const { name } of metrics.getMetricsAsArray())
+    if (name.startsWith('nodejs_eventloop_lag')) metrics.removeSingleMetric(name);
+}
 
 let readAll = async (format: MetricsFormat): Promise<string> =>
   writeMetrics([await metrics.getMetricsAsJSON()], format);

@@ -5,15 +5,27 @@ import { describeFault } from './thrown';
 
 /** Counts the requests under way, so that a stop can wait for them. */
 export class OpenRequests {
-  #count = 0;
+  #open = 0;
   #whenNone: (() => void) | undefined;
+  #onBegin = () => {};
 
+  get open(): number {
+    return this.#open;
+  }
+
+  /** Sets the function that is called whenever a request begins. */
+  onBegin(listener: () => void): void {
+    this.#onBegin = listener;
+  }
+
+  /** Counts each request before any other listener handles it, because that may block the process. */
   watch(server: Server): void {
-    server.on('request', (_request: IncomingMessage, response: ServerResponse) => {
-      this.#count += 1;
+    server.prependListener('request', (_request: IncomingMessage, response: ServerResponse) => {
+      this.#open += 1;
+      this.#onBegin();
       response.once('close', () => {
-        this.#count -= 1;
-        if (this.#count === 0) this.#whenNone?.();
+        this.#open -= 1;
+        if (this.#open === 0) this.#whenNone?.();
       });
     });
   }
@@ -21,7 +33,7 @@ export class OpenRequests {
   none(): Promise<void> {
     return new Promise((resolve) => {
       this.#whenNone = resolve;
-      if (this.#count === 0) resolve();
+      if (this.#open === 0) resolve();
     });
   }
 }

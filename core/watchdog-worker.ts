@@ -4,11 +4,12 @@ import { sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parentPort, workerData } from 'node:worker_threads';
 import { log } from './log';
-import { BEAT, type Block, BOUND_MS, OWNER, type ToWatchdog, type Watched } from './watchdog';
+import { BEAT, type Block, BOUND_MS, EVERY_MS, OWNER, type ToWatchdog, type Watched } from './watchdog';
 
-const LOOK_EVERY_MS = 125;
 /** How long to wait for a stack, because the inspector gets no answer from code outside of JavaScript. */
 const STACK_WITHIN_MS = 1_000;
+/** The most time that one look adds to a block, or the pause between two looks if that is longer. */
+const COUNTED_MS = 500;
 const FRAMES_TOLD = 8;
 
 interface Frame {
@@ -22,7 +23,8 @@ const owners = [...given];
 const folders = new Map<string, string>();
 
 parentPort?.on('message', (message: ToWatchdog) => {
-  if ('owner' in message) owners.push(message.owner);
+  if (message === 'busy') lookLater();
+  else if ('owner' in message) owners.push(message.owner);
   else folders.set(message.plugin, message.folder + sep);
 });
 
@@ -36,10 +38,19 @@ const ranMs = new Map<string, number>();
 /** The plugin that a stack showed in the current block. */
 let seenPlugin: string | undefined;
 
-setInterval(() => {
+let nextLook: NodeJS.Timeout | undefined;
+lookLater();
+
+function lookLater(): void {
+  clearTimeout(nextLook);
+  nextLook = setTimeout(look, shared[EVERY_MS]);
+}
+
+function look(): void {
+  lookLater();
   const nowMs = performance.now();
   // A process that was suspended as a whole was not blocked.
-  const countedMs = Math.min(nowMs - lookedMs, 4 * LOOK_EVERY_MS);
+  const countedMs = Math.min(nowMs - lookedMs, Math.max(COUNTED_MS, shared[EVERY_MS] as number));
   blockedMs += countedMs;
   lookedMs = nowMs;
   if (shared[BEAT] !== beat) {
@@ -59,7 +70,7 @@ setInterval(() => {
   if (blockedMs < (tellAtMs ?? (shared[BOUND_MS] as number))) return;
   tellAtMs = blockedMs * 2;
   void tellBlock(Math.round(blockedMs), entered, beat);
-}, LOOK_EVERY_MS);
+}
 
 /** Returns the owner that has run longest in the current block. */
 function longestOwner(): string {

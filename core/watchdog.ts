@@ -2,9 +2,10 @@ import { url as inspectorUrl } from 'node:inspector';
 import { dirname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { Logger } from 'pino';
-import { Counter } from 'prom-client';
+import { Counter, Histogram } from 'prom-client';
 import { metrics } from './metrics';
 import type { Stop } from './resources';
+import type { OpenRequests } from './shutdown';
 
 /**
  * A thread that notices when the process's event loop is blocked, and logs whose code blocks it. The process itself cannot log
@@ -15,11 +16,16 @@ import type { Stop } from './resources';
 export const BEAT = 0;
 export const OWNER = 1;
 export const BOUND_MS = 2;
+export const EVERY_MS = 3;
 
-const shared = new Int32Array(new SharedArrayBuffer(3 * Int32Array.BYTES_PER_ELEMENT));
+const shared = new Int32Array(new SharedArrayBuffer(4 * Int32Array.BYTES_PER_ELEMENT));
 
-/** How often the process increments the number, which wakes an idle process and the checking thread. */
-const BEAT_EVERY_MS = 125;
+/** How often the process increments the number and the thread looks at it. Both wake an idle process, which does it less often. */
+const BUSY_EVERY_MS = 125;
+const IDLE_EVERY_MS = 1_000;
+const IDLE_AFTER_MS = 5_000;
+/** The bound is at least this many pauses, because the timers of the process and the thread run apart. */
+const PAUSES_IN_BOUND = 2.5;
 /** How long the event loop may be blocked before the first client, while modules are loaded and configurations compiled. */
 const START_BOUND_MS = 10_000;
 const SERVING_BOUND_MS = 500;
@@ -31,7 +37,7 @@ export interface Watched {
   readonly shared: Int32Array;
   readonly owners: readonly string[];
 }
-export type ToWatchdog = { readonly owner: string } | { readonly plugin: string; readonly folder: string };
+export type ToWatchdog = { readonly owner: string } | { readonly plugin: string; readonly folder: string } | 'busy';
 /** What the thread reports after the event loop runs again. */
 export interface Block {
   readonly by: string;
@@ -42,6 +48,13 @@ const blockedSeconds = new Counter({
   name: 'tollgate_event_loop_blocked_seconds_total',
   help: 'Time that the event loop was blocked for more than half a second at once, by the plugin, policy or adapter that blocked it.',
   labelNames: ['by'],
+  registers: [metrics],
+});
+
+const lagSeconds = new Histogram({
+  name: 'tollgate_event_loop_lag_seconds',
+  help: 'How late a timer of the event loop ran: eight times a second while requests are open, once a second otherwise.',
+  buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
   registers: [metrics],
 });
 
@@ -80,20 +93,38 @@ export function watchPlugin(plugin: string, file: string): void {
 }
 
 export interface Watchdog {
-  /** Switches to the shorter bound, because clients are served from now on. */
-  serving(): void;
+  /** Switches to the shorter bound, because clients are served from now on, and rests while no request is open. */
+  serving(requests: OpenRequests): void;
   readonly stop: Stop;
 }
 
 /** Starts the watchdog, once per process. */
 export function startWatchdog(log: Logger): Watchdog {
   let boundMs = START_BOUND_MS;
+  let requests: OpenRequests | undefined;
+  let hasBegun = true;
+  let busyAtMs = 0;
+  let dueAtMs = performance.now();
+  let timer: NodeJS.Timeout;
+
   const beat = () => {
+    const nowMs = performance.now();
+    lagSeconds.observe(Math.max(0, nowMs - dueAtMs) / 1_000);
+    if (requests === undefined || requests.open > 0 || hasBegun) busyAtMs = nowMs;
+    hasBegun = false;
+    const everyMs = nowMs - busyAtMs > IDLE_AFTER_MS ? IDLE_EVERY_MS : BUSY_EVERY_MS;
     shared[BEAT] = ((shared[BEAT] as number) + 1) | 0;
-    shared[BOUND_MS] = inspectorUrl() === undefined ? boundMs : NEVER_MS;
+    shared[EVERY_MS] = everyMs;
+    shared[BOUND_MS] = inspectorUrl() === undefined ? Math.max(boundMs, PAUSES_IN_BOUND * everyMs) : NEVER_MS;
+    dueAtMs = nowMs + everyMs;
+    timer = setTimeout(beat, everyMs).unref();
+  };
+  const beatNow = () => {
+    clearTimeout(timer);
+    dueAtMs = performance.now();
+    beat();
   };
   beat();
-  const beats = setInterval(beat, BEAT_EVERY_MS).unref();
   const workerData: Watched = { shared, owners };
   const thread = new Worker(require.resolve('./watchdog-worker'), { workerData, name: 'watchdog' });
   worker = thread;
@@ -105,13 +136,20 @@ export function startWatchdog(log: Logger): Watchdog {
     log.error({ reason: String(reason) }, 'the watchdog failed: code that blocks the event loop is no longer reported'),
   );
   return {
-    serving: () => {
+    serving: (open) => {
       boundMs = SERVING_BOUND_MS;
+      requests = open;
       // The first client may come before the next beat.
-      beat();
+      beatNow();
+      open.onBegin(() => {
+        hasBegun = true;
+        if (shared[EVERY_MS] === BUSY_EVERY_MS) return;
+        beatNow();
+        post('busy');
+      });
     },
     stop: async () => {
-      clearInterval(beats);
+      clearTimeout(timer);
       worker = undefined;
       await thread.terminate();
     },

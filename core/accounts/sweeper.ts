@@ -31,16 +31,20 @@ export function startSweeper({
   freezeAboveE8,
   ...stores
 }: SweeperOptions): Loop {
+  /** Grows while sweeps find nothing. */
+  let pauseMs = everyMs;
   const sweep = async () => {
     const accounts = await tellChangedAccounts(stores, olderThanMs);
     const keys = await tellChangedKeys(stores, olderThanMs);
     const credits = await sendCredits(stores, olderThanMs);
     if (freezeAboveE8 !== undefined) await freezeForExcess(stores, freezeAboveE8, log);
-    if (accounts + keys + credits > 0)
+    const isAtRest = accounts + keys + credits === 0;
+    pauseMs = isAtRest ? Math.min(pauseMs * 2, 3 * everyMs) : everyMs;
+    if (!isAtRest)
       log.warn({ accounts, keys, credits }, 'the sweeper sent missed changes of accounts and keys to the ledger');
   };
   return startLoop(sweep, {
-    everyMs,
+    everyMs: () => pauseMs,
     whenFailed: (error) =>
       log.debug(
         { reason: String(error) },

@@ -32,6 +32,8 @@ export interface RefusedCallsOptions {
   readonly nowMs?: () => number;
 }
 
+const IDLE_EVERY_MS = 60_000;
+
 export function startRefusedCalls(options: RefusedCallsOptions): RefusedCalls {
   const { database, log, maxWaiting = 1_000, writeEveryMs = 250, nowMs = Date.now } = options;
   const sums = new SummedRefusals(maxWaiting);
@@ -67,7 +69,13 @@ export function startRefusedCalls(options: RefusedCallsOptions): RefusedCalls {
       const finished = sums.take(second());
       if (waiting.length > 0 || finished.length > 0) await write(finished);
     },
-    { everyMs: writeEveryMs, firstAfterMs: writeEveryMs, whenFailed: () => undefined },
+    {
+      // A sum is written after its second has ended. `add` wakes the loop for all other records.
+      everyMs: () => (sums.isEmpty ? IDLE_EVERY_MS : writeEveryMs),
+      firstAfterMs: writeEveryMs,
+      collectMs: writeEveryMs,
+      whenFailed: () => undefined,
+    },
   );
 
   return {
@@ -76,6 +84,7 @@ export function startRefusedCalls(options: RefusedCallsOptions): RefusedCalls {
       if (becomes === 'summed') return;
       if (becomes === 'single' && waiting.length < maxWaiting) waiting.push(record);
       else drop(1);
+      loop.wake();
     },
     close: async () => {
       await loop.stop();

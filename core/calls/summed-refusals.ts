@@ -37,6 +37,10 @@ export class SummedRefusals {
     return 'summed';
   }
 
+  get isEmpty(): boolean {
+    return this.#groups.size === 0;
+  }
+
   /** Takes the sums of the seconds before this one and forgets their groups; without an argument takes all. */
   take(second = Number.POSITIVE_INFINITY): readonly UsageRecord[] {
     const sums: UsageRecord[] = [];

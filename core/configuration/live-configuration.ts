@@ -100,6 +100,8 @@ export interface LiveConfiguration<C extends Configuration = Configuration> {
   readonly restartNeeded: readonly string[];
   /** Adds a participant to every later reload. */
   take(prepare: Prepare<C>): void;
+  /** Calls the listener after each reload, also after a refused one. */
+  onOutcome(listener: () => void): void;
   /**
    * Reads the configuration and puts it into force for every call that begins later. Running calls end with the configuration
    * with which they began. Nothing changes if the configuration has mistakes, or if a watched file equals the configuration in
@@ -115,6 +117,7 @@ export class ReloadableConfiguration<C extends Configuration> implements LiveCon
   #running: Promise<unknown> = Promise.resolve();
   readonly #participants: Prepare<C>[] = [];
   readonly #options: LiveConfigurationOptions<C>;
+  #whenOutcome = () => {};
 
   constructor(options: LiveConfigurationOptions<C>) {
     this.#options = options;
@@ -143,8 +146,12 @@ export class ReloadableConfiguration<C extends Configuration> implements LiveCon
     this.#participants.push(prepare);
   }
 
+  onOutcome(listener: () => void): void {
+    this.#whenOutcome = listener;
+  }
+
   reload(actor: ReloadActor): Promise<ReloadOutcome> {
-    const outcome = this.#running.then(() => this.#reload(actor));
+    const outcome = this.#running.then(() => this.#reload(actor)).finally(() => this.#whenOutcome());
     this.#running = outcome.catch(() => undefined);
     return outcome;
   }

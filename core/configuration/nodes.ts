@@ -32,8 +32,7 @@ export interface ConfigurationNode extends NodeReport {
   readonly seenAt: Date;
 }
 
-const LOOK_EVERY_MS = 250;
-const REPORT_EVERY_MS = 2_000;
+const REPORT_EVERY_MS = 3_000;
 
 /** How long after its last report a node counts as gone. */
 const GONE_AFTER_SECONDS = 10;
@@ -52,19 +51,12 @@ export interface ReportOptions {
  */
 export function reportConfiguration({ live, source, database, log }: ReportOptions): Stop {
   const node = { id: newId(), name: `${hostname()}:${process.pid}` };
-  let reported: readonly unknown[] = [];
-  let reportedAtMs = Number.NEGATIVE_INFINITY;
   const report = async () => {
-    const now = [live.current, live.lastFailure];
-    const hasChanged = now.some((each, index) => each !== reported[index]);
-    if (!hasChanged && performance.now() - reportedAtMs < REPORT_EVERY_MS) return;
     await database.raw(
       `INSERT INTO config_nodes (id, name, started_at, seen_at, report) VALUES (:id, :name, now(), now(), :report)
        ON CONFLICT (id) DO UPDATE SET seen_at = now(), report = :report`,
       { ...node, report: JSON.stringify(reportOf(live, source)) },
     );
-    reported = now;
-    reportedAtMs = performance.now();
   };
   const whenFailed = onFirstFailure((error) =>
     log.warn(
@@ -72,7 +64,8 @@ export function reportConfiguration({ live, source, database, log }: ReportOptio
       'the revision of this node cannot be written to Postgres for the other nodes',
     ),
   );
-  const loop = startLoop(report, { everyMs: LOOK_EVERY_MS, whenFailed });
+  const loop = startLoop(report, { everyMs: REPORT_EVERY_MS, whenFailed });
+  live.onOutcome(loop.wake);
   return async () => {
     await loop.stop();
     await database('config_nodes')

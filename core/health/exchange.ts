@@ -9,8 +9,8 @@ import type { Observed } from './tally';
 
 const CHANNEL = 'tollgate:upstream-health';
 
-/** How often observations are published together. Events such as ejections are published at once. */
-const PUBLISH_EVERY_MS = 250;
+/** How long observations are collected before they are published together. Events such as ejections are published at once. */
+const PUBLISH_AFTER_MS = 250;
 
 /** Options of the exchange's connections. No call waits for them, so they may wait longer for a busy Redis. */
 const PATIENT = { enableOfflineQueue: false, commandTimeout: 5_000, socketTimeout: 10_000 };
@@ -69,14 +69,14 @@ export function startHealthExchange({ redis, health, log }: HealthExchangeOption
   speaking.on('ready', greet);
 
   health.onEvent((event) => publish({ news: [event] }));
-  const timer = setInterval(() => {
-    const observed = health.takeObserved();
-    if (observed.length > 0) publish({ observed });
-  }, PUBLISH_EVERY_MS);
-  timer.unref();
+  let timer: NodeJS.Timeout | undefined;
+  health.onObserved(() => {
+    timer = setTimeout(() => publish({ observed: health.takeObserved() }), PUBLISH_AFTER_MS).unref();
+  });
 
   return async () => {
-    clearInterval(timer);
+    health.onObserved(() => undefined);
+    clearTimeout(timer);
     health.onEvent(() => undefined);
     speaking.disconnect();
     listening.disconnect();

@@ -75,6 +75,7 @@ export class UpstreamHealth {
   readonly #uses = new Map<string, ModelUse>();
   #tally = new Map<string, Tally>();
   #publish: (event: HealthEvent) => void = () => undefined;
+  #whenObserved = () => {};
 
   constructor({ rules = EJECTION_RULES, now = () => performance.now() }: HealthOptions = {}) {
     this.#rules = rules;
@@ -272,6 +273,12 @@ export class UpstreamHealth {
     this.#publish = publish;
   }
 
+  /** Sets the function that is called at the first observation after each `takeObserved`. */
+  onObserved(listener: () => void): void {
+    this.#whenObserved = listener;
+    if (this.#tally.size > 0) listener();
+  }
+
   /** Applies what another node has decided. */
   apply(event: HealthEvent): void {
     const nowMs = this.now();
@@ -349,6 +356,7 @@ export class UpstreamHealth {
     if (tally === undefined) {
       tally = new Tally(upstream);
       this.#tally.set(upstream, tally);
+      if (this.#tally.size === 1) this.#whenObserved();
     }
     return tally;
   }

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { Configuration } from '../../core/configuration/configuration';
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
-import { onFirstFailure, startLoop } from '../../core/loop';
+import { type Loop, onFirstFailure, startLoop } from '../../core/loop';
 import type { Stop } from '../../core/resources';
 import { keyOf } from '../../core/rollouts/live-rollouts';
 import { describeShare } from '../../core/rollouts/plan';
@@ -28,6 +28,8 @@ import { Tally } from './tally';
 
 /** How often a node writes its counts, decides unless another node does, and follows the decisions. */
 const EVERY_MS = 400;
+/** The same while the configuration has no rollouts. Another configuration ends the pause. */
+const WITHOUT_ROLLOUTS_EVERY_MS = 30_000;
 
 /** The actor in the audit log for what a rollout does by itself. */
 const ENGINE = 'rollouts';
@@ -52,6 +54,7 @@ export class Engine {
 
   /** The last read of the rows. Reads run one after another, so that an older one cannot replace a newer one. */
   #following: Promise<void> = Promise.resolve();
+  #loop: Loop | undefined;
 
   constructor(private readonly gateway: EngineGateway) {}
 
@@ -65,11 +68,12 @@ export class Engine {
     await this.#work();
     liveConfiguration.take((next) => this.#prepare(next));
     const loop = startLoop(() => this.#work(), {
-      everyMs: EVERY_MS,
+      everyMs: () => (this.gateway.configuration.rollouts.length > 0 ? EVERY_MS : WITHOUT_ROLLOUTS_EVERY_MS),
       whenFailed: onFirstFailure((error) =>
         log.error({ error: describeFault(error) }, 'rollouts cannot be followed now; they stay as they are'),
       ),
     });
+    this.#loop = loop;
     return async () => {
       rollouts.endMirrors();
       await loop.stop();
@@ -101,7 +105,10 @@ export class Engine {
   async #prepare(next: Configuration): Promise<() => void> {
     // A file takes effect even while the database is unavailable.
     const rows = await this.#rowsFor(next).catch(() => this.#rows);
-    return () => this.#place(next, rows);
+    return () => {
+      this.#place(next, rows);
+      this.#loop?.wake();
+    };
   }
 
   async #rowsFor({ rollouts }: Configuration): Promise<ReadonlyMap<string, RolloutRow>> {

@@ -1,4 +1,4 @@
-import { awakeMs } from '../../core/awake-time';
+import { measureAwake } from '../../core/awake-time';
 import type { Answer, ModelRequest, UpstreamHeaders } from '../../core/calls/call';
 import type { Candidate, Upstream } from '../../core/catalog/catalog';
 import { NotTranslatable } from '../../core/catalog/conversation';
@@ -256,9 +256,9 @@ async function untilContent(
   );
   const held: NotedEvent[] = [];
   let heldBytes = 0;
-  const beganMs = awakeMs();
+  const endSilence = measureAwake();
   const answer = (): Attempted => {
-    const silentMs = awakeMs() - beganMs;
+    const silentMs = endSilence();
     return {
       answer: { candidate, status, headers, kind: 'stream', head: held, events, chunks, silentMs, goOn: undefined },
     };
@@ -292,6 +292,7 @@ async function untilContent(
     chunks.cancel();
     throw error;
   } finally {
+    endSilence();
     timer.stop();
     stopListening();
   }

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { awakeMs } from '../../core/awake-time';
+import { measureAwake } from '../../core/awake-time';
 import type { Counted, StreamAnswer } from '../../core/calls/call';
 import { readOnMs } from '../../core/calls/read-on';
 import { AdapterFault } from '../../core/catalog/guarded-adapter';
@@ -122,9 +122,9 @@ export class StreamRelay implements QuietStream {
       await this.#room();
       while (this.#break === undefined) {
         if (!chunks.isReady) {
-          const fromMs = this.#waitsForUpstream();
-          await chunks.ready();
-          this.#hidden.waited(awakeMs() - fromMs);
+          this.#waitsForUpstream();
+          const endWait = measureAwake();
+          await chunks.ready().finally(() => this.#hidden.waited(endWait()));
         }
         const more = this.#relayReady();
         if (!(more instanceof Promise ? await more : more)) break;
@@ -160,11 +160,10 @@ export class StreamRelay implements QuietStream {
     }
   }
 
-  /** Records that the relay waits for the upstream. Returns since when, on the clock of `awakeMs`. */
-  #waitsForUpstream(): number {
+  /** Records that the relay waits for the upstream. */
+  #waitsForUpstream(): void {
     if (this.#isWhole && (this.#isGone || !this.#isCounted)) this.#readingOn.forUsage();
     this.silentSinceMs ??= performance.now();
-    return awakeMs();
   }
 
   /** Relays each event and removes it from the list. The call is settled before the event with its usage is sent; only then it returns a promise. */

@@ -7,11 +7,12 @@ import { until } from '../support/until';
 /** A program that runs `work` as soon as it serves clients, after a second in which the watchdog's thread starts. */
 const PROGRAM = (dist: string, work: string) => `
 const { startWatchdog, within, ownerNumber } = require('${dist}/core/watchdog.js');
+const { OpenRequests } = require('${dist}/core/shutdown.js');
 const { log } = require('${dist}/core/log.js');
 const watchdog = startWatchdog(log);
 const block = (owner, ms) => within(ownerNumber(owner), () => { for (const end = Date.now() + ms; Date.now() < end; ); });
 setTimeout(() => {
-  watchdog.serving();
+  watchdog.serving(new OpenRequests());
   ${work}
 }, 1_000);
 setInterval(() => {}, 1_000);

@@ -22,8 +22,8 @@ export interface Rig {
 export interface Vitals {
   readonly rssMiB: number;
   readonly descriptors: number;
-  /** The longest block of the event loop since the previous measurement. */
-  readonly lagMs: number;
+  /** How many timers were late by at most `atMostMs`, in ascending order of `atMostMs`. */
+  readonly lags: readonly { readonly atMostMs: number; readonly timers: number }[];
   /** How long the main thread has waited for a core since its start, because a busy machine must not look like a blocked event loop. */
   readonly waitedMs: number;
 }
@@ -103,19 +103,31 @@ async function startRawUpstream() {
 
 export async function vitalsOf({ pid, adminUrl, adminToken }: TestGateway): Promise<Vitals> {
   const answer = await fetch(`${adminUrl}/metrics`, { headers: { authorization: `Bearer ${adminToken}` } });
-  const lag = /^nodejs_eventloop_lag_max_seconds ([\d.e+-]+)$/m.exec(await answer.text());
+  const lags = (await answer.text()).matchAll(
+    /^tollgate_event_loop_lag_seconds_bucket\{le="([\d.]+|\+Inf)"\} (\d+)$/gm,
+  );
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   return {
     rssMiB: Math.round(Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1] ?? 0) / 1_024),
     descriptors: readdirSync(`/proc/${pid}/fd`).length,
-    lagMs: Math.round(Number(lag?.[1] ?? 0) * 1_000),
+    lags: [...lags].map(([, seconds, timers]) => ({
+      atMostMs: seconds === '+Inf' ? Number.POSITIVE_INFINITY : Number(seconds) * 1_000,
+      timers: Number(timers),
+    })),
     waitedMs: Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e6,
   };
 }
 
-/** Returns the part of the lag that was not a wait for a core. */
+/** Returns the lower bound of the longest block between two measurements, without waits for a core. */
 export function ownLag(before: Vitals, after: Vitals): number {
-  return Math.max(0, Math.round(after.lagMs - (after.waitedMs - before.waitedMs)));
+  const sinceBefore = after.lags.map(({ atMostMs, timers }, at) => ({
+    atMostMs,
+    timers: timers - (before.lags[at]?.timers ?? 0),
+  }));
+  // The counts are cumulative: where one is below the total, at least one timer was later.
+  const all = sinceBefore.at(-1)?.timers ?? 0;
+  const lagMs = sinceBefore.findLast(({ timers }) => timers < all)?.atMostMs ?? 0;
+  return Math.max(0, Math.round(lagMs - (after.waitedMs - before.waitedMs)));
 }
 
 /** Describes what the verification of the ledger finds. */

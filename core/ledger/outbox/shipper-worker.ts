@@ -10,7 +10,7 @@ import type { ShipperAddresses, ToGateway, ToShipper } from './shipper-thread';
 
 /** One connection for the transaction that ships, and a second one that replaces it if it hangs. */
 const MAX_CONNECTIONS = 2;
-const REPORT_EVERY_MS = 1_000;
+const REPORT_EVERY_MS = 2_000;
 
 function main(): void {
   const { redisUrl, databaseUrl } = workerData as ShipperAddresses;

@@ -28,7 +28,7 @@ export interface ShipperOptions extends ShipOptions {
 export const COLLECT_MS = 75;
 const SWEEP_EVERY_MS = 1_000;
 /** The longest pause between sweeps while they find nothing and no nudge comes, because a sweep asks every shard. */
-const SWEEP_AT_REST_EVERY_MS = 4_000;
+const SWEEP_AT_REST_EVERY_MS = 16_000;
 const LONGEST_PAUSE_MS = 5_000;
 
 export function startShipper(options: ShipperOptions): ShardShipper {

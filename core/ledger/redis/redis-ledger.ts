@@ -1,3 +1,4 @@
+import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { eachAtOnce } from '../../each-at-once';
 import { newId } from '../../ids';
@@ -48,7 +49,7 @@ import type { AccountState, AccountStatus, Payer } from '../payer';
 import { ALL_SHARDS } from '../shard';
 import { refuseBrokenMoves } from './broken-moves';
 import { RedisConnection, type ScriptAnswer } from './connection';
-import { firstIdAfter, readEntry } from './entry';
+import { firstIdAfter, readEntry, type StreamEntry } from './entry';
 import { readSettings, settingFields } from './key-fields';
 import { accountPrefix, KEY_INDEX, keyIndexEntry, shardPrefix } from './keys';
 import { RecallChannel, Recalls } from './recalls';
@@ -119,7 +120,7 @@ const ENTRIES_PER_COMMAND = 64;
 const OUTBOXES_AT_ONCE = 4;
 
 /** How often the epochs of all shards are checked without a reason. */
-const LOOK_EVERY_MS = 10_000;
+const LOOK_EVERY_MS = 30_000;
 
 /** The prefix of a member in a shard's deadlines. Such a member stands for all allowances of an account. */
 const OF_ALLOWANCES = 'a ';
@@ -615,12 +616,30 @@ export class RedisLedger implements Ledger, AllowanceStore {
   }
 
   async readOutbox(shards: readonly number[], limit: number): Promise<ReadonlyMap<number, readonly OutboxEntry[]>> {
+    const { redis } = this.#background;
+    if (limit === 1 && redis instanceof Redis) return this.#readFirst(redis, shards);
     const found = new Map<number, readonly OutboxEntry[]>();
     await eachAtOnce(shards, OUTBOXES_AT_ONCE, async (shard) => {
       const head = await this.#readHead(`${shardPrefix(shard)}ob`, limit);
       if (head.length > 0) found.set(shard, head);
     });
     return found;
+  }
+
+  /**
+   * Reads the first entry of each outbox with one command, because even an idle process reads all outboxes regularly. A Cluster
+   * does not allow such a command, so this is not for one.
+   */
+  async #readFirst(redis: Redis, shards: readonly number[]): Promise<ReadonlyMap<number, readonly OutboxEntry[]>> {
+    const shardOfOutbox = new Map(shards.map((shard) => [`${shardPrefix(shard)}ob`, shard]));
+    const outboxes = [...shardOfOutbox.keys()];
+    const starts = outboxes.map(() => '0');
+    const streams = await this.#background.ask(
+      () => redis.xread('COUNT', 1, 'STREAMS', ...outboxes, ...starts) as Promise<[string, StreamEntry[]][] | null>,
+    );
+    return new Map(
+      (streams ?? []).map(([outbox, entries]) => [shardOfOutbox.get(outbox) as number, entries.map(readEntry)]),
+    );
   }
 
   async #readHead(outbox: string, limit: number): Promise<readonly OutboxEntry[]> {

@@ -26,6 +26,7 @@ export interface ReconcilerOptions {
   readonly world: Omit<World, 'commit' | 'noteCall' | 'chargeOf' | 'areTooManyGone'>;
   readonly log: Logger;
   readonly atOnce?: number;
+  readonly everyMs?: number | (() => number);
 }
 
 /** Runs the due actions of one claimed sandbox. It may be interrupted at any point. Returns when to visit again. */
@@ -69,11 +70,11 @@ export async function visit(
   return soonestMs;
 }
 
-const LOOK_EVERY_MS = 1_000;
+export const LOOK_EVERY_MS = 1_000;
 
 /** Starts one of any number of workers. It claims due sandboxes, visits a few at once, and sleeps until the next is due. */
 export function startReconciler(options: ReconcilerOptions): Reconciler {
-  const { books, world, log, atOnce = 32 } = options;
+  const { books, world, log, everyMs = LOOK_EVERY_MS, atOnce = 32 } = options;
   const { leaseMs: claimMs } = world.timings;
   const underWay = new Set<Promise<void>>();
   const timers = new Set<NodeJS.Timeout>();
@@ -122,7 +123,7 @@ export function startReconciler(options: ReconcilerOptions): Reconciler {
       for (const claim of claims) begin(claim);
     },
     {
-      everyMs: LOOK_EVERY_MS,
+      everyMs,
       whenFailed: onFirstFailure((error) =>
         log.error(
           { error: describeFault(error) },

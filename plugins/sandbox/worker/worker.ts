@@ -21,7 +21,7 @@ import {
   sweepsStopped,
 } from './metrics';
 import { OrphanSweep } from './orphans';
-import { startReconciler } from './reconciler';
+import { LOOK_EVERY_MS, startReconciler } from './reconciler';
 
 const ADMISSIONS_EVERY_MS = 5_000;
 const CLEANUP_EVERY_MS = 5_000;
@@ -29,6 +29,9 @@ const FORGET_EVERY_MS = 300_000;
 const REPORT_EVERY_MS = 5_000;
 const TOTALS_EVERY_MS = 5_000;
 const DAY_MS = 86_400_000;
+/** While no sandbox is open and none has changed for a minute, the loops that read Postgres pause so long. A change wakes them. */
+const IDLE_EVERY_MS = 10_000;
+const IDLE_AFTER_MS = 60_000;
 
 /** Starts the loops that maintain sandboxes. They run in every process, or only in those with ROLE=worker; any number may run at once. */
 export function startWorker(
@@ -36,9 +39,14 @@ export function startWorker(
   { environment, endedDays }: { readonly environment: string; readonly endedDays?: number | undefined },
 ): Stop {
   const { database, gateway, log, timings, changes, drivers, places, now } = service;
+  let openSandboxes = 0;
+  let changedAtMs = Number.NEGATIVE_INFINITY;
+  const isIdle = () => openSandboxes === 0 && performance.now() - changedAtMs > IDLE_AFTER_MS;
+  const unlessIdle = (everyMs: number) => () => (isIdle() ? Math.max(everyMs, IDLE_EVERY_MS) : everyMs);
   const reconciler = startReconciler({
     books: countingCalls(service),
     log,
+    everyMs: unlessIdle(LOOK_EVERY_MS),
     world: {
       ledger: gateway.ledger,
       timings,
@@ -50,7 +58,7 @@ export function startWorker(
   });
   const strayHolds = new StrayHolds(database, gateway.ledger);
   const sweep = new OrphanSweep({ database, log, environment, timings });
-  const loop = (name: string, everyMs: number, work: () => Promise<void>) =>
+  const loop = (name: string, everyMs: number | (() => number), work: () => Promise<void>) =>
     startLoop(work, {
       everyMs,
       whenFailed: onFirstFailure((error) =>
@@ -61,16 +69,20 @@ export function startWorker(
       ),
     });
   const loops = [
-    loop('admissions', ADMISSIONS_EVERY_MS, async () => {
+    loop('admissions', unlessIdle(ADMISSIONS_EVERY_MS), async () => {
       const cancelled = await cancelStale(database, gateway.ledger, now() - timings.admissionWithinMs);
       if (cancelled > 0) log.warn({ cancelled }, 'unfinished creations of sandboxes were cancelled');
     }),
     loop('places', Math.min(REPORT_EVERY_MS, timings.silentAfterMs / 3), () => watchPlaces(service)),
     loop('orphans', timings.orphansEveryMs, () => sweepAll(service, sweep)),
-    loop('cleanup', CLEANUP_EVERY_MS, async () => {
+    loop('cleanup', unlessIdle(CLEANUP_EVERY_MS), async () => {
       await cleanUp(database, (supplier) => drivers.get(supplier), places.own(), now());
     }),
-    loop('totals', TOTALS_EVERY_MS, async () => showTotals(await readTotals(database))),
+    loop('totals', unlessIdle(TOTALS_EVERY_MS), async () => {
+      const totals = await readTotals(database);
+      openSandboxes = [...totals.byState.values()].reduce((sum, count) => sum + count, 0);
+      showTotals(totals);
+    }),
     loop('invariants', timings.invariantsEveryMs, () => audit(service, strayHolds)),
     loop('retention', FORGET_EVERY_MS, async () => {
       await forgetQuotes(database, now());
@@ -78,7 +90,12 @@ export function startWorker(
       if (endedDays !== undefined) await forgetEnded(database, now() - endedDays * DAY_MS);
     }),
   ];
-  const stopListening = changes.onAny(reconciler.wake);
+  const stopListening = changes.onAny(() => {
+    const wasIdle = isIdle();
+    changedAtMs = performance.now();
+    reconciler.wake();
+    if (wasIdle) for (const each of loops) each.wake();
+  });
   return async () => {
     stopListening();
     await Promise.all([reconciler.stop(), ...loops.map((each) => each.stop())]);

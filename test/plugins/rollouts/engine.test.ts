@@ -322,7 +322,7 @@ describe('the engine of rollouts', function () {
     node.see(rollout, 'candidate', 4);
     node.isDatabaseAway = false;
     await until('it follows', () => node.share(reloaded) === 1);
-    expect((await seen())(1, 'candidate')?.calls).to.equal(7);
+    await until('all is saved', async () => (await seen())(1, 'candidate')?.calls === 7);
   });
 
   it('starts a rollout even if its first attempt to save that failed', async () => {
