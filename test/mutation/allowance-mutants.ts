@@ -76,8 +76,8 @@ export const ALLOWANCE_MUTANTS: readonly SourceMutant[] = [
   {
     name: 'who takes over settles reported calls again',
     file: `${AT}/take-over.ts`,
-    from: 'told.flatMap(({ rids }) => rids)',
-    to: 'told.flatMap(({ rids }) => rids.slice(rids.length))',
+    from: 'reported.flatMap(({ rids }) => rids)',
+    to: 'reported.flatMap(({ rids }) => rids.slice(rids.length))',
     story: SIMULATION,
   },
   {

@@ -1,0 +1,11 @@
+import { expect } from 'chai';
+import { ALLOWANCE_MUTANTS } from '../mutation/allowance-mutants';
+import { VENDOR_MUTANTS } from '../mutation/vendor-mutants';
+import { textOf } from '../support/sources';
+
+describe('the mutants of allowances and of holds and charges', () => {
+  it('change lines that still exist', () => {
+    const stale = [...ALLOWANCE_MUTANTS, ...VENDOR_MUTANTS].filter(({ file, from }) => !textOf(file).includes(from));
+    expect(stale.map(({ name }) => name)).to.deep.equal([]);
+  });
+});
