@@ -51,7 +51,7 @@ describe('A configuration revision on two nodes', function () {
     upstreams = { acme: { url: upstream.url } };
     stores = { redisUrl: await emptyRedis(), databaseUrl: await newDatabase() };
     database = knex({ client: 'pg', connection: stores.databaseUrl, pool: { min: 0, max: 2 } });
-    one = await startGateway({ stores, upstreams, env: { ...DATABASE, ONLY_HERE: 'yes-5417' } });
+    one = await startGateway({ stores, upstreams, env: { ...DATABASE, ONLY_HERE: 'here-only-5417' } });
     const otherFile = (config: Configured) => setPrice(config, 9, 9);
     two = await startGateway({ stores, upstreams, configure: otherFile, env: DATABASE });
     ({ key } = await one.newCustomer('100'));
@@ -164,7 +164,7 @@ describe('A configuration revision on two nodes', function () {
 
   it('is refused with If-Match if another was applied meanwhile, and the error names the other', async () => {
     const seen = await newest();
-    const applyAfter = (gateway: TestGateway, text: string) =>
+    const applyAfter = (gateway: TestGateway, text: string, more = {}) =>
       fetch(`${gateway.adminUrl}/admin/v1/config/revisions`, {
         method: 'POST',
         headers: {
@@ -172,8 +172,9 @@ describe('A configuration revision on two nodes', function () {
           'content-type': 'application/json',
           'if-match': `"${seen}"`,
         },
-        body: JSON.stringify({ text }),
+        body: JSON.stringify({ text, ...more }),
       });
+    assert.equal((await applyAfter(one, another(), { dryRun: true })).status, 200);
     const answers = await Promise.all([one, two, one, two].map((gateway) => applyAfter(gateway, another())));
     assert.deepEqual(answers.map((each) => each.status).sort(), [201, 412, 412, 412]);
     const bodyOf = async (status: number): Promise<Configured> => {
@@ -189,6 +190,7 @@ describe('A configuration revision on two nodes', function () {
       new RegExp(`^Revision ${seen + 1} \\(${winner['revision']}\\) was applied meanwhile, by admin`),
     );
     assert.equal(await newest(), seen + 1);
+    assert.equal((await applyAfter(one, another(), { dryRun: true })).status, 412);
     await both(seen + 1);
   });
 
@@ -203,7 +205,7 @@ describe('A configuration revision on two nodes', function () {
       before: null,
       after: 'quality',
     });
-    assert.ok(!plan.text.includes('5417'), plan.text);
+    assert.ok(!plan.text.includes('here-only-5417'), plan.text);
   });
 
   it('leaves the previous one in force on a node that cannot take it, and the node reports the reason', async () => {
@@ -400,7 +402,7 @@ describe('A configuration revision on two nodes', function () {
       const { status: code, notes, out } = await tollgate(['apply', '--from', '-', '--yes']);
       assert.equal(code, 0, notes + out);
       const failed = await tollgate(['apply', '--from', file(text), '--yes']);
-      assert.equal(failed.status, 1);
+      assert.equal(failed.status, 1, `${failed.notes}${two.output().slice(-5_000)}`);
       assert.match(
         failed.notes,
         new RegExp(

@@ -83,14 +83,15 @@ export async function changeConfig(
     warnings: next.warnings,
     objections,
   };
+  const onlyAfter = readIfMatch(request);
   if (dryRun) {
     const newest = await newestRevision(database);
     const number = newest?.revision === next.revision ? newest.number : null;
     const last = newest?.number ?? 0;
+    if (number === null && onlyAfter?.includes(last) === false) throw overtaken(newest);
     return sendJson(response, 200, { applied: false, number, newest: last, ...answer }, etagOf(last));
   }
   if (objections.length > 0 && !force) throw fail('CHANGE_NEEDS_FORCE', { details: { objections } });
-  const onlyAfter = readIfMatch(request);
   const { revision } = next;
   const applied = await applyRevision(database, {
     revision,

@@ -164,6 +164,29 @@ export function tour(the: () => TestOperatorPage): void {
       await page.keyboard.press('Escape');
     });
 
+    it('the first check of an edited text only reports a revision that another operator has applied meanwhile', async () => {
+      await page.getByRole('button', { name: 'Edit' }).click();
+      const text = dialog().getByLabel('gateway.config.yml');
+      await until('the text is there', async () => (await text.inputValue()).includes('second-for-large'));
+      const loaded = await text.inputValue();
+      const other = loaded.replace('minCalls: 100 ', 'minCalls: 150 ');
+      expect((await the().gateway.admin('POST', '/admin/v1/config/revisions', { text: other })).status).to.equal(201);
+      await text.fill(loaded.replace('minCalls: 200 ', 'minCalls: 250 '));
+      await dialog().getByRole('button', { name: 'Check' }).click();
+      await dialog()
+        .getByRole('alert')
+        .getByText(/^Revision 3 .* was applied meanwhile/)
+        .waitFor();
+      expect(await dialog().getByRole('list', { name: 'What it changes' }).count()).to.equal(0);
+      await dialog().getByRole('button', { name: 'Check' }).click();
+      const changes = dialog().getByRole('list', { name: 'What it changes' });
+      await changes.waitFor();
+      expect(await changes.textContent())
+        .to.contain('150')
+        .and.contain('250');
+      await page.keyboard.press('Escape');
+    });
+
     it('the page shows control and treatment of the rollout that the configuration started', async () => {
       await go('Rollouts');
       await page.getByText('running', { exact: true }).waitFor();

@@ -10,7 +10,7 @@ import type { ConfigChange, Problem, Revision } from '../../shapes';
 import { Changes, Objections, Problems } from './changes';
 
 interface Props {
-  /** The newest revision when the dialog opened. The change is applied only if it still is the newest. */
+  /** The newest revision when the dialog opened. */
   readonly newest: number | undefined;
   /** The revision to roll back to; absent when the operator enters another text. */
   readonly restores?: Revision;
@@ -23,6 +23,8 @@ export function ApplyDialog({ newest, restores, onClose, onDone }: Props) {
   const [text, setText] = useState<string>();
   const [note, setNote] = useState('');
   const [checked, setChecked] = useState<ConfigChange>();
+  /** The newest revision that the operator has seen, or 0. A change is refused if there is a newer one. */
+  const [base, setBase] = useState(newest ?? 0);
   const [failure, setFailure] = useState<Failure>();
   const [isBusy, setBusy] = useState(false);
 
@@ -37,18 +39,28 @@ export function ApplyDialog({ newest, restores, onClose, onDone }: Props) {
     setFailure(undefined);
     const force = (checked?.objections.length ?? 0) > 0;
     const more = { dryRun, force: !dryRun && force, ...(note !== '' && { note }) };
+    // The check of a rollback shows the newest revision for the first time.
+    const isFirstSight = restores !== undefined && dryRun;
     try {
       const path = restores === undefined ? '' : `/${restores.number}/rollback`;
       const change = await ask<ConfigChange>(`/admin/v1/config/revisions${path}`, {
         method: 'POST',
         body: restores === undefined ? { text: text ?? '', ...more } : more,
-        ...(!dryRun && checked !== undefined && checked.newest > 0 && { ifMatch: `"${checked.newest}"` }),
+        ...(!isFirstSight && { ifMatch: `"${base}"` }),
       });
-      if (dryRun) return setChecked(change);
+      if (dryRun) {
+        setBase(change.newest);
+        return setChecked(change);
+      }
       announce(`Revision ${change.number} is applied.`);
       onDone();
     } catch (error) {
-      setFailure(toFailure(error));
+      const failure = toFailure(error);
+      setFailure(failure);
+      if (failure.code !== 'PRECONDITION_FAILED') return;
+      // The next check shows what the change does to the newer revision.
+      setBase(detailsOf<{ number: number }>(failure).number ?? 0);
+      setChecked(undefined);
     } finally {
       setBusy(false);
     }
@@ -104,7 +116,7 @@ export function ApplyDialog({ newest, restores, onClose, onDone }: Props) {
           <button
             type="submit"
             class={isForced ? 'button destructive' : 'button primary'}
-            disabled={isBusy || (restores === undefined ? text === undefined : checked === undefined)}
+            disabled={isBusy || (restores === undefined && text === undefined)}
           >
             {checked === undefined ? 'Check' : isForced ? 'Apply despite objections' : 'Apply to every node'}
           </button>
@@ -120,7 +132,7 @@ async function readNewest(newest: number | undefined): Promise<string> {
 }
 
 function ChangeFailure({ failure }: { readonly failure: Failure }) {
-  const problems = problemsOf(failure);
+  const { problems = [] } = detailsOf<{ problems: readonly Problem[] }>(failure);
   return (
     <>
       <Failed failure={failure} />
@@ -129,7 +141,6 @@ function ChangeFailure({ failure }: { readonly failure: Failure }) {
   );
 }
 
-function problemsOf({ more: { details } }: Failure): readonly Problem[] {
-  const { problems } = (details ?? {}) as { readonly problems?: readonly Problem[] };
-  return problems ?? [];
+function detailsOf<T>({ more: { details } }: Failure): Partial<T> {
+  return (details ?? {}) as Partial<T>;
 }
