@@ -38,7 +38,10 @@ export class Exploration {
   }
 }
 
-/** Returns the candidate that would be the best with its shrunken time; undefined if there is none. */
+/**
+ * Returns the candidate that would be the best with its shrunken time; undefined if there is none. A candidate that needs a
+ * translation is no rival of a native one.
+ */
 function promising(
   [first = 0, ...others]: readonly number[],
   set: CandidateSet,
@@ -49,6 +52,7 @@ function promising(
   let found: number | undefined;
   for (const index of others) {
     const gauge = set.gauges[index] as ModelGauge;
+    if (set.last[index] !== set.last[first]) continue;
     if (gauge.isResting || gauge.latencyMs === undefined || !gauge.mayBeAsked) continue;
     const score = input.strategy.score(set.candidates[index] as Candidate, shrunken(gauge, input), input.asked);
     if (score >= best) continue;

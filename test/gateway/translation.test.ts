@@ -11,8 +11,8 @@ import {
   UPSTREAM_DIALECTS,
   type UpstreamDialect,
 } from '../support/directions';
-import { type Answered, startGateway, type TestEndpoint, type TestGateway } from '../support/gateway';
-import { respond, type Said, startUpstream, type TestUpstream } from '../support/upstream';
+import { type Answered, MODEL, startGateway, type TestEndpoint, type TestGateway } from '../support/gateway';
+import { after as afterMs, respond, type Said, startUpstream, type TestUpstream } from '../support/upstream';
 
 const WEATHER = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
 
@@ -377,4 +377,55 @@ describe('The translation of calls for upstreams of another protocol', function 
       expect(refused.json.error).to.include({ code: 'MODEL_NOT_SUPPORTED' });
     });
   });
+});
+
+describe('An upstream that a call must be translated for', function () {
+  this.timeout(120_000);
+  let slow: TestUpstream;
+  let quick: TestUpstream;
+  let gateway: TestGateway;
+  let key: string;
+
+  before(async () => {
+    [slow, quick] = await Promise.all([startUpstream(), startUpstream()]);
+    gateway = await startGateway({
+      upstreams: {
+        // Under every strategy the second would be the best if calls of Messages were not translated for it.
+        native: { url: slow.url, adapter: 'messages', tier: 'standard' },
+        other: {
+          url: quick.url,
+          adapter: 'chat',
+          tier: 'official',
+          models: { [MODEL]: { price: { input: 1, output: 5 } } },
+        },
+      },
+    });
+    ({ key } = await gateway.newCustomer('1000'));
+    slow.always(afterMs(20, answerOf['messages']()));
+    quick.always(answerOf['chat']());
+    // The gateway explores only what it has measured.
+    const measured = await gateway.call(PATH.chat, { key, body: askIn('chat') });
+    expect(measured.headers).to.include({ 'x-routing-provider': 'other' });
+  });
+  after(async () => {
+    await gateway?.stop();
+    await Promise.all([slow?.stop(), quick?.stop()]);
+  });
+
+  for (const strategy of ['default', 'quality', 'speed', 'cost'])
+    it(`gets none of 480 calls under ${strategy} while a native one answers`, async () => {
+      const providers: string[] = [];
+      const callInTurn = async (client: number) => {
+        // Every second client names a session.
+        const session = client % 2 === 0 ? {} : { metadata: { user_id: `session_of_client_${client}` } };
+        for (let call = 0; call < 30; call += 1) {
+          const body = askIn('messages', session);
+          const { headers, text } = await gateway.call(`/${strategy}${PATH.messages}`, { key, body });
+          providers.push(headers['x-routing-provider'] ?? text);
+        }
+      };
+      await Promise.all(Array.from({ length: 16 }, (_, client) => callInTurn(client)));
+      expect(providers.filter((provider) => provider !== 'native')).to.deep.equal([]);
+      expect(providers).to.have.length(480);
+    });
 });

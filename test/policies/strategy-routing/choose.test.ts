@@ -10,10 +10,12 @@ import {
   scoreOf,
 } from '../../../policies/strategy-routing/choose';
 import { Exploration } from '../../../policies/strategy-routing/explore';
-import { byQuality } from '../../../policies/strategy-routing/strategies/quality';
+import { byCost, bySessionCost } from '../../../policies/strategy-routing/strategies/cost';
+import { byQuality, bySessionQuality } from '../../../policies/strategy-routing/strategies/quality';
 import { bySpeed } from '../../../policies/strategy-routing/strategies/speed';
 import type { Strategy } from '../../../policies/strategy-routing/strategies/strategy';
-import { sampleCandidate } from '../../support/catalog-samples';
+import { sampleCandidate, samplePrice } from '../../support/catalog-samples';
+import { seeded } from '../../support/random';
 import { sampleModelRequest } from '../../support/request-sample';
 
 const BROKEN = { outcome: 'reset', status: undefined, verdict: 'next', retryAfterMs: undefined } as const;
@@ -194,5 +196,39 @@ describe('the choice of candidates', () => {
         expect(namesOf(exploration.explore(choose(two, quality), two, quality), two)[0]).to.equal('official');
       }
     });
+
+    for (const [name, strategy] of Object.entries({ byQuality, bySpeed, byCost, bySessionQuality, bySessionCost }))
+      it(`chooses no translated candidate before a native one (${name})`, () => {
+        const natives = ['a', 'b'].map((name) => sampleCandidate(name));
+        const cheap = { price: samplePrice(1n, 1n) };
+        const translated = ['c', 'd'].map(
+          (name): Candidate => ({
+            ...sampleCandidate(name, { model: cheap, upstream: { tier: 'official' } }),
+            dialect: 'chat',
+          }),
+        );
+        const all = [...natives, ...translated];
+        const mixed = openCandidateSet(all, health);
+        const { below } = seeded(11);
+        const random = () => below(2 ** 32) / 2 ** 32;
+        const exploration = new Exploration();
+        let firsts = 0;
+        for (let call = 0; call < 2_000; call += 1) {
+          nowMs += 1 + random() * 60_000;
+          // A native candidate now and then fails, rests or is measured again; the translated ones are quick.
+          for (const each of natives) {
+            const chance = random();
+            if (chance < 0.1) health.failed(each, { ...BROKEN, retryAfterMs: 1_000 });
+            else if (chance < 0.8) health.answered(each, { ms: 1_000 + random() * 5_000, stream: true });
+          }
+          for (const each of translated) if (random() < 0.5) health.answered(each, { ms: 10, stream: true });
+          const asked = input({ strategy, random, session: random() < 0.5 ? undefined : Math.floor(random() * 1e9) });
+          const { order } = exploration.explore(choose(mixed, asked), mixed, asked);
+          const kinds = order.map((index) => mixed.candidates[index]?.dialect === undefined);
+          expect(kinds, `call ${call}`).to.deep.equal([...kinds].sort((one, two) => Number(two) - Number(one)));
+          if (kinds[0] === true) firsts += 1;
+        }
+        expect(firsts).to.be.above(1_000);
+      });
   });
 });
