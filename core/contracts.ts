@@ -12,6 +12,23 @@ export interface Contract {
   readonly optional?: readonly string[];
 }
 
+let registering = 'Tollgate';
+
+/** Runs what registers the parts of a package. */
+export function registerFrom<T>(packageName: string, work: () => T): T {
+  registering = packageName;
+  try {
+    return work();
+  } finally {
+    registering = 'Tollgate';
+  }
+}
+
+/** Returns the package whose parts are registered now, for the error about a second part of one name. */
+export function registeringPackage(): string {
+  return registering;
+}
+
 /** Checks a value against its contract. @throws Error that says what is wrong and what to do, when the value breaks the contract */
 export function requireContract(value: unknown, contract: Contract): void {
   const { kind, versions, functions, optional = [] } = contract;

@@ -1,4 +1,4 @@
-import { type Contract, requireContract } from '../contracts';
+import { type Contract, registeringPackage, requireContract } from '../contracts';
 import { guardAdapter } from './guarded-adapter';
 import type { AnyAdapter, TranslatingAdapter, UpstreamAdapter } from './upstream';
 import { fromTokenCounts } from './usage';
@@ -6,6 +6,7 @@ import { fromTokenCounts } from './usage';
 interface Registered {
   readonly given: AnyAdapter;
   readonly guarded: UpstreamAdapter;
+  readonly packageName: string;
 }
 
 const NATIVE: Contract = {
@@ -44,8 +45,9 @@ export function registerAdapter(adapter: AnyAdapter): () => void {
     );
   const known = adapters.get(name);
   if (known !== undefined && known.given !== adapter)
-    throw new Error(`another adapter is already named "${name}": rename this one`);
-  adapters.set(name, { given: adapter, guarded: guardAdapter(toCurrent(adapter)) });
+    throw new Error(`another adapter is already named "${name}", in ${known.packageName}: rename this one`);
+  const guarded = guardAdapter(toCurrent(adapter));
+  adapters.set(name, { given: adapter, guarded, packageName: registeringPackage() });
   return () => void adapters.delete(name);
 }
 

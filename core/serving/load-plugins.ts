@@ -10,7 +10,7 @@ import { GATEWAY_SCHEMA, type SystemSettings } from '../configuration/schema';
 import type { Section } from '../configuration/section';
 import { readSystemSettings } from '../configuration/system-settings';
 import { ConfigurationError } from '../configuration/yaml-file';
-import { requireContract } from '../contracts';
+import { registerFrom, requireContract } from '../contracts';
 import { type Manifest, OWN_MANIFESTS, settingsSchema } from '../gateway/manifest';
 import { PLUGIN_CONTRACT, type Plugin } from '../gateway/plugin';
 import { POLICY_CONTRACT, type Policy } from '../gateway/policy';
@@ -49,7 +49,8 @@ export function loadPlugins(configFolder: string, env: NodeJS.ProcessEnv): Loade
   const problems: LocatedProblem[] = [];
   const packages = Object.entries(system.plugins).flatMap(([name, { package: packageName, ...own }]) => {
     watchPlugin(name, packageName);
-    const loaded = within(ownerNumber(`plugin ${name}`), () => loadPackage(name, packageName, own));
+    const load = () => registerFrom(packageName, () => loadPackage(name, packageName, own));
+    const loaded = within(ownerNumber(`plugin ${name}`), load);
     if ('manifest' in loaded) return [loaded];
     problems.push(...loaded.problems.map((each) => ({ ...each, path: ['plugins', name, ...each.path] })));
     return [];

@@ -177,17 +177,18 @@ describe('A faulty adapter', function () {
 
 describe('An unusable adapter of a package', function () {
   this.timeout(60_000);
-  const REGISTERING = (dist: string, adapter: string) => `
+  const REGISTERING = (dist: string, register: string, name = 'outside') => `
 const chat = require('${dist}/plugins/upstreams/chat.js').default;
 const { registerAdapter } = require('${dist}/exports/upstream.js');
+const { registerSupplier } = require('${dist}/exports/supplier.js');
 const { definePlugin } = require('${dist}/exports/plugin.js');
 const { pluginManifest } = require('${dist}/exports/manifest.js');
 module.exports = pluginManifest(definePlugin({
   contract: 'plugin/1',
-  name: 'outside',
+  name: '${name}',
   summary: 'An adapter.',
   schema: { type: 'object', properties: {} },
-  register: () => registerAdapter(${adapter}),
+  register: () => ${register},
 }));
 `;
 
@@ -202,7 +203,9 @@ module.exports = pluginManifest(definePlugin({
     ['throws while it is made', 'undefined.name', 'Cannot read properties of undefined'],
   ] as const) {
     it(`makes the start fail with status 78 and the name of the package if it ${mistake}`, async () => {
-      const folder = temporaryFolder({ 'index.js': REGISTERING(dirname(await builtServer()), adapter) });
+      const folder = temporaryFolder({
+        'index.js': REGISTERING(dirname(await builtServer()), `registerAdapter(${adapter})`),
+      });
       const { plugins } = parse(textOf('system.config.yml'));
       const { code, output } = await failToStart({
         upstreams: {},
@@ -212,4 +215,20 @@ module.exports = pluginManifest(definePlugin({
       expect(output).to.include(words).and.include(folder).and.include('system.config.yml');
     });
   }
+
+  for (const [kind, register] of [
+    ['adapter', "registerAdapter({ ...chat, name: 'twin' })"],
+    ['driver', "registerSupplier({ contract: 'supplier/1', name: 'twin', schema: {}, open: () => undefined })"],
+  ] as const)
+    it(`makes the start name both packages if they have two ${kind}s of one name`, async () => {
+      const dist = dirname(await builtServer());
+      const [first, second] = ['first', 'second'].map((name) =>
+        temporaryFolder({ 'index.js': REGISTERING(dist, register, name) }),
+      );
+      const { plugins } = parse(textOf('system.config.yml'));
+      const packages = { first: { package: `${first}/index.js` }, second: { package: `${second}/index.js` } };
+      const { code, output } = await failToStart({ upstreams: {}, system: { plugins: { ...plugins, ...packages } } });
+      expect(code, output).to.equal(78);
+      expect(output).to.include(`another ${kind} is already named "twin"`).and.include(first).and.include(second);
+    });
 });

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import type { Logger } from 'pino';
-import { type Contract, requireContract } from '../../../core/contracts';
+import { type Contract, registeringPackage, requireContract } from '../../../core/contracts';
 import type { Schema, Settings } from '../../../core/settings';
 
 /**
@@ -359,7 +359,7 @@ export function defineSupplier<const S extends Schema, const O extends Schema>(
   return kind;
 }
 
-const kinds = new Map<string, SupplierKind>();
+const kinds = new Map<string, { readonly kind: SupplierKind; readonly packageName: string }>();
 
 const CONTRACT: Contract = { kind: 'driver', versions: ['supplier/1'], functions: ['open'] };
 
@@ -367,13 +367,13 @@ const CONTRACT: Contract = { kind: 'driver', versions: ['supplier/1'], functions
 export function registerSupplier(kind: SupplierKind): void {
   requireContract(kind, CONTRACT);
   const known = kinds.get(kind.name);
-  if (known !== undefined && known !== kind)
-    throw new Error(`another supplier driver is already named "${kind.name}": rename this one`);
-  kinds.set(kind.name, kind);
+  if (known !== undefined && known.kind !== kind)
+    throw new Error(`another driver is already named "${kind.name}", in ${known.packageName}: rename this one`);
+  kinds.set(kind.name, { kind, packageName: registeringPackage() });
 }
 
 export function findSupplier(name: string): SupplierKind | undefined {
-  return kinds.get(name);
+  return kinds.get(name)?.kind;
 }
 
 export function supplierNames(): string[] {
