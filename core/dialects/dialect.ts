@@ -167,6 +167,13 @@ export function kept(names: SharedObject, why: string): MemberRule {
   return { class: 'outside', why, names };
 }
 
+/** The member that continues an earlier answer of Responses. The other dialects have no such answers. */
+export const RESPONSE_ID: MemberRule = {
+  ...kept('previous_response_id', 'an answer at the vendor'),
+  keeps: (id) =>
+    typeof id === 'string' ? { names: [{ kind: 'previous_response_id', id }], makes: [], isOutside: false } : undefined,
+};
+
 export const BACKGROUND: MemberRule = {
   class: 'refused',
   why: 'billed after the call has ended',

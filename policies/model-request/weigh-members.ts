@@ -3,6 +3,7 @@ import type { Protocol } from '../../core/catalog/protocols';
 import type { Dialect, MemberRule, SharedObject } from '../../core/dialects/dialect';
 import { DIALECTS, memberRule } from '../../core/dialects/dialects';
 import type { ToolUse } from '../../core/dialects/reading';
+import { fail } from '../../core/errors';
 import { hasDoubtfulKeys } from './doubtful-keys';
 import { notPriced, notShared, notSupported } from './objections';
 
@@ -129,10 +130,13 @@ function weighKept(
     if (shared.has(kind)) {
       weighed.isUnbounded = true;
       weighed.common = [...(weighed.common ?? []), kind];
-    } else if (kept[kind] === undefined || id === undefined) throw notShared(kind, name);
+    } else if (id === undefined) throw notShared(kind, name);
+    else if (kept[kind] === undefined) throw fail('KEPT_OBJECT_NOT_FOUND', { param: name, message: NO_SUCH_KIND });
     else weighed.named = [...(weighed.named ?? []), { kind, id, param: name }];
   }
 }
+
+const NO_SUCH_KIND = 'No object with this id exists for calls of this protocol.';
 
 type KeepingRule = MemberRule & Required<Pick<MemberRule, 'keeps'>>;
 

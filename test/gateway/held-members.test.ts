@@ -95,7 +95,6 @@ describe('For content that the vendor reads from elsewhere, the gateway', functi
     ['chat', ask({ container: 'container_1' }), 'container'],
     ['messages', ask({ background: true }), 'background'],
     ['chat', ask({ background: true }), 'background'],
-    ['chat', ask({ previous_response_id: 'resp_1' }), 'previous_response_id'],
     ['chat', ask({ conversation: 'conv_1' }), 'conversation'],
     ['chat', ask({ prompt: { id: 'pmpt_1' } }), 'prompt'],
     ['chat', withPart({ type: 'file', file: { file_id: 'file-1' } }), 'messages[0].content'],

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import OpenAI from 'openai';
 import { responsesUsage } from '../../demo/dialects/responses';
-import { askIn, PATH } from '../support/calls';
+import { ask, askIn, PATH } from '../support/calls';
 import { MODEL, startGateway, type TestGateway, UPSTREAM_CREDENTIAL } from '../support/gateway';
 import {
   neverAnswer,
@@ -89,6 +89,20 @@ describe('Responses that a vendor keeps', function () {
     // The hold has 1,500 tokens more at 6 USD per million, the highest input price of a call that names content outside its body.
     expect(Number(heldUsd)).to.be.within(1_500 * 6e-6, 1_500 * 6e-6 + 4 * plain);
   });
+
+  for (const path of [PATH.chat, PATH.messages])
+    it(`get 404 at ${path}, which has no responses, and no upstream is asked`, async () => {
+      const { key, id } = await newResponse();
+      for (const named of [id, 'resp_unknown']) {
+        const { status, json } = await gateway.call(path, { key, body: ask({ previous_response_id: named }) });
+        expect([status, json.error.code, json.error.param], named).to.deep.equal([
+          404,
+          'KEPT_OBJECT_NOT_FOUND',
+          'previous_response_id',
+        ]);
+      }
+      expect(asked()).to.equal(0);
+    });
 
   it('get 404 for another account, no upstream is asked and nothing is charged', async () => {
     const { id } = await newResponse();

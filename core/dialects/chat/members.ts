@@ -1,4 +1,4 @@
-import { BACKGROUND, bounded, type Dialect, FILE, free, kept, pricedExcept, TEXT } from '../dialect';
+import { BACKGROUND, bounded, type Dialect, FILE, free, kept, pricedExcept, RESPONSE_ID, TEXT } from '../dialect';
 
 /** The members and types of Chat requests: those of the package openai, and those of the same vendor's newer protocol. */
 export const CHAT_DIALECT: Dialect = {
@@ -50,7 +50,7 @@ export const CHAT_DIALECT: Dialect = {
       isFree: (value) => Array.isArray(value) && value.every((each) => each === 'text'),
       freeValues: '["text"]',
     },
-    previous_response_id: kept('previous_response_id', 'an answer at the vendor'),
+    previous_response_id: RESPONSE_ID,
     conversation: kept('conversation', 'a conversation at the vendor'),
     prompt: kept('prompt', 'a prompt template at the vendor'),
     thread: kept('thread', 'a conversation at the vendor'),

@@ -10,6 +10,7 @@ import {
   PASSES_OF_A_LOOP,
   type PartRule,
   pricedExcept,
+  RESPONSE_ID,
   TEXT,
   type ToolRule,
 } from '../dialect';
@@ -77,7 +78,7 @@ export const MESSAGES_DIALECT: Dialect = {
       freeValues: '{"type": "create"}',
     },
     container: { ...kept('container', 'files and skills at the vendor'), keeps: containerOf },
-    previous_response_id: kept('previous_response_id', 'an answer at the vendor'),
+    previous_response_id: RESPONSE_ID,
     conversation: kept('conversation', 'a conversation at the vendor'),
     prompt: kept('prompt', 'a prompt template at the vendor'),
     background: BACKGROUND,

@@ -6,10 +6,10 @@ import {
   FILE,
   type FormedTool,
   free,
-  type Keeping,
   kept,
   type PartRule,
   pricedExcept,
+  RESPONSE_ID,
   TEXT,
   type ToolRule,
 } from '../dialect';
@@ -84,7 +84,7 @@ export const RESPONSES_DIALECT: Dialect = {
       isFree: (value) => Array.isArray(value) && value.length === 0,
       freeValues: '[]',
     },
-    previous_response_id: { ...kept('previous_response_id', 'an answer at the vendor'), keeps: responseNamed },
+    previous_response_id: RESPONSE_ID,
     conversation: kept('conversation', 'a conversation at the vendor'),
     prompt: kept('prompt', 'a prompt template at the vendor'),
     background: BACKGROUND,
@@ -192,11 +192,6 @@ export const RESPONSES_DIALECT: Dialect = {
     },
   },
 };
-
-function responseNamed(value: unknown): Keeping | undefined {
-  if (typeof value !== 'string') return undefined;
-  return { names: [{ kind: 'previous_response_id', id: value }], makes: [], isOutside: false };
-}
 
 /** Returns the rules of the code interpreter. A container is priced by its size; the usual size costs the meter's price. */
 function codeInterpreter(): FormedTool {

@@ -410,6 +410,9 @@ describe('the content that the vendor reads beside the body', () => {
     [{ container: { id: 'c', files: ['f'] } }, 'NOT_SUPPORTED container'],
     [{ container: { id: 'c' } }, 'accepted', { settings: { sharedObjects: ['container'] } }],
     [{ container: 'c' }, 'NOT_SUPPORTED container', CHAT_PATH],
+    [{ previous_response_id: 'resp_1' }, 'KEPT_OBJECT_NOT_FOUND previous_response_id'],
+    [{ previous_response_id: 'resp_1' }, 'KEPT_OBJECT_NOT_FOUND previous_response_id', CHAT_PATH],
+    [{ previous_response_id: 5 }, 'NOT_SUPPORTED previous_response_id', CHAT_PATH],
     [{ prompt: { id: 'p' } }, 'NOT_SUPPORTED prompt', CHAT_PATH],
     [{ Thread: { type: 'continue' } }, 'INVALID_FIELD Thread'],
   ];
