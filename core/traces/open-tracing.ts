@@ -1,7 +1,14 @@
 import type { Logger } from 'pino';
+import { StartFailure } from '../start-failure';
 import type { Tracing } from './tracing';
 
-/** Starts the tracing that the standard `OTEL_*` variables describe. Returns undefined and loads nothing if they name no collector. */
+/** The variables of the form in which the collector wants the spans; the first that is set counts. */
+const PROTOCOLS = ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'OTEL_EXPORTER_OTLP_PROTOCOL'] as const;
+
+/**
+ * Starts the tracing that the standard `OTEL_*` variables describe. Returns undefined and loads nothing if they name no collector.
+ * @throws StartFailure if they ask for another protocol than http/json
+ */
 export function openTracing(env: NodeJS.ProcessEnv, log: Logger): Tracing | undefined {
   if (!isWanted(env, log)) return undefined;
   const { startTracing } = require('./open-telemetry') as typeof import('./open-telemetry');
@@ -17,10 +24,10 @@ function isWanted(env: NodeJS.ProcessEnv, log: Logger): boolean {
     log.warn({ exporter }, 'OTEL_TRACES_EXPORTER: expected otlp or none; tracing is off');
     return false;
   }
-  const protocol = env['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL'] || env['OTEL_EXPORTER_OTLP_PROTOCOL'];
-  if (protocol === 'grpc')
-    log.warn(
-      'OTEL_EXPORTER_OTLP_PROTOCOL=grpc is not supported: spans are sent over HTTP, which collectors accept at port 4318',
+  const name = PROTOCOLS.find((each) => isSet(env[each]));
+  if (name !== undefined && env[name] !== 'http/json')
+    throw new StartFailure(
+      `${name}=${env[name]} is not supported: traces are sent as http/json, which collectors accept at port 4318. Set OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/json, or OTEL_TRACES_EXPORTER=none for no traces.`,
     );
   return true;
 }

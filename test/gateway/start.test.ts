@@ -72,6 +72,13 @@ describe('The process', function () {
     expect(output).to.match(new RegExp(`Port ${port} is already in use.*PORT`));
   });
 
+  it('exits with 78 if a variable asks for traces in a form that it does not send', async () => {
+    const env = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9', OTEL_EXPORTER_OTLP_PROTOCOL: 'http/protobuf' };
+    const { code, output } = await failToStart({ upstreams, env });
+    expect(code, output).to.equal(78);
+    expect(output).to.include('OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf is not supported');
+  });
+
   it('exits with 78 if the database is newer than the code, and names both versions', async () => {
     const gateway = await startGateway({ upstreams });
     await gateway.stop();

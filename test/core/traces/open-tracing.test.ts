@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { pino } from 'pino';
+import { StartFailure } from '../../../core/start-failure';
 import { openTracing } from '../../../core/traces/open-tracing';
 import { filesUnder, importsOf, textOf } from '../../support/sources';
 
@@ -41,9 +42,33 @@ describe('the start of tracing', () => {
     expect(lines.join()).to.include('OTEL_TRACES_EXPORTER: expected otlp or none');
   });
 
-  it('warns that spans are sent over HTTP if gRPC is configured', async () => {
-    await opened({ ...ENDPOINT, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' })?.stop();
-    expect(lines.join()).to.include('OTEL_EXPORTER_OTLP_PROTOCOL=grpc is not supported');
+  for (const env of [
+    { OTEL_EXPORTER_OTLP_PROTOCOL: 'http/protobuf' },
+    { OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' },
+    { OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/protobuf' },
+    { OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json', OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'grpc' },
+  ])
+    it(`refuses ${JSON.stringify(env)} and says what to do`, () => {
+      const [name, value] = Object.entries(env).at(-1) ?? [];
+      expect(() => opened({ ...ENDPOINT, ...env }))
+        .to.throw(StartFailure, `${name}=${value} is not supported`)
+        .with.property('message')
+        .that.includes('OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/json');
+    });
+
+  for (const env of [
+    { OTEL_EXPORTER_OTLP_PROTOCOL: '' },
+    { OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' },
+    { OTEL_EXPORTER_OTLP_PROTOCOL: 'http/protobuf', OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/json' },
+  ])
+    it(`accepts ${JSON.stringify(env)}`, async () => {
+      const tracing = opened({ ...ENDPOINT, ...env });
+      expect(tracing).to.not.equal(undefined);
+      await tracing?.stop();
+    });
+
+  it('ignores the protocol if no traces are sent', () => {
+    expect(opened({ OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' })).to.equal(undefined);
   });
 
   it('is the only importer of OpenTelemetry, through a file that nothing else imports', () => {
