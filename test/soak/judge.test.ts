@@ -35,6 +35,13 @@ describe('the judgement of a soak test', () => {
     expect(growing(risingBy(mostGrowth - 1))).to.deep.equal([]);
   });
 
+  it('judges a measure only if the run is long enough, and says how long that is', () => {
+    const steep = (minutes: number) => hourOf((hours) => ({ series: 400 + 4_000 * hours })).slice(0, 4 * minutes + 1);
+    expect(growing(steep(1))).to.deep.equal([]);
+    expect(tableOfSoak(steep(1), judge(steep(1)), 0)).to.match(/series of \/metrics.*not judged \(needs 20 minutes\)/);
+    expect(growing(steep(20))).to.deep.equal(['series']);
+  });
+
   it('accepts a falling measure', () => {
     expect(growing(hourOf((hours) => ({ series: 1_000 - 500 * hours })))).to.deep.equal([]);
   });

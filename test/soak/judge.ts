@@ -1,14 +1,17 @@
 import { tableOf } from '../support/markdown-table';
 
-/** The measures, and how much the line of each may rise from the first judged sample to the last. */
+/**
+ * The measures, how much the line of each may rise from the first judged sample to the last, and how many minutes a run needs
+ * so that neither the start nor a single high sample makes that rise.
+ */
 export const MEASURES = {
-  rssMiB: { title: 'RSS, MiB', mostGrowth: 64 },
-  heapMiB: { title: 'heap used, MiB', mostGrowth: 32 },
+  rssMiB: { title: 'RSS, MiB', mostGrowth: 64, minutes: 20 },
+  heapMiB: { title: 'heap used, MiB', mostGrowth: 32, minutes: 20 },
   // An attack leaves up to 150 connections to upstreams, which close when they were idle for 30 s.
-  descriptors: { title: 'open descriptors', mostGrowth: 100 },
-  lagMs: { title: 'worst event loop lag, ms', mostGrowth: 100 },
-  outboxSeconds: { title: 'oldest outbox entry, s', mostGrowth: 5 },
-  series: { title: 'series of /metrics', mostGrowth: 50 },
+  descriptors: { title: 'open descriptors', mostGrowth: 100, minutes: 5 },
+  lagMs: { title: 'worst event loop lag, ms', mostGrowth: 100, minutes: 20 },
+  outboxSeconds: { title: 'oldest outbox entry, s', mostGrowth: 5, minutes: 5 },
+  series: { title: 'series of /metrics', mostGrowth: 50, minutes: 20 },
 } as const;
 
 export type Measure = keyof typeof MEASURES;
@@ -24,6 +27,8 @@ export interface Verdict {
   readonly slopePerHour: number;
   /** How much the line rises between its first and last sample. */
   readonly growth: number;
+  /** Whether the run was long enough for this measure. */
+  readonly isJudged: boolean;
   readonly grows: boolean;
 }
 
@@ -48,7 +53,9 @@ export function judge(samples: readonly Sample[]): readonly Verdict[] {
   return (Object.keys(MEASURES) as Measure[]).map((measure) => {
     const slope = slopePerHour(judged.map((sample) => ({ hours: sample.hours, value: sample[measure] })));
     const growth = slope * hours;
-    return { measure, slopePerHour: slope, growth, grows: growth > MEASURES[measure].mostGrowth };
+    const { mostGrowth, minutes } = MEASURES[measure];
+    const isJudged = Math.round((samples.at(-1)?.hours ?? 0) * 60) >= minutes;
+    return { measure, slopePerHour: slope, growth, isJudged, grows: isJudged && growth > mostGrowth };
   });
 }
 
@@ -57,10 +64,11 @@ export function tableOfSoak(samples: readonly Sample[], verdicts: readonly Verdi
   const last = samples.length - 1;
   const shown = [0, last / 4, last / 2, last].flatMap((at) => samples[Math.round(at)] ?? []);
   const rounded = (value: number) => String(Math.round(value * 10) / 10);
-  const rows = verdicts.map(({ measure, slopePerHour: slope, growth, grows }) => {
-    const { title, mostGrowth } = MEASURES[measure];
+  const rows = verdicts.map(({ measure, slopePerHour: slope, growth, isJudged, grows }) => {
+    const { title, mostGrowth, minutes } = MEASURES[measure];
     const values = [...shown.map((sample) => sample[measure]), slope, growth].map(rounded);
-    return [title, ...values, String(mostGrowth), grows ? 'GROWS' : 'flat'];
+    const verdict = grows ? 'GROWS' : 'flat';
+    return [title, ...values, String(mostGrowth), isJudged ? verdict : `not judged (needs ${minutes} minutes)`];
   });
   const drifts = [...shown.slice(0, -1).map(({ driftUsd }) => driftUsd), restUsd].map((usd) => usd.toFixed(8));
   return tableOf([
