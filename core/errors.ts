@@ -25,7 +25,7 @@ export const ERRORS = {
     status: 400,
     type: 'invalid_request_error',
     retryable: false,
-    summary: 'The model is unknown or has no price, or the call asks for something that has none.',
+    summary: 'The model is unknown or has no price, or the call asks for something without one that is refused here.',
   },
   MODEL_AMBIGUOUS: {
     status: 400,

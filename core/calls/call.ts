@@ -36,6 +36,8 @@ export interface ModelRequest extends UpstreamCall, AskedFor {
   readonly maxOutputTokens: number | undefined;
   /** The content that the vendor reads for this call. */
   readonly reading: Reading;
+  /** Whether the operator refuses tools and members without a price for this call, whatever the upstream. */
+  readonly refusesUnpriced?: boolean;
   /** The number of inputs of an embeddings call, each up to the context window; undefined for other calls. */
   readonly inputs?: number | undefined;
   /** Where the objects that the call names are; undefined if it names none. */

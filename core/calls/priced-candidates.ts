@@ -1,25 +1,79 @@
-import type { Candidate } from '../catalog/catalog';
+import { type Candidate, entryNamed, type ModelEntry } from '../catalog/catalog';
+import { upstreamPrice } from '../catalog/customer-prices';
 import { pricesFor } from '../catalog/price';
 import { VARIANTS } from '../catalog/usage';
-import type { Reading } from '../dialects/reading';
+import type { NeededModel } from '../dialects/dialect';
+import { type Extra, isUnpriced, type Reading } from '../dialects/reading';
 import { fail } from '../errors';
 import type { ModelRequest } from './call';
 
-/** Leaves out candidates without a price for what a call asks for. @throws MODEL_NOT_PRICED when none is left */
-export function pricedCandidates(candidates: readonly Candidate[], { reading }: ModelRequest): readonly Candidate[] {
-  return withVariants(withPieces(candidates, reading), reading);
+type Asked = Pick<ModelRequest, 'reading' | 'refusesUnpriced'>;
+
+/**
+ * Leaves out candidates without a price for what a call asks for. A tool or an extra for which no candidate has one goes to those
+ * that do not refuse it.
+ * @throws MODEL_NOT_PRICED when none is left
+ */
+export function pricedCandidates(candidates: readonly Candidate[], asked: Asked): readonly Candidate[] {
+  const { toolUses = [], extras = [] } = asked.reading;
+  let left = candidates;
+  for (const tool of toolUses)
+    left = preferPriced(left, asked, ({ model }) => !isUnpriced(tool, model), tool.meter ?? '', tool.param);
+  for (const extra of extras)
+    left = preferPriced(left, asked, (candidate) => isPriced(extra, candidate), extra.name, extra.param);
+  return withVariants(left, asked.reading);
 }
 
-function withPieces(candidates: readonly Candidate[], { toolUses = [] }: Reading): readonly Candidate[] {
-  let priced = candidates;
-  for (const { meter, param } of toolUses) {
-    if (meter === undefined) continue;
-    const before = priced;
-    priced = before.filter(({ model }) => model.price.pieces.has(meter));
-    if (priced.length === 0 && before.length > 0)
-      throw fail('MODEL_NOT_PRICED', { param, message: `This model has no price for ${meter} in the configuration.` });
-  }
-  return priced;
+function preferPriced(
+  candidates: readonly Candidate[],
+  { refusesUnpriced }: Asked,
+  hasPrice: (candidate: Candidate) => boolean,
+  what: string,
+  param: string,
+): readonly Candidate[] {
+  const priced = candidates.filter(hasPrice);
+  if (priced.length > 0 || candidates.length === 0) return priced;
+  const left = refusesUnpriced === true ? [] : candidates.filter(({ upstream }) => upstream.unpricedTools !== 'refuse');
+  if (left.length > 0) return left;
+  throw fail('MODEL_NOT_PRICED', { param, message: `This model has no price for ${what} in the configuration.` });
+}
+
+function isPriced({ meters, models }: Extra, candidate: Candidate): boolean {
+  if (models !== undefined) return furtherModels(models, candidate).length === models.length;
+  return meters?.every((meter) => !candidate.model.price.unpriced.has(meter)) ?? false;
+}
+
+/** A further model that a call may run, at the customer's price. */
+export interface FurtherModel extends Pick<NeededModel, 'maxOutputTokens'> {
+  readonly model: ModelEntry;
+}
+
+/** Returns those of some models that the candidate's upstream has. */
+export function furtherModels(
+  models: readonly NeededModel[],
+  { upstream, priceOf = upstreamPrice }: Pick<Candidate, 'upstream' | 'priceOf'>,
+): readonly FurtherModel[] {
+  return models.flatMap(({ model: name, maxOutputTokens }) => {
+    const model = entryNamed(upstream.models, name);
+    return model === undefined ? [] : [{ model: { ...model, price: priceOf(model) }, maxOutputTokens }];
+  });
+}
+
+/** What a call asks for at a candidate without a price: in general, and what answers do not report. */
+export interface Unpriced {
+  readonly offered: readonly string[];
+  readonly unseen: readonly string[];
+}
+
+/** Returns the names of what a call asks for and the candidate has no price for. */
+export function unpricedAt({ toolUses = [], extras = [] }: Reading, candidate: Candidate): Unpriced {
+  const tools = toolUses.flatMap((tool) => (isUnpriced(tool, candidate.model) ? (tool.meter ?? []) : []));
+  const others = extras.filter((extra) => !isPriced(extra, candidate));
+  return {
+    offered: [...tools, ...others.map(({ name }) => name)],
+    // Answers count the tokens of a meter apart.
+    unseen: others.flatMap(({ name, meters }) => (meters === undefined ? name : [])),
+  };
 }
 
 function withVariants(candidates: readonly Candidate[], { asked }: Reading): readonly Candidate[] {

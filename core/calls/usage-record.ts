@@ -34,6 +34,7 @@ export interface UsageRecord extends RecordedFields {
 export interface RecordedUsage {
   readonly usage?: Usage;
   readonly billing: UsageRecord['billing'];
+  /** Default: `unknown` if the request has a member that no table has. */
   readonly flags?: readonly string[];
   readonly excessE8?: bigint;
   readonly configRevision: string;
@@ -48,9 +49,10 @@ type Recordable = Pick<Call, 'id' | 'createdAt' | 'startedMs' | 'protocol' | 'pa
 /** Returns the record of a call as it stands now. Only a call that shows a key has one. */
 export function usageRecord(
   call: Recordable,
-  { usage, billing, flags = [], excessE8 = 0n, configRevision }: RecordedUsage,
+  { usage, billing, flags: given, excessE8 = 0n, configRevision }: RecordedUsage,
 ): UsageRecord {
   const { facts, key, request } = call;
+  const flags = given ?? (request === undefined || request.reading.unknownMembers.length === 0 ? [] : ['unknown']);
   const output = usage && outputTokens(usage);
   const made = facts.made.length === 0 ? undefined : facts.made.map((each) => recordedAttempt(each));
   return {

@@ -1,5 +1,5 @@
 import type { Credential } from './credential';
-import { type CustomerPriceList, CustomerPrices } from './customer-prices';
+import { type CustomerPriceList, CustomerPrices, type PriceOf } from './customer-prices';
 import { nearestNames, normaliseModelName } from './model-names';
 import { type Price, type RoughPrice, roughPrice } from './price';
 import { forEachProtocol, hasOutput, type Protocol, TRANSLATED } from './protocols';
@@ -13,6 +13,9 @@ export const TIERS: readonly Tier[] = ['official', 'high-sla', 'standard'];
 
 export const TRANSLATE = ['last', 'never', 'equal'] as const;
 export type Translate = (typeof TRANSLATE)[number];
+
+export const UNPRICED_TOOLS = ['forward', 'refuse'] as const;
+export type UnpricedTools = (typeof UNPRICED_TOOLS)[number];
 
 export interface Timeouts {
   readonly connectMs: number;
@@ -73,6 +76,8 @@ export interface Upstream {
   readonly stopsOnCancel?: boolean | undefined;
   /** Members of requests that no table has and that cost nothing at this upstream. */
   readonly freeMembers?: ReadonlySet<string> | undefined;
+  /** The treatment of tools and members without a price; undefined if the operator does not say: they are forwarded. */
+  readonly unpricedTools?: UnpricedTools | undefined;
   /** undefined: the vendor has no reports, or the operator reads none. */
   readonly reporting?: Reporting | undefined;
   readonly models: readonly ModelEntry[];
@@ -130,6 +135,8 @@ export interface Candidate {
   readonly dialect?: Protocol | 'own' | undefined;
   /** The model's price there, for comparing. It is computed once because every call compares every candidate. */
   readonly rough: RoughPrice;
+  /** What the customer pays for the upstream's other models; undefined: what the upstream charges. */
+  readonly priceOf?: PriceOf | undefined;
 }
 
 /**

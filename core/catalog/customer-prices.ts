@@ -28,6 +28,7 @@ export const upstreamPrice: PriceOf = ({ price }) => price;
 interface PricedCandidate {
   readonly model: PricedModel;
   readonly rough: RoughPrice;
+  readonly priceOf?: PriceOf | undefined;
 }
 
 /** Candidates at the prices that a customer pays. */
@@ -91,12 +92,13 @@ export class CustomerPrices {
   candidates<C extends PricedCandidate>(candidates: readonly C[], markup: string | undefined): CustomerCandidates<C> {
     if (markup === undefined) return { candidates, priceOf: upstreamPrice };
     const list = this.#listOf(markup);
+    const priceOf: PriceOf = (model) => this.#of(model, markup, list).price;
     return {
       candidates: candidates.map((candidate) => {
         const { price, rough } = this.#of(candidate.model, markup, list);
-        return { ...candidate, model: { ...candidate.model, price }, rough };
+        return { ...candidate, model: { ...candidate.model, price }, rough, priceOf };
       }),
-      priceOf: (model) => this.#of(model, markup, list).price,
+      priceOf,
     };
   }
 

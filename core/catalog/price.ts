@@ -195,15 +195,21 @@ export function cardsWith(price: Omit<Price, 'possible'>, asked: Variant): reado
   return [price, ...keys.flatMap((key) => price.variants.get(key) ?? [])];
 }
 
-/** Returns the most that a call can cost within these bounds of tokens: every input token at the dearest price that it may have. */
+const isInput = (meter: TokenMeter): boolean => (INPUT_METERS as readonly TokenMeter[]).includes(meter);
+
+/**
+ * Returns the most that a call can cost within these bounds of tokens: every token at the dearest price that it may have.
+ * @param more the meters of tokens that are not text, such as speech
+ */
 export function dearestCost(
   inputTokens: number,
   outputTokens: number,
   cards: readonly RateCard[],
   cacheWrites: CacheWrites = 'hour',
+  more: readonly TokenMeter[] = [],
 ): bigint {
-  const input = dearestRateE8(cards, TEXT_INPUT[cacheWrites]);
-  const output = dearestRateE8(cards, ['output']);
+  const input = dearestRateE8(cards, [...TEXT_INPUT[cacheWrites], ...more.filter(isInput)]);
+  const output = dearestRateE8(cards, ['output', ...more.filter((meter) => !isInput(meter))]);
   return divideRoundingUp(BigInt(inputTokens) * input + BigInt(outputTokens) * output, E14_PER_E8);
 }
 

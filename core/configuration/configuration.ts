@@ -13,6 +13,7 @@ import { RotatingCredential } from './rotating-credential';
 import { GATEWAY_SCHEMA, type GatewaySettings } from './schema';
 import type { Section } from './section';
 import { soundPart, withEmptyMaps } from './sound-part';
+import { unpricedWarnings } from './unpriced-warnings';
 import { readCatalog, readUpstreams } from './upstreams';
 import { namesWritten, unknownNames } from './written-names';
 import { ConfigurationError, type ConfigurationProblem, parseYamlFile } from './yaml-file';
@@ -84,7 +85,7 @@ export function configurationReader<P extends PolicyShape>({ policies, sections 
     if (problems.length > 0 || file.unset.length > 0 || catalog === undefined)
       throw new ConfigurationError([...file.unset.map(({ problem }) => problem), ...locate(file, problems)]);
     const revision = createHash('sha256').update(file.text).digest('hex').slice(0, 12);
-    const warnings = locate(file, upstreams.flatMap(disabledWarning));
+    const warnings = locate(file, [...upstreams.flatMap(disabledWarning), ...unpricedWarnings(upstreams, pipelines)]);
     const rollouts = [...given].flatMap(([name, value]) => sections.get(name)?.rollouts?.(value as never) ?? []);
     return {
       revision,

@@ -76,7 +76,7 @@ function routesOf({ name, endpoints }: Configuration['pipelines'][number], writt
 function upstreamFacts(upstream: Upstream, written: unknown): Fact[] {
   const { name, url, adapters, adapterSettings, tier, weight, allowPrivate, prefill, streamUsage, webSocket } =
     upstream;
-  const { maxConcurrent, stopsOnCancel, freeMembers, ignoreUsage, traceContext } = upstream;
+  const { maxConcurrent, stopsOnCancel, freeMembers, ignoreUsage, traceContext, unpricedTools } = upstream;
   const what = `upstream ${name}`;
   const of = (...place: readonly string[]) => memberOf(written, ...place);
   const names = adapters.map((each) => each.name);
@@ -90,7 +90,18 @@ function upstreamFacts(upstream: Upstream, written: unknown): Fact[] {
     [`${what} state`, upstream.disabled === undefined ? 'enabled' : 'disabled'],
     ...facts(
       what,
-      { tier, weight, maxConcurrent, allowPrivate, prefill, streamUsage, webSocket, stopsOnCancel, traceContext },
+      {
+        tier,
+        weight,
+        maxConcurrent,
+        allowPrivate,
+        prefill,
+        streamUsage,
+        webSocket,
+        stopsOnCancel,
+        traceContext,
+        unpricedTools,
+      },
       written,
     ),
     ...facts(`${what} reporting`, of('reporting'), of('reporting')),

@@ -1,4 +1,4 @@
-import { TRANSLATE } from '../catalog/catalog';
+import { TRANSLATE, UNPRICED_TOOLS } from '../catalog/catalog';
 import { PROTOCOL_NAMES } from '../catalog/protocols';
 import { REASONING_SETTINGS } from '../catalog/upstream';
 import { byMeter } from '../catalog/usage';
@@ -368,6 +368,11 @@ const SERVICE_ENDPOINT = {
       description:
         'The upstream stops and charges no more when a call is cancelled. `false`: if a client disconnects, its stream is read to the end, for 15 minutes at most. Default: such a stream is read for 10 s and then cancelled.',
       type: 'boolean',
+    },
+    unpricedTools: {
+      description:
+        'Whether calls are forwarded to it that offer tools, or have members, for which its models have no price. Nothing is held for them, and the platform pays what is used; `refuse` answers 400. Default: as `forward`, with a warning of `config validate`.',
+      enum: UNPRICED_TOOLS,
     },
     freeMembers: {
       description: 'Members of requests that the gateway does not know and that cost nothing at this upstream.',

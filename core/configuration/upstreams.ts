@@ -57,6 +57,7 @@ export function readUpstreams(
       ignoreUsage: new Set(settings.ignoreUsage),
       stopsOnCancel: settings.stopsOnCancel,
       freeMembers: new Set(settings.freeMembers),
+      unpricedTools: settings.unpricedTools,
       reporting: readReporting(path, settings, { folder, env, problems }),
       models: Object.entries(settings.models).map(([model, each]) =>
         readModel([...path, 'models', model], model, each, problems),

@@ -1,5 +1,5 @@
 import type { Variant } from '../catalog/price';
-import type { Meter } from '../catalog/usage';
+import type { Meter, TokenMeter } from '../catalog/usage';
 
 /**
  * The effect of a part of a request on its cost:
@@ -72,6 +72,20 @@ interface Rule {
   readonly why: string;
 }
 
+/** What must have a price so that a `priced` member or content part has one. */
+export interface Needs {
+  /** The meters of its tokens. */
+  readonly meters?: readonly TokenMeter[];
+  /** Further models of the same upstream that may run. */
+  readonly models?: readonly NeededModel[];
+}
+
+export interface NeededModel {
+  readonly model: string;
+  /** Its own limit of output tokens; undefined: that of the call. */
+  readonly maxOutputTokens: number | undefined;
+}
+
 /** One top-level member of a request. */
 export interface MemberRule extends Rule {
   /** Returns whether this value is free, whatever the class is; absent: only `null` is. */
@@ -88,6 +102,8 @@ export interface MemberRule extends Rule {
   readonly furtherPasses?: number;
   /** The meter of a `priced` member that costs one piece for each call, which answers do not report. */
   readonly meter?: Meter;
+  /** Returns what this value of a `priced` member needs a price for; undefined if no price covers it. Absent: none covers any value. */
+  needs?(value: unknown): Needs | undefined;
   /** How many further answers of up to the model's `maxOutput` the vendor may write. */
   readonly furtherAnswers?: number;
 }
@@ -97,6 +113,8 @@ export interface PartRule extends Rule {
   /** What the hold counts for the part instead of its text. An operator may declare bounds for `imageByUrl` and `document`. */
   readonly counts?: 'image' | 'imageByUrl' | 'document';
   readonly names?: SharedObject;
+  /** What a `priced` part needs a price for. The vendor unpacks it, so it counts as `outside` too. */
+  readonly needs?: Needs;
   /** How many further times the vendor may run the model, and write further answers of up to `maxOutput`. */
   readonly furtherPasses?: number;
   readonly furtherAnswers?: number;
@@ -110,7 +128,7 @@ export interface ToolRule extends Rule {
   /** How many times `toolOverheadTokens` the vendor's own definition of the tool takes, at most. */
   readonly overheads: number;
   readonly furtherPasses?: number;
-  /** The meter that counts what the vendor charges for it beside tokens. Models must have a price for each piece. */
+  /** The meter that counts what the vendor charges for it beside tokens. A model may have a price for each piece. */
   readonly meter?: Meter;
   /**
    * How often one call may use a tool with a limit (`max_uses`, or the dialect's `toolLimit`), if neither the call nor the model
@@ -182,6 +200,11 @@ export const BACKGROUND: MemberRule = {
 };
 
 /** The rules of content parts that several dialects have. */
+export const SPEECH: PartRule = {
+  class: 'priced',
+  why: 'audio has prices of its own',
+  needs: { meters: ['audioInput', 'audioCacheRead'] },
+};
 export const TEXT: PartRule = { class: 'bounded', why: 'its text is in the body' };
 export const ECHO: PartRule = { class: 'bounded', why: 'the client sends back what an answer held' };
 export const FILE: PartRule = { class: 'outside', why: 'a file at the vendor', counts: 'document', names: 'file_id' };

@@ -1,7 +1,7 @@
 import type { ModelEntry } from '../catalog/catalog';
 import type { CacheWrites, Variant } from '../catalog/price';
 import type { Meter } from '../catalog/usage';
-import { PASSES_OF_A_LOOP } from './dialect';
+import { type Needs, PASSES_OF_A_LOOP } from './dialect';
 
 /** What a vendor reads for a call, and writes beside the answer, as far as the request shows. The hold is computed from it. */
 export interface Reading {
@@ -36,6 +36,16 @@ export interface Reading {
   readonly asked?: Variant | undefined;
   /** The tools of the request that run at the vendor; undefined if there are none. */
   readonly toolUses?: readonly ToolUse[] | undefined;
+  /** What else the vendor charges apart, such as speech and other models; undefined if there is nothing. */
+  readonly extras?: readonly Extra[] | undefined;
+}
+
+/** Something that the vendor charges apart and does not count in pieces. Without `meters` and `models` no price covers it. */
+export interface Extra extends Needs {
+  /** What it is, in words of our tables: logs name it. */
+  readonly name: string;
+  /** The place in the request, for errors. */
+  readonly param: string;
 }
 
 /** Something that runs at the vendor: it is charged by the piece, or runs the model as often as its limit allows. */
@@ -44,6 +54,8 @@ export interface ToolUse {
   readonly meter: Meter | undefined;
   /** The most pieces of one call; undefined if the model determines it. */
   readonly pieces: number | undefined;
+  /** How many further times the vendor may run the model for it, beside the `furtherPasses` of the reading. */
+  readonly furtherPasses?: number;
   /** A lower limit than the model's, because the money does not suffice for more. */
   readonly atMost?: number;
   /** The limit of its uses; undefined for a tool that takes no limit. */
@@ -64,6 +76,8 @@ export interface ToolLimit {
   readonly isShared?: boolean;
   /** Where the gateway inserts the limit; undefined if the call has one. */
   readonly insert: LimitPlace | undefined;
+  /** Where the call's own limit is, which is lowered for a tool without a price. */
+  readonly own?: LimitPlace;
 }
 
 /** Where the gateway writes a limit: over bytes `from`..`to` of the body. If `name` is set, it writes a whole member of that name. */
@@ -73,34 +87,44 @@ export interface LimitPlace {
   readonly name: string | undefined;
 }
 
-/** Returns how many pieces of a tool one call at a model can be charged for. */
-export function piecesOf(
-  { meter, pieces, limit, atMost = Number.POSITIVE_INFINITY }: ToolUse,
-  { toolUses }: Pick<ModelEntry, 'toolUses'>,
-): number {
-  const usual = (meter === undefined ? undefined : toolUses?.get(meter)) ?? limit?.otherwise ?? 1;
-  return Math.min(pieces ?? usual, atMost);
+/** Whether a tool costs something for which a model has no price. Nothing is held or charged for it. */
+export function isUnpriced({ meter }: Pick<ToolUse, 'meter'>, { price }: Pick<ModelEntry, 'price'>): boolean {
+  return meter !== undefined && !price.pieces.has(meter);
+}
+
+/**
+ * Returns how many pieces of a tool one call at a model can have. Without a price a call gets no more than the usual number,
+ * because the platform pays.
+ */
+export function piecesOf(tool: ToolUse, model: Pick<ModelEntry, 'toolUses' | 'price'>): number {
+  const { meter, pieces, limit, atMost = Number.POSITIVE_INFINITY } = tool;
+  const usual = (meter === undefined ? undefined : model.toolUses?.get(meter)) ?? limit?.otherwise ?? 1;
+  return Math.min(pieces ?? usual, isUnpriced(tool, model) ? usual : Number.POSITIVE_INFINITY, atMost);
 }
 
 /** Returns how many further times the vendor may run a model in one call. The tools share one loop, and some share a limit. */
-export function furtherPassesOf(reading: Reading, model: Pick<ModelEntry, 'toolUses'>): number {
+export function furtherPassesOf(reading: Reading, model: Pick<ModelEntry, 'toolUses' | 'price'>): number {
   const { furtherPasses, toolUses } = reading;
   if (toolUses === undefined) return furtherPasses;
   let uses = 0;
   let shared = 0;
+  let further = 0;
   for (const tool of toolUses) {
+    if (isUnpriced(tool, model)) continue;
+    further = Math.max(further, tool.furtherPasses ?? 0);
     if (tool.limit?.runsModel !== true) continue;
     if (tool.limit.isShared) shared = Math.max(shared, piecesOf(tool, model));
     else uses += piecesOf(tool, model);
   }
-  return furtherPasses + shared + Math.min(uses, PASSES_OF_A_LOOP);
+  return furtherPasses + further + shared + Math.min(uses, PASSES_OF_A_LOOP);
 }
 
 /** Whether the vendor may charge for something outside the body, or at another price than the plain one. */
 export function reachesOutside(reading: Omit<Reading, 'cacheWrites'>): boolean {
   const { imagesByUrl, documents, keptTokens, furtherPasses, furtherAnswers, unknownMembers } = reading;
   const counted = imagesByUrl + documents + keptTokens + furtherPasses + furtherAnswers + unknownMembers.length;
-  return reading.isUnbounded || reading.asked !== undefined || reading.toolUses !== undefined || counted > 0;
+  const isApart = reading.asked !== undefined || reading.toolUses !== undefined || reading.extras !== undefined;
+  return reading.isUnbounded || isApart || counted > 0;
 }
 
 /** Returns the reading of a request with text only. */

@@ -94,14 +94,14 @@ function changesInside({ body, reading, sealed }: UpstreamCall, model: ModelEntr
   return sealed === undefined ? limits : [...(limits ?? []), ...planItemCuts(body.chunks, sealed)];
 }
 
-/** Returns the limits of tools that the call does not limit. Tools that share a limit get the smallest one. */
+/** Returns the limits of tools that the call does not limit, or may not have. Tools that share a limit get the smallest one. */
 function limitsOf(toolUses: Reading['toolUses'], model: Candidate['model']): readonly Splice[] | undefined {
   if (toolUses === undefined) return undefined;
   const usesAt = new Map<LimitPlace, number>();
   for (const tool of toolUses) {
-    const place = tool.limit?.insert;
-    if (place !== undefined)
-      usesAt.set(place, Math.min(usesAt.get(place) ?? Number.POSITIVE_INFINITY, piecesOf(tool, model)));
+    const uses = piecesOf(tool, model);
+    const place = tool.limit?.insert ?? (uses < (tool.pieces ?? 0) ? tool.limit?.own : undefined);
+    if (place !== undefined) usesAt.set(place, Math.min(usesAt.get(place) ?? Number.POSITIVE_INFINITY, uses));
   }
   return [...usesAt].map(([{ from, to, name }, uses]) => ({
     from,

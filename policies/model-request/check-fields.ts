@@ -9,7 +9,9 @@ import type { MemberPlace } from '../../core/wire/json-members';
 import { sliceChunks, textOfChunks } from '../../core/wire/json-members';
 import { hasDoubtfulKeys } from './doubtful-keys';
 import { lookalikeOf } from './fields';
-import { type CallObserver, MOST_USES } from './observe-call';
+import { namesKept } from './names-kept';
+import { notSupported } from './objections';
+import { type CallObserver, type ItemPlace, MOST_USES } from './observe-call';
 import { type MemberSettings, type WeighedMembers, weighMembers } from './weigh-members';
 
 /** The protocols whose calls have messages and a limit for the answer. */
@@ -99,6 +101,7 @@ export function checkFields(
   const isNeeded = !rules.insteadOfIt.some((name) => observer.members.places.has(name));
   body.mustBegin(conversation, rules.conversation.firstBytes, rules.conversation.expected, isNeeded);
   decideForms(observer, chunks);
+  checkOpenTools(observer, chunks);
   if (observer.fault !== undefined) throw observer.fault;
   body.temperature(rules.maxTemperature);
   body.mustBegin('tools', [OPEN_BRACKET], 'an array');
@@ -132,8 +135,8 @@ function larger(one: number | undefined, other: number | undefined): number | un
 /** Decides the rule of each tool for which the type alone does not decide. */
 function decideForms(observer: CallObserver, chunks: readonly Buffer[]): void {
   for (const place of observer.formedTools) {
-    const { from, to, index } = place;
-    const text = to - from > LONGEST_FORMED_TOOL ? undefined : sliceChunks(chunks, from, to).toString();
+    const { index } = place;
+    const text = textOfTool(place, chunks);
     // Any key may stand in `parameters`, because the schema of a client's tool has keys such as `additionalProperties`.
     if (text === undefined || hasDoubtfulKeys(text, 'parameters'))
       throw invalid(`tools[${index}]`, 'has a form that the gateway does not know');
@@ -141,14 +144,32 @@ function decideForms(observer: CallObserver, chunks: readonly Buffer[]): void {
   }
 }
 
+/** Refuses tools that could read what the vendor keeps for another account. */
+function checkOpenTools({ openTools }: CallObserver, chunks: readonly Buffer[]): void {
+  for (const place of openTools) {
+    const text = textOfTool(place, chunks);
+    if (text !== undefined && !namesKept(text)) continue;
+    throw notSupported(
+      `tools[${place.index}]`,
+      'The tool may name an object at the vendor that belongs to no account.',
+    );
+  }
+}
+
+/** Returns the text of a tool; undefined if it is too long. */
+function textOfTool({ from, to }: ItemPlace, chunks: readonly Buffer[]): string | undefined {
+  return to - from > LONGEST_FORMED_TOOL ? undefined : sliceChunks(chunks, from, to).toString();
+}
+
 /** Gives the tools that share one limit the limit of the body, or the place where the gateway can write it. */
 function limitTools(protocol: Protocol, observer: CallObserver, body: Members): void {
   const { toolLimit } = DIALECTS[protocol];
   if (toolLimit === undefined) return;
   const pieces = body.count(toolLimit, { least: 0, most: MOST_USES });
-  const insert = pieces === undefined ? body.placeFor(toolLimit) : undefined;
+  const place = body.placeFor(toolLimit);
+  const places = pieces === undefined ? { insert: place } : { insert: undefined, own: place };
   observer.toolUses = observer.toolUses?.map((tool) =>
-    tool.limit === undefined ? tool : { ...tool, pieces, limit: { ...tool.limit, insert } },
+    tool.limit === undefined ? tool : { ...tool, pieces, limit: { ...tool.limit, ...places } },
   );
 }
 

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { ModelRequest } from '../../core/calls/call';
 import { readOnce } from '../../core/calls/read-once';
 import { agentOf, sessionInMetadata, sessionOf } from '../../core/calls/session-ids';
+import { UNPRICED_TOOLS } from '../../core/catalog/catalog';
 import type { CacheWrites } from '../../core/catalog/price';
 import { operationOf, type Protocol } from '../../core/catalog/protocols';
 import { SHARED_OBJECTS, type SharedObject } from '../../core/dialects/dialect';
@@ -22,7 +23,7 @@ import { CallObserver } from './observe-call';
 import { requireMoney } from './require-money';
 import { type AcceptedRoles, acceptedRoles, MESSAGES_ROLES } from './roles';
 import { selectHeaders } from './select-headers';
-import { noteUnknown } from './unknown-members';
+import { countUnknown } from './unknown-members';
 import type { MemberSettings, WeighedMembers } from './weigh-members';
 
 /** The tokens that an image is expected to have. The number serves to compare candidates and to estimate usage; the hold has bounds of its own. */
@@ -70,6 +71,12 @@ export default definePolicy({
         enum: ['forward', 'byValue', 'hold', 'refuse'],
         default: 'byValue',
       },
+      unpricedTools: {
+        description:
+          'How to treat tools and members that a vendor charges apart and for which no candidate has a price. `forward` sends them on, holds nothing for them and flags what is used; `refuse` answers 400. An upstream may refuse them alone.',
+        enum: UNPRICED_TOOLS,
+        default: 'forward',
+      },
       recordSessions: {
         description: 'Writes the session and the agent that a client names into the usage record.',
         type: 'boolean',
@@ -83,7 +90,16 @@ export default definePolicy({
   provides: ['request'],
   boundsItself: true,
   prepare: (
-    { forwardHeaderPrefixes, roles, recordSessions, bodyTimeout, slowBodyTimeout, sharedObjects, unknownMembers },
+    {
+      forwardHeaderPrefixes,
+      roles,
+      recordSessions,
+      bodyTimeout,
+      slowBodyTimeout,
+      sharedObjects,
+      unknownMembers,
+      unpricedTools,
+    },
     gateway,
   ) => {
     const accepted = acceptedRoles(roles);
@@ -97,7 +113,8 @@ export default definePolicy({
       unknownMembers,
       freeMembers: new Set(gateway.catalog.upstreams.flatMap(({ freeMembers }) => [...(freeMembers ?? [])])),
     };
-    const settings = { prefixes: forwardHeaderPrefixes, limits, members };
+    const refusesUnpriced = unpricedTools === 'refuse';
+    const settings = { prefixes: forwardHeaderPrefixes, limits, members, refusesUnpriced };
     const recorded = (id: string | undefined) =>
       id === undefined || !recordSessions ? undefined : gateway.sessionIds.recorded(id);
     return async (call, incoming) => {
@@ -116,6 +133,7 @@ interface RequestSettings {
   readonly prefixes: readonly string[];
   readonly limits: BodyLimits;
   readonly members: MemberSettings;
+  readonly refusesUnpriced: boolean;
 }
 
 async function readRequest(
@@ -123,7 +141,7 @@ async function readRequest(
   call: CallWith<'key'>,
   request: IncomingMessage,
   roles: AcceptedRoles,
-  { prefixes, limits, members }: RequestSettings,
+  { prefixes, limits, members, refusesUnpriced }: RequestSettings,
 ): Promise<ModelRequest> {
   if (!saysJson(request)) throw fail('UNSUPPORTED_MEDIA_TYPE');
   const encoding = checkBodyHeaders(request, limits.maxBytes, BODY_ENCODINGS);
@@ -146,7 +164,7 @@ async function readRequest(
   const reading = readingOf(protocol, observer, weighed, weigher.tokens, kept);
   const { inputs } = observer;
   const textBytes = byteLength - observer.parts.base64Bytes - (inputs?.tokenBytes ?? 0);
-  for (const name of reading.unknownMembers) noteUnknown(protocol, name, reading);
+  countUnknown(protocol, reading);
   return {
     protocol,
     operation,
@@ -159,6 +177,7 @@ async function readRequest(
       reading.keptTokens +
       (inputs?.tokens ?? 0),
     reading,
+    refusesUnpriced,
     inputs: inputs?.count,
     kept: kept?.place,
     session: sessionOf(request.headers) ?? sessionInMetadata(fields.members.get('metadata')),
@@ -186,6 +205,11 @@ function readingOf(
   const { parts, members, inputs } = observer;
   const prediction = members.places.get('prediction');
   const toolOverheads = observer.toolOverheads + parts.toolOverheads + (members.places.has('functions') ? 1 : 0);
+  const further = Math.max(observer.furtherPasses, parts.furtherPasses);
+  // The vendor's tools share one loop.
+  const toolUses = observer.toolUses?.map((tool) =>
+    tool.furtherPasses === undefined ? tool : { ...tool, furtherPasses: Math.max(tool.furtherPasses - further, 0) },
+  );
   const reading: { -readonly [Name in keyof Reading]: Reading[Name] } = {
     textTokens: tokens - parts.base64Tokens - (inputs?.tokenBytes ?? 0),
     images: parts.images,
@@ -197,11 +221,12 @@ function readingOf(
     unknownMembers: weighed.unknownMembers.concat(parts.unknownTypes),
     toolOverheads,
     hasTools: toolOverheads > 0 || parts.hasTools,
-    furtherPasses: Math.max(observer.furtherPasses, parts.furtherPasses) + weighed.furtherPasses,
+    furtherPasses: further + weighed.furtherPasses,
     furtherAnswers: weighed.furtherAnswers + parts.furtherAnswers,
     predictedTokens: prediction === undefined ? 0 : prediction.end - prediction.valueStart,
     asked: weighed.asked,
-    toolUses: joined(observer.toolUses, weighed.toolUses),
+    toolUses: joined(toolUses, weighed.toolUses),
+    extras: joined(observer.extras.size === 0 ? undefined : [...observer.extras.values()], weighed.extras),
     cacheWrites: 'none',
   };
   reading.cacheWrites = cacheWritesOf(protocol, observer, reading);

@@ -9,13 +9,14 @@ export function notShared(names: SharedObject, param: string): GatewayError {
   );
 }
 
-export function notSupported(param: string, message: string): GatewayError {
-  return fail('NOT_SUPPORTED', { param, message, status: 400 });
-}
-
+/** Returns the error for a tier, speed or region in a form that no price can have. */
 export function notPriced(name: string): GatewayError {
   return fail('MODEL_NOT_PRICED', {
     param: name,
     message: `The configuration has no price for what "${name}" requests.`,
   });
+}
+
+export function notSupported(param: string, message: string): GatewayError {
+  return fail('NOT_SUPPORTED', { param, message, status: 400 });
 }

@@ -1,14 +1,14 @@
 import { PROTOCOLS, type Protocol } from '../../core/catalog/protocols';
 import type { FormedTool, SharedObject, ToolRule } from '../../core/dialects/dialect';
 import { DIALECTS, toolRule } from '../../core/dialects/dialects';
-import type { LimitPlace, ToolUse } from '../../core/dialects/reading';
+import type { Extra, ToolLimit, ToolUse } from '../../core/dialects/reading';
 import { fail, type GatewayError } from '../../core/errors';
 import { type JsonObserver, type JsonToken, QUOTE } from '../../core/http/json-scanner';
 import { TopLevelMembers } from '../../core/wire/json-members';
 import { ONCE } from './fields';
 import { InputReader } from './input-reader';
-import { notShared } from './objections';
-import { type Objection, PartReader } from './part-reader';
+import { notShared, notSupported } from './objections';
+import { isUnmetered, type Objection, PartReader } from './part-reader';
 import type { AcceptedRoles } from './roles';
 
 const ROLE = Buffer.from('role');
@@ -68,10 +68,14 @@ export class CallObserver implements JsonObserver {
   readonly repeated = new Set<string>();
   /** How many times the tools cost the model's `toolOverheadTokens`. */
   toolOverheads = 0;
-  /** How many further times the vendor may run the model because of a tool. */
+  /** How many further times the vendor may run the model because of a tool without a price of its own. */
   furtherPasses = 0;
   /** Tools that run at the vendor, in the form of `ToolUse`; undefined if there are none. */
   toolUses: ToolUse[] | undefined;
+  /** What else the vendor charges apart, by name. */
+  readonly extras = new Map<string, Extra>();
+  /** Tools that could name something that the vendor keeps. */
+  readonly openTools: ItemPlace[] = [];
   /** Tools whose rule is decided when the whole body is there. */
   readonly formedTools: FormedPlace[] = [];
   /** Items of the conversation that name an item of an earlier answer to the same account. */
@@ -95,9 +99,8 @@ export class CallObserver implements JsonObserver {
   #key: Buffer | undefined;
   #hasRole = false;
   #itemStart = 0;
-  /** The rule of the tool under way, and its limit. */
-  #toolRule: ToolRule | undefined;
-  #formedTool: FormedTool | undefined;
+  /** The type of the tool under way, and its limit. A tool without a type runs at the client. */
+  #toolType: string | undefined;
   #maxUses: MaxUses | undefined;
 
   constructor(protocol: Protocol, roles: AcceptedRoles, shared: ReadonlySet<SharedObject>) {
@@ -189,8 +192,7 @@ export class CallObserver implements JsonObserver {
     this.#key = undefined;
     this.#hasRole = false;
     this.#itemStart = start;
-    this.#toolRule = undefined;
-    this.#formedTool = undefined;
+    this.#toolType = undefined;
     this.#maxUses = undefined;
     if (this.#section === 'tools' && this.#item === 0) this.toolOverheads += 1;
     if (!isObject && this.#section === 'conversation') this.#invalid('', 'expected an object');
@@ -198,18 +200,16 @@ export class CallObserver implements JsonObserver {
 
   #endItem(end: number): void {
     if (this.#section === 'tools') {
-      if (this.#formedTool !== undefined)
-        this.formedTools.push({ tool: this.#formedTool, from: this.#itemStart, to: end, index: this.#item });
-      if (this.#toolRule !== undefined) this.#vendorTool(this.#toolRule, this.#item);
+      if (this.#toolType !== undefined) this.#endTool(this.#toolType, end);
       return;
     }
+    this.#endParts();
     if (!this.#itemsAreParts) this.parts.endMessage({ start: this.#itemStart, end });
     if (!this.#hasRole && !this.#itemsAreParts) this.#invalid('.role', 'is missing');
     const { objection, isReference } = this.parts;
     if (isReference) this.#reference(end);
     if (objection === undefined) return;
-    const param = `${this.#conversation}[${this.#item}]${this.#itemsAreParts ? '' : '.content'}`;
-    this.fault ??= objectionTo(objection, param);
+    this.fault ??= objectionTo(objection, this.#itemParam);
   }
 
   #reference(to: number): void {
@@ -238,32 +238,86 @@ export class CallObserver implements JsonObserver {
   }
 
   /** Decides what a tool means if its type alone does not decide. The whole body is there. */
-  decideForm({ tool, index }: FormedPlace, value: Readonly<Record<string, unknown>>): void {
+  decideForm(place: FormedPlace, value: Readonly<Record<string, unknown>>): void {
+    const { tool, type, index } = place;
     const form = tool.formOf(value);
     const rule = form === undefined ? undefined : tool.forms[form];
-    this.#applyTool(rule, index);
-    if (rule !== undefined) this.#vendorTool(rule, index);
+    if (rule === undefined) this.fault ??= notSupported(`tools[${index}]`, UNKNOWN_FORM);
+    else this.#ownTool(rule, type, place, undefined);
   }
 
-  /** Records a tool that runs at the vendor. The reader calls it when it has read the whole tool. */
-  #vendorTool({ meter, uses: otherwise, furtherPasses, makes }: ToolRule, index: number): void {
+  #endTool(type: string, to: number): void {
+    const place = { from: this.#itemStart, to, index: this.#item };
+    const tool = toolRule(DIALECTS[this.#protocol], type);
+    if (tool === undefined) this.#unknownTool(type, place);
+    else if ('forms' in tool) this.formedTools.push({ ...place, tool, type });
+    else this.#ownTool(tool, type, place, this.#maxUses);
+  }
+
+  #unknownTool(type: string, place: ItemPlace): void {
+    this.toolOverheads += 1;
+    this.parts.noteUnknown(`tools.${type === '' ? '(no type)' : type}`);
+    this.openTools.push(place);
+    this.#addExtra({ name: UNKNOWN_TOOL, param: `tools[${place.index}].type` });
+  }
+
+  /** Weighs a tool of the request itself. @param maxUses the limit that the tool has there */
+  #ownTool(rule: ToolRule, type: string, place: ItemPlace, maxUses: MaxUses | undefined): void {
+    const param = `tools[${place.index}].type`;
+    if (rule.names !== undefined && !this.#shared.has(rule.names)) this.fault ??= notShared(rule.names, param);
+    if (isUnmetered(rule)) {
+      this.openTools.push(place);
+      this.#addExtra({ name: withoutVersion(type), param });
+    }
+    this.#weighTool(rule, param, maxUses);
+  }
+
+  /** Notes the parts with prices of their own, and the tools, that a message or an item has brought. */
+  #endParts(): void {
+    const { priced, addedTools } = this.parts;
+    if (priced.size === 0 && addedTools.length === 0) return;
+    const param = this.#itemParam;
+    for (const [name, { needs }] of priced) this.#addExtra({ name, param, ...needs });
+    // The gateway writes no limit into a tool inside a message.
+    for (const rule of addedTools) this.#weighTool(rule, param, undefined, false);
+    priced.clear();
+    addedTools.length = 0;
+  }
+
+  get #itemParam(): string {
+    return `${this.#conversation}[${this.#item}]${this.#itemsAreParts ? '' : '.content'}`;
+  }
+
+  /** Adds up what a tool costs. @param maxUses its own limit */
+  #weighTool(rule: ToolRule, param: string, maxUses: MaxUses | undefined, canLimit = true): void {
+    const { overheads, furtherPasses = 0, meter, uses: otherwise, makes } = rule;
+    this.toolOverheads += overheads;
+    if (meter === undefined) this.furtherPasses = Math.max(this.furtherPasses, furtherPasses);
+    if (rule.class === 'outside') this.parts.isUnbounded = true;
     if (meter === undefined && otherwise === undefined) return;
     const isShared = DIALECTS[this.#protocol].toolLimit !== undefined;
-    const insert = isShared ? undefined : this.#limitPlace();
-    const runsModel = furtherPasses === undefined;
-    const limit = otherwise === undefined ? undefined : { otherwise, runsModel, insert, ...(isShared && { isShared }) };
-    const pieces = otherwise === undefined ? 1 : this.#maxUses?.uses;
+    const places = isShared || !canLimit ? NO_PLACE : this.#limitPlaces(maxUses);
+    const runsModel = rule.furtherPasses === undefined;
+    const limit =
+      otherwise === undefined ? undefined : { otherwise, runsModel, ...places, ...(isShared && { isShared }) };
+    const pieces = otherwise === undefined ? 1 : maxUses?.uses;
+    const further = meter === undefined || furtherPasses === 0 ? undefined : { furtherPasses };
     this.toolUses ??= [];
-    this.toolUses.push({ meter, pieces, limit, isReported: true, param: `tools[${index}].type` });
+    this.toolUses.push({ meter, pieces, ...further, limit, isReported: true, param });
     if (makes !== undefined) this.makes = [...(this.makes ?? []), makes];
   }
 
-  /** Returns where the gateway can write the limit of a tool; undefined if the request already limits the tool. */
-  #limitPlace(): LimitPlace | undefined {
+  #addExtra(extra: Extra): void {
+    if (!this.extras.has(extra.name)) this.extras.set(extra.name, extra);
+  }
+
+  /** Returns where the gateway can write the limit of a tool, or where the request's own is. */
+  #limitPlaces(maxUses: MaxUses | undefined): Pick<ToolLimit, 'insert' | 'own'> {
     const after = this.#itemStart + 1;
-    if (this.#maxUses === undefined) return { from: after, to: after, name: 'max_uses' };
-    const { uses, from, to } = this.#maxUses;
-    return uses === undefined ? { from, to, name: undefined } : undefined;
+    if (maxUses === undefined) return { insert: { from: after, to: after, name: 'max_uses' } };
+    const { uses, from, to } = maxUses;
+    const place = { from, to, name: undefined };
+    return uses === undefined ? { insert: place } : { insert: undefined, own: place };
   }
 
   #badRole(): void {
@@ -273,28 +327,11 @@ export class CallObserver implements JsonObserver {
 
   #checkToolType(firstByte: number, token: JsonToken): void {
     if (firstByte === QUOTE) {
-      const tool = toolRule(DIALECTS[this.#protocol], token.text() ?? '');
-      const { meter, uses } = this.#toolRule ?? {};
-      if (meter !== undefined || uses !== undefined || this.#formedTool !== undefined)
-        this.#invalid('.type', 'the tool contains this member more than once');
-      this.#formedTool = tool !== undefined && 'forms' in tool ? tool : undefined;
-      this.#toolRule = tool !== undefined && 'forms' in tool ? undefined : tool;
-      if (this.#formedTool === undefined) this.#applyTool(this.#toolRule, this.#item);
+      if (this.#toolType !== undefined) this.#invalid('.type', 'the tool contains this member more than once');
+      this.#toolType = token.text() ?? '';
     } else if (firstByte !== NULL) {
       this.#invalid('.type', 'expected a string');
     }
-  }
-
-  #applyTool(rule: ToolRule | undefined, index: number): void {
-    const param = `tools[${index}].type`;
-    if (rule === undefined || (rule.class === 'priced' && rule.meter === undefined))
-      this.fault ??= fail('MODEL_NOT_PRICED', { param, message: NOT_PRICED });
-    if (rule === undefined) return;
-    const { overheads, furtherPasses = 0, names } = rule;
-    if (names !== undefined && !this.#shared.has(names)) this.fault ??= notShared(names, param);
-    this.toolOverheads += overheads;
-    this.furtherPasses = Math.max(this.furtherPasses, furtherPasses);
-    if (rule.class === 'outside') this.parts.isUnbounded = true;
   }
 
   /** Rejects a spoken answer, kept by the vendor, that an assistant's message of a Chat call names. */
@@ -316,8 +353,15 @@ function objectionTo({ names, why }: Objection, param: string): GatewayError {
   return fail('MODEL_NOT_PRICED', { param, message: `The configuration has no price for a content part: ${why}.` });
 }
 
+/** Returns the type without the version at its end, because a client may write any number there. */
+function withoutVersion(type: string): string {
+  return type.replace(/_[0-9]+$/, '');
+}
+
 const NULL = 0x6e;
-const NOT_PRICED = 'The configuration has no price for tools that run at the upstream.';
+const UNKNOWN_FORM = 'The tool has a form that the gateway does not know.';
+const UNKNOWN_TOOL = 'a tool of an unknown type';
+const NO_PLACE = { insert: undefined } as const;
 const MAX_USES_EXPECTED = `expected an integer from 0 to ${MOST_USES}`;
 
 /** The place of an item of the conversation or of `tools` in the body. */
@@ -330,6 +374,7 @@ export interface ItemPlace {
 /** A tool of the body whose form is still to be read. */
 export interface FormedPlace extends ItemPlace {
   readonly tool: FormedTool;
+  readonly type: string;
 }
 
 interface MaxUses {

@@ -1,6 +1,6 @@
 import type { Protocol } from '../../core/catalog/protocols';
-import type { Dialect, PartRule, SharedObject } from '../../core/dialects/dialect';
-import { DIALECTS, itemsRule, rulesOf, toolRule } from '../../core/dialects/dialects';
+import type { Dialect, PartRule, SharedObject, ToolRule } from '../../core/dialects/dialect';
+import { DIALECTS, itemsRule, toolRule } from '../../core/dialects/dialects';
 import { SEAL } from '../../core/dialects/seal';
 import { type JsonToken, QUOTE } from '../../core/http/json-scanner';
 import type { ItemPlace } from '../../core/wire/body-edits';
@@ -58,7 +58,7 @@ const NO_SOURCE = 'nothing';
 
 const KEY_LIST: readonly Buffer[] = Object.values(KEYS);
 
-/** How many parts of unknown types are named, because a body may have any number of them. */
+/** How many parts and tools of unknown types are named, because a body may have any number of them. */
 const MOST_UNKNOWN = 10;
 
 /** The beginning of an image as a data URL. Some programs write every `/` as `\/`. */
@@ -71,7 +71,7 @@ const MAX_DATA_URL_HEAD_BYTES = 256;
 export type Objection = Pick<PartRule, 'names' | 'why'>;
 
 const AMBIGUOUS: Objection = { why: 'its type is unknown, or a member that decides its type is repeated' };
-const UNKNOWN_TOOL: Objection = { why: 'it adds a tool that the gateway does not know' };
+const UNKNOWN_TOOL: Objection = { why: 'it adds a tool that the gateway cannot weigh there' };
 
 /** The facts known of one object while it is read. Its keys may come in any order. */
 class Frame {
@@ -125,15 +125,19 @@ export class PartReader {
   /** The bytes of base64 in images and documents, and the most tokens that this would be as text. It is not text, so it must be subtracted. */
   base64Bytes = 0;
   base64Tokens = 0;
-  /** The first part or added tool that the gateway must refuse, because it names a kept object or has a price of its own. */
+  /** The first part or added tool that the gateway must refuse, because it names a kept object or is ambiguous. */
   objection: Objection | undefined;
-  /** How many further times the vendor may run the model because of a tool that a message adds. */
+  /** How many further times the vendor may run the model because of a part. */
   furtherPasses = 0;
   /** How many further answers the vendor may write because of a part. */
   furtherAnswers = 0;
   /** How many times the added tools take the model's `toolOverheadTokens`. */
   toolOverheads = 0;
   hasTools = false;
+  /** The `priced` parts of the message or item under way, by type. */
+  readonly priced = new Map<string, PartRule>();
+  /** The tools that the message or item under way adds. */
+  readonly addedTools: ToolRule[] = [];
   /** Whether the item that ended last names an item of an earlier answer to the same account. */
   isReference = false;
   readonly unknownTypes: string[] = [];
@@ -143,7 +147,7 @@ export class PartReader {
   readonly #dialect: Dialect;
   readonly #words: readonly PartWord[];
   readonly #places: Places;
-  readonly #isShared: (rule: PartRule) => boolean;
+  readonly #isShared: (rule: Objection) => boolean;
   /** The kind of items that belong to one account. */
   readonly #ownItems: SharedObject | undefined;
   /** The number of parts in the message under way, and of sealed parts before that message. */
@@ -155,7 +159,7 @@ export class PartReader {
   /** The depth at which the skipped arguments of a tool began; 0 outside of them. */
   #skipped = 0;
 
-  constructor(protocol: Protocol, isShared: (rule: PartRule) => boolean) {
+  constructor(protocol: Protocol, isShared: (rule: Objection) => boolean) {
     this.#dialect = DIALECTS[protocol];
     this.#words = PART_WORDS[protocol];
     this.#places = PLACES[protocol];
@@ -268,12 +272,11 @@ export class PartReader {
     this.hasTools = true;
     if (!frame.hasType && !frame.isAmbiguous) return;
     const tool = toolRule(this.#dialect, frame.unknownType ?? frame.word?.word ?? '');
-    const rules = tool === undefined ? [] : rulesOf(tool);
-    const refused = rules.find((rule) => rule.class === 'priced' || rule.uses !== undefined);
-    if (rules.length === 0 || refused !== undefined || frame.isAmbiguous)
-      this.objection ??= refused ?? rules[0] ?? UNKNOWN_TOOL;
-    this.furtherPasses = Math.max(this.furtherPasses, ...rules.map((rule) => rule.furtherPasses ?? 0));
-    if (this.#places.areItems) this.toolOverheads += Math.max(0, ...rules.map(({ overheads }) => overheads));
+    // Without the tool's whole text nobody knows whether it names something that the vendor keeps.
+    if (tool === undefined || 'forms' in tool || isUnmetered(tool) || frame.isAmbiguous)
+      this.objection ??= UNKNOWN_TOOL;
+    else if (!this.#isShared(tool)) this.objection ??= tool;
+    else this.addedTools.push(tool);
   }
 
   /** True at the depth of the tools that an item contains: `input[].tools[]`. */
@@ -304,7 +307,7 @@ export class PartReader {
     return depth === part + 2 && lists.includes(this.#frames[part]?.key) && this.#isObject[depth - 1] !== true;
   }
 
-  #known(frame: Frame, { rule: plain, sources }: PartWord, depth: number): void {
+  #known(frame: Frame, { word, rule: plain, sources }: PartWord, depth: number): void {
     const rule = plain ?? sources?.get(frame.source ?? NO_SOURCE);
     if (rule === undefined || frame.isAmbiguous) {
       this.isUnbounded = true;
@@ -316,7 +319,8 @@ export class PartReader {
       this.isReference = true;
       return;
     }
-    if (rule.class === 'priced' || !isOpen) this.objection ??= rule;
+    if (!isOpen) this.objection ??= rule;
+    if (rule.class === 'priced') this.priced.set(word, rule);
     this.#count(rule, frame);
   }
 
@@ -325,7 +329,7 @@ export class PartReader {
     else if (rule.counts === 'imageByUrl' && isNoImage) this.isUnbounded = true;
     else if (rule.counts === 'imageByUrl') this.imagesByUrl += 1;
     else if (rule.counts === 'document') this.documents += 1;
-    else if (rule.class === 'outside') this.isUnbounded = true;
+    else if (rule.class === 'outside' || rule.class === 'priced') this.isUnbounded = true;
     this.furtherPasses = Math.max(this.furtherPasses, rule.furtherPasses ?? 0);
     this.furtherAnswers = Math.max(this.furtherAnswers, rule.furtherAnswers ?? 0);
     if (rule.counts === undefined) return;
@@ -335,8 +339,17 @@ export class PartReader {
 
   #unknown(frame: Frame): void {
     this.isUnbounded = true;
-    if (this.unknownTypes.length < MOST_UNKNOWN) this.unknownTypes.push(`content.${frame.unknownType ?? '(no type)'}`);
+    this.noteUnknown(`content.${frame.unknownType ?? '(no type)'}`);
   }
+
+  noteUnknown(name: string): void {
+    if (this.unknownTypes.length < MOST_UNKNOWN) this.unknownTypes.push(name);
+  }
+}
+
+/** True for a tool that the vendor charges apart and does not count. */
+export function isUnmetered({ class: of, meter }: Pick<ToolRule, 'class' | 'meter'>): boolean {
+  return of === 'priced' && meter === undefined;
 }
 
 const NULL = 0x6e;

@@ -2,7 +2,7 @@ import type { Variant } from '../../core/catalog/price';
 import type { Protocol } from '../../core/catalog/protocols';
 import type { Dialect, MemberRule, SharedObject } from '../../core/dialects/dialect';
 import { DIALECTS, memberRule } from '../../core/dialects/dialects';
-import type { ToolUse } from '../../core/dialects/reading';
+import type { Extra, ToolUse } from '../../core/dialects/reading';
 import { fail } from '../../core/errors';
 import { hasDoubtfulKeys } from './doubtful-keys';
 import { notPriced, notShared, notSupported } from './objections';
@@ -33,6 +33,8 @@ export interface WeighedMembers {
   common: SharedObject[] | undefined;
   /** Tools and features that the vendor charges by the piece; undefined if there are none. */
   toolUses: ToolUse[] | undefined;
+  /** What else the vendor charges apart; undefined if there is nothing. */
+  extras: Extra[] | undefined;
 }
 
 /** An object that must belong to the account. */
@@ -68,6 +70,7 @@ export function weighMembers(
     makes: undefined,
     common: undefined,
     toolUses: undefined,
+    extras: undefined,
   };
   const dialect = DIALECTS[protocol];
   for (const name of names) {
@@ -99,12 +102,17 @@ function weighKnown(
     return;
   }
   if (rule.meter !== undefined) {
-    const tool = { meter: rule.meter, pieces: 1, limit: undefined, isReported: false, param: name };
+    const { meter, furtherPasses = 0 } = rule;
+    const tool = { meter, pieces: 1, furtherPasses, limit: undefined, isReported: false, param: name };
     weighed.toolUses = [...(weighed.toolUses ?? []), tool];
-    weighed.furtherPasses += rule.furtherPasses ?? 0;
     return;
   }
-  if (rule.class === 'priced') throw notPriced(name);
+  if (rule.asks !== undefined) throw notPriced(name);
+  if (rule.class === 'priced') {
+    const needs = text === undefined || hasDoubtfulKeys(text) ? undefined : rule.needs?.(JSON.parse(text));
+    weighed.extras = [...(weighed.extras ?? []), { name, param: name, ...needs }];
+    return;
+  }
   if (rule.class === 'refused') throw notSupported(name, `The gateway does not support "${name}": ${rule.why}.`);
   if (rule.names !== undefined && !shared.has(rule.names)) throw notShared(rule.names, name);
   weighed.isUnbounded = true;

@@ -1,6 +1,5 @@
 import { Counter } from 'prom-client';
 import type { Candidate } from '../../core/catalog/catalog';
-import type { Charge } from '../../core/catalog/price';
 import { log } from '../../core/log';
 import { metrics } from '../../core/metrics';
 import type { Charged } from './charge';
@@ -24,7 +23,7 @@ const logged = new Set<string>();
  */
 export function doubtsOf(
   { usage: { unknown = [] }, candidate: { upstream } }: Charged,
-  { unpriced }: Charge,
+  unpriced: readonly string[],
   isSuspect: boolean,
 ): readonly UsageFlag[] {
   const flags: UsageFlag[] = [];
@@ -44,7 +43,8 @@ export function doubtsOf(
 const DOUBTS: Readonly<Record<UsageFlag, string>> = {
   unknown:
     'an upstream reports usage that no meter counts, and it is not charged: see docs/money.md, or add it to ignoreUsage',
-  unpriced: 'an upstream reports usage without a price; the highest price that could apply is charged: add a price',
+  unpriced:
+    'a call used something without a price: tokens cost the highest price that could apply, all else nothing: add a price, or set unpricedTools',
   suspect:
     'an upstream reports more usage than the call allows; at most the hold is charged: compare with its invoice, or raise tokenizerFactor',
 };

@@ -8,7 +8,7 @@ import { mostTokens } from './hold';
 
 const excess = new Counter({
   name: 'tollgate_excess_usd_total',
-  help: 'Cost in USD above the holds of calls, which the platform pays, by upstream and cause (request, upstream).',
+  help: 'Cost in USD above the holds of calls, which the platform pays, by upstream and cause (request, upstream, unpriced).',
   labelNames: ['upstream', 'cause'],
   registers: [metrics],
 });
@@ -17,10 +17,15 @@ const excess = new Counter({
  * Counts what an upstream charges above the hold. Returns whether its report is suspect: above the hold or the call's own limits,
  * although the vendor had nothing to read outside the body.
  */
-export function judgeReport(ending: Charged, request: ModelRequest, excessE8: bigint): boolean {
+export function judgeReport(
+  ending: Charged,
+  request: ModelRequest,
+  { excessE8, isUnpriced }: { readonly excessE8: bigint; readonly isUnpriced: boolean },
+): boolean {
   const upstream = ending.candidate.upstream.name;
   const isOutside = reachesOutside(request.reading);
-  if (excessE8 > 0n) excess.inc({ upstream, cause: isOutside ? 'request' : 'upstream' }, usdOf(excessE8));
+  const ofRequest = isUnpriced ? 'unpriced' : 'request';
+  if (excessE8 > 0n) excess.inc({ upstream, cause: isOutside ? ofRequest : 'upstream' }, usdOf(excessE8));
   return !isOutside && !ending.isEstimate && (excessE8 > 0n || isAboveLimits(ending, request));
 }
 

@@ -1,6 +1,8 @@
 import type { Declared, ModelRequest } from '../../core/calls/call';
+import { furtherModels } from '../../core/calls/priced-candidates';
 import { type Candidate, canGoOn, type ModelEntry, type Upstream } from '../../core/catalog/catalog';
 import { type CacheWrites, dearestCost, pricesFor } from '../../core/catalog/price';
+import type { TokenMeter } from '../../core/catalog/usage';
 import { furtherPassesOf, piecesOf, type Reading } from '../../core/dialects/reading';
 import { atMostCountable } from '../../core/money';
 
@@ -24,7 +26,8 @@ export function holdFor(
   if (mayBeContinued(request, candidates, declared)) return holdForBoth(request, candidates, seconds);
   const count = candidates.length;
   if (count === 1) return atMostCountable(exactHold(request, candidates[0] as Candidate, seconds));
-  const { asked, toolUses } = request.reading;
+  const { asked, toolUses, extras } = request.reading;
+  const isPlain = asked === undefined && toolUses === undefined && extras === undefined;
   if (roughs.length < count) roughs = new Float64Array(count * 2);
   let dearest = 0;
   for (let at = 0; at < count; at += 1) {
@@ -34,30 +37,58 @@ export function holdFor(
   }
   let holdE8 = 0n;
   for (let at = 0; at < count; at += 1) {
-    // Rough costs ignore tiers, speeds, regions and pieces.
-    if (asked === undefined && toolUses === undefined && (roughs[at] as number) < dearest * SURELY_LESS) continue;
+    // Rough costs ignore tiers, speeds, regions, pieces and extras.
+    if (isPlain && (roughs[at] as number) < dearest * SURELY_LESS) continue;
     const costE8 = exactHold(request, candidates[at] as Candidate, seconds);
     if (costE8 > holdE8) holdE8 = costE8;
   }
   return atMostCountable(holdE8);
 }
 
-/** Returns the most that a call can cost at one candidate. */
+/** Returns the most that a call can cost at one candidate, with the further models that may run. */
 function exactHold(request: ModelRequest, candidate: Candidate, seconds: number): bigint {
+  return holdForModel(request, candidate, seconds) + furtherHold(request, candidate, seconds);
+}
+
+function furtherHold(request: ModelRequest, candidate: Candidate, seconds: number): bigint {
+  let holdE8 = 0n;
+  for (const each of alsoRunning(request, candidate))
+    holdE8 += holdForModel(each.request, { ...candidate, model: each.model }, seconds);
+  return holdE8;
+}
+
+/** Returns the further models that a call may run at a candidate, each with the call as that model gets it. */
+function alsoRunning(request: ModelRequest, candidate: Candidate) {
+  const models = request.reading.extras?.flatMap((extra) => extra.models ?? []) ?? [];
+  return furtherModels(models, candidate).map(({ model, maxOutputTokens = request.maxOutputTokens }) => ({
+    model,
+    request: { ...request, maxOutputTokens },
+  }));
+}
+
+/** Returns the meters of tokens other than text for which a model has a price. */
+function extraMeters({ reading: { extras } }: ModelRequest, { price }: ModelEntry): readonly TokenMeter[] | undefined {
+  return extras?.flatMap(({ meters = [] }) => meters).filter((meter) => !price.unpriced.has(meter));
+}
+
+function holdForModel(request: ModelRequest, candidate: Candidate, seconds: number): bigint {
   const { model } = candidate;
   const { asked } = request.reading;
   const cacheWrites = cacheWritesAt(request, candidate);
   const cards = pricesFor(model.price, asked) ?? model.price.possible;
   const input = inputTokens(request, candidate);
   const output = outputTokens(request, model, seconds);
-  return dearestCost(input, output, cards, cacheWrites) + piecesCost(request, model);
+  return dearestCost(input, output, cards, cacheWrites, extraMeters(request, model)) + piecesCost(request, model);
 }
 
 /** Returns the most tokens that a call can use, for the limits per minute. */
 export function tokensFor(request: ModelRequest, candidates: readonly Candidate[]): number {
   let tokens = 0;
   for (const candidate of candidates) {
-    tokens = Math.max(tokens, inputTokens(request, candidate) + outputTokens(request, candidate.model));
+    let all = inputTokens(request, candidate) + outputTokens(request, candidate.model);
+    for (const { model, request: call } of alsoRunning(request, candidate))
+      all += inputTokens(call, { ...candidate, model }) + outputTokens(call, model);
+    tokens = Math.max(tokens, all);
   }
   return tokens;
 }
@@ -112,13 +143,14 @@ function holdForBoth(request: ModelRequest, candidates: readonly Candidate[], se
   const cards = candidates.flatMap(
     ({ model }) => pricesFor(model.price, request.reading.asked) ?? model.price.possible,
   );
-  let pieces = 0n;
-  for (const { model } of candidates) {
-    const costE8 = piecesCost(request, model);
-    if (costE8 > pieces) pieces = costE8;
+  let apart = 0n;
+  for (const candidate of candidates) {
+    const costE8 = piecesCost(request, candidate.model) + furtherHold(request, candidate, seconds);
+    if (costE8 > apart) apart = costE8;
   }
   const writes = candidates.map((candidate) => cacheWritesAt(request, candidate)).find((each) => each !== 'none');
-  return atMostCountable(dearestCost(input, output, cards, writes ?? 'none') + pieces);
+  const more = candidates.flatMap(({ model }) => extraMeters(request, model) ?? []);
+  return atMostCountable(dearestCost(input, output, cards, writes ?? 'none', more) + apart);
 }
 
 /** Returns the most that the vendor's tools can cost, apart from tokens. */

@@ -1,5 +1,6 @@
 import { ABSENT_CALLS, ABSENT_CALLS_AT_MOST } from '../../core/calls/absent-calls';
 import type { Ending, Reservation, Settlement } from '../../core/calls/call';
+import { unpricedAt } from '../../core/calls/priced-candidates';
 import { type RecordedUsage, usageRecord } from '../../core/calls/usage-record';
 import { upstreamPrice } from '../../core/catalog/customer-prices';
 import { outputTokens, totalInputTokens } from '../../core/catalog/usage';
@@ -7,7 +8,7 @@ import { fail } from '../../core/errors';
 import type { Gateway } from '../../core/gateway/gateway';
 import { definePolicy } from '../../core/gateway/policy';
 import { newId } from '../../core/ids';
-import { chargeOfEnding, recordedUsage, upstreamCostOf } from './charge';
+import { type CappedCharge, type Charged, chargeOfEnding, recordedUsage, upstreamCostOf } from './charge';
 import { doubtsOf } from './doubts';
 import { estimatedUsage } from './estimated';
 import { judgeReport } from './excess';
@@ -18,6 +19,7 @@ import { keepNewIds } from './new-ids';
 import { noteCost, noteLastAttempt } from './note-attempt';
 import { type Covered, type PayingCall, reserve } from './reserve';
 import { answerKeeper, sendStored } from './stored-answer';
+import { noteUnknownMembers } from './unknown-members';
 import { withUnreported } from './unreported';
 
 export default definePolicy({
@@ -116,7 +118,8 @@ function openReservation(
     call.facts.billing = billing;
     if (ending.billing === 'released') {
       noteLastAttempt(call, ending);
-      const record = recordOf({ billing, configRevision });
+      const flags = noteUnknownMembers(call.facts, request) ? ['unknown'] : [];
+      const record = recordOf({ billing, flags, configRevision });
       await gateway.settler.release({ rid, accountId, keyId, record });
       return { chargedE8: 0n, billing };
     }
@@ -125,16 +128,19 @@ function openReservation(
     noteLastAttempt(call, charged);
     const charge = chargeOfEnding(charged, heldE8(), paid.priceOf);
     const { costE8, excessE8 } = charge;
+    const unpriced = usedUnpriced(charged, charge, paid);
     const isOwnPrice = paid.priceOf === upstreamPrice;
     if (isOwnPrice) noteCost(call, charged, charge.exactE14);
     const { candidate, usage } = charged;
     call.facts.usage = usage;
-    const isSuspect = judgeReport(charged, request, excessE8);
+    const isSuspect = judgeReport(charged, request, { excessE8, isUnpriced: unpriced.length > 0 });
     if (isSuspect) gateway.health.suspected(candidate);
     else if (billing === 'actual') gateway.health.used(call.facts.model ?? '', candidate, usage, request);
-    const doubts = doubtsOf(charged, charge, isSuspect);
-    const flags = candidate.dialect === undefined ? doubts : [...doubts, 'translated'];
-    const record = recordOf({ billing, usage: recordedUsage(charged), flags, excessE8, configRevision });
+    const doubts = doubtsOf(charged, unpriced, isSuspect);
+    const flags = new Set<string>(noteUnknownMembers(call.facts, request) ? ['unknown'] : []);
+    for (const flag of doubts) flags.add(flag);
+    if (candidate.dialect !== undefined) flags.add('translated');
+    const record = recordOf({ billing, usage: recordedUsage(charged), flags: [...flags], excessE8, configRevision });
     // A suspect report must not use up the key's limit of tokens.
     const tokens = isSuspect ? Math.min(tokensUsed(ending), tokensFor(request, call.candidates)) : tokensUsed(ending);
     const { chargedE8 } = await gateway.settler.settle({ rid, accountId, keyId, costE8, record, tokens });
@@ -143,6 +149,23 @@ function openReservation(
     call.facts.upstreamCostE8 = isOwnPrice ? chargedE8 : upstreamCostOf(charged);
     return { chargedE8, billing };
   }
+}
+
+/**
+ * Returns the names of what a call used, or may have used, without a price. An excess of a call that offers such a thing counts as
+ * its use: the gateway held nothing for it, so the account must not be frozen for it.
+ */
+function usedUnpriced(
+  { candidate }: Charged,
+  { unpriced, excessE8 }: CappedCharge,
+  { request, priceOf }: Covered,
+): readonly string[] {
+  const { reading } = request;
+  if (reading.toolUses === undefined && reading.extras === undefined) return unpriced;
+  const model = { ...candidate.model, price: priceOf(candidate.model) };
+  const { offered, unseen } = unpricedAt(reading, { ...candidate, model, priceOf });
+  const above = excessE8 === 0n ? [] : offered.map((name) => `${name} above the hold`);
+  return [...new Set([...unpriced, ...unseen, ...above])];
 }
 
 function tokensUsed({ usage }: Exclude<Ending, { billing: 'released' }>): number {

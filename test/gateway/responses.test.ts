@@ -38,6 +38,7 @@ describe('The Responses endpoint', function () {
         acme: {
           url: upstream.url,
           timeouts,
+          unpricedTools: 'refuse',
           tier: 'official',
           models: { [MODEL]: { price }, two: {}, three: { tokenizerFactor: 1 } },
         },
@@ -226,7 +227,7 @@ describe('The Responses endpoint', function () {
       ],
       [
         'a tool that an item adds',
-        { input: [{ type: 'additional_tools', role: 'developer', tools: [{ type: 'web_search' }] }] },
+        { input: [{ type: 'additional_tools', role: 'developer', tools: [{ type: 'image_generation' }] }] },
         400,
         'MODEL_NOT_PRICED',
         'input[0]',

@@ -49,15 +49,15 @@ export const VENDOR_MUTANTS: readonly SourceMutant[] = [
   {
     name: "the searches' passes of a Responses call are forgotten",
     file: 'core/dialects/reading.ts',
-    from: 'return furtherPasses + shared + Math.min(uses, PASSES_OF_A_LOOP);',
-    to: 'return furtherPasses + 0 * shared + Math.min(uses, PASSES_OF_A_LOOP);',
+    from: 'return furtherPasses + further + shared + Math.min(uses, PASSES_OF_A_LOOP);',
+    to: 'return furtherPasses + further + 0 * shared + Math.min(uses, PASSES_OF_A_LOOP);',
     story: ADVERSARY,
   },
   {
     name: 'a vendor is told more searches than are held',
     file: 'core/wire/ask-upstream.ts',
-    from: 'piecesOf(tool, model)));',
-    to: 'piecesOf({ ...tool, atMost: 1_000 }, model)));',
+    from: 'const uses = piecesOf(tool, model);',
+    to: 'const uses = piecesOf({ ...tool, atMost: 1_000 }, model);',
     story: ADVERSARY,
   },
   {

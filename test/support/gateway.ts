@@ -47,6 +47,7 @@ export interface TestEndpoint {
   readonly stopsOnCancel?: boolean;
   readonly prefill?: boolean;
   readonly ignoreUsage?: readonly string[];
+  readonly unpricedTools?: string;
   readonly allowPrivate?: boolean;
   readonly credential?: Readonly<Record<string, unknown>>;
   readonly credentials?: readonly Readonly<Record<string, unknown>>[];

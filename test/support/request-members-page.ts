@@ -15,7 +15,7 @@ const CLASSES = [
   [
     '`priced`',
     'the vendor charges more than tokens at the plain price',
-    'its price; without one the call is 400 MODEL_NOT_PRICED',
+    'its price; without one nothing, unless the operator refuses it ([without a price](money.md#without-a-price))',
   ],
   ['`refused`', 'the vendor would bill it after the call has ended', 'the call is 400 NOT_SUPPORTED'],
 ] as const;
@@ -29,7 +29,7 @@ ${tableOf(CLASSES)}
 \`null\` is free for every member. A word in the column \`sharedObjects\` names objects that the vendor keeps for the platform's account. A request that names one is
 refused unless the setting \`sharedObjects\` of \`model-request\` has that word. Objects that answers make
 are open to the account that got them ([things that the vendor keeps](money.md#things-that-the-vendor-keeps)). \`*\` stands for a version. A word in
-the column \`pieces\` is the meter that a model's price needs for it ([tools that run at the vendor](money.md#tools-that-run-at-the-vendor)).
+the column \`pieces\` is the meter that gives it a price ([tools that run at the vendor](money.md#tools-that-run-at-the-vendor)).
 `;
 
 /** Returns the text of docs/request-members.md. */

@@ -1,4 +1,17 @@
-import { BACKGROUND, bounded, type Dialect, FILE, free, kept, pricedExcept, RESPONSE_ID, TEXT } from '../dialect';
+import type { TokenMeter } from '../../catalog/usage';
+import {
+  BACKGROUND,
+  bounded,
+  type Dialect,
+  FILE,
+  free,
+  kept,
+  type Needs,
+  pricedExcept,
+  RESPONSE_ID,
+  SPEECH,
+  TEXT,
+} from '../dialect';
 
 /** The members and types of Chat requests: those of the package openai, and those of the same vendor's newer protocol. */
 export const CHAT_DIALECT: Dialect = {
@@ -43,12 +56,16 @@ export const CHAT_DIALECT: Dialect = {
     speed: pricedExcept(['standard'], 'a speed with a price of its own', 'speed'),
     inference_geo: pricedExcept(['global'], 'a region with a price of its own', 'geo'),
     web_search_options: { class: 'priced', why: 'one search for each call', meter: 'webSearch', furtherPasses: 1 },
-    audio: pricedExcept([], 'spoken answers have prices of their own'),
+    audio: {
+      ...pricedExcept([], 'spoken answers have prices of their own'),
+      needs: () => ({ meters: ['audioOutput'] }),
+    },
     modalities: {
       class: 'priced',
       why: 'spoken answers have prices of their own',
       isFree: (value) => Array.isArray(value) && value.every((each) => each === 'text'),
       freeValues: '["text"]',
+      needs: spokenOrDrawn,
     },
     previous_response_id: RESPONSE_ID,
     conversation: kept('conversation', 'a conversation at the vendor'),
@@ -72,7 +89,7 @@ export const CHAT_DIALECT: Dialect = {
         file_id: FILE,
       },
     },
-    input_audio: { class: 'priced', why: 'audio has prices of its own' },
+    input_audio: SPEECH,
   },
   tools: {
     function: { class: 'free', why: 'runs at the client', overheads: 0 },
@@ -81,3 +98,12 @@ export const CHAT_DIALECT: Dialect = {
   // No kinds are kept: a call cannot name a stored completion, and no spoken answer is served.
   kept: {},
 };
+
+/** Returns the meters of the kinds of output that `modalities` asks for; undefined for an unknown kind. */
+function spokenOrDrawn(value: unknown): Needs | undefined {
+  if (!Array.isArray(value) || !value.every((each) => ['text', 'audio', 'image'].includes(each))) return undefined;
+  const meters: TokenMeter[] = [];
+  if (value.includes('audio')) meters.push('audioOutput');
+  if (value.includes('image')) meters.push('imageOutput');
+  return { meters };
+}

@@ -7,6 +7,8 @@ import {
   free,
   type Keeping,
   kept,
+  type NeededModel,
+  type Needs,
   PASSES_OF_A_LOOP,
   type PartRule,
   pricedExcept,
@@ -47,7 +49,7 @@ export const MESSAGES_DIALECT: Dialect = {
     service_tier: pricedExcept(['auto', 'default', 'standard_only'], 'a tier with a price of its own', 'tier'),
     speed: pricedExcept(['standard'], 'a speed with a price of its own', 'speed'),
     inference_geo: pricedExcept(['global'], 'a region with a price of its own', 'geo'),
-    fallbacks: pricedExcept([], 'other models, with prices of their own'),
+    fallbacks: { ...pricedExcept([], 'other models, with prices of their own'), needs: fallbackModels },
     billing_policy: pricedExcept([], 'bills another party'),
     web_search_options: pricedExcept([], 'searches have a price each'),
     context_management: {
@@ -221,4 +223,21 @@ function onlyClears(value: unknown): boolean {
   return (
     Array.isArray(edits) && edits.every((edit) => isObject(edit) && /^clear_[a-z_]+_[0-9]+$/.test(String(edit['type'])))
   );
+}
+
+/** Returns the models of `fallbacks`; undefined for a form that the table does not know, or a speed with a price of its own. */
+function fallbackModels(value: unknown): Needs | undefined {
+  if (!Array.isArray(value)) return undefined;
+  const models = value.map(fallbackModel);
+  return models.every((each) => each !== undefined) ? { models } : undefined;
+}
+
+const OF_FALLBACK: readonly string[] = ['model', 'max_tokens', 'output_config', 'speed', 'thinking'];
+
+function fallbackModel(value: unknown): NeededModel | undefined {
+  if (!isObject(value) || Object.keys(value).some((name) => !OF_FALLBACK.includes(name))) return undefined;
+  const { model, max_tokens: limit = null, speed = null } = value;
+  if (typeof model !== 'string' || (speed !== null && speed !== 'standard')) return undefined;
+  if (limit !== null && !(Number.isSafeInteger(limit) && Number(limit) >= 0)) return undefined;
+  return { model, maxOutputTokens: limit === null ? undefined : Number(limit) };
 }

@@ -10,6 +10,7 @@ import {
   type PartRule,
   pricedExcept,
   RESPONSE_ID,
+  SPEECH,
   TEXT,
   type ToolRule,
 } from '../dialect';
@@ -106,7 +107,7 @@ export const RESPONSES_DIALECT: Dialect = {
         file_id: FILE,
       },
     },
-    input_audio: { class: 'priced', why: 'audio has prices of its own' },
+    input_audio: SPEECH,
     function_call: ECHO,
     function_call_output: TEXT,
     custom_tool_call: ECHO,

@@ -73,7 +73,8 @@ function addAttempts(rows: CopyRows, { requestId, accountId, made }: Parsed): vo
   }
 }
 
-/** Returns what upstreams charge above the hold if the request caused it; 0 for a record that is flagged `suspect`. */
+/** Returns what upstreams charge above the hold if the request caused it; 0 for a record that is flagged `suspect` or `unpriced`. */
 function excessOf({ excessE8, flags }: Parsed): bigint {
-  return Array.isArray(flags) && flags.includes('suspect') ? 0n : BigInt(String(excessE8 ?? 0));
+  const isOfPlatform = Array.isArray(flags) && (flags.includes('suspect') || flags.includes('unpriced'));
+  return isOfPlatform ? 0n : BigInt(String(excessE8 ?? 0));
 }

@@ -78,7 +78,7 @@ const INSERT_USAGE = `
     RETURNING account_id, excess_e8, flags),
   caused AS (
     SELECT account_id, least(sum(excess_e8), ${MAX_AMOUNT_E8})::bigint AS e8 FROM written
-    WHERE excess_e8 > 0 AND flags @> '["suspect"]' IS NOT TRUE GROUP BY account_id)
+    WHERE excess_e8 > 0 AND (flags @> '["suspect"]' OR flags @> '["unpriced"]') IS NOT TRUE GROUP BY account_id)
   UPDATE accounts SET excess_e8 = least(excess_e8 + caused.e8, ${MAX_AMOUNT_E8})
   FROM caused WHERE accounts.id = caused.account_id`;
 

@@ -197,11 +197,11 @@ describe('a member that has no price', () => {
     [{ inference_geo: 'x'.repeat(5_000) }, `${REFUSED} inference_geo`],
     [{ tools: [{ name: 'a' }, { type: 'web_search_20250305' }] }, 'accepted'],
     [{ tools: [{ type: 'code_execution_20250825' }] }, 'accepted'],
-    [{ tools: [{ name: 'a' }, { type: 'advisor_20260301' }] }, `${REFUSED} tools[1].type`],
-    [{ tools: [{ type: 'x'.repeat(5_000) }] }, `${REFUSED} tools[0].type`],
+    [{ tools: [{ name: 'a' }, { type: 'advisor_20260301' }] }, 'extra tools[1].type'],
+    [{ tools: [{ type: 'x'.repeat(5_000) }] }, 'extra tools[0].type'],
     [{ tools: [{ type: 'custom', type_: 'web_search', input_schema: { type: 'web_search' } }] }, 'accepted'],
     [{ tools: [{ type: 'bash_20250124' }, { type: 'text_editor_20250728' }, { type: null }] }, 'accepted'],
-    [{ tools: [{ type: 'bash_1 web_search' }] }, `${REFUSED} tools[0].type`],
+    [{ tools: [{ type: 'bash_1 web_search' }] }, 'extra tools[0].type'],
     [{ tools: [{ type: 5 }] }, 'INVALID_FIELD tools[0].type'],
   ];
   for (const [more, expected] of IN_MESSAGES) {
@@ -213,9 +213,9 @@ describe('a member that has no price', () => {
     [{ service_tier: ['flex'] }, `${REFUSED} service_tier`],
     [{ service_tier: null }, 'accepted'],
     [{ web_search_options: {} }, 'accepted'],
-    [{ modalities: ['text', 'audio'] }, `${REFUSED} modalities`],
+    [{ modalities: ['text', 'audio'] }, 'extra modalities'],
     [{ modalities: ['text'] }, 'accepted'],
-    [{ tools: [{ type: 'function' }, { type: 'web_search' }] }, `${REFUSED} tools[1].type`],
+    [{ tools: [{ type: 'function' }, { type: 'web_search' }] }, 'extra tools[1].type'],
   ];
   for (const [more, expected] of IN_CHAT) {
     it(`Chat ${JSON.stringify(more).slice(0, 60)}: ${expected}`, async () => assert.equal(await chat(more), expected));
@@ -384,18 +384,19 @@ describe('the content that the vendor reads beside the body', () => {
       {
         messages: [{ role: 'user', content: [{ type: 'input_audio', input_audio: { data: 'QUJD', format: 'wav' } }] }],
       },
-      'MODEL_NOT_PRICED messages[0].content',
+      'extra messages[0].content',
       CHAT_PATH,
     ],
     [{ messages: [{ role: 'assistant', audio: { id: 'a' } }] }, 'NOT_SUPPORTED messages[0].audio', CHAT_PATH],
-    [{ messages: adding({ type: 'web_search_20250305', name: 'web_search' }) }, 'MODEL_NOT_PRICED messages[0].content'],
-    [{ messages: adding({ type: 'code_execution_20260521' }) }, 'MODEL_NOT_PRICED messages[0].content'],
+    [{ messages: adding({ type: 'web_search_20250305', name: 'web_search' }) }, 'accepted'],
+    [{ messages: adding({ type: 'code_execution_20260521' }) }, 'accepted'],
+    [{ messages: adding({ type: 'advisor_20260301' }) }, 'MODEL_NOT_PRICED messages[0].content'],
     [{ messages: adding({ type: 'something_new' }) }, 'MODEL_NOT_PRICED messages[0].content'],
     [{ messages: adding({ name: 'a', input_schema: { type: 'object' } }) }, 'accepted'],
     [{ messages: adding({ type: 'bash_20250124' }) }, 'accepted'],
-    [{ audio: { voice: 'ash', format: 'wav' } }, 'MODEL_NOT_PRICED audio', CHAT_PATH],
-    [{ fallbacks: 'default' }, 'MODEL_NOT_PRICED fallbacks'],
-    [{ billing_policy: { type: 'billing_policy' } }, 'MODEL_NOT_PRICED billing_policy'],
+    [{ audio: { voice: 'ash', format: 'wav' } }, 'extra audio', CHAT_PATH],
+    [{ fallbacks: 'default' }, 'extra fallbacks'],
+    [{ billing_policy: { type: 'billing_policy' } }, 'extra billing_policy'],
     [{ background: true }, 'NOT_SUPPORTED background'],
     [{ background: false }, 'accepted'],
     [{ thread: { type: 'create' } }, 'accepted'],
@@ -471,16 +472,23 @@ describe('tools that run at the vendor', () => {
     for (const tool of [
       { type: 'web_search_20250305', max_uses: 3 },
       { max_uses: 3, type: 'web_search_20250305' },
-    ])
+    ]) {
+      const at = JSON.stringify({ ...MESSAGES, tools: [{ name: 'a' }, tool] }).indexOf(':3') + 1;
       assert.deepEqual(await toolUses([{ name: 'a' }, tool]), [
         {
           meter: 'webSearch',
           pieces: 3,
-          limit: { otherwise: 5, runsModel: true, insert: undefined },
+          limit: {
+            otherwise: 5,
+            runsModel: true,
+            insert: undefined,
+            own: { from: at, to: at + 1, name: undefined },
+          },
           isReported: true,
           param: 'tools[1].type',
         },
       ]);
+    }
   });
 
   it('are listed with the place of a missing limit', async () => {

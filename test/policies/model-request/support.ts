@@ -70,13 +70,14 @@ export async function ask(body: unknown, sent: Sent = {}): Promise<ModelRequest>
   return result;
 }
 
-/** Returns the refusal as `CODE param`. */
-export async function refusal(asked: Promise<unknown>): Promise<string> {
+/** Returns the refusal as `CODE param`, or `accepted`, or `extra param` for what the vendor charges apart. */
+export async function refusal(asked: Promise<object>): Promise<string> {
   try {
-    await asked;
+    const given = await asked;
+    const [extra] = ('reading' in given ? (given as ModelRequest).reading.extras : undefined) ?? [];
+    return extra === undefined ? 'accepted' : `extra ${extra.param}`;
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
     return `${error.code} ${error.options.param ?? ''}`.trim();
   }
-  return 'accepted';
 }
