@@ -32,8 +32,7 @@ async function shipped(name: string): Promise<string> {
 }
 
 async function packageOf(folder: string): Promise<string> {
-  const { version, engines } = JSON.parse(await readFile(join(OWN_FOLDER, 'package.json'), 'utf8')) as {
-    readonly version: string;
+  const { engines } = JSON.parse(await readFile(join(OWN_FOLDER, 'package.json'), 'utf8')) as {
     readonly engines: object;
   };
   const own = {
@@ -46,7 +45,8 @@ async function packageOf(folder: string): Promise<string> {
     private: true,
     engines,
     scripts: { start: 'tollgate start', demo: 'tollgate start --demo', check: 'tollgate config validate' },
-    dependencies: { tollgate: `^${version}` },
+    // No registry has Tollgate yet, so npm links the Tollgate that runs now: a checkout, or where it is installed.
+    dependencies: { tollgate: `file:${OWN_FOLDER}` },
   };
   return `${JSON.stringify(own, null, 2)}\n`;
 }
@@ -58,6 +58,9 @@ function nextSteps(folder: string): string[] {
     `  cd ${folder}`,
     '  npm install',
     '  npx tollgate start --demo',
+    '',
+    'Tollgate is not published yet, so package.json depends on the folder that made this gateway. Keep it:',
+    `  ${OWN_FOLDER}`,
     '',
     'For real models set ANTHROPIC_API_KEY or OPENAI_API_KEY, or name your upstreams in gateway.config.yml; then',
     '`npx tollgate config validate` checks it, and `npx tollgate start` starts the gateway.',

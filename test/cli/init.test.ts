@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { runTollgate } from '../support/command-line';
 import { temporaryFolder } from '../support/databases';
-import { textOf } from '../support/sources';
+import { PROJECT, textOf } from '../support/sources';
 
 describe('a folder for a new gateway', () => {
   let folder: Awaited<ReturnType<typeof temporaryFolder>>;
@@ -23,6 +23,14 @@ describe('a folder for a new gateway', () => {
       assert.deepEqual(rest, textOf(name).split('\n').slice(1));
     }
     assert.equal(JSON.parse(await readFile(join(path, 'package.json'), 'utf8')).name, 'my-gateway');
+  });
+
+  it('depends on the folder of the Tollgate that made it, because no registry has Tollgate, and `tollgate init` says so', async () => {
+    const path = join(folder.path, 'linked');
+    const { out } = await runTollgate(['init', path]);
+    const { dependencies } = JSON.parse(await readFile(join(path, 'package.json'), 'utf8'));
+    assert.deepEqual(dependencies, { tollgate: `file:${PROJECT}` });
+    assert.match(out, new RegExp(`not published yet.*\\n  ${PROJECT}\n`));
   });
 
   it('is not overwritten by a second `tollgate init`', async () => {

@@ -1,10 +1,11 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { parse, stringify } from 'yaml';
@@ -146,45 +147,57 @@ describe('The packed package, installed by npm in an empty folder,', function ()
     let child: ChildProcess | undefined;
 
     before(async () => {
-      await run('npx', ['--no-install', 'tollgate', 'init', 'my-gateway'], { cwd: empty, env: SHELL });
       gateway = join(empty, 'my-gateway');
+      // With a lock file, the quick start would install and build the copy when its files look new.
+      await rm(join(folder, 'copy/package-lock.json'));
     });
     after(() => void child?.kill('SIGKILL'));
 
-    it('makes a folder whose package.json depends on this version and no other package', async () => {
-      const { version } = JSON.parse(textOf('package.json')) as { version: string };
-      const { dependencies } = JSON.parse(await readFile(join(gateway, 'package.json'), 'utf8'));
-      expect(dependencies).to.deep.equal({ tollgate: `^${version}` });
-    });
+    for (const [title, place] of [
+      ['in a checkout', 'copy'],
+      ['where the package is installed', 'empty'],
+    ] as const)
+      it(`${title} makes, by the commands of the README, a gateway that serves the demo call`, async () => {
+        const [port, adminPort, demoPort] = await Promise.all([freePort(), freePort(), freePort()]);
+        const ports = { PORT: String(port), ADMIN_PORT: String(adminPort), DEMO_PORT: String(demoPort) };
+        const [, commands = ''] = /^```sh\n(npx tollgate init [\s\S]*?)^```$/m.exec(textOf('README.md')) ?? [];
+        const shell = spawn('sh', ['-euc', commands], {
+          cwd: join(folder, place),
+          env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...ports },
+          stdio: ['ignore', 'pipe', 'pipe'],
+          detached: true,
+        });
+        const closed = once(shell, 'close');
+        let out = '';
+        for (const stream of [shell.stdout, shell.stderr])
+          stream.on('data', (chunk: Buffer) => (out += chunk.toString()));
+        try {
+          const [, key] = await Promise.race([
+            until('it prints a key', () => /API key +(sk-svc-\S+)/.exec(out), 180_000),
+            closed.then(() => expect.fail(out)),
+          ]);
+          const answer = await fetch(`http://127.0.0.1:${port}/v1/chat/completions`, {
+            method: 'POST',
+            headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
+            body: JSON.stringify({ model: 'demo-model', messages: [{ role: 'user', content: 'Hello' }] }),
+          });
+          expect(answer.status).to.equal(200);
+          expect(Number(answer.headers.get('x-ai-cost'))).to.be.above(0);
+          const made = join(folder, place, 'my-gateway');
+          expect(existsSync(join(made, '.tollgate'))).to.equal(true);
+          expect(out)
+            .to.include('not published yet')
+            .and.to.include(dirname(await realpath(join(made, 'node_modules/tollgate/package.json'))));
+        } finally {
+          // As Ctrl-C: the whole group.
+          if (shell.exitCode === null && shell.pid !== undefined) process.kill(-shell.pid, 'SIGINT');
+          await closed;
+        }
+      });
 
-    it('makes a folder that npm can install, with a valid configuration, that serves the demo call', async () => {
-      await install(gateway, tarball);
-      const { stdout } = await run('npx', ['--no-install', 'tollgate', 'config', 'validate'], {
-        cwd: gateway,
-        env: SHELL,
-      });
-      expect(stdout).to.include('is valid');
-      const [port, adminPort, demoPort] = await Promise.all([freePort(), freePort(), freePort()]);
-      const ports = { PORT: String(port), ADMIN_PORT: String(adminPort), DEMO_PORT: String(demoPort) };
-      child = spawn(join(gateway, 'node_modules/.bin/tollgate'), ['--json', 'start', '--demo'], {
-        cwd: gateway,
-        env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...ports },
-        stdio: ['ignore', 'pipe', 'inherit'],
-      });
-      let out = '';
-      child.stdout?.on('data', (chunk: Buffer) => (out += chunk.toString()));
-      const { url, key, dataDir } = await until('it serves', () => out.includes('\n') && JSON.parse(out), 120_000);
-      expect(dataDir).to.equal(join(gateway, '.tollgate'));
-      const answer = await fetch(`${url}/v1/chat/completions`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
-        body: JSON.stringify({ model: 'demo-model', messages: [{ role: 'user', content: 'Hello' }] }),
-      });
-      expect(answer.status).to.equal(200);
-      expect(Number(answer.headers.get('x-ai-cost'))).to.be.above(0);
-      const ended = once(child, 'exit');
-      child.kill('SIGTERM');
-      expect((await ended)[0]).to.equal(0);
+    it('writes a valid configuration', async () => {
+      const validate = ['--no-install', 'tollgate', 'config', 'validate'];
+      expect((await run('npx', validate, { cwd: gateway, env: SHELL })).stdout).to.include('is valid');
     });
 
     describe('makes a folder where the examples, installed from tarballs,', () => {
@@ -197,7 +210,7 @@ describe('The packed package, installed by npm in an empty folder,', function ()
 
       before(async () => {
         upstream = await startUpstream();
-        await install(gateway, ...(await Promise.all(EXAMPLES.map(packExample))));
+        await install(gateway, tarball, ...(await Promise.all(EXAMPLES.map(packExample))));
         supplier = require(join(gateway, 'node_modules/example-supplier/test/server.js')).exampleServer('secret');
         await once(supplier.listen(0, '127.0.0.1'), 'listening');
         await configure();

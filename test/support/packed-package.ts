@@ -8,8 +8,8 @@ import { PROJECT } from './sources';
 const run = promisify(execFile);
 
 /**
- * Makes the package with `npm pack`, from a copy, because its script changes `node_modules`. It includes the console only if it was built. Returns
- * the tarball's path.
+ * Makes the package with `npm pack`, from the project's copy `copy` in the folder, because its script changes `node_modules`. It includes the console
+ * only if it was built. Returns the tarball's path.
  */
 export async function packPackage(folder: string): Promise<string> {
   await builtServer();
