@@ -10,7 +10,7 @@ const AGENTS = resolve(__dirname, '../agents');
 /** The folder into which npm installs them. */
 export const AGENT_PACKAGES = join(AGENTS, 'node_modules');
 
-/** Installs the agents if they are missing or have other versions: Claude Code, which the tests need, or all agents and SDKs. */
+/** Installs the agents if they are missing or have other versions: Claude Code and Codex, which the tests need, or all agents and SDKs. */
 export function installAgents(progress?: (line: string) => void, extent?: Extent): Promise<void> {
   return installOwnPackage('agents', progress, extent);
 }

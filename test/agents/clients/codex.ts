@@ -27,7 +27,7 @@ export const codex: Client = {
     },
   }),
   command: ({ feature, prompt, isTranslated = false }) => ({
-    program: join(AGENT_PACKAGES, '@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex'),
+    program: join(AGENT_PACKAGES, '.bin/codex'),
     args: [
       'exec',
       '--json',

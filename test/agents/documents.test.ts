@@ -1,0 +1,3 @@
+import { describeBlocks } from './blocks';
+
+describeBlocks('tests', ({ title }) => ['Claude Code', 'Codex'].includes(title));
