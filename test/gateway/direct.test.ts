@@ -16,11 +16,12 @@ describe('A direct address', function () {
   this.timeout(60_000);
   let acme: TestUpstream;
   let other: TestUpstream;
+  let failing: TestUpstream;
   let gateway: TestGateway;
   let key: string;
 
   before(async () => {
-    [acme, other] = [await startUpstream(), await startUpstream()];
+    [acme, other, failing] = [await startUpstream(), await startUpstream(), await startUpstream()];
     const models = { 'Acme.Large-Native': { aliases: [MODEL] } };
     gateway = await startGateway({
       upstreams: {
@@ -28,6 +29,7 @@ describe('A direct address', function () {
         other: { url: other.url, tier: 'official' },
         'only-chat': { url: other.url, adapter: 'chat' },
         closed: { url: await closedPort() },
+        failing: { url: failing.url, models, timeouts: { connect: '1s', headers: '1s', idle: '1s' } },
         switched: { url: other.url, credential: { env: 'NOT_SET' } },
       },
       env: { DIRECT_DOMAIN: 'Gateway.Example' },
@@ -38,6 +40,7 @@ describe('A direct address', function () {
     await gateway?.stop();
     await acme?.stop();
     await other?.stop();
+    await failing?.stop();
   });
   beforeEach(() => {
     acme.reset();
@@ -100,13 +103,14 @@ describe('A direct address', function () {
       [resetBeforeHeaders(), 502],
       [neverAnswer(), 504],
     ] as const) {
-      acme.reset();
-      acme.always(script);
-      // This is the first call of the upstream, so no connection is reused.
-      const answer = await at('acme.p.gateway.example', PATH.messages, native());
+      failing.reset();
+      failing.always(script);
+      // No connection is open yet: on a reused one the gateway would repeat the request.
+      const answer = await at('failing.p.gateway.example', PATH.messages, native());
       expect(answer.status).to.equal(status);
       expect(answer.headers['x-svc-source']).to.equal('platform');
       expect(answer.json.error.details.attempts).to.have.length(1);
+      expect(failing.calls).to.have.length(1);
     }
   });
 

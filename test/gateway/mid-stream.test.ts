@@ -8,7 +8,6 @@ import { type Answered, MODEL, startGateway, type TestEndpoint, type TestGateway
 import { setPolicy } from '../support/policy-settings';
 import { until } from '../support/until';
 import {
-  chatAnswer,
   chatFailure,
   chatStream,
   messagesAnswer,
@@ -248,9 +247,14 @@ describe('A stream that breaks after content', function () {
   });
 
   it('differs from a broken unstreamed answer, after which the next candidate answers the call from the start', async () => {
-    first.always(messagesAnswer());
-    second.always(chatAnswer());
-    expect((await call('messages', { stream: false })).status).to.equal(200);
+    first.always(messagesAnswer({}, { cutBody: 20 }));
+    second.always(messagesAnswer({ text: 'whole' }));
+    const answer = await call('messages', { stream: false });
+    expect(answer.status).to.equal(200);
+    expect(answer.text).to.include('whole');
+    expect(answer.headers['x-routing-attempts']).to.equal('2');
+    expect(first.calls).to.have.length(1);
+    expect(String(second.calls[0]?.body)).to.include('Hello');
   });
 
   /** Reads the first content, disconnects and returns the request id. */

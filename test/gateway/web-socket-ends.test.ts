@@ -102,10 +102,11 @@ describe('The end of a WebSocket', function () {
     const socket = await raw(gateway, key);
     socket.pause();
     const pings = Buffer.concat(Array.from({ length: 1_000 }, () => frame(PING, Buffer.alloc(125))));
-    for (let count = 0; count < 200 && !socket.destroyed; count += 1) socket.write(pings);
     socket.on('error', () => undefined);
+    const ended = new Promise((resolve) => socket.once('close', resolve));
+    for (let count = 0; count < 200 && !socket.destroyed; count += 1) socket.write(pings);
+    await ended;
     expect((await gateway.call('/healthz', { method: 'GET' })).status).to.equal(200);
-    socket.destroy();
   });
 
   it('comes after the current response when the process stops', async () => {

@@ -227,23 +227,21 @@ export async function startGateway(options: GatewayOptions): Promise<TestGateway
     newCustomer: async (usd, keyOptions = {}) => {
       const account = expectStatus(201, await admin('POST', '/admin/v1/accounts', { name: 'customer' }));
       const accountId = String(account['id']);
+      const path = `/admin/v1/accounts/${accountId}`;
       if (usd !== '0') {
-        const path = `/admin/v1/accounts/${accountId}/credits`;
-        // Retries, because Redis may be too slow on a busy machine and the gateway then answers with Retry-After.
-        const answer = await until('the ledger takes a credit', async () => {
-          const given = await admin('POST', path, { amountUsd: usd, idempotencyKey: 'first' });
-          return given.json?.error?.code === 'LEDGER_UNAVAILABLE' ? undefined : given;
-        });
+        const credit = { amountUsd: usd, idempotencyKey: 'first' };
+        const answer = await retried('the ledger takes a credit', () => admin('POST', `${path}/credits`, credit));
         // A credit that was accepted without an answer already exists.
         if (answer.status !== 200) expectStatus(201, answer);
       }
       const key = expectStatus(
         201,
-        await admin('POST', `/admin/v1/accounts/${accountId}/keys`, { name: 'key', ...keyOptions }),
+        await retried('the ledger takes a key', () => admin('POST', `${path}/keys`, { name: 'key', ...keyOptions })),
       );
       return { accountId, keyId: String(key['id']), key: String(key['key']) };
     },
-    balance: async (key) => (await call('/v1/balance', { method: 'GET', key })).json,
+    balance: async (key) =>
+      (await retried('the ledger reports a balance', () => call('/v1/balance', { method: 'GET', key }))).json,
     record: (key, requestId) =>
       until(`the record of ${requestId}`, async () => {
         const answer = await call(`/v1/usage/${requestId}`, { method: 'GET', key });
@@ -254,6 +252,14 @@ export async function startGateway(options: GatewayOptions): Promise<TestGateway
       await close('SIGKILL');
     },
   };
+}
+
+/** Repeats a request that got 503, because Redis may be late on a busy machine and the gateway then answers with Retry-After. */
+function retried(what: string, request: () => Promise<Answered>): Promise<Answered> {
+  return until(what, async () => {
+    const answer = await request();
+    return answer.json?.error?.code === 'LEDGER_UNAVAILABLE' ? undefined : answer;
+  });
 }
 
 /** Returns whether a process is still running. A repeated test may have killed its gateway. */

@@ -7,7 +7,7 @@ const LONGEST_MS = 30_000;
 export async function until<T>(
   what: string,
   condition: () => T | Promise<T>,
-  withinMs = 10_000,
+  withinMs = 30_000,
 ): Promise<NonNullable<T>> {
   const begunMs = performance.now();
   const atMostMs = Math.max(withinMs, Math.min(4 * withinMs, LONGEST_MS));
