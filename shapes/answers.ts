@@ -97,17 +97,7 @@ export interface Answers {
     noop: boolean;
   };
   "GET /admin/v1/accounts": {
-    items: {
-      id: string;
-      name: string;
-      status: "active" | "frozen";
-      createdAt: string;
-      balanceUsd: string | null;
-      heldUsd: string | null;
-      availableUsd: string | null;
-      excessUsd: string;
-      markup: string | null;
-    }[];
+    items: Answers["GET /admin/v1/accounts/{accountId}"][];
     nextCursor: string | null;
   };
   "GET /admin/v1/accounts/{accountId}": {
@@ -122,45 +112,11 @@ export interface Answers {
     markup: string | null;
   };
   "GET /admin/v1/accounts/{accountId}/keys": {
-    items: {
-      id: string;
-      accountId: string;
-      name: string;
-      prefix: string;
-      suffix: string;
-      status: "active" | "revoked";
-      balanceLimit: string | null;
-      dailyLimit: string | null;
-      monthlyLimit: string | null;
-      callsPerMinute: number | null;
-      tokensPerMinute: number | null;
-      spentUsd: string | null;
-      heldUsd: string | null;
-      allowedModels: string[] | null;
-      debug: boolean;
-      createdAt: string;
-      expiresAt: string | null;
-      allowedAddresses: string[] | null;
-      previousSecretUntil: string | null;
-      revokedAt: string | null;
-      markup: string | null;
-    }[];
+    items: Answers["DELETE /admin/v1/keys/{keyId}"][];
     nextCursor: string | null;
   };
   "GET /admin/v1/accounts/{accountId}/users": {
-    items: {
-      id: string;
-      accountId: string;
-      email: string;
-      status: "active" | "disabled";
-      createdAt: string;
-      passwordChangedAt: string;
-      identity: {
-        issuer: string;
-        subject: string;
-        boundAt: string;
-      } | null;
-    }[];
+    items: Answers["DELETE /admin/v1/users/{userId}/identity"][];
     nextCursor: string | null;
   };
   "GET /admin/v1/audit": {
@@ -395,112 +351,7 @@ export interface Answers {
   };
   "GET /admin/v1/openapi.json": Record<string, unknown>;
   "GET /admin/v1/rollouts": {
-    items: {
-      name: string;
-      change: string;
-      stickyBy: "account" | "key" | "request";
-      status:
-        | "not begun"
-        | "running"
-        | "paused"
-        | "held"
-        | "rolled-back"
-        | "completed";
-      stage: number;
-      share: number;
-      stageSince: string | null;
-      stageEndsAt: string | null;
-      waitsFor: string | null;
-      reason: string | null;
-      changedAt: string | null;
-      stages: {
-        share: number;
-        holdSeconds: number;
-      }[];
-      guards: {
-        name: string;
-        tolerance: number;
-        minCalls: number;
-      }[];
-      shadow: number;
-      onAbort: "rollback" | "hold";
-      inStage: {
-        control: {
-          calls: number;
-          errors: number;
-          errorRate: number | null;
-          callersHurt: number;
-          streams: number;
-          p95FirstTokenMs: number | null;
-          wholeAnswers: number;
-          p95WholeMs: number | null;
-          costUsd: string;
-          meanCostUsd: string | null;
-        };
-        candidate: {
-          calls: number;
-          errors: number;
-          errorRate: number | null;
-          callersHurt: number;
-          streams: number;
-          p95FirstTokenMs: number | null;
-          wholeAnswers: number;
-          p95WholeMs: number | null;
-          costUsd: string;
-          meanCostUsd: string | null;
-        };
-        shadow: {
-          calls: number;
-          errors: number;
-          errorRate: number | null;
-          callersHurt: number;
-          streams: number;
-          p95FirstTokenMs: number | null;
-          wholeAnswers: number;
-          p95WholeMs: number | null;
-          costUsd: string;
-          meanCostUsd: string | null;
-        };
-      };
-      inAll: {
-        control: {
-          calls: number;
-          errors: number;
-          errorRate: number | null;
-          callersHurt: number;
-          streams: number;
-          p95FirstTokenMs: number | null;
-          wholeAnswers: number;
-          p95WholeMs: number | null;
-          costUsd: string;
-          meanCostUsd: string | null;
-        };
-        candidate: {
-          calls: number;
-          errors: number;
-          errorRate: number | null;
-          callersHurt: number;
-          streams: number;
-          p95FirstTokenMs: number | null;
-          wholeAnswers: number;
-          p95WholeMs: number | null;
-          costUsd: string;
-          meanCostUsd: string | null;
-        };
-        shadow: {
-          calls: number;
-          errors: number;
-          errorRate: number | null;
-          callersHurt: number;
-          streams: number;
-          p95FirstTokenMs: number | null;
-          wholeAnswers: number;
-          p95WholeMs: number | null;
-          costUsd: string;
-          meanCostUsd: string | null;
-        };
-      };
-    }[];
+    items: Answers["GET /admin/v1/rollouts/{name}"][];
     nextCursor: string | null;
   };
   "GET /admin/v1/rollouts/{name}": {
@@ -690,27 +541,10 @@ export interface Answers {
     nextCursor: string | null;
   };
   "GET /admin/v1/sandboxes/places": {
-    items: {
-      id: string;
-      supplier: string;
-      host: string;
-      seenAt: string;
-      silent: boolean;
-      lostAt: string | null;
-      activeSandboxes: number;
-    }[];
+    items: Answers["POST /admin/v1/sandboxes/places/{id}/lose"][];
   };
   "GET /admin/v1/tokens": {
-    items: {
-      id: string;
-      name: string;
-      role: "metrics" | "read" | "write" | "owner";
-      suffix: string;
-      createdAt: string;
-      expiresAt: string | null;
-      revokedAt: string | null;
-      lastUsedAt: string | null;
-    }[];
+    items: Answers["DELETE /admin/v1/tokens/{tokenId}"][];
     nextCursor: string | null;
   };
   "GET /admin/v1/tokens/own": {
@@ -719,110 +553,7 @@ export interface Answers {
     expiresAt: string | null;
   };
   "GET /admin/v1/upstreams": {
-    items: {
-      name: string;
-      url: string;
-      adapters: string[];
-      tier: "official" | "high-sla" | "standard";
-      weight: number;
-      state:
-        | "disabled"
-        | "taken-out"
-        | "ejected"
-        | "probing"
-        | "resting"
-        | "available";
-      disabledReason: string | null;
-      takenOut: {
-        since: string;
-        by: string;
-        reason: string | null;
-      } | null;
-      ejectedUntil: string | null;
-      restsUntil: string | null;
-      credentials: {
-        name: string;
-        weight: number;
-        state: "missing" | "refused" | "rate-limited" | "available";
-        refusedWith: number | null;
-        restsUntil: string | null;
-        missing: string | null;
-      }[];
-      successRate: number | null;
-      consecutiveFailures: number;
-      lastFailureAt: string | null;
-      attempts: {
-        answered: number;
-        failed: number;
-      };
-      firstTokenMs: number | null;
-      wholeAnswerMs: number | null;
-      models: {
-        name: string;
-        aliases: string[];
-        protocols: ("messages" | "chat" | "responses" | "embeddings")[];
-        translated: ("responses" | "messages" | "chat")[];
-        reasoning: "effort" | "budget" | null;
-        context: number;
-        maxOutput: number;
-        firstTokenMs: number | null;
-        wholeAnswerMs: number | null;
-        pricePerMillion: {
-          input: string;
-          output: string;
-          cacheWrite: string;
-          cacheWrite1h: string;
-          cacheRead: string;
-          above: {
-            tokens: number;
-            input: string;
-            output: string;
-            cacheWrite: string;
-            cacheWrite1h: string;
-            cacheRead: string;
-            audioInput?: string;
-            audioCacheRead?: string;
-            audioOutput?: string;
-            imageInput?: string;
-            imageOutput?: string;
-          } | null;
-          pieces: Record<string, string>;
-          variants: Record<
-            string,
-            {
-              input: string;
-              output: string;
-              cacheWrite: string;
-              cacheWrite1h: string;
-              cacheRead: string;
-              above: {
-                tokens: number;
-                input: string;
-                output: string;
-                cacheWrite: string;
-                cacheWrite1h: string;
-                cacheRead: string;
-                audioInput?: string;
-                audioCacheRead?: string;
-                audioOutput?: string;
-                imageInput?: string;
-                imageOutput?: string;
-              } | null;
-              audioInput?: string;
-              audioCacheRead?: string;
-              audioOutput?: string;
-              imageInput?: string;
-              imageOutput?: string;
-            }
-          >;
-          audioInput?: string;
-          audioCacheRead?: string;
-          audioOutput?: string;
-          imageInput?: string;
-          imageOutput?: string;
-        };
-      }[];
-    }[];
+    items: Answers["GET /admin/v1/upstreams/{name}"][];
     nextCursor: string | null;
   };
   "GET /admin/v1/upstreams/{name}": {
@@ -930,61 +661,7 @@ export interface Answers {
     }[];
   };
   "GET /admin/v1/usage": {
-    items: {
-      requestId: string;
-      createdAt: string;
-      keyId: string;
-      keyName: string | null;
-      protocol: "messages" | "chat" | "responses" | "embeddings";
-      path: string;
-      strategy: string | null;
-      modelRequested: string | null;
-      model: string | null;
-      upstream: string | null;
-      attempts: number;
-      fallback: boolean;
-      stream: boolean;
-      status: number;
-      source: "provider" | "platform";
-      errorCode: string | null;
-      inputTokens: number | null;
-      outputTokens: number | null;
-      totalTokens: number | null;
-      cacheCreationTokens: number | null;
-      cacheReadTokens: number | null;
-      cost: string;
-      billing: "actual" | "estimated" | "released" | "partial" | "expired";
-      responseTimeMs: number;
-      firstTokenMs: number | null;
-      configRevision: string;
-      calls: number;
-      passes: Record<string, number | string>[] | null;
-      flags: ("unknown" | "unpriced" | "suspect" | "translated")[] | null;
-      sessionId: string | null;
-      agentId: string | null;
-      accountId: string;
-      rollout: string | null;
-      rolloutStage: number | null;
-      rolloutArm: "control" | "candidate" | null;
-      excess: string | null;
-      upstreamCost: string | null;
-      routing: {
-        of: number;
-        candidates: {
-          upstream: string;
-          score: number;
-        }[];
-        attempts: {
-          upstream: string;
-          outcome: string;
-          ms: number;
-          status?: number | null;
-          why?: string | null;
-        }[];
-        clientRetry?: number;
-        intent?: Record<string, unknown>;
-      } | null;
-    }[];
+    items: Answers["GET /admin/v1/usage/{requestId}"][];
     nextCursor: string | null;
   };
   "GET /admin/v1/usage/{requestId}": {
@@ -1107,50 +784,11 @@ export interface Answers {
     }[];
   };
   "GET /console/api/keys": {
-    items: {
-      id: string;
-      name: string;
-      prefix: string;
-      suffix: string;
-      status: "active" | "revoked";
-      balanceLimit: string | null;
-      dailyLimit: string | null;
-      monthlyLimit: string | null;
-      callsPerMinute: number | null;
-      tokensPerMinute: number | null;
-      spentUsd: string | null;
-      heldUsd: string | null;
-      allowedModels: string[] | null;
-      createdAt: string;
-      expiresAt: string | null;
-      allowedAddresses: string[] | null;
-      previousSecretUntil: string | null;
-      revokedAt: string | null;
-      lastUsedAt: string | null;
-    }[];
+    items: Answers["DELETE /console/api/keys/{keyId}"][];
     nextCursor: string | null;
   };
-  "GET /console/api/keys/{keyId}": {
-    id: string;
-    name: string;
-    prefix: string;
-    suffix: string;
-    status: "active" | "revoked";
-    balanceLimit: string | null;
-    dailyLimit: string | null;
-    monthlyLimit: string | null;
-    callsPerMinute: number | null;
-    tokensPerMinute: number | null;
-    spentUsd: string | null;
-    heldUsd: string | null;
-    allowedModels: string[] | null;
-    createdAt: string;
-    expiresAt: string | null;
-    allowedAddresses: string[] | null;
-    previousSecretUntil: string | null;
-    revokedAt: string | null;
-    lastUsedAt: string | null;
-  };
+  /** @format DELETE /console/api/keys/{keyId} */
+  "GET /console/api/keys/{keyId}": Answers["DELETE /console/api/keys/{keyId}"];
   "GET /console/api/overview": {
     balanceUsd: string | null;
     heldUsd: string | null;
@@ -1379,34 +1017,7 @@ export interface Answers {
         initialReservationUsd: string;
       };
     };
-    operations: {
-      id: string;
-      type:
-        | "CREATE"
-        | "SUSPEND"
-        | "RESUME"
-        | "TERMINATE"
-        | "EXEC"
-        | "SIGNAL"
-        | "FILE_READ"
-        | "FILE_WRITE"
-        | "FILE_LIST"
-        | "FILE_DELETE"
-        | "PORT_EXPOSE"
-        | "PORT_REVOKE";
-      status: "PENDING" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED";
-      cause: string;
-      idempotencyKey: string | null;
-      requestedAt: string;
-      startedAt: string | null;
-      endedAt: string | null;
-      error: {
-        code: string;
-        message: string;
-      } | null;
-      result: Record<string, unknown> | null;
-      noop: boolean;
-    }[];
+    operations: Answers["DELETE /console/api/sandboxes/{id}"][];
     events: {
       id: string;
       sequence: number;
@@ -1474,34 +1085,7 @@ export interface Answers {
   };
   "GET /console/api/sandboxes/{id}/audit": {
     items: (
-      | {
-          id: string;
-          type:
-            | "CREATE"
-            | "SUSPEND"
-            | "RESUME"
-            | "TERMINATE"
-            | "EXEC"
-            | "SIGNAL"
-            | "FILE_READ"
-            | "FILE_WRITE"
-            | "FILE_LIST"
-            | "FILE_DELETE"
-            | "PORT_EXPOSE"
-            | "PORT_REVOKE";
-          status: "PENDING" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED";
-          cause: string;
-          idempotencyKey: string | null;
-          requestedAt: string;
-          startedAt: string | null;
-          endedAt: string | null;
-          error: {
-            code: string;
-            message: string;
-          } | null;
-          result: Record<string, unknown> | null;
-          noop: boolean;
-        }
+      | Answers["DELETE /console/api/sandboxes/{id}"]
       | {
           id: string;
           sequence: number;
@@ -1773,85 +1357,16 @@ export interface Answers {
     createdAt: string;
     expiresAt: string;
   };
-  "PATCH /admin/v1/accounts/{accountId}": {
-    id: string;
-    name: string;
-    status: "active" | "frozen";
-    createdAt: string;
-    balanceUsd: string | null;
-    heldUsd: string | null;
-    availableUsd: string | null;
-    excessUsd: string;
-    markup: string | null;
-  };
-  "PATCH /admin/v1/keys/{keyId}": {
-    id: string;
-    accountId: string;
-    name: string;
-    prefix: string;
-    suffix: string;
-    status: "active" | "revoked";
-    balanceLimit: string | null;
-    dailyLimit: string | null;
-    monthlyLimit: string | null;
-    callsPerMinute: number | null;
-    tokensPerMinute: number | null;
-    spentUsd: string | null;
-    heldUsd: string | null;
-    allowedModels: string[] | null;
-    debug: boolean;
-    createdAt: string;
-    expiresAt: string | null;
-    allowedAddresses: string[] | null;
-    previousSecretUntil: string | null;
-    revokedAt: string | null;
-    markup: string | null;
-  };
-  "PATCH /admin/v1/users/{userId}": {
-    id: string;
-    accountId: string;
-    email: string;
-    status: "active" | "disabled";
-    createdAt: string;
-    passwordChangedAt: string;
-    identity: {
-      issuer: string;
-      subject: string;
-      boundAt: string;
-    } | null;
-  };
-  "PATCH /console/api/keys/{keyId}": {
-    id: string;
-    name: string;
-    prefix: string;
-    suffix: string;
-    status: "active" | "revoked";
-    balanceLimit: string | null;
-    dailyLimit: string | null;
-    monthlyLimit: string | null;
-    callsPerMinute: number | null;
-    tokensPerMinute: number | null;
-    spentUsd: string | null;
-    heldUsd: string | null;
-    allowedModels: string[] | null;
-    createdAt: string;
-    expiresAt: string | null;
-    allowedAddresses: string[] | null;
-    previousSecretUntil: string | null;
-    revokedAt: string | null;
-    lastUsedAt: string | null;
-  };
-  "POST /admin/v1/accounts": {
-    id: string;
-    name: string;
-    status: "active" | "frozen";
-    createdAt: string;
-    balanceUsd: string | null;
-    heldUsd: string | null;
-    availableUsd: string | null;
-    excessUsd: string;
-    markup: string | null;
-  };
+  /** @format GET /admin/v1/accounts/{accountId} */
+  "PATCH /admin/v1/accounts/{accountId}": Answers["GET /admin/v1/accounts/{accountId}"];
+  /** @format DELETE /admin/v1/keys/{keyId} */
+  "PATCH /admin/v1/keys/{keyId}": Answers["DELETE /admin/v1/keys/{keyId}"];
+  /** @format DELETE /admin/v1/users/{userId}/identity */
+  "PATCH /admin/v1/users/{userId}": Answers["DELETE /admin/v1/users/{userId}/identity"];
+  /** @format DELETE /console/api/keys/{keyId} */
+  "PATCH /console/api/keys/{keyId}": Answers["DELETE /console/api/keys/{keyId}"];
+  /** @format GET /admin/v1/accounts/{accountId} */
+  "POST /admin/v1/accounts": Answers["GET /admin/v1/accounts/{accountId}"];
   "POST /admin/v1/accounts/{accountId}/credits": {
     id: string;
     accountId: string;
@@ -1861,26 +1376,10 @@ export interface Answers {
     createdAt: string;
     balanceUsd: string;
   };
-  "POST /admin/v1/accounts/{accountId}/debits": {
-    id: string;
-    accountId: string;
-    amountUsd: string;
-    idempotencyKey: string;
-    note: string | null;
-    createdAt: string;
-    balanceUsd: string;
-  };
-  "POST /admin/v1/accounts/{accountId}/freeze": {
-    id: string;
-    name: string;
-    status: "active" | "frozen";
-    createdAt: string;
-    balanceUsd: string | null;
-    heldUsd: string | null;
-    availableUsd: string | null;
-    excessUsd: string;
-    markup: string | null;
-  };
+  /** @format POST /admin/v1/accounts/{accountId}/credits */
+  "POST /admin/v1/accounts/{accountId}/debits": Answers["POST /admin/v1/accounts/{accountId}/credits"];
+  /** @format GET /admin/v1/accounts/{accountId} */
+  "POST /admin/v1/accounts/{accountId}/freeze": Answers["GET /admin/v1/accounts/{accountId}"];
   "POST /admin/v1/accounts/{accountId}/keys": {
     id: string;
     accountId: string;
@@ -1905,30 +1404,10 @@ export interface Answers {
     markup: string | null;
     key: string;
   };
-  "POST /admin/v1/accounts/{accountId}/unfreeze": {
-    id: string;
-    name: string;
-    status: "active" | "frozen";
-    createdAt: string;
-    balanceUsd: string | null;
-    heldUsd: string | null;
-    availableUsd: string | null;
-    excessUsd: string;
-    markup: string | null;
-  };
-  "POST /admin/v1/accounts/{accountId}/users": {
-    id: string;
-    accountId: string;
-    email: string;
-    status: "active" | "disabled";
-    createdAt: string;
-    passwordChangedAt: string;
-    identity: {
-      issuer: string;
-      subject: string;
-      boundAt: string;
-    } | null;
-  };
+  /** @format GET /admin/v1/accounts/{accountId} */
+  "POST /admin/v1/accounts/{accountId}/unfreeze": Answers["GET /admin/v1/accounts/{accountId}"];
+  /** @format DELETE /admin/v1/users/{userId}/identity */
+  "POST /admin/v1/accounts/{accountId}/users": Answers["DELETE /admin/v1/users/{userId}/identity"];
   "POST /admin/v1/config/reload": {
     revision: string;
     before: string;
@@ -1956,517 +1435,20 @@ export interface Answers {
     }[];
     objections: string[];
   };
-  "POST /admin/v1/config/revisions/{revision}/rollback": {
-    applied: boolean;
-    number: number | null;
-    newest: number;
-    revision: string;
-    base: {
-      revision: string;
-      number?: number;
-    };
-    changes: {
-      what: string;
-      before: string | null;
-      after: string | null;
-    }[];
-    warnings: {
-      file: string;
-      line?: number;
-      column?: number;
-      message: string;
-    }[];
-    objections: string[];
-  };
-  "POST /admin/v1/keys/{keyId}/rotate": {
-    id: string;
-    accountId: string;
-    name: string;
-    prefix: string;
-    suffix: string;
-    status: "active" | "revoked";
-    balanceLimit: string | null;
-    dailyLimit: string | null;
-    monthlyLimit: string | null;
-    callsPerMinute: number | null;
-    tokensPerMinute: number | null;
-    spentUsd: string | null;
-    heldUsd: string | null;
-    allowedModels: string[] | null;
-    debug: boolean;
-    createdAt: string;
-    expiresAt: string | null;
-    allowedAddresses: string[] | null;
-    previousSecretUntil: string | null;
-    revokedAt: string | null;
-    markup: string | null;
-    key: string;
-  };
-  "POST /admin/v1/ledger/repair": {
-    items: {
-      invariant:
-        | "account_missing"
-        | "key_missing"
-        | "available_negative"
-        | "held_negative"
-        | "balance_differs"
-        | "holds_differ"
-        | "key_holds_differ"
-        | "hold_without_deadline"
-        | "hold_overdue"
-        | "limit_exceeded"
-        | "spent_differs"
-        | "chain_gap"
-        | "chain_broken"
-        | "chain_end_differs"
-        | "key_sum_differs"
-        | "posted_differs"
-        | "entry_lost"
-        | "ledger_behind"
-        | "closed_twice"
-        | "record_missing"
-        | "record_twice"
-        | "record_without_entry"
-        | "record_differs"
-        | "credit_missing"
-        | "outbox_old";
-      holds: string;
-      accountId: string | null;
-      seq: number | null;
-      keyId: string | null;
-      rid: string | null;
-      expected: string;
-      found: string;
-      repair: "expired" | "credit_sent" | "charge_credited" | null;
-    }[];
-    nextCursor: string | null;
-    accounts: number;
-    entries: number;
-  };
-  "POST /admin/v1/rollouts/{name}/pause": {
-    name: string;
-    change: string;
-    stickyBy: "account" | "key" | "request";
-    status:
-      | "not begun"
-      | "running"
-      | "paused"
-      | "held"
-      | "rolled-back"
-      | "completed";
-    stage: number;
-    share: number;
-    stageSince: string | null;
-    stageEndsAt: string | null;
-    waitsFor: string | null;
-    reason: string | null;
-    changedAt: string | null;
-    stages: {
-      share: number;
-      holdSeconds: number;
-    }[];
-    guards: {
-      name: string;
-      tolerance: number;
-      minCalls: number;
-    }[];
-    shadow: number;
-    onAbort: "rollback" | "hold";
-    inStage: {
-      control: {
-        calls: number;
-        errors: number;
-        errorRate: number | null;
-        callersHurt: number;
-        streams: number;
-        p95FirstTokenMs: number | null;
-        wholeAnswers: number;
-        p95WholeMs: number | null;
-        costUsd: string;
-        meanCostUsd: string | null;
-      };
-      candidate: {
-        calls: number;
-        errors: number;
-        errorRate: number | null;
-        callersHurt: number;
-        streams: number;
-        p95FirstTokenMs: number | null;
-        wholeAnswers: number;
-        p95WholeMs: number | null;
-        costUsd: string;
-        meanCostUsd: string | null;
-      };
-      shadow: {
-        calls: number;
-        errors: number;
-        errorRate: number | null;
-        callersHurt: number;
-        streams: number;
-        p95FirstTokenMs: number | null;
-        wholeAnswers: number;
-        p95WholeMs: number | null;
-        costUsd: string;
-        meanCostUsd: string | null;
-      };
-    };
-    inAll: {
-      control: {
-        calls: number;
-        errors: number;
-        errorRate: number | null;
-        callersHurt: number;
-        streams: number;
-        p95FirstTokenMs: number | null;
-        wholeAnswers: number;
-        p95WholeMs: number | null;
-        costUsd: string;
-        meanCostUsd: string | null;
-      };
-      candidate: {
-        calls: number;
-        errors: number;
-        errorRate: number | null;
-        callersHurt: number;
-        streams: number;
-        p95FirstTokenMs: number | null;
-        wholeAnswers: number;
-        p95WholeMs: number | null;
-        costUsd: string;
-        meanCostUsd: string | null;
-      };
-      shadow: {
-        calls: number;
-        errors: number;
-        errorRate: number | null;
-        callersHurt: number;
-        streams: number;
-        p95FirstTokenMs: number | null;
-        wholeAnswers: number;
-        p95WholeMs: number | null;
-        costUsd: string;
-        meanCostUsd: string | null;
-      };
-    };
-  };
-  "POST /admin/v1/rollouts/{name}/promote": {
-    name: string;
-    change: string;
-    stickyBy: "account" | "key" | "request";
-    status:
-      | "not begun"
-      | "running"
-      | "paused"
-      | "held"
-      | "rolled-back"
-      | "completed";
-    stage: number;
-    share: number;
-    stageSince: string | null;
-    stageEndsAt: string | null;
-    waitsFor: string | null;
-    reason: string | null;
-    changedAt: string | null;
-    stages: {
-      share: number;
-      holdSeconds: number;
-    }[];
-    guards: {
-      name: string;
-      tolerance: number;
-      minCalls: number;
-    }[];
-    shadow: number;
-    onAbort: "rollback" | "hold";
-    inStage: {
-      control: {
-        calls: number;
-        errors: number;
-        errorRate: number | null;
-        callersHurt: number;
-        streams: number;
-        p95FirstTokenMs: number | null;
-        wholeAnswers: number;
-        p95WholeMs: number | null;
-        costUsd: string;
-        meanCostUsd: string | null;
-      };
-      candidate: {
-        calls: number;
-        errors: number;
-        errorRate: number | null;
-        callersHurt: number;
-        streams: number;
-        p95FirstTokenMs: number | null;
-        wholeAnswers: number;
-        p95WholeMs: number | null;
-        costUsd: string;
-        meanCostUsd: string | null;
-      };
-      shadow: {
-        calls: number;
-        errors: number;
-        errorRate: number | null;
-        callersHurt: number;
-        streams: number;
-        p95FirstTokenMs: number | null;
-        wholeAnswers: number;
-        p95WholeMs: number | null;
-        costUsd: string;
-        meanCostUsd: string | null;
-      };
-    };
-    inAll: {
-      control: {
-        calls: number;
-        errors: number;
-        errorRate: number | null;
-        callersHurt: number;
-        streams: number;
-        p95FirstTokenMs: number | null;
-        wholeAnswers: number;
-        p95WholeMs: number | null;
-        costUsd: string;
-        meanCostUsd: string | null;
-      };
-      candidate: {
-        calls: number;
-        errors: number;
-        errorRate: number | null;
-        callersHurt: number;
-        streams: number;
-        p95FirstTokenMs: number | null;
-        wholeAnswers: number;
-        p95WholeMs: number | null;
-        costUsd: string;
-        meanCostUsd: string | null;
-      };
-      shadow: {
-        calls: number;
-        errors: number;
-        errorRate: number | null;
-        callersHurt: number;
-        streams: number;
-        p95FirstTokenMs: number | null;
-        wholeAnswers: number;
-        p95WholeMs: number | null;
-        costUsd: string;
-        meanCostUsd: string | null;
-      };
-    };
-  };
-  "POST /admin/v1/rollouts/{name}/resume": {
-    name: string;
-    change: string;
-    stickyBy: "account" | "key" | "request";
-    status:
-      | "not begun"
-      | "running"
-      | "paused"
-      | "held"
-      | "rolled-back"
-      | "completed";
-    stage: number;
-    share: number;
-    stageSince: string | null;
-    stageEndsAt: string | null;
-    waitsFor: string | null;
-    reason: string | null;
-    changedAt: string | null;
-    stages: {
-      share: number;
-      holdSeconds: number;
-    }[];
-    guards: {
-      name: string;
-      tolerance: number;
-      minCalls: number;
-    }[];
-    shadow: number;
-    onAbort: "rollback" | "hold";
-    inStage: {
-      control: {
-        calls: number;
-        errors: number;
-        errorRate: number | null;
-        callersHurt: number;
-        streams: number;
-        p95FirstTokenMs: number | null;
-        wholeAnswers: number;
-        p95WholeMs: number | null;
-        costUsd: string;
-        meanCostUsd: string | null;
-      };
-      candidate: {
-        calls: number;
-        errors: number;
-        errorRate: number | null;
-        callersHurt: number;
-        streams: number;
-        p95FirstTokenMs: number | null;
-        wholeAnswers: number;
-        p95WholeMs: number | null;
-        costUsd: string;
-        meanCostUsd: string | null;
-      };
-      shadow: {
-        calls: number;
-        errors: number;
-        errorRate: number | null;
-        callersHurt: number;
-        streams: number;
-        p95FirstTokenMs: number | null;
-        wholeAnswers: number;
-        p95WholeMs: number | null;
-        costUsd: string;
-        meanCostUsd: string | null;
-      };
-    };
-    inAll: {
-      control: {
-        calls: number;
-        errors: number;
-        errorRate: number | null;
-        callersHurt: number;
-        streams: number;
-        p95FirstTokenMs: number | null;
-        wholeAnswers: number;
-        p95WholeMs: number | null;
-        costUsd: string;
-        meanCostUsd: string | null;
-      };
-      candidate: {
-        calls: number;
-        errors: number;
-        errorRate: number | null;
-        callersHurt: number;
-        streams: number;
-        p95FirstTokenMs: number | null;
-        wholeAnswers: number;
-        p95WholeMs: number | null;
-        costUsd: string;
-        meanCostUsd: string | null;
-      };
-      shadow: {
-        calls: number;
-        errors: number;
-        errorRate: number | null;
-        callersHurt: number;
-        streams: number;
-        p95FirstTokenMs: number | null;
-        wholeAnswers: number;
-        p95WholeMs: number | null;
-        costUsd: string;
-        meanCostUsd: string | null;
-      };
-    };
-  };
-  "POST /admin/v1/rollouts/{name}/rollback": {
-    name: string;
-    change: string;
-    stickyBy: "account" | "key" | "request";
-    status:
-      | "not begun"
-      | "running"
-      | "paused"
-      | "held"
-      | "rolled-back"
-      | "completed";
-    stage: number;
-    share: number;
-    stageSince: string | null;
-    stageEndsAt: string | null;
-    waitsFor: string | null;
-    reason: string | null;
-    changedAt: string | null;
-    stages: {
-      share: number;
-      holdSeconds: number;
-    }[];
-    guards: {
-      name: string;
-      tolerance: number;
-      minCalls: number;
-    }[];
-    shadow: number;
-    onAbort: "rollback" | "hold";
-    inStage: {
-      control: {
-        calls: number;
-        errors: number;
-        errorRate: number | null;
-        callersHurt: number;
-        streams: number;
-        p95FirstTokenMs: number | null;
-        wholeAnswers: number;
-        p95WholeMs: number | null;
-        costUsd: string;
-        meanCostUsd: string | null;
-      };
-      candidate: {
-        calls: number;
-        errors: number;
-        errorRate: number | null;
-        callersHurt: number;
-        streams: number;
-        p95FirstTokenMs: number | null;
-        wholeAnswers: number;
-        p95WholeMs: number | null;
-        costUsd: string;
-        meanCostUsd: string | null;
-      };
-      shadow: {
-        calls: number;
-        errors: number;
-        errorRate: number | null;
-        callersHurt: number;
-        streams: number;
-        p95FirstTokenMs: number | null;
-        wholeAnswers: number;
-        p95WholeMs: number | null;
-        costUsd: string;
-        meanCostUsd: string | null;
-      };
-    };
-    inAll: {
-      control: {
-        calls: number;
-        errors: number;
-        errorRate: number | null;
-        callersHurt: number;
-        streams: number;
-        p95FirstTokenMs: number | null;
-        wholeAnswers: number;
-        p95WholeMs: number | null;
-        costUsd: string;
-        meanCostUsd: string | null;
-      };
-      candidate: {
-        calls: number;
-        errors: number;
-        errorRate: number | null;
-        callersHurt: number;
-        streams: number;
-        p95FirstTokenMs: number | null;
-        wholeAnswers: number;
-        p95WholeMs: number | null;
-        costUsd: string;
-        meanCostUsd: string | null;
-      };
-      shadow: {
-        calls: number;
-        errors: number;
-        errorRate: number | null;
-        callersHurt: number;
-        streams: number;
-        p95FirstTokenMs: number | null;
-        wholeAnswers: number;
-        p95WholeMs: number | null;
-        costUsd: string;
-        meanCostUsd: string | null;
-      };
-    };
-  };
+  /** @format POST /admin/v1/config/revisions */
+  "POST /admin/v1/config/revisions/{revision}/rollback": Answers["POST /admin/v1/config/revisions"];
+  /** @format POST /admin/v1/accounts/{accountId}/keys */
+  "POST /admin/v1/keys/{keyId}/rotate": Answers["POST /admin/v1/accounts/{accountId}/keys"];
+  /** @format GET /admin/v1/ledger/verify */
+  "POST /admin/v1/ledger/repair": Answers["GET /admin/v1/ledger/verify"];
+  /** @format GET /admin/v1/rollouts/{name} */
+  "POST /admin/v1/rollouts/{name}/pause": Answers["GET /admin/v1/rollouts/{name}"];
+  /** @format GET /admin/v1/rollouts/{name} */
+  "POST /admin/v1/rollouts/{name}/promote": Answers["GET /admin/v1/rollouts/{name}"];
+  /** @format GET /admin/v1/rollouts/{name} */
+  "POST /admin/v1/rollouts/{name}/resume": Answers["GET /admin/v1/rollouts/{name}"];
+  /** @format GET /admin/v1/rollouts/{name} */
+  "POST /admin/v1/rollouts/{name}/rollback": Answers["GET /admin/v1/rollouts/{name}"];
   "POST /admin/v1/sandboxes/places/{id}/lose": {
     id: string;
     supplier: string;
@@ -2487,318 +1469,12 @@ export interface Answers {
     lastUsedAt: string | null;
     token: string;
   };
-  "POST /admin/v1/upstreams/{name}/disable": {
-    name: string;
-    url: string;
-    adapters: string[];
-    tier: "official" | "high-sla" | "standard";
-    weight: number;
-    state:
-      | "disabled"
-      | "taken-out"
-      | "ejected"
-      | "probing"
-      | "resting"
-      | "available";
-    disabledReason: string | null;
-    takenOut: {
-      since: string;
-      by: string;
-      reason: string | null;
-    } | null;
-    ejectedUntil: string | null;
-    restsUntil: string | null;
-    credentials: {
-      name: string;
-      weight: number;
-      state: "missing" | "refused" | "rate-limited" | "available";
-      refusedWith: number | null;
-      restsUntil: string | null;
-      missing: string | null;
-    }[];
-    successRate: number | null;
-    consecutiveFailures: number;
-    lastFailureAt: string | null;
-    attempts: {
-      answered: number;
-      failed: number;
-    };
-    firstTokenMs: number | null;
-    wholeAnswerMs: number | null;
-    models: {
-      name: string;
-      aliases: string[];
-      protocols: ("messages" | "chat" | "responses" | "embeddings")[];
-      translated: ("responses" | "messages" | "chat")[];
-      reasoning: "effort" | "budget" | null;
-      context: number;
-      maxOutput: number;
-      firstTokenMs: number | null;
-      wholeAnswerMs: number | null;
-      pricePerMillion: {
-        input: string;
-        output: string;
-        cacheWrite: string;
-        cacheWrite1h: string;
-        cacheRead: string;
-        above: {
-          tokens: number;
-          input: string;
-          output: string;
-          cacheWrite: string;
-          cacheWrite1h: string;
-          cacheRead: string;
-          audioInput?: string;
-          audioCacheRead?: string;
-          audioOutput?: string;
-          imageInput?: string;
-          imageOutput?: string;
-        } | null;
-        pieces: Record<string, string>;
-        variants: Record<
-          string,
-          {
-            input: string;
-            output: string;
-            cacheWrite: string;
-            cacheWrite1h: string;
-            cacheRead: string;
-            above: {
-              tokens: number;
-              input: string;
-              output: string;
-              cacheWrite: string;
-              cacheWrite1h: string;
-              cacheRead: string;
-              audioInput?: string;
-              audioCacheRead?: string;
-              audioOutput?: string;
-              imageInput?: string;
-              imageOutput?: string;
-            } | null;
-            audioInput?: string;
-            audioCacheRead?: string;
-            audioOutput?: string;
-            imageInput?: string;
-            imageOutput?: string;
-          }
-        >;
-        audioInput?: string;
-        audioCacheRead?: string;
-        audioOutput?: string;
-        imageInput?: string;
-        imageOutput?: string;
-      };
-    }[];
-  };
-  "POST /admin/v1/upstreams/{name}/eject": {
-    name: string;
-    url: string;
-    adapters: string[];
-    tier: "official" | "high-sla" | "standard";
-    weight: number;
-    state:
-      | "disabled"
-      | "taken-out"
-      | "ejected"
-      | "probing"
-      | "resting"
-      | "available";
-    disabledReason: string | null;
-    takenOut: {
-      since: string;
-      by: string;
-      reason: string | null;
-    } | null;
-    ejectedUntil: string | null;
-    restsUntil: string | null;
-    credentials: {
-      name: string;
-      weight: number;
-      state: "missing" | "refused" | "rate-limited" | "available";
-      refusedWith: number | null;
-      restsUntil: string | null;
-      missing: string | null;
-    }[];
-    successRate: number | null;
-    consecutiveFailures: number;
-    lastFailureAt: string | null;
-    attempts: {
-      answered: number;
-      failed: number;
-    };
-    firstTokenMs: number | null;
-    wholeAnswerMs: number | null;
-    models: {
-      name: string;
-      aliases: string[];
-      protocols: ("messages" | "chat" | "responses" | "embeddings")[];
-      translated: ("responses" | "messages" | "chat")[];
-      reasoning: "effort" | "budget" | null;
-      context: number;
-      maxOutput: number;
-      firstTokenMs: number | null;
-      wholeAnswerMs: number | null;
-      pricePerMillion: {
-        input: string;
-        output: string;
-        cacheWrite: string;
-        cacheWrite1h: string;
-        cacheRead: string;
-        above: {
-          tokens: number;
-          input: string;
-          output: string;
-          cacheWrite: string;
-          cacheWrite1h: string;
-          cacheRead: string;
-          audioInput?: string;
-          audioCacheRead?: string;
-          audioOutput?: string;
-          imageInput?: string;
-          imageOutput?: string;
-        } | null;
-        pieces: Record<string, string>;
-        variants: Record<
-          string,
-          {
-            input: string;
-            output: string;
-            cacheWrite: string;
-            cacheWrite1h: string;
-            cacheRead: string;
-            above: {
-              tokens: number;
-              input: string;
-              output: string;
-              cacheWrite: string;
-              cacheWrite1h: string;
-              cacheRead: string;
-              audioInput?: string;
-              audioCacheRead?: string;
-              audioOutput?: string;
-              imageInput?: string;
-              imageOutput?: string;
-            } | null;
-            audioInput?: string;
-            audioCacheRead?: string;
-            audioOutput?: string;
-            imageInput?: string;
-            imageOutput?: string;
-          }
-        >;
-        audioInput?: string;
-        audioCacheRead?: string;
-        audioOutput?: string;
-        imageInput?: string;
-        imageOutput?: string;
-      };
-    }[];
-  };
-  "POST /admin/v1/upstreams/{name}/enable": {
-    name: string;
-    url: string;
-    adapters: string[];
-    tier: "official" | "high-sla" | "standard";
-    weight: number;
-    state:
-      | "disabled"
-      | "taken-out"
-      | "ejected"
-      | "probing"
-      | "resting"
-      | "available";
-    disabledReason: string | null;
-    takenOut: {
-      since: string;
-      by: string;
-      reason: string | null;
-    } | null;
-    ejectedUntil: string | null;
-    restsUntil: string | null;
-    credentials: {
-      name: string;
-      weight: number;
-      state: "missing" | "refused" | "rate-limited" | "available";
-      refusedWith: number | null;
-      restsUntil: string | null;
-      missing: string | null;
-    }[];
-    successRate: number | null;
-    consecutiveFailures: number;
-    lastFailureAt: string | null;
-    attempts: {
-      answered: number;
-      failed: number;
-    };
-    firstTokenMs: number | null;
-    wholeAnswerMs: number | null;
-    models: {
-      name: string;
-      aliases: string[];
-      protocols: ("messages" | "chat" | "responses" | "embeddings")[];
-      translated: ("responses" | "messages" | "chat")[];
-      reasoning: "effort" | "budget" | null;
-      context: number;
-      maxOutput: number;
-      firstTokenMs: number | null;
-      wholeAnswerMs: number | null;
-      pricePerMillion: {
-        input: string;
-        output: string;
-        cacheWrite: string;
-        cacheWrite1h: string;
-        cacheRead: string;
-        above: {
-          tokens: number;
-          input: string;
-          output: string;
-          cacheWrite: string;
-          cacheWrite1h: string;
-          cacheRead: string;
-          audioInput?: string;
-          audioCacheRead?: string;
-          audioOutput?: string;
-          imageInput?: string;
-          imageOutput?: string;
-        } | null;
-        pieces: Record<string, string>;
-        variants: Record<
-          string,
-          {
-            input: string;
-            output: string;
-            cacheWrite: string;
-            cacheWrite1h: string;
-            cacheRead: string;
-            above: {
-              tokens: number;
-              input: string;
-              output: string;
-              cacheWrite: string;
-              cacheWrite1h: string;
-              cacheRead: string;
-              audioInput?: string;
-              audioCacheRead?: string;
-              audioOutput?: string;
-              imageInput?: string;
-              imageOutput?: string;
-            } | null;
-            audioInput?: string;
-            audioCacheRead?: string;
-            audioOutput?: string;
-            imageInput?: string;
-            imageOutput?: string;
-          }
-        >;
-        audioInput?: string;
-        audioCacheRead?: string;
-        audioOutput?: string;
-        imageInput?: string;
-        imageOutput?: string;
-      };
-    }[];
-  };
+  /** @format GET /admin/v1/upstreams/{name} */
+  "POST /admin/v1/upstreams/{name}/disable": Answers["GET /admin/v1/upstreams/{name}"];
+  /** @format GET /admin/v1/upstreams/{name} */
+  "POST /admin/v1/upstreams/{name}/eject": Answers["GET /admin/v1/upstreams/{name}"];
+  /** @format GET /admin/v1/upstreams/{name} */
+  "POST /admin/v1/upstreams/{name}/enable": Answers["GET /admin/v1/upstreams/{name}"];
   "POST /admin/v1/upstreams/{name}/record": {
     upstream: string;
     model: string;
@@ -2809,110 +1485,8 @@ export interface Answers {
     }[];
     problem: string | null;
   };
-  "POST /admin/v1/upstreams/{name}/restore": {
-    name: string;
-    url: string;
-    adapters: string[];
-    tier: "official" | "high-sla" | "standard";
-    weight: number;
-    state:
-      | "disabled"
-      | "taken-out"
-      | "ejected"
-      | "probing"
-      | "resting"
-      | "available";
-    disabledReason: string | null;
-    takenOut: {
-      since: string;
-      by: string;
-      reason: string | null;
-    } | null;
-    ejectedUntil: string | null;
-    restsUntil: string | null;
-    credentials: {
-      name: string;
-      weight: number;
-      state: "missing" | "refused" | "rate-limited" | "available";
-      refusedWith: number | null;
-      restsUntil: string | null;
-      missing: string | null;
-    }[];
-    successRate: number | null;
-    consecutiveFailures: number;
-    lastFailureAt: string | null;
-    attempts: {
-      answered: number;
-      failed: number;
-    };
-    firstTokenMs: number | null;
-    wholeAnswerMs: number | null;
-    models: {
-      name: string;
-      aliases: string[];
-      protocols: ("messages" | "chat" | "responses" | "embeddings")[];
-      translated: ("responses" | "messages" | "chat")[];
-      reasoning: "effort" | "budget" | null;
-      context: number;
-      maxOutput: number;
-      firstTokenMs: number | null;
-      wholeAnswerMs: number | null;
-      pricePerMillion: {
-        input: string;
-        output: string;
-        cacheWrite: string;
-        cacheWrite1h: string;
-        cacheRead: string;
-        above: {
-          tokens: number;
-          input: string;
-          output: string;
-          cacheWrite: string;
-          cacheWrite1h: string;
-          cacheRead: string;
-          audioInput?: string;
-          audioCacheRead?: string;
-          audioOutput?: string;
-          imageInput?: string;
-          imageOutput?: string;
-        } | null;
-        pieces: Record<string, string>;
-        variants: Record<
-          string,
-          {
-            input: string;
-            output: string;
-            cacheWrite: string;
-            cacheWrite1h: string;
-            cacheRead: string;
-            above: {
-              tokens: number;
-              input: string;
-              output: string;
-              cacheWrite: string;
-              cacheWrite1h: string;
-              cacheRead: string;
-              audioInput?: string;
-              audioCacheRead?: string;
-              audioOutput?: string;
-              imageInput?: string;
-              imageOutput?: string;
-            } | null;
-            audioInput?: string;
-            audioCacheRead?: string;
-            audioOutput?: string;
-            imageInput?: string;
-            imageOutput?: string;
-          }
-        >;
-        audioInput?: string;
-        audioCacheRead?: string;
-        audioOutput?: string;
-        imageInput?: string;
-        imageOutput?: string;
-      };
-    }[];
-  };
+  /** @format GET /admin/v1/upstreams/{name} */
+  "POST /admin/v1/upstreams/{name}/restore": Answers["GET /admin/v1/upstreams/{name}"];
   "POST /admin/v1/upstreams/{name}/test": {
     upstream: string;
     model: string;
@@ -2949,83 +1523,14 @@ export interface Answers {
     lastUsedAt: string | null;
     key: string;
   };
-  "POST /console/api/keys/{keyId}/rotate": {
-    id: string;
-    name: string;
-    prefix: string;
-    suffix: string;
-    status: "active" | "revoked";
-    balanceLimit: string | null;
-    dailyLimit: string | null;
-    monthlyLimit: string | null;
-    callsPerMinute: number | null;
-    tokensPerMinute: number | null;
-    spentUsd: string | null;
-    heldUsd: string | null;
-    allowedModels: string[] | null;
-    createdAt: string;
-    expiresAt: string | null;
-    allowedAddresses: string[] | null;
-    previousSecretUntil: string | null;
-    revokedAt: string | null;
-    lastUsedAt: string | null;
-    key: string;
-  };
-  "POST /console/api/session": {
-    user: {
-      id: string;
-      email: string;
-      passwordChangedAt: string;
-    };
-    account: {
-      id: string;
-      name: string;
-      status: "active" | "frozen";
-    };
-    csrfToken: string;
-    createdAt: string;
-    expiresAt: string;
-    passwordSignIn: boolean;
-  };
-  "POST /console/api/session/link": {
-    user: {
-      id: string;
-      email: string;
-      passwordChangedAt: string;
-    };
-    account: {
-      id: string;
-      name: string;
-      status: "active" | "frozen";
-    };
-    csrfToken: string;
-    createdAt: string;
-    expiresAt: string;
-    passwordSignIn: boolean;
-  };
-  "POST /operator/api/session": {
-    operator: {
-      name: string;
-      role: "metrics" | "read" | "write" | "owner";
-    };
-    csrfToken: string;
-    createdAt: string;
-    expiresAt: string;
-  };
-  "PUT /console/api/password": {
-    user: {
-      id: string;
-      email: string;
-      passwordChangedAt: string;
-    };
-    account: {
-      id: string;
-      name: string;
-      status: "active" | "frozen";
-    };
-    csrfToken: string;
-    createdAt: string;
-    expiresAt: string;
-    passwordSignIn: boolean;
-  };
+  /** @format POST /console/api/keys */
+  "POST /console/api/keys/{keyId}/rotate": Answers["POST /console/api/keys"];
+  /** @format GET /console/api/session */
+  "POST /console/api/session": Answers["GET /console/api/session"];
+  /** @format GET /console/api/session */
+  "POST /console/api/session/link": Answers["GET /console/api/session"];
+  /** @format GET /operator/api/session */
+  "POST /operator/api/session": Answers["GET /operator/api/session"];
+  /** @format GET /console/api/session */
+  "PUT /console/api/password": Answers["GET /console/api/session"];
 }
