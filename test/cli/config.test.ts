@@ -58,7 +58,9 @@ describe('tollgate config', () => {
       expect(status).to.equal(0);
       const { ok, problems, warnings } = JSON.parse(out);
       expect([ok, problems]).to.deep.equal([true, []]);
-      expect(warnings).to.have.length(1);
+      expect(warnings).to.have.length(2);
+      // No shipped list has a price for the code interpreter.
+      expect(warnings[1].message).to.match(/^serviceEndpoints\.openai\.models: .*gpt-5\.4 \(codeInterpreter\)/);
       expect(warnings[0]).to.include({
         message: 'serviceEndpoints.demo.credential: upstream "demo" is disabled: NO_SUCH_KEY is not set',
       });

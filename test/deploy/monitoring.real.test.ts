@@ -15,6 +15,8 @@ import { messagesAnswer, messagesFailure, messagesStream, startUpstream, type Te
 
 const run = promisify(execFile);
 const USAGE = { input: 10, output: 5 };
+/** A search, for which the model has no price. */
+const SEARCHED = { server_tool_use: { web_search_requests: 1 } };
 
 /** Metrics of sandboxes, which have series only after the first request to a supplier. */
 const OF_SANDBOXES = ['tollgate_sandbox_orphans', 'tollgate_sandbox_supplier_calls_total'];
@@ -83,6 +85,8 @@ describe('the dashboard, the alerts and the adapter of deploy', function () {
     prometheus = await startPrometheus(new URL(gateway.adminUrl).host, { credentials: json.token });
     await gateway.call('/v1/messages', { key, body: ask() });
     await until('Prometheus has scraped', async () => (await prometheus.series('tollgate_ledger_ready == 1')) === 1);
+    upstream.next(messagesAnswer({ rawUsage: { ...SEARCHED, input_tokens: 10, output_tokens: 5 } }));
+    await gateway.call('/v1/messages', { key, body: ask() });
     upstream.next(messagesStream({ texts: ['one'], usage: USAGE }));
     await gateway.call('/v1/messages', { key, body: ask({ stream: true }) });
     upstream.always(messagesFailure(500));
