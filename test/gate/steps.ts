@@ -82,6 +82,7 @@ export function all(seed: number): readonly Step[] {
     ),
     mocha("Express Gateway's router", 30, ['--jobs', '2', 'test/{gateway,long}/**/*.test.ts'], { FAST_LANE: 'false' }),
     script('agents', 30),
+    mocha("every client's block of docs/clients.md", 15, ['test/agents/all-documents.ts']),
     script('fuzz', 8, '--minutes', '3', '--seed', String(seed)),
     script('attack', 8, '--minutes', '3', '--seed', String(seed)),
     script('simulation', 15),
