@@ -54,7 +54,12 @@ function script(name: string, minutes: number, ...args: readonly string[]): Step
 export function gate(): readonly Step[] {
   return [
     ...BUILT,
-    { name: 'npm test', command: ['npm', 'test'], minutes: 40, alone: { node: process.execPath, env: {} } },
+    {
+      name: 'npm test',
+      command: ['npm', 'test', '--', '--times'],
+      minutes: 40,
+      alone: { node: process.execPath, env: {} },
+    },
     mocha(
       'embedded stores, Node 24',
       15,
