@@ -50,7 +50,7 @@ describe('Embeddings', function () {
 
   before(async () => {
     [cheap, dear] = [await startUpstream(), await startUpstream()];
-    const timeouts = { connect: '2s', headers: '3s', idle: '3s' };
+    const timeouts = { connect: '2s', headers: '15s', idle: '15s' };
     gateway = await startGateway({
       upstreams: {
         cheap: {
