@@ -32,7 +32,7 @@ export interface ConfigurationNode extends NodeReport {
   readonly seenAt: Date;
 }
 
-const REPORT_EVERY_MS = 3_000;
+const REPORT_EVERY_MS = 2_000;
 
 /** How long after its last report a node counts as gone. */
 const GONE_AFTER_SECONDS = 10;

@@ -85,9 +85,6 @@ export function startLeases(options: LeasesOptions): Leases {
     return Math.abs(await ledger.openedAgoMs()) >= pauseMs;
   };
 
-  /** Grows while no lease has expired. */
-  let sweepAfterMs = sweepEveryMs;
-
   const sweep = async () => {
     if (!(await isBackForLong())) return;
     const due = (await Promise.all(ALL_SHARDS.map((shard) => ledger.due(shard, DUE_AT_ONCE)))).flat();
@@ -96,7 +93,6 @@ export function startLeases(options: LeasesOptions): Leases {
       if ((await ledger.expire(payer, rid)).outcome === 'expired') expired += 1;
     });
     countExpired(expired);
-    sweepAfterMs = due.length > 0 ? sweepEveryMs : Math.min(sweepAfterMs * 2, 4 * sweepEveryMs);
     if (expired > 0)
       log.warn({ expired }, 'holds were released because their lease expired: their calls never settled');
   };
@@ -105,7 +101,7 @@ export function startLeases(options: LeasesOptions): Leases {
     log.warn({ reason: String(error) }, 'expired leases cannot be checked because the ledger is unavailable');
   const loops = [
     startLoop(renewDue, { everyMs: Math.min(1_000, renewEveryMs), whenFailed: onFirstFailure(warn) }),
-    startLoop(sweep, { everyMs: () => sweepAfterMs, whenFailed: onFirstFailure(warn) }),
+    startLoop(sweep, { everyMs: sweepEveryMs, whenFailed: onFirstFailure(warn) }),
   ];
   return {
     leaseMs,
