@@ -18,7 +18,7 @@ describe('a hold that grows', () => {
   let cutOffBy: string[];
   let hold: GrowingHold;
 
-  function grow(renew: () => Promise<RenewOutcome>): void {
+  function grow(renew: () => Promise<RenewOutcome>, unansweredAtMostMs = 100): void {
     asked = [];
     cutOffBy = [];
     const ledger = {
@@ -35,7 +35,7 @@ describe('a hold that grows', () => {
         if (by !== undefined) cutOffBy.push(by.code);
       },
     };
-    const times = { everyMs: 20, retryMs: 5, unansweredAtMostMs: 100 };
+    const times = { everyMs: 20, retryMs: 5, unansweredAtMostMs };
     hold = new GrowingHold(
       { ledger, log: quiet },
       call,
@@ -49,7 +49,7 @@ describe('a hold that grows', () => {
 
   it('is extended again after the ledger was unavailable, and then covers the time that has passed', async () => {
     const answers: RenewOutcome['outcome'][] = ['not_ready', 'not_ready'];
-    grow(async () => ({ outcome: answers.shift() ?? 'renewed' }) as RenewOutcome);
+    grow(async () => ({ outcome: answers.shift() ?? 'renewed' }) as RenewOutcome, 60_000);
     await until('it has grown twice', () => asked.length > 4);
     expect(cutOffBy).to.deep.equal([]);
     expect([...asked].sort((a, b) => Number(a - b))).to.deep.equal(asked);
