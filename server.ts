@@ -37,7 +37,7 @@ import { allowOrigins } from './core/http/cors';
 import { leaveIdleClients } from './core/http/idle-clients';
 import { beginInTurn } from './core/http/pipelined';
 import { readPortDomain } from './core/http/port-domain';
-import { warnOfUnnamedProxies } from './core/http/proxies';
+import { proxyWarning, watchForwarding } from './core/http/proxies';
 import { limitTimes } from './core/http/time-limits';
 import { AllowanceLedger } from './core/ledger/allowances/allowance-ledger';
 import { startGuardian } from './core/ledger/guardian';
@@ -53,7 +53,7 @@ import { countLeftOpen } from './core/left-open';
 import { LineLog } from './core/line-log';
 import { log } from './core/log';
 import { parseUsd } from './core/money';
-import { readAdminToken } from './core/operators/admin-token';
+import { readAdminToken, refuseShortToken } from './core/operators/admin-token';
 import { Operators } from './core/operators/operators';
 import { startUsageRollUp } from './core/records/usage-roll-up';
 import { openResources, type Resources } from './core/resources';
@@ -106,6 +106,7 @@ async function main(): Promise<void> {
   if (task === 'check') {
     const configuration = files.read();
     openCertificates(configuration, files.configFolder);
+    refuseShortToken(process.env['ADMIN_TOKEN'], configuration.gateway.admin.host);
     const { revision, warnings } = configuration;
     for (const warning of warnings) process.stdout.write(`${problemText(warning)} (warning)\n`);
     process.stdout.write(`The configuration in ${files.configFolder} is valid (revision ${revision}).\n`);
@@ -240,6 +241,7 @@ async function openGateway(files: Files, stores: Stores, money: Money, { keep }:
   /** Fixes the configuration, so that it does not change during a call. */
   const forPolicies = (configuration: Configuration<Policy>) => withConfiguration(parts, () => configuration);
   let routes: readonly Route[] = [];
+  refuseShortToken(env['ADMIN_TOKEN'], live.current.gateway.admin.host);
   const adminToken = readAdminToken(env['ADMIN_TOKEN'], dataFolder);
   const operators = new Operators({ adminToken: adminToken.token, database, proxies, log });
   const ofPlugins = { dataFolder, proxies, liveConfiguration: live, configurationSource: source };
@@ -309,9 +311,13 @@ async function listen(files: Files, stores: Stores, money: Money, gateway: Gatew
     };
   });
   const openRequests = new OpenRequests();
-  limitTimes(servers.http, openRequests);
-  limitConnections(servers.http, system.connections, proxies, log);
-  warnOfUnnamedProxies(servers.http, proxies, log);
+  openRequests.watch(servers.http);
+  const warnOfProxy = proxyWarning(proxies, log);
+  watchForwarding(servers.http, warnOfProxy);
+  for (const server of [servers.http, servers.admin]) {
+    limitTimes(server);
+    limitConnections(server, system.connections, proxies, log, warnOfProxy);
+  }
   leaveIdleClients(servers.http, parseDuration(system.clientIdle));
   const sockets = frontDoor.takeUpgrades(servers.http);
   for (const server of [servers.http, servers.admin]) answerBrokenRequests(server, brokenRequestEnded);

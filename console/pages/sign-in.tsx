@@ -15,6 +15,7 @@ const OIDC_ERRORS: Readonly<Record<string, string>> = {
   bound: 'The user with this address is bound to another identity of the provider. Ask the operator to unbind it.',
   unverified: 'The identity provider has not verified this e-mail address.',
   expired: 'The sign-in took too long, or started in another browser. Try again.',
+  slowed: 'Too many sign-ins from your network. Wait a minute, then try again.',
   failed: 'The identity provider does not answer. Try again later.',
 };
 

@@ -6,12 +6,15 @@ import type { KeyAccess } from '../ledger/key-access';
 export interface Shown {
   /** SHA-256 of the secret. */
   readonly hash: string;
-  /** The client's address, as `proxies` determines it. */
-  readonly address: string;
+  /** The client's address, as `proxies` determines it; undefined if the proxies in front do not tell it. */
+  readonly address: string | undefined;
 }
 
 /** Codes for a request that shows an existing key but may not use it. */
 const REFUSALS: readonly string[] = ['INVALID_API_KEY', 'API_KEY_EXPIRED', 'ADDRESS_NOT_ALLOWED'];
+
+const ADDRESS_EXPECTED =
+  "X-Forwarded-For: expected an address from each proxy (proxies.count of system.config.yml), because the key's addresses are limited";
 
 /** Returns whether a request was refused because of its key. Such a request is recorded for no account. */
 export function isKeyRefusal({ code }: GatewayError): boolean {
@@ -30,8 +33,10 @@ export function refusalOfKey(
       return expired('This secret of the API key was replaced, and it', secrets.previousUntilMs);
   }
   if (expiresAtMs !== undefined && nowMs >= expiresAtMs) return expired('The API key', expiresAtMs);
-  if (shown === undefined || addresses === undefined || isWithin(shown.address, rangesOf(addresses))) return undefined;
+  if (shown === undefined || addresses === undefined) return undefined;
   const { address } = shown;
+  if (address === undefined) return fail('INVALID_FIELD', { param: 'X-Forwarded-For', message: ADDRESS_EXPECTED });
+  if (isWithin(address, rangesOf(addresses))) return undefined;
   return fail('ADDRESS_NOT_ALLOWED', { message: `This key may not be used from ${address}.`, details: { address } });
 }
 

@@ -584,15 +584,6 @@ export const GATEWAY_SCHEMA = {
 
 const UNUSED = { description: "Express Gateway's own; Tollgate does not use it.", type: 'object' } as const;
 
-const ADDRESSES = {
-  type: 'array',
-  items: {
-    type: 'string',
-    pattern: '^[0-9A-Fa-f.:]{2,45}(/[0-9]{1,3})?$',
-    'x-expected': 'an address, or a range such as 10.0.0.0/8',
-  },
-} as const;
-
 export const SYSTEM_SCHEMA = {
   type: 'object',
   additionalProperties: false,
@@ -712,7 +703,7 @@ export const SYSTEM_SCHEMA = {
       default: '30s',
     },
     connections: {
-      description: 'How many connections the public listener accepts; it closes further ones at once.',
+      description: 'How many connections each listener accepts; it closes further ones at once.',
       type: 'object',
       additionalProperties: false,
       default: {},
@@ -724,7 +715,6 @@ export const SYSTEM_SCHEMA = {
           minimum: 1,
           default: 1_000,
         },
-        proxies: { ...ADDRESSES, description: 'Old name of `proxies.addresses`.' },
       },
     },
     proxies: {
@@ -734,15 +724,21 @@ export const SYSTEM_SCHEMA = {
       default: {},
       properties: {
         count: {
-          description: 'How many proxies are in a row, each of which adds an address to X-Forwarded-For. Default: 0.',
+          description: 'How many proxies are in a row, each of which adds an address to X-Forwarded-For.',
           type: 'integer',
           minimum: 0,
           maximum: 10,
+          default: 0,
         },
         addresses: {
-          ...ADDRESSES,
           description:
-            'Addresses and ranges of these proxies. The gateway trusts X-Forwarded-For only from them, and `connections.mostOfAddress` does not apply to them. Default: loopback and private ranges.',
+            'Addresses and ranges of these proxies. The gateway trusts X-Forwarded-For only from them, and `connections.mostOfAddress` does not apply to them. Default: loopback and private ranges with a `count` above 0, else none.',
+          type: 'array',
+          items: {
+            type: 'string',
+            pattern: '^[0-9A-Fa-f.:]{2,45}(/[0-9]{1,3})?$',
+            'x-expected': 'an address, or a range such as 10.0.0.0/8',
+          },
         },
       },
     },

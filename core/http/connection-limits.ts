@@ -1,10 +1,11 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import type { Logger } from 'pino';
 import { Counter } from 'prom-client';
 import { metrics } from '../metrics';
 import { placeOf } from './client-place';
-import type { Proxies } from './proxies';
+import type { Proxies, ProxySign } from './proxies';
 
 export interface ConnectionLimits {
   /** The limit for all connections. */
@@ -15,20 +16,21 @@ export interface ConnectionLimits {
 
 const refused = new Counter({
   name: 'tollgate_connections_refused_total',
-  help: 'Connections to the public listener closed at once, by the limit that they exceeded.',
+  help: 'Connections to either listener closed at once, by the limit that they exceeded.',
   labelNames: ['limit'],
   registers: [metrics],
 });
 
 const TOLD_EVERY_MS = 60_000;
 
-/** Closes connections to the public listener above a limit, before reading anything from them. */
+/** Closes connections to a listener above a limit, before reading anything from them. */
 export function limitConnections(
   server: Server,
   limits: ConnectionLimits,
   // A proxy opens the connections of many clients.
   { isProxy }: Pick<Proxies, 'isProxy'>,
   log: Logger,
+  warnOfProxy: (peer: string, sign: ProxySign) => void = () => undefined,
 ): void {
   const { most, mostOfAddress } = limits;
   let all = 0;
@@ -49,8 +51,8 @@ export function limitConnections(
   // Node's `maxConnections` cannot be used: the primary process of workers offers a refused connection to them again and again.
   server.on('connection', (socket: Socket) => {
     const { remoteAddress = '' } = socket;
-    // Node emits `connection` a second time for a connection after a failed upgrade.
-    if (known.has(socket)) return;
+    // Node emits `connection` a second time for a connection after a failed upgrade. With TLS that is another object.
+    if (known.has(socket) || socket instanceof TLSSocket) return;
     known.add(socket);
     if (all >= most) {
       note('most');
@@ -70,6 +72,8 @@ export function limitConnections(
       return;
     }
     open.set(place, count);
+    if (count > all / 2 && count > mostOfAddress / 4)
+      warnOfProxy(remoteAddress, 'more than half of the connections come from it');
     socket.once('close', () => {
       const left = (open.get(place) ?? 1) - 1;
       if (left > 0) open.set(place, left);

@@ -1,4 +1,5 @@
 import type { Server } from 'node:http';
+import ipaddr from 'ipaddr.js';
 import type { Logger } from 'pino';
 
 /** The operator's own proxies and load balancers. */
@@ -11,23 +12,37 @@ export interface Proxies {
 
 const WARNED_EVERY_MS = 3_600_000;
 
-/** Warns once an hour if requests seem to come through proxies that the operator has not configured. */
-export function warnOfUnnamedProxies(
-  server: Server,
-  { count, isProxy }: Proxies,
+const USUAL_FOR_PROXIES: ReadonlySet<string> = new Set(['loopback', 'private', 'uniqueLocal']);
+
+/** Returns whether an address is loopback or in a private range. */
+export function isPrivate(address: string): boolean {
+  return ipaddr.isValid(address) && USUAL_FOR_PROXIES.has(ipaddr.process(address).range());
+}
+
+/** A sign that a proxy is in front that the operator has not named. */
+export type ProxySign = 'it sent X-Forwarded-For' | 'more than half of the connections come from it';
+
+/** Returns a function that warns, once an hour, if a private address seems to be a proxy and `proxies.count` is 0. */
+export function proxyWarning(
+  { count }: Proxies,
   log: Logger,
   now: () => number = () => performance.now(),
-): void {
-  if (count > 0) return;
+): (peer: string, sign: ProxySign) => void {
   let warnedMs = Number.NEGATIVE_INFINITY;
-  server.on('request', ({ headers, socket: { remoteAddress = '' } }) => {
-    if (headers['x-forwarded-for'] === undefined || now() - warnedMs < WARNED_EVERY_MS || !isProxy(remoteAddress))
-      return;
+  return (peer, sign) => {
+    if (count > 0 || now() - warnedMs < WARNED_EVERY_MS || !isPrivate(peer)) return;
     warnedMs = now();
     log.warn(
-      { peer: remoteAddress },
-      'a proxy sent X-Forwarded-For, but proxies.count in system.config.yml is 0: set it to ' +
-        'how many proxies of yours stand in front, else attempts to sign in are counted as if all came from one address',
+      { peer, sign },
+      'a proxy seems to be in front, but proxies.count in system.config.yml is 0: set it to how many proxies of ' +
+        'yours are in front, else all clients count as one for connections and attempts to sign in',
     );
+  };
+}
+
+/** Warns of proxies that send `X-Forwarded-For` and are not configured. */
+export function watchForwarding(server: Server, warn: (peer: string, sign: ProxySign) => void): void {
+  server.on('request', ({ headers, socket: { remoteAddress = '' } }) => {
+    if (headers['x-forwarded-for'] !== undefined) warn(remoteAddress, 'it sent X-Forwarded-For');
   });
 }

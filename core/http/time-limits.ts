@@ -1,15 +1,13 @@
 import type { Server } from 'node:http';
-import type { OpenRequests } from '../shutdown';
 import { closeWithConnection } from './pipelined';
 
 /**
  * Closes connections that send their headers too slowly. Bodies have limits of their own. Idle connections may be reused for some
  * time.
  */
-export function limitTimes(server: Server, openRequests: OpenRequests): void {
+export function limitTimes(server: Server): void {
   server.headersTimeout = 10_000;
   server.requestTimeout = 0;
   server.keepAliveTimeout = 75_000;
-  openRequests.watch(server);
   server.on('request', closeWithConnection);
 }

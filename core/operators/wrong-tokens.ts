@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Logger } from 'pino';
 import { fail, type GatewayError } from '../errors';
-import { clientAddress, placeOf } from '../http/client-place';
+import { clientPlace } from '../http/client-place';
 import type { Proxies } from '../http/proxies';
 import type { OperatorRole } from './roles';
 
@@ -51,7 +51,7 @@ export class WrongTokens {
       details: { needed },
     });
     if (!isGuess) return refused;
-    const place = placeOf(clientAddress(request, this.#proxies));
+    const place = clientPlace(request, this.#proxies);
     const nowMs = this.#now();
     const tries = this.#triesOf(place, nowMs);
     if (nowMs < tries.nextMs) {

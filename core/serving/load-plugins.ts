@@ -58,7 +58,7 @@ export function loadPlugins(configFolder: string, env: NodeJS.ProcessEnv): Loade
   const plugins = packages.flatMap(pluginsOf);
   refuseTwins(packages, problems);
   const sections = sectionsOf(plugins, problems);
-  const proxies = readProxies(system, plugins, problems);
+  const proxies = readProxies(system, problems);
   if (problems.length > 0) throw new ConfigurationError(locate(file, problems));
   const manifests = packages.map(({ manifest }) => manifest);
   const policies = manifests.flatMap(({ tollgate }) => tollgate.policies);

@@ -20,6 +20,9 @@ interface Pace {
 const PER_EMAIL: Pace = { free: 5, waitAtMostSeconds: 30 };
 const PER_PLACE: Pace = { free: 20, waitAtMostSeconds: 300 };
 
+/** No secret can be guessed there, but each request asks the identity provider. */
+const PER_PLACE_AT_PROVIDER: Pace = { free: 60, waitAtMostSeconds: 60 };
+
 /** After this time without an attempt, the count starts again. */
 const FORGOTTEN_AFTER_SECONDS = 900;
 
@@ -51,13 +54,24 @@ export async function beginAttempt(
   return {
     succeeded: async () => {
       // A successful sign-in must not reset the counter of an address that guesses other accounts.
-      await database('sign_in_attempts').where({ subject: byPlace }).decrement('tries', 1);
+      await uncount(database, byPlace, 1);
       await database('sign_in_attempts').where({ subject: byEmail }).delete();
-      await database('sign_in_attempts')
-        .whereRaw('tried_at < now() - make_interval(secs => ?)', [FORGOTTEN_AFTER_SECONDS])
-        .delete();
     },
   };
+}
+
+/** Counts one of the two requests of a sign-in with an identity provider: the start and the return. @throws SIGN_IN_SLOWED */
+export async function beginAtProvider(database: Knex, place: string): Promise<Attempt> {
+  const subject = subjectOf('provider', place);
+  await count(database, subject, PER_PLACE_AT_PROVIDER);
+  return { succeeded: () => uncount(database, subject, 2) };
+}
+
+async function uncount(database: Knex, subject: string, tries: number): Promise<void> {
+  await database('sign_in_attempts').where({ subject }).decrement('tries', tries);
+  await database('sign_in_attempts')
+    .whereRaw('tried_at < now() - make_interval(secs => ?)', [FORGOTTEN_AFTER_SECONDS])
+    .delete();
 }
 
 async function count(database: Knex, subject: string, { free, waitAtMostSeconds }: Pace): Promise<void> {

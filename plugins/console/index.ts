@@ -18,12 +18,6 @@ export default definePlugin({
     properties: {
       sessionIdle: { ...DURATION, description: 'A session ends this long after its last use.', default: '12h' },
       sessionLifetime: { ...DURATION, description: 'A session ends this long after the sign-in.', default: '168h' },
-      proxies: {
-        description: 'Old name of `proxies.count` beside `plugins`.',
-        type: 'integer',
-        minimum: 0,
-        maximum: 10,
-      },
       oidc: OIDC,
       passwordSignIn: {
         description: 'Whether people may sign in with a password; false needs `oidc`.',

@@ -69,6 +69,9 @@ export interface Arrival {
 /** How long a provider's discovered configuration is used before it is read again. */
 const KNOWN_FOR_MS = 3_600_000;
 
+/** How long a failed discovery is remembered, so that visitors cannot have it repeated. */
+const FAILED_FOR_MS = 60_000;
+
 /** @throws StartFailure if the secret's environment variable is not set */
 export function identityProvider(settings: OidcSettings, egress: Egress, timeoutMs: number): IdentityProvider {
   const { name, issuer, clientId, trustsAddresses } = settings;
@@ -87,10 +90,11 @@ export function identityProvider(settings: OidcSettings, egress: Egress, timeout
   };
   const configured = async () => {
     if (known === undefined || known.untilMs < Date.now()) {
-      known = { configuration: discover(), untilMs: Date.now() + KNOWN_FOR_MS };
-      known.configuration.catch(() => {
-        known = undefined;
+      const asked = { configuration: discover(), untilMs: Date.now() + KNOWN_FOR_MS };
+      asked.configuration.catch(() => {
+        asked.untilMs = Date.now() + FAILED_FOR_MS;
       });
+      known = asked;
     }
     return known.configuration;
   };

@@ -1,4 +1,4 @@
-const LOOPBACK = /^((.+\.)?localhost|127(\.\d+){3}|::1|\[::1\])$/i;
+import { isLoopbackHost } from '../../core/http/loopback';
 
 /** The settings that decide from where clients can reach a gateway. */
 export interface Exposure {
@@ -11,11 +11,11 @@ export interface Exposure {
 
 /** Returns the setting that makes the gateway reachable from other machines, in words; undefined if none does. */
 export function reachedFromElsewhere({ hostname, publicUrl, proxies }: Exposure): string | undefined {
-  if (!LOOPBACK.test(hostname)) return `the listener ${hostname}`;
+  if (!isLoopbackHost(hostname)) return `the listener ${hostname}`;
   if (publicUrl !== undefined && !isLoopbackUrl(publicUrl)) return `PUBLIC_URL ${publicUrl}`;
   return proxies > 0 ? `${proxies} proxies in front (proxies.count of system.config.yml)` : undefined;
 }
 
 function isLoopbackUrl(url: string): boolean {
-  return URL.canParse(url) && LOOPBACK.test(new URL(url).hostname);
+  return URL.canParse(url) && isLoopbackHost(new URL(url).hostname);
 }

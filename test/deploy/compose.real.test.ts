@@ -7,7 +7,7 @@ import { Redis } from 'ioredis';
 import { parse } from 'yaml';
 import { ask } from '../support/calls';
 import { TestCollector } from '../support/collector';
-import { COMPOSE_FOLDER, readCompose, startPostgresOfCompose, startRedisOfCompose } from '../support/compose';
+import { COMPOSE_FOLDER, PASSWORD, readCompose, startPostgresOfCompose, startRedisOfCompose } from '../support/compose';
 import { temporaryFolder } from '../support/configuration-folder';
 import { freePort } from '../support/free-port';
 import { startGateway, type TestGateway } from '../support/gateway';
@@ -20,10 +20,9 @@ import { messagesAnswer, startUpstream, type TestUpstream } from '../support/ups
 
 const run = promisify(execFile);
 
-const PASSWORD = 'password-of-the-tests';
 const COLLECTOR = 'http://collector:4318';
 
-const { services, volumes } = readCompose();
+const { services, volumes, networks } = readCompose();
 
 describe('the services of deploy/compose/compose.yaml, run from Debian packages', function () {
   this.timeout(180_000);
@@ -50,7 +49,7 @@ describe('the services of deploy/compose/compose.yaml, run from Debian packages'
   /** Starts the gateway with the environment of its service. The other services have other ports, and every call is traced. */
   const start = async (databaseUrl: string): Promise<TestGateway> => {
     const { REDIS_URL = '', DATABASE_URL = '', ADMIN_TOKEN: _, ...environment } = services.gateway.environment ?? {};
-    const redisUrl = REDIS_URL.replace('redis:6379', `127.0.0.1:${redis.port}`);
+    const redisUrl = REDIS_URL.replace(/\$\{\w+\}/, PASSWORD).replace('redis:6379', `127.0.0.1:${redis.port}`);
     const { pathname, host } = new URL(databaseUrl);
     const ofService = DATABASE_URL.replace(/\$\{\w+\}/, PASSWORD);
     const address = ofService.replace('postgres:5432/tollgate', `${host}${pathname}`);
@@ -94,6 +93,25 @@ describe('the services of deploy/compose/compose.yaml, run from Debian packages'
     await has(gateway, '0.99979000');
     const { status, json } = await gateway.admin('GET', '/admin/v1/ledger/verify');
     assert.deepEqual([status, json.items], [200, []]);
+  });
+
+  it('keep Redis from clients without its password', async () => {
+    const client = new Redis(redis.port, '127.0.0.1', { enableReadyCheck: false });
+    await assert.rejects(client.get('x'), /NOAUTH/);
+    client.disconnect();
+  });
+
+  it('are in networks apart: the gateway alone reaches the stores, and Grafana reaches Prometheus alone', () => {
+    const peersOf = (name: keyof typeof services) =>
+      Object.entries(services)
+        .filter(([, { networks: joined = ['default'] }]) =>
+          joined.some((network) => (services[name].networks ?? ['default']).includes(network)),
+        )
+        .map(([peer]) => peer);
+    assert.deepEqual(peersOf('redis'), ['redis', 'postgres', 'gateway']);
+    assert.deepEqual(peersOf('postgres'), ['redis', 'postgres', 'gateway']);
+    assert.deepEqual(peersOf('grafana'), ['prometheus', 'grafana']);
+    assert.deepEqual(networks['stores'], { internal: true });
   });
 
   it('give Prometheus a token that reads metrics alone, once', async () => {

@@ -84,20 +84,26 @@ describe('The gateway under abuse', function () {
     expect((await gateway.admin('POST', '/admin/v1/accounts', {})).json.error.param).to.equal('name');
   });
 
-  it('closes connections of one address above their limit, but not those to the admin listener', async () => {
-    const system = { connections: { mostOfAddress: 2 }, proxies: { addresses: [] } };
+  it('closes connections of one address above their limit, at each listener for itself', async () => {
+    const system = { connections: { mostOfAddress: 3 } };
     const limited = await startGateway({ upstreams: { acme: { url: upstream.url } }, system });
     try {
       const ask = 'GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n';
-      const sockets = [1, 2].map(() => connect(Number(new URL(limited.url).port), '127.0.0.1'));
-      for (const socket of sockets) {
-        socket.write(ask);
-        await new Promise((answered) => socket.once('data', answered));
+      for (const url of [limited.adminUrl, limited.url]) {
+        const port = Number(new URL(url).port);
+        const sockets = [1, 2, 3, 4].map(() => connect({ port, host: '127.0.0.1', localAddress: '127.0.0.9' }));
+        const answered = sockets.map(
+          (socket) =>
+            new Promise<boolean>((resolve) => {
+              socket.once('data', () => resolve(true)).once('close', () => resolve(false));
+              socket.on('error', () => undefined).write(ask);
+            }),
+        );
+        expect((await Promise.all(answered)).filter((isAnswered) => isAnswered)).to.have.length(3);
+        for (const socket of sockets) socket.destroy();
       }
-      expect(await raw(limited.url, ask).catch(() => '')).to.equal('');
       const { text } = await limited.admin('GET', '/metrics');
-      expect(text).to.include('tollgate_connections_refused_total{limit="mostOfAddress"} 1');
-      for (const socket of sockets) socket.destroy();
+      expect(text).to.include('tollgate_connections_refused_total{limit="mostOfAddress"} 2');
     } finally {
       await limited.stop();
     }

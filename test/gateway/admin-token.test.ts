@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { Agent, request } from 'undici';
-import { startGateway, type TestGateway } from '../support/gateway';
+import { failToStart, startGateway, type TestGateway } from '../support/gateway';
 
 describe('The admin token', function () {
   this.timeout(90_000);
@@ -36,6 +36,18 @@ describe('The admin token', function () {
 
   it('is demanded with 401, without a delay, from an address that has not guessed', async () => {
     assert.equal((await show('wrong', '127.0.0.4')).status, 401);
+  });
+
+  it('needs 24 characters if other machines reach the admin listener', async () => {
+    const { code, output } = await failToStart({
+      upstreams: { acme: { url: 'http://127.0.0.1:9' } },
+      configure: (config) => {
+        config['admin'].host = '0.0.0.0';
+      },
+      env: { ADMIN_TOKEN: 'x'.repeat(23) },
+    });
+    assert.equal(code, 78);
+    assert.match(output, /ADMIN_TOKEN has 23 characters.*\(0\.0\.0\.0\).*at least 24/);
   });
 
   it('causes one log line while it is guessed, which does not contain the guesses', () => {

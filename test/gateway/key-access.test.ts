@@ -157,11 +157,21 @@ describe('An API key', function () {
         [PROXY, '::ffff:198.51.100.7', 200],
         [PROXY, '192.0.2.7', 403],
         [PROXY, '198.51.100.7, 192.0.2.7', 403],
-        [PROXY, undefined, 403],
         ['127.0.0.3', '198.51.100.7', 403],
         ['127.0.0.3', '127.0.0.2', 403],
       ] as const)
         assert.equal((await callFrom(from, key, forwarded)).status, status, `${from}: ${forwarded}`);
+    });
+
+    it('is refused with 400 if its proxy does not tell the address of the client', async () => {
+      const { key } = await gateway.newCustomer('1', { allowedAddresses: [PROXY, ...allowedAddresses] });
+      for (const forwarded of [undefined, 'unknown', '198.51.100.7, ']) {
+        const { status, error } = await callFrom(PROXY, key, forwarded);
+        assert.deepEqual([status, error?.code], [400, 'INVALID_FIELD'], forwarded);
+        assert.match(error?.message ?? '', /^X-Forwarded-For: expected an address from each proxy/);
+      }
+      assert.equal((await callFrom(PROXY, (await gateway.newCustomer('1')).key)).status, 200);
+      assert.equal(upstream.calls.length, 1);
     });
 
     it('is refused in the next call of an open WebSocket and at a new handshake once its address is removed', async () => {

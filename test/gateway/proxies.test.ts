@@ -25,11 +25,6 @@ describe('A gateway behind proxies', function () {
 
   for (const [by, options, places] of [
     ['the client address that its proxy names, with proxies.count', { system: { proxies: { count: 1 } } }, 2],
-    [
-      'the client address that its proxy names, with the old name of proxies.count',
-      { plugins: { console: { proxies: 1 } } },
-      2,
-    ],
     ['the address of its proxy without the setting, and warns once', {}, 1],
   ] as const) {
     it(`counts sign-in attempts by ${by}`, async () => {

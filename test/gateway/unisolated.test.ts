@@ -20,12 +20,9 @@ describe('A gateway on loopback that offers sandboxes without isolation', functi
   });
 
   it('does not start behind proxies', async () => {
-    const plugins = { ...UNISOLATED.plugins, console: { proxies: 1 } };
-    for (const said of [{ plugins }, { system: { proxies: { count: 1 } } }]) {
-      const { code, output } = await failToStart({ ...UNISOLATED, ...said });
-      expect(code).to.equal(78);
-      expect(output).to.include('1 proxies in front (proxies.count of system.config.yml)');
-    }
+    const { code, output } = await failToStart({ ...UNISOLATED, system: { proxies: { count: 1 } } });
+    expect(code).to.equal(78);
+    expect(output).to.include('1 proxies in front (proxies.count of system.config.yml)');
   });
 
   it('starts with a warning if only this machine reaches it', async () => {

@@ -14,7 +14,8 @@ describe('Clients that send their heads slowly', function () {
   before(async () => {
     upstream = await startUpstream();
     upstream.always(messagesAnswer());
-    gateway = await startGateway({ upstreams: { acme: { url: upstream.url } } });
+    const system = { connections: { mostOfAddress: 2_100 } };
+    gateway = await startGateway({ upstreams: { acme: { url: upstream.url } }, system });
     ({ key } = await gateway.newCustomer('10'));
   });
   after(async () => {
@@ -22,12 +23,10 @@ describe('Clients that send their heads slowly', function () {
     await upstream?.stop();
   });
 
-  it('are disconnected, all 2,000 of them, while other clients are served', async () => {
-    const sockets = await openSockets(
-      gateway.url,
-      2_000,
-      'POST /v1/messages HTTP/1.1\r\nHost: x\r\ncontent-type: application/json\r\nx-slow: ',
-    );
+  it('are disconnected, all 2,000 of them at each listener, while other clients are served', async () => {
+    const head = 'POST /v1/messages HTTP/1.1\r\nHost: x\r\ncontent-type: application/json\r\nx-slow: ';
+    const sockets: Socket[] = [];
+    for (const url of [gateway.url, gateway.adminUrl]) sockets.push(...(await openSockets(url, 2_000, head)));
     const opened = Date.now();
     const dripping = setInterval(() => {
       for (const socket of sockets) if (!socket.destroyed) socket.write('a');

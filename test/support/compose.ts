@@ -11,6 +11,7 @@ export interface ComposeService {
   readonly command?: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
   readonly volumes?: readonly string[];
+  readonly networks?: readonly string[];
   readonly healthcheck?: object;
 }
 
@@ -19,14 +20,19 @@ interface Compose {
     Record<'redis' | 'postgres' | 'gateway' | 'metrics-token' | 'collector' | 'prometheus' | 'grafana', ComposeService>
   >;
   readonly volumes: object;
+  readonly networks: Readonly<Record<string, { readonly internal?: boolean }>>;
 }
+
+/** Every password of .env in the tests. */
+export const PASSWORD = 'password-of-the-tests';
 
 export const readCompose = () => parse(textOf(`${COMPOSE_FOLDER}/compose.yaml`)) as Compose;
 
 /** Starts the distribution's Redis with the options of the Compose file. */
 export function startRedisOfCompose() {
   const { command: [, ...options] = [] } = readCompose().services.redis;
-  return startRedis(options);
+  const given = options.map((option) => option.replace(/^\$\{REDIS_PASSWORD.*\}$/, PASSWORD));
+  return startRedis(given, PASSWORD);
 }
 
 /** Starts the distribution's Postgres as the Compose file does: the image keeps Postgres' own `fsync=on`. */

@@ -146,7 +146,7 @@ export async function startGateway(options: GatewayOptions): Promise<TestGateway
   const folder = await writeConfiguration(options);
   const stores = await enterStores(options.stores);
   const dataFolder = await dataFolderOf(options, stores);
-  const adminToken = 'token-of-the-tests';
+  const adminToken = 'token-of-the-operator-in-tests';
   const env = {
     PATH: process.env['PATH'],
     HOME: process.env['HOME'],

@@ -16,8 +16,8 @@ export interface TestRedis {
   stop(): Promise<void>;
 }
 
-/** Starts a Redis on a free loopback port, in a temporary folder. */
-export async function startRedis(options: readonly string[] = []): Promise<TestRedis> {
+/** Starts a Redis on a free loopback port, in a temporary folder. `password` is the one that its options set. */
+export async function startRedis(options: readonly string[] = [], password = ''): Promise<TestRedis> {
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-redis-'));
   const port = await freePort();
   const args = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--save', '', ...options];
@@ -29,7 +29,7 @@ export async function startRedis(options: readonly string[] = []): Promise<TestR
     await ended;
   };
   return {
-    url: `redis://127.0.0.1:${port}`,
+    url: `redis://${password === '' ? '' : `:${password}@`}127.0.0.1:${port}`,
     port,
     get pid() {
       return child.pid ?? 0;

@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Route } from '../../../core/api/route';
+import { clientPlace } from '../../../core/http/client-place';
 import { publicUrlOf } from '../../../core/http/public-url';
+import { beginAtProvider } from '../../../core/sign-in/attempts';
 import { recogniseIdentity } from '../../../core/sign-in/identities';
 import { beginSession } from '../../../core/sign-in/sessions';
 import {
@@ -34,8 +36,7 @@ export function finishOidcRoute(parts: OidcParts): Route {
       requireProvider(parts);
       forgetAway(response);
       const next = await finish(parts, request, response).catch((error: unknown): { reason: Reason } => {
-        parts.log.warn({ reason: reasonOf(error) }, 'a sign-in with the identity provider failed');
-        return { reason: 'failed' };
+        return { reason: reasonOf(error, parts.log, 'a sign-in with the identity provider failed') };
       });
       if (typeof next === 'string') redirect(response, 303, next);
       else signInAgain(response, next.reason);
@@ -49,12 +50,13 @@ async function finish(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<string | { readonly reason: Reason }> {
-  const { database, log, times } = parts;
+  const { database, log, times, proxies } = parts;
   const callback = new URL(publicUrlOf(request) + request.url);
   const away = readAway(request);
   const isOurs = away !== undefined && callback.searchParams.get('state') === away.state;
   if (!isOurs || Date.now() - away.sinceMs > AWAY_AT_MOST_MS) return { reason: 'expired' };
   if (callback.searchParams.has('error')) return { reason: 'denied' };
+  const attempt = await beginAtProvider(database, clientPlace(request, proxies));
   const { identity, verifiedEmail } = await requireProvider(parts).finish(callback, away);
   const user = await recogniseIdentity(database, identity, verifiedEmail);
   if ('refused' in user) {
@@ -66,6 +68,7 @@ async function finish(
       );
     return { reason };
   }
+  await attempt.succeeded();
   giveSession(response, await beginSession(database, user, 'oidc', times));
   return away.returnTo;
 }

@@ -34,7 +34,7 @@ export function consoleRoutes(gateway: PluginGateway, settings: ConsoleSettings)
   const { times, passwordSignIn, provider } = settings;
   const stores = { database, ledger };
   const signIn = { database, times, proxies, insteadOfPasswords: passwordSignIn ? undefined : provider?.name };
-  const oidc = { database, log, times, provider };
+  const oidc = { database, log, times, proxies, provider };
   return [
     ...pageRoutes(),
     listSignInWaysRoute({ passwordSignIn, provider }),

@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Knex } from 'knex';
 import type { Logger } from 'pino';
-import { fail } from '../../../core/errors';
+import { fail, GatewayError } from '../../../core/errors';
 import { cookieOf, setCookie } from '../../../core/http/cookies';
+import type { Proxies } from '../../../core/http/proxies';
 import { type Reader, reader } from '../../../core/http/query';
 import type { IdentityRefusal } from '../../../core/sign-in/identities';
 import type { SessionTimes } from '../../../core/sign-in/sessions';
@@ -14,7 +15,7 @@ const COOKIE = 'tollgate-oidc';
 export const AWAY_AT_MOST_MS = 600_000;
 
 /** The reason of a failed sign-in, for the page. */
-export type Reason = IdentityRefusal | 'denied' | 'expired' | 'failed';
+export type Reason = IdentityRefusal | 'denied' | 'expired' | 'slowed' | 'failed';
 
 interface Away extends Journey {
   readonly returnTo: string;
@@ -25,6 +26,7 @@ export interface OidcParts {
   readonly database: Knex;
   readonly log: Logger;
   readonly times: SessionTimes;
+  readonly proxies: Proxies;
   readonly provider: IdentityProvider | undefined;
 }
 
@@ -74,8 +76,15 @@ export function redirect(response: ServerResponse, status: 302 | 303, location: 
   response.end();
 }
 
+/** Returns the reason for the page. Logs every error but a request that came too early. */
+export function reasonOf(error: unknown, log: Logger, message: string): Reason {
+  if (error instanceof GatewayError && error.code === 'SIGN_IN_SLOWED') return 'slowed';
+  log.warn({ reason: textOf(error) }, message);
+  return 'failed';
+}
+
 /** Describes an error with its cause, where libraries put the details. No cause contains a token. */
-export function reasonOf(error: unknown): string {
+function textOf(error: unknown): string {
   const { message = String(error), code, cause } = error as Error & { code?: string };
   const inner = cause instanceof Error ? `: ${cause.message}` : '';
   return `${code === undefined ? '' : `${code} `}${message}${inner}`;

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Knex } from 'knex';
 import { readAccountRow } from '../../../core/accounts/accounts';
 import { fail } from '../../../core/errors';
-import { clientAddress, placeOf } from '../../../core/http/client-place';
+import { clientPlace } from '../../../core/http/client-place';
 import { SESSION_COOKIE, setCookie } from '../../../core/http/cookies';
 import type { Proxies } from '../../../core/http/proxies';
 import { object, oneOf, shape } from '../../../core/http/shape';
@@ -43,7 +43,7 @@ export async function recognise(
   email: string,
   password: string,
 ): Promise<User> {
-  const attempt = await beginAttempt(database, { email, place: placeOf(clientAddress(request, proxies)) });
+  const attempt = await beginAttempt(database, { email, place: clientPlace(request, proxies) });
   const user = await findBySignIn(database, email, password);
   if (user === undefined) throw fail('SIGN_IN_FAILED');
   await attempt.succeeded();

@@ -1,7 +1,8 @@
 import type { Route } from '../../../core/api/route';
-import { GatewayError } from '../../../core/errors';
+import { clientPlace } from '../../../core/http/client-place';
 import { publicUrlOf } from '../../../core/http/public-url';
 import { readQuery } from '../../../core/http/query';
+import { beginAtProvider } from '../../../core/sign-in/attempts';
 import {
   type OidcParts,
   readReturnTo,
@@ -25,19 +26,22 @@ export function startOidcRoute(parts: OidcParts): Route {
     query: READERS,
     answers: {
       302: { description: 'The browser goes to the provider.', headers: { Location: 'Where it signs in.' } },
-      303: { description: 'The provider cannot be reached.', headers: { Location: 'The sign-in, which says so.' } },
+      303: {
+        description: 'The provider cannot be reached, or is asked too often.',
+        headers: { Location: 'The sign-in, which says so.' },
+      },
     },
     errors: ['NOT_FOUND'],
     handle: async ({ query }, request, response) => {
       const { returnTo = '/console' } = readQuery(query, READERS);
+      const provider = requireProvider(parts);
       try {
-        const { url, journey } = await requireProvider(parts).begin(publicUrlOf(request) + CALLBACK);
+        await beginAtProvider(parts.database, clientPlace(request, parts.proxies));
+        const { url, journey } = await provider.begin(publicUrlOf(request) + CALLBACK);
         rememberAway(response, journey, returnTo);
         redirect(response, 302, url.href);
       } catch (error) {
-        if (error instanceof GatewayError) throw error;
-        parts.log.warn({ reason: reasonOf(error) }, 'the identity provider cannot be reached');
-        signInAgain(response, 'failed');
+        signInAgain(response, reasonOf(error, parts.log, 'the identity provider cannot be reached'));
       }
     },
   };

@@ -1,14 +1,20 @@
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
-import { clientAddress, placeOf as placeOfAddress } from '../../../core/http/client-place';
+import { clientAddress, clientPlace } from '../../../core/http/client-place';
 
-const placeOf = (remoteAddress: string, count = 0, forwarded?: string) => {
-  const request = {
-    headers: { 'x-forwarded-for': forwarded },
-    socket: { remoteAddress },
-  } as unknown as IncomingMessage;
-  return placeOfAddress(clientAddress(request, { count, isProxy: (address) => address.startsWith('10.') }));
-};
+const isProxy = (address: string) => address.startsWith('10.');
+const from = (remoteAddress: string, forwarded?: string) =>
+  ({ headers: { 'x-forwarded-for': forwarded }, socket: { remoteAddress } }) as unknown as IncomingMessage;
+const placeOf = (remoteAddress: string, count = 0, forwarded?: string) =>
+  clientPlace(from(remoteAddress, forwarded), { count, isProxy });
+
+describe("the client's address", () => {
+  it('is unknown if the proxies do not tell one each', () => {
+    for (const forwarded of [undefined, '', '192.0.2.7', 'nonsense, 192.0.2.7', ' , 192.0.2.7'])
+      assert.equal(clientAddress(from('10.0.0.1', forwarded), { count: 2, isProxy }), undefined, forwarded);
+    assert.equal(clientAddress(from('10.0.0.1', '192.0.2.7, 10.0.0.2'), { count: 2, isProxy }), '192.0.2.7');
+  });
+});
 
 describe('the place to which wrong sign-ins are counted', () => {
   it('is the whole IPv4 address, or the first half of an IPv6 address', () => {

@@ -8,6 +8,7 @@ import { signedInBrowser, TestBrowser } from '../../support/console';
 import { openDesk, PASSWORD, type TestAnswer, type TestDesk } from '../../support/desk';
 import { startProvider, type TestProvider } from '../../support/oidc';
 import { rejection } from '../../support/rejection';
+import { listen } from '../../support/serve';
 
 const START = '/oidc/start?returnTo=/console/usage';
 
@@ -245,6 +246,47 @@ describe('signing in to the console with an identity provider', function () {
     assert.deepEqual((await browser.get('/sign-in')).body, { password: true, oidc: null });
     for (const path of ['/oidc/start', '/oidc/callback']) assert.equal((await browser.get(path)).status, 404);
     await none.close();
+  });
+
+  it('asks a provider once, not for each visitor, while its discovery fails', async () => {
+    let asked = 0;
+    const broken = await listen((_request, response) => {
+      asked += 1;
+      response.writeHead(500).end();
+    });
+    const oidc = { name: 'Broken', issuer: broken.url, clientId: 'x', allowPrivate: true };
+    const visited = await openDesk('Postgres', { egress, settings: { oidc } });
+    for (let visit = 0; visit < 10; visit += 1) {
+      const { headers } = await new TestBrowser(visited.publicUrl).get('/oidc/start');
+      assert.equal(headers.get('location'), '/console/sign-in#error=failed');
+    }
+    assert.equal(asked, 1);
+    await visited.close();
+    await broken.close();
+  });
+
+  it('is slowed for a place that starts or returns too often, and asks no provider then', async () => {
+    const visited = await openDesk('Postgres', { egress, settings: { oidc } });
+    const attempts = visited.database('sign_in_attempts');
+    await attempts.clone().delete();
+    const wordOf = async (path: string, browser = new TestBrowser(visited.publicUrl)) =>
+      (await browser.get(path)).headers.get('location') ?? '';
+    const person = await visited.person((await visited.customer()).accountId);
+    provider.person = { claims: { sub: 'frequent', email: person.email, email_verified: true } };
+    const browser = new TestBrowser(visited.publicUrl);
+    const signIn = async () => {
+      const back = await provider.visit(await wordOf(START, browser));
+      return wordOf(back.pathname.replace('/console/api', '') + back.search, browser);
+    };
+    for (let turn = 0; turn < 35; turn += 1) assert.equal(await signIn(), '/console/usage');
+    const back = await provider.visit(await wordOf(START, browser));
+    for (let start = 0; start < 59; start += 1) assert.match(await wordOf(START), /code_challenge/);
+    const slowed = '/console/sign-in#error=slowed';
+    assert.equal(await wordOf(START), slowed);
+    assert.equal(await wordOf(back.pathname.replace('/console/api', '') + back.search, browser), slowed);
+    await attempts.clone().delete();
+    assert.equal(await signIn(), '/console/usage');
+    await visited.close();
   });
 
   describe('without passwords', () => {

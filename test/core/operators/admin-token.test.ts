@@ -1,0 +1,14 @@
+import assert from 'node:assert/strict';
+import { refuseShortToken } from '../../../core/operators/admin-token';
+import { StartFailure } from '../../../core/start-failure';
+
+describe('ADMIN_TOKEN', () => {
+  it('may be short only while nothing but this machine reaches the admin listener', () => {
+    for (const host of ['127.0.0.1', '::1', 'localhost']) refuseShortToken('x', host);
+    for (const host of ['0.0.0.0', '::', '', '10.0.0.1', 'gateway.internal']) {
+      assert.throws(() => refuseShortToken('x'.repeat(23), host), StartFailure);
+      refuseShortToken('x'.repeat(24), host);
+      refuseShortToken(undefined, host);
+    }
+  });
+});
