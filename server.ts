@@ -206,7 +206,7 @@ async function openGateway(files: Files, stores: Stores, money: Money, { keep }:
   keep(keptObjects, () => keptObjects.close());
   const egress = openEgress();
   keep(egress, () => egress.close());
-  const health = new UpstreamHealth({ rules: ejectionRules(system.ejection, system.suspect) });
+  const health = new UpstreamHealth({ rules: ejectionRules(system.ejection) });
   exposeUpstreams(health);
   if (redis !== undefined) keep(startHealthExchange({ redis, health, log }), (stop) => stop());
   const rotation = keep(new CredentialRotation(log));

@@ -624,20 +624,6 @@ export const SYSTEM_SCHEMA = {
         outAtMost: { ...DURATION, description: 'Longest ejection.', default: '5m' },
       },
     },
-    suspect: {
-      description: 'How to treat an upstream that reports more usage than its calls allow.',
-      type: 'object',
-      additionalProperties: false,
-      default: {},
-      properties: {
-        ejectAbove: {
-          description: 'More such answers within 10 minutes eject the upstream, as failures do.',
-          type: 'integer',
-          minimum: 0,
-          default: 5,
-        },
-      },
-    },
     excess: {
       description: 'How to treat an account whose requests cost more than their holds.',
       type: 'object',

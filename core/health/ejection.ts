@@ -10,9 +10,6 @@ export interface EjectionRules {
   readonly sampledWithinMs: number;
   readonly outMs: number;
   readonly outAtMostMs: number;
-  /** How many suspect answers within `suspectWithinMs` are tolerated; one more ejects. */
-  readonly suspectAbove: number;
-  readonly suspectWithinMs: number;
 }
 
 export const EJECTION_RULES: EjectionRules = {
@@ -22,8 +19,6 @@ export const EJECTION_RULES: EjectionRules = {
   sampledWithinMs: 30_000,
   outMs: 30_000,
   outAtMostMs: 300_000,
-  suspectAbove: 5,
-  suspectWithinMs: 600_000,
 };
 
 /** The section `ejection` of system.config.yml. Durations are strings such as `30s`. */
@@ -33,20 +28,13 @@ export interface EjectionSettings {
   readonly outAtMost: string;
 }
 
-/** The section `suspect` of system.config.yml. */
-export interface SuspectSettings {
-  readonly ejectAbove: number;
-}
-
 /** Returns the standard rules with the configured values. */
-export function ejectionRules(settings: EjectionSettings, { ejectAbove }: SuspectSettings): EjectionRules {
-  const { consecutiveFailures, outFor, outAtMost } = settings;
+export function ejectionRules({ consecutiveFailures, outFor, outAtMost }: EjectionSettings): EjectionRules {
   return {
     ...EJECTION_RULES,
     consecutiveFailures,
     outMs: parseDuration(outFor),
     outAtMostMs: parseDuration(outAtMost),
-    suspectAbove: ejectAbove,
   };
 }
 
@@ -62,13 +50,43 @@ const PROBE_AT_MOST_MS = 30_000;
 /** Ejections longer ago than this do not make the next one longer. */
 const REMEMBERED_MS = 300_000;
 
+/**
+ * Failures of this many accounts eject. Those of fewer accounts eject only if no other account has asked the upstream within
+ * `ASKED_WITHIN_MS`, because one account can make its own calls fail.
+ */
+const MANY_ACCOUNTS = 3;
+const ASKED_WITHIN_MS = 60_000;
+
+/** The last outcome of one account at an upstream. */
+export interface AccountOutcome {
+  readonly accountId: string;
+  readonly hasFailed: boolean;
+}
+
+/** Adds an outcome as the newest. Keeps one of each account, and the last `MANY_ACCOUNTS` accounts: an ejection needs no more. */
+export function withLatest<Of extends AccountOutcome>(outcomes: readonly Of[], latest: Of): readonly Of[] {
+  const others = outcomes.filter(({ accountId }) => accountId !== latest.accountId);
+  return [...others.slice(1 - MANY_ACCOUNTS), latest];
+}
+
+/** A failed attempt that may eject its upstream. */
+export interface CountedFailure {
+  readonly accountId: string;
+  /** No connection was made. The account has no influence on this, so it counts from one account, too. */
+  readonly isDial: boolean;
+  /** When the attempt began. */
+  readonly startedMs: number;
+}
+
 /** Decides whether one upstream is ejected. It does no I/O, and its caller passes the time. */
 export class Ejection {
   readonly #rules: EjectionRules;
   /** The last attempts: when each ended, and whether it failed. The oldest is overwritten first. */
   readonly #times: Float64Array;
-  readonly #failures: Uint8Array;
+  readonly #failures: (CountedFailure | undefined)[];
   #next = 0;
+  /** The accounts that asked the upstream last, on any node. */
+  #askers: readonly (AccountOutcome & { readonly atMs: number })[] = [];
   #consecutive = 0;
   #failingSinceMs = 0;
   #ejectedAtMs = 0;
@@ -79,12 +97,11 @@ export class Ejection {
   #ids = new Set<string>();
   #endedIds: ReadonlySet<string> = new Set();
   #ejections: number[] = [];
-  #suspects: number[] = [];
 
   constructor(rules: EjectionRules) {
     this.#rules = rules;
     this.#times = new Float64Array(rules.sampled).fill(Number.NEGATIVE_INFINITY);
-    this.#failures = new Uint8Array(rules.sampled);
+    this.#failures = new Array(rules.sampled);
   }
 
   /** The number of failed attempts since the last answer. */
@@ -108,11 +125,16 @@ export class Ejection {
     return nowMs < this.#probeUntilMs ? 'probing' : 'due';
   }
 
+  /** Notes the last outcome of an account, at this or another node. */
+  noteAccount({ accountId, hasFailed }: AccountOutcome, nowMs: number): void {
+    this.#askers = withLatest(this.#askers, { accountId, hasFailed, atMs: nowMs });
+  }
+
   /** Records that an attempt begun at `startedMs` was answered. Returns true if this ends an ejection. */
   succeeded(startedMs: number, nowMs: number): boolean {
     this.#consecutive = 0;
     if (this.#outUntilMs === undefined) {
-      this.#remember(false, nowMs);
+      this.#remember(undefined, nowMs);
       return false;
     }
     // An attempt from before the ejection says nothing about the upstream now.
@@ -121,36 +143,19 @@ export class Ejection {
     return true;
   }
 
-  /**
-   * Records that an attempt begun at `startedMs` failed. Returns how long the upstream is ejected from now on; undefined if this
-   * failure does not eject it.
-   */
-  failed(nowMs: number, startedMs = nowMs): number | undefined {
+  /** Records a failed attempt. Returns how long the upstream is ejected from now on; undefined if this failure does not eject it. */
+  failed(nowMs: number, failure: CountedFailure): number | undefined {
     // An attempt from before the ejection says nothing about the upstream now, even if it fails only now.
-    if (startedMs < this.#ejectedAtMs) return undefined;
+    if (failure.startedMs < this.#ejectedAtMs) return undefined;
     if (this.#consecutive === 0) this.#failingSinceMs = nowMs;
     this.#consecutive += 1;
     const state = this.state(nowMs);
     if (state === 'out') return undefined;
     if (state !== 'in') return this.#eject(nowMs);
-    this.#remember(true, nowMs);
-    const isOver = this.#consecutive >= this.#rules.consecutiveFailures || this.#failsTooOften(nowMs);
-    if (!isOver) return undefined;
-    return this.#ejectOnceMore(nowMs);
-  }
-
-  /**
-   * Notes an answer that reports more than its call allows. Returns how long the upstream is ejected from now on; undefined if
-   * this answer does not eject it.
-   */
-  suspected(nowMs: number): number | undefined {
-    if (this.state(nowMs) === 'out') return undefined;
-    const { suspectWithinMs, suspectAbove } = this.#rules;
-    this.#suspects = [...this.#suspects.filter((at) => nowMs - at < suspectWithinMs), nowMs];
-    if (this.#suspects.length <= suspectAbove) return undefined;
-    this.#suspects = [];
-    this.#failingSinceMs = nowMs;
-    return this.#ejectOnceMore(nowMs);
+    this.#remember(failure, nowMs);
+    if (!this.#failsInARow(nowMs) && !this.#failsTooOften(nowMs)) return undefined;
+    this.#ejections = [...this.#ejections.filter((at) => nowMs - at < REMEMBERED_MS), nowMs];
+    return this.#eject(nowMs);
   }
 
   /** Records that a call probes the upstream from now on. Only one call probes at a time. */
@@ -193,11 +198,6 @@ export class Ejection {
     this.#times.fill(Number.NEGATIVE_INFINITY);
   }
 
-  #ejectOnceMore(nowMs: number): number {
-    this.#ejections = [...this.#ejections.filter((at) => nowMs - at < REMEMBERED_MS), nowMs];
-    return this.#eject(nowMs);
-  }
-
   /**
    * Ejects for `outMs` × n. n is the number of recent ejections or, if larger, one for every 2 × `outMs` of failing. Probes then
    * become rare in a long outage, and the end of a short one is still detected within `outMs`.
@@ -210,18 +210,46 @@ export class Ejection {
     return outMs;
   }
 
-  #remember(hasFailed: boolean, nowMs: number): void {
+  #remember(failure: CountedFailure | undefined, nowMs: number): void {
     this.#times[this.#next] = nowMs;
-    this.#failures[this.#next] = hasFailed ? 1 : 0;
+    this.#failures[this.#next] = failure;
     this.#next = (this.#next + 1) % this.#rules.sampled;
+  }
+
+  #failsInARow(nowMs: number): boolean {
+    const { consecutiveFailures, sampled } = this.#rules;
+    if (this.#consecutive < consecutiveFailures) return false;
+    const failures = this.#lastFailures(Math.min(this.#consecutive, sampled));
+    return this.#isOfMany(failures, Math.min(consecutiveFailures, sampled), nowMs);
   }
 
   #failsTooOften(nowMs: number): boolean {
     const { sampled, sampledWithinMs, failureShare } = this.#rules;
     const oldestMs = this.#times[this.#next] ?? Number.NEGATIVE_INFINITY;
     if (nowMs - oldestMs > sampledWithinMs) return false;
-    let failures = 0;
-    for (const failed of this.#failures) failures += failed;
-    return failures >= failureShare * sampled;
+    const failures = this.#lastFailures(sampled);
+    const least = failureShare * sampled;
+    return failures.length >= least && this.#isOfMany(failures, least, nowMs);
+  }
+
+  /** Returns the failures among the last attempts of this node. */
+  #lastFailures(attempts: number): readonly CountedFailure[] {
+    const { sampled } = this.#rules;
+    const failures: CountedFailure[] = [];
+    for (let back = 1; back <= attempts; back += 1) {
+      const failure = this.#failures[(this.#next - back + sampled) % sampled];
+      if (failure !== undefined) failures.push(failure);
+    }
+    return failures;
+  }
+
+  /** Returns whether a single account cannot have caused these failures, or no other account could have noticed. */
+  #isOfMany(failures: readonly CountedFailure[], least: number, nowMs: number): boolean {
+    if (failures.filter(({ isDial }) => isDial).length >= least) return true;
+    const accounts = new Set(failures.map(({ accountId }) => accountId));
+    const askers = this.#askers.filter(({ atMs }) => nowMs - atMs < ASKED_WITHIN_MS);
+    return (
+      accounts.size >= MANY_ACCOUNTS || askers.every(({ accountId, hasFailed }) => hasFailed || accounts.has(accountId))
+    );
   }
 }

@@ -112,11 +112,19 @@ const checkMessage = compileCheck<Message>({
       type: 'array',
       items: {
         type: 'object',
-        required: ['upstream', 'answered', 'failed', 'latencies'],
+        required: ['upstream', 'answered', 'failed', 'accounts', 'latencies'],
         properties: {
           upstream: TEXT,
           answered: COUNT,
           failed: COUNT,
+          accounts: {
+            type: 'array',
+            items: {
+              type: 'object',
+              required: ['accountId', 'hasFailed'],
+              properties: { accountId: TEXT, hasFailed: FLAG },
+            },
+          },
           latencies: {
             type: 'array',
             items: {

@@ -4,7 +4,7 @@ import type { Usage } from '../catalog/usage';
 import type { AttemptOutcome } from '../wire/dial-failure';
 import { usableCredentials } from './choose-credential';
 import { type CredentialGauge, isAboutCredential, RATE_LIMITED } from './credential-gauge';
-import { EJECTION_RULES, type EjectionRules } from './ejection';
+import { type AccountOutcome, type CountedFailure, EJECTION_RULES, type EjectionRules } from './ejection';
 import { kindOf, type ModelGauge, UpstreamGauge } from './gauge';
 import { type AskedFor, cacheReadShareOf, ModelUse } from './model-use';
 import { type Observed, Tally } from './tally';
@@ -20,6 +20,7 @@ export interface UpstreamFacts {
 export type AskedCandidate = Pick<Candidate, 'upstream' | 'model'>;
 
 export interface AttemptAnswer {
+  readonly accountId: string;
   readonly ms: number;
   readonly stream: boolean;
 }
@@ -30,6 +31,17 @@ export interface AttemptFailure {
   /** What the adapter concludes from an unsuccessful answer; `next` if there was no answer. */
   readonly verdict: Verdict;
   readonly retryAfterMs: number | undefined;
+  /** Whether no connection was made, also if connecting took too long. */
+  readonly isDial?: boolean;
+}
+
+/** The call whose attempt failed. */
+export interface FailedAttempt {
+  readonly accountId: string;
+  /** How long the attempt took; 0 for an answer that broke just now. */
+  readonly ms: number;
+  /** False for a call to a direct address, and for a timeout that the call's own limit of output explains. */
+  readonly mayEject: boolean;
 }
 
 /** An event that nodes publish to each other at once. */
@@ -116,7 +128,7 @@ export class UpstreamHealth {
   }
 
   /** Notes an answered attempt: `ms` to the first content of a stream, otherwise to the end of the body. */
-  answered(candidate: AskedCandidate, { ms, stream }: AttemptAnswer): void {
+  answered(candidate: AskedCandidate, { accountId, ms, stream }: AttemptAnswer): void {
     const nowMs = this.now();
     const gauge = this.upstream(candidate.upstream.name);
     gauge.answers += 1;
@@ -128,15 +140,20 @@ export class UpstreamHealth {
     gauge.noteOutcomes(0, nowMs);
     noteLatency(gauge, candidate.model.name, stream, ms, nowMs);
     this.#tallyOf(gauge.name).answered(candidate.model.name, stream, ms);
+    this.#noteAccount(gauge, { accountId, hasFailed: false }, nowMs);
   }
 
   /**
-   * Records that an attempt got no answer within `ms`, or that its answer broke just now. Ignores failures that the upstream
-   * did not cause, such as an invalid call. Returns what the operator should know of the credential.
+   * Records that an attempt got no answer, or that its answer broke just now. Ignores failures that the upstream did not cause,
+   * such as an invalid call. Returns what the operator should know of the credential.
    */
-  failed({ upstream }: AskedCandidate, failure: AttemptFailure, ms = 0): CredentialRefused | undefined {
+  failed(
+    { upstream }: AskedCandidate,
+    failure: AttemptFailure,
+    { accountId, ms, mayEject }: FailedAttempt,
+  ): CredentialRefused | undefined {
     const { name } = upstream;
-    const { outcome, verdict, status, retryAfterMs } = failure;
+    const { outcome, verdict, status, retryAfterMs, isDial = false } = failure;
     const nowMs = this.now();
     const gauge = this.upstream(name);
     if (outcome === 'cancelled') return void this.#giveUpProbe(gauge);
@@ -152,11 +169,18 @@ export class UpstreamHealth {
     gauge.lastFailureMs = nowMs;
     gauge.noteOutcomes(1, nowMs);
     this.#tallyOf(name).failures += 1;
-    const outMs = gauge.ejection.failed(nowMs, nowMs - ms);
-    if (outMs !== undefined) this.#publishEjection(gauge, outMs);
+    if (!mayEject || outcome === 'adapter_fault') this.#giveUpProbe(gauge);
+    else this.#countFailure(gauge, { accountId, isDial, startedMs: nowMs - ms }, nowMs);
     const restMs = isRefusal ? restOfUpstream(upstream, gauge, { status, retryAfterMs }, nowMs) : undefined;
     if (restMs !== undefined) this.#rest(gauge, restMs, nowMs);
     return refused;
+  }
+
+  #countFailure(gauge: UpstreamGauge, failure: CountedFailure, nowMs: number): void {
+    const { name: upstream, ejection } = gauge;
+    this.#noteAccount(gauge, { accountId: failure.accountId, hasFailed: true }, nowMs);
+    const forMs = ejection.failed(nowMs, failure);
+    if (forMs !== undefined) this.#publish({ upstream, is: 'out', ejection: ejection.id, forMs });
   }
 
   #refused(
@@ -173,15 +197,9 @@ export class UpstreamHealth {
     return { credential: credential.name, status, restsForMs: isAlone ? undefined : forMs };
   }
 
-  /** Notes an answer that reports more than its call allows. */
-  suspected({ upstream: { name } }: AskedCandidate): void {
-    const gauge = this.upstream(name);
-    const forMs = gauge.ejection.suspected(this.now());
-    if (forMs !== undefined) this.#publishEjection(gauge, forMs);
-  }
-
-  #publishEjection({ name: upstream, ejection: { id: ejection } }: UpstreamGauge, forMs: number): void {
-    this.#publish({ upstream, is: 'out', ejection, forMs });
+  #noteAccount({ name, ejection }: UpstreamGauge, outcome: AccountOutcome, nowMs: number): void {
+    ejection.noteAccount(outcome, nowMs);
+    this.#tallyOf(name).noteAccount(outcome);
   }
 
   /** Ends a running probe, because any answer shows that the upstream works. Nothing else is learned from this answer. */
@@ -322,11 +340,12 @@ export class UpstreamHealth {
   }
 
   /** Applies what another node has observed. */
-  applyObserved({ upstream, answered, failed, latencies }: Observed): void {
+  applyObserved({ upstream, answered, failed, accounts, latencies }: Observed): void {
     const nowMs = this.now();
     const gauge = this.upstream(upstream);
     const attempts = answered + failed;
     if (attempts > 0) gauge.noteOutcomes(failed / attempts, nowMs, attempts);
+    for (const each of accounts) gauge.ejection.noteAccount(each, nowMs);
     for (const { model, stream, times, totalMs } of latencies) {
       if (times > 0) noteLatency(gauge, model, stream, totalMs / times, nowMs, times);
     }

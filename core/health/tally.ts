@@ -1,8 +1,12 @@
+import { type AccountOutcome, withLatest } from './ejection';
+
 /** What a node observed of an upstream since it last published: answers, failures and latencies. */
 export interface Observed {
   readonly upstream: string;
   readonly answered: number;
   readonly failed: number;
+  /** The accounts that asked last. */
+  readonly accounts: readonly AccountOutcome[];
   readonly latencies: readonly ObservedLatency[];
 }
 
@@ -17,6 +21,7 @@ export interface ObservedLatency {
 export class Tally {
   answers = 0;
   failures = 0;
+  #accounts: readonly AccountOutcome[] = [];
   readonly #latencies = new Map<string, { model: string; stream: boolean; times: number; totalMs: number }>();
 
   constructor(readonly upstream: string) {}
@@ -33,8 +38,12 @@ export class Tally {
     }
   }
 
+  noteAccount(outcome: AccountOutcome): void {
+    this.#accounts = withLatest(this.#accounts, outcome);
+  }
+
   read(): Observed {
     const { upstream, answers: answered, failures: failed } = this;
-    return { upstream, answered, failed, latencies: [...this.#latencies.values()] };
+    return { upstream, answered, failed, accounts: this.#accounts, latencies: [...this.#latencies.values()] };
   }
 }

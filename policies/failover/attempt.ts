@@ -13,7 +13,7 @@ import type { TraceHeaders } from '../../core/traces/tracing';
 import type { UpstreamCall } from '../../core/wire/ask-upstream';
 import { BodyTooLong, type ChunkReader, NO_CHUNKS, readAll } from '../../core/wire/chunk-reader';
 import type { AttemptOutcome } from '../../core/wire/dial-failure';
-import { classifyDialFailure, type Egress } from '../../core/wire/egress';
+import { classifyDialFailure, type Egress, nothingWasSent } from '../../core/wire/egress';
 import { EventReader, type NotedEvent } from '../../core/wire/event-reader';
 import { decodedChunks } from '../../core/wire/exchange';
 import { unframed } from '../../core/wire/framed-chunks';
@@ -87,7 +87,8 @@ export async function attempt(
     if (error instanceof NotTranslatable) return { failure: notTranslatable(error), relay: undefined };
     const outcome = outcomeOf(error, patience);
     const verdict = error instanceof BodyTooLong && isAskedFor(request) ? 'relay' : 'next';
-    return { failure: { outcome, status: undefined, verdict, retryAfterMs: undefined }, relay: undefined };
+    const isDial = !patience.isOver && nothingWasSent(error);
+    return { failure: { outcome, status: undefined, verdict, retryAfterMs: undefined, isDial }, relay: undefined };
   } finally {
     patience.stop();
   }

@@ -13,6 +13,7 @@ import { fail } from '../../core/errors';
 import type { Gateway } from '../../core/gateway/gateway';
 import { chooseCredential, usableCredentials } from '../../core/health/choose-credential';
 import { isAboutCredential, RATE_LIMITED } from '../../core/health/credential-gauge';
+import type { FailedAttempt } from '../../core/health/health';
 import type { TraceHeaders } from '../../core/traces/tracing';
 import type { NotedEvent } from '../../core/wire/event-reader';
 import { type Attempted, attempt, notTranslatable, translate } from './attempt';
@@ -45,7 +46,7 @@ export type AskingCall = Pick<
   | 'traceHeaders'
 > & {
   readonly key: Pick<CallKey, 'accountId' | 'keyId'>;
-  readonly request: Pick<ModelRequest, 'stream' | 'members' | 'session'>;
+  readonly request: Pick<ModelRequest, 'stream' | 'members' | 'session' | 'maxOutputTokens'>;
   readonly reservation: Pick<Reservation, 'onClientAbort'>;
   readonly candidates: readonly Candidate[];
   readonly meter: Meter;
@@ -194,11 +195,11 @@ export class Attempts implements AttemptingCall {
     noteMade(making, attempted, ms);
     if ('answer' in attempted) {
       if (attempted.answer.kind === 'abandoned') {
-        gateway.health.failed(candidate, ABANDONED, ms);
+        gateway.health.failed(candidate, ABANDONED, this.#failedAttempt(candidate, ABANDONED, ms));
         call.facts.routing.attempts.push({ upstream, outcome: 'cancelled', status: undefined, ms, why: undefined });
         return attempted;
       }
-      gateway.health.answered(candidate, { ms, stream: request.stream });
+      gateway.health.answered(candidate, { accountId: this.accountId, ms, stream: request.stream });
       const { kind, status } = attempted.answer;
       if (kind === 'stream') this.trace?.noteStream(attempted.answer.head.find(hasData)?.event);
       call.facts.routing.attempts.push({ upstream, outcome: 'answered', status, ms, why: undefined });
@@ -206,10 +207,11 @@ export class Attempts implements AttemptingCall {
     }
     call.trace?.end(making);
     this.relay = attempted.relay;
-    const { outcome, status } = attempted.failure;
+    const { failure } = attempted;
+    const { outcome, status } = failure;
     made.push({ upstream, outcome, status, ms });
     if (this.#isOnTrust) this.budget.spend();
-    const refused = gateway.health.failed(candidate, attempted.failure, ms);
+    const refused = gateway.health.failed(candidate, failure, this.#failedAttempt(candidate, failure, ms));
     if (refused?.status === RATE_LIMITED)
       gateway.log.info({ upstream, ...refused }, 'an upstream rate limits one of its credentials');
     else if (refused !== undefined)
@@ -267,7 +269,7 @@ export class Attempts implements AttemptingCall {
   broke(candidate: Candidate, failure: Failure): Decision {
     const { outcome, status } = failure;
     this.made.push({ upstream: candidate.upstream.name, outcome, status, ms: this.#msSinceAsked() });
-    this.gateway.health.failed(candidate, failure);
+    this.gateway.health.failed(candidate, failure, this.#failedAttempt(candidate, failure, 0));
     const broken = this.call.facts.made.at(-1);
     if (broken !== undefined) {
       broken.outcome = outcome;
@@ -275,6 +277,19 @@ export class Attempts implements AttemptingCall {
       this.call.trace?.end(broken);
     }
     return this.decide(failure, candidate);
+  }
+
+  #failedAttempt(candidate: Candidate, { outcome, isDial }: Failure, ms: number): FailedAttempt {
+    const { accountId, call } = this;
+    const isExplained = outcome === 'timeout' && isDial !== true && this.#mayTakeLong(candidate);
+    return { accountId, ms, mayEject: call.facts.strategy !== 'direct' && !isExplained };
+  }
+
+  /** Returns whether the whole answer that the call allows takes longer, at the model's speed, than the upstream may be silent. */
+  #mayTakeLong(candidate: Candidate): boolean {
+    const { stream, maxOutputTokens = candidate.model.maxOutput } = this.call.request;
+    const { tokensPerSecond } = this.gateway.health.gauge(candidate);
+    return !stream && (maxOutputTokens * 1_000) / tokensPerSecond > candidate.upstream.timeouts.headersMs;
   }
 
   #msSinceAsked(): number {

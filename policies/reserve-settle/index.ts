@@ -134,8 +134,7 @@ function openReservation(
     const { candidate, usage } = charged;
     call.facts.usage = usage;
     const isSuspect = judgeReport(charged, request, { excessE8, isUnpriced: unpriced.length > 0 });
-    if (isSuspect) gateway.health.suspected(candidate);
-    else if (billing === 'actual') gateway.health.used(call.facts.model ?? '', candidate, usage, request);
+    if (!isSuspect && billing === 'actual') gateway.health.used(call.facts.model ?? '', candidate, usage, request);
     const doubts = doubtsOf(charged, unpriced, isSuspect);
     const flags = new Set<string>(noteUnknownMembers(call.facts, request) ? ['unknown'] : []);
     for (const flag of doubts) flags.add(flag);

@@ -1,10 +1,13 @@
+import type { CallKey } from '../../core/accounts/identify';
 import type { Answer } from '../../core/calls/call';
 import { ROUTING_HEADER, routingHeader } from '../../core/calls/routing-header';
 import type { CallWith } from '../../core/gateway/policy';
 import { CLIENT_LEFT_STATUS } from '../../core/http/client-left';
 import { passedAs } from './passed-headers';
 
-export type AnsweredCall = CallWith<'request' | 'reservation' | 'meter' | 'answer'>;
+export type AnsweredCall = CallWith<'request' | 'reservation' | 'meter' | 'answer'> & {
+  readonly key: Pick<CallKey, 'accountId'>;
+};
 
 /** Records an answer in the usage record before it is sent, or before it is only charged because its client has left. */
 export function noteAnswer({ facts, leftAtMs, cutOffBy }: AnsweredCall, answer: Answer): void {

@@ -45,7 +45,7 @@ export default definePolicy({
       },
     },
   },
-  needs: ['request', 'reservation', 'meter', 'answer'],
+  needs: ['key', 'request', 'reservation', 'meter', 'answer'],
   provides: [],
   answers: true,
   boundsItself: true,

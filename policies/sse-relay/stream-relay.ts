@@ -282,7 +282,9 @@ export class StreamRelay implements QuietStream {
     const said = this.#contentRelayed ? this.#follower?.said : undefined;
     if (goOn === undefined || said === undefined) {
       const failure = { outcome, status: this.#answer.status, verdict: 'next', retryAfterMs: undefined } as const;
-      this.settings.gateway.health.failed(candidate, failure);
+      const { key, facts } = this.call;
+      const attempt = { accountId: key.accountId, ms: 0, mayEject: facts.strategy !== 'direct' };
+      this.settings.gateway.health.failed(candidate, failure, attempt);
       return false;
     }
     const { meter } = this.call;

@@ -114,6 +114,14 @@ describe('A direct address', function () {
     }
   });
 
+  it('never ejects its upstream, however often its calls fail', async () => {
+    failing.reset();
+    failing.always(respond({ status: 503, body: {} }));
+    for (let call = 0; call < 10; call += 1) await at('failing.p.gateway.example', PATH.messages, native());
+    const { items } = (await gateway.admin('GET', '/admin/v1/upstreams')).json;
+    expect(items.find(({ name }: { name: string }) => name === 'failing').state).to.equal('available');
+  });
+
   for (const host of [
     'ACME.P.Gateway.Example',
     'acme.p.gateway.example.',

@@ -102,16 +102,11 @@ describe('An upstream that reports more than was held', () => {
     for (let each = 1; each <= 2; each += 1) expect((await call(key, { max_tokens: 16 })).status).to.equal(200);
   });
 
-  it('is ejected after more than five suspect answers', async () => {
+  it('is not ejected for suspect answers, however many', async () => {
     const { key } = await gateway.newCustomer('10');
-    const isOut = async () => {
-      const { json } = await gateway.admin('GET', '/admin/v1/upstreams');
-      return json.items.find(({ name }: { name: string }) => name === 'other').state === 'ejected';
-    };
     upstream.always(messagesAnswer({ usage: { input: 10, output: 2_000 } }));
-    for (let each = 1; each <= 5; each += 1) await call(key, { model: 'other', max_tokens: 16 });
-    expect(await isOut()).to.equal(false);
-    await call(key, { model: 'other', max_tokens: 16 });
-    expect(await isOut()).to.equal(true);
+    for (let each = 1; each <= 20; each += 1) await call(key, { model: 'other', max_tokens: 16 });
+    const { json } = await gateway.admin('GET', '/admin/v1/upstreams');
+    expect(json.items.find(({ name }: { name: string }) => name === 'other').state).to.equal('available');
   });
 });

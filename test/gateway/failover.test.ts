@@ -287,6 +287,7 @@ describe('Failover with one working upstream', function () {
         'down-1': { url: await closedPort(), tier: 'official', models: { trio: {} } },
         'down-2': { url: await closedPort(), tier: 'official', models: { trio: {} } },
         last: { url: upstream.url, models: { trio: {} } },
+        slow: { url: upstream.url, timeouts: { connect: '1s', headers: '1s' }, models: { slow: { maxOutput: 4_096 } } },
         ...Object.fromEntries(everybody.map(({ url }, at) => [`one-of-${at}`, { url, models: { everybody: {} } }])),
       },
       system: { ejection: { outFor: '500ms' } },
@@ -335,6 +336,20 @@ describe('Failover with one working upstream', function () {
     upstream.always(messagesAnswer());
     expect((await call()).status).to.equal(200);
     expect(upstream.calls).to.have.length(2);
+  });
+
+  it('is ejected by timeouts, but not by those of unstreamed calls whose limit of output explains the wait', async () => {
+    upstream.always(neverAnswer());
+    const timeouts = async (more: Record<string, unknown>) => {
+      const body = ask({ model: 'slow', ...more });
+      const calls = Array.from({ length: 6 }, () => gateway.call('/v1/messages', { key, body }));
+      for (const { status } of await Promise.all(calls)) expect(status).to.equal(504);
+      const { items } = (await gateway.admin('GET', '/admin/v1/upstreams')).json;
+      return items.find(({ name }: { name: string }) => name === 'slow').state;
+    };
+    // At the usual 50 tokens a second the first answer may take 82 s, the second a third of a second.
+    expect(await timeouts({ max_tokens: 4_096 })).to.equal('available');
+    expect(await timeouts({ max_tokens: 16 })).to.equal('ejected');
   });
 
   it('answers every call through the only working one of three upstreams, although that one failed once', async () => {

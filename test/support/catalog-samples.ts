@@ -3,6 +3,7 @@ import type { Credential } from '../../core/catalog/credential';
 import { type Price, plainPrice, type RateCard, type Rates, roughPrice } from '../../core/catalog/price';
 import type { Protocol, UpstreamAdapter } from '../../core/catalog/upstream';
 import { UNKNOWN_USAGE } from '../../core/catalog/usage';
+import type { FailedAttempt } from '../../core/health/health';
 
 /** Makes adapters, upstreams, models and prices as plain values, for tests of pure functions. */
 export function sampleAdapter(name: string, protocols: readonly Protocol[]): UpstreamAdapter {
@@ -86,3 +87,6 @@ export function sampleCandidate(
     rough: roughPrice(entry.price),
   };
 }
+
+/** A failed attempt of the only account, which may eject the upstream. */
+export const FAILED: FailedAttempt = { accountId: 'one', ms: 0, mayEject: true };

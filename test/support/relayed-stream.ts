@@ -107,7 +107,13 @@ export function relayStream(sent: Sent, head: string, options: RelayOptions): Re
       return { chargedE8: 0n, billing: ending.billing };
     },
   };
-  const answered = Object.assign(new Call(incoming, response), { request, meter, answer, reservation });
+  const answered = Object.assign(new Call(incoming, response), {
+    key: { accountId: 'account' },
+    request,
+    meter,
+    answer,
+    reservation,
+  });
   const gateway = sampleGateway({ health: new UpstreamHealth() });
   const settings = { annotateStreamCost: true, exposeAccountHeaders: false, keepAlive, gateway };
   const done = sendStream(answered, answer, response, { ...settings, stalledAfterMs: 30_000, usageWithinMs: 10_000 });

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { askedWith } from '../../../core/catalog/credential';
 import { chooseCredential } from '../../../core/health/choose-credential';
 import { type HealthEvent, UpstreamHealth } from '../../../core/health/health';
-import { sampleCandidate, sampleCredential } from '../../support/catalog-samples';
+import { FAILED, sampleCandidate, sampleCredential } from '../../support/catalog-samples';
 
 const first = sampleCredential('first-secret', { name: 'first' });
 const second = sampleCredential('second-secret', { name: 'second' });
@@ -19,7 +19,7 @@ describe("the health of an upstream's credentials", () => {
   });
 
   const refuse = (asked: typeof candidate, status: number, retryAfterMs?: number) =>
-    health.failed(asked, { outcome: 'status', status, verdict: 'next', retryAfterMs });
+    health.failed(asked, { outcome: 'status', status, verdict: 'next', retryAfterMs }, FAILED);
   const restMs = (name: string, upstream = 'acme') => health.upstream(upstream).credential(name).restsUntilMs - nowMs;
   const chosen = () => {
     const names = Array.from(
@@ -54,7 +54,7 @@ describe("the health of an upstream's credentials", () => {
       expect(restMs('first')).to.equal(expected);
       nowMs += expected + 1;
     }
-    health.answered(candidate, { ms: 0, stream: true });
+    health.answered(candidate, { accountId: 'one', ms: 0, stream: true });
     refuse(candidate, 401);
     expect(restMs('first')).to.equal(60_000);
   });
@@ -78,8 +78,8 @@ describe("the health of an upstream's credentials", () => {
 
   it('a refusal with another status, or of the call itself, does not count against the credential', () => {
     refuse(candidate, 503);
-    health.failed(candidate, { outcome: 'status', status: 403, verdict: 'relay', retryAfterMs: undefined });
-    health.failed(candidate, { outcome: 'error_event', status: 200, verdict: 'next', retryAfterMs: undefined });
+    health.failed(candidate, { outcome: 'status', status: 403, verdict: 'relay', retryAfterMs: undefined }, FAILED);
+    health.failed(candidate, { outcome: 'error_event', status: 200, verdict: 'next', retryAfterMs: undefined }, FAILED);
     expect(chosen()).to.deep.equal(['first', 'second']);
   });
 

@@ -6,52 +6,90 @@ const SECOND = 1_000;
 /** Fails every attempt from `fromMs` on, one each `everyMs`, until the upstream is ejected. Returns the time of the ejection. */
 function failUntilOut(ejection: Ejection, fromMs: number, everyMs = SECOND): { atMs: number; outMs: number } {
   for (let atMs = fromMs; atMs < fromMs + 1_000 * everyMs; atMs += everyMs) {
-    const outMs = ejection.failed(atMs);
+    const outMs = ejection.failed(atMs, failureOf('one', atMs));
     if (outMs !== undefined) return { atMs, outMs };
   }
   throw new Error('never ejected');
 }
 
+const failureOf = (accountId: string, startedMs: number, isDial = false) => ({ accountId, startedMs, isDial });
+
 describe('the ejection of an upstream', () => {
   let ejection: Ejection;
+  const fail = (nowMs: number, startedMs = nowMs) => ejection.failed(nowMs, failureOf('one', startedMs));
   beforeEach(() => {
     ejection = new Ejection(EJECTION_RULES);
   });
 
   it('begins with the fifth failure in a row, and lasts half a minute', () => {
-    for (let attempt = 1; attempt < 5; attempt += 1) expect(ejection.failed(attempt)).to.equal(undefined);
+    for (let attempt = 1; attempt < 5; attempt += 1) expect(fail(attempt)).to.equal(undefined);
     expect(ejection.state(5)).to.equal('in');
-    expect(ejection.failed(5)).to.equal(30_000);
+    expect(fail(5)).to.equal(30_000);
     expect(ejection.state(6)).to.equal('out');
     expect(ejection.state(30_004)).to.equal('out');
     expect(ejection.state(30_005)).to.equal('due');
   });
 
   it('does not begin with four failures, an answer and four failures', () => {
-    for (let attempt = 1; attempt <= 4; attempt += 1) ejection.failed(attempt);
+    for (let attempt = 1; attempt <= 4; attempt += 1) fail(attempt);
     ejection.succeeded(4, 5);
-    for (let attempt = 6; attempt <= 9; attempt += 1) expect(ejection.failed(attempt)).to.equal(undefined);
+    for (let attempt = 6; attempt <= 9; attempt += 1) expect(fail(attempt)).to.equal(undefined);
   });
 
-  it('begins with the sixth suspect answer within ten minutes, and then forgets them', () => {
-    for (let answer = 1; answer <= 5; answer += 1) expect(ejection.suspected(answer)).to.equal(undefined);
-    for (let answer = 5; answer <= 9; answer += 1) expect(ejection.suspected(600_000 + answer)).to.equal(undefined);
-    expect(ejection.suspected(600_010)).to.equal(30_000);
-    for (let answer = 1; answer <= 20; answer += 1) expect(ejection.suspected(600_010 + answer)).to.equal(undefined);
-    expect(ejection.suspected(630_010)).to.equal(undefined);
+  describe('by failures of few accounts', () => {
+    const note = (accountId: string, hasFailed: boolean, nowMs: number) =>
+      ejection.noteAccount({ accountId, hasFailed }, nowMs);
+    const failsFor = (accountId: string, nowMs: number, isDial = false) => {
+      note(accountId, true, nowMs);
+      return ejection.failed(nowMs, failureOf(accountId, nowMs, isDial));
+    };
+
+    it('does not begin while another account was answered within a minute, and begins after that', () => {
+      note('answered', false, 0);
+      for (let nowMs = 1; nowMs <= 50; nowMs += 1) expect(failsFor('one', nowMs)).to.equal(undefined);
+      expect(failsFor('one', 60_000)).to.equal(30_000);
+    });
+
+    it('does not begin by a share of failures of two accounts either', () => {
+      for (let nowMs = 1; nowMs <= 100; nowMs += 2) {
+        ejection.succeeded(nowMs, nowMs);
+        note('answered', false, nowMs);
+        expect(failsFor(nowMs % 4 === 1 ? 'one' : 'two', nowMs + 1)).to.equal(undefined);
+      }
+    });
+
+    it('begins with those of a third account', () => {
+      note('answered', false, 0);
+      for (let nowMs = 1; nowMs <= 5; nowMs += 1) failsFor('one', nowMs);
+      expect(failsFor('two', 6)).to.equal(undefined);
+      expect(failsFor('three', 7)).to.equal(30_000);
+    });
+
+    it('begins where every account that asked has failed last, also at other nodes', () => {
+      for (let nowMs = 1; nowMs <= 5; nowMs += 1) note('elsewhere', nowMs % 2 === 1, nowMs);
+      for (let nowMs = 6; nowMs <= 9; nowMs += 1) expect(failsFor('one', nowMs)).to.equal(undefined);
+      expect(failsFor('one', 10)).to.equal(30_000);
+    });
+
+    it('begins with five failed dials of one account, but not with fewer among other failures', () => {
+      note('answered', false, 0);
+      for (let nowMs = 1; nowMs <= 4; nowMs += 1) failsFor('one', nowMs, true);
+      for (let nowMs = 5; nowMs <= 9; nowMs += 1) expect(failsFor('one', nowMs)).to.equal(undefined);
+      expect(failsFor('one', 10, true)).to.equal(30_000);
+    });
   });
 
   it('begins when a fifth of the last twenty attempts failed', () => {
     for (let attempt = 1; attempt <= 19; attempt += 1) {
-      if (attempt % 6 === 0) expect(ejection.failed(attempt * SECOND)).to.equal(undefined);
+      if (attempt % 6 === 0) expect(fail(attempt * SECOND)).to.equal(undefined);
       else ejection.succeeded(attempt * SECOND, attempt * SECOND);
     }
-    expect(ejection.failed(20 * SECOND)).to.equal(30_000);
+    expect(fail(20 * SECOND)).to.equal(30_000);
   });
 
   it('does not begin at that share when the twenty attempts took more than half a minute', () => {
     for (let attempt = 1; attempt <= 40; attempt += 1) {
-      if (attempt % 4 === 0) expect(ejection.failed(attempt * 2 * SECOND)).to.equal(undefined);
+      if (attempt % 4 === 0) expect(fail(attempt * 2 * SECOND)).to.equal(undefined);
       else ejection.succeeded(attempt * 2 * SECOND, attempt * 2 * SECOND);
     }
   });
@@ -70,12 +108,12 @@ describe('the ejection of an upstream', () => {
     ejection.probe(probedMs);
     expect(ejection.succeeded(probedMs, probedMs + 1)).to.equal(true);
     expect(ejection.state(probedMs + 1)).to.equal('in');
-    for (let attempt = 2; attempt < 6; attempt += 1) expect(ejection.failed(probedMs + attempt)).to.equal(undefined);
+    for (let attempt = 2; attempt < 6; attempt += 1) expect(fail(probedMs + attempt)).to.equal(undefined);
   });
 
   it('continues for another half minute when the probe fails, as long as the outage is short', () => {
     const { atMs, outMs } = failUntilOut(ejection, 0);
-    expect(ejection.failed(atMs + outMs)).to.equal(30_000);
+    expect(fail(atMs + outMs)).to.equal(30_000);
     expect(ejection.state(atMs + outMs + 1)).to.equal('out');
   });
 
@@ -87,17 +125,17 @@ describe('the ejection of an upstream', () => {
 
   it('is not prolonged by failures of calls that were sent before it', () => {
     const { atMs, outMs } = failUntilOut(ejection, 0);
-    for (let late = 1; late < 9; late += 1) expect(ejection.failed(atMs + late)).to.equal(undefined);
+    for (let late = 1; late < 9; late += 1) expect(fail(atMs + late)).to.equal(undefined);
     expect(ejection.outUntilMs).to.equal(atMs + outMs);
   });
 
   it('is neither prolonged nor restarted by calls that were sent before it and have waited since', () => {
     const { atMs, outMs } = failUntilOut(ejection, 0);
     const dueMs = atMs + outMs;
-    expect(ejection.failed(dueMs, atMs - 1)).to.equal(undefined);
+    expect(fail(dueMs, atMs - 1)).to.equal(undefined);
     expect(ejection.state(dueMs)).to.equal('due');
     ejection.succeeded(dueMs, dueMs);
-    for (let late = 1; late < 9; late += 1) expect(ejection.failed(dueMs + late, atMs - 1)).to.equal(undefined);
+    for (let late = 1; late < 9; late += 1) expect(fail(dueMs + late, atMs - 1)).to.equal(undefined);
     expect(ejection.state(dueMs + 9)).to.equal('in');
   });
 
@@ -118,7 +156,7 @@ describe('the ejection of an upstream', () => {
     const lengths = [outMs];
     for (let probe = 0; probe < 20; probe += 1) {
       atMs += outMs;
-      outMs = ejection.failed(atMs) ?? 0;
+      outMs = fail(atMs) ?? 0;
       lengths.push(outMs);
     }
     expect(lengths.slice(0, 3)).to.deep.equal([30_000, 30_000, 30_000]);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { type HealthEvent, UpstreamHealth } from '../../../core/health/health';
-import { sampleCandidate } from '../../support/catalog-samples';
+import { FAILED, sampleCandidate } from '../../support/catalog-samples';
 
 const candidate = sampleCandidate('acme');
 const BROKEN = { outcome: 'reset', status: undefined, verdict: 'next', retryAfterMs: undefined } as const;
@@ -17,8 +17,8 @@ describe('the health of upstreams', () => {
     looked.look(stream ? 'stream' : 'whole', nowMs);
     return looked;
   };
-  const answer = (ms: number, stream = true) => health.answered(candidate, { ms, stream });
-  const fail = (more: object = {}) => health.failed(candidate, { ...BROKEN, ...more });
+  const answer = (ms: number, stream = true) => health.answered(candidate, { accountId: 'one', ms, stream });
+  const fail = (more: object = {}) => health.failed(candidate, { ...BROKEN, ...more }, FAILED);
 
   it('is unknown at first', () => {
     expect(health.facts('acme')).to.deep.equal({ firstTokenMs: undefined, successRate: 1 });
@@ -70,6 +70,22 @@ describe('the health of upstreams', () => {
       for (let call = 0; call < 50; call += 1) fail(more);
       expect(gauge()).to.include({ failureRate: 0, state: 'in' });
       expect(health.hasFailedRecently('acme')).to.equal(false);
+    });
+  }
+
+  for (const [what, more, attempt] of [
+    ['a fault of an adapter', { outcome: 'adapter_fault' }, FAILED],
+    ['a call that must not eject', {}, { ...FAILED, mayEject: false }],
+  ] as const) {
+    it(`is never ejected by ${what}, whose probe leaves the next to another call`, () => {
+      const failing = () => health.failed(candidate, { ...BROKEN, ...more }, attempt);
+      for (let call = 0; call < 50; call += 1) failing();
+      expect(gauge().state).to.equal('in');
+      for (let call = 0; call < 5; call += 1) fail();
+      nowMs += 30_000;
+      health.asked(gauge());
+      failing();
+      expect(gauge().state).to.equal('due');
     });
   }
 

@@ -8,7 +8,7 @@ import { bySessionCost } from '../../../policies/strategy-routing/strategies/cos
 import { bySessionQuality } from '../../../policies/strategy-routing/strategies/quality';
 import { bySpeed } from '../../../policies/strategy-routing/strategies/speed';
 import type { Strategy } from '../../../policies/strategy-routing/strategies/strategy';
-import { sampleCandidate, samplePrice } from '../../support/catalog-samples';
+import { FAILED, sampleCandidate, samplePrice } from '../../support/catalog-samples';
 import { sampleModelRequest } from '../../support/request-sample';
 
 const BROKEN = { outcome: 'reset', status: undefined, verdict: 'next', retryAfterMs: undefined } as const;
@@ -91,7 +91,7 @@ describe('session affinity', () => {
     const before = SESSIONS.map((session) => orderOf(set, session));
     const [, ejected] = candidates;
     if (ejected === undefined) throw new Error('there is no second candidate');
-    for (let call = 0; call < 5; call += 1) health.failed(ejected, BROKEN);
+    for (let call = 0; call < 5; call += 1) health.failed(ejected, BROKEN, FAILED);
     for (const [index, session] of SESSIONS.entries())
       expect(orderOf(set, session)).to.deep.equal(before[index]?.filter((name) => name !== 'b'));
     health.enable('b');
@@ -126,12 +126,12 @@ describe('session affinity', () => {
     const [a, b] = candidates;
     if (a === undefined || b === undefined) throw new Error('there are two candidates');
     const session = SESSIONS.find((each) => orderOf(set, each)[0] === 'a') ?? '';
-    health.answered(a, { ms: 5_000, stream: true });
-    health.answered(b, { ms: 10, stream: true });
+    health.answered(a, { accountId: 'one', ms: 5_000, stream: true });
+    health.answered(b, { accountId: 'one', ms: 10, stream: true });
     expect(orderOf(set, session)).to.deep.equal(['a', 'b']);
-    health.failed(a, BROKEN);
+    health.failed(a, BROKEN, FAILED);
     expect(orderOf(set, session)).to.deep.equal(['a', 'b']);
-    health.failed(a, BROKEN);
+    health.failed(a, BROKEN, FAILED);
     expect(orderOf(set, session)).to.deep.equal(['b', 'a']);
   });
 
@@ -140,7 +140,7 @@ describe('session affinity', () => {
     for (const [index, ms] of [100, 119, 200].entries()) {
       const candidate = candidates[index];
       for (let call = 0; call < 50 && candidate !== undefined; call += 1)
-        health.answered(candidate, { ms, stream: true });
+        health.answered(candidate, { accountId: 'one', ms, stream: true });
     }
     const firsts = SESSIONS.slice(0, 500).map((session) => orderOf(set, session, { strategy: bySpeed })[0]);
     expect(new Set(firsts)).to.deep.equal(new Set(['a', 'b']));

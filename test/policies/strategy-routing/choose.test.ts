@@ -14,7 +14,7 @@ import { byCost, bySessionCost } from '../../../policies/strategy-routing/strate
 import { byQuality, bySessionQuality } from '../../../policies/strategy-routing/strategies/quality';
 import { bySpeed } from '../../../policies/strategy-routing/strategies/speed';
 import type { Strategy } from '../../../policies/strategy-routing/strategies/strategy';
-import { sampleCandidate, samplePrice } from '../../support/catalog-samples';
+import { FAILED, sampleCandidate, samplePrice } from '../../support/catalog-samples';
 import { seeded } from '../../support/random';
 import { sampleModelRequest } from '../../support/request-sample';
 
@@ -43,9 +43,9 @@ describe('the choice of candidates', () => {
   });
   const namesOf = ({ order }: Choice, { candidates: of } = set) => order.map((index) => of[index]?.upstream.name);
   const at = (name: string) => candidates.find(({ upstream }) => upstream.name === name) as Candidate;
-  const answer = (name: string, ms: number) => health.answered(at(name), { ms, stream: true });
+  const answer = (name: string, ms: number) => health.answered(at(name), { accountId: 'one', ms, stream: true });
   const eject = (name: string) => {
-    for (let call = 0; call < 5; call += 1) health.failed(at(name), BROKEN);
+    for (let call = 0; call < 5; call += 1) health.failed(at(name), BROKEN, FAILED);
   };
   const answerAll = () => [answer('a', 100), answer('b', 200), answer('c', 300)];
 
@@ -57,7 +57,7 @@ describe('the choice of candidates', () => {
 
   it('never excludes the last candidate: when all are ejected the most reliable comes first', () => {
     for (const name of ['a', 'b', 'c']) eject(name);
-    health.failed(at('a'), BROKEN);
+    health.failed(at('a'), BROKEN, FAILED);
     expect(namesOf(choose(set, input())).at(-1)).to.equal('a');
     expect(namesOf(choose(set, input()))).to.have.length(3);
   });
@@ -90,7 +90,7 @@ describe('the choice of candidates', () => {
 
   it('ranks an upstream with a Retry-After last', () => {
     answerAll();
-    health.failed(at('a'), { ...BROKEN, outcome: 'status', status: 429, retryAfterMs: 5_000 });
+    health.failed(at('a'), { ...BROKEN, outcome: 'status', status: 429, retryAfterMs: 5_000 }, FAILED);
     expect(namesOf(choose(set, input()))).to.deep.equal(['b', 'c', 'a']);
   });
 
@@ -98,7 +98,7 @@ describe('the choice of candidates', () => {
     answerAll();
     const first = openCandidateSet(candidates, health, ['c']);
     for (const session of [undefined, 1, 2, 3]) expect(namesOf(choose(first, input({ session })))[0]).to.equal('c');
-    health.failed(at('c'), { ...BROKEN, outcome: 'status', status: 429, retryAfterMs: 5_000 });
+    health.failed(at('c'), { ...BROKEN, outcome: 'status', status: 429, retryAfterMs: 5_000 }, FAILED);
     expect(namesOf(choose(first, input()))).to.deep.equal(['a', 'b', 'c']);
   });
 
@@ -115,7 +115,7 @@ describe('the choice of candidates', () => {
   ]) {
     it(`gives equal candidates of weights ${weights} their share of the draws`, () => {
       const equals = weights.map((weight, index) => sampleCandidate(`u${index}`, { upstream: { weight } }));
-      for (const each of equals) health.answered(each, { ms: 100, stream: true });
+      for (const each of equals) health.answered(each, { accountId: 'one', ms: 100, stream: true });
       const all = openCandidateSet(equals, health);
       const orders = Array.from({ length: 6_000 }, () => choose(all, input({ random: Math.random })).order);
       expect(orders.every((order) => new Set(order).size === 4)).to.equal(true);
@@ -129,7 +129,8 @@ describe('the choice of candidates', () => {
 
   it('orders any number of candidates by score', () => {
     const many = Array.from({ length: 60 }, (_, index) => sampleCandidate(`u${index}`));
-    for (const [index, each] of many.entries()) health.answered(each, { ms: ((index * 37) % 60) + 1, stream: true });
+    for (const [index, each] of many.entries())
+      health.answered(each, { accountId: 'one', ms: ((index * 37) % 60) + 1, stream: true });
     const all = openCandidateSet(many, health);
     const choice = choose(all, input());
     const scores = choice.order.map((index) => scoreOf(all, index, input()));
@@ -149,7 +150,7 @@ describe('the choice of candidates', () => {
 
     it('does so at most ten times a second, separately for streams and whole answers', () => {
       answerAll();
-      for (const name of ['a', 'b', 'c']) health.answered(at(name), { ms: 100, stream: false });
+      for (const name of ['a', 'b', 'c']) health.answered(at(name), { accountId: 'one', ms: 100, stream: false });
       const exploration = new Exploration();
       let scored = 0;
       const counting: Strategy = {
@@ -186,12 +187,12 @@ describe('the choice of candidates', () => {
       const official = sampleCandidate('official', { upstream: { tier: 'official' } });
       const both = [official, at('b')];
       const two = openCandidateSet(both, health);
-      health.answered(official, { ms: 5_000, stream: true });
+      health.answered(official, { accountId: 'one', ms: 5_000, stream: true });
       answer('b', 10);
       const exploration = new Exploration();
       for (let call = 0; call < 100; call += 1) {
         nowMs += 60_000;
-        health.answered(official, { ms: 5_000, stream: true });
+        health.answered(official, { accountId: 'one', ms: 5_000, stream: true });
         const quality = input({ strategy: byQuality });
         expect(namesOf(exploration.explore(choose(two, quality), two, quality), two)[0]).to.equal('official');
       }
@@ -218,10 +219,12 @@ describe('the choice of candidates', () => {
           // A native candidate now and then fails, rests or is measured again; the translated ones are quick.
           for (const each of natives) {
             const chance = random();
-            if (chance < 0.1) health.failed(each, { ...BROKEN, retryAfterMs: 1_000 });
-            else if (chance < 0.8) health.answered(each, { ms: 1_000 + random() * 5_000, stream: true });
+            if (chance < 0.1) health.failed(each, { ...BROKEN, retryAfterMs: 1_000 }, FAILED);
+            else if (chance < 0.8)
+              health.answered(each, { accountId: 'one', ms: 1_000 + random() * 5_000, stream: true });
           }
-          for (const each of translated) if (random() < 0.5) health.answered(each, { ms: 10, stream: true });
+          for (const each of translated)
+            if (random() < 0.5) health.answered(each, { accountId: 'one', ms: 10, stream: true });
           const asked = input({ strategy, random, session: random() < 0.5 ? undefined : Math.floor(random() * 1e9) });
           const { order } = exploration.explore(choose(mixed, asked), mixed, asked);
           const kinds = order.map((index) => mixed.candidates[index]?.dialect === undefined);

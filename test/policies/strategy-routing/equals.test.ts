@@ -50,7 +50,7 @@ function sharesOf({ strategy, seed, weights, ms, scatter, slower = [], stall = 1
     // Times are mostly near the middle; one in a hundred stalls.
     const stalled = random() < 0.01 ? stall : 1;
     const took = stalled * ms * (slower[first] ?? 1) * (1 + scatter * (random() - 0.5) + (random() < 0.03 ? 2 : 0));
-    health.answered(candidates[first] ?? sampleCandidate('none'), { ms: took, stream: true });
+    health.answered(candidates[first] ?? sampleCandidate('none'), { accountId: 'one', ms: took, stream: true });
   }
   return counts.map((count) => count / CALLS);
 }

@@ -8,7 +8,7 @@ import { byCost } from '../../../policies/strategy-routing/strategies/cost';
 import { byQuality } from '../../../policies/strategy-routing/strategies/quality';
 import { bySpeed } from '../../../policies/strategy-routing/strategies/speed';
 import type { Strategy } from '../../../policies/strategy-routing/strategies/strategy';
-import { sampleCandidate, samplePrice } from '../../support/catalog-samples';
+import { FAILED, sampleCandidate, samplePrice } from '../../support/catalog-samples';
 import { sampleModelRequest } from '../../support/request-sample';
 
 /** The simulated state of an upstream at a moment. */
@@ -83,12 +83,12 @@ function simulate(simulation: Simulation): { regret: number; settledRegret: numb
 
   function live(chosen: Candidate, truth: Truth): void {
     if (random() < truth.failureRate) {
-      health.failed(chosen, { outcome: 'reset', status: undefined, verdict: 'next', retryAfterMs: undefined });
+      health.failed(chosen, { outcome: 'reset', status: undefined, verdict: 'next', retryAfterMs: undefined }, FAILED);
       return;
     }
     // Times vary: mostly near the middle, now and then twice as long.
     const scatter = 0.7 + random() * 0.5 + (random() < 0.05 ? 1 : 0);
-    health.answered(chosen, { ms: truth.firstTokenMs * scatter, stream: true });
+    health.answered(chosen, { accountId: 'one', ms: truth.firstTokenMs * scatter, stream: true });
     const usage = usageOf({ input: INPUT_TOKENS, output: truth.outputTokens });
     health.used('m', chosen, usage, request);
   }

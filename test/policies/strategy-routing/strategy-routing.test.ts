@@ -100,7 +100,7 @@ describe('strategy-routing', () => {
       }),
     );
     expect(new Set(homes)).to.deep.equal(new Set(names));
-    for (const name of names) health.answered(sampleCandidate(name), { ms: 100, stream: false });
+    for (const name of names) health.answered(sampleCandidate(name), { accountId: 'one', ms: 100, stream: false });
     expect((await firstsOf(60)).size).to.be.greaterThan(1);
     const without = { session: 'session 1', settings: { affinity: false } };
     expect((await firstsOf(60, without)).size).to.be.greaterThan(1);

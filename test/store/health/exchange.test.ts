@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { Redis } from 'ioredis';
 import { startHealthExchange } from '../../../core/health/exchange';
 import { UpstreamHealth } from '../../../core/health/health';
-import { sampleCandidate } from '../../support/catalog-samples';
+import { FAILED, sampleCandidate } from '../../support/catalog-samples';
 import { quiet } from '../../support/databases';
 import { startRedis, type TestRedis } from '../../support/redis';
 import { until } from '../../support/until';
@@ -43,7 +43,7 @@ describe('nodes that exchange the health of upstreams', function () {
   const allListen = (count: number) => until(`${count} nodes listen`, async () => (await listeners()) === count);
   const isOut = (health: UpstreamHealth) => health.upstream('acme').ejection.outUntilMs !== undefined;
   const eject = (health: UpstreamHealth) => {
-    for (let call = 0; call < 5; call += 1) health.failed(candidate, BROKEN);
+    for (let call = 0; call < 5; call += 1) health.failed(candidate, BROKEN, FAILED);
   };
 
   it('apply an ejection and its end of each other within a second', async () => {
@@ -58,7 +58,7 @@ describe('nodes that exchange the health of upstreams', function () {
   it('apply what other nodes observed', async () => {
     const [one, two] = [await node(), await node()];
     await allListen(2);
-    one.answered(candidate, { ms: 321, stream: true });
+    one.answered(candidate, { accountId: 'one', ms: 321, stream: true });
     await until('the other knows it', () => two.facts('acme').firstTokenMs === 321, 2_000);
     expect(one.facts('acme').firstTokenMs, 'nobody hears itself').to.equal(321);
   });
