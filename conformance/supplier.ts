@@ -611,11 +611,11 @@ function portChecks(run: Run): SupplierCheck[] {
   ];
 }
 
-async function fetchText({ url, connect }: PortAddress): Promise<string> {
+async function fetchText({ host, port, connect }: PortAddress): Promise<string> {
   const socket = await connect?.();
   return new Promise((resolve, reject) => {
     const way = socket === undefined ? { agent: false } : { createConnection: () => socket };
-    const call = request(url, way, (response) => text(response).then(resolve, reject));
+    const call = request({ host, port, ...way }, (response) => text(response).then(resolve, reject));
     call.once('error', reject);
     call.end();
   });

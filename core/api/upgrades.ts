@@ -1,5 +1,6 @@
 import { type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { whenAnswered } from '../http/lingering-close';
 import { checkHead } from '../http/request-head';
 import { hostOf, isDirectHost, pathOf, settleTarget } from '../http/request-target';
 import type { OwnHosts, UpgradeHandler, Visit } from './route';
@@ -29,15 +30,6 @@ export function takeUpgrades(
 
 /** Ignores a socket's error, because its `close` reports that the client has disconnected. */
 function ignore(): void {}
-
-type AnsweringSocket = Duplex & { readonly _httpMessage?: ServerResponse | null };
-
-/** Calls back once all earlier requests on the same connection are answered. */
-function whenAnswered(socket: AnsweringSocket, then: () => void): void {
-  const { _httpMessage: earlier } = socket;
-  if (earlier) earlier.once('close', () => whenAnswered(socket, then));
-  else if (!socket.destroyed) then();
-}
 
 /** Returns the upgrade handler for an address of calls; undefined if it has none. */
 export type TakerOfCalls = (request: IncomingMessage, host: string) => UpgradeHandler | undefined;

@@ -3,17 +3,22 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { errorEnvelope, fail, type GatewayError } from '../errors';
 import { errorHeaders, newRequestId, sendError } from './http';
-import { closeAfter, isAnswered, isClosing } from './lingering-close';
+import { closeAfter, isAnswered, isClosing, whenAnswered } from './lingering-close';
 
 /** Is called for each request that was rejected before Node could parse it, with the request id of the answer. */
 export type BrokenRequestEnded = (id: string, refusal: GatewayError) => void;
 
 /**
  * Answers what Node rejects before there is a request object with our own error envelope: broken framing, heads that are too
- * large or late, and unsupported expectations.
+ * large or late, unsupported expectations, and CONNECT, whose target is never an address of ours.
  */
 export function answerBrokenRequests(server: Server, ended: BrokenRequestEnded): void {
   server.on('clientError', (error, socket) => refuse(error, socket, ended));
+  // Without a listener Node closes the connection without an answer.
+  server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
+    socket.on('error', () => socket.destroy());
+    whenAnswered(socket, () => refuse(new Error('CONNECT is not served'), socket, ended));
+  });
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     const id = newRequestId();
     const refusal = fail('EXPECTATION_FAILED');

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 
 /** Long enough to receive the largest body over an ordinary connection. */
 const READ_ON_AT_MOST_MS = 5_000;
@@ -37,6 +38,15 @@ const answered = new WeakSet<Socket>();
 /** The answer has been sent completely. The rest of the request is dropped. */
 export function isAnswered(socket: Socket): boolean {
   return answered.has(socket);
+}
+
+type AnsweringSocket = Duplex & { readonly _httpMessage?: ServerResponse | null };
+
+/** Calls back once all earlier requests on the same connection are answered. */
+export function whenAnswered(socket: AnsweringSocket, then: () => void): void {
+  const { _httpMessage: earlier } = socket;
+  if (earlier) earlier.once('close', () => whenAnswered(socket, then));
+  else if (!socket.destroyed) then();
 }
 
 const closing = new WeakSet<Socket>();

@@ -1,3 +1,4 @@
+import { isIP, type Socket } from 'node:net';
 import { type buildConnector, type Dispatcher, Pool } from 'undici';
 import type { Upstream } from '../catalog/catalog';
 import { guardedConnector, type Resolve, resolveInDns } from './guarded-connector';
@@ -6,6 +7,15 @@ export { classifyDialFailure, type DialFailure, nothingWasSent, wasReusedConnect
 export { AddressRefused, type Resolve } from './guarded-connector';
 
 export type Destination = Pick<Upstream, 'name' | 'url' | 'allowPrivate' | 'timeouts'>;
+
+/** The address of a server that is no upstream, in fields. */
+export interface DialledAddress {
+  /** An IP address, or a name. */
+  readonly host: string;
+  readonly port: number;
+  /** Whether the connection has TLS. Default: false. */
+  readonly tls?: boolean | undefined;
+}
 
 /**
  * The only way out: every connection to an upstream or a supplier is opened here. A host is resolved once for each connection.
@@ -25,6 +35,11 @@ export interface Egress {
   fresh(upstream: Destination): Dispatcher;
   /** Opens a connection for other protocols than HTTP requests, with the same checks and limits, without a pool. */
   connector(upstream: Destination): buildConnector.connector;
+  /**
+   * Opens a connection to exactly this host and port, within `connectMs`. An IP address may be private, because a part of the
+   * gateway named that address; the addresses of a name must be public.
+   */
+  dial(address: DialledAddress, connectMs: number): Promise<Socket>;
   /** Retires the pool of an upstream that is no longer configured: it finishes its requests, then closes. */
   retire(name: string): void;
   /** Accepts no more requests, waits for those that run, then closes every connection. */
@@ -89,6 +104,13 @@ export function openEgress({ resolve = resolveInDns }: { readonly resolve?: Reso
       return found.fresh;
     },
     connector: ({ allowPrivate, timeouts: { connectMs } }) => guardedConnector({ allowPrivate, connectMs, resolve }),
+    dial: ({ host, port, tls = false }, connectMs) => {
+      const connect = guardedConnector({ allowPrivate: isIP(host) !== 0, connectMs, resolve });
+      const address = { hostname: host, host, port: String(port), protocol: tls ? 'https:' : 'http:' };
+      return new Promise((resolve, reject) =>
+        connect(address, (error, socket) => (error === null ? resolve(socket) : reject(error))),
+      );
+    },
     retire: (name) => {
       const known = byName.get(name);
       if (known === undefined) return;

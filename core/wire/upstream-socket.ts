@@ -6,7 +6,7 @@ import type { BodyEdit } from '../catalog/upstream';
 import { type Outgoing, outgoing, type UpstreamCall } from './ask-upstream';
 import { noteProgress } from './dial-failure';
 import type { Egress } from './egress';
-import { shownCredential } from './signed-headers';
+import { addressOf, shownCredential } from './signed-headers';
 import { SocketExchange, SocketLost } from './socket-exchange';
 import { answerIn } from './socket-frames';
 import type { UpstreamExchange } from './upstream-exchange';
@@ -192,5 +192,5 @@ function dial(upstream: Upstream, { path, headers }: Handshake, egress: Egress):
     // Node's own requests need an agent with a callback, but the types of `ws` only know the other kind.
     createConnection: createConnection as never,
   };
-  return new WebSocket(new URL(path, url), options);
+  return new WebSocket(addressOf(url, path), options);
 }

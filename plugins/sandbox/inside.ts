@@ -17,7 +17,7 @@ export function createInside(service: SandboxService): InsideService {
   return {
     ...service,
     commands: new Commands(service),
-    ports: new PortProxy(service, log, gateway.isStopping),
+    ports: new PortProxy(service, log, gateway.isStopping, gateway.egress),
     portDomain: readPortDomain(process.env),
   };
 }

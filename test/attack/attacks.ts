@@ -5,6 +5,7 @@ import { bodies } from '../fuzz/targets/bodies';
 import { events } from '../fuzz/targets/events';
 import { heads } from '../fuzz/targets/heads';
 import { answers, frames } from '../fuzz/targets/ports';
+import { requestTargets } from '../fuzz/targets/request-targets';
 import type { Target } from '../fuzz/targets/target';
 import { ask } from '../support/calls';
 import { MODEL } from '../support/gateway';
@@ -105,7 +106,7 @@ export const ATTACKS: readonly Attack[] = [
       await holdOpen(scene, 30, follow, 3_000);
     },
   },
-  ...[heads, bodies, events, answers, frames].map(mutated),
+  ...[heads, requestTargets, bodies, events, answers, frames].map(mutated),
 ];
 
 /** Makes an attack from the fuzzer's input, with many cases at once. */

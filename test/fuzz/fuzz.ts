@@ -12,12 +12,13 @@ import { bodies } from './targets/bodies';
 import { events } from './targets/events';
 import { heads } from './targets/heads';
 import { answers, frames } from './targets/ports';
+import { requestTargets } from './targets/request-targets';
 import { requests } from './targets/requests';
 import { streams } from './targets/streams';
 import type { Target } from './targets/target';
 import { yaml } from './targets/yaml';
 
-const TARGETS: readonly Target[] = [heads, bodies, events, answers, frames, requests, streams, yaml];
+const TARGETS: readonly Target[] = [heads, requestTargets, bodies, events, answers, frames, requests, streams, yaml];
 
 /** The number of cases of one target between two checks of the process. */
 const BATCH = 20;

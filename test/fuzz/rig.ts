@@ -1,9 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { offeringId } from '../../plugins/sandbox/offers/offering';
+import { type Canary, startCanary } from '../support/canary';
 import { freePort } from '../support/free-port';
 import { MODEL, startGateway, type TestEndpoint, type TestGateway } from '../support/gateway';
-import { createSandbox, creation, NODE_INSIDE, SANDBOX_GATEWAY, SMALL, waitForState } from '../support/sandboxes';
+import { createSandbox, NODE_INSIDE, SANDBOX_GATEWAY, SMALL, waitForState } from '../support/sandboxes';
 import { until } from '../support/until';
 
 /** Shared parts of the targets: a gateway with an upstream and a sandbox that answer with given bytes. */
@@ -14,8 +16,20 @@ export interface Rig {
   /** Sets the pieces of the upstream's next answer, after the valid head of a stream. */
   answerNextWith(pieces: readonly Buffer[]): void;
   /** A port of the sandbox whose server answers with the base64 of the header `x-answer`, byte for byte. */
-  readonly port: { readonly url: string; readonly headers: Readonly<Record<string, string>> };
+  readonly port: RigPort;
+  /** The same in a sandbox that has no network of its own, so that the gateway itself connects to the port. */
+  readonly openPort: RigPort;
+  /** Nothing may ever reach it. */
+  readonly canary: Canary;
   close(): Promise<void>;
+}
+
+export interface RigPort {
+  /** The path of the port at the gateway's own host. */
+  readonly url: string;
+  /** The host of the port. */
+  readonly host: string;
+  readonly headers: Readonly<Record<string, string>>;
 }
 
 /** The resources of a process, according to the operating system and its own metrics. */
@@ -34,39 +48,62 @@ export async function openRig(more: Readonly<Record<string, TestEndpoint>> = {})
   const gateway = await startGateway({
     ...SANDBOX_GATEWAY,
     upstreams: { raw: { url: upstream.url, timeouts: { connect: '1s', headers: '2s', idle: '1s' } }, ...more },
+    plugins: {
+      sandbox: {
+        suppliers: { local: { driver: 'process' }, open: { driver: 'process', isolation: 'none' } },
+        allowUnisolated: true,
+      },
+    },
+    env: { SANDBOX_DOMAIN: DOMAIN },
     configure: (config) => {
-      config['offerings'] = { small: SMALL };
+      config['offerings'] = { small: SMALL, open: { ...SMALL, supplier: 'open' } };
     },
   });
   const { key } = await gateway.newCustomer('100');
-  const { id } = await createSandbox(gateway, key, creation('fuzz'));
-  await waitForState(gateway, key, id, 'RUNNING');
-  const portInside = await freePort();
-  const command = `exec "${NODE_INSIDE}" -e '${byteServer(portInside)}'`;
-  await gateway.call(`/v1/sandboxes/${id}/commands`, { key, body: { command, background: true } });
-  const { json: port } = await gateway.call(`/v1/sandboxes/${id}/ports/${portInside}`, { method: 'GET', key });
-  const path = new URL(port.url).pathname;
-  await until(
-    'the server in the sandbox answers',
-    async () => {
-      const headers = { ...port.headers, 'x-answer': Buffer.from(GOOD_ANSWER).toString('base64') };
-      return (await gateway.call(path, { method: 'GET', headers })).status === 200;
-    },
-    30_000,
-  );
+  const [sandboxId, port] = await openPort(gateway, key, 'small');
+  const [openId, open] = await openPort(gateway, key, 'open');
+  const canary = await startCanary();
   return {
     gateway,
     key,
-    sandboxId: id,
+    sandboxId,
     answerNextWith: upstream.answerNextWith,
-    port: { url: path, headers: port.headers },
+    port,
+    openPort: open,
+    canary,
     close: async () => {
-      await gateway.call(`/v1/sandboxes/${id}/terminate`, { key }).catch(() => undefined);
+      for (const id of [sandboxId, openId])
+        await gateway.call(`/v1/sandboxes/${id}/terminate`, { key }).catch(() => undefined);
       await gateway.stop();
+      await canary.stop();
       upstream.server.closeAllConnections();
       upstream.server.close();
     },
   };
+}
+
+const DOMAIN = 'boxes.test';
+
+/** Creates a sandbox and starts the server of bytes in it. Returns the sandbox's id and the server's port. */
+async function openPort(gateway: TestGateway, key: string, offering: string): Promise<[id: string, port: RigPort]> {
+  const selection = { offeringId: offeringId(offering) };
+  const { id } = await createSandbox(gateway, key, { selection, idempotencyKey: offering });
+  await waitForState(gateway, key, id, 'RUNNING');
+  const portInside = await freePort();
+  const command = `exec "${NODE_INSIDE}" -e '${byteServer(portInside)}'`;
+  await gateway.call(`/v1/sandboxes/${id}/commands`, { key, body: { command, background: true } });
+  const path = `/v1/sandboxes/${id}/ports/${portInside}`;
+  const { headers } = (await gateway.call(path, { method: 'GET', key })).json;
+  const port = { url: `${path}/proxy/`, host: `${portInside}-${id}.${DOMAIN}`, headers };
+  await until(
+    'the server in the sandbox answers',
+    async () => {
+      const shown = { ...headers, 'x-answer': Buffer.from(GOOD_ANSWER).toString('base64') };
+      return (await gateway.call(port.url, { method: 'GET', headers: shown })).status === 200;
+    },
+    30_000,
+  );
+  return [id, port];
 }
 
 export const GOOD_ANSWER = 'HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 5\r\n\r\nhello';

@@ -49,6 +49,34 @@ const FORMS: Readonly<Record<string, readonly string[]>> = {
   'two hosts': ['Host: other', 'Content-Length: LENGTH', '', 'BODY'],
 };
 
+/** Request targets that are neither a path, nor a whole address of `http` or `https`, nor the `*` of OPTIONS. */
+const TARGETS = [
+  '*',
+  '*x',
+  '**',
+  '*@127.0.0.1:9/x',
+  '*/v1/messages',
+  '*x/v1/messages',
+  '*x/admin/v1/accounts',
+  'http:///v1/messages',
+  'http://',
+  'http://:80/v1/messages',
+  'ftp://x/v1/messages',
+  'file:///etc/passwd',
+  'http://user@x/v1/messages',
+  'http://x/v1/messages#y',
+  'http:/v1/messages',
+  'v1/messages',
+  '@x/v1/messages',
+  '?x/v1/messages',
+  '#/v1/messages',
+  '\\v1/messages',
+  '%2fv1/messages',
+  '.',
+  '\xe9/v1/messages',
+  'x:80',
+];
+
 function filled(line: string, key: string): string {
   const size = Buffer.byteLength(BODY);
   const chunk = `${size.toString(16)}\r\n${BODY}`;
@@ -98,6 +126,40 @@ describe('Hostile or unusual HTTP', function () {
       expect(upstream.calls).to.have.length(0);
     });
   }
+
+  describe('with a target that is no path and no whole address', () => {
+    const asked = (method: string, target: string, more = '') =>
+      `${method} ${target} HTTP/1.1\r\nHost: x\r\n${more}\r\n`;
+    const upgrade = 'Connection: upgrade\r\nUpgrade: websocket\r\n';
+    const good = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n';
+    const refused = /^HTTP\/1\.1 400 .*"code":"(?:MALFORMED_REQUEST|INVALID_FIELD)"/s;
+
+    it('gets 400 at both listeners, also as an upgrade and pipelined', async () => {
+      const token = `Authorization: Bearer ${gateway.adminToken}\r\n`;
+      const send = (url: string, text: string) => rawRequest(url, Buffer.from(text, 'latin1'));
+      const methods = (target: string) => ['GET', 'POST', 'CONNECT', ...(target === '*' ? [] : ['OPTIONS'])];
+      const heads = TARGETS.flatMap((target) =>
+        methods(target).flatMap((method) => ['', upgrade, token].map((more) => asked(method, target, more))),
+      );
+      for (const url of [gateway.url, gateway.adminUrl])
+        for (const head of heads) {
+          expect(await send(url, head), head).to.match(refused);
+          const after = await send(url, good + head);
+          // A connection whose earlier request is still being answered may end instead.
+          const further = [...after.matchAll(/^HTTP\/1\.1 (\d+) /gm)].slice(1).map(([, status]) => status);
+          expect(further, head).to.deep.equal(further.length === 0 ? [] : ['400']);
+        }
+      expect(upstream.calls).to.have.length(0);
+    });
+
+    it('is served where it is `*` with OPTIONS, or the whole address of a path', async () => {
+      const close = 'Connection: close\r\n';
+      expect(statusOf(await rawRequest(gateway.url, asked('OPTIONS', '*', close)))).to.equal(404);
+      for (const target of ['http://x/healthz', 'HTTPS://X:443/healthz', 'http://x/healthz?a=http://y/']) {
+        expect(statusOf(await rawRequest(gateway.url, asked('GET', target, close))), target).to.equal(200);
+      }
+    });
+  });
 
   it('of other versions, or with chunks in HTTP/1.0, gets 400', async () => {
     const plain = filled(`\r\nx-api-key: ${key}\r\ncontent-length: LENGTH\r\n\r\nBODY`, key);

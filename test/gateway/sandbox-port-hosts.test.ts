@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import { Client } from 'undici';
+import { startCanary } from '../support/canary';
 import { startGateway, type TestGateway } from '../support/gateway';
+import { rawRequest, statusOf } from '../support/raw';
 import { createSandbox, creation, NODE_INSIDE, SANDBOX_GATEWAY, terminate, waitForState } from '../support/sandboxes';
 import { until } from '../support/until';
 
@@ -16,7 +18,10 @@ describe('a port with its own host name', () => {
 
   before(async () => {
     const env = { SANDBOX_DOMAIN: DOMAIN, PUBLIC_URL: 'https://gate.test:8443/' };
-    gateway = await startGateway({ env, ...SANDBOX_GATEWAY });
+    // The gateway itself connects to ports of sandboxes that have no network of their own.
+    const suppliers = { local: { driver: 'process', isolation: 'none' } };
+    const plugins = { sandbox: { suppliers, allowUnisolated: true } };
+    gateway = await startGateway({ env, ...SANDBOX_GATEWAY, plugins });
     client = new Client(gateway.url);
     ({ key } = await gateway.newCustomer('5'));
     ({ id } = await createSandbox(gateway, key, creation('hosts')));
@@ -68,5 +73,39 @@ describe('a port with its own host name', () => {
 
   it('is reached in any case of letters, and with a port number in the Host header', async () => {
     expect((await ask('/x', `${PORT}-${id.toUpperCase()}.Boxes.Test:8443`)).text).to.equal('/x');
+  });
+
+  it('reaches no other server, whatever stands before the first slash of the target, also with an upgrade', async () => {
+    const canary = await startCanary();
+    const headers = { ...opened.headers, host: `${PORT}-${id}.${DOMAIN}` };
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+    const upgrade = 'connection: upgrade\r\nupgrade: websocket\r\n';
+    const bytes = Array.from({ length: 256 }, (_, byte) => String.fromCharCode(byte));
+    const before = [
+      ...bytes,
+      '*:',
+      '*#',
+      '*?',
+      '*.',
+      '*\\',
+      'http:',
+      'http://',
+      `http://${headers.host}`,
+      '/',
+      '//',
+      '/\\',
+    ];
+    const ask = async (target: string, more: string) => {
+      const sent = Buffer.from(`GET ${target} HTTP/1.1\r\n${lines.join('')}${more}\r\n`, 'latin1');
+      const answer = await rawRequest(gateway.url, sent);
+      expect(answer, JSON.stringify(target)).to.not.include(canary.word);
+      expect(statusOf(answer), JSON.stringify(target)).to.be.oneOf(target.startsWith('/') ? [200] : [0, 400]);
+    };
+    for (const text of before) {
+      await ask(`${text}@${canary.host}/latest`, 'connection: close\r\n');
+      await ask(`${text}@${canary.host}/latest`, upgrade);
+    }
+    expect(canary.connections()).to.equal(0);
+    await canary.stop();
   });
 });

@@ -17,13 +17,14 @@ import {
   signInAgain,
 } from './oidc-journey';
 import { giveSession } from './sign-in';
+import { CALLBACK } from './start-oidc';
 
 export function finishOidcRoute(parts: OidcParts): Route {
   return {
     listener: 'public',
     auth: 'page',
     method: 'GET',
-    path: '/console/api/oidc/callback',
+    path: CALLBACK,
     summary: 'Where the identity provider sends the browser back to.',
     answers: {
       303: {
@@ -51,7 +52,8 @@ async function finish(
   response: ServerResponse,
 ): Promise<string | { readonly reason: Reason }> {
   const { database, log, times, proxies } = parts;
-  const callback = new URL(publicUrlOf(request) + request.url);
+  const callback = new URL(publicUrlOf(request) + CALLBACK);
+  callback.search = /\?.*/.exec(request.url ?? '')?.[0] ?? '';
   const away = readAway(request);
   const isOurs = away !== undefined && callback.searchParams.get('state') === away.state;
   if (!isOurs || Date.now() - away.sinceMs > AWAY_AT_MOST_MS) return { reason: 'expired' };

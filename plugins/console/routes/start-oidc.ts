@@ -14,7 +14,7 @@ import {
 } from './oidc-journey';
 
 const READERS = { returnTo: readReturnTo };
-const CALLBACK = '/console/api/oidc/callback';
+export const CALLBACK = '/console/api/oidc/callback';
 
 export function startOidcRoute(parts: OidcParts): Route {
   return {

@@ -1,7 +1,6 @@
-import { type ClientRequest, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
-import { request as httpsRequest } from 'node:https';
-import { urlToHttpOptions } from 'node:url';
-import type { PortRoute } from './port-route';
+import { Agent, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import type { PortAddress } from '../suppliers/supplier';
 import { TOKEN_HEADER } from './tokens';
 
 /** Headers never sent to an instance, because they are meant for the gateway or for other services under its name. Most hold credentials. */
@@ -13,25 +12,29 @@ const CLIENTS_OWN = new Set([
   'cookie',
   'forwarded',
   TOKEN_HEADER,
-  // The gateway has already answered `Expect`. http-proxy emits no event for a request that has it.
+  // The instance gets its own address.
+  'host',
+  // The gateway has already answered `Expect`.
   'expect',
 ]);
 
-/** Returns the client's headers without those that an instance must not get. */
-export function headersForInstance({ headers }: IncomingMessage): IncomingHttpHeaders {
+/** Returns the headers for an instance: the client's without those that it must not get, and those that its port needs. */
+export function headersForInstance(
+  { headers }: IncomingMessage,
+  { host, port, tls, headers: own }: PortAddress,
+): IncomingHttpHeaders {
   const passed = Object.entries(headers).filter(([name]) => !CLIENTS_OWN.has(name) && !name.startsWith('x-forwarded-'));
-  return Object.fromEntries(passed);
+  const name = host.includes(':') ? `[${host}]` : host;
+  return { ...Object.fromEntries(passed), host: port === (tls === true ? 443 : 80) ? name : `${name}:${port}`, ...own };
 }
 
-/** Opens a request at an instance that switches protocols. http-proxy would relay any answer of the instance unchecked. */
-export function upgradeAtInstance(incoming: IncomingMessage, { target, agent, headers }: PortRoute): ClientRequest {
-  const url = new URL(target);
-  const request = url.protocol === 'https:' ? httpsRequest : httpRequest;
-  return request({
-    ...urlToHttpOptions(url),
-    path: target.slice(url.origin.length),
-    method: incoming.method,
-    headers: { ...headersForInstance(incoming), host: url.host, connection: 'Upgrade', ...headers },
-    agent,
-  });
+/** An agent that sends one request over an open connection. */
+export class ConnectedAgent extends Agent {
+  constructor(private readonly socket: Socket) {
+    super();
+  }
+
+  override createConnection(): Socket {
+    return this.socket;
+  }
 }

@@ -1,4 +1,4 @@
-import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
+import { type ClientRequest, type IncomingMessage, request as requestOf, type ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import httpProxy from 'http-proxy';
@@ -6,11 +6,11 @@ import type { Logger } from 'pino';
 import { startLoop } from '../../../core/loop';
 import type { Stop } from '../../../core/resources';
 import { describeFault } from '../../../core/thrown';
+import type { Egress } from '../../../core/wire/egress';
 import { type Timed, touchSandbox } from '../books/store';
 import type { PortAddress } from '../suppliers/supplier';
 import { noAnswer, relayAnswer, switchingHead } from './instance-answer';
-import { headersForInstance, upgradeAtInstance } from './instance-request';
-import { openPortRoute, type PortRoute } from './port-route';
+import { ConnectedAgent, headersForInstance } from './instance-request';
 import { stillValid } from './tokens';
 
 export interface Passage {
@@ -29,56 +29,50 @@ interface Open {
   readonly end: () => void;
 }
 
-/** A request whose answer has not come yet. */
-interface Waiting {
-  readonly resolve: (answer: IncomingMessage) => void;
-  readonly reject: (cause: unknown) => void;
-}
-
 /** How long an open connection may outlive its token or its sandbox, if another process ended that. */
 const LOOK_EVERY_MS = 5_000;
+const CONNECTED_WITHIN_MS = 10_000;
 
 /** Relays HTTP and WebSocket to ports of instances. When either side ends, the other is ended too. */
 export class PortProxy {
-  // `relayAnswer` writes the answer, because the instance chooses every byte and http-proxy would write what Node refuses.
-  readonly #proxy = httpProxy.createProxyServer({ changeOrigin: true, ignorePath: true, selfHandleResponse: true });
-  readonly #waiting = new WeakMap<ServerResponse, Waiting>();
   readonly #open = new Set<Open>();
 
   constructor(
     private readonly timed: Timed,
     private readonly log: Logger,
     private readonly isStopping: () => boolean,
-  ) {
-    this.#proxy.on('proxyReq', (outgoing, request, response) => this.#beginRequest(outgoing, request, response));
-    this.#proxy.on('proxyRes', (answer, _request, response) => this.#waiting.get(response)?.resolve(answer));
-  }
+    private readonly egress: Pick<Egress, 'dial'>,
+  ) {}
 
   /** Relays a request and its answer. @throws SUPPLIER_ERROR if nothing answers as HTTP */
   async pass(request: IncomingMessage, response: ServerResponse, passage: Passage): Promise<void> {
-    const route = await routeOf(passage);
-    // If the client has already disconnected, no later event would close the route.
-    if (response.destroyed) return route.close();
+    const connection = await this.#connect(passage);
+    // If the client has already disconnected, no later event would close the connection.
+    if (response.destroyed) return void connection.destroy();
     const forget = this.#remember(passage, () => response.destroy());
     response.once('close', () => {
       forget();
-      route.close();
+      connection.destroy();
     });
-    request.headers = headersForInstance(request);
+    const { address, path, headers } = passage;
+    const target = { host: address.host, port: address.port };
+    const agent = new ConnectedAgent(connection) as never;
+    // `relayAnswer` writes the answer, because the instance chooses every byte and http-proxy would write what Node refuses.
+    const proxy = httpProxy.createProxyServer({ target, agent, ignorePath: true, selfHandleResponse: true });
+    request.headers = { ...headersForInstance(request, address), connection: 'close' };
     const answer = new Promise<IncomingMessage>((resolve, reject) => {
-      this.#waiting.set(response, { resolve, reject: (cause) => reject(noAnswer(cause)) });
-      this.#proxy.web(request, response, { ...route, agent: route.agent as never }, (error) => reject(noAnswer(error)));
+      proxy.once('proxyReq', (outgoing) => {
+        // http-proxy would join paths as text. The instance gets this one byte for byte.
+        outgoing.path = path;
+        // Read the rest of the client's request after the instance has ended, so that the connection can be reused.
+        outgoing.once('close', () => request.resume());
+        // If the instance switches protocols unasked, the connection ends without an error.
+        outgoing.once('close', () => reject(noAnswer(undefined)));
+      });
+      proxy.once('proxyRes', resolve);
+      proxy.web(request, response, {}, (error) => reject(noAnswer(error)));
     });
-    relayAnswer(await answer, response, passage.headers);
-  }
-
-  /** Connects the ends of both sides, because http-proxy reports neither a client's disconnect to the instance nor the reverse. */
-  #beginRequest(outgoing: ClientRequest, request: IncomingMessage, response: ServerResponse): void {
-    response.once('close', () => outgoing.destroy());
-    // Read the rest of the client's request after the instance has ended, so that the connection can be reused.
-    outgoing.once('close', () => request.resume());
-    // If the instance switches protocols unasked, the connection ends without an error.
-    outgoing.once('close', () => this.#waiting.get(response)?.reject(undefined));
+    relayAnswer(await answer, response, headers);
   }
 
   /** Relays a request that switches protocols. `response` carries the instance's refusal, if there is one. */
@@ -89,15 +83,17 @@ export class PortProxy {
     passage: Passage,
     response: ServerResponse,
   ): Promise<void> {
-    const route = await routeOf(passage);
-    if (socket.destroyed) return route.close();
+    const connection = await this.#connect(passage);
+    if (socket.destroyed) return void connection.destroy();
     const forget = this.#remember(passage, () => socket.destroy());
     socket.once('close', () => {
       forget();
-      route.close();
+      connection.destroy();
     });
-    const outgoing = upgradeAtInstance(request, route);
-    socket.once('close', () => outgoing.destroy());
+    const { address, path } = passage;
+    const headers = { ...headersForInstance(request, address), connection: 'Upgrade' };
+    // http-proxy would relay any answer of the instance unchecked.
+    const outgoing = requestOf({ path, method: request.method, headers, agent: new ConnectedAgent(connection) });
     const switched = new Promise<undefined>((resolve) => {
       outgoing.once('upgrade', (answer: IncomingMessage, other: Duplex, begun: Buffer) => {
         socket.write(switchingHead(answer, passage.headers));
@@ -149,19 +145,19 @@ export class PortProxy {
     for (const { end } of this.#open) end();
   }
 
+  /** Opens a connection to the port: to the host and port that the driver has answered, or by the driver itself. */
+  async #connect({ address }: Passage): Promise<Socket> {
+    try {
+      return await (address.connect?.() ?? this.egress.dial(address, CONNECTED_WITHIN_MS));
+    } catch (cause) {
+      throw noAnswer(cause);
+    }
+  }
+
   #remember({ tokenHash, sandboxId }: Passage, end: () => void): () => void {
     const open = { tokenHash, sandboxId, end };
     this.#open.add(open);
     return () => this.#open.delete(open);
-  }
-}
-
-/** Opens the route to a port. @throws SUPPLIER_ERROR if nothing listens there */
-async function routeOf({ address, path }: Passage): Promise<PortRoute> {
-  try {
-    return await openPortRoute(address, path);
-  } catch (cause) {
-    throw noAnswer(cause);
   }
 }
 
@@ -170,7 +166,6 @@ function answerOf(outgoing: ClientRequest): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const refuse = (error?: Error) => reject(noAnswer(error));
     outgoing.once('response', resolve);
-    // An error after the answer has begun changes nothing here: the answer itself ends early.
     outgoing.on('error', refuse);
     // If the instance switches protocols unasked, the connection ends without an error.
     outgoing.once('close', refuse);

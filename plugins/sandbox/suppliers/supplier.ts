@@ -257,8 +257,11 @@ export interface FileEntry {
 
 /** How to reach a port of an instance. */
 export interface PortAddress {
-  /** `http://host:port` without a path. */
-  readonly url: string;
+  /** An IP address, or a name whose addresses are public. The gateway connects to this host and port, and to no other. */
+  readonly host: string;
+  readonly port: number;
+  /** Whether the port is reached with TLS. Default: false. */
+  readonly tls?: boolean;
   /** Opens a connection to it. Present if the host is in the instance's own network. @throws PortClosed */
   readonly connect?: () => Promise<Socket>;
   /** Headers that the supplier itself requires, such as its token. */

@@ -257,12 +257,12 @@ export class DockerDriver implements SupplierDriver {
     if (toFound(details).state !== 'running') throw new NotRunning(`${reference.name} is not running`);
     const { SandboxKey, Networks } = details.NetworkSettings;
     const address = Object.values(Networks).find(({ IPAddress }) => IPAddress !== '')?.IPAddress;
-    if (address !== undefined) return { url: `http://${address}:${port}`, headers: {} };
+    if (address !== undefined) return { host: address, port, headers: {} };
     if (!hasPorts(details)) throw new NotSupported(`${reference.name} has no ports`);
     const network = joinedNetwork(reference.id, SandboxKey);
-    const connect = () =>
-      this.#dialer.dial(network, '127.0.0.1', port).catch(() => this.#dialer.dial(network, '::1', port));
-    return { url: `http://127.0.0.1:${port}`, headers: {}, connect };
+    const host = '127.0.0.1';
+    const connect = () => this.#dialer.dial(network, host, port).catch(() => this.#dialer.dial(network, '::1', port));
+    return { host, port, headers: {}, connect };
   }
 
   close(): Promise<void> {

@@ -246,10 +246,9 @@ export class ProcessDriver implements SupplierDriver {
         ? await listeningAddress(await markedProcesses(INSTANCE_MARK, name), port)
         : await listeningInNetwork(holder.pid, port);
     if (host === undefined) throw new PortClosed(`no program of ${name} listens on port ${port}`);
-    const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
     return holder === undefined
-      ? { url, headers: {} }
-      : { url, headers: {}, connect: () => this.#dialer.dial(networkOf(holder), host, port) };
+      ? { host, port, headers: {} }
+      : { host, port, headers: {}, connect: () => this.#dialer.dial(networkOf(holder), host, port) };
   }
 
   async close(): Promise<void> {

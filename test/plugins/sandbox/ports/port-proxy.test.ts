@@ -5,6 +5,7 @@ import { pino } from 'pino';
 import { Pool } from 'undici';
 import { toGatewayError } from '../../../../core/api/thrown';
 import { sendError } from '../../../../core/http/http';
+import { openEgress } from '../../../../core/wire/egress';
 import { type Passage, PortProxy } from '../../../../plugins/sandbox/ports/port-proxy';
 
 const REFUSED = '502 SUPPLIER_ERROR';
@@ -15,13 +16,14 @@ describe('a port proxy', function () {
   let instance: Server;
   let gateway: HttpServer;
   let client: Pool;
+  const egress = openEgress();
 
   before(async () => {
     instance = createServer((socket) => {
       socket.on('error', () => undefined);
       socket.once('data', () => socket.end(Buffer.from(bytes, 'latin1')));
     });
-    const proxy = new PortProxy({} as never, pino({ enabled: false }), () => false);
+    const proxy = new PortProxy({} as never, pino({ enabled: false }), () => false, egress);
     gateway = createHttpServer((request, response) => {
       proxy.pass(request, response, passage()).catch((error: unknown) => {
         sendError(request, response, toGatewayError(error), 'req_test');
@@ -39,7 +41,7 @@ describe('a port proxy', function () {
   const portOf = (server: Server) => (server.address() as AddressInfo).port;
 
   const passage = (): Passage => ({
-    address: { url: `http://127.0.0.1:${portOf(instance)}`, headers: {} },
+    address: { host: '127.0.0.1', port: portOf(instance), headers: {} },
     path: '/',
     tokenHash: '',
     sandboxId: '',
