@@ -4,7 +4,7 @@ import type { Catalog, Upstream } from '../catalog/catalog';
 import type { Rollout } from '../rollouts/rollout';
 import { compileCheck } from '../settings';
 import { readCustomerPrices } from './customer-prices';
-import { withoutOwnSecrets } from './own-secrets';
+import { BY_FILE, byRevision, credentialNames, type OwnNames } from './nameable';
 import { type PipelineSettings, readPipelines } from './pipelines';
 import type { PolicyShape } from './policy-shape';
 import { withPublishedPrices } from './price-lists';
@@ -47,7 +47,7 @@ export interface Loaded<P extends PolicyShape = PolicyShape> {
 }
 
 /**
- * Reads gateway.config.yml of a folder, or the given text instead, and checks it as a whole. The checks cover schema, policies and their order,
+ * Reads gateway.config.yml of a folder, or the text of a revision instead, and checks it as a whole. The checks cover schema, policies and their order,
  * endpoints, upstreams, adapters, models, prices, the plugins' sections. It can be called many times. Adapters must be registered
  * before.
  * @throws ConfigurationError with every problem found
@@ -62,8 +62,12 @@ export function configurationReader<P extends PolicyShape>({ policies, sections 
   const schema = { ...gatewaySchema(sections), required: [] };
   const check = compileCheck<GatewaySettings>(schema);
   const checkRest = compileCheck<GatewaySettings>(withEmptyMaps(schema));
+  let own: OwnNames | undefined;
   return (folder, env, text) => {
-    const file = parseYamlFile(join(folder, 'gateway.config.yml'), withoutOwnSecrets(env), text);
+    const path = join(folder, 'gateway.config.yml');
+    if (text !== undefined) own ??= ownNames(path, env);
+    const nameable = text === undefined || own === undefined ? BY_FILE : byRevision(own, env);
+    const file = parseYamlFile(path, env, nameable, text);
     const problems: LocatedProblem[] = [];
     const value = withPublishedPrices(file.value ?? {}, problems);
     const written = namesWritten(file.value);
@@ -79,7 +83,7 @@ export function configurationReader<P extends PolicyShape>({ policies, sections 
       ...unknownNames(sound.names, written),
     );
     const pipelines = readPipelines(gateway, written, policies, problems);
-    const upstreams = readUpstreams(gateway, folder, env, problems);
+    const upstreams = readUpstreams(gateway, { folder, env, nameable, problems });
     const catalog = readCatalog(upstreams, readCustomerPrices(gateway, problems), problems);
     const given = readSections(gateway, sections, { catalog, pipelines }, problems);
     if (problems.length > 0 || file.unset.length > 0 || catalog === undefined)
@@ -100,6 +104,17 @@ export function configurationReader<P extends PolicyShape>({ policies, sections 
       warnings,
     };
   };
+}
+
+/** Returns the variables that a file names; none if it cannot be read. A node that only follows revisions needs no file. */
+function ownNames(path: string, env: NodeJS.ProcessEnv): OwnNames {
+  try {
+    const { value, variables } = parseYamlFile(path, env, BY_FILE);
+    return { credentials: credentialNames(value), variables };
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error;
+    return { credentials: new Set(), variables: new Set() };
+  }
 }
 
 const ONE_LISTENER = 'is the public listener with TLS, and `http` the one without: remove one of them';

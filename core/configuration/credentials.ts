@@ -3,7 +3,7 @@ import { relative, resolve, sep } from 'node:path';
 import type { Credential } from '../catalog/credential';
 import { parseDuration } from '../settings';
 import { fetchingFrom } from './cloud-identity';
-import { isOwnSecret } from './own-secrets';
+import type { Nameable } from './nameable';
 import type { LocatedProblem } from './problems';
 import { type Fetching, fetchingCommand, RotatingCredential } from './rotating-credential';
 import type { ServiceEndpointSettings } from './schema';
@@ -25,10 +25,15 @@ type CredentialSettings = NonNullable<ServiceEndpointSettings['credential']>;
 /** The kinds of credentials; each credential has one. */
 const KINDS = ['env', 'file', 'command', 'cloud', 'none'] as const;
 
-/** The place where a configuration is read, and its problems. */
-export interface CredentialReading {
+/** The folder and the environment in which secrets are looked up. */
+export interface SecretReading {
   readonly folder: string;
   readonly env: NodeJS.ProcessEnv;
+  readonly nameable: Nameable;
+}
+
+/** The place where a configuration is read, and its problems. */
+export interface CredentialReading extends SecretReading {
   readonly problems: LocatedProblem[];
 }
 
@@ -61,11 +66,8 @@ export function readCredentials(
 
 const ABSENT: Credential = { name: '', weight: 1, value: undefined, missing: undefined };
 
-function readOne(
-  path: LocatedProblem['path'],
-  settings: CredentialSettings,
-  { folder, env, problems }: CredentialReading,
-): Credential {
+function readOne(path: LocatedProblem['path'], settings: CredentialSettings, reading: CredentialReading): Credential {
+  const { problems } = reading;
   const { weight = 1, refreshEvery, command, cloud } = settings;
   const kinds = KINDS.filter((kind) => settings[kind] !== undefined);
   const [kind] = kinds;
@@ -78,7 +80,7 @@ function readOne(
     problems.push({ path: [...path, 'refreshEvery'], message: 'is only valid with `command` and `cloud`' });
   if (kind === 'none') return { name, weight, value: '', missing: undefined };
   if (command === undefined && cloud === undefined) {
-    const secret = readSecret(settings, folder, env);
+    const secret = readSecret(settings, reading);
     if ('problem' in secret) problems.push({ path: [...path, secret.at], message: secret.problem });
     return {
       name,
@@ -87,8 +89,7 @@ function readOne(
       missing: 'missing' in secret ? secret.missing : undefined,
     };
   }
-  const fetching =
-    cloud === undefined ? readCommand(path, command ?? [], { folder, env, problems }) : fetchingFrom(cloud);
+  const fetching = cloud === undefined ? readCommand(path, command ?? [], reading) : fetchingFrom(cloud);
   return new RotatingCredential(name, weight, fetching, parseDuration(refreshEvery ?? REFRESH_EVERY));
 }
 
@@ -120,20 +121,13 @@ function nameOf({ env, file, command, cloud }: CredentialSettings): string {
 }
 
 /** Reads a secret from the place that the configuration names. A configuration must not reach arbitrary files or secrets of the machine. */
-export function readSecret(
-  { env: name, file = '' }: SecretPlace,
-  configFolder: string,
-  env: NodeJS.ProcessEnv,
-): Secret {
-  return name === undefined ? readFromFile(file, configFolder, env) : readFromEnvironment(name, env);
+export function readSecret({ env: name, file = '' }: SecretPlace, { folder, env, nameable }: SecretReading): Secret {
+  return name === undefined ? readFromFile(file, folder, env) : readFromEnvironment(name, env, nameable);
 }
 
-function readFromEnvironment(name: string, env: NodeJS.ProcessEnv): Secret {
-  if (isOwnSecret(name))
-    return {
-      problem: `${name} is reserved for a secret of the gateway itself; use another environment variable`,
-      at: 'env',
-    };
+function readFromEnvironment(name: string, env: NodeJS.ProcessEnv, nameable: Nameable): Secret {
+  const problem = nameable.credential(name);
+  if (problem !== undefined) return { problem, at: 'env' };
   const value = env[name]?.trim() ?? '';
   return value === '' ? { missing: `${name} is not set` } : { value };
 }

@@ -1,14 +1,8 @@
 import type { Reporting } from '../catalog/catalog';
 import { parseUsd } from '../money';
-import { readSecret } from './credentials';
+import { type CredentialReading, readSecret } from './credentials';
 import type { LocatedProblem } from './problems';
 import type { ServiceEndpointSettings } from './schema';
-
-interface Reading {
-  readonly folder: string;
-  readonly env: NodeJS.ProcessEnv;
-  readonly problems: LocatedProblem[];
-}
 
 /** The vendors whose reports the gateway can read, by the adapter that speaks their dialect. */
 const VENDOR_OF_ADAPTER: Readonly<Record<string, Reporting['vendor']>> = {
@@ -21,11 +15,12 @@ const VENDOR_OF_ADAPTER: Readonly<Record<string, Reporting['vendor']>> = {
 export function readReporting(
   upstream: readonly string[],
   { reporting, adapter, url, credentials = [] }: ServiceEndpointSettings,
-  { folder, env, problems }: Reading,
+  reading: CredentialReading,
 ): Reporting | undefined {
   if (reporting === undefined) return undefined;
   const path = [...upstream, 'reporting'];
-  const credential = readSecret(reporting.credential, folder, env);
+  const { problems } = reading;
+  const credential = readSecret(reporting.credential, reading);
   if ('problem' in credential)
     problems.push({ path: [...path, 'credential', credential.at], message: credential.problem });
   const [first = ''] = [adapter].flat();

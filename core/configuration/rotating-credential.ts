@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Catalog } from '../catalog/catalog';
 import type { Credential } from '../catalog/credential';
 import { inTime } from '../in-time';
-import { withoutOwnSecrets } from './own-secrets';
+import { withoutOwnSecrets } from './nameable';
 
 /** The result of a command or of a cloud's service. */
 export interface Fetched {

@@ -12,7 +12,7 @@ import { mostCost } from '../catalog/price';
 import type { UpstreamAdapter } from '../catalog/upstream';
 import { formatUsd, MAX_AMOUNT_E8 } from '../money';
 import { type Check, compileCheck, type Problem, parseDuration } from '../settings';
-import { readCredentials } from './credentials';
+import { type CredentialReading, readCredentials } from './credentials';
 import { readPrice } from './prices';
 import { hint, type LocatedProblem, withHint } from './problems';
 import { readReporting } from './reporting';
@@ -20,12 +20,8 @@ import { RotatingCredential } from './rotating-credential';
 import type { GatewaySettings, ModelSettings, ServiceEndpointSettings } from './schema';
 
 /** Returns the upstreams with their adapters, credentials, models and prices. */
-export function readUpstreams(
-  gateway: GatewaySettings,
-  folder: string,
-  env: NodeJS.ProcessEnv,
-  problems: LocatedProblem[],
-): Upstream[] {
+export function readUpstreams(gateway: GatewaySettings, reading: CredentialReading): Upstream[] {
+  const { problems } = reading;
   return Object.entries(gateway.serviceEndpoints).flatMap(([name, settings]) => {
     const path = ['serviceEndpoints', name];
     if (!URL.canParse(settings.url)) {
@@ -34,7 +30,7 @@ export function readUpstreams(
     }
     const adapters = readAdapters(path, settings, problems);
     const adapterSettings = readAdapterSettings(path, adapters, settings.adapterSettings ?? {}, problems);
-    const credentials = readCredentials(path, settings, { folder, env, problems });
+    const credentials = readCredentials(path, settings, reading);
     const upstream: Upstream = {
       name,
       url: new URL(settings.url),
@@ -58,7 +54,7 @@ export function readUpstreams(
       stopsOnCancel: settings.stopsOnCancel,
       freeMembers: new Set(settings.freeMembers),
       unpricedTools: settings.unpricedTools,
-      reporting: readReporting(path, settings, { folder, env, problems }),
+      reporting: readReporting(path, settings, reading),
       models: Object.entries(settings.models).map(([model, each]) =>
         readModel([...path, 'models', model], model, each, problems),
       ),

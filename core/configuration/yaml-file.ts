@@ -13,7 +13,7 @@ import {
   visit,
 } from 'yaml';
 
-import { isOwnSecret } from './own-secrets';
+import type { Nameable } from './nameable';
 
 export interface Place {
   readonly file: string;
@@ -51,7 +51,9 @@ export interface YamlFile {
   readonly written: unknown;
   /** Returns the place of the value at a path, or of its nearest parent if the path is absent. */
   locate(path: readonly (string | number)[]): Place;
-  /** The unset variables and their paths. Their values are null. */
+  /** The names of all variables. */
+  readonly variables: ReadonlySet<string>;
+  /** The variables without a value and their paths: those that are not set, or may not be named. Their values are null. */
   readonly unset: readonly UnsetVariable[];
 }
 
@@ -71,10 +73,16 @@ export function readYamlFile(path: string, env: NodeJS.ProcessEnv): YamlFile {
  * Reads a YAML file and replaces variables of the environment: `${NAME}` and `${NAME:-default}` inside a scalar. It replaces them
  * after parsing, so that a value never changes the structure and never appears in a syntax error. A plain scalar is then read
  * again as YAML (numbers, booleans); a quoted one stays text. `$${` is a literal `${`.
+ * @param nameable refuses variables, even if they have a default; absent: all may be named
  * @param given replaces the text of the file
  * @throws ConfigurationError for a file that cannot be read, and YAML that cannot be parsed.
  */
-export function parseYamlFile(path: string, env: NodeJS.ProcessEnv, given?: string): YamlFile {
+export function parseYamlFile(
+  path: string,
+  env: NodeJS.ProcessEnv,
+  nameable?: Pick<Nameable, 'variable'>,
+  given?: string,
+): YamlFile {
   const file = basename(path);
   const lines = new LineCounter();
   const text = given ?? readText(path, file);
@@ -89,16 +97,23 @@ export function parseYamlFile(path: string, env: NodeJS.ProcessEnv, given?: stri
       document.errors.map((error) => ({ ...placeAt(error.pos[0]), message: error.message })),
     );
   }
+  const variables = new Set<string>();
   const unset: UnsetVariable[] = [];
   const lost: ConfigurationProblem[] = [];
   const variable: { readonly scalar: Scalar; readonly text: string }[] = [];
   visit(document, {
     Scalar(role, scalar, ancestors) {
       if (typeof scalar.value !== 'string' || !scalar.value.includes('${')) return;
-      const missing = new Set<string>();
-      const substituted = substitute(scalar.value, env, missing);
-      for (const name of missing) {
-        const problem = { ...placeAt(scalar.range?.[0] ?? 0), message: whyMissing(name) };
+      const missing = new Map<string, string>();
+      const substituted = substitute(scalar.value, env, (name, isMissing) => {
+        variables.add(name);
+        const message = nameable?.variable(name) ?? (isMissing ? whyMissing(name) : undefined);
+        if (message === undefined) return true;
+        missing.set(name, message);
+        return false;
+      });
+      for (const message of missing.values()) {
+        const problem = { ...placeAt(scalar.range?.[0] ?? 0), message };
         unset.push({ path: pathOf([...ancestors, scalar]), problem });
       }
       // Keys are replaced in both values, because they are names and must agree.
@@ -114,12 +129,10 @@ export function parseYamlFile(path: string, env: NodeJS.ProcessEnv, given?: stri
   const value = contentsOf(document, file);
   for (const each of variable) each.scalar.value = each.text;
   const written = contentsOf(document, file);
-  return { text, value, written, locate: (path) => placeAt(offsetOf(document, path)), unset };
+  return { text, value, written, locate: (path) => placeAt(offsetOf(document, path)), variables, unset };
 }
 
 function whyMissing(name: string): string {
-  if (isOwnSecret(name))
-    return `${name} is reserved for a secret of the gateway itself; use another environment variable`;
   return `the environment variable ${name} is not set; set it, or give a default with \${${name}:-default}`;
 }
 
@@ -165,16 +178,19 @@ function readText(path: string, file: string): string {
   }
 }
 
-function substitute(text: string, env: NodeJS.ProcessEnv, missing: Set<string>): string {
+/** @param isFine receives each name, and whether it has neither a value nor a default; returns whether the name may be replaced */
+function substitute(
+  text: string,
+  env: NodeJS.ProcessEnv,
+  isFine: (name: string, isMissing: boolean) => boolean,
+): string {
   return text.replace(
     /\$?\$\{([A-Za-z0-9_]+)(?::-([^}]*))?\}/g,
     (whole, name: string, fallback: string | undefined) => {
       if (whole.startsWith('$$')) return whole.slice(1);
       const value = env[name];
-      if (value !== undefined && value !== '') return value;
-      if (fallback !== undefined) return fallback;
-      if (value === undefined) missing.add(name);
-      return '';
+      if (!isFine(name, (value ?? fallback) === undefined)) return '';
+      return value !== undefined && value !== '' ? value : (fallback ?? '');
     },
   );
 }

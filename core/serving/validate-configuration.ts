@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { type Configuration, configurationReader } from '../configuration/configuration';
-import { withoutOwnSecrets } from '../configuration/own-secrets';
+import { BY_FILE } from '../configuration/nameable';
 import { ConfigurationError, type ConfigurationProblem, parseYamlFile } from '../configuration/yaml-file';
 import { type LoadedPlugins, loadPlugins } from './load-plugins';
 import { openCertificates } from './tls';
@@ -20,7 +20,7 @@ export function validateConfiguration(folder: string, env: NodeJS.ProcessEnv): V
     loaded = loadPlugins(folder, env);
   } catch (error) {
     // Without its plugins, gateway.config.yml can only be checked for valid YAML.
-    const others = problemsOf(() => parseYamlFile(join(folder, 'gateway.config.yml'), withoutOwnSecrets(env)));
+    const others = problemsOf(() => parseYamlFile(join(folder, 'gateway.config.yml'), env, BY_FILE));
     return { problems: [...problemsIn(error), ...others], warnings: [], configuration: undefined };
   }
   let configuration: Configuration | undefined;

@@ -1,9 +1,15 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: so the variables of a YAML file are written
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Agent, request } from 'undici';
+import { parse, stringify } from 'yaml';
 import { mayDo, type OperatorRole, ROLE_NAMES } from '../../core/operators/roles';
+import { ask } from '../support/calls';
 import { operate } from '../support/command-line';
-import { startGateway, type TestGateway } from '../support/gateway';
+import { type Configured, startGateway, type TestGateway } from '../support/gateway';
 import { nameOf, ownRoutes } from '../support/own-api';
+import { messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
 
 const adminRoutes = ownRoutes().flatMap((route) =>
   route.listener === 'admin' && route.auth === undefined ? [route] : [],
@@ -174,5 +180,129 @@ describe('Operator tokens', function () {
     for (let count = 0; count < 20; count += 1) await guess(`198.51.100.${count}, 192.0.2.7`, '127.0.0.9');
     assert.equal((await guess('198.51.100.50, 192.0.2.7', '127.0.0.9')).status, 429);
     assert.equal((await guess('192.0.2.7, 192.0.2.8', '127.0.0.9')).status, 401);
+  });
+});
+
+describe('A configuration that a token of the role `write` applies', function () {
+  this.timeout(120_000);
+  let upstream: TestUpstream;
+  let gateway: TestGateway;
+  let token: string;
+  let file: string;
+
+  before(async () => {
+    upstream = await startUpstream();
+    upstream.always(messagesAnswer());
+    gateway = await startGateway({
+      upstreams: { acme: { url: upstream.url } },
+      configure: (config) => {
+        config['serviceEndpoints'].acme.tier = '${OWN_TIER}';
+      },
+      env: {
+        CONFIG_SOURCE: 'database',
+        OWN_TIER: 'standard',
+        CREDENTIAL_ENV: 'LISTED_KEY, MORE_KEY',
+        LISTED_KEY: 'the-listed-credential',
+        CONFIG_ENV: 'LISTED_PATH',
+        LISTED_PATH: 'listed',
+        MAIL_PASSWORD: 'hush-9124',
+      },
+    });
+    const made = await gateway.admin('POST', '/admin/v1/tokens', { name: 'deploys', role: 'write', expiresAt: null });
+    token = made.json.token;
+    file = await readFile(join(gateway.configFolder, 'gateway.config.yml'), 'utf8');
+  });
+  after(async () => {
+    await gateway?.stop();
+    await upstream?.stop();
+  });
+
+  async function apply(change: (acme: Configured) => void) {
+    const config = parse(file) as Configured;
+    change(config['serviceEndpoints'].acme);
+    const { statusCode, body } = await request(`${gateway.adminUrl}/admin/v1/config/revisions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ text: stringify(config) }),
+    });
+    // biome-ignore lint/suspicious/noExplicitAny: looked at by the test
+    return { status: statusCode, json: (await body.json()) as any };
+  }
+
+  const refusedNames: readonly (readonly [string, string, (acme: Configured) => void])[] = [
+    [
+      'a credential',
+      'CREDENTIAL_ENV',
+      (acme) => {
+        acme['credential'] = { env: 'MAIL_PASSWORD' };
+      },
+    ],
+    [
+      'one of several credentials',
+      'CREDENTIAL_ENV',
+      (acme) => {
+        delete acme['credential'];
+        acme['credentials'] = [{ env: 'UPSTREAM_CREDENTIAL' }, { env: 'MAIL_PASSWORD' }];
+      },
+    ],
+    [
+      'the credential of reports',
+      'CREDENTIAL_ENV',
+      (acme) => {
+        acme['reporting'] = { credential: { env: 'MAIL_PASSWORD' }, alarmAboveUsd: 1 };
+      },
+    ],
+    [
+      'a part of an address',
+      'CONFIG_ENV',
+      (acme) => {
+        acme['url'] += '/${MAIL_PASSWORD}';
+      },
+    ],
+    [
+      'a text with a default',
+      'CONFIG_ENV',
+      (acme) => {
+        acme['url'] += '/${MAIL_PASSWORD:-x}';
+      },
+    ],
+  ];
+  for (const [place, list, change] of refusedNames) {
+    it(`is refused if it names a variable that the node's file does not name, as ${place}`, async () => {
+      const { status, json } = await apply(change);
+      assert.deepEqual([status, json.error?.code], [409, 'CONFIGURATION_INVALID'], JSON.stringify(json));
+      const [{ message, line }] = json.error.details.problems;
+      assert.match(
+        message,
+        new RegExp(
+          `MAIL_PASSWORD is named neither in this node's own gateway.config.yml nor in ${list}; add it to ${list} and`,
+        ),
+      );
+      assert.ok(line > 0);
+    });
+  }
+
+  it("may name what the node's file names, CREDENTIAL_ENV and CONFIG_ENV", async () => {
+    const { key } = await gateway.newCustomer('1');
+    const kept = await apply((acme) => {
+      acme['weight'] = 2;
+    });
+    assert.equal(kept.status, 201, JSON.stringify(kept.json));
+    const listed = await apply((acme) => {
+      acme['credential'] = { env: 'LISTED_KEY' };
+      acme['url'] += '/${LISTED_PATH}';
+    });
+    assert.equal(listed.status, 201, JSON.stringify(listed.json));
+    assert.equal((await gateway.call('/v1/messages', { key, body: ask() })).status, 200);
+    const call = upstream.calls.at(-1);
+    assert.deepEqual([call?.path, call?.headers['x-api-key']], ['/listed/v1/messages', 'the-listed-credential']);
+  });
+
+  it('needs CREDENTIAL_ENV for a variable that the file names only as a text', async () => {
+    const { status, json } = await apply((acme) => {
+      acme['credential'] = { env: 'OWN_TIER' };
+    });
+    assert.equal(status, 409);
+    assert.match(json.error.details.problems[0].message, /OWN_TIER is named neither .*; add it to CREDENTIAL_ENV/);
   });
 });

@@ -26,7 +26,7 @@ import { messagesAnswer, startUpstream, type TestUpstream } from '../support/ups
 
 const USAGE = { input: 1_000, output: 200 };
 
-const DATABASE = { CONFIG_SOURCE: 'database' };
+const DATABASE = { CONFIG_SOURCE: 'database', CONFIG_ENV: 'ONLY_HERE' };
 
 /** Sets a price in USD per million tokens. A call of these tests costs 1,000 × input + 200 × output. */
 function setPrice(config: Configured, input: number, output: number): void {

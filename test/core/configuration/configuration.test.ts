@@ -471,6 +471,7 @@ describe('the configuration', () => {
       const texts = [
         changed('{ env: ACME_KEY }', `{ env: ${name} }`),
         changed('https://api.acme.example/base', `https://api.acme.example/\${${name}}`),
+        changed('https://api.acme.example/base', `https://api.acme.example/\${${name}:-x}`),
       ];
       for (const text of texts)
         expect(problemsOf(text, env).join('\n')).to.contain(`${name} is reserved for a secret of the gateway`);

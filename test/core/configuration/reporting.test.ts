@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { BY_FILE } from '../../../core/configuration/nameable';
 import type { LocatedProblem } from '../../../core/configuration/problems';
 import { readReporting } from '../../../core/configuration/reporting';
 import type { ServiceEndpointSettings } from '../../../core/configuration/schema';
@@ -11,6 +12,7 @@ function read(reporting: object | undefined, more: object = {}) {
   const read = readReporting(['serviceEndpoints', 'acme'], upstream as unknown as ServiceEndpointSettings, {
     folder: '/nowhere',
     env: ENV,
+    nameable: BY_FILE,
     problems,
   });
   return { read, problems: problems.map(({ path, message }) => `${path.slice(2).join('.')}: ${message}`) };
