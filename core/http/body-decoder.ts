@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { Transform } from 'node:stream';
 import * as zlib from 'node:zlib';
-import { fail, type GatewayError } from '../errors';
-import { ZstdByThread } from './zstd-by-thread';
+import { fail, GatewayError } from '../errors';
+import { MOST_WINDOW_LOG, ZstdByThread, type ZstdRefusal } from './zstd-by-thread';
 
 /** The content encodings that the body of a call may have. */
 export const BODY_ENCODINGS = ['gzip', 'deflate', 'br', 'zstd'] as const;
@@ -12,6 +12,12 @@ export type BodyEncoding = (typeof BODY_ENCODINGS)[number];
 export const FREE_DECODED_BYTES = 1_048_576;
 const MOST_RATIO = 100;
 
+/** The encoding of a body, and the account that sends it. */
+export interface EncodedBody {
+  readonly encoding: BodyEncoding;
+  readonly accountId: string;
+}
+
 /** Decodes the bytes of an encoded body. */
 export interface BodyDecoder extends Transform {
   /** The number of encoded bytes that belong to the decoded data. */
@@ -19,7 +25,11 @@ export interface BodyDecoder extends Transform {
 }
 
 /** Node 20 and its type definitions have no zstd decoder. */
-const { createZstdDecompress } = zlib as { createZstdDecompress?: () => BodyDecoder };
+const { createZstdDecompress } = zlib as {
+  createZstdDecompress?: (options: { readonly params: Readonly<Record<number, number>> }) => BodyDecoder;
+};
+/** `ZSTD_d_windowLogMax` of the zlib constants. */
+const WINDOW_LOG_MAX = 100;
 
 /**
  * Returns the encoding that the head names; undefined if the body is not encoded.
@@ -47,8 +57,11 @@ function unsupported(accepted: readonly BodyEncoding[]): GatewayError {
   return fail('UNSUPPORTED_MEDIA_TYPE', { message, headers: { 'accept-encoding': names } });
 }
 
-/** Opens a decoder that returns at most 128 KB at a time. After `maxBytes` it may stop without reporting an end. */
-export function openDecoder(encoding: BodyEncoding, maxBytes: number): BodyDecoder {
+/**
+ * Opens a decoder that returns at most 128 KB at a time. After `maxBytes` it may stop without reporting an end. Where bodies have
+ * to wait for each other, accounts take turns.
+ */
+export function openDecoder({ encoding, accountId }: EncodedBody, maxBytes: number): BodyDecoder {
   switch (encoding) {
     case 'gzip':
       return zlib.createGunzip();
@@ -57,7 +70,10 @@ export function openDecoder(encoding: BodyEncoding, maxBytes: number): BodyDecod
     case 'br':
       return zlib.createBrotliDecompress();
     case 'zstd':
-      return createZstdDecompress?.() ?? new ZstdByThread((received) => Math.min(maxBytes, mostDecodedBytes(received)));
+      return (
+        createZstdDecompress?.({ params: { [WINDOW_LOG_MAX]: MOST_WINDOW_LOG } }) ??
+        new ZstdByThread(accountId, (received) => Math.min(maxBytes, mostDecodedBytes(received)))
+      );
   }
 }
 
@@ -74,8 +90,20 @@ export function checkExpansion(receivedBytes: number, decodedBytes: number): voi
     });
 }
 
-/** Returns INVALID_FIELD for bytes that are broken, end too early, or continue after the end of the data. */
+const REFUSED: Readonly<Record<ZstdRefusal, string>> = {
+  ZSTD_error_frameParameter_windowTooLarge:
+    'The zstd body needs a window of more than 8 MB. Compress it at a lower level, and without a long window.',
+  TOO_MANY_BLOCKS: 'The zstd body has more than 65536 blocks. Flush its compressor less often.',
+};
+
+/**
+ * Returns INVALID_FIELD for bytes that are broken, end too early, continue after the end of the data, or would cost too much to
+ * decode.
+ */
 export function brokenBody(encoding: BodyEncoding, cause?: unknown): GatewayError {
-  const message = `The body is not complete and valid ${encoding}, which \`content-encoding\` declares.`;
+  if (cause instanceof GatewayError) return cause;
+  const { code } = (cause ?? {}) as { readonly code?: ZstdRefusal };
+  const refused = code === undefined ? undefined : REFUSED[code];
+  const message = refused ?? `The body is not complete and valid ${encoding}, which \`content-encoding\` declares.`;
   return fail('INVALID_FIELD', { param: 'content-encoding', message, cause });
 }

@@ -7,6 +7,7 @@ import {
   bodyEncoding,
   brokenBody,
   checkExpansion,
+  type EncodedBody,
   openDecoder,
 } from './body-decoder';
 import { BodyPace, PACE_LIMITS, type PaceLimits } from './body-pace';
@@ -27,8 +28,8 @@ export interface BodyLook {
 export interface BodyReading {
   readonly limits: BodyLimits;
   readonly room: BodyRoom;
-  /** Absent for a body that must not be encoded. */
-  readonly encoding?: BodyEncoding | undefined;
+  /** Absent for a body that is not encoded. */
+  readonly encoded?: EncodedBody | undefined;
   /** Absent for bytes that are not checked. */
   readonly look?: BodyLook | undefined;
   /** Is called once, before more than `SMALL_BODY_BYTES` are read. If it throws, the body is rejected. */
@@ -87,7 +88,7 @@ export async function readBody(request: IncomingMessage, reading: BodyReading): 
   const isLarge = announced > SMALL_BODY_BYTES;
   if (isLarge) await reading.beforeLarge?.();
   if (request.destroyed || reading.call?.hasLeft === true) throw new ClientLeft();
-  if (reading.encoding !== undefined) return awaitBody(request, reading, isLarge);
+  if (reading.encoded !== undefined) return awaitBody(request, reading, isLarge);
   const { headers, complete, readableLength } = request;
   const isAllThatWasAnnounced = headers['content-length'] !== undefined && readableLength === announced;
   const isHere = isAllThatWasAnnounced || (complete && readableLength <= SMALL_BODY_BYTES);
@@ -118,14 +119,14 @@ const NOTHING = Buffer.alloc(0);
 
 function awaitBody(
   request: IncomingMessage,
-  { limits, room, look, beforeLarge, call, encoding }: BodyReading,
+  { limits, room, look, beforeLarge, call, encoded }: BodyReading,
   mayBeLarge: boolean,
 ): Promise<readonly Buffer[]> {
   return new Promise((resolve, reject) => {
     const chunks = new BodyChunks();
     const pace = new BodyPace(limits, stopWith);
     const stopListening = call?.onLeave(onClose);
-    const decoder = encoding === undefined ? undefined : openDecoder(encoding, limits.maxBytes);
+    const decoder = encoded === undefined ? undefined : openDecoder(encoded, limits.maxBytes);
     const body = decoder ?? request;
     let isAllowed = mayBeLarge || beforeLarge === undefined;
     let bodyBytes = 0;
@@ -206,12 +207,12 @@ function awaitBody(
     }
 
     function onBroken(cause: Error): void {
-      if (encoding !== undefined) stopWith(brokenBody(encoding, cause));
+      if (encoded !== undefined) stopWith(brokenBody(encoded.encoding, cause));
     }
 
     function onEnd(): void {
       try {
-        if (encoding !== undefined && decoder?.bytesWritten !== pace.receivedBytes) throw brokenBody(encoding);
+        if (encoded !== undefined && decoder?.bytesWritten !== pace.receivedBytes) throw brokenBody(encoded.encoding);
         look?.finish();
         stop();
         resolve(chunks.all());

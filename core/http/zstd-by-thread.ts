@@ -1,20 +1,36 @@
 import { Transform, type TransformCallback } from 'node:stream';
 import { Worker } from 'node:worker_threads';
+import { fail } from '../errors';
+import { FairQueue } from '../fair-queue';
 import { ownProgram } from '../own-program';
 
-/** The messages to the thread and its answers: decoded pieces in order, then the end. */
+/** The messages to the thread and its answers: that it begins, decoded pieces in order, then the end. */
 export interface ZstdJob {
   readonly encoded: readonly Uint8Array[];
   /** The thread stops after the piece that exceeds this many decoded bytes. */
   readonly mostBytes: number;
+  readonly mostWindowBytes: number;
 }
-export type FromZstdThread = { readonly piece: Uint8Array } | 'whole' | 'too large' | { readonly broken: string };
+export type FromZstdThread =
+  | 'begun'
+  | { readonly piece: Uint8Array }
+  | 'whole'
+  | 'too large'
+  | { readonly refused: ZstdRefusal }
+  | { readonly broken: string };
 
-/** Decoding 20 MB takes a tenth of this. */
-const JOB_WITHIN_MS = 5_000;
+/** Why a body is not decoded. Node's own decoder has the first code, too. */
+export type ZstdRefusal = 'ZSTD_error_frameParameter_windowTooLarge' | 'TOO_MANY_BLOCKS';
 
-/** One body is decoded at a time, and the others wait. Each takes at most a tenth of a second. */
-let turn: Promise<unknown> = Promise.resolve();
+/** The memory that a frame may ask for, as a power of two: 8 MB, the most that RFC 9659 allows. */
+export const MOST_WINDOW_LOG = 23;
+
+/** How long one body may take from the time that the thread has started. Decoding 20 MB takes a tenth of this. */
+const JOB_WITHIN_MS = 1_000;
+
+/** One body is decoded at a time. The others wait, and accounts take turns. The limits of calls bound how many wait. */
+const waiting = new FairQueue<() => Promise<void>>(Number.POSITIVE_INFINITY);
+let isBusy = false;
 /** Reused for the next body unless the last one was broken, because the decoder does not free the memory of a broken body. */
 let idle: Worker | undefined;
 
@@ -26,9 +42,11 @@ export class ZstdByThread extends Transform {
   bytesWritten = 0;
   readonly #encoded: Buffer[] = [];
   readonly #mostBytes: (encodedBytes: number) => number;
+  readonly #accountId: string;
 
-  constructor(mostBytes: (encodedBytes: number) => number) {
+  constructor(accountId: string, mostBytes: (encodedBytes: number) => number) {
     super({ readableHighWaterMark: 131_072 });
+    this.#accountId = accountId;
     this.#mostBytes = mostBytes;
   }
 
@@ -41,12 +59,22 @@ export class ZstdByThread extends Transform {
   override _flush(done: TransformCallback): void {
     const encoded = this.#encoded.splice(0);
     const mostBytes = this.#mostBytes(this.bytesWritten);
-    const job = turn.then(() =>
-      this.destroyed ? undefined : decode({ encoded, mostBytes }, (piece) => this.push(piece)),
+    waiting.push(this.#accountId, () =>
+      this.destroyed
+        ? Promise.resolve()
+        : decode({ encoded, mostBytes, mostWindowBytes: 2 ** MOST_WINDOW_LOG }, (piece) => this.push(piece)).then(
+            () => done(),
+            done,
+          ),
     );
-    turn = job.catch(() => undefined);
-    job.then(() => done(), done);
+    if (!isBusy) void workOff();
   }
+}
+
+async function workOff(): Promise<void> {
+  isBusy = true;
+  for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) await job();
+  isBusy = false;
 }
 
 function decode(job: ZstdJob, take: (piece: Buffer) => void): Promise<void> {
@@ -54,15 +82,21 @@ function decode(job: ZstdJob, take: (piece: Buffer) => void): Promise<void> {
     const worker = idle ?? startWorker();
     idle = undefined;
     worker.ref();
-    const tooLong = setTimeout(() => end(new Error('decoding the body took too long')), JOB_WITHIN_MS);
+    let tooLong: NodeJS.Timeout | undefined;
     const onEnd = () => end(new Error('the thread ended'));
 
     function onMessage(message: FromZstdThread): void {
       if (message === 'whole') end();
+      else if (message === 'begun') tooLong = setTimeout(giveUp, JOB_WITHIN_MS);
       // The reader counts the bytes itself, and has already received a piece too many.
       else if (message === 'too large') end(undefined, false);
       else if ('broken' in message) end(new Error(message.broken));
+      else if ('refused' in message) end(Object.assign(new Error('refused'), { code: message.refused }), true);
       else take(Buffer.from(message.piece.buffer, message.piece.byteOffset, message.piece.byteLength));
+    }
+
+    function giveUp(): void {
+      end(fail('OVERLOADED', { retryAfterSeconds: 1 }));
     }
 
     function end(error?: Error, isClean = error === undefined): void {

@@ -1,6 +1,6 @@
 /** The thread of zstd-by-thread.ts. */
 import { parentPort } from 'node:worker_threads';
-import type { FromZstdThread, ZstdJob } from './zstd-by-thread';
+import type { FromZstdThread, ZstdJob, ZstdRefusal } from './zstd-by-thread';
 
 /** The decoder returns empty pieces forever if the bytes are broken. */
 const MOST_EMPTY_PIECES = 64;
@@ -8,27 +8,52 @@ const MOST_EMPTY_PIECES = 64;
 const FRAME = 0xfd2fb528;
 const REPEATED_BLOCK = 1;
 
+/** Each block costs time, even if it is empty. A compressor makes blocks of 128 KB, or smaller ones where its input pauses. */
+const MOST_BLOCKS = 65_536;
+
 /**
  * Checks that the bytes are one frame (RFC 8878, section 3), because newer versions of Node decode only one.
- * @throws RangeError
+ * @throws RangeError, Refused
  */
-function checkOneFrame(bytes: Buffer): void {
+function checkOneFrame(bytes: Buffer, mostWindowBytes: number): void {
   if (bytes.readUInt32LE(0) !== FRAME) throw new RangeError('there is no frame');
-  if (endOfFrame(bytes, 4) !== bytes.length) throw new RangeError('the body has bytes after its last zstd frame');
+  if (endOfFrame(bytes, 4, mostWindowBytes) !== bytes.length)
+    throw new RangeError('the body has bytes after its last zstd frame');
 }
 
-function endOfFrame(bytes: Buffer, start: number): number {
+/** A frame that would cost too much to decode. The decoder has not seen it. */
+class Refused extends Error {
+  constructor(readonly code: ZstdRefusal) {
+    super(code);
+  }
+}
+
+function endOfFrame(bytes: Buffer, start: number, mostWindowBytes: number): number {
   const descriptor = bytes.readUInt8(start);
   const isSingleSegment = (descriptor & 0x20) !== 0;
   const dictionaryBytes = [0, 1, 2, 4][descriptor & 3] as number;
   const sizeBytes = [isSingleSegment ? 1 : 0, 2, 4, 8][descriptor >> 6] as number;
   let at = start + 1 + (isSingleSegment ? 0 : 1) + dictionaryBytes + sizeBytes;
+  const windowBytes = isSingleSegment ? contentSize(bytes, at - sizeBytes, sizeBytes) : windowSize(bytes[start + 1]);
+  if (windowBytes > mostWindowBytes) throw new Refused('ZSTD_error_frameParameter_windowTooLarge');
+  let blocks = 0;
   for (let isLast = false; !isLast; ) {
+    blocks += 1;
+    if (blocks > MOST_BLOCKS) throw new Refused('TOO_MANY_BLOCKS');
     const head = bytes.readUIntLE(at, 3);
     isLast = (head & 1) === 1;
     at += 3 + (((head >> 1) & 3) === REPEATED_BLOCK ? 1 : head >> 3);
   }
   return at + ((descriptor & 4) === 0 ? 0 : 4);
+}
+
+function windowSize(descriptor = 0): number {
+  return 2 ** (10 + (descriptor >> 3)) * (1 + (descriptor & 7) / 8);
+}
+
+function contentSize(bytes: Buffer, at: number, sizeBytes: number): number {
+  if (sizeBytes === 8) return Number(bytes.readBigUInt64LE(at));
+  return bytes.readUIntLE(at, sizeBytes) + (sizeBytes === 2 ? 256 : 0);
 }
 
 const decoder = import('zstddec/stream').then(async ({ ZSTDDecoder }) => {
@@ -41,10 +66,12 @@ function post(message: FromZstdThread): void {
   parentPort?.postMessage(message);
 }
 
-parentPort?.on('message', async ({ encoded, mostBytes }: ZstdJob) => {
+parentPort?.on('message', async ({ encoded, mostBytes, mostWindowBytes }: ZstdJob) => {
   try {
-    checkOneFrame(Buffer.concat(encoded));
-    const pieces = (await decoder).decodeStreaming(encoded);
+    const started = await decoder;
+    post('begun');
+    checkOneFrame(Buffer.concat(encoded), mostWindowBytes);
+    const pieces = started.decodeStreaming(encoded);
     let decodedBytes = 0;
     let empty = 0;
     for (const piece of pieces) {
@@ -56,6 +83,6 @@ parentPort?.on('message', async ({ encoded, mostBytes }: ZstdJob) => {
     }
     post('whole');
   } catch (error) {
-    post({ broken: String(error) });
+    post(error instanceof Refused ? { refused: error.code } : { broken: String(error) });
   }
 });

@@ -1,7 +1,7 @@
 import type { Call } from '../../core/calls/call';
 import type { Upstream } from '../../core/catalog/catalog';
+import { FairQueue } from '../../core/fair-queue';
 import type { MaybeLater } from '../../core/gateway/policy';
-import { FairQueue } from './fair-queue';
 
 export interface QueueSettings {
   readonly maxQueued: number;

@@ -154,7 +154,8 @@ async function readRequest(
   const weigher = new TextWeigher();
   const look = new JsonScanner(observer, weigher);
   const beganMs = performance.now();
-  const chunks = await readBody(request, { limits, room, encoding, look, beforeLarge, call });
+  const encoded = encoding && { encoding, accountId: call.key.accountId };
+  const chunks = await readBody(request, { limits, room, encoded, look, beforeLarge, call });
   call.facts.waitedMs += performance.now() - beganMs;
   const fields = checkFields(protocol, observer, chunks, members);
   const { weighed } = fields;

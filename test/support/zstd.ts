@@ -24,6 +24,20 @@ export function zstdOf(content: Buffer, firstBlock = LARGEST_BLOCK): Buffer {
   return Buffer.concat([MAGIC, HEADER, ...blocks]);
 }
 
+/** Makes a frame of this many empty blocks. Each takes 3 bytes, and costs time to decode. */
+export function zstdOfNothing(blocks: number): Buffer {
+  const all = Buffer.alloc(blocks * 3);
+  all.writeUInt8(1, (blocks - 1) * 3);
+  return Buffer.concat([MAGIC, HEADER, all]);
+}
+
+/** Makes a frame that says how large a window its decoder needs (RFC 8878, section 3.1.1.1.2). */
+export function zstdWithWindow(content: Buffer, windowLog: number): Buffer {
+  const frame = Buffer.from(zstdOf(content));
+  frame.writeUInt8((windowLog - 10) << 3, MAGIC.length + 1);
+  return frame;
+}
+
 /** Makes a frame of this many blocks of 128 KB of one byte; each takes 4 bytes. */
 export function zstdBomb(blocks: number, byte = 0x20): Buffer {
   const content = Buffer.from([byte]);

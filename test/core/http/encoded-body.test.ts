@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
-import { BODY_ENCODINGS, type BodyEncoding, FREE_DECODED_BYTES } from '../../../core/http/body-decoder';
+import { BODY_ENCODINGS, type BodyEncoding, brokenBody, FREE_DECODED_BYTES } from '../../../core/http/body-decoder';
 import { ClientLeft } from '../../../core/http/client-left';
 import { type BodyLimits, readBody } from '../../../core/http/read-body';
+import { ZstdByThread } from '../../../core/http/zstd-by-thread';
 import { openRequest, refusal } from '../../policies/model-request/support';
-import { COMPRESSED_CALL, zstdBomb, zstdOf } from '../../support/zstd';
+import { COMPRESSED_CALL, zstdBomb, zstdOf, zstdOfNothing, zstdWithWindow } from '../../support/zstd';
 
 const ENCODE: Readonly<Record<BodyEncoding, (content: Buffer) => Buffer>> = {
   gzip: (content) => gzipSync(content),
@@ -32,7 +33,9 @@ function begin({ encoding, limits = LIMITS, beforeLarge }: Read) {
     },
   };
   const more = beforeLarge === undefined ? {} : { beforeLarge };
-  const result = readBody(request, { limits, room, encoding, ...more }).then((chunks) => Buffer.concat([...chunks]));
+  const result = readBody(request, { limits, room, encoded: { encoding, accountId: 'one' }, ...more }).then((chunks) =>
+    Buffer.concat([...chunks]),
+  );
   return { request, result, counted: () => counted };
 }
 
@@ -166,6 +169,15 @@ describe('an encoded body', function () {
     assert.equal(await refusal(read(twice, { encoding: 'zstd' }).result), 'INVALID_FIELD content-encoding');
   });
 
+  it('in zstd gets INVALID_FIELD if it needs a window of more than 8 MB', async () => {
+    const content = Buffer.from('{"x":1}');
+    assert((await read(zstdWithWindow(content, 23), { encoding: 'zstd' }).result).equals(content));
+    for (const windowLog of [24, 27, 31]) {
+      const { result } = read(zstdWithWindow(content, windowLog), { encoding: 'zstd' });
+      await assert.rejects(result, { code: 'INVALID_FIELD', message: /window of more than 8 MB/ });
+    }
+  });
+
   it('in zstd from a real compressor is decoded, and gets INVALID_FIELD if one bit is changed', async () => {
     const body = JSON.parse((await read(COMPRESSED_CALL, { encoding: 'zstd' }).result).toString());
     assert.equal(body.max_tokens, 200);
@@ -181,5 +193,37 @@ describe('an encoded body', function () {
       return read(ENCODE[encoding](content), { encoding }).result.then((got) => got.equals(content));
     });
     assert((await Promise.all(all)).every(Boolean));
+  });
+});
+
+describe('zstd that a thread decodes, as in versions of Node without zstd', function () {
+  this.timeout(60_000);
+
+  /** Decodes a body of this account. Resolves with its bytes. */
+  async function decode(accountId: string, body: Buffer): Promise<Buffer> {
+    const decoder = new ZstdByThread(accountId, () => 20_971_520);
+    decoder.end(body);
+    return Buffer.concat(await decoder.toArray());
+  }
+
+  it('lets a body of another account wait for the running one and one more at most', async () => {
+    const ended: string[] = [];
+    const long = zstdOf(Buffer.alloc(5_000_000, NOISE));
+    const note = (accountId: string, body: Buffer) => decode(accountId, body).then(() => ended.push(accountId));
+    await Promise.all([...Array.from({ length: 8 }, () => note('one', long)), note('two', zstdOf(NOISE))]);
+    assert(ended.indexOf('two') <= 2, ended.join(' '));
+  });
+
+  it('refuses a body of more blocks than a compressor makes, and decodes the next in the same thread', async () => {
+    assert.equal((await decode('one', zstdOfNothing(65_536))).length, 0);
+    const error = await decode('one', zstdOfNothing(6_000_000)).catch((cause: unknown) => brokenBody('zstd', cause));
+    assert(error instanceof Error);
+    assert.equal(error.message, 'The zstd body has more than 65536 blocks. Flush its compressor less often.');
+    assert((await decode('one', zstdOf(NOISE))).equals(NOISE));
+  });
+
+  it('refuses a window of more than 8 MB, also one that the size of the content implies', async () => {
+    for (const frame of [zstdWithWindow(NOISE, 24), Buffer.from('28b52ffda04154890001000058', 'hex')])
+      await assert.rejects(decode('one', frame), { code: 'ZSTD_error_frameParameter_windowTooLarge' });
   });
 });

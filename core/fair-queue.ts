@@ -1,4 +1,4 @@
-/** A bounded queue that serves accounts in turn: an account with many waiting calls delays its own calls, not those of others. */
+/** A bounded queue that serves accounts in turn: an account with many waiting items delays its own, not those of others. */
 export class FairQueue<T> {
   /** The waiting items by account, in the order in which accounts are served next. */
   readonly #byAccount = new Map<string, T[]>();

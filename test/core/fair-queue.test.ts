@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { FairQueue } from '../../../policies/failover/fair-queue';
+import { FairQueue } from '../../core/fair-queue';
 
 /** Calls in the order of arrival (`account` and number), and in the order in which the queue serves them. */
 const TABLE: readonly (readonly [what: string, pushed: string, served: string])[] = [
@@ -9,7 +9,7 @@ const TABLE: readonly (readonly [what: string, pushed: string, served: string])[
   ['serves nothing when nothing waits', '', ''],
 ];
 
-describe('the queue of a busy upstream', () => {
+describe('a queue that serves accounts in turn', () => {
   for (const [what, pushed, served] of TABLE)
     it(what, () => {
       const queue = new FairQueue<string>(10);
