@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { Command } from 'commander';
 import type { Answers } from '../shapes/answers';
-import type { Session } from './command';
+import type { Verb } from './command';
 import { Failure, Refusal } from './failure';
 import { showOne } from './output';
 
@@ -12,28 +11,32 @@ interface Options {
   readonly note?: string;
 }
 
-/** Adds to a command what credits and debits share: an amount that is booked once per idempotency key. */
-export function adjusts(command: Command, open: (command: Command) => Session, noun: 'credits' | 'debits'): void {
-  command
-    .option('--idempotency-key <key>', 'makes a retry safe: the same key is booked once')
-    .option('--note <text>', 'the reason, for the ledger')
-    .action(async (account: string, amountUsd: string, { note, idempotencyKey = randomUUID() }: Options) => {
-      const { client, output } = open(command);
-      const path = `/accounts/${encodeURIComponent(account)}/${noun}`;
-      const made = await naming(idempotencyKey, () =>
-        client.ask<AdjustmentShape>('POST', path, {
-          amountUsd,
-          idempotencyKey,
-          ...(note === undefined ? {} : { note }),
-        }),
-      );
-      await showOne(output, made, {
-        [noun === 'credits' ? 'added USD' : 'taken USD']: (item) => item.amountUsd,
-        'balance USD': (item) => item.balanceUsd,
-        'idempotency key': (item) => item.idempotencyKey,
+/** Returns a verb that books an amount once per idempotency key. */
+function adjusts(noun: 'credits' | 'debits', summary: string): Verb {
+  return (root, open) => {
+    root
+      .command('add <account> <usd>')
+      .description(summary)
+      .option('--idempotency-key <key>', 'makes a retry safe: the same key is booked once')
+      .option('--note <text>', 'the reason, for the ledger')
+      .action(async (account: string, amountUsd: string, options: Options, command) => {
+        const { client, output } = open(command);
+        const { note, idempotencyKey = randomUUID() } = options;
+        const path = `/accounts/${encodeURIComponent(account)}/${noun}`;
+        const made = await naming(idempotencyKey, () =>
+          client.ask<AdjustmentShape>('POST', path, { amountUsd, idempotencyKey, note }),
+        );
+        await showOne(output, made, {
+          [noun === 'credits' ? 'added USD' : 'taken USD']: (item) => item.amountUsd,
+          'balance USD': (item) => item.balanceUsd,
+          'idempotency key': (item) => item.idempotencyKey,
+        });
       });
-    });
+  };
 }
+
+export const credit = adjusts('credits', 'add money to an account, for example: credits add <account> 25.00');
+export const debit = adjusts('debits', 'debit money from an account, at most what is available');
 
 /** Adds the idempotency key to a failure's message, because the amount may have been booked. A retry with that key books it at most once. */
 async function naming<T>(idempotencyKey: string, work: () => Promise<T>): Promise<T> {

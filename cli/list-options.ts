@@ -1,11 +1,5 @@
 import type { Command } from 'commander';
 import type { Output } from './output';
-import type { ListShape } from './shapes';
-
-export interface ListOptions {
-  readonly limit?: string;
-  readonly cursor?: string;
-}
 
 export function withListOptions(command: Command): Command {
   return command
@@ -14,6 +8,6 @@ export function withListOptions(command: Command): Command {
 }
 
 /** Notes for people that a list has more pages. Programs read nextCursor. */
-export function noteMore(output: Output, { nextCursor }: ListShape<unknown>): void {
+export function noteMore(output: Output, { nextCursor }: { readonly nextCursor: string | null }): void {
   if (!output.json && nextCursor !== null) output.note(`More entries: --cursor ${nextCursor}`);
 }

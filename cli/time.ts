@@ -1,8 +1,16 @@
+import { Option } from 'commander';
 import { UsageError } from './failure';
 
+export const FROM = new Option(
+  '--from <time>',
+  'only from this time on, such as 2026-11-20 (UTC) or 2026-11-20T08:00:00+01:00',
+);
+export const TO = new Option('--to <time>', 'only before this time');
+
 /** Returns an option's time as text. A day alone means its first moment, UTC. */
-export function toTime(text: string | undefined): string | undefined {
-  return text !== undefined && /^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text;
+export function toTime(text: unknown): string | undefined {
+  if (typeof text !== 'string') return undefined;
+  return /^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text;
 }
 
 /** The help text for times of expiry. */

@@ -1,9 +1,9 @@
 import type { Answers } from '../../shapes/answers';
 import { type Client, withQuery } from '../client';
+import { VIOLATION } from '../columns';
 import type { Verb } from '../command';
 import { Failure } from '../failure';
 import { showList } from '../output';
-import { VIOLATION_COLUMNS, type ViolationShape } from '../shapes';
 
 interface Options {
   readonly account?: string;
@@ -25,7 +25,7 @@ const verifyLedger: Verb = (noun, open) => {
       const looked = await lookAtAll(client, options);
       const { items, accounts, entries } = looked;
       const left = items.filter(({ repair }) => repair === null).length;
-      if (output.json || items.length > 0) await showList(output, looked, VIOLATION_COLUMNS);
+      if (output.json || items.length > 0) await showList(output, looked, VIOLATION);
       output.note(
         `${accounts} accounts, ${entries} entries, ${items.length} violations, ${items.length - left} repaired.`,
       );
@@ -35,7 +35,7 @@ const verifyLedger: Verb = (noun, open) => {
 };
 
 async function lookAtAll(client: Client, { account, days, repair }: Options): Promise<Omit<Looked, 'nextCursor'>> {
-  const items: ViolationShape[] = [];
+  const items: Looked['items'] = [];
   let [accounts, entries] = [0, 0];
   let cursor: string | undefined;
   do {

@@ -1,7 +1,10 @@
+import type { Answers } from '../../shapes/answers';
+import { ROLLOUT } from '../columns';
 import type { Verb } from '../command';
 import { confirm } from '../confirm';
 import { showOne } from '../output';
-import { ROLLOUT_COLUMNS, type RolloutShape } from './shape';
+
+type RolloutShape = Answers['GET /admin/v1/rollouts/{name}'];
 
 interface Options {
   readonly reason?: string;
@@ -28,11 +31,7 @@ function order(verb: string, description: string, askAbout?: (rollout: RolloutSh
         // The request names the confirmed stage, because that stage may end before the operator answers.
         if (verb === 'promote') ({ stage } = rollout);
       }
-      await showOne(
-        output,
-        await client.ask<RolloutShape>('POST', `${path}/${verb}`, { reason, stage }),
-        ROLLOUT_COLUMNS,
-      );
+      await showOne(output, await client.ask<RolloutShape>('POST', `${path}/${verb}`, { reason, stage }), ROLLOUT);
     });
   };
 }

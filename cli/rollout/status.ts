@@ -1,7 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Answers } from '../../shapes/answers';
+import { failed, timeTo } from '../columns';
 import type { Verb } from '../command';
 import { showTable } from '../output';
-import { type CountsShape, failed, type RolloutShape, timeTo } from './shape';
+
+type RolloutShape = Answers['GET /admin/v1/rollouts/{name}'];
+type CountsShape = RolloutShape['inStage']['control'];
 
 const LOOK_EVERY_MS = 1_000;
 

@@ -1,0 +1,245 @@
+import { isDeepStrictEqual } from 'node:util';
+import { problemText } from '../core/configuration/yaml-file';
+import type { Answers } from '../shapes/answers';
+import type { Columns } from './output';
+import type { AdminRoute, Shown } from './route-verb';
+
+/** The columns of tables, by what they show. */
+
+type Of<R extends AdminRoute> = Columns<Shown<R>>;
+
+export const ACCOUNT: Of<'GET /admin/v1/accounts/{accountId}'> = {
+  id: ({ id }) => id,
+  name: ({ name }) => name,
+  status: ({ status }) => status,
+  'balance USD': ({ balanceUsd }) => balanceUsd,
+  'available USD': ({ availableUsd }) => availableUsd,
+  markup: ({ markup }) => markup,
+  created: ({ createdAt }) => createdAt,
+};
+
+export const BALANCE: Of<'GET /admin/v1/accounts/{accountId}'> = {
+  'balance USD': ({ balanceUsd }) => balanceUsd,
+  'held USD': ({ heldUsd }) => heldUsd,
+  'available USD': ({ availableUsd }) => availableUsd,
+};
+
+export const KEY: Of<'GET /admin/v1/accounts/{accountId}/keys'> = {
+  id: ({ id }) => id,
+  name: ({ name }) => name,
+  key: ({ prefix, suffix }) => `${prefix}…${suffix}`,
+  status: ({ status }) => status,
+  'spent USD': ({ spentUsd }) => spentUsd,
+  'limit USD': ({ balanceLimit }) => balanceLimit,
+  'daily USD': ({ dailyLimit }) => dailyLimit,
+  'monthly USD': ({ monthlyLimit }) => monthlyLimit,
+  'calls/min': ({ callsPerMinute }) => callsPerMinute,
+  'tokens/min': ({ tokensPerMinute }) => tokensPerMinute,
+  models: ({ allowedModels }) => allowedModels?.join(', ') ?? 'all',
+  markup: ({ markup }) => markup,
+  debug: ({ debug }) => (debug ? 'yes' : null),
+  addresses: ({ allowedAddresses }) => allowedAddresses?.join(', ') ?? 'all',
+  expires: ({ expiresAt }) => expiresAt ?? 'never',
+  created: ({ createdAt }) => createdAt,
+};
+
+export const USER: Of<'GET /admin/v1/accounts/{accountId}/users'> = {
+  id: ({ id }) => id,
+  email: ({ email }) => email,
+  status: ({ status }) => status,
+  created: ({ createdAt }) => createdAt,
+  'password set': ({ passwordChangedAt }) => passwordChangedAt,
+  identity: ({ identity }) => identity && `${identity.subject} at ${identity.issuer}`,
+};
+
+export const SANDBOX: Of<'GET /admin/v1/sandboxes'> = {
+  id: ({ id }) => id,
+  account: ({ accountId }) => accountId,
+  offering: ({ offeringName }) => offeringName,
+  supplier: ({ supplier }) => supplier,
+  phase: ({ lifecyclePhase }) => lifecyclePhase,
+  cost: ({ totalCost }) => totalCost,
+  'paid until': ({ reservedUntil }) => reservedUntil,
+  created: ({ createdAt }) => createdAt,
+};
+
+export const ORPHAN: Of<'GET /admin/v1/sandboxes/orphans'> = {
+  supplier: ({ supplier }) => supplier,
+  name: ({ name }) => name,
+  sandbox: ({ sandboxId }) => sandboxId,
+  reason: ({ reason }) => reason,
+  'failed tries': ({ attempts }) => attempts,
+  found: ({ foundAt }) => foundAt,
+  removed: ({ removedAt }) => removedAt,
+};
+
+export const PLACE: Of<'GET /admin/v1/sandboxes/places'> = {
+  id: ({ id }) => id,
+  supplier: ({ supplier }) => supplier,
+  host: ({ host }) => host,
+  'last seen': ({ seenAt }) => seenAt,
+  silent: ({ silent }) => (silent ? 'yes' : 'no'),
+  lost: ({ lostAt }) => lostAt,
+  'active sandboxes': ({ activeSandboxes }) => activeSandboxes,
+};
+
+export const UPSTREAM: Of<'GET /admin/v1/upstreams/{name}'> = {
+  name: ({ name }) => name,
+  adapters: ({ adapters }) => adapters.join(', '),
+  tier: ({ tier }) => tier,
+  state: ({ state }) => state,
+  // An upstream without calls has no success rate to show.
+  'success %': ({ successRate, attempts: { answered, failed } }) =>
+    successRate === null || (successRate === 1 && answered + failed === 0) ? null : (successRate * 100).toFixed(1),
+  'first token ms': ({ firstTokenMs }) => firstTokenMs,
+  'answer ms': ({ wholeAnswerMs }) => wholeAnswerMs,
+  'answered/failed': ({ attempts: { answered, failed } }) => `${answered}/${failed}`,
+  models: ({ models }) => models.length,
+  'in/out USD per million': ({ models }) =>
+    `${range(models.map(({ pricePerMillion: { input } }) => input))} / ${range(models.map(({ pricePerMillion: { output } }) => output))}`,
+  credentials: ({ credentials }) => {
+    const good = credentials.filter(({ state }) => state === 'available');
+    return good.length === credentials.length ? credentials.length : `${good.length} of ${credentials.length}`;
+  },
+  note: ({ disabledReason, takenOut, ejectedUntil, credentials }) =>
+    disabledReason ??
+    takenOut?.reason ??
+    (ejectedUntil === null ? credentialNote(credentials) : `until ${ejectedUntil}`),
+};
+
+/** Names the credentials that cannot be used, with the reason. */
+function credentialNote(credentials: Answers['GET /admin/v1/upstreams/{name}']['credentials']): string | null {
+  const notes = credentials
+    .filter(({ state }) => state !== 'available')
+    .map(({ name, state, refusedWith, restsUntil }) => {
+      const status = refusedWith === null ? '' : ` (${refusedWith})`;
+      return `${name}: ${state}${status}${restsUntil === null ? '' : ` until ${restsUntil}`}`;
+    });
+  return notes.length === 0 ? null : notes.join('; ');
+}
+
+/** Returns a range from the lowest to the highest amount, without trailing zeros. */
+function range(amounts: readonly string[]): string {
+  const sorted = amounts.map(Number).sort((one, two) => one - two);
+  const [lowest] = sorted;
+  const highest = sorted.at(-1);
+  return lowest === highest ? String(lowest ?? '-') : `${lowest}–${highest}`;
+}
+
+export const TEST: Of<'POST /admin/v1/upstreams/{name}/test'> = {
+  upstream: ({ upstream }) => upstream,
+  model: ({ model }) => model,
+  protocol: ({ protocol }) => protocol,
+  result: ({ ok }) => (ok ? 'answered' : 'failed'),
+  status: ({ status }) => status,
+  ms: ({ ms }) => ms,
+  problem: ({ problem }) => problem,
+};
+
+export const ROLLOUT: Of<'GET /admin/v1/rollouts/{name}'> = {
+  name: ({ name }) => name,
+  status: ({ status }) => status,
+  stage: ({ stage, stages }) => `${stage} of ${stages.length}`,
+  'share %': ({ share }) => share,
+  'next in': ({ stageEndsAt }) => timeTo(stageEndsAt),
+  calls: ({ inStage }) => inStage.candidate.calls,
+  'failed %': ({ inStage }) => failed(inStage.candidate),
+  change: ({ change }) => change,
+  why: ({ reason, waitsFor }) => reason ?? waitsFor,
+};
+
+export function failed({ errorRate }: { readonly errorRate: number | null }): string | null {
+  return errorRate === null ? null : (errorRate * 100).toFixed(2);
+}
+
+/** Returns the time left, in minutes and seconds or in hours and minutes. */
+export function timeTo(at: string | null): string | null {
+  if (at === null) return null;
+  const seconds = Math.max(0, Math.round((Date.parse(at) - Date.now()) / 1_000));
+  const minutes = Math.floor(seconds / 60);
+  return minutes < 60 ? `${minutes}m ${seconds % 60}s` : `${Math.floor(minutes / 60)}h ${minutes % 60}m`;
+}
+
+export const RECORD: Of<'GET /admin/v1/usage'> = {
+  time: ({ createdAt }) => createdAt,
+  request: ({ requestId }) => requestId,
+  key: ({ keyName }) => keyName,
+  model: ({ model, modelRequested }) => model ?? modelRequested,
+  upstream: ({ upstream }) => upstream,
+  status: ({ status }) => status,
+  tokens: ({ totalTokens }) => totalTokens,
+  'cost USD': ({ cost }) => cost,
+  billing: ({ billing }) => billing,
+};
+
+export const ATTEMPT: Of<'GET /admin/v1/usage/{requestId}/attempts'> = {
+  time: ({ createdAt }) => createdAt,
+  upstream: ({ upstream }) => upstream,
+  credential: ({ credential }) => credential,
+  model: ({ model }) => model,
+  cause: ({ cause }) => cause,
+  outcome: ({ outcome }) => outcome,
+  status: ({ status }) => status,
+  reported: ({ isReported }) => (isReported ? 'yes' : 'no'),
+  'upstream cost USD': ({ upstreamCost }) => upstreamCost,
+  'upstream request': ({ upstreamRequestId }) => upstreamRequestId,
+};
+
+export const TOKEN: Of<'GET /admin/v1/tokens'> = {
+  id: ({ id }) => id,
+  name: ({ name }) => name,
+  role: ({ role }) => role,
+  ends: ({ suffix }) => `…${suffix}`,
+  created: ({ createdAt }) => createdAt,
+  expires: ({ expiresAt }) => expiresAt ?? 'never',
+  revoked: ({ revokedAt }) => revokedAt,
+  'last used': ({ lastUsedAt }) => lastUsedAt,
+};
+
+export const CHANGE: Of<'GET /admin/v1/audit'> = {
+  time: ({ createdAt }) => createdAt,
+  who: ({ actor }) => actor,
+  action: ({ action }) => action,
+  subject: ({ subject }) => subject,
+  before: ({ before, after }) => differing(before, after),
+  after: ({ before, after }) => differing(after, before),
+};
+
+type Side = Readonly<Record<string, unknown>> | null;
+
+/** Returns the members of one side that differ from the other, as JSON. `--json` shows both sides in full. */
+function differing(side: Side, other: Side): string | null {
+  if (side === null) return null;
+  const isOther = ([name, value]: [string, unknown]) => !isDeepStrictEqual(value, other?.[name] ?? null);
+  return JSON.stringify(Object.fromEntries(Object.entries(side).filter(isOther)));
+}
+
+export const REVISION: Of<'GET /admin/v1/config/revisions'> = {
+  number: ({ number }) => number,
+  revision: ({ revision }) => revision,
+  time: ({ createdAt }) => createdAt,
+  who: ({ actor }) => actor,
+  'brings back': ({ restores }) => restores,
+  note: ({ note }) => note,
+};
+
+export const ACTIVE_REVISION: Of<'GET /admin/v1/config/revision'> = {
+  revision: ({ revision }) => revision,
+  number: ({ number }) => number,
+  source: ({ source }) => source,
+  since: ({ since }) => since,
+  'restart needed for': ({ restartNeeded }) => restartNeeded.join(', ') || null,
+  'last failure': ({ lastFailure }) => lastFailure?.at,
+  problems: ({ lastFailure }) => lastFailure?.problems.map(problemText).join('; '),
+};
+
+export const VIOLATION: Of<'GET /admin/v1/ledger/verify'> = {
+  invariant: ({ invariant }) => invariant,
+  account: ({ accountId }) => accountId,
+  seq: ({ seq }) => seq,
+  key: ({ keyId }) => keyId,
+  reservation: ({ rid }) => rid,
+  expected: ({ expected }) => expected,
+  found: ({ found }) => found,
+  repair: ({ repair }) => repair,
+};

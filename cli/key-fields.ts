@@ -1,0 +1,108 @@
+import { Option } from 'commander';
+import type { ShownKeyLimits } from '../core/ledger/limit-fields';
+import { UsageError } from './failure';
+import { EXPIRY, toExpiry } from './time';
+
+/** The option for each limit of a key except its overall limit. "none" removes a limit. */
+const LIMITS: Readonly<Record<Exclude<keyof ShownKeyLimits, 'balanceLimit'>, Option>> = {
+  dailyLimit: new Option('--daily <usd>', 'the most it may spend in a day, UTC'),
+  monthlyLimit: new Option('--monthly <usd>', 'the most it may spend in a month, UTC'),
+  callsPerMinute: new Option('--calls-per-minute <count>', 'the most calls it may make in a minute'),
+  tokensPerMinute: new Option('--tokens-per-minute <count>', 'the most tokens it may ask for in a minute'),
+};
+
+export const NEW_KEY: readonly Option[] = [
+  new Option('--limit <usd>', 'the spending limit of the key'),
+  new Option('--models <names...>', 'the only models this key may call'),
+  new Option('--markup <markup>', "its own markup, instead of the account's"),
+  new Option('--debug', 'allow it to request the reasons of routing decisions'),
+  new Option('--expires <when>', EXPIRY),
+  new Option('--addresses <ranges...>', 'allow it only from these addresses, such as 203.0.113.0/24 or 2001:db8::/32'),
+  ...Object.values(LIMITS),
+];
+
+export const KEY_CHANGES: readonly Option[] = [
+  new Option('--name <name>', 'its new name'),
+  new Option('--models <names...>', 'the only models this key may call'),
+  new Option('--all-models', 'allow every model'),
+  new Option('--markup <markup>', 'its markup: a factor such as 1.25, or a list under customerPrices'),
+  new Option('--debug', 'allow it to request the reasons of routing decisions'),
+  new Option('--no-debug', 'do not allow that'),
+  new Option('--expires <when>', EXPIRY),
+  new Option('--addresses <ranges...>', 'allow it only from these addresses, such as 203.0.113.0/24'),
+  new Option('--all-addresses', 'allow it from every address'),
+  ...Object.values(LIMITS),
+];
+
+interface KeyOptions {
+  readonly name?: string;
+  readonly limit?: string;
+  readonly models?: readonly string[];
+  readonly allModels?: true;
+  readonly markup?: string;
+  readonly debug?: boolean;
+  readonly expires?: string;
+  readonly addresses?: readonly string[];
+  readonly allAddresses?: true;
+}
+
+/** Returns the body that makes a key. Without the option it never expires. */
+export function newKey(options: KeyOptions, name: string | undefined): object {
+  const { limit, models, markup, debug, expires = 'never', addresses, ...limits } = options;
+  const expiresAt = toExpiry(expires) ?? undefined;
+  const fields = { name, balanceLimit: limit, allowedModels: models, markup, debug, expiresAt };
+  return { ...fields, allowedAddresses: addresses, ...limitFields(limits) };
+}
+
+/** Returns the body that changes a key. @throws UsageError if it changes nothing */
+export function keyChanges(options: KeyOptions): object {
+  const { name, models, allModels, markup, debug, expires, addresses, allAddresses, ...limits } = options;
+  if (models !== undefined && allModels) throw new UsageError('Give --models or --all-models, not both.');
+  if (addresses !== undefined && allAddresses) throw new UsageError('Give --addresses or --all-addresses, not both.');
+  return someOf(
+    {
+      name,
+      allowedModels: allModels ? null : models,
+      markup: orNull(markup),
+      debug,
+      expiresAt: expires === undefined ? undefined : toExpiry(expires),
+      allowedAddresses: allAddresses ? null : addresses,
+      ...limitFields(limits),
+    },
+    'Give --name, --models, --all-models, --markup, --debug, --no-debug, --expires, --addresses, --all-addresses or a limit.',
+  );
+}
+
+/** Returns null, which removes a value, for "none". */
+export const orNull = (text: unknown) => (text === 'none' ? null : text);
+
+/** Returns a body with at least one member. @throws UsageError */
+export function someOf(body: object, missing: string): object {
+  if (Object.values(body).every((value) => value === undefined)) throw new UsageError(missing);
+  return body;
+}
+
+function limitFields(given: Readonly<Record<string, unknown>>): object {
+  const wanted = Object.entries(LIMITS).flatMap(([name, option]) => {
+    const text = given[option.attributeName()];
+    return typeof text === 'string' ? [[name, readLimit(option, text)]] : [];
+  });
+  return Object.fromEntries(wanted);
+}
+
+function readLimit({ long, flags }: Option, text: string): string | number | null {
+  if (text === 'none') return null;
+  if (!flags.endsWith('<count>')) return text;
+  if (!/^[1-9]\d*$/.test(text)) throw new UsageError(`${long}: expected a whole number from 1 up, or "none".`);
+  return Number(text);
+}
+
+const SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
+
+/** Reads how long a replaced secret works. */
+export function toSeconds(text: string): number {
+  if (text === '0') return 0;
+  const [, count, unit] = /^(\d{1,8})([smhd])$/.exec(text) ?? [];
+  if (count === undefined) throw new UsageError('--grace: expected a time such as 24h or 7d, or 0.');
+  return Number(count) * SECONDS[unit as keyof typeof SECONDS];
+}

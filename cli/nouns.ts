@@ -1,0 +1,382 @@
+import { Option } from 'commander';
+import { ROLES } from '../core/operators/roles';
+import { credit, debit } from './adjustment';
+import * as columns from './columns';
+import type { Verb } from './command';
+import applyConfig from './config/apply';
+import diffConfig from './config/diff';
+import reloadConfig from './config/reload';
+import rollbackConfig from './config/rollback';
+import configSchema from './config/schema';
+import showConfig from './config/show';
+import configStatus from './config/status';
+import validateConfig from './config/validate';
+import showDialect from './dialects/show';
+import { Failure } from './failure';
+import compareInvoice from './invoices/compare';
+import fetchInvoice from './invoices/fetch';
+import { KEY_CHANGES, keyChanges, NEW_KEY, newKey, orNull, someOf, toSeconds } from './key-fields';
+import verifyLedger from './ledger/verify';
+import newPlugin from './plugin/new';
+import checkPrices from './prices/check';
+import updatePrices from './prices/update';
+import { pauseRollout, promoteRollout, resumeRollout, rollbackRollout } from './rollout/orders';
+import rolloutStatus from './rollout/status';
+import { verb } from './route-verb';
+import { EXPIRY, FROM, TO, toExpiry, toTime } from './time';
+import recordUpstream from './upstreams/record';
+import exportUsage from './usage/export';
+import { FILTERS, filtersOf } from './usage/filters';
+import { createUser, setPassword } from './users';
+
+const { ACCOUNT, BALANCE, KEY, USER, SANDBOX, ORPHAN, PLACE, UPSTREAM, TEST, ROLLOUT, RECORD, ATTEMPT } = columns;
+const { TOKEN, CHANGE, REVISION, ACTIVE_REVISION } = columns;
+
+const PAGES = { pages: true } as const;
+const option = (flags: string, summary: string) => new Option(flags, summary);
+
+interface Noun {
+  readonly summary: string;
+  readonly verbs: readonly Verb[];
+}
+
+/** All nouns with their verbs, in the order of the help. A verb that does more than one request and one table has a file of its own. */
+export const NOUNS: Readonly<Record<string, Noun>> = {
+  accounts: {
+    summary: 'accounts, which pay for calls',
+    verbs: [
+      verb('POST /admin/v1/accounts', 'create <name>', 'create an account', ACCOUNT, {
+        options: [
+          option('--markup <markup>', 'the markup of its keys: a factor such as 1.25, or a list under customerPrices'),
+        ],
+        body: ({ markup }, name) => ({ name, markup }),
+      }),
+      verb('GET /admin/v1/accounts', 'list', 'list accounts, newest first', ACCOUNT, PAGES),
+      verb('GET /admin/v1/accounts/{accountId}', 'show <account>', 'show an account with its balance', ACCOUNT),
+      verb(
+        'PATCH /admin/v1/accounts/{accountId}',
+        'update <account>',
+        'rename an account, or change the markup of its keys',
+        ACCOUNT,
+        {
+          options: [
+            option('--name <name>', 'its new name'),
+            option('--markup <markup>', 'a factor such as 1.25, or a list under customerPrices; "none" removes it'),
+          ],
+          body: ({ name, markup }) => someOf({ name, markup: orNull(markup) }, 'Give --name or --markup.'),
+        },
+      ),
+      verb(
+        'POST /admin/v1/accounts/{accountId}/freeze',
+        'freeze <account>',
+        'freeze an account: refuse all its further calls',
+        ACCOUNT,
+      ),
+      verb(
+        'POST /admin/v1/accounts/{accountId}/unfreeze',
+        'unfreeze <account>',
+        'unfreeze an account: accept its calls again',
+        ACCOUNT,
+      ),
+    ],
+  },
+  credits: { summary: 'add money to accounts', verbs: [credit] },
+  debits: { summary: 'debit money from accounts', verbs: [debit] },
+  keys: {
+    summary: 'API keys of an account',
+    verbs: [
+      verb(
+        'POST /admin/v1/accounts/{accountId}/keys',
+        'create <account> <name>',
+        'create an API key; it is shown only once',
+        { ...KEY, key: ({ key }) => key },
+        {
+          options: NEW_KEY,
+          body: newKey,
+          after: (_key, { note }) => note('Store the key now: it cannot be shown again.'),
+        },
+      ),
+      verb(
+        'GET /admin/v1/accounts/{accountId}/keys',
+        'list <account>',
+        'list the keys of an account, newest first',
+        KEY,
+        PAGES,
+      ),
+      verb('DELETE /admin/v1/keys/{keyId}', 'revoke <key>', 'revoke a key by its id; its next call is refused', KEY),
+      verb(
+        'PATCH /admin/v1/keys/{keyId}',
+        'limit <key> <usd>',
+        'set the spending limit of a key; "none" removes it',
+        KEY,
+        { body: (_options, usd) => ({ balanceLimit: orNull(usd) }) },
+      ),
+      verb(
+        'PATCH /admin/v1/keys/{keyId}',
+        'update <key>',
+        'rename a key, or change its limits, its markup, its expiry, and which models and addresses it may use; "none" removes',
+        KEY,
+        { options: KEY_CHANGES, body: keyChanges },
+      ),
+      verb(
+        'POST /admin/v1/keys/{keyId}/rotate',
+        'rotate <key>',
+        'give a key a new secret, by its id; it is shown only once',
+        { ...KEY, secret: ({ key }) => key },
+        {
+          options: [
+            option(
+              '--grace <time>',
+              'how long the previous secret keeps working, such as 24h or 7d; 0 ends it at once',
+            ).default('24h'),
+          ],
+          body: ({ grace }) => ({ graceSeconds: toSeconds(String(grace)) }),
+          after: ({ previousSecretUntil }, { note }) =>
+            note(
+              `Store the secret now: it cannot be shown again. The previous one works until ${previousSecretUntil}.`,
+            ),
+        },
+      ),
+    ],
+  },
+  users: {
+    summary: 'users of the console',
+    verbs: [
+      createUser,
+      verb(
+        'GET /admin/v1/accounts/{accountId}/users',
+        'list <account>',
+        'list the users of an account, newest first',
+        USER,
+        PAGES,
+      ),
+      setPassword,
+      verb(
+        'POST /admin/v1/users/{userId}/sign-in-link',
+        'link <user>',
+        'create a link that signs a user in to the console once, within an hour',
+        { link: ({ url, path }) => url ?? path, expires: ({ expiresAt }) => expiresAt },
+        {
+          after: ({ url }, { note }) => {
+            if (url === null)
+              note('PUBLIC_URL is not set, so the link is a path: put the address of the public listener before it.');
+          },
+        },
+      ),
+      verb(
+        'DELETE /admin/v1/users/{userId}/identity',
+        'unbind <user>',
+        'end the sessions of a user and let another identity of the provider with the same address sign in',
+        USER,
+      ),
+      verb(
+        'PATCH /admin/v1/users/{userId}',
+        'disable <user>',
+        'disable a user: end their sessions and refuse their sign-ins',
+        USER,
+        { body: () => ({ status: 'disabled' }) },
+      ),
+      verb('PATCH /admin/v1/users/{userId}', 'enable <user>', 'enable a disabled user', USER, {
+        body: () => ({ status: 'active' }),
+      }),
+    ],
+  },
+  sandboxes: {
+    summary: 'sandboxes of all accounts, their places, and orphaned instances at suppliers',
+    verbs: [
+      verb(
+        'GET /admin/v1/sandboxes',
+        'list',
+        'list sandboxes, newest first; active ones unless a state is asked for',
+        SANDBOX,
+        {
+          ...PAGES,
+          options: [
+            option('--account <id>', 'of this account'),
+            option('--state <state>', 'in this state, such as RUNNING; ALL for every one'),
+          ],
+        },
+      ),
+      verb(
+        'GET /admin/v1/sandboxes/orphans',
+        'orphans',
+        'list instances at suppliers that belong to no sandbox, newest first',
+        ORPHAN,
+        PAGES,
+      ),
+      verb(
+        'GET /admin/v1/sandboxes/places',
+        'places',
+        'list places of sandboxes that only some nodes can reach, last seen first',
+        PLACE,
+      ),
+      verb(
+        'POST /admin/v1/sandboxes/places/{id}/lose',
+        'lose <place>',
+        'declare that the node of a place is permanently lost: its sandboxes end as lost, billed to their last confirmation',
+        PLACE,
+      ),
+    ],
+  },
+  upstreams: {
+    summary: 'upstreams and their health',
+    verbs: [
+      verb(
+        'GET /admin/v1/upstreams',
+        'list',
+        'list upstreams with health, latency, prices and whether they are disabled or ejected',
+        UPSTREAM,
+      ),
+      verb(
+        'POST /admin/v1/upstreams/{name}/test',
+        'test <name>',
+        'make one small real call to an upstream; exit status 1 if it does not answer',
+        TEST,
+        {
+          options: [
+            option('--model <name>', "the upstream's own name of a model; default: its cheapest"),
+            option('--protocol <protocol>', 'messages or chat'),
+            option('--credential <name>', 'the name of one of its credentials; default: one that calls would use now'),
+          ],
+          body: (options) => options,
+          after: ({ ok, upstream }) => {
+            if (!ok) throw new Failure(`The upstream "${upstream}" does not answer.`);
+          },
+        },
+      ),
+      recordUpstream,
+      verb(
+        'POST /admin/v1/upstreams/{name}/disable',
+        'disable <name>',
+        'disable an upstream on every node until it is enabled',
+        UPSTREAM,
+        { options: [option('--reason <text>', 'the reason, for other operators')], body: (options) => options },
+      ),
+      verb(
+        'POST /admin/v1/upstreams/{name}/enable',
+        'enable <name>',
+        'enable a disabled upstream, and end its ejection',
+        UPSTREAM,
+      ),
+    ],
+  },
+  rollout: {
+    summary: 'changes that are rolled out in stages',
+    verbs: [
+      verb('GET /admin/v1/rollouts', 'list', 'list rollouts with their progress', ROLLOUT),
+      ...[rolloutStatus, pauseRollout, resumeRollout, promoteRollout, rollbackRollout],
+    ],
+  },
+  ledger: { summary: 'checks of the ledger', verbs: [verifyLedger] },
+  usage: {
+    summary: 'usage records: what calls used and cost',
+    verbs: [
+      verb('GET /admin/v1/usage', 'list', 'list usage records, newest first', RECORD, {
+        ...PAGES,
+        options: FILTERS,
+        query: filtersOf,
+      }),
+      verb(
+        'GET /admin/v1/usage/{requestId}',
+        'show <request>',
+        'show the usage record of one call by its X-SVC-Request-Id',
+        {
+          ...RECORD,
+          error: ({ errorCode }) => errorCode,
+          attempts: ({ attempts }) => attempts,
+          session: ({ sessionId }) => sessionId,
+          agent: ({ agentId }) => agentId,
+        },
+      ),
+      verb(
+        'GET /admin/v1/usage/{requestId}/attempts',
+        'attempts <request>',
+        'list the requests to upstreams that one call made, with what each cost the platform',
+        ATTEMPT,
+      ),
+      exportUsage,
+    ],
+  },
+  invoices: { summary: 'invoices of vendors, compared with the usage records', verbs: [fetchInvoice, compareInvoice] },
+  tokens: {
+    summary: 'tokens of operators for the admin listener',
+    verbs: [
+      verb(
+        'POST /admin/v1/tokens',
+        'create <name>',
+        'create a token for an operator; it is shown only once',
+        { ...TOKEN, token: ({ token }) => token },
+        {
+          options: [
+            option(
+              '--role <role>',
+              `each includes the rights of those before it: ${Object.entries(ROLES)
+                .map(([role, may]) => `${role} (${may})`)
+                .join(', ')}`,
+            ).makeOptionMandatory(),
+            option('--expires <when>', EXPIRY).makeOptionMandatory(),
+          ],
+          body: ({ role, expires }, name) => ({ name, role, expiresAt: toExpiry(String(expires)) }),
+          after: (_token, { note }) => note('Store the token now: it cannot be shown again.'),
+        },
+      ),
+      verb('GET /admin/v1/tokens', 'list', 'list the tokens of operators, newest first', TOKEN, PAGES),
+      verb(
+        'DELETE /admin/v1/tokens/{tokenId}',
+        'revoke <token>',
+        'revoke a token by its id; no node accepts it any more',
+        TOKEN,
+      ),
+    ],
+  },
+  audit: {
+    summary: 'the audit log',
+    verbs: [
+      verb('GET /admin/v1/audit', 'list', 'list changes of operators and users, newest first', CHANGE, {
+        ...PAGES,
+        options: [
+          option('--subject <subject>', 'only changes of this subject, such as key:<id> or account:<id>'),
+          option('--actor <actor>', 'only changes by this actor, such as admin or user:<id>'),
+          option('--action <action>', 'only this action, such as key.revoke'),
+          ...[FROM, TO],
+        ],
+        query: ({ from, to, ...filters }) => ({ ...filters, from: toTime(from), to: toTime(to) }),
+      }),
+    ],
+  },
+  prices: {
+    summary: 'published prices of vendors, compared with the configuration',
+    verbs: [checkPrices, updatePrices],
+  },
+  config: {
+    summary: 'configuration files and applied revisions',
+    verbs: [
+      ...[validateConfig, diffConfig, configSchema, applyConfig, rollbackConfig],
+      verb(
+        'GET /admin/v1/config/revisions',
+        'history',
+        'list the applied configurations, newest first',
+        REVISION,
+        PAGES,
+      ),
+      ...[showConfig, configStatus, reloadConfig],
+      verb(
+        'GET /admin/v1/config/revision',
+        'revision',
+        'show the active configuration, and why the last reload was rejected',
+        ACTIVE_REVISION,
+      ),
+    ],
+  },
+  dialects: { summary: 'members of requests, and what is held for them', verbs: [showDialect] },
+  plugin: { summary: 'your own packages', verbs: [newPlugin] },
+};
+
+/** A verb of the program itself. */
+export const showBalance = verb(
+  'GET /admin/v1/accounts/{accountId}',
+  'balance <account>',
+  'show what an account owns, what is held, and what it can spend',
+  BALANCE,
+  { members: ['balanceUsd', 'heldUsd', 'availableUsd'] },
+);
