@@ -1472,8 +1472,6 @@ export interface Answers {
   /** @format GET /admin/v1/upstreams/{name} */
   "POST /admin/v1/upstreams/{name}/disable": Answers["GET /admin/v1/upstreams/{name}"];
   /** @format GET /admin/v1/upstreams/{name} */
-  "POST /admin/v1/upstreams/{name}/eject": Answers["GET /admin/v1/upstreams/{name}"];
-  /** @format GET /admin/v1/upstreams/{name} */
   "POST /admin/v1/upstreams/{name}/enable": Answers["GET /admin/v1/upstreams/{name}"];
   "POST /admin/v1/upstreams/{name}/record": {
     upstream: string;
@@ -1485,8 +1483,6 @@ export interface Answers {
     }[];
     problem: string | null;
   };
-  /** @format GET /admin/v1/upstreams/{name} */
-  "POST /admin/v1/upstreams/{name}/restore": Answers["GET /admin/v1/upstreams/{name}"];
   "POST /admin/v1/upstreams/{name}/test": {
     upstream: string;
     model: string;

@@ -83,8 +83,6 @@ export type Route = {
   readonly path: string;
   /** One line that describes the route in the OpenAPI document. */
   readonly summary: string;
-  /** What to use instead of this route, which stays for programs that were written before; absent if it is not deprecated. */
-  readonly deprecated?: string;
   /** The filters that the handler reads with `readQuery`. */
   readonly query?: Readonly<Record<string, Reader<unknown>>>;
   /** Request headers that the handler reads, with their descriptions. */

@@ -34,11 +34,10 @@ function isOffered({ answers }: Route): boolean {
 }
 
 function operation(route: Route, method: string): object {
-  const { path, summary, deprecated, body, bodyType = JSON_TYPE, answers, billing = { type: 'FREE' } } = route;
+  const { path, summary, body, bodyType = JSON_TYPE, answers, billing = { type: 'FREE' } } = route;
   return {
     operationId: operationId(method, path),
     summary,
-    ...(deprecated !== undefined && { deprecated: true, description: deprecated }),
     tags: [tagOf(path)],
     ...(route.listener === 'public' && route.auth === 'none' && { security: [] }),
     parameters: [...pathParameters(path), ...queryParameters(route), ...headerParameters(route)],

@@ -179,13 +179,6 @@ describe('The OpenAPI documents', function () {
     for (const mark of marks) expect(mark).to.include({ type: 'boolean', deprecated: true });
   });
 
-  it('mark the former names of operator routes as deprecated, and name what to use', () => {
-    const of = (verb: string) => documents.admin.paths[`/admin/v1/upstreams/{name}/${verb}`].post;
-    expect(of('eject')).to.include({ deprecated: true, description: 'Use `disable`.' });
-    expect(of('restore')).to.include({ deprecated: true, description: 'Use `enable`.' });
-    for (const verb of ['disable', 'enable']) expect(of(verb)).not.to.have.property('deprecated');
-  });
-
   it('declare that a sandbox is billed per second', () => {
     const { post } = documents.public.paths['/v1/sandboxes'];
     expect(post['x-billing'].type).to.equal('PER_SECOND');

@@ -71,12 +71,6 @@ const CHANGES: Readonly<Record<string, Example>> = {
     path: { name: 'one' },
     after: ['POST /admin/v1/upstreams/{name}/disable'],
   },
-  'POST /admin/v1/upstreams/{name}/eject': { body: {}, path: { name: 'one' } },
-  'POST /admin/v1/upstreams/{name}/restore': {
-    body: {},
-    path: { name: 'one' },
-    after: ['POST /admin/v1/upstreams/{name}/eject'],
-  },
   'POST /admin/v1/upstreams/{name}/test': { body: {}, path: { name: 'one' } },
   'POST /admin/v1/upstreams/{name}/record': { body: {}, path: { name: 'one' } },
   // Keep the order of the routes, because each leaves what the next one changes.

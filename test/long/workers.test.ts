@@ -197,14 +197,14 @@ describe('Two workers', function () {
   });
 
   it('both stop asking an upstream that an operator has disabled', async () => {
-    expect((await both.admin('POST', '/admin/v1/upstreams/acme/eject')).status).to.equal(200);
+    expect((await both.admin('POST', '/admin/v1/upstreams/acme/disable')).status).to.equal(200);
     const statuses = async () => {
       const answers = Array.from({ length: 6 }, () => both.call(PATH.messages, { key, body: ask(), headers: ANEW }));
       return new Set((await Promise.all(answers)).map(({ status }) => status));
     };
     await until('none is served', async () => !(await statuses()).has(200));
     expect(await metric(both, 'tollgate_upstream_ejected{upstream="acme"}')).to.equal(1);
-    expect((await both.admin('POST', '/admin/v1/upstreams/acme/restore')).status).to.equal(200);
+    expect((await both.admin('POST', '/admin/v1/upstreams/acme/enable')).status).to.equal(200);
     await until('all are served', async () => [...(await statuses())].join() === '200');
     expect(await metric(both, 'tollgate_upstream_ejected{upstream="acme"}')).to.equal(0);
   });

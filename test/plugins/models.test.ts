@@ -200,11 +200,11 @@ describe('the list of models', () => {
     const { body } = await desk.get('/cost/v1/models', apiKey);
     assert.equal(body.data[0].upstreams, 1);
     assert.equal((await desk.get('/cost/v1/models/large', apiKey)).body.upstreams, 1);
-    await desk.admin('POST', '/upstreams/two/eject', {});
+    await desk.admin('POST', '/upstreams/two/disable', {});
     assert.deepEqual((await desk.get('/cost/v1/models', apiKey)).body.data, []);
     assert.equal((await desk.get('/cost/v1/models/large', apiKey)).status, 404);
     assert.equal((await desk.get('/v1/models', apiKey)).body.data.length, 1);
-    await desk.admin('POST', '/upstreams/two/restore', {});
+    await desk.admin('POST', '/upstreams/two/enable', {});
   });
 
   it("counts the upstreams of the host's own pipeline, if the host has one", async () => {
@@ -252,13 +252,13 @@ describe('the list of models', () => {
   });
 
   it('counts the upstreams that are available now, and omits models that no caller may use', async () => {
-    await desk.admin('POST', '/upstreams/one/eject', {});
+    await desk.admin('POST', '/upstreams/one/disable', {});
     const { body } = await desk.get('/v1/models/large', apiKey);
     assert.equal(body.upstreams, 1);
     assert.equal(body.price_per_million.input, '8.00000000');
-    await desk.admin('POST', '/upstreams/two/eject', {});
+    await desk.admin('POST', '/upstreams/two/disable', {});
     assert.deepEqual((await desk.get('/v1/models', apiKey)).body.data, []);
-    for (const name of ['one', 'two']) await desk.admin('POST', `/upstreams/${name}/restore`, {});
+    for (const name of ['one', 'two']) await desk.admin('POST', `/upstreams/${name}/enable`, {});
     assert.equal((await desk.get('/v1/models/large', apiKey)).body.upstreams, 2);
   });
 

@@ -89,10 +89,10 @@ describe("the operator's upstreams", function () {
 
   for (const [what, path, sent, status, param] of [
     ['an upstream that is not there', '/upstreams/nobody/test', {}, 404, null],
-    ['an upstream that is not there', '/upstreams/nobody/eject', {}, 404, null],
+    ['an upstream that is not there', '/upstreams/nobody/disable', {}, 404, null],
     ['a model it does not have', '/upstreams/acme/test', { model: 'huge' }, 400, 'model'],
     ['a protocol it does not speak', '/upstreams/acme/test', { protocol: 'chat' }, 400, 'protocol'],
-    ['a word that is not known', '/upstreams/acme/eject', { until: 'never' }, 400, 'until'],
+    ['a word that is not known', '/upstreams/acme/disable', { until: 'never' }, 400, 'until'],
     ['a disabled one', '/upstreams/off/test', {}, 409, null],
   ] as const) {
     it(`refuse a request that names ${what} (${path})`, async () => {
@@ -104,12 +104,12 @@ describe("the operator's upstreams", function () {
   }
 
   it('are disabled with a reason and enabled again, with an audit row each', async () => {
-    const out = (await desk.admin('POST', '/upstreams/acme/eject', { reason: 'maintenance' })).body;
+    const out = (await desk.admin('POST', '/upstreams/acme/disable', { reason: 'maintenance' })).body;
     assert.equal(out.state, 'taken-out');
     assert.equal(out.takenOut.reason, 'maintenance');
-    await desk.admin('POST', '/upstreams/acme/eject', { reason: 'again' });
+    await desk.admin('POST', '/upstreams/acme/disable', { reason: 'again' });
     assert.equal((await desk.admin('GET', '/upstreams/acme')).body.takenOut.reason, 'maintenance');
-    assert.equal((await desk.admin('POST', '/upstreams/acme/restore', {})).body.state, 'available');
+    assert.equal((await desk.admin('POST', '/upstreams/acme/enable', {})).body.state, 'available');
     const { items } = (await desk.admin('GET', '/audit?subject=upstream:acme')).body;
     assert.deepEqual(
       items.map(({ action }: { action: string }) => action).filter((action: string) => action !== 'upstream.test'),

@@ -13,16 +13,14 @@ const DISABLE = {
   example: { reason: 'maintenance until noon' },
 } as const;
 
-/** The route and its former name, `eject`. */
-export function disableUpstreamRoute(gateway: PluginGateway, verb: 'disable' | 'eject'): Route {
+export function disableUpstreamRoute(gateway: PluginGateway): Route {
   const readDisable = jsonBody<Settings<typeof DISABLE>>(DISABLE);
   return {
     listener: 'admin',
     role: 'write',
     method: 'POST',
-    path: `/admin/v1/upstreams/{name}/${verb}`,
+    path: '/admin/v1/upstreams/{name}/disable',
     summary: 'Disable an upstream on every node until it is enabled.',
-    ...(verb === 'eject' && { deprecated: 'Use `disable`.' }),
     body: DISABLE,
     answers: { 200: { description: 'The upstream.', schema: UPSTREAM } },
     handle: async ({ params, operator }, request, response) => {

@@ -5,16 +5,14 @@ import { enableUpstream } from '../../../core/health/disabled-upstreams';
 import { jsonBody, sendJson } from '../../../core/http/http';
 import { readUpstream, requireUpstream, UPSTREAM } from './upstream';
 
-/** The route and its former name, `restore`. */
-export function enableUpstreamRoute(gateway: PluginGateway, verb: 'enable' | 'restore'): Route {
+export function enableUpstreamRoute(gateway: PluginGateway): Route {
   const readNothing = jsonBody<object>(NOTHING);
   return {
     listener: 'admin',
     role: 'write',
     method: 'POST',
-    path: `/admin/v1/upstreams/{name}/${verb}`,
+    path: '/admin/v1/upstreams/{name}/enable',
     summary: 'Enable an upstream that an operator disabled, and end its ejection.',
-    ...(verb === 'restore' && { deprecated: 'Use `enable`.' }),
     body: NOTHING,
     answers: { 200: { description: 'The upstream.', schema: UPSTREAM } },
     handle: async ({ params, operator }, request, response) => {
