@@ -232,7 +232,7 @@ async function openGateway(files: Files, stores: Stores, money: Money, { keep }:
     openCalls,
     tracing,
     log,
-    keys: openApiKeys({ ledger, log, proxies }),
+    keys: openApiKeys({ ledger, log, proxies, rates: system.keys }),
     rollouts: new LiveRollouts(),
     stepTimeoutMs: parseDuration(system.stepTimeout),
     isStopping: () => stopping.signal.aborted,

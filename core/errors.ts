@@ -333,7 +333,7 @@ export const ERRORS = {
     status: 429,
     type: 'rate_limit_error',
     retryable: true,
-    summary: 'The key has reached its limit of calls or tokens per minute; retry after `Retry-After`.',
+    summary: 'The key has reached its limit of calls, tokens or API requests per minute; retry after `Retry-After`.',
   },
   CONCURRENCY_LIMIT: {
     status: 429,
@@ -357,7 +357,8 @@ export const ERRORS = {
     status: 429,
     type: 'rate_limit_error',
     retryable: true,
-    summary: 'Too many sandboxes are being created. Retry later with the same idempotency key.',
+    summary:
+      'The account makes too many sandboxes or API keys. Retry after `Retry-After`, with the same idempotency key.',
   },
   COMMAND_LIMIT: {
     status: 429,

@@ -2,6 +2,16 @@
 -- Left out: the tables knex_migrations and knex_migrations_lock, and the partitions of ledger_entries, usage_records and upstream_attempts. Each has one
 -- per month, a first one for all earlier months, and a default one. The bodies of functions are in migrations/.
 
+-- How often each account has lately done what is limited by rate.
+CREATE TABLE account_rates (
+  account_id uuid NOT NULL,
+  window_started_at timestamp(3) with time zone NOT NULL,
+  made integer NOT NULL,
+  action text NOT NULL,
+  CONSTRAINT account_rates_pkey PRIMARY KEY (account_id, action),
+  CONSTRAINT account_rates_account_id_foreign FOREIGN KEY (account_id) REFERENCES accounts(id)
+);
+
 -- Who pays.
 CREATE TABLE accounts (
   id uuid NOT NULL,
@@ -367,15 +377,6 @@ CREATE TABLE sandbox_commands (
 );
 CREATE INDEX sandbox_commands_running ON sandbox_commands USING btree (watched_until) WHERE (status = 'RUNNING'::text);
 CREATE INDEX sandbox_commands_sandbox_id_id_index ON sandbox_commands USING btree (sandbox_id, id);
-
--- How many sandboxes each account has created lately.
-CREATE TABLE sandbox_create_rates (
-  account_id uuid NOT NULL,
-  window_started_at timestamp(3) with time zone NOT NULL,
-  creates integer NOT NULL,
-  CONSTRAINT sandbox_create_rates_pkey PRIMARY KEY (account_id),
-  CONSTRAINT sandbox_create_rates_account_id_foreign FOREIGN KEY (account_id) REFERENCES accounts(id)
-);
 
 -- What happened to each sandbox, in order.
 CREATE TABLE sandbox_events (

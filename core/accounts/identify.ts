@@ -8,6 +8,7 @@ import type { Payer } from '../ledger/payer';
 import { askLedger, ledgerUnavailable } from '../ledger/unavailable';
 import { refusalOfKey, type Shown } from './check-access';
 import { API_KEY_LENGTH, hashApiKey, isApiKey, looksLikeApiKey } from './key-format';
+import type { KeyRates } from './rates';
 import { UnknownKeys } from './unknown-keys';
 
 /** The key that a request shows, and the account that it belongs to. */
@@ -18,8 +19,13 @@ export interface CallKey extends Payer {
   readonly shown?: Shown;
 }
 
-/** Finds and remembers keys. A found key stays found, because the index never changes. An unknown key stays unknown for 5 s. */
+/**
+ * Finds and remembers keys. A found secret stays found, because it never belongs to another key. An unknown one stays unknown for
+ * 5 s.
+ */
 export interface ApiKeys {
+  /** How many keys an account may make, and how often a key may ask our own API. */
+  readonly rates: KeyRates;
   /**
    * Returns the key that a request shows in `x-api-key`, `Authorization: Bearer` or `svc-key`.
    * @throws GatewayError INVALID_API_KEY (one message for all reasons), API_KEY_EXPIRED, ADDRESS_NOT_ALLOWED, LEDGER_UNAVAILABLE
@@ -38,6 +44,11 @@ export interface ApiKeys {
    */
   countRefused(key: CallKey): Promise<void>;
   /**
+   * Confirms the key of a request to our own API, and counts the request.
+   * @throws GatewayError as `confirm`, and KEY_RATE_LIMITED if the key has asked too often
+   */
+  admitRequest(key: CallKey): Promise<CallKey>;
+  /**
    * Keeps newer settings, so that they decide about the next call.
    * @throws GatewayError INVALID_API_KEY, API_KEY_EXPIRED, ADDRESS_NOT_ALLOWED if the settings do not allow this call
    */
@@ -45,7 +56,8 @@ export interface ApiKeys {
 }
 
 export interface ApiKeysOptions {
-  readonly ledger: Pick<Ledger, 'findKey' | 'readKey' | 'countRefused'>;
+  readonly ledger: Pick<Ledger, 'findKey' | 'readKey' | 'countRefused' | 'countRequest'>;
+  readonly rates: KeyRates;
   readonly log: Logger;
   readonly proxies: Proxies;
   /** The maximum number of remembered keys. The least recently used one is forgotten first. */
@@ -69,6 +81,7 @@ interface Remembered extends Payer {
 
 export function openApiKeys({
   ledger,
+  rates,
   log,
   proxies,
   maxRemembered = 50_000,
@@ -129,6 +142,8 @@ export function openApiKeys({
   }
 
   return {
+    rates,
+
     identify: async (request) => {
       const shown = shownKey(request.rawHeaders);
       if (shown === undefined || shown.length !== API_KEY_LENGTH) throw invalidKey();
@@ -156,13 +171,26 @@ export function openApiKeys({
       if (counted.outcome === 'rate_limited') throw rateLimited(counted.retryAfterMs);
     },
 
+    admitRequest: async (key) => {
+      const { requestsPerMinute } = rates;
+      const confirmed = await confirm(key);
+      // A ledger that can only be read confirms keys. A request that it cannot count is admitted.
+      const counted = await ledger.countRequest(key, requestsPerMinute).catch(() => undefined);
+      if (counted?.outcome !== 'rate_limited') return confirmed;
+      throw rateLimited(
+        counted.retryAfterMs,
+        `The key has sent ${requestsPerMinute} requests to this API within a minute, beside model calls. Retry after \`Retry-After\`.`,
+      );
+    },
+
     remember,
   };
 }
 
-/** Returns the error for a key whose own limit per minute is used up. */
-export function rateLimited(retryAfterMs: number): GatewayError {
-  return fail('KEY_RATE_LIMITED', { retryAfterSeconds: Math.ceil(retryAfterMs / 1_000) });
+/** Returns the error for a key whose limit per minute is used up. */
+export function rateLimited(retryAfterMs: number, message?: string): GatewayError {
+  const retryAfterSeconds = Math.ceil(retryAfterMs / 1_000);
+  return fail('KEY_RATE_LIMITED', message === undefined ? { retryAfterSeconds } : { retryAfterSeconds, message });
 }
 
 /**

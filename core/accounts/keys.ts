@@ -25,6 +25,7 @@ import {
   unlessUnavailable,
 } from './accounts';
 import { displayParts, hashApiKey, makeApiKey } from './key-format';
+import { type KeyRates, limitKeys } from './rates';
 
 /** A key that an account calls with. `money` is undefined while the ledger is unreachable. */
 export interface AccountKey {
@@ -64,6 +65,9 @@ export interface NewKey extends KeyChanges {
   readonly name: string;
 }
 
+/** The stores, and how many keys an account may make. */
+type KeyMaker = Stores & { readonly keys: { readonly rates: KeyRates } };
+
 type Marked = { readonly markup: string | null } | undefined;
 
 interface KeyRow extends KeyLimitColumns, AccessColumns {
@@ -84,14 +88,17 @@ interface KeyRow extends KeyLimitColumns, AccessColumns {
 /**
  * Creates a key: writes its row, sends it to the ledger, and returns the secret this once. If the ledger is unreachable, the
  * client never receives the secret. The row is then revoked, because recovery must not enable the key.
+ * @throws NOT_FOUND, RATE_LIMITED, LEDGER_UNAVAILABLE; CONFLICT above the most keys of an account
  */
 export async function createKey(
-  stores: Stores,
+  stores: KeyMaker,
   accountId: string,
   wanted: NewKey,
   actor: string,
 ): Promise<{ readonly apiKey: string; readonly key: AccountKey }> {
   await requireAccount(stores.database, accountId);
+  const { rates } = stores.keys;
+  await limitKeys(stores.database, accountId, rates);
   const apiKey = makeApiKey();
   const plain: KeyRow = {
     id: newId(),
@@ -114,7 +121,9 @@ export async function createKey(
   };
   const row = await stores.database.transaction(async (transaction) => {
     // A shared lock: the account's markup cannot change until this key exists and changes with it.
-    const account = await transaction('accounts').where({ id: accountId }).forShare().first<Marked>('markup');
+    const lock = transaction('accounts').where({ id: accountId });
+    const account = await (rates.maxKeys === undefined ? lock.forShare() : lock.forUpdate()).first<Marked>('markup');
+    await assertRoom(transaction, accountId, rates);
     // Nodes assume the plain settings of rev 0. A list of models, a markup or an access rule needs rev 1, which makes nodes read it.
     const isPlain =
       plain.allowed_models === null &&
@@ -136,6 +145,17 @@ export async function createKey(
     throw error;
   }
   return { apiKey, key: await withMoney(stores, row) };
+}
+
+/** @throws CONFLICT if the account already has as many keys as the operator allows */
+async function assertRoom(transaction: Knex.Transaction, accountId: string, { maxKeys }: KeyRates): Promise<void> {
+  if (maxKeys === undefined) return;
+  const [counted] = await transaction('api_keys')
+    .where({ account_id: accountId, status: 'active' })
+    .count({ keys: '*' });
+  if (Number(counted?.['keys']) < maxKeys) return;
+  const message = `The account already has ${maxKeys} keys (\`keys.maxKeys\`). Revoke one that is no longer used.`;
+  throw fail('CONFLICT', { message });
 }
 
 /** @throws NOT_FOUND; CONFLICT if the key is revoked */
@@ -207,14 +227,19 @@ export async function updateAccount(
  * Gives a key a new secret and returns it this once. The previous secret works until the grace period ends; the one before that
  * stops now. Usage and limits stay with the key. If the ledger is unreachable, the client never receives the secret, and the
  * previous one is restored.
- * @throws NOT_FOUND, LEDGER_UNAVAILABLE; CONFLICT if the key is revoked or has expired
+ * @throws NOT_FOUND, RATE_LIMITED, LEDGER_UNAVAILABLE; CONFLICT if the key is revoked or has expired
  */
 export async function rotateKey(
-  stores: Stores,
+  stores: KeyMaker,
   keyId: string,
   graceSeconds: number,
   actor: string,
 ): Promise<{ readonly apiKey: string; readonly key: AccountKey }> {
+  const owner = UUID.test(keyId)
+    ? await stores.database('api_keys').where({ id: keyId }).first('account_id')
+    : undefined;
+  if (owner === undefined) throw noKey();
+  await limitKeys(stores.database, owner.account_id, stores.keys.rates);
   const apiKey = makeApiKey();
   const before = await replaceSecret(stores, keyId, actor, ({ hash, status, expires_at }) => {
     const isOver = status === 'revoked' || (expires_at !== null && expires_at.getTime() <= Date.now());

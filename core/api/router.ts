@@ -104,9 +104,12 @@ export async function serveVisit(
   }
 }
 
-/** Finds the key and reads its status, because endpoints without a reservation would not notice a revoked key otherwise. */
-export function confirmedKey(keys: ApiKeys): (request: IncomingMessage) => Promise<CallKey> {
-  return async (request) => keys.confirm(await keys.identify(request));
+/**
+ * Finds the key and reads its status, because endpoints without a reservation would not notice a revoked key otherwise. Counts the
+ * request.
+ */
+export function confirmedKey(keys: Pick<ApiKeys, 'identify' | 'admitRequest'>) {
+  return async (request: IncomingMessage): Promise<CallKey> => keys.admitRequest(await keys.identify(request));
 }
 
 async function answer(

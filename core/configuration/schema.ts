@@ -624,6 +624,41 @@ export const SYSTEM_SCHEMA = {
         outAtMost: { ...DURATION, description: 'Longest ejection.', default: '5m' },
       },
     },
+    keys: {
+      description: 'How many API keys an account may make, and how often a key may ask the API beside model calls.',
+      type: 'object',
+      additionalProperties: false,
+      default: {},
+      properties: {
+        madePerDay: {
+          description: 'Keys and new secrets that an account may make within a day, at any pace.',
+          type: 'integer',
+          minimum: 0,
+          maximum: 1_000_000,
+          default: 200,
+        },
+        madePerHour: {
+          description: 'Keys and new secrets that it may make within an hour after those.',
+          type: 'integer',
+          minimum: 0,
+          maximum: 1_000_000,
+          default: 60,
+        },
+        maxKeys: {
+          description: 'Keys of an account that are not revoked. Default: any number.',
+          type: 'integer',
+          minimum: 1,
+        },
+        requestsPerMinute: {
+          description:
+            'Requests of one key to the API beside model calls: sandboxes, quotes, usage, balance, responses.',
+          type: 'integer',
+          minimum: 1,
+          maximum: 1_000_000,
+          default: 600,
+        },
+      },
+    },
     excess: {
       description: 'How to treat an account whose requests cost more than their holds.',
       type: 'object',

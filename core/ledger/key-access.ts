@@ -31,7 +31,29 @@ export function accessOf(row: AccessColumns): { readonly access?: KeyAccess } {
   return { access };
 }
 
-/** Returns the hashes under which a key is found. */
-export function hashesOf(hash: string, access: KeyAccess | undefined): readonly string[] {
-  return access?.secrets === undefined ? [hash] : [hash, access.secrets.previous];
+/** How long a replaced secret is told that it has expired. Later it is unknown. */
+const EXPLAINED_MS = 86_400_000;
+
+interface Key {
+  readonly hash: string;
+  readonly status: 'active' | 'revoked';
+  readonly settings: { readonly access?: KeyAccess | undefined };
+}
+
+/** Returns the hashes under which a key is found, and until when the index has each; undefined: for good. A revoked key has none. */
+export function secretsOf({ hash, status, settings: { access } }: Key) {
+  if (status === 'revoked') return [];
+  const current = { hash, untilMs: undefined };
+  const { secrets } = access ?? {};
+  return secrets === undefined
+    ? [current]
+    : [current, { hash: secrets.previous, untilMs: secrets.previousUntilMs + EXPLAINED_MS }];
+}
+
+/** Returns the hashes that the key had, with the access rules before, and that it has no longer. */
+export function deadHashes(key: Key, before: KeyAccess | undefined): readonly string[] {
+  const { secrets } = key.settings.access ?? {};
+  const known = [key.hash, secrets?.previous, before?.secrets?.current, before?.secrets?.previous];
+  const found = new Set(secretsOf(key).map(({ hash }) => hash));
+  return known.filter((hash) => hash !== undefined && !found.has(hash)) as string[];
 }

@@ -14,15 +14,24 @@ export type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /** The counters of the limits, beside the totals of what the key has spent and holds. */
 export interface LimitCounters extends Mutable<SpendingWindows> {
-  /** When the bucket of calls is full again, in microseconds; 0 before the first call. `tokensAtMicros` is the same for tokens. */
+  /** When the bucket of calls is full again, in microseconds; 0 before the first call. The others are the same for tokens and for requests to our own API. */
   callsAtMicros: number;
   tokensAtMicros: number;
+  requestsAtMicros: number;
 }
 
 type Limited = KeyLimits & LimitCounters & { readonly spentE8: bigint; readonly heldE8: bigint };
 
 export function noCounts(): LimitCounters {
-  return { day: 0, daySpentE8: 0n, month: 0, monthSpentE8: 0n, callsAtMicros: 0, tokensAtMicros: 0 };
+  return {
+    day: 0,
+    daySpentE8: 0n,
+    month: 0,
+    monthSpentE8: 0n,
+    callsAtMicros: 0,
+    tokensAtMicros: 0,
+    requestsAtMicros: 0,
+  };
 }
 
 /** @throws RangeError for an amount that the ledger cannot compute exactly */
@@ -78,6 +87,12 @@ export function takeRate(key: Limited, tokens: number, nowMs: number) {
     waitMs: Math.ceil(Math.max(calls.late, used.late) / 1_000),
     callWaitMs: Math.ceil(calls.late / 1_000),
   };
+}
+
+/** Returns how a request to our own API changes its bucket, and how many milliseconds it comes too early. */
+export function takeRequest({ requestsAtMicros }: LimitCounters, perMinute: number, nowMs: number) {
+  const { fullAt, late } = take(perMinute, requestsAtMicros, 1, nowMs * 1_000);
+  return { requestsAtMicros: fullAt, waitMs: Math.ceil(late / 1_000) };
 }
 
 function take(limit: number | undefined, fullAt: number, count: number, now: number) {

@@ -285,6 +285,8 @@ export interface Ledger {
   reserve(request: ReserveRequest): Promise<ReserveOutcome>;
   /** Counts a call that was refused without a hold against the key's per-minute limit of calls. */
   countRefused(payer: Payer): Promise<CountOutcome>;
+  /** Counts a request to our own API against this limit per minute of the key. */
+  countRequest(payer: Payer, perMinute: number): Promise<CountOutcome>;
   settle(request: SettleRequest): Promise<SettleOutcome>;
   release(request: ReleaseRequest): Promise<ReleaseOutcome>;
   renew(request: RenewRequest): Promise<RenewOutcome>;

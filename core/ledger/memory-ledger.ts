@@ -3,7 +3,7 @@ import { newId } from '../ids';
 import { MAX_AMOUNT_E8 } from '../money';
 import { assertAmount, smallest } from './amount';
 import type { Inspection, SeenHold } from './inspection';
-import { hashesOf } from './key-access';
+import { deadHashes, secretsOf } from './key-access';
 import {
   assertLimits,
   correctTokens,
@@ -13,6 +13,7 @@ import {
   noCounts,
   roomOf,
   takeRate,
+  takeRequest,
 } from './key-limits';
 import {
   type AccountSnapshot,
@@ -151,6 +152,16 @@ export class MemoryLedger implements Ledger {
     return { outcome: 'counted' };
   }
 
+  async countRequest(payer: Payer, perMinute: number): Promise<CountOutcome> {
+    if (!this.isOpen) return { outcome: 'not_ready' };
+    const key = this.keyOf(payer);
+    if (key === undefined) return { outcome: 'unknown_key' };
+    const { requestsAtMicros, waitMs } = takeRequest(key, perMinute, this.now());
+    if (waitMs > 0) return { outcome: 'rate_limited', retryAfterMs: waitMs };
+    key.requestsAtMicros = requestsAtMicros;
+    return { outcome: 'counted' };
+  }
+
   async settle(request: SettleRequest): Promise<SettleOutcome> {
     assertAmount(request.costE8);
     if (!this.isOpen) return { outcome: 'not_ready' };
@@ -270,19 +281,22 @@ export class MemoryLedger implements Ledger {
   }
 
   async setKey(request: SetKeyRequest): Promise<void> {
-    const { accountId, keyId, hash, status, settings } = request;
+    const { accountId, keyId, status, settings } = request;
     assertLimits(request);
     this.assertOpen();
     const key = this.keys.get(keyId);
+    const before = key?.settings.access;
     const limits = limitsOf(request);
     if (key === undefined) {
       const nothing = { spentE8: 0n, heldE8: 0n, ...noCounts() };
       this.keys.set(keyId, { accountId, status, ...limits, settings, ...nothing });
     } else {
       if (key.accountId !== accountId) throw new WrongPayer(`${keyId} belongs to another account or key`);
-      if (key.settings.rev <= settings.rev) Object.assign(key, { status, ...limits, settings });
+      if (key.settings.rev > settings.rev) return;
+      Object.assign(key, { status, ...limits, settings });
     }
-    this.#keyIndex.set(hash, { accountId, keyId });
+    for (const each of deadHashes(request, before)) this.#keyIndex.delete(each);
+    for (const each of secretsOf(request)) this.#keyIndex.set(each.hash, { accountId, keyId });
   }
 
   async readAccount(accountId: string): Promise<AccountState | undefined> {
@@ -422,7 +436,7 @@ export class MemoryLedger implements Ledger {
           ...key.windows,
         });
       } else if (there.settings.rev < settings.rev) Object.assign(there, decided);
-      for (const hash of hashesOf(key.hash, settings.access)) this.#keyIndex.set(hash, { accountId, keyId });
+      for (const { hash } of secretsOf(key)) this.#keyIndex.set(hash, { accountId, keyId });
     }
     if (!behind) {
       account.status = status;

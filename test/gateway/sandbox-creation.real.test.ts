@@ -1,6 +1,8 @@
 import { strict as assert } from 'node:assert';
 import { Redis } from 'ioredis';
 import type { Knex } from 'knex';
+import { newId } from '../../core/ids';
+import { forgetQuotes } from '../../plugins/sandbox/books/quotes';
 import { asDocumented } from '../support/documents';
 import { type Answered, startGateway, type TestGateway } from '../support/gateway';
 import {
@@ -42,7 +44,7 @@ describe('The creation of a sandbox', function () {
   it('gets 503 while the ledger is late, and its repetition uses the money that is already held', async () => {
     const { key, accountId } = await gateway.newCustomer('5');
     await gateway.call('/v1/offerings', { method: 'GET', key });
-    await redis.client('PAUSE', 600, 'WRITE');
+    await redis.client('PAUSE', 5_000, 'WRITE');
     const late = await post(key, creation('late'));
     assertRefused(late, 503, 'LEDGER_UNAVAILABLE');
     assert.equal(late.headers['retry-after'], '1');
@@ -67,6 +69,35 @@ describe('The creation of a sandbox', function () {
     assertRefused(await post(key, creation('late', { selection: { quoteId: changed } })), 409, 'OFFERING_CHANGED');
   });
 
+  it('leaves no more quotes than a key may ask for, and none an hour after they expired', async () => {
+    const limited = await startGateway({
+      ...SANDBOX_GATEWAY,
+      stores: gateway.stores,
+      system: { keys: { requestsPerMinute: 60 } },
+    });
+    const { key, accountId } = await limited.newCustomer('1');
+    const quotes = () => database('quotes').where({ account_id: accountId });
+    const startedMs = performance.now();
+    const answers: Answered[] = [];
+    while (answers.length < 1_000) {
+      const ask = () => limited.call('/v1/quotes', { key, body: { offeringId: SMALL_ID } });
+      answers.push(...(await Promise.all(Array.from({ length: 20 }, ask))));
+    }
+    const passedSeconds = (performance.now() - startedMs) / 1_000;
+    const made = answers.filter(({ status }) => status === 201).length;
+    assert(made <= 60 + passedSeconds + 1, `${made} in ${passedSeconds} s`);
+    const refused = answers.find(({ status }) => status === 429);
+    assert.deepEqual([refused?.json.error.code, refused?.headers['retry-after']], ['KEY_RATE_LIMITED', '1']);
+    assert.equal((await quotes()).length, made);
+    await quotes().update({ used_by: newId() });
+    await forgetQuotes(database, Date.now() + 3_600_000);
+    assert.equal((await quotes()).length, made, 'they have not expired an hour ago');
+    await quotes().update({ expires_at: new Date(Date.now() - 3_600_001) });
+    await forgetQuotes(database, Date.now());
+    assert.equal((await quotes()).length, 0);
+    await limited.stop();
+  });
+
   it('is refused above the limit of active sandboxes or of creations, and the limits of other accounts stay the same', async () => {
     const { key, accountId } = await gateway.newCustomer('100');
     const made = await createSandbox(gateway, key, creation('first'));
@@ -85,7 +116,7 @@ describe('The creation of a sandbox', function () {
         copies.map(({ id }) => id),
       )
       .delete();
-    await database('sandbox_create_rates').where({ account_id: accountId }).update({ creates: 60 });
+    await database('account_rates').where({ account_id: accountId, action: 'sandbox' }).update({ made: 60 });
     const fast = await post(key, creation('too-fast'));
     assertRefused(fast, 429, 'RATE_LIMITED');
     assert.ok(Number(fast.headers['retry-after']) >= 1);

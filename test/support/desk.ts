@@ -16,6 +16,7 @@ import models from '../../plugins/models';
 import operator from '../../plugins/operator';
 import usage from '../../plugins/usage';
 import { DATABASES, quiet } from './databases';
+import { KEY_RATES } from './key-rates';
 import { NO_PROXIES } from './proxies';
 import { serveRoutes } from './serve';
 
@@ -77,7 +78,7 @@ export async function openDesk(
   const memory = new MemoryLedger();
   await memory.open();
   const ledger = wrap(memory);
-  const keys = openApiKeys({ ledger, log: quiet, proxies: NO_PROXIES });
+  const keys = openApiKeys({ ledger, log: quiet, proxies: NO_PROXIES, rates: KEY_RATES });
   const configuration = { pipelines, catalog };
   const health = new UpstreamHealth();
   const gateway = {

@@ -434,6 +434,10 @@ export class AllowanceLedger implements Ledger {
     return this.#inner.countRefused(payer);
   }
 
+  countRequest(payer: Payer, perMinute: number): Promise<CountOutcome> {
+    return this.#inner.countRequest(payer, perMinute);
+  }
+
   roll(request: RollRequest): Promise<RollOutcome> {
     return this.#inner.roll(request);
   }

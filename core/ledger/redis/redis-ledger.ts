@@ -16,7 +16,7 @@ import {
 } from '../allowances/allowance-store';
 import { assertAmount } from '../amount';
 import { type Inspection, readInspection } from '../inspection';
-import { hashesOf } from '../key-access';
+import { deadHashes, secretsOf } from '../key-access';
 import { assertLimits } from '../key-limits';
 import {
   type AccountSnapshot,
@@ -280,9 +280,17 @@ export class RedisLedger implements Ledger, AllowanceStore {
     }
   }
 
-  async countRefused({ accountId, keyId }: Payer): Promise<CountOutcome> {
+  countRefused(payer: Payer): Promise<CountOutcome> {
+    return this.#count(payer, '');
+  }
+
+  countRequest(payer: Payer, perMinute: number): Promise<CountOutcome> {
+    return this.#count(payer, String(perMinute));
+  }
+
+  async #count({ accountId, keyId }: Payer, perMinute: string): Promise<CountOutcome> {
     const p = accountPrefix(accountId);
-    const [word, value = ''] = await this.#calls.run(COUNT, [`${p}meta`, `${p}k:${keyId}`], [accountId]);
+    const [word, value = ''] = await this.#calls.run(COUNT, [`${p}meta`, `${p}k:${keyId}`], [accountId, perMinute]);
     switch (word) {
       case 'counted':
       case 'not_ready':
@@ -535,15 +543,19 @@ export class RedisLedger implements Ledger, AllowanceStore {
 
   /** Writes the index entry last, so that a key that is found has its settings. */
   async setKey(request: SetKeyRequest): Promise<void> {
-    const { accountId, keyId, settings, hash } = request;
+    const { accountId, keyId, settings } = request;
     assertLimits(request);
     const p = accountPrefix(accountId);
     const args = [accountId, keyId, String(settings.rev), JSON.stringify(settingFields(request))];
     const keys = [`${p}meta`, `${p}k:${keyId}`, `${p}a:${accountId}`];
-    const [word, live = '0'] = await this.#run(SET_KEY, keys, args);
+    const [word, live = '0', before = ''] = await this.#run(SET_KEY, keys, args);
     if (word === 'not_ready') throw notReady();
     if (word === 'other_payer') throw unexpected(word, keyId);
-    await this.#run(INDEX_KEY, [keyIndexEntry(hash)], [`${accountId} ${keyId}`]);
+    if (word !== 'older') {
+      for (const { entry, values } of indexEntries(request)) await this.#run(INDEX_KEY, [entry], values);
+      const dead = deadHashes(request, before === '' ? undefined : readSettings('0', before).access);
+      for (const hash of dead) await this.#calls.ask((redis) => redis.del(keyIndexEntry(hash)));
+    }
     if (live !== '0') await this.#recalls.allBack(accountId, keyId);
   }
 
@@ -749,11 +761,8 @@ export class RedisLedger implements Ledger, AllowanceStore {
     const p = accountPrefix(account.accountId);
     const args = [account.accountId, p, describeSnapshot(account), CLOSED];
     await this.#background.run(RESTORE, [`${p}a:${account.accountId}`, `${p}exp`], args);
-    const entries = account.keys.flatMap(({ hash, keyId, settings }) =>
-      hashesOf(hash, settings.access).map((each) => ({ entry: keyIndexEntry(each), keyId })),
-    );
-    await eachAtOnce(entries, INDEXED_AT_ONCE, ({ entry, keyId }) =>
-      this.#background.run(INDEX_KEY, [entry], [`${account.accountId} ${keyId}`]),
+    await eachAtOnce(account.keys.flatMap(indexEntries), INDEXED_AT_ONCE, ({ entry, values }) =>
+      this.#background.run(INDEX_KEY, [entry], values),
     );
   }
 
@@ -777,6 +786,14 @@ export class RedisLedger implements Ledger, AllowanceStore {
     this.#replicas?.close();
     this.#channel.close();
   }
+}
+
+/** Returns the index entries of a key, with the arguments of the script that writes them. */
+function indexEntries(key: SetKeyRequest) {
+  return secretsOf(key).map(({ hash, untilMs }) => ({
+    entry: keyIndexEntry(hash),
+    values: [`${key.accountId} ${key.keyId}`, untilMs === undefined ? '' : String(untilMs)],
+  }));
 }
 
 async function confirmed(answering: Promise<ScriptAnswer>, replicas: Replicas): Promise<ScriptAnswer> {

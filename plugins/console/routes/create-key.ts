@@ -25,7 +25,7 @@ export function createKeyRoute(stores: Stores & Pick<PluginGateway, 'keys'>): Ro
     summary: 'Creates a key; only this answer contains it.',
     body: NEW_KEY,
     answers: { 201: { description: 'The key with its secret.', schema: object({ ...OWN_KEY, key: shape.text }) } },
-    errors: ['LEDGER_UNAVAILABLE'],
+    errors: ['RATE_LIMITED', 'CONFLICT', 'LEDGER_UNAVAILABLE'],
     handle: async ({ accountId, session }, request, response) => {
       const { name, allowedModels, expiresAt, allowedAddresses, ...limits } = await readNewKey(request);
       const access = readAccess({ expiresAt, allowedAddresses });

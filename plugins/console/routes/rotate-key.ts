@@ -18,7 +18,7 @@ export function rotateKeyRoute(stores: Stores & Pick<PluginGateway, 'keys'>): Ro
     summary: 'Gives a key a new secret, which only this answer contains; the previous one works until the grace ends.',
     body: ROTATION,
     answers: { 201: { description: 'The key with its secret.', schema: object({ ...OWN_KEY, key: shape.text }) } },
-    errors: ['CONFLICT', 'LEDGER_UNAVAILABLE'],
+    errors: ['RATE_LIMITED', 'CONFLICT', 'LEDGER_UNAVAILABLE'],
     handle: async ({ accountId, params, session }, request, response) => {
       const { graceSeconds } = await readRotation(request);
       const { id } = await findKey(stores, accountId, params['keyId'] ?? '');

@@ -29,7 +29,7 @@ export function createKeyRoute(stores: Stores & Pick<PluginGateway, 'keys' | 'ca
     answers: {
       201: { description: 'The key with its secret.', schema: object({ ...OPERATOR_KEY_FIELDS, key: shape.text }) },
     },
-    errors: ['LEDGER_UNAVAILABLE'],
+    errors: ['RATE_LIMITED', 'CONFLICT', 'LEDGER_UNAVAILABLE'],
     handle: async ({ params, operator }, request, response) => {
       const { name, allowedModels, markup, debug, expiresAt, allowedAddresses, ...limits } = await readNewKey(request);
       checkMarkup(stores.catalog, markup);

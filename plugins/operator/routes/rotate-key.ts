@@ -20,7 +20,7 @@ export function rotateKeyRoute(stores: Stores & Pick<PluginGateway, 'keys'>): Ro
     answers: {
       201: { description: 'The key with its secret.', schema: object({ ...OPERATOR_KEY_FIELDS, key: shape.text }) },
     },
-    errors: ['CONFLICT', 'LEDGER_UNAVAILABLE'],
+    errors: ['RATE_LIMITED', 'CONFLICT', 'LEDGER_UNAVAILABLE'],
     handle: async ({ params, operator }, request, response) => {
       const { graceSeconds } = await readRotation(request);
       const made = await rotateKey(stores, params['keyId'] ?? '', graceSeconds, operator.actor);

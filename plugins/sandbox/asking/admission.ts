@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import type { CallKey } from '../../../core/accounts/identify';
+import { limitCreates } from '../../../core/accounts/rates';
 import { type ErrorCode, fail, type GatewayError } from '../../../core/errors';
 import { newId } from '../../../core/ids';
 import type { ReserveOutcome } from '../../../core/ledger/ledger';
@@ -14,7 +15,6 @@ import { matchOffering } from '../offers/requirements';
 import type { SandboxService } from '../service';
 import type { Creation } from './creation';
 import { firstPeriod, newSandbox } from './new-sandbox';
-import { limitCreates } from './rate-limit';
 
 /** The number of sandboxes that one account may have active at once. */
 export const ACTIVE_AT_MOST = 20;

@@ -73,10 +73,12 @@ export async function returnQuote(transaction: Knex, sandboxId: string): Promise
   await transaction('quotes').where({ used_by: sandboxId }).update({ used_by: null });
 }
 
-/** Deletes unused quotes a day after they expired. */
+/** How long QUOTE_EXPIRED and QUOTE_USED explain why a quote is not accepted. Later it is unknown. */
+const EXPLAINED_MS = 3_600_000;
+
+/** Deletes quotes an hour after they expired. A sandbox has its own copy of the offering. */
 export async function forgetQuotes(database: Knex, nowMs: number): Promise<void> {
   await database('quotes')
-    .whereNull('used_by')
-    .where('expires_at', '<', new Date(nowMs - 86_400_000))
+    .where('expires_at', '<', new Date(nowMs - EXPLAINED_MS))
     .delete();
 }

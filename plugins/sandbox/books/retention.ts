@@ -4,7 +4,7 @@ const AT_ONCE = 500;
 
 /**
  * Deletes sandboxes that ended before this time, with their operations, events, segments, periods and commands, and cleanups that
- * finished before it. Ledger entries keep what was charged, and a used quote stays used. Returns how many sandboxes it deleted.
+ * finished before it. Ledger entries keep what was charged. Returns how many sandboxes it deleted.
  */
 export async function forgetEnded(database: Knex, beforeMs: number): Promise<number> {
   const before = new Date(beforeMs);

@@ -33,7 +33,10 @@ export class StrayHolds {
 
   /** Returns a page of the accounts that have ever requested a sandbox, in order of their ids. */
   async #accounts(after: string | undefined): Promise<readonly string[]> {
-    const rows = this.database('sandbox_create_rates').orderBy('account_id').limit(ACCOUNTS_AT_ONCE);
+    const rows = this.database('account_rates')
+      .where({ action: 'sandbox' })
+      .orderBy('account_id')
+      .limit(ACCOUNTS_AT_ONCE);
     if (after !== undefined) rows.where('account_id', '>', after);
     return (await rows.select<{ id: string }[]>({ id: 'account_id' })).map(({ id }) => id);
   }

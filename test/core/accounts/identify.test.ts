@@ -7,6 +7,7 @@ import { UnknownKeys } from '../../../core/accounts/unknown-keys';
 import { GatewayError } from '../../../core/errors';
 import { type FindKeyOutcome, type KeyState, LedgerUnavailable } from '../../../core/ledger/ledger';
 import { quiet } from '../../support/databases';
+import { KEY_RATES } from '../../support/key-rates';
 import { NO_PROXIES } from '../../support/proxies';
 import { rejection } from '../../support/rejection';
 
@@ -42,8 +43,9 @@ function keysOver(
       asked.push('count');
       return { outcome: 'rate_limited', retryAfterMs: 1_500 } as const;
     },
+    countRequest: async () => ({ outcome: 'counted' }) as const,
   };
-  const keys = openApiKeys({ ledger, log: quiet, proxies: NO_PROXIES, maxRemembered, unknown, now });
+  const keys = openApiKeys({ ledger, rates: KEY_RATES, log: quiet, proxies: NO_PROXIES, maxRemembered, unknown, now });
   return { asked, keys, reads: () => reads };
 }
 
@@ -174,7 +176,8 @@ describe('API keys', () => {
       throw new LedgerUnavailable('no answer');
     };
     const dark = openApiKeys({
-      ledger: { findKey: down, readKey: down, countRefused: down },
+      ledger: { findKey: down, readKey: down, countRefused: down, countRequest: down },
+      rates: KEY_RATES,
       log: quiet,
       proxies: NO_PROXIES,
     });

@@ -9,6 +9,7 @@ import { fail } from '../../../core/errors';
 import { sendJson } from '../../../core/http/http';
 import { LedgerUnavailable } from '../../../core/ledger/ledger';
 import { quiet } from '../../support/databases';
+import { KEY_RATES } from '../../support/key-rates';
 import { NO_PROXIES } from '../../support/proxies';
 import { rejection } from '../../support/rejection';
 import { serveRoutes, type TestServer } from '../../support/serve';
@@ -218,12 +219,14 @@ describe('the router', () => {
           findKey: async () => ({ outcome: 'unknown' }),
           readKey: async () => undefined,
           countRefused: async () => ({ outcome: 'counted' }),
+          countRequest: async () => ({ outcome: 'counted' }),
         },
+        rates: KEY_RATES,
         log: quiet,
         proxies: NO_PROXIES,
       }),
       identify: async () => key,
-      confirm: async () => {
+      admitRequest: async () => {
         if (status.value !== 'active') throw fail('INVALID_API_KEY');
         return key;
       },

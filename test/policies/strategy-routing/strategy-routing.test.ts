@@ -7,6 +7,7 @@ import { UpstreamHealth } from '../../../core/health/health';
 import strategyRouting from '../../../policies/strategy-routing';
 import { sampleAdapter, sampleCandidate, sampleModel, sampleUpstream } from '../../support/catalog-samples';
 import { SampleResponse, sampleGateway, sampleRequest } from '../../support/exchange';
+import { KEY_RATES } from '../../support/key-rates';
 import { sampleModelRequest } from '../../support/request-sample';
 
 interface Asked {
@@ -23,6 +24,8 @@ interface Asked {
 async function route(upstreams: readonly Upstream[], asked: Asked): Promise<{ names: string[]; call: Call }> {
   const health = asked.health ?? new UpstreamHealth();
   const keys: ApiKeys = {
+    rates: KEY_RATES,
+    admitRequest: async (key) => key,
     identify: async () => Promise.reject(new Error('the key is known already')),
     confirm: async (key) => ({
       ...key,

@@ -9,6 +9,7 @@ import { MemoryLedger } from '../../../core/ledger/memory-ledger';
 import { shipShards } from '../../../core/ledger/outbox/ship';
 import { ALL_SHARDS } from '../../../core/ledger/shard';
 import { DATABASES, quiet, type TestDatabase } from '../../support/databases';
+import { KEY_RATES } from '../../support/key-rates';
 import { rejection } from '../../support/rejection';
 import { until } from '../../support/until';
 import { assertIncludes, instead } from '../ledger/ledger-fixture';
@@ -33,7 +34,7 @@ describe('a change whose process ended between Postgres and the ledger', () => {
   const away = () => Promise.reject(new LedgerUnavailable('its process ended'));
   /** Writes rows to the database but never calls the ledger. */
   const ending = () => ({ database, ledger: instead(ledger, { credit: away, setKey: away, setAccount: away }) });
-  const whole = () => ({ database, ledger });
+  const whole = () => ({ database, ledger, keys: { rates: KEY_RATES } });
   const sweepUntil = async (what: string, condition: () => Promise<boolean>) => {
     const sweeper = startSweeper({ ...whole(), log: quiet, everyMs: 20, olderThanMs: 0 });
     await until(what, condition).finally(() => sweeper.stop());

@@ -667,8 +667,19 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.equal((await ledger.reserve(reserveRequest(payer, 1n, { tokens: 1 }))).outcome, 'reserved');
       });
 
+      it('has a limit apart from that of requests to our own API, which the caller names', async () => {
+        const payer = await limited({ callsPerMinute: 1 });
+        for (let request = 0; request < 3; request += 1)
+          assert.deepEqual(await ledger.countRequest(payer, 3), { outcome: 'counted' });
+        const fourth = await ledger.countRequest(payer, 3);
+        assert.ok(fourth.outcome === 'rate_limited');
+        assert.ok(fourth.retryAfterMs > 10_000 && fourth.retryAfterMs <= 20_000, String(fourth.retryAfterMs));
+        assert.deepEqual(await ledger.countRefused(payer), { outcome: 'counted' });
+      });
+
       it('reports that the key is unknown', async () => {
         assert.deepEqual(await ledger.countRefused(newPayer()), { outcome: 'unknown_key' });
+        assert.deepEqual(await ledger.countRequest(newPayer(), 1), { outcome: 'unknown_key' });
       });
     });
 
@@ -984,7 +995,33 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         await ledger.setKey(keyRequest(payer, { status: 'revoked', settings: settingsOf({ rev: 2 }) }));
         await ledger.setKey(keyRequest(payer, { status: 'active', settings: settingsOf({ rev: 1 }), limitE8: 5n }));
         assertIncludes(await ledger.readKey(payer), { status: 'revoked', limitE8: undefined });
-        assert.deepEqual(await ledger.findKey(hashOf(payer)), { outcome: 'found', ...payer });
+        assert.deepEqual(await ledger.findKey(hashOf(payer)), { outcome: 'unknown' });
+      });
+
+      it('are found by their current and previous secret only, and not at all once they are revoked', async () => {
+        const payer = await fundedPayer(ledger, 0n);
+        const hashes = [
+          hashOf(payer),
+          ...['b', 'c', 'd'].map((each) => hashOf({ ...payer, keyId: payer.keyId + each })),
+        ];
+        const found = async () => {
+          const outcomes = await Promise.all(hashes.map((hash) => ledger.findKey(hash)));
+          return outcomes.map(({ outcome }) => outcome);
+        };
+        const previousUntilMs = Date.now() + 60_000;
+        for (let rev = 1; rev <= 3; rev += 1) {
+          const [previous = '', current = ''] = hashes.slice(rev - 1);
+          const access = { secrets: { current, previous, previousUntilMs } };
+          await ledger.setKey({ ...keyRequest(payer, { settings: settingsOf({ rev, access }) }), hash: current });
+          assert.deepEqual(
+            await found(),
+            hashes.map((_, at) => (at === rev || at === rev - 1 ? 'found' : 'unknown')),
+          );
+        }
+        const { settings } = (await ledger.readKey(payer)) ?? {};
+        const revoked = keyRequest(payer, { status: 'revoked', settings: settingsOf({ ...settings, rev: 4 }) });
+        await ledger.setKey({ ...revoked, hash: hashes[3] ?? '' });
+        assert.deepEqual(await found(), ['unknown', 'unknown', 'unknown', 'unknown']);
       });
 
       it('keep their spent and held money when they change, and may lose their limit', async () => {

@@ -275,10 +275,11 @@ for (const { name, open } of DATABASES) {
       await ledger.open();
       const { payer, period } = await insertSandbox();
       assert.ok(period !== undefined);
-      await database('sandbox_create_rates').insert({
+      await database('account_rates').insert({
         account_id: payer.accountId,
+        action: 'sandbox',
         window_started_at: OLD,
-        creates: 1,
+        made: 1,
       });
       await ledger.setAccount(payer.accountId, 'active');
       const settings = { rev: 0, name: 'key', allowedModels: undefined };
