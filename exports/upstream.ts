@@ -39,6 +39,7 @@ export {
   type FrameDecoder,
   type Framing,
   type ModelCall,
+  type OpenedHost,
   type Protocol,
   type ReadEvent,
   type ReasoningSetting,

@@ -75,7 +75,7 @@ export function toCurrent(adapter: AnyAdapter): UpstreamAdapter {
 
 /** Makes the functions for clients' protocols throw, because an adapter with a dialect of its own speaks none of these. */
 function withOwnDialect(adapter: TranslatingAdapter): UpstreamAdapter {
-  const { contract, name, schema, authorize, judge, sign, framing } = adapter;
+  const { contract, name, schema, authorize, judge, sign, framing, opens } = adapter;
   const never = (): never => {
     throw new Error(`the adapter "${name}" speaks only the dialect ${adapter.dialect}`);
   };
@@ -86,6 +86,7 @@ function withOwnDialect(adapter: TranslatingAdapter): UpstreamAdapter {
     schema,
     ...(sign !== undefined && { sign: sign.bind(adapter) }),
     ...(framing !== undefined && { framing }),
+    ...(opens !== undefined && { opens }),
     authorize: authorize.bind(adapter),
     judge: judge.bind(adapter),
     ...native,

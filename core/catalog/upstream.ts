@@ -141,8 +141,20 @@ export interface UpstreamAdapter<S extends Schema = Schema> {
   };
   /** How an upstream continues an answer that broke off elsewhere; absent: it cannot. */
   readonly continuation?: Continuation;
+  /** Where the vendor keeps what the platform's credential opens. Calls must not name these hosts as the place of an image or document. */
+  readonly opens?: readonly OpenedHost[];
   /** The functions of a dialect of its own, for an adapter without `protocols`. */
   readonly own?: OwnDialect<S>;
+}
+
+/** A host, with those below it, whose content a vendor reads with the platform's credential. The upstream's own host always is one. */
+export interface OpenedHost {
+  /** In lower case, without a port. */
+  readonly host: string;
+  /** Members of the query that open an address to everybody, so that the vendor needs no credential; absent: none does. */
+  readonly signedBy?: readonly string[];
+  /** The end of an upstream's host. At others the row does not count. */
+  readonly at?: string;
 }
 
 /** The functions that a translating adapter has beside those of every adapter. */
@@ -180,7 +192,10 @@ export interface TranslatedRequest {
 
 /** Speaks an upstream's own dialect. It writes requests from a `Conversation` and reads answers into `AnswerEvent`s. */
 export interface TranslatingAdapter<S extends Schema = Schema>
-  extends Pick<UpstreamAdapter<S>, 'contract' | 'name' | 'schema' | 'authorize' | 'sign' | 'framing' | 'judge'> {
+  extends Pick<
+    UpstreamAdapter<S>,
+    'contract' | 'name' | 'schema' | 'authorize' | 'sign' | 'framing' | 'judge' | 'opens'
+  > {
   /** The name of its dialect, for people and for signatures. */
   readonly dialect: string;
   /** Writes a request. @throws NotTranslatable for what the dialect has no place for */

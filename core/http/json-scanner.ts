@@ -14,6 +14,8 @@ export interface JsonToken {
   text(): string | undefined;
   /** Returns whether it is the string or key `word`, with or without escapes. This is cheaper than reading `text`. */
   is(word: Buffer): boolean;
+  /** Returns whether one of the first `within` bytes of its raw text is `byte`. This is cheaper than reading `head`. */
+  has(byte: number, within: number): boolean;
   /** Returns at most the first `bytes` (up to 4 KiB) of its raw text, with quotes and escapes. */
   head(bytes: number): string;
 }
@@ -51,12 +53,12 @@ export const QUOTE = 0x22;
 export const OPEN_BRACE = 0x7b;
 export const OPEN_BRACKET = 0x5b;
 
-const BACKSLASH = 0x5c;
+export const BACKSLASH = 0x5c;
 const SLASH = 0x2f;
 const CLOSE_BRACE = 0x7d;
 const CLOSE_BRACKET = 0x5d;
 const COMMA = 0x2c;
-const COLON = 0x3a;
+export const COLON = 0x3a;
 const MINUS = 0x2d;
 const ZERO = 0x30;
 const NINE = 0x39;
@@ -174,6 +176,14 @@ export class JsonScanner implements JsonToken {
     if (this.end - this.start !== word.length + 2) return false;
     for (let at = 0; at < word.length; at += 1) if (this.#chunk[inChunk + 1 + at] !== word[at]) return false;
     return true;
+  }
+
+  has(byte: number, within: number): boolean {
+    const from = this.start - this.#base;
+    if (from < 0) return this.#bytes(within).includes(byte);
+    const to = Math.min(from + within, this.end - this.#base);
+    for (let at = from; at < to; at += 1) if (this.#chunk[at] === byte) return true;
+    return false;
   }
 
   head(bytes: number): string {

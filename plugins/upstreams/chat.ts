@@ -2,6 +2,7 @@ import { type BodyEdit, defineAdapter, type EventNote, type ModelCall, withDelta
 import { countsOf, type TokenMeter, UNKNOWN_USAGE, type Usage } from '../../core/catalog/usage';
 import { ADDRESS_SCHEMA, addressOf, credentialHeader } from './address';
 import { chatContinuation } from './chat-continuation';
+import { CLOUD_STORAGE, VERTEX_HOST } from './google-token';
 import { asArray, asCount, asObject, asText, bytesOf, type JsonObject, parseData } from './json';
 import { judgeFailure } from './judge-failure';
 import { forwardedHeaders, standardEdits } from './standard-request';
@@ -19,6 +20,7 @@ export default defineAdapter({
   contract: 'upstream/2',
   name: 'chat',
   protocols: ['chat'],
+  opens: [{ host: 'api.openai.com' }, ...CLOUD_STORAGE.map((each) => ({ ...each, at: VERTEX_HOST }))],
   schema: {
     ...ADDRESS_SCHEMA,
     properties: {

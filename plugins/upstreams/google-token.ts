@@ -1,6 +1,19 @@
 import type { JWT } from 'google-auth-library';
+import type { OpenedHost } from '../../core/catalog/upstream';
 import { parseJson } from '../../core/parse-json';
 import { asObject, asText } from './json';
+
+/** Cloud Storage: Vertex AI reads its addresses with the credential of the call, as it reads `gs://`. */
+const SIGNED_BY = ['X-Goog-Signature', 'Signature'];
+export const CLOUD_STORAGE: readonly OpenedHost[] = [
+  { host: 'storage.googleapis.com', signedBy: SIGNED_BY },
+  { host: 'commondatastorage.googleapis.com', signedBy: SIGNED_BY },
+  { host: 'storage.cloud.google.com', signedBy: SIGNED_BY },
+  { host: 'www.googleapis.com' },
+];
+
+/** The end of the hosts of Vertex AI, which serves Chat too. */
+export const VERTEX_HOST = 'aiplatform.googleapis.com';
 
 /** The settings that locate a model in Google Cloud. */
 export const GOOGLE_PLACE = {

@@ -15,6 +15,7 @@ export default defineAdapter({
   contract: 'upstream/2',
   name: 'messages',
   protocols: ['messages'],
+  opens: [{ host: 'api.anthropic.com' }],
   schema: ADDRESS_SCHEMA,
 
   request(call, settings) {

@@ -17,6 +17,7 @@ export default defineAdapter({
   contract: 'upstream/2',
   name: 'responses',
   protocols: ['responses'],
+  opens: [{ host: 'api.openai.com' }],
   schema: ADDRESS_SCHEMA,
 
   request: (call, settings) => ({

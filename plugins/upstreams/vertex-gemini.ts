@@ -1,7 +1,7 @@
 import { defineAdapter } from '../../core/catalog/upstream';
 import gemini from './gemini';
 import { writeRequest } from './gemini/request';
-import { authorizeGoogle, GOOGLE_PLACE, googleModel, signForGoogle } from './google-token';
+import { authorizeGoogle, CLOUD_STORAGE, GOOGLE_PLACE, googleModel, signForGoogle } from './google-token';
 
 /** Gemini as Google's Vertex AI serves it: the same dialect at another path, with Google Cloud credentials. */
 export default defineAdapter({
@@ -9,6 +9,7 @@ export default defineAdapter({
   name: 'vertex-gemini',
   dialect: gemini.dialect,
   schema: GOOGLE_PLACE,
+  opens: CLOUD_STORAGE,
 
   request(call, settings) {
     const verb = call.conversation.stream ? 'streamGenerateContent?alt=sse' : 'generateContent';

@@ -1,5 +1,5 @@
 import { type BodyEdit, defineAdapter } from '../../core/catalog/upstream';
-import { authorizeGoogle, GOOGLE_PLACE, googleModel, signForGoogle } from './google-token';
+import { authorizeGoogle, CLOUD_STORAGE, GOOGLE_PLACE, googleModel, signForGoogle } from './google-token';
 import messages from './messages';
 import { forwardedHeaders } from './standard-request';
 
@@ -9,6 +9,7 @@ export default defineAdapter({
   name: 'vertex',
   protocols: ['messages'],
   schema: GOOGLE_PLACE,
+  opens: CLOUD_STORAGE,
 
   request(call, settings) {
     const edits: BodyEdit[] = [

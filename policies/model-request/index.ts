@@ -16,6 +16,7 @@ import { JsonScanner } from '../../core/http/json-scanner';
 import { announcedBytes, type BodyLimits, checkBodyHeaders, readBody, saysJson } from '../../core/http/read-body';
 import { TextWeigher } from '../../core/http/text-weigher';
 import { DURATION, parseDuration } from '../../core/settings';
+import { type AddressGate, openAddressGate } from './address-gate';
 import { checkFields } from './check-fields';
 import { findKept, type KeptForCall } from './find-kept';
 import { namedItems } from './named-items';
@@ -114,7 +115,8 @@ export default definePolicy({
       freeMembers: new Set(gateway.catalog.upstreams.flatMap(({ freeMembers }) => [...(freeMembers ?? [])])),
     };
     const refusesUnpriced = unpricedTools === 'refuse';
-    const settings = { prefixes: forwardHeaderPrefixes, limits, members, refusesUnpriced };
+    const gate = openAddressGate(gateway.catalog.upstreams);
+    const settings = { prefixes: forwardHeaderPrefixes, limits, members, refusesUnpriced, gate };
     const recorded = (id: string | undefined) =>
       id === undefined || !recordSessions ? undefined : gateway.sessionIds.recorded(id);
     return async (call, incoming) => {
@@ -134,6 +136,7 @@ interface RequestSettings {
   readonly limits: BodyLimits;
   readonly members: MemberSettings;
   readonly refusesUnpriced: boolean;
+  readonly gate: AddressGate;
 }
 
 async function readRequest(
@@ -141,13 +144,13 @@ async function readRequest(
   call: CallWith<'key'>,
   request: IncomingMessage,
   roles: AcceptedRoles,
-  { prefixes, limits, members, refusesUnpriced }: RequestSettings,
+  { prefixes, limits, members, refusesUnpriced, gate }: RequestSettings,
 ): Promise<ModelRequest> {
   if (!saysJson(request)) throw fail('UNSUPPORTED_MEDIA_TYPE');
   const encoding = checkBodyHeaders(request, limits.maxBytes, BODY_ENCODINGS);
   const { protocol } = call;
   const operation = operationOf(call.path);
-  const observer = new CallObserver(protocol, roles, members.shared);
+  const observer = new CallObserver(protocol, roles, members.shared, gate);
   const owner = { accountId: call.key.accountId, onEnd: (work: () => void) => call.onEnd(work) };
   const room = BUFFERED.open(owner, announcedBytes(request));
   const beforeLarge = () => requireMoney(gateway, call.key);

@@ -1,10 +1,11 @@
 import { type JsonObserver, JsonScanner, type JsonToken, QUOTE } from '../../core/http/json-scanner';
+import { isForeign } from './address-gate';
 
 /** Names of members whose text names an object. In the schema of a client's arguments such keys have objects as values. */
 const NAMING = /(^|[_-])ids?$|^(container|file|skill|thread|vector_store)s?$/i;
 const CAMEL_ID = /[a-z0-9]Ids?$/;
 
-/** True if a tool names something by id: the object at the vendor may be another account's. */
+/** True if a tool names something by id, or by an address that is not of the web: the object at the vendor may be another account's. */
 export function namesKept(text: string): boolean {
   const names = new NamedIds();
   const scanner = new JsonScanner(names);
@@ -28,8 +29,8 @@ class NamedIds implements JsonObserver {
     this.#keys[depth] = token.text() ?? '';
   }
 
-  scalar(depth: number, firstByte: number): void {
+  scalar(depth: number, firstByte: number, token: JsonToken): void {
     const key = this.#keys[depth] ?? '';
-    this.hasSome ||= firstByte === QUOTE && (NAMING.test(key) || CAMEL_ID.test(key));
+    this.hasSome ||= firstByte === QUOTE && (NAMING.test(key) || CAMEL_ID.test(key) || isForeign(token));
   }
 }

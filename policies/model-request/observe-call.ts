@@ -1,10 +1,11 @@
 import { PROTOCOLS, type Protocol } from '../../core/catalog/protocols';
 import type { FormedTool, SharedObject, ToolRule } from '../../core/dialects/dialect';
-import { DIALECTS, toolRule } from '../../core/dialects/dialects';
+import { DIALECTS, memberRule, toolRule } from '../../core/dialects/dialects';
 import type { Extra, ToolLimit, ToolUse } from '../../core/dialects/reading';
-import { fail, type GatewayError } from '../../core/errors';
+import { fail, type GatewayError, shorten } from '../../core/errors';
 import { type JsonObserver, type JsonToken, QUOTE } from '../../core/http/json-scanner';
 import { TopLevelMembers } from '../../core/wire/json-members';
+import { type AddressGate, FOREIGN_PROBLEM, isForeign } from './address-gate';
 import { ONCE } from './fields';
 import { InputReader } from './input-reader';
 import { notShared, notSupported } from './objections';
@@ -87,6 +88,8 @@ export class CallObserver implements JsonObserver {
   namesCache = false;
   namesHour = false;
 
+  /** Whether the top-level member under way is in no table, so that it may bring anything. */
+  #isUnknown = false;
   readonly #protocol: Protocol;
   readonly #roles: AcceptedRoles;
   readonly #shared: ReadonlySet<SharedObject>;
@@ -103,14 +106,14 @@ export class CallObserver implements JsonObserver {
   #toolType: string | undefined;
   #maxUses: MaxUses | undefined;
 
-  constructor(protocol: Protocol, roles: AcceptedRoles, shared: ReadonlySet<SharedObject>) {
+  constructor(protocol: Protocol, roles: AcceptedRoles, shared: ReadonlySet<SharedObject>, gate: AddressGate) {
     this.#protocol = protocol;
     this.#roles = roles;
     this.#shared = shared;
     this.inputs = protocol === 'embeddings' ? new InputReader() : undefined;
     this.#conversation = PROTOCOLS[protocol].conversation;
     this.#itemsAreParts = ITEMS_ARE_PARTS[protocol];
-    this.parts = new PartReader(protocol, ({ names }) => names === undefined || shared.has(names));
+    this.parts = new PartReader(protocol, ({ names }) => names === undefined || shared.has(names), gate);
   }
 
   open(depth: number, isObject: boolean, token: JsonToken): void {
@@ -143,6 +146,7 @@ export class CallObserver implements JsonObserver {
       this.members.key(depth, token);
       if (this.members.places.has(this.members.name)) this.repeated.add(this.members.name);
       this.#enterSection(this.members.name);
+      this.#isUnknown = memberRule(DIALECTS[this.#protocol], this.members.name) === undefined;
     } else if (this.#section !== undefined && this.#section !== 'input') {
       if (depth === ITEM) this.#beginMember(this.#section, token);
       if (this.#isPart(depth)) this.parts.key(depth, token);
@@ -152,6 +156,8 @@ export class CallObserver implements JsonObserver {
   scalar(depth: number, firstByte: number, token: JsonToken): void {
     if (firstByte === QUOTE && mayBe(HOUR, token) && token.is(HOUR)) this.namesHour = true;
     if (depth === 1) this.members.scalar(depth, firstByte, token);
+    if (this.#isUnknown && firstByte === QUOTE && isForeign(token))
+      this.fault ??= refusalOf(shorten(this.members.name, LONGEST_PARAM), FOREIGN_PROBLEM);
     if (this.#section === undefined) return;
     if (this.#section === 'input') this.inputs?.scalar(depth, firstByte, token);
     else if (depth === LIST) this.#beginItem(false, token.start);
@@ -206,8 +212,9 @@ export class CallObserver implements JsonObserver {
     this.#endParts();
     if (!this.#itemsAreParts) this.parts.endMessage({ start: this.#itemStart, end });
     if (!this.#hasRole && !this.#itemsAreParts) this.#invalid('.role', 'is missing');
-    const { objection, isReference } = this.parts;
+    const { objection, isReference, refused } = this.parts;
     if (isReference) this.#reference(end);
+    if (refused !== undefined) this.fault ??= refusalOf(this.#itemParam + refused.path, refused.problem);
     if (objection === undefined) return;
     this.fault ??= objectionTo(objection, this.#itemParam);
   }
@@ -343,9 +350,12 @@ export class CallObserver implements JsonObserver {
 
   #invalid(place: string, problem: string): void {
     const list = this.#section === 'tools' ? 'tools' : this.#conversation;
-    const param = `${list}[${this.#item}]${place}`;
-    this.fault ??= fail('INVALID_FIELD', { param, message: `${param}: ${problem}` });
+    this.fault ??= refusalOf(`${list}[${this.#item}]${place}`, problem);
   }
+}
+
+function refusalOf(param: string, problem: string): GatewayError {
+  return fail('INVALID_FIELD', { param, message: `${param}: ${problem}` });
 }
 
 function objectionTo({ names, why }: Objection, param: string): GatewayError {
@@ -359,6 +369,8 @@ function withoutVersion(type: string): string {
 }
 
 const NULL = 0x6e;
+/** The most characters of a member's name in an error. */
+const LONGEST_PARAM = 100;
 const UNKNOWN_FORM = 'The tool has a form that the gateway does not know.';
 const UNKNOWN_TOOL = 'a tool of an unknown type';
 const NO_PLACE = { insert: undefined } as const;

@@ -4,6 +4,7 @@ import { DIALECTS, itemsRule, toolRule } from '../../core/dialects/dialects';
 import { SEAL } from '../../core/dialects/seal';
 import { type JsonToken, QUOTE } from '../../core/http/json-scanner';
 import type { ItemPlace } from '../../core/wire/body-edits';
+import { type AddressGate, type ContentPlace, FOREIGN_PROBLEM, isForeign } from './address-gate';
 import { PART_WORDS, type PartWord } from './part-words';
 
 const KEYS = {
@@ -13,6 +14,7 @@ const KEYS = {
   source: Buffer.from('source'),
   imageUrl: Buffer.from('image_url'),
   file: Buffer.from('file'),
+  sound: Buffer.from('input_audio'),
   url: Buffer.from('url'),
   data: Buffer.from('data'),
   fileData: Buffer.from('file_data'),
@@ -66,6 +68,10 @@ const IMAGE_DATA = /^"data:image\\?\/[^,"\\]{0,200};base64,/i;
 const FILE_DATA = /^"data:[^,"\\]{0,200};base64,/i;
 const DATA_URL = /^"data:/i;
 const MAX_DATA_URL_HEAD_BYTES = 256;
+/** The most bytes of another key that is read. No member with an address has a longer one. */
+const LONGEST_NAME = 64;
+/** Names of members with an address, such as `file_uri` and `imageUrl`. */
+const ADDRESS_NAME = /ur[il]s?$/i;
 
 /** Why a call cannot be served. */
 export type Objection = Pick<PartRule, 'names' | 'why'>;
@@ -73,9 +79,21 @@ export type Objection = Pick<PartRule, 'names' | 'why'>;
 const AMBIGUOUS: Objection = { why: 'its type is unknown, or a member that decides its type is repeated' };
 const UNKNOWN_TOOL: Objection = { why: 'it adds a tool that the gateway cannot weigh there' };
 
+/** An address that no request may have, and what is expected there. */
+export interface RefusedAddress {
+  /** Its place below the item, such as `[0].image_url.url`. */
+  readonly path: string;
+  readonly problem: string;
+}
+
 /** The facts known of one object while it is read. Its keys may come in any order. */
 class Frame {
   key: Buffer | undefined;
+  /** The key under way if it is not one of `KEYS`. */
+  name = '';
+  /** An address in a place that tables name, and an address that is not of the web in any other. The type of the part decides about both. */
+  refused: RefusedAddress | undefined;
+  foreign: RefusedAddress | undefined;
   hasType = false;
   word: PartWord | undefined;
   /** The type as text if no table has it. */
@@ -99,6 +117,9 @@ class Frame {
 
   begin(): void {
     this.key = undefined;
+    this.name = '';
+    this.refused = undefined;
+    this.foreign = undefined;
     this.hasType = false;
     this.word = undefined;
     this.unknownType = undefined;
@@ -127,6 +148,8 @@ export class PartReader {
   base64Tokens = 0;
   /** The first part or added tool that the gateway must refuse, because it names a kept object or is ambiguous. */
   objection: Objection | undefined;
+  /** The first address that a part must not have. */
+  refused: RefusedAddress | undefined;
   /** How many further times the vendor may run the model because of a part. */
   furtherPasses = 0;
   /** How many further answers the vendor may write because of a part. */
@@ -156,10 +179,18 @@ export class PartReader {
   /** The objects under way by depth; an entry counts only where `#isObject` is true. */
   readonly #frames: Frame[] = [];
   readonly #isObject: boolean[] = [];
+  /** The depth of the object that the values of each container stand in, itself or in a list; 0 outside of parts. */
+  readonly #objectAt: number[] = [];
+  /** The index of the value under way in each list. */
+  readonly #index: number[] = [];
   /** The depth at which the skipped arguments of a tool began; 0 outside of them. */
   #skipped = 0;
 
-  constructor(protocol: Protocol, isShared: (rule: Objection) => boolean) {
+  constructor(
+    protocol: Protocol,
+    isShared: (rule: Objection) => boolean,
+    private readonly gate: AddressGate,
+  ) {
     this.#dialect = DIALECTS[protocol];
     this.#words = PART_WORDS[protocol];
     this.#places = PLACES[protocol];
@@ -174,7 +205,10 @@ export class PartReader {
       if (PASSED_OVER.includes(parent.key)) this.#skipped = depth;
       else if (parent.key === KEYS.type) parent.isAmbiguous = true;
     }
+    if (parent === undefined) this.#nextItem(depth - 1);
     this.#isObject[depth] = isObject;
+    this.#index[depth] = -1;
+    this.#objectAt[depth] = isObject ? depth : (this.#objectAt[depth - 1] ?? 0);
     if (!isObject) return;
     this.#frames[depth] ??= new Frame();
     this.#frames[depth].begin();
@@ -210,6 +244,7 @@ export class PartReader {
     const frame = this.#frameAt(depth);
     if (frame === undefined) return;
     frame.key = KEY_LIST.find((word) => token.is(word));
+    if (frame.key === undefined) frame.name = token.end - token.start > LONGEST_NAME ? '…' : (token.text() ?? '');
     if (frame.key === KEYS.role) frame.untyped = 'message';
     else if (frame.key === KEYS.id) frame.untyped ??= 'item_reference';
   }
@@ -218,6 +253,8 @@ export class PartReader {
     if (this.#skipped !== 0) return;
     const frame = this.#frameAt(depth);
     const key = frame?.key;
+    if (frame === undefined) this.#nextItem(depth);
+    if (firstByte === QUOTE) this.#lookAtAddress(depth, token);
     if (frame === undefined || key === undefined || key === KEYS.text || key === KEYS.content) return;
     if (firstByte === QUOTE) this.#string(frame, key, token);
     else if (key === KEYS.type) this.#noType(frame, firstByte);
@@ -225,6 +262,59 @@ export class PartReader {
 
   #frameAt(depth: number): Frame | undefined {
     return this.#isObject[depth] === true ? this.#frames[depth] : undefined;
+  }
+
+  #nextItem(depth: number): void {
+    this.#index[depth] = (this.#index[depth] ?? -1) + 1;
+  }
+
+  /** The depth of the first container below an item: the list of its parts, or the item itself. */
+  get #top(): number {
+    return this.#places.areItems ? this.#places.part : this.#places.part - 1;
+  }
+
+  #lookAtAddress(depth: number, token: JsonToken): void {
+    const at = this.#objectAt[depth] ?? 0;
+    const frame = this.#frameAt(at);
+    if (frame === undefined) return;
+    const place = this.#placeOf(frame, at);
+    if (place === undefined) {
+      const mayBe = frame.foreign === undefined && (frame.key === undefined || HOLDERS.includes(frame.key));
+      if (mayBe && isForeign(token)) frame.foreign = this.#refusal(depth, FOREIGN_PROBLEM);
+      return;
+    }
+    const problem = frame.refused === undefined ? this.gate.problemOf(token, place) : undefined;
+    if (problem !== undefined) frame.refused = this.#refusal(depth, problem);
+  }
+
+  #placeOf({ key, name }: Frame, depth: number): ContentPlace | undefined {
+    if (key === undefined) return ADDRESS_NAME.test(name) ? 'address' : undefined;
+    if (key === KEYS.data) return this.#frameAt(depth - 1)?.key === KEYS.sound ? 'sound' : undefined;
+    return ADDRESSES.includes(key) ? (key === KEYS.fileData ? 'file' : 'address') : undefined;
+  }
+
+  #refusal(depth: number, problem: string): RefusedAddress {
+    let path = '';
+    for (let at = this.#top; at <= depth; at += 1)
+      path +=
+        this.#isObject[at] === true ? `.${this.#frames[at]?.key ?? this.#frames[at]?.name}` : `[${this.#index[at]}]`;
+    return { path, problem };
+  }
+
+  /**
+   * Decides about the addresses in an object that ends. A part whose type has no source is text, whatever else it has. Other
+   * objects pass them on to the part that they belong to.
+   */
+  #endAddresses(frame: Frame, depth: number): void {
+    if (frame.refused === undefined && frame.foreign === undefined) return;
+    const word = frame.isAmbiguous ? undefined : frame.word;
+    const around = this.#frameAt(this.#objectAt[depth - 1] ?? 0);
+    const isSource = around?.key !== undefined && HOLDERS.includes(around.key);
+    if (around !== undefined && (isSource || (word === undefined && !this.#isPart(depth)))) {
+      around.refused ??= frame.refused;
+      around.foreign ??= frame.foreign;
+    } else if (word === undefined) this.refused ??= frame.refused ?? frame.foreign;
+    else if (word.sources !== undefined || word.rule?.class === 'priced') this.refused ??= frame.refused;
   }
 
   #string(frame: Frame, key: Buffer, token: JsonToken): void {
@@ -251,6 +341,7 @@ export class PartReader {
 
   /** Ends an object. It is a part, or it says where the content of the part around it is. */
   #end(frame: Frame, depth: number): void {
+    this.#endAddresses(frame, depth);
     const owner = this.#frameAt(depth - 1);
     if (owner?.key === KEYS.source || owner?.key === KEYS.imageUrl || owner?.key === KEYS.file) {
       const type = frame.unknownType ?? frame.word?.word;
@@ -353,6 +444,9 @@ export function isUnmetered({ class: of, meter }: Pick<ToolRule, 'class' | 'mete
 }
 
 const NULL = 0x6e;
+
+/** Members whose value brings the content of the part around them. */
+const HOLDERS: readonly Buffer[] = [KEYS.source, KEYS.imageUrl, KEYS.file, KEYS.sound];
 
 const ADDRESSES: readonly Buffer[] = [KEYS.url, KEYS.imageUrl, KEYS.fileData, KEYS.fileUrl];
 

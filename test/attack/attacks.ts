@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
+import { addresses } from '../fuzz/targets/addresses';
 import { bodies } from '../fuzz/targets/bodies';
 import { events } from '../fuzz/targets/events';
 import { heads } from '../fuzz/targets/heads';
@@ -106,7 +107,7 @@ export const ATTACKS: readonly Attack[] = [
       await holdOpen(scene, 30, follow, 3_000);
     },
   },
-  ...[heads, requestTargets, bodies, events, answers, frames].map(mutated),
+  ...[heads, requestTargets, addresses, bodies, events, answers, frames].map(mutated),
 ];
 
 /** Makes an attack from the fuzzer's input, with many cases at once. */

@@ -8,6 +8,7 @@ import { positive, runProgram } from '../support/program';
 import { seeded } from '../support/random';
 import { until } from '../support/until';
 import { ledgerFault, openRig, ownLag, type Rig, type Vitals, vitalsOf } from './rig';
+import { addresses } from './targets/addresses';
 import { bodies } from './targets/bodies';
 import { events } from './targets/events';
 import { heads } from './targets/heads';
@@ -18,7 +19,18 @@ import { streams } from './targets/streams';
 import type { Target } from './targets/target';
 import { yaml } from './targets/yaml';
 
-const TARGETS: readonly Target[] = [heads, requestTargets, bodies, events, answers, frames, requests, streams, yaml];
+const TARGETS: readonly Target[] = [
+  heads,
+  requestTargets,
+  addresses,
+  bodies,
+  events,
+  answers,
+  frames,
+  requests,
+  streams,
+  yaml,
+];
 
 /** The number of cases of one target between two checks of the process. */
 const BATCH = 20;

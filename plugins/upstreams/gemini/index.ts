@@ -9,6 +9,7 @@ export default defineAdapter({
   contract: 'upstream/2',
   name: 'gemini',
   dialect: 'gemini',
+  opens: [{ host: 'generativelanguage.googleapis.com' }],
   schema: {
     type: 'object',
     properties: {

@@ -9,6 +9,7 @@ import { ClientLeft } from '../../../core/http/client-left';
 import { JsonScanner } from '../../../core/http/json-scanner';
 import { type BodyLimits, readBody } from '../../../core/http/read-body';
 import { REQUEST_BODY_LIMITS } from '../../../policies/model-request';
+import { openAddressGate } from '../../../policies/model-request/address-gate';
 import { CallObserver } from '../../../policies/model-request/observe-call';
 import { acceptedRoles, MESSAGES_ROLES } from '../../../policies/model-request/roles';
 import { openRequest, refusal, runPolicy } from '../../policies/model-request/support';
@@ -18,7 +19,7 @@ const ROLES = acceptedRoles(MESSAGES_ROLES).messages;
 const UNCOUNTED = { add: () => undefined };
 
 function read(request: ReturnType<typeof openRequest>, limits = QUICK): Promise<readonly Buffer[]> {
-  const observer = new CallObserver('messages', ROLES, new Set());
+  const observer = new CallObserver('messages', ROLES, new Set(), openAddressGate([]));
   return readBody(request, { limits, room: UNCOUNTED, look: new JsonScanner(observer) });
 }
 

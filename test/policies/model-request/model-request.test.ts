@@ -309,7 +309,7 @@ describe('the content that the vendor reads beside the body', () => {
     ['a part without a type', [{ text: 'x' }], { ...plain, isUnbounded: true }],
     [
       'an unknown source',
-      [{ type: 'document', source: { type: 's3', uri: 's3://x' } }],
+      [{ type: 'document', source: { type: 's3', uri: 'https://x.example/x' } }],
       { ...plain, isUnbounded: true },
     ],
     [
