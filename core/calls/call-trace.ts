@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { append } from '../append';
 import type { SseEvent } from '../catalog/upstream';
 import {
   CACHE_READ_METERS,
@@ -145,7 +146,7 @@ class SampledAttempt implements AttemptTrace {
     this.#wholeAtMs = performance.now();
     const answer = asObject(body) ?? {};
     this.#model = modelIn(answer);
-    this.#reasons.push(...reasonsIn(answer));
+    append(this.#reasons, reasonsIn(answer));
   }
 
   noteStream(first: SseEvent | undefined): void {
@@ -154,7 +155,7 @@ class SampledAttempt implements AttemptTrace {
   }
 
   noteFinish(event: SseEvent): void {
-    this.#reasons.push(...reasonsIn(dataOf(event)));
+    append(this.#reasons, reasonsIn(dataOf(event)));
   }
 
   noteBreak(outcome: AttemptOutcome): void {

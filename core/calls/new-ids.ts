@@ -28,6 +28,8 @@ const LARGEST_PARSED_EVENT = 256 * 1024;
 export class NewIds {
   readonly #rules: readonly (readonly [SharedObject, KeptRule])[];
   #found = new Map<string, Found>();
+  /** The newest object of each kind. */
+  readonly #newest = new Map<SharedObject, Found>();
 
   constructor(protocol: Protocol, makes: readonly SharedObject[]) {
     const { kept } = DIALECTS[protocol];
@@ -65,21 +67,24 @@ export class NewIds {
   take(): readonly FoundId[] {
     const found = [...this.#found.values()];
     this.#found = new Map();
+    this.#newest.clear();
     return found.map(({ items, ...each }) => ({ ...each, items: [...items] }));
   }
 
   #note(candidate: Candidate, kind: SharedObject, { days }: KeptRule, id: unknown): void {
     if (!isId(id)) return;
     const key = `${candidate.upstream.name}\n${kind}\n${id}`;
-    if (!this.#found.has(key))
-      this.#found.set(key, { kind, id, candidate, days, items: new Set(), areItemsWritten: true });
+    if (this.#found.has(key)) return;
+    const found = { kind, id, candidate, days, items: new Set<string>(), areItemsWritten: true };
+    this.#found.set(key, found);
+    this.#newest.set(kind, found);
   }
 
   /** Notes an item. It belongs to the last object that the same upstream has named. */
   #noteItem(candidate: Candidate, kind: SharedObject, rule: ItemsRule | undefined, item: unknown): void {
     const id = memberOf(item, 'id');
-    const owner = [...this.#found.values()].findLast((each) => each.kind === kind && each.candidate === candidate);
-    if (owner === undefined || !isId(id) || owner.items.size === MOST_ITEMS) return;
+    const owner = this.#newest.get(kind);
+    if (owner?.candidate !== candidate || !isId(id) || owner.items.size === MOST_ITEMS) return;
     owner.items.add(id);
     owner.areItemsWritten &&= rule?.written.includes(String(memberOf(item, 'type'))) === true;
   }

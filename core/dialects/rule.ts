@@ -58,17 +58,16 @@ export class Rules {
   carriedMembers(given: unknown, place = '', path = '', isEcho = false): JsonObject {
     const object = asObject(given);
     if (object === undefined) throw new NotTranslatable(path, 'must be an object');
-    const isCarried = ([name, value]: [string, unknown]) =>
-      value !== null && value !== undefined && this.#isCarried(pathOf(place, name), value, pathOf(path, name), isEcho);
-    return Object.fromEntries(Object.entries(object).filter(isCarried));
-  }
-
-  #isCarried(member: string, value: unknown, path: string, isEcho: boolean): boolean {
-    const rule = this.of(member);
-    if (rule === undefined && !isEcho) throw new NotTranslatable(path, UNKNOWN);
-    if (rule?.fate === 'refused' && !rule.unless?.some((free) => isDeepStrictEqual(free, value)))
-      throw new NotTranslatable(path, rule.why);
-    return rule?.fate === 'carried';
+    const carrying: Record<string, unknown> = {};
+    for (const [name, value] of Object.entries(object)) {
+      if (value === null || value === undefined) continue;
+      const rule = this.of(pathOf(place, name));
+      if (rule === undefined && !isEcho) throw new NotTranslatable(pathOf(path, name), UNKNOWN);
+      if (rule?.fate === 'refused' && !rule.unless?.some((free) => isDeepStrictEqual(free, value)))
+        throw new NotTranslatable(pathOf(path, name), rule.why);
+      if (rule?.fate === 'carried') carrying[name] = value;
+    }
+    return carrying;
   }
 
   /** Returns the `type` of the object in a place. @throws NotTranslatable for a refused or unknown one */

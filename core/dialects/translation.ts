@@ -1,3 +1,4 @@
+import { append } from '../append';
 import type { AnswerError, AnswerEvent, AnswerReader, AnswerWriter, ClientEvent } from '../catalog/answer';
 import type { Candidate } from '../catalog/catalog';
 import { guardOf } from '../catalog/guarded-adapter';
@@ -162,9 +163,9 @@ export class Translation {
       if (event.is === 'end') {
         this.#hasEnded = true;
         // The protocol's own end replaces a missing stop reason.
-        if (this.#finished.size === 0) written.push(...this.#writer.write(UNSAID));
+        if (this.#finished.size === 0) append(written, this.#writer.write(UNSAID));
       }
-      written.push(...this.#writer.write(event));
+      append(written, this.#writer.write(event));
     }
     return written;
   }

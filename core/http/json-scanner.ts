@@ -89,6 +89,8 @@ const NUMBER_EXPONENT = 18;
 /** The character of a \u escape has at most three bytes, and a token has at least one byte. */
 const UNICODE_TOKENS = 3;
 
+const LONGEST_ESCAPE = 6;
+
 const NOTHING: Buffer = Buffer.alloc(0);
 const LITERALS: Readonly<Record<number, Buffer>> = {
   116: Buffer.from('true'),
@@ -172,8 +174,11 @@ export class JsonScanner implements JsonToken {
 
   is(word: Buffer): boolean {
     const inChunk = this.start - this.#base;
+    const length = this.end - this.start - 2;
+    // An escape takes six bytes at most, so a token of another length need not be decoded.
+    if (length < word.length || length > word.length * LONGEST_ESCAPE) return false;
     if (this.#hasEscapes || inChunk < 0) return this.text() === word.toString();
-    if (this.end - this.start !== word.length + 2) return false;
+    if (length !== word.length) return false;
     for (let at = 0; at < word.length; at += 1) if (this.#chunk[inChunk + 1 + at] !== word[at]) return false;
     return true;
   }

@@ -89,7 +89,9 @@ function planCuts(chunks: readonly Buffer[], drops: readonly MemberPlace[], last
 export type ItemPlace = Pick<MemberPlace, 'start' | 'end'>;
 
 /** Cuts items out of their arrays. The items must be in the order of the text. */
-export function planItemCuts(chunks: readonly Buffer[], drops: readonly ItemPlace[]): Splice[] {
+export function planItemCuts(pieces: readonly Buffer[], drops: readonly ItemPlace[]): Splice[] {
+  // A look into one piece takes no search for the piece.
+  const chunks = [Buffer.concat(pieces)];
   const cuts: { from: number; to: number; text: string }[] = [];
   for (const { start, end } of drops) {
     const isLast = nextSignificantByte(chunks, end).byte !== COMMA;

@@ -24,46 +24,45 @@ export class EventStreamDecoder implements FrameDecoder {
   /** @param eventOf returns the text of the server-sent event for a message, or an empty text for none */
   constructor(private readonly eventOf: (message: EventStreamMessage) => string = messagesEvent) {}
 
-  #waiting: readonly Buffer[] = [];
+  /** What has arrived of a message, and how long it must be before it is read: a prelude, then the message. */
+  #waiting: Buffer[] = [];
   #waitingBytes = 0;
   #neededBytes = PRELUDE_BYTES;
   #isBroken = false;
 
   push(chunk: Buffer): string {
     if (this.#isBroken) return '';
-    this.#waiting = [...this.#waiting, chunk];
+    this.#waiting.push(chunk);
     this.#waitingBytes += chunk.length;
+    return this.#waitingBytes < this.#neededBytes ? '' : this.#read(Buffer.concat(this.#waiting));
+  }
+
+  /** Reads the whole messages, and keeps the rest. */
+  #read(bytes: Buffer): string {
     let text = '';
-    while (!this.#isBroken && this.#waitingBytes >= this.#neededBytes) text += this.#read();
+    let from = 0;
+    let length = PRELUDE_BYTES;
+    while (bytes.length - from >= PRELUDE_BYTES) {
+      length = bytes.readUInt32BE(from);
+      if (length < PRELUDE_BYTES || length > LARGEST_MESSAGE_BYTES) return text + this.#break();
+      if (bytes.length - from < length) break;
+      try {
+        text += this.eventOf(CODEC.decode(bytes.subarray(from, from + length)));
+      } catch {
+        return text + this.#break();
+      }
+      from += length;
+      length = PRELUDE_BYTES;
+    }
+    this.#waiting = [bytes.subarray(from)];
+    this.#waitingBytes = bytes.length - from;
+    this.#neededBytes = length;
     return text;
-  }
-
-  /** Reads one message. While the message is incomplete, learns its length. */
-  #read(): string {
-    const bytes = Buffer.concat(this.#waiting, this.#waitingBytes);
-    const length = bytes.readUInt32BE(0);
-    if (length < PRELUDE_BYTES || length > LARGEST_MESSAGE_BYTES) return this.#break();
-    if (bytes.length < length) {
-      this.#keep(bytes, length);
-      return '';
-    }
-    this.#keep(bytes.subarray(length), PRELUDE_BYTES);
-    try {
-      return this.eventOf(CODEC.decode(bytes.subarray(0, length)));
-    } catch {
-      return this.#break();
-    }
-  }
-
-  #keep(rest: Buffer, neededBytes: number): void {
-    this.#waiting = [rest];
-    this.#waitingBytes = rest.length;
-    this.#neededBytes = neededBytes;
   }
 
   #break(): string {
     this.#isBroken = true;
-    this.#keep(Buffer.alloc(0), PRELUDE_BYTES);
+    this.#waiting = [];
     return UNREADABLE;
   }
 }

@@ -1,3 +1,4 @@
+import { append } from '../../core/append';
 import { measureAwake } from '../../core/awake-time';
 import type { Answer, ModelRequest, UpstreamHeaders } from '../../core/calls/call';
 import type { Candidate, Upstream } from '../../core/catalog/catalog';
@@ -281,7 +282,7 @@ async function untilContent(
         if (note.malformed === true) return lost(head, held, chunks);
         if (note.error !== undefined) {
           const failure = { protocol: request.protocol, status, headers, body: note.error.body };
-          held.push(...read.slice(index + 1));
+          append(held, read.slice(index + 1));
           const relay = streamRelayOf(head, held, chunks, events);
           return failed('error_event', head, candidate.adapter.judge(failure), relay, usageOfEvents(held));
         }

@@ -21,11 +21,6 @@ const CACHE_CONTROL = Buffer.from('cache_control');
 /** The value of `ttl` that means an hour. The text elsewhere in the body only makes the hold larger. */
 const HOUR = Buffer.from('1h');
 
-/** True if a token may be this word. An escape takes six bytes at most, so a longer token need not be decoded. */
-function mayBe({ length }: Buffer, { start, end }: JsonToken): boolean {
-  return end - start <= length * 6 + 2;
-}
-
 /** The two lists whose items are read: the conversation, whatever its member is called, and the tools. */
 type Section = 'conversation' | 'tools';
 
@@ -141,7 +136,7 @@ export class CallObserver implements JsonObserver {
   }
 
   key(depth: number, token: JsonToken): void {
-    if (mayBe(CACHE_CONTROL, token) && token.is(CACHE_CONTROL)) this.namesCache = true;
+    if (token.is(CACHE_CONTROL)) this.namesCache = true;
     if (depth === 1) {
       this.members.key(depth, token);
       if (this.members.places.has(this.members.name)) this.repeated.add(this.members.name);
@@ -154,7 +149,7 @@ export class CallObserver implements JsonObserver {
   }
 
   scalar(depth: number, firstByte: number, token: JsonToken): void {
-    if (firstByte === QUOTE && mayBe(HOUR, token) && token.is(HOUR)) this.namesHour = true;
+    if (firstByte === QUOTE && token.is(HOUR)) this.namesHour = true;
     if (depth === 1) this.members.scalar(depth, firstByte, token);
     if (this.#isUnknown && firstByte === QUOTE && isForeign(token))
       this.fault ??= refusalOf(shorten(this.members.name, LONGEST_PARAM), FOREIGN_PROBLEM);
@@ -311,7 +306,7 @@ export class CallObserver implements JsonObserver {
     const further = meter === undefined || furtherPasses === 0 ? undefined : { furtherPasses };
     this.toolUses ??= [];
     this.toolUses.push({ meter, pieces, ...further, limit, isReported: true, param });
-    if (makes !== undefined) this.makes = [...(this.makes ?? []), makes];
+    if (makes !== undefined && !this.makes?.includes(makes)) this.makes = [...(this.makes ?? []), makes];
   }
 
   #addExtra(extra: Extra): void {

@@ -1,3 +1,4 @@
+import { append } from '../../append';
 import type { AnswerEvent, AnswerReader } from '../../catalog/answer';
 import type { SseEvent } from '../../catalog/upstream';
 import { UNKNOWN_USAGE } from '../../catalog/usage';
@@ -46,7 +47,7 @@ class ChatReader implements AnswerReader {
     const said = choices.length > 0 || member === 'message' ? this.#begin(answer) : [];
     choices.forEach((given, at) => {
       const choice = asObject(given);
-      if (choice !== undefined) said.push(...this.#readChoice(choice, asCount(choice['index']) ?? at, member));
+      if (choice !== undefined) append(said, this.#readChoice(choice, asCount(choice['index']) ?? at, member));
     });
     const details = asObject(asObject(answer['usage'])?.['completion_tokens_details']);
     const reasoning = asCount(details?.['reasoning_tokens']);
@@ -66,7 +67,7 @@ class ChatReader implements AnswerReader {
     const reader = this.#choiceOf(index);
     const said: AnswerEvent[] = [...reader.say(asObject(choice[member]) ?? {}, member === 'message')];
     const reason = asText(choice['finish_reason']);
-    if (reason !== '' || member === 'message') said.push(...reader.finish(reason, asText(choice['stop_reason'])));
+    if (reason !== '' || member === 'message') append(said, reader.finish(reason, asText(choice['stop_reason'])));
     return said;
   }
 

@@ -1,13 +1,17 @@
 import type { AnswerEvent } from '../../catalog/answer';
 import { asCount, asObject, asText, type JsonObject } from '../../json-values';
-import { parseJson } from '../../parse-json';
+import { ObjectEnd } from './object-end';
 
 interface Call {
+  /** Its position among the calls of the choice. */
+  readonly order: number;
   id: string;
   name: string;
   isText: boolean;
-  /** The input received so far. */
-  input: string;
+  /** The input that arrived before the name. */
+  early: string;
+  /** Whether the input is complete. Free text has no visible end. */
+  readonly end: ObjectEnd;
   /** The number of its part; undefined until its name has arrived. */
   at: number | undefined;
   isClosed: boolean;
@@ -22,17 +26,17 @@ export class CallsReader {
   readonly #answerId: string;
   readonly #next: () => number;
   readonly #calls: Call[] = [];
-  /** The newest call of each `index`. */
+  /** The newest call of each `index`, and of each id. */
   readonly #byIndex = new Map<number, Call>();
+  readonly #byId = new Map<string, Call>();
+  /** The open calls whose input is complete. */
+  readonly #whole = new Set<Call>();
+  hasCalls = false;
 
   constructor(choice: number, answerId: string, next: () => number) {
     this.#choice = choice;
-    this.#answerId = answerId;
+    this.#answerId = answerId.slice(0, MOST_OF_ID).replace(/[^a-zA-Z0-9_-]/g, '');
     this.#next = next;
-  }
-
-  get hasCalls(): boolean {
-    return this.#calls.some(({ at }) => at !== undefined);
   }
 
   /** Returns the answer events of one item of `tool_calls`. */
@@ -43,15 +47,18 @@ export class CallsReader {
     const input = textOf(custom === undefined ? called['arguments'] : called['input']);
     const call = this.#callOf(given, name, input);
     if (call === undefined) return [];
-    call.id ||= asText(given['id']);
+    this.#identify(call, asText(given['id']));
     call.name ||= name;
     call.isText ||= custom !== undefined || given['type'] === 'custom';
-    return [...this.#open(call), ...this.#add(call, input)];
+    const said = [...this.#open(call), ...this.#add(call, input)];
+    if (isWhole(call)) this.#whole.add(call);
+    else this.#whole.delete(call);
+    return said;
   }
 
   /** Throws if a call has no name when the stop reason arrives. */
   checkNames(): void {
-    if (this.#calls.some(({ name, input }) => name === '' && input.trim() !== ''))
+    if (this.#calls.some(({ name, early }) => name === '' && early.trim() !== ''))
       throw new Error('a tool call has no name');
   }
 
@@ -64,34 +71,38 @@ export class CallsReader {
   #callOf(given: JsonObject, name: string, input: string): Call | undefined {
     const id = asText(given['id']);
     const index = asCount(given['index']);
-    const known = index === undefined ? this.#withId(id) : this.#byIndex.get(index);
+    const known = index !== undefined ? this.#byIndex.get(index) : id === '' ? this.#calls.at(-1) : this.#byId.get(id);
     if (known !== undefined && !isAnother(known, id, name, input)) return known;
     if (id === '' && name === '' && index === undefined) {
       if (input.trim() === '') return undefined;
       throw new Error('the input of a tool call came without its call');
     }
-    const call: Call = { id, name: '', isText: false, input: '', at: undefined, isClosed: false };
+    const order = this.#calls.length;
+    const end = new ObjectEnd();
+    const call: Call = { order, id: '', name: '', isText: false, early: '', end, at: undefined, isClosed: false };
     this.#calls.push(call);
     if (index !== undefined) this.#byIndex.set(index, call);
     return call;
   }
 
-  #withId(id: string): Call | undefined {
-    return id === '' ? this.#calls.at(-1) : this.#calls.findLast((call) => call.id === id);
+  #identify(call: Call, id: string): void {
+    if (call.id !== '' || id === '') return;
+    call.id = id;
+    if ((this.#byId.get(id)?.order ?? -1) < call.order) this.#byId.set(id, call);
   }
 
   /** Opens a call whose name has arrived. First closes the other calls whose input is complete. */
   #open(call: Call): readonly AnswerEvent[] {
     if (call.at !== undefined || call.name === '') return [];
-    const whole = this.#calls
-      .filter((other) => other !== call && isWhole(other))
-      .flatMap((other) => this.#close(other));
+    const whole = [...this.#whole].flatMap((other) => this.#close(other));
     call.at = this.#next();
-    call.id ||= this.#madeId(call);
-    const { id, name, isText } = call;
+    this.hasCalls = true;
+    this.#identify(call, this.#madeId(call));
+    const { id, name, isText, early } = call;
+    call.early = '';
     const part = { is: 'tool_call', id, name, ...(isText && { isText }) } as const;
     const opened: AnswerEvent = { is: 'open', at: call.at, choice: this.#choice, part };
-    return call.input === '' ? [...whole, opened] : [...whole, opened, { is: 'add', at: call.at, text: call.input }];
+    return early === '' ? [...whole, opened] : [...whole, opened, { is: 'add', at: call.at, text: early }];
   }
 
   #add(call: Call, text: string): readonly AnswerEvent[] {
@@ -100,13 +111,15 @@ export class CallsReader {
       if (text.trim() === '') return [];
       throw new Error('the input of a tool call goes on behind its end');
     }
-    call.input += text;
+    call.end.add(text);
+    if (call.at === undefined) call.early += text;
     return call.at === undefined ? [] : [{ is: 'add', at: call.at, text }];
   }
 
   #close(call: Call): readonly AnswerEvent[] {
     if (call.at === undefined || call.isClosed) return [];
     call.isClosed = true;
+    this.#whole.delete(call);
     return [{ is: 'close', at: call.at }];
   }
 
@@ -114,11 +127,13 @@ export class CallsReader {
    * Returns an id for a call without one. It is unique across answers, because clients return it with the result in conversations
    * that have many answers.
    */
-  #madeId(call: Call): string {
-    const answer = this.#answerId.replace(/[^a-zA-Z0-9_-]/g, '');
-    return ['call', answer, this.#choice, this.#calls.indexOf(call)].filter((each) => each !== '').join('_');
+  #madeId({ order }: Call): string {
+    return ['call', this.#answerId, this.#choice, order].filter((each) => each !== '').join('_');
   }
 }
+
+/** How many characters of the answer's id are in a made id. */
+const MOST_OF_ID = 64;
 
 /** Whether an item with the number of a known call begins another call. Some upstreams repeat id and name in every chunk. */
 function isAnother(known: Call, id: string, name: string, input: string): boolean {
@@ -132,7 +147,7 @@ function textOf(input: unknown): string {
   return asObject(input) === undefined ? asText(input) : JSON.stringify(input);
 }
 
-/** Whether a call's input is complete: nothing can follow the JSON of an object. Free text has no visible end. */
-function isWhole({ at, isText, isClosed, input }: Call): boolean {
-  return at !== undefined && !isText && !isClosed && asObject(parseJson(input)) !== undefined;
+/** Whether an open call's input is complete: nothing can follow the JSON of an object. */
+function isWhole({ at, isText, isClosed, end }: Call): boolean {
+  return at !== undefined && !isText && !isClosed && end.isWhole;
 }

@@ -1,3 +1,4 @@
+import { append } from '../../append';
 import {
   type Conversation,
   NotTranslatable,
@@ -58,7 +59,7 @@ class MessagesReader {
 
   #instruct(message: JsonObject, path: string): void {
     const parts = readContent(message, path).map((part) => onlyText(part, path));
-    if (this.turns.length === 0) this.instructions.push(...parts);
+    if (this.turns.length === 0) append(this.instructions, parts);
     else this.turns.push({ role: 'system', parts });
   }
 }

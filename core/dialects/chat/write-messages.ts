@@ -1,3 +1,4 @@
+import { append } from '../../append';
 import {
   type AudioPart,
   type DocumentPart,
@@ -23,10 +24,10 @@ const APART = '\n\n';
 export function writeMessages({ conversation, upstream }: TranslatedCall): readonly JsonObject[] {
   const { instructions, turns } = conversation;
   const system = instructions.map(({ text }) => text).join(APART);
-  const messages: JsonObject[] = system === '' ? [] : [{ role: 'system', content: system }];
-  for (const run of runsOf(turns))
-    messages.push(...(isAssistant(run[0]) ? writeAnswer(run, upstream) : writeAsked(run)));
-  return messages;
+  return [
+    ...(system === '' ? [] : [{ role: 'system', content: system }]),
+    ...runsOf(turns).flatMap((run) => (isAssistant(run[0]) ? writeAnswer(run, upstream) : writeAsked(run))),
+  ];
 }
 
 function isAssistant(turn: Turn | undefined): boolean {
@@ -51,7 +52,7 @@ function writeAnswer(run: readonly Turn[], upstream: string): readonly JsonObjec
   let refusal = '';
   for (const { parts } of run) {
     const said = parts.filter((part) => part.is !== 'reasoning').map(ofAssistant);
-    calls.push(...said.filter((part) => part.is === 'tool_call').map(writeCall));
+    append(calls, said.filter((part) => part.is === 'tool_call').map(writeCall));
     refusal += joined(said.filter((part) => part.is === 'refusal'));
     if (said.some((part) => part.is === 'text')) texts.push(joined(said.filter((part) => part.is === 'text')));
   }

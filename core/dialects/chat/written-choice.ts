@@ -27,6 +27,10 @@ export class WrittenChoice {
   readonly index: number;
   readonly #parts = new Map<number, WrittenPart>();
   readonly #open = new Set<number>();
+  /** Whether a text and a refusal are open. */
+  readonly #openTexts = new Set<WrittenText['is']>();
+  #textLength = 0;
+  #callCount = 0;
   #reason: FinishReason | undefined;
 
   constructor(index: number) {
@@ -42,9 +46,9 @@ export class WrittenChoice {
     this.#open.add(at);
     if (part.is === 'tool_call') return [this.#openCall(at, part)];
     if (part.is === 'reasoning') return [];
-    const isUnderWay = [...this.#open].some((other) => other !== at && this.#parts.get(other)?.is === part.is);
-    if (isUnderWay) throw new Error('two texts of one choice come at the same time');
-    this.#parts.set(at, { is: part.is, from: this.#said('text').length, citations: [], text: '' });
+    if (this.#openTexts.has(part.is)) throw new Error('two texts of one choice come at the same time');
+    this.#openTexts.add(part.is);
+    this.#parts.set(at, { is: part.is, from: this.#textLength, citations: [], text: '' });
     return [];
   }
 
@@ -53,6 +57,7 @@ export class WrittenChoice {
     if (text === '') return [];
     if (part.is !== 'tool_call') {
       part.text += text;
+      if (part.is === 'text') this.#textLength += text.length;
       return [part.is === 'text' ? { content: text } : { refusal: text }];
     }
     part.input += text;
@@ -65,6 +70,7 @@ export class WrittenChoice {
     const isEmpty = part.is === 'tool_call' && !part.isText && part.input === '';
     const deltas = isEmpty ? this.add(at, '{}') : [];
     this.#open.delete(at);
+    if (part.is !== 'tool_call') this.#openTexts.delete(part.is);
     return deltas;
   }
 
@@ -99,7 +105,8 @@ export class WrittenChoice {
   }
 
   #openCall(at: number, { id, name, isText = false }: Extract<OpenPart, { is: 'tool_call' }>): JsonObject {
-    const call: WrittenCallPart = { is: 'tool_call', index: this.#calls().length, id, name, isText, input: '' };
+    const call: WrittenCallPart = { is: 'tool_call', index: this.#callCount, id, name, isText, input: '' };
+    this.#callCount += 1;
     this.#parts.set(at, call);
     return { tool_calls: [{ index: call.index, ...wholeCall(call) }] };
   }

@@ -1,4 +1,4 @@
-import { asArray, asObject, asText, type JsonObject } from '../../json-values';
+import { asObject, asText, type JsonObject } from '../../json-values';
 import { parseJson } from '../../parse-json';
 
 type Block = Record<string, unknown>;
@@ -31,7 +31,8 @@ function addDelta(block: Block, delta: JsonObject, inputs: Map<Block, string>): 
       block['signature'] = delta['signature'];
       break;
     case 'citations_delta':
-      block['citations'] = [...asArray(block['citations']), delta['citation']];
+      block['citations'] ??= [];
+      (block['citations'] as unknown[]).push(delta['citation']);
       break;
     case 'input_json_delta':
       inputs.set(block, (inputs.get(block) ?? '') + asText(delta['partial_json']));

@@ -1,3 +1,4 @@
+import { append } from '../../append';
 import type { AnswerEvent, Citation, OpenPart } from '../../catalog/answer';
 import type { JsonObject } from '../../json-values';
 import { seal } from '../seal';
@@ -21,8 +22,8 @@ export class BlockWriter {
   readonly #seal: (value: string) => string;
   #index = 0;
   #block: Block | undefined;
-  #waiting: PartEvent[] = [];
-  readonly #waitingParts = new Set<number>();
+  /** The events of the parts that wait, by part, in the order in which the parts began. */
+  readonly #waiting = new Map<number, PartEvent[]>();
 
   constructor(sealed: (value: string) => string) {
     this.#seal = sealed;
@@ -30,19 +31,19 @@ export class BlockWriter {
 
   write(event: PartEvent): readonly JsonObject[] {
     const block = this.#block;
-    if (block?.at === event.at) return this.#go(block, event);
-    if (event.is === 'open') {
-      if (event.choice !== 0) return [];
+    if (block?.at === event.at) return event.is === 'close' ? this.#close(block) : this.#go(block, event);
+    const waiting = this.#waiting.get(event.at);
+    if (waiting !== undefined) waiting.push(event);
+    else if (event.is === 'open' && event.choice === 0) {
       if (block === undefined) return this.#open(event.at, event.part);
-      this.#waitingParts.add(event.at);
+      this.#waiting.set(event.at, [event]);
     }
-    if (this.#waitingParts.has(event.at)) this.#waiting.push(event);
     return [];
   }
 
   closeAll(): readonly JsonObject[] {
     const written: JsonObject[] = [];
-    while (this.#block !== undefined) written.push(...this.#close(this.#block));
+    while (this.#block !== undefined) append(written, this.#close(this.#block));
     return written;
   }
 
@@ -57,7 +58,7 @@ export class BlockWriter {
       case 'cite':
         return this.#cite(block, event.citation);
       case 'close':
-        return this.#close(block);
+        return this.#end(block);
     }
   }
 
@@ -116,15 +117,27 @@ export class BlockWriter {
     return this.#delta(block, { type: 'citations_delta', citation });
   }
 
+  /** Ends the block, and writes the parts that waited for its end, up to the first that has not ended itself. */
   #close(block: Block): readonly JsonObject[] {
-    const written = [...this.#started(block), ...this.#last(block)];
-    written.push({ type: 'content_block_stop', index: block.index });
-    this.#block = undefined;
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    this.#waitingParts.clear();
-    for (const event of waiting) written.push(...this.write(event));
+    const written = [...this.#end(block)];
+    for (const [at, events] of this.#waiting) {
+      if (this.#block !== undefined) break;
+      this.#waiting.delete(at);
+      for (const event of events) append(written, this.#replay(event));
+    }
     return written;
+  }
+
+  /** Writes an event of the part whose turn it is. What comes after the part's end is dropped. */
+  #replay(event: PartEvent): readonly JsonObject[] {
+    if (this.#block !== undefined) return this.#go(this.#block, event);
+    return event.is === 'open' ? this.#open(event.at, event.part) : [];
+  }
+
+  #end(block: Block): readonly JsonObject[] {
+    this.#block = undefined;
+    const begun = [...this.#started(block), ...this.#last(block)];
+    return [...begun, { type: 'content_block_stop', index: block.index }];
   }
 
   #last(block: Block): readonly JsonObject[] {

@@ -1,3 +1,4 @@
+import { append } from '../../append';
 import { type Conversation, NotTranslatable, type Tool, type ToolChoice, type Turn } from '../../catalog/conversation';
 import type { TranslatedCall } from '../../catalog/upstream';
 import { asObject, type JsonObject } from '../../json-values';
@@ -53,7 +54,7 @@ function cachedToEnd(blocks: readonly JsonObject[]): readonly JsonObject[] {
 
 interface Message {
   readonly role: Turn['role'];
-  readonly content: readonly JsonObject[];
+  readonly content: JsonObject[];
 }
 
 /** Joins consecutive turns of one role into one message, with tool results first. */
@@ -63,7 +64,7 @@ function writeMessages(call: TranslatedCall): readonly Message[] {
     const content = parts.flatMap((part) => writePart(part, call));
     if (content.length === 0) continue;
     const last = messages.at(-1);
-    if (last?.role === role) messages[messages.length - 1] = { role, content: [...last.content, ...content] };
+    if (last?.role === role) append(last.content, content);
     else messages.push({ role, content });
   }
   if (messages.at(-1)?.role === 'assistant' && call.conversation.isBegun !== true)
@@ -71,7 +72,7 @@ function writeMessages(call: TranslatedCall): readonly Message[] {
   return messages.map(({ role, content }) => ({ role, content: resultsFirst(content) }));
 }
 
-function resultsFirst(content: readonly JsonObject[]): readonly JsonObject[] {
+function resultsFirst(content: readonly JsonObject[]): JsonObject[] {
   const isResult = ({ type }: JsonObject) => type === 'tool_result';
   return [...content.filter(isResult), ...content.filter((block) => !isResult(block))];
 }

@@ -1,3 +1,4 @@
+import { append } from '../../append';
 import {
   type Conversation,
   NotTranslatable,
@@ -33,7 +34,7 @@ class Turns {
   readonly turns: (Turn & { readonly parts: Part[] })[] = [];
 
   instruct(parts: readonly TextPart[]): void {
-    if (this.turns.length === 0) this.instructions.push(...parts);
+    if (this.turns.length === 0) append(this.instructions, parts);
     else this.add('system', parts);
   }
 
@@ -41,9 +42,9 @@ class Turns {
     this.turns.push({ role, parts: [...parts] });
   }
 
-  say(...parts: readonly Part[]): void {
+  say(parts: readonly Part[]): void {
     const last = this.turns.at(-1);
-    if (last?.role === 'assistant') last.parts.push(...parts);
+    if (last?.role === 'assistant') append(last.parts, parts);
     else this.add('assistant', parts);
   }
 
@@ -67,17 +68,17 @@ function readItem(given: unknown, path: string, turns: Turns, tools: ToolReader)
       break;
     case 'function_call':
     case 'custom_tool_call':
-      turns.say(readCall(item, path, type === 'custom_tool_call'));
+      turns.say([readCall(item, path, type === 'custom_tool_call')]);
       break;
     case 'function_call_output':
     case 'custom_tool_call_output':
       turns.answer(readResult(item, path, type === 'custom_tool_call_output'));
       break;
     case 'reasoning':
-      turns.say(readReasoning(item));
+      turns.say([readReasoning(item)]);
       break;
     case 'tool_search_call':
-      turns.say(readSearch(item, path));
+      turns.say([readSearch(item, path)]);
       break;
     case 'tool_search_output':
       turns.answer(readFound(item, path, tools));
@@ -92,7 +93,7 @@ const ROLES = ['user', 'assistant', 'system', 'developer'] as const;
 function readMessage(item: JsonObject, path: string, turns: Turns): void {
   const role = wordAt(item, 'role', ROLES, path);
   const parts = readContent(item, 'content', path);
-  if (role === 'assistant') turns.say(...parts);
+  if (role === 'assistant') turns.say(parts);
   else if (role === 'user') turns.add('user', parts);
   else turns.instruct(parts.map((part) => onlyText(part, path)));
 }

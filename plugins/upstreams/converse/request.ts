@@ -1,3 +1,4 @@
+import { append } from '../../../core/append';
 import {
   type Conversation,
   type DocumentPart,
@@ -67,7 +68,7 @@ function messagesOf(call: TranslatedCall): readonly Message[] {
     const content = parts.flatMap((part) => blocksOf(part, side, call.upstream));
     const last = messages.at(-1);
     if (content.length === 0) continue;
-    if (last?.role === role) last.content.push(...content);
+    if (last?.role === role) append(last.content, content);
     else messages.push({ role, content });
   }
   const isResult = (block: JsonObject) => 'toolResult' in block;

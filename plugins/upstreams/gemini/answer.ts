@@ -1,3 +1,4 @@
+import { append } from '../../../core/append';
 import type { AnswerEvent, AnswerReader, FinishReason, OpenPart } from '../../../core/catalog/answer';
 import type { SseEvent } from '../../../core/catalog/upstream';
 import { readUsualError } from '../../../core/catalog/usual-error';
@@ -46,7 +47,7 @@ export class GeminiReader implements AnswerReader {
       said.push({ is: 'begin', id: textOf(answer['responseId']), model: textOf(answer['modelVersion']) });
     this.#hasBegun = true;
     const candidates = asArray(answer['candidates']).map((each) => asObject(each) ?? {});
-    for (const [at, candidate] of candidates.entries()) said.push(...this.#candidate(candidate, at));
+    for (const [at, candidate] of candidates.entries()) append(said, this.#candidate(candidate, at));
     const blocked = textOf(asObject(answer['promptFeedback'])?.['blockReason']);
     if (blocked !== undefined) said.push(...this.#finish(0, 'filter'));
     const usage = readUsage(answer);

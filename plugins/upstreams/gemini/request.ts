@@ -1,3 +1,4 @@
+import { append } from '../../../core/append';
 import {
   type Conversation,
   type DocumentPart,
@@ -98,7 +99,7 @@ function contentsOf(call: TranslatedCall): readonly JsonObject[] {
       turn.role === 'assistant' ? modelParts(turn, call) : turn.parts.flatMap((part) => partsOf(part, nameOf));
     const last = contents.at(-1);
     if (parts.length === 0) continue;
-    if (last?.role === role) last.parts.push(...parts);
+    if (last?.role === role) append(last.parts, parts);
     else contents.push({ role, parts: [...parts] });
   }
   if (contents.at(-1)?.role === 'model')
