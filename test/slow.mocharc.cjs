@@ -30,6 +30,7 @@ module.exports = {
       'keep-alive',
       'key-access',
       'left-calls',
+      'long-calls',
       'metrics',
       'mid-stream',
       'operator-session',

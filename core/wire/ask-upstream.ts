@@ -17,6 +17,8 @@ import { signedHeaders } from './signed-headers';
 /** The parts of a call that go to an upstream. */
 export interface UpstreamCall extends Omit<ModelCall, 'model' | 'streamUsage'> {
   readonly body: RequestBody;
+  /** How many turns, parts and tools the body has; absent for a call of the gateway itself. */
+  readonly entries?: number;
   /** Changes for every upstream. `members` contains them already. */
   readonly edits?: readonly BodyEdit[];
   /** The beginning of the answer, if another upstream gave it and this one continues it. */

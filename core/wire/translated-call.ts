@@ -1,8 +1,11 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Candidate } from '../catalog/catalog';
 import { type Feature, NotTranslatable } from '../catalog/conversation';
 import type { Protocol } from '../catalog/protocols';
 import type { BodyEdit, TranslatedCall, UpstreamRequest } from '../catalog/upstream';
+import { refuseLong, refuseMany } from '../dialects/bounds';
 import { clientDialect } from '../dialects/client-dialects';
+import type { BodyRoom } from '../http/buffered-bytes';
 import { asObject, type JsonObject } from '../json-values';
 import type { UpstreamCall } from './ask-upstream';
 import type { RequestBody } from './body-edits';
@@ -23,33 +26,41 @@ export interface CallInOtherWords {
 const PARSED = new WeakMap<RequestBody, Promise<unknown>>();
 
 /**
- * Translates a call.
- * @throws NotTranslatable
+ * Translates a call. Large calls are translated in several turns of the event loop.
+ * @param room counts the bytes that it writes
+ * @throws NotTranslatable, OVERLOADED
  */
-export async function inOtherWords(candidate: Candidate, given: UpstreamCall): Promise<CallInOtherWords> {
+export async function inOtherWords(
+  candidate: Candidate,
+  given: UpstreamCall,
+  room?: BodyRoom,
+): Promise<CallInOtherWords> {
   const { adapter, dialect, model, upstream } = candidate;
+  refuseMany(given.protocol, given.entries);
   const parsed = PARSED.get(given.body) ?? parseSlowly(given.body);
   PARSED.set(given.body, parsed);
   const request = edited(asObject(await parsed) ?? {}, given.edits ?? []);
   const from = clientDialect(given.protocol);
   try {
     const conversation = from.readRequest(request);
+    refuseLong(conversation);
     const { name, maxOutput, reasoning } = model;
     const asked = { conversation, model: name, maxOutput, reasoning, upstream: upstream.name };
     const isLarge = given.body.byteLength > AT_ONCE_BYTES;
+    if (isLarge) await nextTurn();
     const common = { stream: given.stream, query: '', headers: {}, operation: undefined };
     if (adapter.own !== undefined) {
       const { path, headers = {}, body } = adapter.own.request(asked, upstream.adapterSettings);
       const prepared: UpstreamRequest = { path, headers, edits: [] };
       return {
-        call: { ...common, protocol: given.protocol, ...(await written(body, isLarge)), prepared },
+        call: { ...common, protocol: given.protocol, ...(await written(body, isLarge, room)), prepared },
         asked,
         request,
       };
     }
     const protocol = dialect as Protocol;
     const body = clientDialect(protocol).writeRequest(asked);
-    return { call: { ...common, protocol, ...(await written(body, isLarge)) }, asked, request };
+    return { call: { ...common, protocol, ...(await written(body, isLarge, room)) }, asked, request };
   } catch (error) {
     throw error instanceof NotTranslatable ? inClientsWords(error, from.names) : error;
   }
@@ -77,13 +88,18 @@ function edited(request: JsonObject, edits: readonly BodyEdit[]): JsonObject {
 const SHORT_BYTES = 4_096;
 
 /** Returns a body as bytes, with the positions of its members. */
-async function written(body: JsonObject, isLarge: boolean): Promise<Pick<UpstreamCall, 'body' | 'members'>> {
+async function written(
+  body: JsonObject,
+  isLarge: boolean,
+  room: BodyRoom | undefined,
+): Promise<Pick<UpstreamCall, 'body' | 'members'>> {
   const chunks: Buffer[] = [];
   const places = new Map<string, MemberPlace>();
   const members = new Map<string, string>();
   let byteLength = 0;
   const push = (...pieces: readonly Buffer[]) => {
     for (const bytes of pieces) {
+      room?.add(bytes.length);
       chunks.push(bytes);
       byteLength += bytes.length;
     }

@@ -7,7 +7,7 @@ import { AdapterFault } from '../../core/catalog/guarded-adapter';
 import type { Verdict } from '../../core/catalog/upstream';
 import { mergeUsage, UNKNOWN_USAGE, type Usage } from '../../core/catalog/usage';
 import { Translation } from '../../core/dialects/translation';
-import { ReadAhead } from '../../core/http/buffered-bytes';
+import { type BodyRoom, ReadAhead } from '../../core/http/buffered-bytes';
 import { CLIENT_LEFT_STATUS } from '../../core/http/client-left';
 import { parseJson } from '../../core/parse-json';
 import type { TraceHeaders } from '../../core/traces/tracing';
@@ -47,8 +47,12 @@ const JUDGED_WITHIN_MS = 2_000;
  * Returns the call in the dialect of the candidate; undefined if that is the client's dialect. Rejects with NotTranslatable if the
  * dialect cannot express the call.
  */
-export async function translate(candidate: Candidate, request: ModelRequest): Promise<CallInOtherWords | undefined> {
-  return candidate.dialect === undefined ? undefined : inOtherWords(candidate, request);
+export async function translate(
+  candidate: Candidate,
+  request: ModelRequest,
+  room?: BodyRoom,
+): Promise<CallInOtherWords | undefined> {
+  return candidate.dialect === undefined ? undefined : inOtherWords(candidate, request, room);
 }
 
 /** Asks one candidate and waits until it is clear whether it answers: the first content, the whole body, or a failure. */

@@ -9,11 +9,12 @@ import { sessionHash } from '../../core/catalog/affinity';
 import type { Candidate, Upstream } from '../../core/catalog/catalog';
 import { NotTranslatable } from '../../core/catalog/conversation';
 import { askedWith, keptTo } from '../../core/catalog/credential';
-import { fail } from '../../core/errors';
+import { fail, GatewayError } from '../../core/errors';
 import type { Gateway } from '../../core/gateway/gateway';
 import { chooseCredential, usableCredentials } from '../../core/health/choose-credential';
 import { isAboutCredential, RATE_LIMITED } from '../../core/health/credential-gauge';
 import type { FailedAttempt } from '../../core/health/health';
+import { BUFFERED } from '../../core/http/buffered-bytes';
 import type { TraceHeaders } from '../../core/traces/tracing';
 import type { NotedEvent } from '../../core/wire/event-reader';
 import { type Attempted, attempt, notTranslatable, translate } from './attempt';
@@ -37,6 +38,7 @@ export type AskingCall = Pick<
   | 'leftAtMs'
   | 'isOutOfMoney'
   | 'onLeave'
+  | 'onEnd'
   | 'onCutOff'
   | 'left'
   | 'startedMs'
@@ -176,7 +178,10 @@ export class Attempts implements AttemptingCall {
     const { call, gateway, made } = this;
     const upstream = candidate.upstream.name;
     this.#askedAtMs = performance.now();
-    const translating = translate(candidate, request);
+    // The translated body stays in memory until the attempt has failed, or the call has ended.
+    const written: { giveBack?: () => void } = {};
+    const room = BUFFERED.open({ accountId: this.accountId, onEnd: (work) => (written.giveBack = work) });
+    const translating = translate(candidate, request, room);
     const refusal = await translating.then(() => undefined, asRefusal);
     if (refusal !== undefined) return this.#passOver(upstream, refusal);
     this.relay?.chunks.cancel();
@@ -194,6 +199,7 @@ export class Attempts implements AttemptingCall {
     const ms = this.#msSinceAsked();
     noteMade(making, attempted, ms);
     if ('answer' in attempted) {
+      if (written.giveBack !== undefined) call.onEnd(written.giveBack);
       if (attempted.answer.kind === 'abandoned') {
         gateway.health.failed(candidate, ABANDONED, this.#failedAttempt(candidate, ABANDONED, ms));
         call.facts.routing.attempts.push({ upstream, outcome: 'cancelled', status: undefined, ms, why: undefined });
@@ -205,6 +211,7 @@ export class Attempts implements AttemptingCall {
       call.facts.routing.attempts.push({ upstream, outcome: 'answered', status, ms, why: undefined });
       return attempted;
     }
+    written.giveBack?.();
     call.trace?.end(making);
     this.relay = attempted.relay;
     const { failure } = attempted;
@@ -345,6 +352,8 @@ function hasData({ event }: NotedEvent): boolean {
   return event.data !== undefined;
 }
 
+/** @throws OVERLOADED, which is no fault of the upstream */
 function asRefusal(error: unknown): NotTranslatable | undefined {
+  if (error instanceof GatewayError) throw error;
   return error instanceof NotTranslatable ? error : undefined;
 }

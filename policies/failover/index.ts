@@ -115,7 +115,11 @@ async function answerOf(
     }
     call.meter.begin(candidate);
     call.reservation.asked();
-    const attempted = await attempts.ask(candidate, call.request);
+    const attempted = await attempts.ask(candidate, call.request).catch((error: unknown) => {
+      giveSlotBack();
+      attempts.relay?.chunks.cancel();
+      throw error;
+    });
     if ('answer' in attempted) {
       call.onEnd(giveSlotBack);
       const { answer } = attempted;

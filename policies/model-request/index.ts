@@ -188,6 +188,7 @@ async function readRequest(
     makes: operation === undefined ? without(joined(observer.makes, weighed.makes), weighed.common) : undefined,
     sealed: observer.parts.sealed,
     body: { chunks, byteLength, members: observer.members.places },
+    entries: observer.entries + observer.parts.entries,
     read: readOnce(chunks, byteLength),
     modelRequested: fields.modelRequested,
     stream: fields.stream,

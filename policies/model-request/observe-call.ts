@@ -41,12 +41,17 @@ const ITEMS_ARE_PARTS: Readonly<Record<Protocol, boolean>> = {
 /** The most uses of one tool. A higher number is a mistake, and its hold would be too large to count. */
 export const MOST_USES = 1_000;
 
+/** The most tools that run at the vendor, or whose text must be read. Real requests have a few. */
+const MOST_VENDOR_TOOLS = 1_000;
+
 /** The most items that a conversation may name, because each needs a look-up. Real conversations name far fewer. */
 const MOST_REFERENCES = 2_000;
 
 /** The depth of an item of the conversation or of `tools`, and below it the depth of the list. */
 const ITEM = 3;
 const LIST = 2;
+/** The depth of a part inside a part, such as the content of a tool's result. */
+const DEEPEST_ENTRY = 7;
 
 /**
  * Reads a call's body while it arrives: notes its members, checks the conversation and `tools`, and reads the content parts. It
@@ -62,6 +67,8 @@ export class CallObserver implements JsonObserver {
   readonly parts: PartReader;
   /** Members that stand in the body twice. JSON readers differ in which one they use. */
   readonly repeated = new Set<string>();
+  /** How many entries the lists outside of content parts have: turns, calls, instructions, tools and stop sequences. */
+  entries = 0;
   /** How many times the tools cost the model's `toolOverheadTokens`. */
   toolOverheads = 0;
   /** How many further times the vendor may run the model because of a tool without a price of its own. */
@@ -90,6 +97,9 @@ export class CallObserver implements JsonObserver {
   readonly #shared: ReadonlySet<SharedObject>;
   readonly #conversation: string;
   readonly #itemsAreParts: boolean;
+  /** By depth: whether the container under way is a list, and whether it is an entry of one. */
+  readonly #isList: boolean[] = [];
+  readonly #isEntry: boolean[] = [];
   #section: Section | 'input' | undefined;
   /** The index of the item under way. */
   #item = -1;
@@ -100,6 +110,7 @@ export class CallObserver implements JsonObserver {
   /** The type of the tool under way, and its limit. A tool without a type runs at the client. */
   #toolType: string | undefined;
   #maxUses: MaxUses | undefined;
+  #vendorTools = 0;
 
   constructor(protocol: Protocol, roles: AcceptedRoles, shared: ReadonlySet<SharedObject>, gate: AddressGate) {
     this.#protocol = protocol;
@@ -113,6 +124,7 @@ export class CallObserver implements JsonObserver {
 
   open(depth: number, isObject: boolean, token: JsonToken): void {
     if (depth <= LIST) this.members.open(depth, isObject, token);
+    if (depth <= DEEPEST_ENTRY) this.#countEntry(depth, isObject);
     if (this.#section === undefined) return;
     if (this.#section === 'input') {
       this.inputs?.open(depth, isObject);
@@ -153,11 +165,20 @@ export class CallObserver implements JsonObserver {
     if (depth === 1) this.members.scalar(depth, firstByte, token);
     if (this.#isUnknown && firstByte === QUOTE && isForeign(token))
       this.fault ??= refusalOf(shorten(this.members.name, LONGEST_PARAM), FOREIGN_PROBLEM);
+    if (depth === LIST && this.#isList[LIST] === true) this.entries += 1;
     if (this.#section === undefined) return;
     if (this.#section === 'input') this.inputs?.scalar(depth, firstByte, token);
     else if (depth === LIST) this.#beginItem(false, token.start);
     else if (depth === ITEM) this.#checkItemValue(firstByte, token);
     if (this.#isPart(depth)) this.parts.scalar(depth, firstByte, token);
+  }
+
+  /** Counts the objects in the lists of the body, and in the lists of these objects. `PartReader` counts those in content parts. */
+  #countEntry(depth: number, isObject: boolean): void {
+    this.#isList[depth] = !isObject;
+    const isInList = this.#isList[depth - 1] === true && (depth === ITEM || this.#isEntry[depth - 2] === true);
+    this.#isEntry[depth] = isObject && isInList;
+    if (isObject && isInList && !this.#isPart(depth)) this.entries += 1;
   }
 
   #enterSection(name: string): void {
@@ -251,12 +272,25 @@ export class CallObserver implements JsonObserver {
   #endTool(type: string, to: number): void {
     const place = { from: this.#itemStart, to, index: this.#item };
     const tool = toolRule(DIALECTS[this.#protocol], type);
+    if (this.#vendorTools > MOST_VENDOR_TOOLS) return;
     if (tool === undefined) this.#unknownTool(type, place);
-    else if ('forms' in tool) this.formedTools.push({ ...place, tool, type });
+    else if ('forms' in tool) this.#formedTool({ ...place, tool, type });
     else this.#ownTool(tool, type, place, this.#maxUses);
   }
 
+  #formedTool(place: FormedPlace): void {
+    this.#countVendorTool();
+    this.formedTools.push(place);
+  }
+
+  #countVendorTool(): void {
+    this.#vendorTools += 1;
+    if (this.#vendorTools > MOST_VENDOR_TOOLS)
+      this.#invalid('', `expected at most ${MOST_VENDOR_TOOLS} tools that run at the vendor`);
+  }
+
   #unknownTool(type: string, place: ItemPlace): void {
+    this.#countVendorTool();
     this.toolOverheads += 1;
     this.parts.noteUnknown(`tools.${type === '' ? '(no type)' : type}`);
     this.openTools.push(place);
@@ -304,6 +338,7 @@ export class CallObserver implements JsonObserver {
       otherwise === undefined ? undefined : { otherwise, runsModel, ...places, ...(isShared && { isShared }) };
     const pieces = otherwise === undefined ? 1 : maxUses?.uses;
     const further = meter === undefined || furtherPasses === 0 ? undefined : { furtherPasses };
+    this.#countVendorTool();
     this.toolUses ??= [];
     this.toolUses.push({ meter, pieces, ...further, limit, isReported: true, param });
     if (makes !== undefined && !this.makes?.includes(makes)) this.makes = [...(this.makes ?? []), makes];

@@ -139,6 +139,8 @@ class Frame {
  * Objects count wherever they stand in a message or item, except in the arguments of tools.
  */
 export class PartReader {
+  /** How many objects stand in lists, apart from the arguments of tools. */
+  entries = 0;
   images = 0;
   imagesByUrl = 0;
   documents = 0;
@@ -210,6 +212,7 @@ export class PartReader {
     this.#index[depth] = -1;
     this.#objectAt[depth] = isObject ? depth : (this.#objectAt[depth - 1] ?? 0);
     if (!isObject) return;
+    if (this.#isObject[depth - 1] !== true) this.entries += 1;
     this.#frames[depth] ??= new Frame();
     this.#frames[depth].begin();
     this.#frames[depth].start = start;

@@ -1,3 +1,4 @@
+import { LONGEST_NAME, MOST_ENTRIES } from '../../core/dialects/bounds';
 import { CHAT } from '../../core/dialects/chat';
 import { LACKS as CHAT_LACKS } from '../../core/dialects/chat/lacks';
 import { RULES as CHAT_RULES } from '../../core/dialects/chat/rules';
@@ -68,6 +69,8 @@ the same as that of the same usage without a translation. The [hold](money.md#th
 
 Nothing changes its meaning silently. A member is **carried** to the upstream, **dropped** by a rule below, or **refused**. A member without a rule is refused, unless it is in an earlier answer that the client repeats: there it is dropped.
 \`null\` is as good as absent. No value is made to fit: a temperature of 1.5 does not become 1. An upstream for which a call is refused is not asked. If it cannot be translated for any candidate that is left, the answer is 400 NOT_TRANSLATABLE. Its \`param\` has the client's name of the member. It costs nothing.
+
+**Bounds.** A request is not translated if an id or a name in it has more than ${LONGEST_NAME} characters, or if it has more than ${MOST_ENTRIES.toLocaleString('en')} entries. Entries are turns, the parts of turns and of tool results, calls of tools, tools, and the texts of lists such as \`stop\`. The gateway counts them while the body arrives. Upstreams of the call's own protocol have no such bounds. A translated body counts in [the memory for bodies](security.md#bodies) of its account, beside the body as it came, until its attempt has failed or the call has ended.
 
 Some content takes another form:
 

@@ -1,0 +1,37 @@
+import { type Conversation, type Feature, NotTranslatable, type Part } from '../catalog/conversation';
+import { PROTOCOLS, type Protocol } from '../catalog/protocols';
+
+/**
+ * The most entries of a request that is translated: turns, the parts of turns and of tool results, tools, and the items of other
+ * lists. Real conversations have far fewer. The gateway counts them while the body arrives, so that it never parses more.
+ */
+export const MOST_ENTRIES = 20_000;
+
+/** The most characters of an id or a name. Some dialects write a character of an id as up to ten. */
+export const LONGEST_NAME = 512;
+
+/** Refuses a request with too many entries before it is parsed. @throws NotTranslatable */
+export function refuseMany(protocol: Protocol, entries = 0): void {
+  if (entries <= MOST_ENTRIES) return;
+  const why = `has more than ${MOST_ENTRIES} turns, parts and tools together, and no more are translated`;
+  throw new NotTranslatable(PROTOCOLS[protocol].conversation, why);
+}
+
+/** Refuses long ids and names before a request is written. @throws NotTranslatable that names a `Feature` */
+export function refuseLong({ tools, toolChoice, outputFormat, turns }: Conversation): void {
+  for (const { name } of tools) mustBeShort('tools', name);
+  if (typeof toolChoice === 'object') mustBeShort('toolChoice', toolChoice.tool);
+  if (outputFormat?.is === 'schema') mustBeShort('outputFormat', outputFormat.name);
+  for (const { parts } of turns) for (const part of parts) mustBeShortIn(part);
+}
+
+function mustBeShortIn(part: Part): void {
+  if ('id' in part) mustBeShort(part.is, part.id);
+  if ('name' in part) mustBeShort(part.is, part.name);
+  if (part.is === 'tool_result') part.parts.forEach(mustBeShortIn);
+}
+
+function mustBeShort(feature: Feature, name = ''): void {
+  if (name.length > LONGEST_NAME)
+    throw new NotTranslatable(feature, `has an id or a name of more than ${LONGEST_NAME} characters`);
+}
