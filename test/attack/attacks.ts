@@ -11,7 +11,7 @@ import type { Target } from '../fuzz/targets/target';
 import { ask } from '../support/calls';
 import { MODEL } from '../support/gateway';
 import type { Random } from '../support/random';
-import { type Scene, WILD_MODEL } from './scene';
+import { HONEST_MODEL, type Scene, WILD_MODEL } from './scene';
 
 /** One way to overload the gateway. It is repeated, and each round takes some seconds at most. */
 export interface Attack<On = Scene> {
@@ -107,8 +107,42 @@ export const ATTACKS: readonly Attack[] = [
       await holdOpen(scene, 30, follow, 3_000);
     },
   },
+  {
+    name: 'many turns of one role',
+    run: async (scene, random) => {
+      const turns = random.pick([19_000, 40_000, 250_000]);
+      const messages = Array.from({ length: turns }, () => ({ role: 'user', content: 'a' }));
+      await postTranslated(scene, messages);
+    },
+  },
+  {
+    name: 'long ids and 300,000 parts',
+    run: async (scene, random) => {
+      const id = '.'.repeat(random.pick([512, 4_000_000]));
+      const tool_calls = [{ id, type: 'function', function: { name: 'a', arguments: '{}' } }];
+      await postTranslated(scene, [
+        { role: 'user', content: 'a' },
+        { role: 'assistant', tool_calls },
+        { role: 'tool', tool_call_id: id, content: 'a' },
+      ]);
+      const parts = Array.from({ length: 300_000 }, () => ({ type: 'text', text: 'a' }));
+      await postTranslated(scene, [{ role: 'user', content: parts }]);
+      const body = JSON.stringify({ model: HONEST_MODEL, max_tokens: 1, messages: [{ role: 'user', content: parts }] });
+      await post(scene, '/v1/messages', scene.rich, body);
+    },
+  },
   ...[heads, requestTargets, addresses, bodies, events, answers, frames].map(mutated),
 ];
+
+/** Sends a call of Chat to an upstream that speaks Messages. It is translated, or refused by name. */
+async function postTranslated(scene: Scene, messages: readonly object[]): Promise<void> {
+  const body = JSON.stringify({ model: HONEST_MODEL, max_tokens: 10, messages });
+  const answer = await post(scene, '/v1/chat/completions', scene.rich, body);
+  // An answer may be cut off, or the account may have too many calls.
+  const isExpected =
+    answer === '' || /^HTTP\/1.1 (200|402|429|503) /.test(answer) || answer.includes('NOT_TRANSLATABLE');
+  if (!isExpected) throw new Error(`a long call was answered with ${answer.slice(0, 500)}`);
+}
 
 /** Makes an attack from the fuzzer's input, with many cases at once. */
 function mutated(target: Target): Attack {

@@ -12,6 +12,7 @@ import { addresses } from './targets/addresses';
 import { bodies } from './targets/bodies';
 import { events } from './targets/events';
 import { heads } from './targets/heads';
+import { long } from './targets/long';
 import { answers, frames } from './targets/ports';
 import { requestTargets } from './targets/request-targets';
 import { requests } from './targets/requests';
@@ -29,6 +30,7 @@ const TARGETS: readonly Target[] = [
   frames,
   requests,
   streams,
+  long,
   yaml,
 ];
 
