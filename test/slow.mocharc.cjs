@@ -48,6 +48,7 @@ module.exports = {
       'translated-sdks',
       'uncaught',
       'unisolated',
+      'unread-answers',
       'upgrade',
       'web-socket-ends',
       'web-sockets',

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { ApiKeys, CallKey } from '../accounts/identify';
 import { fail, type GatewayError } from '../errors';
-import { newRequestId, sendError, setRequestId } from '../http/http';
+import { countFor, newRequestId, sendError, setRequestId, whenClosed } from '../http/http';
 import { pathOf } from '../http/request-target';
 import { log as standardLog } from '../log';
 import type { Operators } from '../operators/operators';
@@ -18,6 +18,8 @@ import { toGatewayError } from './thrown';
 export interface ServeOptions {
   /** Returns the valid key that a request shows: `confirmedKey(keys)`. Routes with `auth: 'key'` need it. */
   readonly identify?: (request: IncomingMessage) => Promise<CallKey>;
+  /** Counts a key's request until the function that it returns is called. @throws CONCURRENCY_LIMIT */
+  readonly enter?: (key: CallKey) => () => void;
   /** Returns the session of the user who is signed in: `signedIn(database)`. Routes with `auth: 'session'` need it. */
   readonly signedIn?: (request: IncomingMessage) => Promise<Session>;
   /** Returns the operator if its role suffices: `Operators.admit`. Routes of the admin listener need it. */
@@ -118,7 +120,7 @@ async function answer(
   facts: RequestFacts,
   request: IncomingMessage,
   response: ServerResponse,
-  { identify, signedIn, admit }: ServeOptions,
+  { identify, enter, signedIn, admit }: ServeOptions,
 ): Promise<void> {
   if (route.listener === 'admin' && route.auth === undefined) {
     // A request without `authorization` comes from a browser with a session. Programs show a token.
@@ -135,7 +137,14 @@ async function answer(
     const key = await identify(request);
     facts.keyId = key.keyId;
     facts.accountId = key.accountId;
-    return route.handle({ ...visit, accountId: key.accountId, key }, request, response);
+    const leave = enter?.(key) ?? (() => undefined);
+    countFor(response, key.accountId);
+    try {
+      await route.handle({ ...visit, accountId: key.accountId, key }, request, response);
+    } finally {
+      whenClosed(response, leave);
+    }
+    return;
   }
   beginConsoleAnswer(response);
   refuseOtherSites(request);
@@ -144,6 +153,7 @@ async function answer(
     throw new Error(`${route.path} requires a session, but this listener does not authenticate sessions`);
   const session = await signedIn(request);
   facts.accountId = session.user.accountId;
+  countFor(response, session.user.accountId);
   await route.handle({ ...visit, accountId: session.user.accountId, session }, request, response);
 }
 

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ConcurrencyLimits } from '../accounts/concurrent-calls';
 import type { CallKey } from '../accounts/identify';
 import type { Candidate } from '../catalog/catalog';
 import { type Protocol, protocolOf } from '../catalog/protocols';
@@ -8,6 +9,7 @@ import type { SharedObject } from '../dialects/dialect';
 import type { Reading } from '../dialects/reading';
 import { fail, type GatewayError } from '../errors';
 import type { AskedFor } from '../health/model-use';
+import type { AnswerRoom } from '../http/buffered-bytes';
 import { ClientLeft } from '../http/client-left';
 import { newRequestId } from '../http/http';
 import type { Intent } from '../ledger/ledger';
@@ -183,8 +185,8 @@ export type Answer = {
       /** Asks another candidate to continue if this stream breaks off; undefined if none could. */
       readonly goOn: GoOn | undefined;
     }
-  /** An unstreamed answer, with the facts read from it. */
-  | { readonly kind: 'body'; readonly bytes: Buffer; readonly usage: Usage; readonly contentBytes: number }
+  /** An unstreamed answer, with the facts read from it. It has no bytes if the client has left or there was no room for them. */
+  | { readonly kind: 'body'; readonly bytes: Buffer | undefined; readonly usage: Usage; readonly contentBytes: number }
   /** An error or a redirect of the upstream, which the client gets unchanged and free of charge. */
   | { readonly kind: 'relay'; readonly head: readonly Buffer[]; readonly chunks: ChunkReader }
   /** The client left after the upstream took the request, and no answer came in time. The input is charged. */
@@ -234,6 +236,7 @@ const OWN_MEMBERS: Readonly<Record<Exclude<keyof Call, CallField>, true>> = {
   mirror: true,
   upstreamSocket: true,
   newIds: true,
+  room: true,
   trace: true,
   traceId: true,
   traceHeaders: true,
@@ -259,8 +262,10 @@ export function mayBeField(name: string): boolean {
   return !Object.hasOwn(OWN_MEMBERS, name) && !(name in Object.prototype);
 }
 
-/** The facts that the policies of a pipeline declare to earlier steps, by their settings. */
+/** The facts that the policies of a pipeline declare to earlier steps and to our own API, by their settings. */
 export interface Declared {
+  /** key-auth: how many calls and other requests a key and an account may have under way. */
+  readonly concurrentCalls?: ConcurrencyLimits;
   /** failover: when a stream breaks, another upstream may continue it. */
   readonly mayBeContinued?: boolean;
 }
@@ -368,6 +373,9 @@ export class Call implements Partial<CallFields> {
 
   /** Finds the ids of objects that the answer creates; undefined if it creates none. */
   newIds?: NewIds | undefined;
+
+  /** failover: the room of the answer's bytes while they wait for the client. */
+  room: AnswerRoom | undefined;
 
   /** The trace of the call; undefined if it is not sampled. */
   trace: CallTrace | undefined;

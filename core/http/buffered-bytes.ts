@@ -1,6 +1,9 @@
 import { fail } from '../errors';
 
-/** Bodies up to this size are not counted. Most bodies are smaller, and the connection limits bound them. */
+/**
+ * Bodies up to this size are not counted. Most bodies are smaller, and the limits of connections and calls bound them. More is
+ * reserved in steps of this size.
+ */
 export const SMALL_BODY_BYTES = 65_536;
 
 /** The account that a body counts against, and when the body is released. */
@@ -27,15 +30,30 @@ export interface BufferLimits {
 /** Twelve bodies of the largest size fit into the process, three of them of one account. */
 const LIMITS: BufferLimits = { mostBytes: 268_435_456, mostBytesOfAccount: 67_108_864 };
 
+/** The bytes of one account. */
+interface Share {
+  /** Received or announced bytes of bodies, and the bytes of answers. */
+  bytes: number;
+  /** The part of them that waits for clients. */
+  unreadBytes: number;
+  /** When a client last read something, or began to be waited for, on the clock of `performance.now()`. */
+  readMs: number;
+  /** Answers that still arrive, oldest first. */
+  readonly arriving: Set<object>;
+}
+
 /**
- * Counts the large bodies that the process holds in memory. The body of a call stays until the call ends, because the next
- * candidate may need it. Above the limits, further large bodies are rejected before the process runs out of memory.
+ * Counts the large bodies and answers that the process holds in memory. The body of a call stays until the call ends, because the
+ * next candidate may need it; an answer stays until its client has read it. Above the limits, further large bodies are rejected
+ * before the process runs out of memory, and further answers wait.
  */
 export class BufferedBytes {
   readonly #limits: BufferLimits;
   #bytes = 0;
-  /** Received or announced bytes by account. */
-  readonly #bytesOfAccounts = new Map<string, number>();
+  readonly #shares = new Map<string, Share>();
+  /** Answers of all accounts that still arrive, oldest first. */
+  readonly #arriving = new Set<object>();
+  #change: { readonly come: Promise<void>; readonly wake: () => void } | undefined;
 
   constructor(limits = LIMITS) {
     this.#limits = limits;
@@ -64,9 +82,23 @@ export class BufferedBytes {
 
   /** @throws OVERLOADED */
   claim(accountId: string, bytes: number): void {
-    const total = (this.#bytesOfAccounts.get(accountId) ?? 0) + bytes;
-    if (total > this.#limits.mostBytesOfAccount) throw overloaded();
-    this.#bytesOfAccounts.set(accountId, total);
+    const share = this.#shareOf(accountId);
+    if (share.bytes + bytes > this.#limits.mostBytesOfAccount) {
+      this.#forgetIfEmpty(accountId, share);
+      throw overloaded();
+    }
+    share.bytes += bytes;
+  }
+
+  /** Reserves space for bytes that are there. @throws OVERLOADED */
+  hold(accountId: string, bytes: number): void {
+    this.claim(accountId, bytes);
+    try {
+      this.take(bytes);
+    } catch (error) {
+      this.giveBack(accountId, bytes, 0);
+      throw error;
+    }
   }
 
   /**
@@ -75,20 +107,103 @@ export class BufferedBytes {
    */
   tryHold(accountId: string, bytes: number): boolean {
     const { mostBytes, mostBytesOfAccount } = this.#limits;
-    const ofAccount = (this.#bytesOfAccounts.get(accountId) ?? 0) + bytes;
-    if (ofAccount > mostBytesOfAccount / 2 || this.#bytes + bytes > mostBytes / 2) return false;
-    this.#bytesOfAccounts.set(accountId, ofAccount);
+    if ((this.#shares.get(accountId)?.bytes ?? 0) + bytes > mostBytesOfAccount / 2) return false;
+    if (this.#bytes + bytes > mostBytes / 2) return false;
+    this.#shareOf(accountId).bytes += bytes;
     this.#bytes += bytes;
     return true;
   }
 
-  giveBack(accountId: string | undefined, claimed: number, taken: number): void {
-    this.#bytes -= taken;
-    if (accountId === undefined) return;
-    const left = (this.#bytesOfAccounts.get(accountId) ?? 0) - claimed;
-    if (left > 0) this.#bytesOfAccounts.set(accountId, left);
-    else this.#bytesOfAccounts.delete(accountId);
+  /**
+   * Reserves space for an answer that arrives. Several answers must never wait for each other. The oldest one therefore has three
+   * quarters of a share for itself, and it may exceed the share while no client of the account has something to read.
+   */
+  tryArrive(accountId: string, answer: object, bytes: number): boolean {
+    const { mostBytes, mostBytesOfAccount } = this.#limits;
+    const ofOldest = (3 / 4) * mostBytesOfAccount;
+    const share = this.#shareOf(accountId);
+    const isOldest = first(share.arriving.add(answer)) === answer;
+    const isOldestOfAll = first(this.#arriving.add(answer)) === answer;
+    if (this.#bytes + bytes > mostBytes - (isOldestOfAll ? 0 : ofOldest)) return false;
+    const fits = share.bytes + bytes <= mostBytesOfAccount - (isOldest ? 0 : ofOldest);
+    if (!fits && !(isOldest && share.unreadBytes === 0)) return false;
+    share.bytes += bytes;
+    this.#bytes += bytes;
+    return true;
   }
+
+  /** True if an answer finds no space because clients of its account do not read: none of them has read anything for a while. */
+  isHopeless(accountId: string, answer: object, bytes: number, sinceMs: number): boolean {
+    const share = this.#shareOf(accountId);
+    if (share.unreadBytes === 0 || first(share.arriving) !== answer) return false;
+    if (share.bytes + bytes <= this.#limits.mostBytesOfAccount) return false;
+    const nowMs = performance.now();
+    return nowMs - share.readMs > READS_WITHIN_MS || nowMs - sinceMs > WAITS_AT_MOST_MS;
+  }
+
+  /** Notes that an answer arrives no more, and how many bytes more than before wait for its client. */
+  noteUnread(accountId: string, answer: object, bytes: number): void {
+    const share = this.#shareOf(accountId);
+    share.arriving.delete(answer);
+    this.#arriving.delete(answer);
+    share.unreadBytes += bytes;
+    if (bytes !== 0) share.readMs = performance.now();
+    this.#forgetIfEmpty(accountId, share);
+    this.#changed();
+  }
+
+  /** Notes that a client of the account has read something. */
+  noteRead(accountId: string): void {
+    this.#shareOf(accountId).readMs = performance.now();
+  }
+
+  /** Resolves when space may have become free, or after a short time. */
+  change(): Promise<void> {
+    if (this.#change !== undefined) return this.#change.come;
+    let wake = (): void => undefined;
+    const come = new Promise<void>((resolve) => {
+      const timer = setTimeout(() => wake(), LOOK_EVERY_MS);
+      wake = () => {
+        clearTimeout(timer);
+        this.#change = undefined;
+        resolve();
+      };
+    });
+    this.#change = { come, wake: () => wake() };
+    return come;
+  }
+
+  giveBack(accountId: string | undefined, claimed: number, taken: number): void {
+    if (claimed === 0 && taken === 0) return;
+    this.#bytes -= taken;
+    this.#changed();
+    if (accountId === undefined) return;
+    const share = this.#shareOf(accountId);
+    share.bytes -= claimed;
+    this.#forgetIfEmpty(accountId, share);
+  }
+
+  #changed(): void {
+    this.#change?.wake();
+  }
+
+  #shareOf(accountId: string): Share {
+    let share = this.#shares.get(accountId);
+    if (share === undefined) {
+      share = { bytes: 0, unreadBytes: 0, readMs: 0, arriving: new Set() };
+      this.#shares.set(accountId, share);
+    }
+    return share;
+  }
+
+  #forgetIfEmpty(accountId: string, { bytes, unreadBytes, arriving }: Share): void {
+    if (bytes === 0 && unreadBytes === 0 && arriving.size === 0) this.#shares.delete(accountId);
+  }
+}
+
+function first(set: ReadonlySet<object>): object | undefined {
+  for (const each of set) return each;
+  return undefined;
 }
 
 class Room implements BodyRoom {
@@ -135,8 +250,6 @@ class Room implements BodyRoom {
 
 /** The most bytes that one stream is read ahead of its client. */
 const READ_AHEAD_AT_MOST_BYTES = 1_048_576;
-/** Space for reading ahead is reserved in steps of this size. */
-const READ_AHEAD_STEP_BYTES = 65_536;
 
 /** Reserves space for bytes that an upstream has sent and the client has not read yet. A stream with a fast client needs none. */
 export class ReadAhead {
@@ -150,7 +263,7 @@ export class ReadAhead {
   /** Returns whether this many bytes may wait. It is false above the limit of the stream or of the process. */
   holds(bytes: number): boolean {
     if (bytes <= this.#held) return true;
-    const wanted = Math.ceil(bytes / READ_AHEAD_STEP_BYTES) * READ_AHEAD_STEP_BYTES;
+    const wanted = inSteps(bytes);
     if (wanted > READ_AHEAD_AT_MOST_BYTES) return false;
     if (!this.budget.tryHold(this.accountId, wanted - this.#held)) return false;
     this.#held = wanted;
@@ -162,6 +275,100 @@ export class ReadAhead {
     this.budget.giveBack(this.accountId, this.#held, this.#held);
     this.#held = 0;
   }
+}
+
+/** How long the clients of an account may read nothing before its further answers find no space. */
+const READS_WITHIN_MS = 5_000;
+/** How long an answer waits for clients of its account that read slowly. */
+const WAITS_AT_MOST_MS = 60_000;
+const LOOK_EVERY_MS = 250;
+
+/**
+ * The space of one answer, from the first byte that arrives to the last that its client reads. Answers up to 64 KB need none. An
+ * answer that arrives waits for space unless its account's own clients hold it without reading.
+ */
+export class AnswerRoom {
+  #held = 0;
+  /** The part of it that is noted as unread. */
+  #unread = 0;
+  #arrives = false;
+  #isClosed = false;
+
+  constructor(
+    private readonly accountId: string,
+    private readonly budget: BufferedBytes = BUFFERED,
+  ) {}
+
+  /**
+   * Reserves space for so many bytes of the answer in all. Returns false, or resolves with it, if there is none and waiting is
+   * useless; the space so far is then given back.
+   */
+  arrive(bytes: number): boolean | Promise<boolean> {
+    if (bytes <= SMALL_BODY_BYTES || bytes <= this.#held) return true;
+    if (this.#isClosed) return false;
+    const more = inSteps(bytes) - this.#held;
+    this.#arrives = true;
+    return this.#take(more) || this.#wait(more);
+  }
+
+  /**
+   * Notes that so many bytes of the answer, or all that have arrived, now wait for the client.
+   * @throws OVERLOADED if they are more than have arrived, and there is no space
+   */
+  wait(bytes = this.#held): void {
+    if (this.#isClosed) return;
+    const wanted = bytes > SMALL_BODY_BYTES ? inSteps(bytes) : 0;
+    if (wanted > this.#held) this.budget.hold(this.accountId, wanted - this.#held);
+    else this.budget.giveBack(this.accountId, this.#held - wanted, this.#held - wanted);
+    this.#held = wanted;
+    this.#noteUnread(wanted);
+  }
+
+  /** Notes that the client has read something. */
+  read(): void {
+    if (this.#held > 0) this.budget.noteRead(this.accountId);
+  }
+
+  /** Frees the space, because the answer is gone. The room can be used for another one. */
+  giveBack(): void {
+    if (this.#held === 0 && !this.#arrives) return;
+    this.#noteUnread(0);
+    this.budget.giveBack(this.accountId, this.#held, this.#held);
+    this.#held = 0;
+  }
+
+  /** Frees the space for good, because no client waits for the answer. */
+  close(): void {
+    this.#isClosed = true;
+    this.giveBack();
+  }
+
+  #noteUnread(bytes: number): void {
+    if (bytes === this.#unread && !this.#arrives) return;
+    this.#arrives = false;
+    this.budget.noteUnread(this.accountId, this, bytes - this.#unread);
+    this.#unread = bytes;
+  }
+
+  #take(more: number): boolean {
+    if (!this.budget.tryArrive(this.accountId, this, more)) return false;
+    this.#held += more;
+    return true;
+  }
+
+  async #wait(more: number): Promise<boolean> {
+    const sinceMs = performance.now();
+    while (!this.#isClosed && !this.budget.isHopeless(this.accountId, this, more, sinceMs)) {
+      await this.budget.change();
+      if (!this.#isClosed && this.#take(more)) return true;
+    }
+    this.giveBack();
+    return false;
+  }
+}
+
+function inSteps(bytes: number): number {
+  return Math.ceil(bytes / SMALL_BODY_BYTES) * SMALL_BODY_BYTES;
 }
 
 function overloaded() {

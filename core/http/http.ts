@@ -2,13 +2,33 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type ErrorOptions, errorEnvelope, fail, type GatewayError, shorten } from '../errors';
 import { takeRandom } from '../random';
 import { compileCheckInPlace, type Problem, type Schema } from '../settings';
-import { type BodyOwner, BUFFERED, SMALL_BODY_BYTES } from './buffered-bytes';
+import { AnswerRoom, type BodyOwner, BUFFERED, SMALL_BODY_BYTES } from './buffered-bytes';
 import { JsonLimits } from './json-limits';
 import { JsonScanner } from './json-scanner';
 import { answerEarly } from './lingering-close';
 import { announcedBytes, type BodyLook, checkBodyHeaders, ownLimits, readBody, saysJson } from './read-body';
 
-/** Sends a JSON answer. */
+const rooms = new WeakMap<ServerResponse, AnswerRoom>();
+
+/** Counts what waits for the client of a request to our own API towards its account. */
+export function countFor(response: ServerResponse, accountId: string): void {
+  const room = new AnswerRoom(accountId);
+  rooms.set(response, room);
+  whenClosed(response, () => room.close());
+}
+
+/** Returns the room of an answer of our own API; undefined if it belongs to no account. */
+export function roomOf(response: ServerResponse): AnswerRoom | undefined {
+  return rooms.get(response);
+}
+
+/** Calls back when the answer has been sent or its client has left, or at once if that is over. */
+export function whenClosed(response: ServerResponse, work: () => void): void {
+  if (response.closed) work();
+  else response.once('close', work);
+}
+
+/** Sends a JSON answer. @throws OVERLOADED if clients of its account leave too many answers unread */
 export function sendJson(
   response: ServerResponse,
   status: number,
@@ -29,9 +49,11 @@ function writeJsonHead(
   headers: Record<string, string>,
 ): string {
   const text = JSON.stringify(body);
+  const byteLength = Buffer.byteLength(text);
+  roomOf(response)?.wait(byteLength);
   response.writeHead(status, {
     'content-type': 'application/json; charset=utf-8',
-    'content-length': Buffer.byteLength(text),
+    'content-length': byteLength,
     ...headers,
   });
   return text;

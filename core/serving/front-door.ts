@@ -1,4 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { CONCURRENT, type ConcurrencyLimits } from '../accounts/concurrent-calls';
+import type { CallKey } from '../accounts/identify';
 import { requestEnded } from '../api/request-ended';
 import type { OwnHosts, Route } from '../api/route';
 import { compileRoutes, confirmedKey, requestFacts, serveVisit, toVisit } from '../api/router';
@@ -6,7 +8,7 @@ import { takeUpgrades } from '../api/upgrades';
 import { isSocketPath } from '../catalog/protocols';
 import { fail, type GatewayError } from '../errors';
 import { type CallTable, compileCallTable } from '../gateway/call-table';
-import type { PipelineGateway } from '../gateway/pipeline';
+import { declaredBy, type PipelineGateway } from '../gateway/pipeline';
 import type { Cors } from '../http/cors';
 import { newRequestId, sendError } from '../http/http';
 import { checkHead } from '../http/request-head';
@@ -45,7 +47,9 @@ export function openFrontDoor(gateway: PipelineGateway, options: FrontDoorOption
   const directRoutes = compileRoutes(served.filter((route) => route.listener === 'public' && route.anyHost));
   const adminRoutes = compileRoutes(served.filter(({ listener }) => listener === 'admin'));
   const admit: Operators['admit'] = (request, needed) => options.operators.admit(request, needed);
-  const who = { identify: confirmedKey(gateway.keys), signedIn: signedIn(gateway.database) };
+  let limits = limitsOf(gateway);
+  const enter = (key: CallKey) => CONCURRENT.enter(key, limits);
+  const who = { identify: confirmedKey(gateway.keys), enter, signedIn: signedIn(gateway.database) };
   const callsOf = (of: PipelineGateway) => compileCallTable(isWorker ? [] : of.configuration.pipelines, of);
   let calls = callsOf(gateway);
   /**
@@ -69,6 +73,7 @@ export function openFrontDoor(gateway: PipelineGateway, options: FrontDoorOption
       const table = callsOf(next);
       return () => {
         calls = table;
+        limits = limitsOf(next);
       };
     },
     answerUnlessCall: (request, response) => {
@@ -118,6 +123,13 @@ export function openFrontDoor(gateway: PipelineGateway, options: FrontDoorOption
       }
     },
   };
+}
+
+/** The limits of a key for requests that go through no pipeline: the highest of all pipelines. */
+function limitsOf({ configuration }: PipelineGateway): ConcurrencyLimits {
+  const declared = configuration.pipelines.map((pipeline) => declaredBy(pipeline).concurrentCalls);
+  const most = (of: keyof ConcurrencyLimits) => Math.max(...declared.map((each) => each?.[of] ?? 0)) || Infinity;
+  return { perKey: most('perKey'), perAccount: most('perAccount') };
 }
 
 type PassOn = (...asked: Parameters<Served['admin']>) => Promise<void>;

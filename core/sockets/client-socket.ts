@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import WebSocket from 'ws';
 import { toGatewayError } from '../api/thrown';
 import { fail, type GatewayError } from '../errors';
-import { type BodyOwner, BUFFERED } from '../http/buffered-bytes';
+import { AnswerRoom, type BodyOwner, BUFFERED, SMALL_BODY_BYTES } from '../http/buffered-bytes';
 import { newRequestId } from '../http/http';
 import { log } from '../log';
 import { describeFault } from '../thrown';
@@ -42,6 +42,8 @@ export class ClientSocket {
   #idle: NodeJS.Timeout | undefined;
   readonly #life: NodeJS.Timeout;
   readonly #incoming: IncomingBytes;
+  /** The room of a frame that waits for the client. */
+  readonly #room: AnswerRoom;
 
   constructor(
     private readonly socket: WebSocket,
@@ -51,6 +53,7 @@ export class ClientSocket {
     accountId: string,
   ) {
     this.#incoming = new IncomingBytes(accountId);
+    this.#room = new AnswerRoom(accountId);
     this.#life = setTimeout(() => this.leave('the WebSocket reached its maximum lifetime'), times.lifeMs);
     this.#watchIdle();
     socket.on('message', (data: Buffer, isBinary) => this.#frame(data, isBinary));
@@ -124,7 +127,19 @@ export class ClientSocket {
     });
   }
 
+  /** Sends a frame. A client whose account leaves no room for a large one is disconnected. */
   #give(text: string): Promise<void> | undefined {
+    return text.length > SMALL_BODY_BYTES ? this.#giveLarge(text) : this.#send(text);
+  }
+
+  async #giveLarge(text: string): Promise<void> {
+    if (!(await this.#room.arrive(text.length))) return this.socket.terminate();
+    this.#room.wait();
+    await this.#send(text);
+    this.#room.giveBack();
+  }
+
+  #send(text: string): Promise<void> | undefined {
     if (this.socket.readyState !== WebSocket.OPEN) {
       // The client is disconnecting, so its call is cancelled at once.
       this.#exchange?.cancel();
@@ -172,6 +187,7 @@ export class ClientSocket {
     clearTimeout(this.#idle);
     clearTimeout(this.#life);
     this.#incoming.clear();
+    this.#room.close();
     this.#exchange?.cancel();
     this.calls.close();
   }

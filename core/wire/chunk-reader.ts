@@ -56,30 +56,43 @@ export class BodyTooLong extends Error {
 }
 
 /**
- * Reads a whole body. It avoids the promises of a generator, because every unstreamed call is read here.
- * @param look receives each chunk as it arrives
+ * Reads a whole body.
  * @throws if the body broke off; BodyTooLong if it has more than `atMost` bytes
  */
-export async function readAll(
+export async function readAll(chunks: ChunkReader, atMost: number): Promise<Buffer> {
+  const read: Buffer[] = [];
+  await readEach(chunks, atMost, (chunk) => void read.push(chunk));
+  return inOne(read);
+}
+
+/**
+ * Reads a body to its end. It avoids the promises of a generator, because every unstreamed call is read here.
+ * @param take receives each chunk as it arrives, and the number of bytes so far; no more is read until its promise resolves
+ * @throws if the body broke off; BodyTooLong if it has more than `atMost` bytes
+ */
+export async function readEach(
   chunks: ChunkReader,
   atMost: number,
-  look?: { add(chunk: Buffer): void },
-): Promise<Buffer> {
-  const read: Buffer[] = [];
+  take: (chunk: Buffer, byteLength: number) => Promise<void> | undefined | void,
+): Promise<void> {
   let byteLength = 0;
   for (;;) {
     if (!chunks.isReady) await chunks.ready();
     const chunk = chunks.take();
-    if (chunk === undefined) break;
-    read.push(chunk);
+    if (chunk === undefined) return;
     byteLength += chunk.length;
     if (byteLength > atMost) {
       chunks.cancel();
       throw new BodyTooLong(`the answer has more than ${atMost} bytes`);
     }
-    look?.add(chunk);
+    const taking = take(chunk, byteLength);
+    if (taking !== undefined) await taking;
   }
-  return read.length === 1 && read[0] !== undefined ? read[0] : Buffer.concat(read, byteLength);
+}
+
+export function inOne(chunks: readonly Buffer[]): Buffer {
+  const [first] = chunks;
+  return chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks);
 }
 
 /** Returns the error that `take` throws if no chunk is ready. It must not look like the end of a body. */

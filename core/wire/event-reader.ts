@@ -88,6 +88,11 @@ export class EventReader {
     return written.length === 0 ? undefined : Buffer.concat(written.map(bytesOf));
   }
 
+  /** The bytes of the event that has not arrived whole. */
+  get pendingBytes(): number {
+    return this.#splitter.pendingBytes;
+  }
+
   /** True if every requested answer has its stop reason. */
   get isWhole(): boolean {
     return this.#finish.isWhole;

@@ -27,7 +27,8 @@ export function itemHeads(list: Buffer): readonly Head[] | undefined {
   return heads.isList ? heads.found : undefined;
 }
 
-class ItemHeads implements JsonObserver {
+/** Notes the kinds of the items of a list, without their content. */
+export class ItemHeads implements JsonObserver {
   readonly found: Head[] = [];
   isList = false;
   #item: Head = {};

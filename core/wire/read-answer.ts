@@ -1,48 +1,117 @@
-import { JsonError, JsonScanner } from '../http/json-scanner';
+import type { AnswerRoom } from '../http/buffered-bytes';
+import { JsonError, JsonScanner, type JsonToken } from '../http/json-scanner';
 import { parseJson } from '../parse-json';
-import { itemHeads } from './item-heads';
+import { type ChunkReader, inOne, readEach } from './chunk-reader';
+import { ItemHeads } from './item-heads';
 import { TopLevelMembers } from './json-members';
 
 /** Larger answers are not parsed as a whole, so their text is not known. */
-export const PARSED_AT_MOST_BYTES = 1024 * 1024;
+const PARSED_AT_MOST_BYTES = 1024 * 1024;
 
 /** The members of a large answer that are read, besides the kinds of the items of its `output`. */
-const MEMBERS = ['type', 'status', 'model', 'service_tier', 'usage', 'error', 'id', 'container'];
+const MEMBERS = new Set(['type', 'status', 'model', 'service_tier', 'usage', 'error', 'id', 'container']);
+/** A member with more bytes is not read. */
+const LONGEST_MEMBER_BYTES = 64 * 1024;
+
+/** An unstreamed answer that has arrived whole. */
+export interface WholeAnswer {
+  /** undefined: there was no room for it. */
+  readonly bytes: Buffer | undefined;
+  readonly byteLength: number;
+  /** The JSON of the answer, for a large one without its content; undefined if it is no JSON. */
+  readonly body: unknown;
+  /** Whether the content is missing in `body`. */
+  readonly isPart: boolean;
+}
+
+export interface AnswerReading {
+  readonly atMostBytes: number;
+  /** undefined: nobody waits for the bytes. */
+  readonly room: AnswerRoom | undefined;
+  /** Whether the meaning of the answer is in its content, which is then parsed up to 1 MB without room for it. */
+  readonly needsContent: boolean;
+}
 
 /**
- * Reads an unstreamed answer while it arrives. Of a large answer it reads only the members that matter, because parsing all of it
- * at once would block every other call.
+ * Reads an unstreamed answer to its end, and its meaning while it arrives. It keeps the bytes while there is room for them.
+ * @throws if the answer broke off; BodyTooLong
  */
-export class AnswerLook {
-  #scan: { readonly members: TopLevelMembers; readonly scanner: JsonScanner } | undefined;
-  /** Chunks that were not read yet, because the answer may turn out to be small. */
-  #early: Buffer[] = [];
-  #byteLength = 0;
+export async function readAnswer(
+  chunks: ChunkReader,
+  { atMostBytes, room, needsContent }: AnswerReading,
+): Promise<WholeAnswer> {
+  let read: Buffer[] = [];
+  let large: LargeAnswer | undefined;
+  let hasRoom = room !== undefined;
+  let total = 0;
+  const scan = (): void => {
+    large ??= new LargeAnswer(read);
+    if (!hasRoom) read = [];
+  };
+  const drop = (): void => {
+    hasRoom = false;
+    if (!needsContent || large !== undefined) scan();
+  };
+  await readEach(chunks, atMostBytes, (chunk, byteLength) => {
+    total = byteLength;
+    if (hasRoom || large === undefined) read.push(chunk);
+    if (large !== undefined) large.add(chunk);
+    else if (byteLength > PARSED_AT_MOST_BYTES) scan();
+    const mayStay = !hasRoom || (room?.arrive(byteLength) ?? false);
+    if (mayStay instanceof Promise) return mayStay.then((may) => (may ? undefined : drop()));
+    return mayStay ? undefined : drop();
+  });
+  const isPart = large !== undefined;
+  const bytes = inOne(read);
+  const body = isPart ? large?.read() : parseJson(bytes.toString('utf8'));
+  return { bytes: hasRoom ? bytes : undefined, byteLength: total, isPart, body };
+}
+
+/**
+ * Reads a large answer while it arrives, and only the members that matter. Parsing all of it at once would block every other call.
+ */
+class LargeAnswer {
+  readonly #members = new AnswerMembers();
+  readonly #scanner = new JsonScanner(this.#members);
+  readonly #found: Record<string, unknown> = {};
+  /** The bytes of the answer from `#from` to `#to`: the current chunk, and the part of a member that came before it. */
+  #text: Buffer = Buffer.alloc(0);
+  #from = 0;
+  #to = 0;
   #isJson = true;
 
-  add(chunk: Buffer): void {
-    this.#byteLength += chunk.length;
-    this.#early.push(chunk);
-    if (this.#byteLength <= PARSED_AT_MOST_BYTES) return;
-    this.#scan ??= beginScan();
-    const { scanner } = this.#scan;
-    for (const each of this.#early.splice(0)) this.#try(() => scanner.feed(each));
+  constructor(chunks: readonly Buffer[] = []) {
+    for (const chunk of chunks) this.add(chunk);
   }
 
-  /** Returns the JSON of the answer after all bytes have been added; undefined if it is no JSON. */
-  read(bytes: Buffer): unknown {
-    if (this.#scan === undefined) return parseJson(bytes.toString('utf8'));
-    const { scanner, members } = this.#scan;
-    this.#try(() => scanner.finish());
-    const { isObject, places } = members;
-    if (!this.#isJson || !isObject) return undefined;
-    const known = MEMBERS.flatMap((name) => {
-      const place = places.get(name);
-      return place === undefined ? [] : [[name, parseJson(bytes.toString('utf8', place.valueStart, place.end))]];
-    });
-    const output = places.get('output');
-    const heads = output && { output: itemHeads(bytes.subarray(output.valueStart, output.end)) };
-    return { ...Object.fromEntries(known), ...heads } as unknown;
+  add(chunk: Buffer): void {
+    if (!this.#isJson) return;
+    this.#text = inOne(this.#text.length === 0 ? [chunk] : [this.#text, chunk]);
+    this.#try(() => this.#scanner.feed(chunk));
+    this.#readMembers();
+    this.#to += chunk.length;
+    const { openSince = this.#to } = this.#members;
+    const isTooLong = this.#to - openSince > LONGEST_MEMBER_BYTES;
+    const from = isTooLong ? this.#to : openSince;
+    this.#text = this.#text.subarray(from - this.#from);
+    this.#from = from;
+  }
+
+  /** Returns the members after the last chunk; undefined if the answer is no JSON object. */
+  read(): unknown {
+    this.#try(() => this.#scanner.finish());
+    const { isObject, heads } = this.#members;
+    return this.#isJson && isObject ? { ...this.#found, ...(heads && { output: heads.found }) } : undefined;
+  }
+
+  /** Reads the members that ended in the current chunk. */
+  #readMembers(): void {
+    for (const name of MEMBERS) {
+      const place = this.#members.places.get(name);
+      if (place === undefined || place.end <= this.#to || place.valueStart < this.#from) continue;
+      const text = this.#text.toString('utf8', place.valueStart - this.#from, place.end - this.#from);
+      this.#found[name] = parseJson(text);
+    }
   }
 
   #try(look: () => void): void {
@@ -56,9 +125,39 @@ export class AnswerLook {
   }
 }
 
-function beginScan() {
-  const members = new TopLevelMembers();
-  return { members, scanner: new JsonScanner(members) };
+/** Notes the members of an answer, and the kinds of the items of its `output`. */
+class AnswerMembers extends TopLevelMembers {
+  heads: ItemHeads | undefined;
+  /** Where the current member begins; undefined if it is not read. */
+  openSince: number | undefined;
+
+  override open(depth: number, isObject: boolean, token: JsonToken): void {
+    super.open(depth, isObject, token);
+    if (depth === 2) this.heads = this.name === 'output' && !isObject ? new ItemHeads() : this.heads;
+    this.#ofOutput?.open(depth - 1, isObject);
+  }
+
+  override close(depth: number, token: JsonToken): void {
+    super.close(depth, token);
+    if (depth === 2) this.openSince = undefined;
+    this.#ofOutput?.close(depth - 1);
+  }
+
+  override key(depth: number, token: JsonToken): void {
+    super.key(depth, token);
+    if (depth === 1) this.openSince = MEMBERS.has(this.name) ? token.start : undefined;
+    else this.#ofOutput?.key(depth - 1, token);
+  }
+
+  override scalar(depth: number, firstByte: number, token: JsonToken): void {
+    super.scalar(depth, firstByte, token);
+    if (depth === 1) this.openSince = undefined;
+    else this.#ofOutput?.scalar(depth - 1, firstByte, token);
+  }
+
+  get #ofOutput(): ItemHeads | undefined {
+    return this.name === 'output' ? this.heads : undefined;
+  }
 }
 
 /** Some upstreams report an error with a status of success, and some answer with something else entirely. */

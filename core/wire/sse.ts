@@ -86,6 +86,11 @@ export class SseSplitter {
     return frames;
   }
 
+  /** The bytes of the event that has not arrived whole. */
+  get pendingBytes(): number {
+    return this.#pendingBytes;
+  }
+
   /** The next byte begins an event. */
   get isBetweenEvents(): boolean {
     return this.#pendingBytes === 0 && this.#lineIsEmpty && !this.#afterCr;

@@ -102,9 +102,8 @@ function errorsOf(route: Route): readonly (ErrorCode | DeclaredCode)[] {
     ...(needsKey ? (['INVALID_API_KEY'] as const) : []),
     ...(route.listener === 'admin' ? (['ADMIN_TOKEN_SLOWED', 'OPERATOR_ROLE_NEEDED'] as const) : []),
     ...(route.path.includes('{') ? (['NOT_FOUND'] as const) : []),
-    ...(isPublic
-      ? (['API_KEY_EXPIRED', 'ADDRESS_NOT_ALLOWED', 'KEY_RATE_LIMITED', 'LEDGER_UNAVAILABLE'] as const)
-      : []),
+    ...(isPublic ? (['API_KEY_EXPIRED', 'ADDRESS_NOT_ALLOWED', 'CONCURRENCY_LIMIT'] as const) : []),
+    ...(isPublic ? (['KEY_RATE_LIMITED', 'LEDGER_UNAVAILABLE', 'OVERLOADED'] as const) : []),
     ...(route.errors ?? []),
     'INTERNAL_ERROR',
     'DATABASE_UNAVAILABLE',

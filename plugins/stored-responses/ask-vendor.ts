@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream/promises';
 import type { Method } from '../../core/api/route';
 import { keptCandidate } from '../../core/calls/kept-candidate';
 import type { Upstream } from '../../core/catalog/catalog';
@@ -6,7 +7,8 @@ import { PROTOCOLS } from '../../core/catalog/protocols';
 import type { ModelCall, UpstreamAdapter, UpstreamRequest } from '../../core/catalog/upstream';
 import { fail, type GatewayError } from '../../core/errors';
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
-import { readAll } from '../../core/wire/chunk-reader';
+import { whenClosed } from '../../core/http/http';
+import { bytesOf } from '../../core/wire/chunk-reader';
 import { classifyDialFailure } from '../../core/wire/egress';
 import { decodedChunks, Exchange } from '../../core/wire/exchange';
 import { signedHeaders } from '../../core/wire/signed-headers';
@@ -27,10 +29,9 @@ interface Place {
   readonly adapter: UpstreamAdapter;
 }
 
-const LARGEST_ANSWER_BYTES = 64 * 1024 * 1024;
-
 /**
- * Forwards a request to the upstream and credential that keep a response, and relays the answer unchanged.
+ * Forwards a request to the upstream and credential that keep a response, and relays the answer unchanged, as fast as the client
+ * reads it. An answer that breaks off breaks off for the client too.
  * @throws KEPT_OBJECT_NOT_FOUND, UPSTREAM_RATE_LIMITED, ALL_PROVIDERS_FAILED, UPSTREAM_TIMEOUT, DATABASE_UNAVAILABLE
  */
 export async function askVendor(
@@ -46,28 +47,31 @@ export async function askVendor(
   const unsigned = { ...headers, 'accept-encoding': 'identity' };
   const signed = await signedHeaders(upstream, adapter, { method, path, headers: unsigned, chunks: [] });
   const exchange = new Exchange(gateway.egress.pool(upstream), { method, path, headers: signed });
-  const stop = () => exchange.cancel();
   const { connectMs, headersMs } = upstream.timeouts;
   const patience = setTimeout(() => exchange.cancel(new TookTooLong()), connectMs + headersMs);
-  response.once('close', stop);
-  try {
-    const { status, headers } = await exchange.head;
-    const bytes = await readAll(decodedChunks(exchange, { status, headers }), LARGEST_ANSWER_BYTES);
-    const retryAfter = headers['retry-after'];
-    response.writeHead(status, {
-      'content-type': String(headers['content-type'] ?? 'application/json'),
-      'x-svc-source': 'provider',
-      'x-routing-provider': upstream.name,
-      ...(typeof retryAfter === 'string' && { 'retry-after': retryAfter }),
-      'content-length': bytes.length,
-    });
-    response.end(request.method === 'HEAD' ? undefined : bytes);
-  } catch (error) {
-    throw failureOf(error, upstream.name);
-  } finally {
-    clearTimeout(patience);
-    response.off('close', stop);
+  whenClosed(response, () => exchange.cancel());
+  const head = await exchange.head
+    .catch((error: unknown) => Promise.reject(failureOf(error, upstream.name)))
+    .finally(() => clearTimeout(patience));
+  const chunks = decodedChunks(exchange, head);
+  const {
+    'content-type': type = 'application/json',
+    'retry-after': retryAfter,
+    'content-length': length,
+  } = head.headers;
+  response.writeHead(head.status, {
+    'content-type': String(type),
+    'x-svc-source': 'provider',
+    'x-routing-provider': upstream.name,
+    ...(typeof retryAfter === 'string' && { 'retry-after': retryAfter }),
+    ...(typeof length === 'string' && chunks === exchange && { 'content-length': length }),
+  });
+  if (request.method === 'HEAD') {
+    exchange.cancel();
+    response.end();
+    return;
   }
+  await pipeline(bytesOf(chunks), response).catch(() => response.destroy());
 }
 
 /** Returns the address of the response: that of the adapter's calls, followed by the id. */

@@ -3,6 +3,8 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Knex } from 'knex';
 import type { UsageRecordRow } from '../../core/catalog/usage-fields';
+import { fail } from '../../core/errors';
+import { roomOf } from '../../core/http/http';
 import type { UsageFilters } from '../../core/records/usage-filters';
 import { type Cell, csvLine } from './csv';
 import { listRecords } from './query';
@@ -32,11 +34,19 @@ export async function sendCsv(
     return listRecords(database, filters, { limit: BATCH_ROWS, cursor }, toItem);
   }
 
+  /** Waits until there is room for a batch that is sent, the next one, and its records. */
+  async function withRoom(text: string): Promise<string> {
+    const room = roomOf(response);
+    if ((await room?.arrive(3 * text.length)) === false) throw fail('OVERLOADED');
+    room?.wait();
+    return text;
+  }
+
   async function* lines(): AsyncGenerator<string> {
     yield csvLine(columns);
     for (let page = first; ; page = await batch(page.nextCursor)) {
       if (page.items.length > 0)
-        yield page.items.map((item) => csvLine(columns.map((name) => item[name] ?? null))).join('');
+        yield await withRoom(page.items.map((item) => csvLine(columns.map((name) => item[name] ?? null))).join(''));
       if (page.nextCursor === null) return;
     }
   }

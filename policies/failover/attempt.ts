@@ -4,21 +4,22 @@ import type { Answer, ModelRequest, UpstreamHeaders } from '../../core/calls/cal
 import type { Candidate, Upstream } from '../../core/catalog/catalog';
 import { NotTranslatable } from '../../core/catalog/conversation';
 import { AdapterFault } from '../../core/catalog/guarded-adapter';
+import { hasOutput } from '../../core/catalog/protocols';
 import type { Verdict } from '../../core/catalog/upstream';
 import { mergeUsage, UNKNOWN_USAGE, type Usage } from '../../core/catalog/usage';
 import { Translation } from '../../core/dialects/translation';
-import { type BodyRoom, ReadAhead } from '../../core/http/buffered-bytes';
+import { type AnswerRoom, type BodyRoom, ReadAhead } from '../../core/http/buffered-bytes';
 import { CLIENT_LEFT_STATUS } from '../../core/http/client-left';
 import { parseJson } from '../../core/parse-json';
 import type { TraceHeaders } from '../../core/traces/tracing';
 import type { UpstreamCall } from '../../core/wire/ask-upstream';
-import { BodyTooLong, type ChunkReader, NO_CHUNKS, readAll } from '../../core/wire/chunk-reader';
+import { BodyTooLong, type ChunkReader, NO_CHUNKS } from '../../core/wire/chunk-reader';
 import type { AttemptOutcome } from '../../core/wire/dial-failure';
 import { classifyDialFailure, type Egress, nothingWasSent } from '../../core/wire/egress';
 import { EventReader, type NotedEvent } from '../../core/wire/event-reader';
 import { decodedChunks } from '../../core/wire/exchange';
 import { unframed } from '../../core/wire/framed-chunks';
-import { AnswerLook, isAnswer } from '../../core/wire/read-answer';
+import { isAnswer, readAnswer, type WholeAnswer } from '../../core/wire/read-answer';
 import { type CallInOtherWords, inOtherWords } from '../../core/wire/translated-call';
 import type { Failure } from './decide';
 import { type AttemptingCall, Patience, send } from './send';
@@ -35,7 +36,7 @@ export type Attempted =
       readonly usage?: Usage | undefined;
     };
 
-/** The largest unstreamed answer. The process keeps such an answer whole until it is charged for. */
+/** The largest unstreamed answer. */
 const LARGEST_ANSWER_BYTES = 64 * 1024 * 1024;
 const LARGEST_JUDGED_BYTES = 64 * 1024;
 /** The most bytes of a preamble that are held back. The gateway releases a larger one, like one that outlasts `preambleHold`. */
@@ -82,9 +83,12 @@ export async function attempt(
       if (call.accountId !== undefined) exchange.ahead = new ReadAhead(call.accountId);
       return await untilContent(head, request, chunks, call, preambleHoldMs);
     }
-    const look = new AnswerLook();
-    const bytes = await readAll(chunks, call.largestAnswerBytes ?? LARGEST_ANSWER_BYTES, look);
-    return judgeBody(head, request, { bytes, body: look.read(bytes) }, chunks, call);
+    const { room } = call;
+    room?.giveBack();
+    const needsContent = translation !== undefined || room === undefined;
+    const whole = await readAnswer(chunks, { atMostBytes: LARGEST_ANSWER_BYTES, room, needsContent });
+    const attempted = judgeBody(head, request, whole, chunks, call);
+    return 'answer' in attempted ? await withRoom(attempted, room) : attempted;
   } catch (error) {
     cancel();
     if (patience.isAbandoned)
@@ -177,7 +181,7 @@ async function readRefusal(
 function judgeBody(
   head: Head,
   request: ModelRequest,
-  { bytes, body: json }: { readonly bytes: Buffer; readonly body: unknown },
+  { bytes, byteLength, isPart, body: json }: WholeAnswer,
   chunks: ChunkReader,
   { newIds, trace }: AttemptingCall,
 ): Attempted {
@@ -188,17 +192,27 @@ function judgeBody(
     // The adapter reads the answer here, not when it is charged, because another candidate can still answer if the adapter fails.
     const read = translation?.body(body) ?? candidate.adapter.readBody(body);
     if (read.error === undefined) {
-      const { contentBytes } = read;
+      // The text of a large answer is not known. Its length counts if the upstream's counts are unusable.
+      const isUnread = isPart && read.contentBytes === 0 && hasOutput(request.protocol);
+      const contentBytes = isUnread ? byteLength : read.contentBytes;
       if (translation === undefined) newIds?.noteBody(candidate, body);
       trace?.noteBody('written' in read ? read.written : body);
-      const given = 'written' in read ? Buffer.from(JSON.stringify(read.written)) : bytes;
+      const given = bytes && 'written' in read ? Buffer.from(JSON.stringify(read.written)) : bytes;
       return { answer: { candidate, status, headers, kind: 'body', bytes: given, usage: read.usage, contentBytes } };
     }
     body = read.error.body;
     usage = read.usage;
   }
   const verdict = head.candidate.adapter.judge({ protocol: request.protocol, status, headers, body });
+  if (bytes === undefined) return failed('status', head, verdict, undefined, usage);
   return failed('status', head, verdict, relayOf(head, body ?? bytes.toString('utf8'), [bytes], chunks), usage);
+}
+
+/** Returns an answer without its bytes if there is no room for them. A translation may be longer than what arrived. */
+async function withRoom({ answer }: { readonly answer: Answer }, room: AnswerRoom | undefined): Promise<Attempted> {
+  if (answer.kind !== 'body' || answer.bytes === undefined) return { answer };
+  const hasRoom = room === undefined || (await room.arrive(answer.bytes.length));
+  return { answer: hasRoom ? answer : { ...answer, bytes: undefined } };
 }
 
 /**
@@ -227,7 +241,7 @@ function failed(
   outcome: Failure['outcome'],
   head: Head,
   verdict: Verdict,
-  relay: Answer & { kind: 'relay' },
+  relay: (Answer & { kind: 'relay' }) | undefined,
   usage?: Usage,
 ): Attempted {
   const failure = { outcome, status: head.status, verdict, retryAfterMs: retryAfterMs(head.headers) };

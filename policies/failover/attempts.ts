@@ -43,6 +43,7 @@ export type AskingCall = Pick<
   | 'left'
   | 'startedMs'
   | 'newIds'
+  | 'room'
   | 'upstreamSocket'
   | 'trace'
   | 'traceHeaders'
@@ -135,6 +136,10 @@ export class Attempts implements AttemptingCall {
 
   get traceHeaders(): TraceHeaders | undefined {
     return this.trace?.headers ?? this.call.traceHeaders;
+  }
+
+  get room(): AskingCall['room'] {
+    return this.call.room;
   }
 
   get newIds(): NewIds | undefined {

@@ -4,6 +4,7 @@ import { type Candidate, canGoOn } from '../../core/catalog/catalog';
 import { fail } from '../../core/errors';
 import type { Gateway } from '../../core/gateway/gateway';
 import { type CallWith, definePolicy } from '../../core/gateway/policy';
+import { AnswerRoom } from '../../core/http/buffered-bytes';
 import { ClientLeft } from '../../core/http/client-left';
 import { DURATION, parseDuration } from '../../core/settings';
 import { type AttemptSettings, Attempts } from './attempts';
@@ -79,12 +80,22 @@ export default definePolicy({
         });
       }
       if (!request.stream) call.onLeave(() => countAbsent(call));
+      openRoom(call);
       return answerOf(call, settings, gateway);
     };
   },
 });
 
 type FailoverCall = CallWith<'key' | 'request' | 'candidates' | 'reservation' | 'meter'>;
+
+/** Opens the room of the answer. Once the client has left, the answer needs none: it is only read. */
+function openRoom(call: FailoverCall): void {
+  const room = new AnswerRoom(call.key.accountId);
+  call.room = room;
+  const close = (): void => room.close();
+  call.onLeave(close);
+  call.onEnd(close);
+}
 
 /** Counts an unstreamed call whose client has left until the gateway has read it to its end. */
 function countAbsent(call: FailoverCall): void {

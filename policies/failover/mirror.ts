@@ -16,8 +16,6 @@ import { noteMade } from './note-made';
 
 /** The longest time for a mirror. The gateway cancels a longer one and counts it as failed. */
 const LONGEST_MIRROR_MS = 120_000;
-/** The largest mirrored answer. It is small, so that all mirrors together do not fill the memory. */
-const LARGEST_MIRROR_BYTES = 4 * 1024 * 1024;
 
 /**
  * Sends a call that has ended also to the candidate of a rollout, reads the answer and drops it. Only the rollout gets its times
@@ -132,7 +130,6 @@ function isCounted(usage: Usage, { model }: Candidate, { choices, inputs = 1 }: 
 
 /** The caller of a mirror: no client waits for the answer, and the gateway itself "leaves" when it gives up. */
 class AbsentCaller {
-  readonly largestAnswerBytes = LARGEST_MIRROR_BYTES;
   hasLeft = false;
   trace: AttemptTrace | undefined;
   traceHeaders: TraceHeaders | undefined;

@@ -2,6 +2,7 @@ import type { Call } from '../../core/calls/call';
 import type { NewIds } from '../../core/calls/new-ids';
 import type { AttemptTrace } from '../../core/calls/trace';
 import type { Candidate, Upstream } from '../../core/catalog/catalog';
+import type { AnswerRoom } from '../../core/http/buffered-bytes';
 import type { TraceHeaders } from '../../core/traces/tracing';
 import { askUpstream, type UpstreamCall } from '../../core/wire/ask-upstream';
 import { classifyDialFailure, type Egress, wasReusedConnection } from '../../core/wire/egress';
@@ -18,8 +19,8 @@ export type AttemptingCall = Pick<Call, 'onLeave'> & {
   readOnMs?(upstream: Upstream): number;
   /** The account whose share of memory a stream read ahead takes; undefined: the gateway does not read ahead. */
   readonly accountId?: string;
-  /** The largest unstreamed answer; an upstream that sends more has failed. */
-  readonly largestAnswerBytes?: number;
+  /** The room of the answer; undefined if no client waits for its bytes. */
+  readonly room?: AnswerRoom | undefined;
   /** The upstream side of the client's WebSocket, for upstreams that accept one. */
   readonly upstreamSocket?: UpstreamSocket | undefined;
   /** The gateway's id of the call, for ids in translated answers; undefined if no client reads them. */

@@ -1,13 +1,10 @@
 import { isKeyRefusal } from '../../core/accounts/check-access';
+import { CONCURRENT, type ConcurrencyLimits } from '../../core/accounts/concurrent-calls';
 import type { CallKey } from '../../core/accounts/identify';
 import { usageRecord } from '../../core/calls/usage-record';
 import { fail, GatewayError } from '../../core/errors';
 import type { Gateway } from '../../core/gateway/gateway';
 import { definePolicy } from '../../core/gateway/policy';
-import { ConcurrentCalls } from './concurrent-calls';
-
-/** The calls under way in this process. All pipelines share the counts, because a limit holds for the key, not for a pipeline. */
-const CONCURRENT = new ConcurrentCalls();
 
 export default definePolicy({
   contract: 'policy/1',
@@ -17,13 +14,14 @@ export default definePolicy({
     type: 'object',
     properties: {
       concurrentCallsPerKey: {
-        description: 'Concurrent calls of one key, in one process.',
+        description: 'Concurrent calls of one key, in one process. Its requests to the other routes count too.',
         type: 'integer',
         minimum: 1,
         default: 4_000,
       },
       concurrentCallsPerAccount: {
-        description: 'Concurrent calls of all keys of an account, in one process.',
+        description:
+          'Concurrent calls of all keys of an account, in one process. Their requests to the other routes count too.',
         type: 'integer',
         minimum: 1,
         default: 8_000,
@@ -33,6 +31,7 @@ export default definePolicy({
   needs: [],
   provides: ['key'],
   boundsItself: true,
+  declares: (settings) => ({ concurrentCalls: limitsOf(settings) }),
   prepare: (settings, gateway) => async (call, request) => {
     if (gateway.isStopping()) throw fail('DRAINING', { retryAfterSeconds: 1 });
     const key = await gateway.keys.identify(request);
@@ -45,14 +44,19 @@ export default definePolicy({
       gateway.refusedCalls.add(usageRecord(call, { billing: 'released', configRevision: gateway.configRevision }));
       return shown;
     });
-    const { concurrentCallsPerKey: perKey, concurrentCallsPerAccount: perAccount } = settings;
-    const entered = CONCURRENT.enter(key.keyId, key.accountId, { perKey, perAccount });
-    if (entered.outcome === 'full')
-      throw fail('CONCURRENCY_LIMIT', { retryAfterSeconds: 1, details: { of: entered.of, limit: entered.limit } });
-    call.onEnd(entered.leave);
+    call.onEnd(CONCURRENT.enter(key, limitsOf(settings)));
     return { key };
   },
 });
+
+interface LimitSettings {
+  readonly concurrentCallsPerKey: number;
+  readonly concurrentCallsPerAccount: number;
+}
+
+function limitsOf({ concurrentCallsPerKey, concurrentCallsPerAccount }: LimitSettings): ConcurrencyLimits {
+  return { perKey: concurrentCallsPerKey, perAccount: concurrentCallsPerAccount };
+}
 
 /**
  * Returns the error that the client gets if its key is still valid. A refusal that the client caused counts against the key's

@@ -61,7 +61,10 @@ export default definePolicy({
       call.facts.routing.intent = intentOf(call, message);
       const keepAnswer = call.facts.routing.intent && answerKeeper(gateway, call, rid);
       const covered = await reserve(gateway, call, rid, settings);
-      if ('stored' in covered) return void sendStored(gateway, call, response, covered.stored);
+      if ('stored' in covered) {
+        await sendStored(gateway, call, response, covered.stored);
+        return;
+      }
       const { request } = covered;
       call.facts.reservationId = rid;
       const opened = openReservation(gateway, call, { rid, ...covered }, onClientAbort);

@@ -4,7 +4,9 @@ import type { CallFields, Reservation } from '../../core/calls/call';
 import { usageRecord } from '../../core/calls/usage-record';
 import { outputTokens, totalInputTokens } from '../../core/catalog/usage';
 import type { Gateway } from '../../core/gateway/gateway';
+import { AnswerRoom } from '../../core/http/buffered-bytes';
 import { setRequestId } from '../../core/http/http';
+import { sendWhole } from '../../core/http/send-whole';
 import { formatUsd } from '../../core/money';
 import type { PayingCall } from './reserve';
 
@@ -40,7 +42,8 @@ export function answerKeeper(
 /** Returns the answer of a settled call if it was unstreamed and charged. */
 function storableAnswer(call: SettledCall): StoredAnswer | undefined {
   const { answer, meter, facts } = call;
-  if (answer?.kind !== 'body' || meter === undefined || facts.costE8 === 0n) return undefined;
+  if (answer?.kind !== 'body' || answer.bytes === undefined || meter === undefined || facts.costE8 === 0n)
+    return undefined;
   const { usage } = meter.read();
   const [input, output] = [totalInputTokens(usage), outputTokens(usage) ?? 0];
   const headers = [
@@ -68,9 +71,20 @@ function copyOf(bytes: Buffer): Buffer {
   return copy;
 }
 
-/** Sends the stored answer of the first call to a repetition. The repetition costs nothing and has its own usage record. */
-export function sendStored(gateway: Gateway, call: PayingCall, response: ServerResponse, stored: StoredAnswer): void {
+/**
+ * Sends the stored answer of the first call to a repetition. The repetition costs nothing and has its own usage record.
+ * @throws OVERLOADED if clients of the account leave too many answers unread
+ */
+export async function sendStored(
+  gateway: Gateway,
+  call: PayingCall,
+  response: ServerResponse,
+  stored: StoredAnswer,
+): Promise<void> {
   const { facts } = call;
+  const room = new AnswerRoom(call.key.accountId);
+  call.onEnd(() => room.close());
+  room.wait(stored.body.length);
   facts.status = stored.status;
   facts.source = 'provider';
   gateway.refusedCalls.add(usageRecord(call, { billing: 'released', configRevision: gateway.configRevision }));
@@ -81,5 +95,5 @@ export function sendStored(gateway: Gateway, call: PayingCall, response: ServerR
   for (let at = 0; at < stored.headers.length; at += 2)
     response.appendHeader(stored.headers[at] ?? '', stored.headers[at + 1] ?? '');
   response.writeHead(stored.status, { 'content-length': stored.body.length });
-  response.end(stored.body);
+  await sendWhole(response, stored.body, room);
 }

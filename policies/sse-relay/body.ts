@@ -1,15 +1,16 @@
 import type { ServerResponse } from 'node:http';
 import type { Answer } from '../../core/calls/call';
-import { hasOutput } from '../../core/catalog/protocols';
 import { outputTokens, totalInputTokens } from '../../core/catalog/usage';
+import { fail } from '../../core/errors';
 import { ClientLeft } from '../../core/http/client-left';
+import { sendWhole } from '../../core/http/send-whole';
 import { formatUsd } from '../../core/money';
-import { PARSED_AT_MOST_BYTES } from '../../core/wire/read-answer';
 import { type AnsweredCall, answerHeaders, noteAnswer } from './headers';
 
 /**
  * Sends an unstreamed answer. The charge comes first, because the headers say what the answer cost. If the client has left, the
  * answer is charged all the same.
+ * @throws OVERLOADED after the charge, if there was no room for the answer
  */
 export async function sendBody(
   call: AnsweredCall,
@@ -17,21 +18,21 @@ export async function sendBody(
   response: ServerResponse,
   exposeAccountHeaders: boolean,
 ): Promise<void> {
-  const { meter, reservation } = call;
+  const { meter, reservation, room } = call;
   if (call.cutOffBy !== undefined) throw new ClientLeft();
   noteAnswer(call, answer);
-  const { usage, contentBytes } = answer;
-  const isUnread = contentBytes === 0 && hasOutput(call.protocol);
-  meter.noteBody(usage, isUnread ? bytesOfUnread(answer.bytes) : contentBytes);
+  meter.noteBody(answer.usage, answer.contentBytes);
   const counted = meter.read();
   const { chargedE8 } = await reservation.settle({ candidate: answer.candidate, ...counted });
   if (call.leftAtMs !== undefined) throw new ClientLeft();
+  const cost = formatUsd(chargedE8);
+  if (answer.bytes === undefined) throw noRoom(cost);
   const inputTokens = totalInputTokens(counted.usage);
   const saidTokens = outputTokens(counted.usage) ?? 0;
   response.writeHead(answer.status, [
     ...answerHeaders(call, answer, exposeAccountHeaders),
     'X-AI-Cost',
-    formatUsd(chargedE8),
+    cost,
     'X-AI-Tokens-Input',
     String(inputTokens),
     'X-AI-Tokens-Output',
@@ -41,10 +42,14 @@ export async function sendBody(
     'content-length',
     String(answer.bytes.length),
   ]);
-  response.end(answer.bytes);
+  await sendWhole(response, answer.bytes, room);
 }
 
-/** Returns the length of an answer that was too long to parse. It counts as the length of the text if the upstream's counts are unusable. */
-function bytesOfUnread({ length }: Buffer): number {
-  return length > PARSED_AT_MOST_BYTES ? length : 0;
+/** A repeat would be charged again, and find as little room. */
+function noRoom(cost: string) {
+  return fail('OVERLOADED', {
+    message: 'This answer was charged but not kept: clients of this account leave too many earlier answers unread.',
+    retryable: false,
+    headers: { 'X-AI-Cost': cost },
+  });
 }

@@ -21,6 +21,11 @@ export function noteAnswer({ facts, leftAtMs, cutOffBy }: AnsweredCall, answer: 
     facts.errorCode = 'CLIENT_LEFT';
     return;
   }
+  if (answer.kind === 'body' && answer.bytes === undefined) {
+    facts.status = 503;
+    facts.errorCode = 'OVERLOADED';
+    return;
+  }
   facts.status = answer.status;
   facts.source = 'provider';
 }

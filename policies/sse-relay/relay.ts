@@ -31,6 +31,7 @@ export async function sendRelay(
   response.flushHeaders();
   // A wait for the upstream's next byte does not notice that the client leaves, so this cancels the upstream at once.
   call.onLeave(() => answer.chunks.cancel());
+  call.room?.wait(answer.head.reduce((sum, { length }) => sum + length, 0));
   await pipeline(inOrder(answer.head, answer.chunks), response, { signal: call.left }).catch(() => response.destroy());
 }
 

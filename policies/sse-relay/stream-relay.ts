@@ -6,6 +6,7 @@ import { AdapterFault } from '../../core/catalog/guarded-adapter';
 import type { EventNote, StreamFollower } from '../../core/catalog/upstream';
 import { outputTokens } from '../../core/catalog/usage';
 import type { Gateway } from '../../core/gateway/gateway';
+import { SMALL_BODY_BYTES } from '../../core/http/buffered-bytes';
 import { annotateCost } from '../../core/wire/annotate-cost';
 import type { Over } from '../../core/wire/chunk-reader';
 import type { AttemptOutcome } from '../../core/wire/dial-failure';
@@ -129,6 +130,9 @@ export class StreamRelay implements QuietStream {
         const more = this.#relayReady();
         if (!(more instanceof Promise ? await more : more)) break;
         if (this.response.writableNeedDrain) await this.#room();
+        const { pendingBytes } = this.#answer.events;
+        if (pendingBytes <= SMALL_BODY_BYTES) this.call.room?.giveBack();
+        else if (!this.#isGone) await this.#roomFor(pendingBytes);
       }
       if (!this.#isWhole) this.#breakOff('the stream of the upstream ended early', 'reset');
     } catch (error) {
@@ -265,6 +269,7 @@ export class StreamRelay implements QuietStream {
   #room(): Promise<void> | undefined {
     if (!this.response.writableNeedDrain || this.call.hasLeft) return undefined;
     this.#stall.waits();
+    this.call.room?.wait();
     return new Promise<void>((resolve) => {
       const stopListening = this.call.onLeave(resolve);
       this.response.once('drain', () => {
@@ -272,6 +277,12 @@ export class StreamRelay implements QuietStream {
         resolve();
       });
     });
+  }
+
+  /** Waits until there is room for a long event. A client whose account does not read counts as one that has left. */
+  async #roomFor(bytes: number): Promise<void> {
+    const hasRoom = await this.call.room?.arrive(bytes);
+    if (hasRoom === false) this.response.destroy();
   }
 
   /** Asks another candidate to continue where this one broke. Returns true if one does. */

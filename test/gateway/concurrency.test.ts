@@ -42,6 +42,8 @@ describe('Calls at the same time', function () {
   });
 
   const call = (key: string, model: string) => gateway.call('/v1/messages', { key, body: ask({ model }) });
+  const secondKey = async (accountId: string): Promise<string> =>
+    (await gateway.admin('POST', `/admin/v1/accounts/${accountId}/keys`, { name: 'second' })).json.key;
   const releaseNext = async () => (await until('a call is open', () => release.shift()))();
   const releaseAll = async (answers: Promise<Answered>[]) => {
     let open = answers.length;
@@ -53,11 +55,12 @@ describe('Calls at the same time', function () {
     return Promise.all(answers);
   };
 
-  it('above the limit of a key are refused without a hold, until one has ended', async () => {
-    const { key } = await gateway.newCustomer('10');
+  it('above the limit of a key are refused without a hold, until one has ended, and so are its other requests', async () => {
+    const { key, accountId } = await gateway.newCustomer('10');
+    const other = await secondKey(accountId);
     const open = [call(key, 'wide'), call(key, 'wide')];
     await upstream.call(2);
-    const { heldUsd } = await gateway.balance(key);
+    const { heldUsd } = await gateway.balance(other);
     const refused = await call(key, 'wide');
     expect(refused.status).to.equal(429);
     expect(refused.json.error).to.deep.include({
@@ -67,7 +70,18 @@ describe('Calls at the same time', function () {
     });
     expect(refused.json.error.details).to.deep.equal({ of: 'key', limit: 2 });
     expect(refused.headers['retry-after']).to.equal('1');
-    expect((await gateway.balance(key)).heldUsd).to.equal(heldUsd);
+    expect((await gateway.balance(other)).heldUsd)
+      .to.equal(heldUsd)
+      .and.not.equal('0.00000000');
+    for (const path of ['/v1/balance', '/v1/usage', '/v1/models', '/v1/responses/resp_1', '/v1/sandboxes']) {
+      const { status, json, headers } = await gateway.call(path, { method: 'GET', key });
+      expect([path, status, json.error?.code, headers['retry-after']]).to.deep.equal([
+        path,
+        429,
+        'CONCURRENCY_LIMIT',
+        '1',
+      ]);
+    }
     for (const { status } of await releaseAll(open)) expect(status).to.equal(200);
     const [again] = await releaseAll([call(key, 'wide')]);
     expect(again?.status).to.equal(200);
@@ -76,7 +90,7 @@ describe('Calls at the same time', function () {
   it('above the limit of an upstream wait, and the gateway serves accounts in turn', async () => {
     const busy = await gateway.newCustomer('10');
     const other = await gateway.newCustomer('10');
-    const second = await gateway.admin('POST', `/admin/v1/accounts/${busy.accountId}/keys`, { name: 'second' });
+    const [second, watching] = [await secondKey(busy.accountId), await secondKey(busy.accountId)];
     const served: string[] = [];
     const serve = async (name: string, key: string) => {
       const answer = await call(key, 'narrow');
@@ -85,9 +99,9 @@ describe('Calls at the same time', function () {
     };
     const first = serve('busy 1', busy.key);
     await upstream.call(1);
-    const waiting = [serve('busy', busy.key), serve('busy', second.json.key), serve('other', other.key)];
+    const waiting = [serve('busy', busy.key), serve('busy', second), serve('other', other.key)];
     await until('all have a hold', async () => {
-      const holds = await Promise.all([busy, other].map(({ key }) => gateway.balance(key)));
+      const holds = await Promise.all([watching, other.key].map((key) => gateway.balance(key)));
       const [ofBusy = 0, ofOther = 0] = holds.map(({ heldUsd }) => Number(heldUsd));
       return ofOther > 0 && ofBusy > 2.5 * ofOther;
     });

@@ -41,12 +41,13 @@ export async function* followCommand(
   while (!signal.aborted && !service.gateway.isStopping()) {
     // Subscribe before reading, so that output written in between is not missed.
     const change = looks.change(commandId);
-    const { command, pieces } = await looks.look(sandboxId, commandId, sequence);
+    const { command, pieces, isAll } = await looks.look(sandboxId, commandId, sequence);
     for (const piece of pieces) {
       ({ sequence } = piece);
       sentAtMs = performance.now();
       yield { event: piece.stream, sequence, data: { sequence, data: piece.bytes.toString() } };
     }
+    if (!isAll) continue;
     if (command.status !== 'RUNNING') {
       const { stdout: _, stderr: __, ...ending } = commandView(command, { stdout: '', stderr: '' });
       yield { event: 'exit', sequence: undefined, data: ending };

@@ -2,11 +2,16 @@ import type { Knex } from 'knex';
 import type { Piece } from './kept-output';
 import { type Command, findCommand, readOutput } from './store';
 
-/** A command, and its output after a sequence number, read at one moment. */
+/** A command, and the beginning of its output after a sequence number, read at one moment. */
 export interface Look {
   readonly command: Command;
   readonly pieces: readonly Piece[];
+  /** False if there may be output after these pieces. */
+  readonly isAll: boolean;
 }
+
+/** How much output is read at once. It waits in memory while the client reads it. */
+const READ_AT_ONCE_BYTES = 65_536;
 
 /**
  * Reads commands for the clients that follow them. All followers of a command wait for the same event, and those at the same
@@ -63,6 +68,8 @@ export class Looks {
   async #read(sandboxId: string, commandId: string, after: number): Promise<Look> {
     // Read the state first: all output of a command is written before its end.
     const command = await findCommand(this.database, sandboxId, commandId);
-    return { command, pieces: await readOutput(this.database, commandId, after) };
+    const pieces = await readOutput(this.database, commandId, after, READ_AT_ONCE_BYTES);
+    const byteLength = pieces.reduce((sum, { bytes }) => sum + bytes.length, 0);
+    return { command, pieces, isAll: byteLength < READ_AT_ONCE_BYTES };
   }
 }

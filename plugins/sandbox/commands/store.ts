@@ -96,10 +96,21 @@ export async function writeOutput(
   }
 }
 
-export async function readOutput(database: Knex, commandId: string, after: number): Promise<readonly Piece[]> {
-  const rows: { sequence: number; stream: OutputStream; bytes: Uint8Array }[] = await database('sandbox_command_output')
+/** Reads the output after a position: of the pieces in order, those that begin within the first `mostBytes`. */
+export async function readOutput(
+  database: Knex,
+  commandId: string,
+  after: number,
+  mostBytes = Number.MAX_SAFE_INTEGER,
+): Promise<readonly Piece[]> {
+  const before = 'sum(octet_length(bytes)) OVER (ORDER BY sequence) - octet_length(bytes) AS before';
+  const pieces = database('sandbox_command_output')
     .where({ command_id: commandId })
     .where('sequence', '>', after)
+    .select('sequence', 'stream', 'bytes', database.raw(before));
+  const rows: { sequence: number; stream: OutputStream; bytes: Uint8Array }[] = await database
+    .from(pieces.as('pieces'))
+    .where('before', '<', mostBytes)
     .orderBy('sequence')
     .select('sequence', 'stream', 'bytes');
   return rows.map(({ sequence, stream, bytes }) => ({ sequence, stream, bytes: Buffer.from(bytes) }));

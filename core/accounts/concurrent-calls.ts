@@ -1,36 +1,41 @@
+import { fail } from '../errors';
+import type { CallKey } from './identify';
+
 /** How many calls a key, and an account, may have under way at a time. */
 export interface ConcurrencyLimits {
   readonly perKey: number;
   readonly perAccount: number;
 }
 
-/** The result of `enter`: either `leave`, which ends the call's count, or which limit is reached. */
-export type Entered =
-  | { readonly outcome: 'entered'; readonly leave: () => void }
-  | { readonly outcome: 'full'; readonly of: 'key' | 'account'; readonly limit: number };
-
 /** Counts the calls under way in this process by key and account. A key or account without a call takes no memory. */
 export class ConcurrentCalls {
   readonly #counts = new Map<string, number>();
 
-  enter(keyId: string, accountId: string, { perKey, perAccount }: ConcurrencyLimits): Entered {
-    if (this.#count(keyId) >= perKey) return { outcome: 'full', of: 'key', limit: perKey };
-    if (this.#count(accountId) >= perAccount) return { outcome: 'full', of: 'account', limit: perAccount };
+  /**
+   * Counts a call until the function that it returns is called.
+   * @throws CONCURRENCY_LIMIT
+   */
+  enter({ keyId, accountId }: Pick<CallKey, 'keyId' | 'accountId'>, limits: ConcurrencyLimits): () => void {
+    this.#check(keyId, 'key', limits.perKey);
+    this.#check(accountId, 'account', limits.perAccount);
     this.#add(keyId, 1);
     this.#add(accountId, 1);
     let hasLeft = false;
-    const leave = () => {
+    return () => {
       if (hasLeft) return;
       hasLeft = true;
       this.#add(keyId, -1);
       this.#add(accountId, -1);
     };
-    return { outcome: 'entered', leave };
   }
 
   /** The number of keys and accounts that have calls under way. */
   get size(): number {
     return this.#counts.size;
+  }
+
+  #check(id: string, of: 'key' | 'account', limit: number): void {
+    if (this.#count(id) >= limit) throw fail('CONCURRENCY_LIMIT', { retryAfterSeconds: 1, details: { of, limit } });
   }
 
   #count(id: string): number {
@@ -43,3 +48,6 @@ export class ConcurrentCalls {
     else this.#counts.set(id, count);
   }
 }
+
+/** The calls under way in this process, requests of keys to our own API included. A limit holds for the key, not for a pipeline. */
+export const CONCURRENT = new ConcurrentCalls();
