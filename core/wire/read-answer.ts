@@ -128,7 +128,7 @@ class LargeAnswer {
 /** Notes the members of an answer, and the kinds of the items of its `output`. */
 class AnswerMembers extends TopLevelMembers {
   heads: ItemHeads | undefined;
-  /** Where the current member begins; undefined if it is not read. */
+  /** Where the key of the current member ends; undefined if the member is not read. */
   openSince: number | undefined;
 
   override open(depth: number, isObject: boolean, token: JsonToken): void {
@@ -145,7 +145,7 @@ class AnswerMembers extends TopLevelMembers {
 
   override key(depth: number, token: JsonToken): void {
     super.key(depth, token);
-    if (depth === 1) this.openSince = MEMBERS.has(this.name) ? token.start : undefined;
+    if (depth === 1) this.openSince = MEMBERS.has(this.name) ? token.end : undefined;
     else this.#ofOutput?.key(depth - 1, token);
   }
 

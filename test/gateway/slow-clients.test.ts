@@ -3,9 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { ask } from '../support/calls';
 import { startGateway, type TestGateway } from '../support/gateway';
+import { readMetrics } from '../support/metrics';
 import { statusOf } from '../support/raw';
 import { until } from '../support/until';
-import { messagesStream, startUpstream, type TestUpstream } from '../support/upstream';
+import { messagesAnswer, messagesStream, startUpstream, type TestUpstream } from '../support/upstream';
 
 const CLIENT_IDLE_MS = 1_000;
 
@@ -122,6 +123,22 @@ describe('A slow client, through the fast lane and through Express Gateway,', fu
       await way.nothingIsHeld();
       const record = await way.record(200);
       expect(record).to.include({ status: 200, billing: 'actual', errorCode: null, outputTokens: 5 });
+      socket.resume();
+      await until('its connection is closed', () => socket.closed);
+    }),
+  );
+
+  it(
+    'is treated as disconnected if it reads nothing of an unstreamed answer, which then takes no memory',
+    byBoth(async (way) => {
+      way.upstream.always(messagesAnswer({ texts: ['x'.repeat(PIECES * PIECE_BYTES)] }));
+      const body = JSON.stringify(ask());
+      const socket = way.begin(body.length, body);
+      socket.pause();
+      const bufferedBytes = async () => (await readMetrics(way.gateway)).get('tollgate_buffered_bytes') ?? Number.NaN;
+      await until('the answer waits', async () => (await bufferedBytes()) >= PIECES * PIECE_BYTES);
+      await until('the answer waits no more', async () => (await bufferedBytes()) === 0);
+      expect(await way.record(200)).to.include({ billing: 'actual', errorCode: null });
       socket.resume();
       await until('its connection is closed', () => socket.closed);
     }),

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type BodyRoom, BufferedBytes } from '../../../core/http/buffered-bytes';
+import { AnswerRoom, type BodyRoom, BufferedBytes } from '../../../core/http/buffered-bytes';
 
 const MB = 1_048_576;
 
@@ -38,5 +38,71 @@ describe('The memory for large bodies', () => {
     const next = budget.open(owner);
     next.add(20 * MB);
     expect(() => next.add(1)).to.throw('at its capacity');
+  });
+});
+
+describe('The memory for answers', () => {
+  const limits = { mostBytes: 256 * MB, mostBytesOfAccount: 64 * MB };
+
+  /** Lets an answer arrive, and wait for a client that reads it at once. Returns whether there was room for it. */
+  async function passes(budget: BufferedBytes, bytes: number, account = 'account'): Promise<boolean> {
+    const room = new AnswerRoom(account, budget);
+    for (let arrived = MB; arrived <= bytes; arrived += MB) {
+      if (!(await room.arrive(arrived))) return false;
+      await new Promise(setImmediate);
+    }
+    room.wait(bytes);
+    await new Promise(setImmediate);
+    room.close();
+    return true;
+  }
+
+  it('lets all answers of an account pass whose clients read, however many arrive at once', async () => {
+    const budget = new BufferedBytes(limits);
+    const passed = await Promise.all(Array.from({ length: 40 }, () => passes(budget, 40 * MB)));
+    expect(passed).to.deep.equal(passed.map(() => true));
+    expect(budget.bytes).to.equal(0);
+  });
+
+  it('lets the largest answers pass beside each other and beside bodies of the same account', async () => {
+    const budget = new BufferedBytes(limits);
+    const endings: (() => void)[] = [];
+    budget.open({ accountId: 'account', onEnd: (work) => endings.push(work) }).add(60 * MB);
+    expect(await Promise.all([passes(budget, 64 * MB), passes(budget, 64 * MB)])).to.deep.equal([true, true]);
+    for (const end of endings) end();
+    expect(budget.bytes).to.equal(0);
+  });
+
+  it('lets answers of many accounts pass that do not fit all at once', async () => {
+    const budget = new BufferedBytes(limits);
+    const passed = await Promise.all(Array.from({ length: 20 }, (_, at) => passes(budget, 40 * MB, `account ${at}`)));
+    expect(passed).to.deep.equal(passed.map(() => true));
+  });
+
+  it('has no room for answers of an account whose clients do not read, and has it for others', async () => {
+    const budget = new BufferedBytes(limits);
+    const unread = new AnswerRoom('account', budget);
+    await unread.arrive(40 * MB);
+    unread.wait(40 * MB);
+    expect(await Promise.all([passes(budget, 40 * MB), passes(budget, 40 * MB)])).to.deep.equal([false, false]);
+    expect(budget.bytes).to.equal(40 * MB);
+    expect(await passes(budget, 40 * MB, 'another account')).to.equal(true);
+    expect(await passes(budget, 20 * MB)).to.equal(true);
+    unread.close();
+    expect(await passes(budget, 64 * MB)).to.equal(true);
+    expect(budget.bytes).to.equal(0);
+  });
+
+  it('is never exceeded by answers that are there whole, and is free after each', () => {
+    const budget = new BufferedBytes(limits);
+    const [one, two] = [new AnswerRoom('account', budget), new AnswerRoom('account', budget)];
+    one.wait(60 * MB);
+    expect(() => two.wait(5 * MB)).to.throw('at its capacity');
+    one.wait(2 * MB);
+    two.wait(5 * MB);
+    expect(budget.bytes).to.equal(7 * MB);
+    for (const room of [one, two, two]) room.close();
+    two.wait(5 * MB);
+    expect(budget.bytes).to.equal(0);
   });
 });

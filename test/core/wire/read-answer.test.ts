@@ -1,0 +1,66 @@
+import { Readable } from 'node:stream';
+import { expect } from 'chai';
+import { AnswerRoom, BufferedBytes } from '../../../core/http/buffered-bytes';
+import { StreamChunks } from '../../../core/wire/chunk-reader';
+import { readAnswer } from '../../../core/wire/read-answer';
+
+const MB = 1_048_576;
+const USAGE = { prompt_tokens: 5, total_tokens: 5 };
+const ITEM = { type: 'web_search_call', id: 'ws_1', action: { type: 'search', query: 'x', container_id: 'c_1' } };
+
+function textOf(dataBytes: number): string {
+  const output = [ITEM, { type: 'message', content: [{ type: 'text', text: 'x'.repeat(dataBytes) }] }];
+  return JSON.stringify({ id: 'resp_1', output, note: 'not read', error: null, usage: USAGE, model: 'acme' });
+}
+
+/** Returns the text in pieces of this length. */
+function piecesOf(text: string, length: number): StreamChunks {
+  const bytes = Buffer.from(text);
+  const pieces: Buffer[] = [];
+  for (let at = 0; at < bytes.length; at += length) pieces.push(bytes.subarray(at, at + length));
+  return new StreamChunks(Readable.from(pieces));
+}
+
+describe('an unstreamed answer', () => {
+  const reading = { atMostBytes: 4 * MB, needsContent: false };
+  /** A room in which the account's own clients leave nothing. */
+  const full = () => {
+    const budget = new BufferedBytes({ mostBytes: 4 * MB, mostBytesOfAccount: 4 * MB });
+    new AnswerRoom('account', budget).wait(4 * MB);
+    return new AnswerRoom('account', budget);
+  };
+
+  for (const length of [1_000, 65_536, 3 * MB])
+    it(`of more than 1 MB is read without its content, in pieces of ${length} bytes`, async () => {
+      const text = textOf(MB);
+      const whole = await readAnswer(piecesOf(text, length), { ...reading, room: new AnswerRoom('account') });
+      expect(whole.bytes?.toString()).to.equal(text);
+      expect(whole).to.deep.include({ byteLength: text.length, isPart: true });
+      const { query: _, ...action } = ITEM.action;
+      const output = [{ ...ITEM, action }, { type: 'message' }];
+      expect(whole.body).to.deep.equal({ id: 'resp_1', output, error: null, usage: USAGE, model: 'acme' });
+    });
+
+  for (const length of [1, 7, 64])
+    it(`without room is read all the same, in pieces of ${length} bytes`, async () => {
+      const room = full();
+      room.close();
+      const whole = await readAnswer(piecesOf(textOf(70_000), length), { ...reading, room });
+      expect(whole.bytes).to.equal(undefined);
+      expect(whole.body).to.deep.include({ id: 'resp_1', usage: USAGE, model: 'acme' });
+    });
+
+  it('is parsed whole up to 1 MB where its meaning is in its content, with room or without', async () => {
+    for (const room of [new AnswerRoom('account'), undefined]) {
+      const text = textOf(70_000);
+      const whole = await readAnswer(piecesOf(text, 10_000), { ...reading, room, needsContent: true });
+      expect(whole.bytes?.toString()).to.equal(room && text);
+      expect(whole.body).to.deep.equal(JSON.parse(text));
+    }
+  });
+
+  it('that is no JSON, or no object, has no meaning', async () => {
+    for (const text of [`${'x'.repeat(2 * MB)}`, JSON.stringify(['x'.repeat(2 * MB)]), textOf(MB).slice(0, -1)])
+      expect((await readAnswer(piecesOf(text, 65_536), { ...reading, room: undefined })).body).to.equal(undefined);
+  });
+});
