@@ -11,7 +11,7 @@ import type { Target } from '../fuzz/targets/target';
 import { ask } from '../support/calls';
 import { MODEL } from '../support/gateway';
 import type { Random } from '../support/random';
-import { HONEST_MODEL, type Scene, WILD_MODEL } from './scene';
+import { HONEST_MODEL, LARGE_ID, LARGE_MODEL, type Scene, WILD_MODEL } from './scene';
 
 /** One way to overload the gateway. It is repeated, and each round takes some seconds at most. */
 export interface Attack<On = Scene> {
@@ -129,6 +129,20 @@ export const ATTACKS: readonly Attack[] = [
       await postTranslated(scene, [{ role: 'user', content: parts }]);
       const body = JSON.stringify({ model: HONEST_MODEL, max_tokens: 1, messages: [{ role: 'user', content: parts }] });
       await post(scene, '/v1/messages', scene.rich, body);
+    },
+  },
+  {
+    name: 'answers in one piece that no client reads',
+    run: async (scene) => {
+      const body = JSON.stringify({ model: LARGE_MODEL, input: 'Hello' });
+      await holdOpen(scene, 12, postHead('/v1/responses', scene.rich, body.length) + body, 8_000);
+    },
+  },
+  {
+    name: 'stored responses that no client reads',
+    run: (scene) => {
+      const request = `GET /v1/responses/${LARGE_ID} HTTP/1.1\r\nhost: x\r\nx-api-key: ${scene.rich}\r\n\r\n`;
+      return holdOpen(scene, 12, request.repeat(10), 5_000);
     },
   },
   ...[heads, requestTargets, addresses, bodies, events, answers, frames].map(mutated),

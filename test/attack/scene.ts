@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { openRig, type Rig } from '../fuzz/rig';
 import type { TestEndpoint } from '../support/gateway';
 import type { Random } from '../support/random';
-import { messagesAsAsked, startUpstream } from '../support/upstream';
+import { messagesAsAsked, responsesAnswer, startUpstream } from '../support/upstream';
 import { startWildUpstream } from './wild-upstream';
 
 /** A gateway with honest and hostile customers. The rig's own upstream and sandbox belong to the hostile ones. */
@@ -21,16 +21,25 @@ export const HONEST_MODEL = 'honest-large';
 /** The model of an upstream that answers each call with another fault. */
 export const WILD_MODEL = 'wild-large';
 
+/** The model of an upstream whose answers have 16 MB, and the id of the response that each of them has. */
+export const LARGE_MODEL = 'large-large';
+export const LARGE_ID = 'resp_large';
+const LARGE_TEXT = 'x'.repeat(16 * 1_048_576);
+
 const HOSTILE_ADDRESS = '127.0.0.2';
 
 export async function openScene(random: Random): Promise<Scene> {
-  const [honest, wild] = [await startUpstream(), await startWildUpstream(random)];
+  const [honest, large, wild] = [await startUpstream(), await startUpstream(), await startWildUpstream(random)];
   honest.always(messagesAsAsked());
+  large.always(responsesAnswer({ id: LARGE_ID, texts: [LARGE_TEXT] }));
   // Empties the upstream's record of calls, which would grow for a quarter of an hour.
-  const forgetting = setInterval(() => (honest.calls as unknown[]).splice(0), 10_000);
+  const forgetting = setInterval(() => {
+    for (const { calls } of [honest, large]) (calls as unknown[]).splice(0);
+  }, 10_000);
   const timeouts = { connect: '1s', headers: '2s', idle: '2s' };
   const upstreams: Record<string, TestEndpoint> = {
     honest: { url: honest.url, adapter: 'messages', models: { [HONEST_MODEL]: {} } },
+    large: { url: large.url, adapter: 'responses', models: { [LARGE_MODEL]: {} } },
     wild: { url: wild.url, timeouts, models: { [WILD_MODEL]: {} } },
   };
   const rig = await openRig(upstreams);
@@ -45,7 +54,7 @@ export async function openScene(random: Random): Promise<Scene> {
       hostile.close();
       await rig.close();
       wild.stop();
-      await honest.stop();
+      await Promise.all([honest.stop(), large.stop()]);
     },
   };
 }
