@@ -1,0 +1,13 @@
+import assert from 'node:assert/strict';
+import { ceilings, measure } from '../support/size';
+
+describe('the size of the project', () => {
+  const measured = measure();
+
+  it('has a ceiling for each figure in CONTRIBUTING.md', () => {
+    assert.deepEqual([...ceilings().keys()], [...measured.keys()]);
+  });
+
+  for (const [name, ceiling] of ceilings())
+    it(`is at most ${ceiling.toLocaleString('en')} ${name}`, () => assert.ok((measured.get(name) ?? 0) <= ceiling));
+});
