@@ -6,6 +6,7 @@ import { askIn, PATH, type TestProtocol } from '../support/calls';
 import { MODEL, startGateway, type TestGateway } from '../support/gateway';
 import { readMetrics } from '../support/metrics';
 import { creation, SANDBOX_GATEWAY, waitForState } from '../support/sandboxes';
+import { TestSocket } from '../support/test-socket';
 import { until } from '../support/until';
 import {
   chatAnswer,
@@ -321,6 +322,25 @@ describe('Answers that clients do not read', function () {
       expect(head).to.match(/^HTTP\/1\.1 200 /);
       expect(bytes).to.be.at.least(LARGE_BYTES);
     }
+  });
+
+  it('stay within the room of their account: frames of WebSockets', async () => {
+    upstream.always(responsesStream({ texts: Array.from({ length: 2 }, () => TEXT.slice(0, 3 * MB)) }));
+    const stop = await watch();
+    const unread = await Promise.all(Array.from({ length: 8 }, () => TestSocket.open(gateway, silent.key)));
+    const reader = await TestSocket.open(gateway, other.key);
+    try {
+      for (const client of unread) {
+        client.socket.pause();
+        client.send(TestSocket.create({ model: MODEL, max_tokens: 8_000 }));
+      }
+      await until('every call has reached the upstream', () => upstream.calls.length === unread.length);
+      expect((await reader.call({ model: MODEL, max_tokens: 8_000 })).at(-1).type).to.equal('response.completed');
+    } finally {
+      for (const { socket } of [...unread, reader]) socket.terminate();
+    }
+    const { waiting } = await stop();
+    expect(waiting).to.be.within(MB, SHARE_BYTES + LARGE_BYTES + 65_536);
   });
 
   for (const kind of KINDS) {

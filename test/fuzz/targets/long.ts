@@ -78,11 +78,13 @@ async function sent({ gateway, key, answerNextWith }: Rig, client: Client, body:
 }
 
 function translated(client: Client, body: Record<string, unknown>): void {
+  let read: Conversation | undefined;
   inTime(`${client} is read`, () => {
-    const read = DIALECTS[client].readRequest(JSON.parse(JSON.stringify(body)));
-    for (const upstream of UPSTREAMS)
-      if (upstream !== client) inTime(`${client} is written as ${upstream}`, () => void written(read, upstream));
+    read = DIALECTS[client].readRequest(JSON.parse(JSON.stringify(body)));
   });
+  for (const upstream of UPSTREAMS)
+    if (upstream !== client)
+      inTime(`${client} is written as ${upstream}`, () => read === undefined || written(read, upstream));
 }
 
 function answered(random: Random, client: Client): void {
@@ -97,7 +99,7 @@ function answered(random: Random, client: Client): void {
 }
 
 /** Asserts that work is refused by name, or done in time. */
-function inTime(what: string, work: () => void): void {
+function inTime(what: string, work: () => unknown): void {
   const before = process.cpuUsage();
   try {
     work();
