@@ -1,6 +1,7 @@
-import { execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { PROJECT, textOf } from './sources';
 
 /** The folders and files of the product. */
@@ -12,9 +13,9 @@ const CODE = /\.[cm]?[jt]sx?$/;
 const EXPORT = /^export (?:abstract |async |declare )*(?:class|const|enum|function\*?|interface|let|type) (\w+)/gm;
 
 /** Measures the project by the files that git knows. Each figure has its row in the table of CONTRIBUTING.md. */
-export function measure(): ReadonlyMap<string, number> {
-  const listed = execFileSync('git', ['ls-files', '-z'], { cwd: PROJECT, encoding: 'utf8' }).split('\0');
-  const files = listed.filter((file) => file !== '' && existsSync(join(PROJECT, file)));
+export async function measure(): Promise<ReadonlyMap<string, number>> {
+  const { stdout } = await promisify(execFile)('git', ['ls-files', '-z'], { cwd: PROJECT, maxBuffer: 16_000_000 });
+  const files = stdout.split('\0').filter((file) => file !== '' && existsSync(join(PROJECT, file)));
   const sources = files.filter((file) => SOURCES.some((root) => file === root || file.startsWith(`${root}/`)));
   const tests = files.filter((file) => /^test\/(?!fixtures\/)/.test(file) && CODE.test(file));
   const documents = files.filter((file) => /^(docs\/.*|[A-Z]+)\.md$/.test(file));
@@ -65,8 +66,8 @@ export function ceilings(): ReadonlyMap<string, number> {
 }
 
 /** Prints each figure beside its ceiling. With `--lower` it first writes figures below a ceiling into the table. */
-function main(): void {
-  const measured = [...measure()];
+async function main(): Promise<void> {
+  const measured = [...(await measure())];
   if (process.argv.includes('--lower')) {
     const path = join(PROJECT, 'CONTRIBUTING.md');
     const [before = '', table = ''] = readFileSync(path, 'utf8').split('\n## Size\n');
@@ -83,4 +84,4 @@ function main(): void {
 
 const show = (figure: number) => figure.toLocaleString('en').padStart(7);
 
-if (require.main === module) main();
+if (require.main === module) void main();
