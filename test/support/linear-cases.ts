@@ -143,7 +143,7 @@ function many<T>(count: number, make: (at: number) => T): T[] {
 }
 
 function shape<T>(name: string, make: (entries: number) => T): Shape<T> {
-  return { name, most: 1_600_000, make };
+  return { name, most: 200_000, make };
 }
 
 const USER = { role: 'user', content: 'Hello' };

@@ -173,7 +173,7 @@ const USUAL: readonly string[] = [
 export const TALKS: readonly Shape<Conversation>[] = [
   ...Object.entries(LONG_TALKS).map(([name, make]) => ({
     name: `many ${name}`,
-    most: 1_600_000,
+    most: 200_000,
     isUsual: USUAL.includes(name),
     make: (size: number) => wholeTalk(make(size)),
   })),
@@ -267,7 +267,7 @@ const LONG_ANSWERS: Readonly<Record<string, (entries: number) => readonly Answer
 /** Answers, each as the events of a dialect's reader. */
 export const ANSWERS: readonly Shape<readonly AnswerEvent[]>[] = Object.entries(LONG_ANSWERS).map(([name, make]) => ({
   name: `many ${name}`,
-  most: 1_600_000,
+  most: 200_000,
   make: (size) => [
     { is: 'begin', id: 'answer-1', model: 'model-1' },
     ...make(size),
