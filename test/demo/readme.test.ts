@@ -24,8 +24,8 @@ const KEY = 'sk-svc-…';
 
 /** Commands that another program runs: on a bare machine, or in a copy of the project. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
-  'npm run quickstart': 'test/rehearsal/quickstart.ts',
-  'npm test': 'test/rehearsal/commands.ts',
+  'npm run quickstart': 'test/rehearse.sh',
+  'npm test': 'test/rehearse.sh',
   'npx tollgate init my-gateway': 'test/long/installed-package.test.ts',
   'cd my-gateway': 'test/long/installed-package.test.ts',
   'npm install': 'test/long/installed-package.test.ts',

@@ -97,6 +97,6 @@ export function all(seed: number): readonly Step[] {
     script('mutation:allowances', 30),
     script('chaos', 10, '--minutes', '3'),
     script('test:image', 15),
-    script('rehearse', 25, '--only', 'quickstart'),
+    script('rehearse', 25, 'quickstart'),
   ];
 }
