@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { toCurrent } from '../core/catalog/adapters';
+import { withOwnDialect } from '../core/catalog/adapters';
 import type { AnswerError, AnswerEvent, AnswerReader } from '../core/catalog/answer';
 import { type Conversation, NotTranslatable, type Turn } from '../core/catalog/conversation';
 import type { TranslatedCall, TranslatingAdapter, Verdict } from '../core/catalog/upstream';
@@ -229,7 +229,7 @@ function assertErrorReported<S extends Schema>(
 ): void {
   const [asked, model] = [callOf(TALK), { name: 'model-1' }];
   const candidate = {
-    adapter: toCurrent(adapter),
+    adapter: withOwnDialect(adapter),
     dialect: 'own',
     model,
     upstream: { name: 'upstream-1' },

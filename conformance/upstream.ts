@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { toCurrent } from '../core/catalog/adapters';
+import { withOwnDialect } from '../core/catalog/adapters';
 import { costOf, plainPrice } from '../core/catalog/price';
 import type {
   EventNote,
@@ -7,7 +7,6 @@ import type {
   ModelCall,
   Protocol,
   UpstreamAdapter,
-  UpstreamAdapter1,
   UpstreamFailure,
 } from '../core/catalog/upstream';
 import { countsIn, mergeUsage, UNKNOWN_USAGE, type Usage, usageOf } from '../core/catalog/usage';
@@ -30,7 +29,7 @@ export {
 
 /** An adapter, and the recordings of its upstream. */
 export interface ConformanceSubject extends Recordings {
-  readonly adapter: UpstreamAdapter | UpstreamAdapter1;
+  readonly adapter: UpstreamAdapter;
   /** The adapter's own settings, after validation by its schema. */
   readonly settings: unknown;
   /** The protocol of the recordings. */
@@ -57,7 +56,12 @@ export interface ConformanceCheck {
  * it(name, run);`
  */
 export function upstreamConformance(given: ConformanceSubject): ConformanceCheck[] {
-  const subject = { usageAt: ['usage'], modelIn: { member: 'model' }, ...given, adapter: toCurrent(given.adapter) };
+  const subject = {
+    usageAt: ['usage'],
+    modelIn: { member: 'model' },
+    ...given,
+    adapter: withOwnDialect(given.adapter),
+  };
   return [
     ...subject.streams.flatMap((stream) => streamChecks(subject, stream)),
     ...subject.bodies.flatMap((body) => bodyChecks(subject, body)),

@@ -4,8 +4,8 @@ export type Brought = 'adapter' | 'driver' | 'plugin' | 'policy';
 /** The members that a value must have, whatever its types say: a package may be written without a compiler. */
 export interface Contract {
   readonly kind: Brought;
-  /** The contract versions that this Tollgate understands, the newest last. */
-  readonly versions: readonly string[];
+  /** The version that this Tollgate understands, such as `policy/1`. */
+  readonly version: string;
   /** The functions that the gateway calls. */
   readonly functions: readonly string[];
   /** The functions that may be absent. */
@@ -31,17 +31,16 @@ export function registeringPackage(): string {
 
 /** Checks a value against its contract. @throws Error that says what is wrong and what to do, when the value breaks the contract */
 export function requireContract(value: unknown, contract: Contract): void {
-  const { kind, versions, functions, optional = [] } = contract;
+  const { kind, version, functions, optional = [] } = contract;
   const members = (typeof value === 'object' && value !== null ? value : {}) as Readonly<Record<string, unknown>>;
   const { name, contract: written, schema } = members;
   if (typeof name !== 'string' || name === '')
     throw new Error(`${articleOf(kind)} ${kind} has no \`name\`: add the name that configurations use`);
   const who = `the ${kind} "${name}"`;
-  if (typeof written !== 'string')
-    throw new Error(`${who} names no contract: write \`contract: '${versions.at(-1)}'\` in it`);
-  if (!versions.includes(written))
+  if (typeof written !== 'string') throw new Error(`${who} names no contract: write \`contract: '${version}'\` in it`);
+  if (written !== version)
     throw new Error(
-      `${who} requires the contract ${written}, but this version of Tollgate supports ${versions.join(' and ')}: install a release of its package for one of them`,
+      `${who} requires the contract ${written}, but this version of Tollgate supports ${version}: install a release of its package for that one`,
     );
   const missing = functions.filter((each) => typeof members[each] !== 'function');
   if (missing.length > 0) throw new Error(`${who} lacks ${missing.join(', ')}: ${written} asks for each as a function`);

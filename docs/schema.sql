@@ -5,9 +5,9 @@
 -- How often each account has lately done what is limited by rate.
 CREATE TABLE account_rates (
   account_id uuid NOT NULL,
+  action text NOT NULL,
   window_started_at timestamp(3) with time zone NOT NULL,
   made integer NOT NULL,
-  action text NOT NULL,
   CONSTRAINT account_rates_pkey PRIMARY KEY (account_id, action),
   CONSTRAINT account_rates_account_id_foreign FOREIGN KEY (account_id) REFERENCES accounts(id)
 );
@@ -20,7 +20,7 @@ CREATE TABLE accounts (
   created_at timestamp with time zone DEFAULT CURRENT_TIMESTAMP NOT NULL,
   told_status text,
   changed_at timestamp with time zone DEFAULT CURRENT_TIMESTAMP NOT NULL,
-  excess_e8 bigint DEFAULT 0 NOT NULL,
+  excess_e8 bigint DEFAULT '0'::bigint NOT NULL,
   markup text,
   CONSTRAINT accounts_pkey PRIMARY KEY (id),
   CONSTRAINT accounts_status_check CHECK ((status = ANY (ARRAY['active'::text, 'frozen'::text])))

@@ -50,7 +50,6 @@ export {
   type TranslatingAdapter,
   type UnsignedRequest,
   type UpstreamAdapter,
-  type UpstreamAdapter1,
   type UpstreamFailure,
   type UpstreamRequest,
   type Verdict,

@@ -8,7 +8,6 @@ export {
   OUTPUT_METERS,
   outputTokens,
   type Pass,
-  type TokenCounts,
   tokensOf,
   totalInputTokens,
   UNKNOWN_USAGE,

@@ -1,8 +1,12 @@
 import type { Knex } from 'knex';
 
-/** Creates accounts, their API keys and their credits. Amounts are E8 (1e-8 USD). The database keeps only SHA-256 of a key. */
+/**
+ * Creates accounts, their API keys and their credits. Amounts are E8 (1e-8 USD). The database keeps only SHA-256 of a key. `markup`
+ * is a factor such as `1.25`, or the name of a price list; a key without one has its account's.
+ */
 export async function up(knex: Knex): Promise<void> {
   await knex.schema.createTable('accounts', (table) => {
+    table.comment('Who pays.');
     table.uuid('id').primary();
     table.text('name').notNullable();
     table.text('status').notNullable().defaultTo('active').checkIn(['active', 'frozen']);
@@ -10,8 +14,12 @@ export async function up(knex: Knex): Promise<void> {
     // The status that the ledger knows. Another process sends the ledger a status that the changing process did not.
     table.text('told_status');
     table.timestamp('changed_at', { useTz: true }).notNullable().defaultTo(knex.fn.now());
+    // What upstreams charged above the holds of the account's calls since it was last unfrozen.
+    table.bigInteger('excess_e8').notNullable().defaultTo(0);
+    table.text('markup');
   });
   await knex.schema.createTable('api_keys', (table) => {
+    table.comment('API keys of accounts, by SHA-256, with their limits.');
     table.uuid('id').primary();
     table.uuid('account_id').notNullable().references('accounts.id');
     table.text('name').notNullable();
@@ -34,9 +42,16 @@ export async function up(knex: Knex): Promise<void> {
     table.timestamp('changed_at', { useTz: true }).notNullable().defaultTo(knex.fn.now());
     // Whether the key may see how its calls are routed.
     table.boolean('debug').notNullable().defaultTo(false);
+    table.text('markup');
+    table.timestamp('expires_at', { useTz: true });
+    table.jsonb('allowed_addresses');
+    // The secret that a rotation replaced, and when that one ends.
+    table.text('previous_hash');
+    table.timestamp('previous_until', { useTz: true });
     table.index(['account_id', 'id']);
   });
   await knex.schema.createTable('credits', (table) => {
+    table.comment('Credits and debits of operators, each once per idempotency key.');
     table.uuid('id').primary();
     table.uuid('account_id').notNullable().references('accounts.id');
     table.bigInteger('amount_e8').notNullable();
@@ -46,5 +61,13 @@ export async function up(knex: Knex): Promise<void> {
     // The balance after a credit whose entry was dropped with its month. Without it the credit would look like one that was never sent.
     table.bigInteger('dropped_posted_e8');
     table.unique(['account_id', 'idempotency_key']);
+  });
+  await knex.schema.createTable('account_rates', (table) => {
+    table.comment('How often each account has lately done what is limited by rate.');
+    table.uuid('account_id').notNullable().references('accounts.id');
+    table.text('action').notNullable();
+    table.timestamp('window_started_at', { useTz: true, precision: 3 }).notNullable();
+    table.integer('made').notNullable();
+    table.primary(['account_id', 'action']);
   });
 }

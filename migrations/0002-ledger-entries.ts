@@ -5,7 +5,7 @@ import { createPartitions } from './partitions';
  * Creates the ledger's entries and what is kept beside them. Entries never change. `seq` and `posted_e8` chain the entries of an
  * account: `posted[n] = posted[n-1] + amount[n]`. `created_at` is the time inside the reservation's UUIDv7, so the unique key can
  * hold it without weakening "once per reservation and kind". `of_call` tells calls, which have a usage record, from sandboxes'
- * holds, which have none.
+ * holds, which have none. A report charges many calls by one entry: `calls` says how many usage records it has, and is null elsewhere.
  *
  * The process that writes entries also keeps the end of each account's chain (`ledger_accounts`) and what each key has spent on
  * each day of UTC (`key_spending`), so that a recovery does not read every entry. `ledger_checkpoints` has where an account's chain
@@ -24,22 +24,30 @@ export async function up(knex: Knex): Promise<void> {
     created_at timestamptz NOT NULL,
     written_at timestamptz NOT NULL DEFAULT CURRENT_TIMESTAMP,
     of_call boolean NOT NULL DEFAULT false,
+    calls int,
     CONSTRAINT ledger_entries_once UNIQUE (account_id, rid, kind, created_at)
   ) PARTITION BY RANGE (created_at)`);
   await knex.raw('CREATE INDEX ledger_entries_by_account ON ledger_entries (account_id, seq)');
+  await knex.raw('CREATE INDEX ledger_entries_by_shortfall ON ledger_entries (rid) WHERE shortfall_e8 > 0');
+  await knex.raw(
+    `COMMENT ON TABLE ledger_entries IS 'Every entry of the ledger, in a chain per account. Entries never change.'`,
+  );
   await createPartitions(knex, 'ledger_entries');
   await knex.schema.createTable('ledger_accounts', (table) => {
+    table.comment("Where each account''s chain of entries ends.");
     table.uuid('account_id').primary();
     table.bigInteger('seq').notNullable();
     table.bigInteger('posted_e8').notNullable();
   });
   await knex.schema.createTable('key_spending', (table) => {
+    table.comment('What each key has spent on each day of UTC.');
     table.uuid('key_id').notNullable();
     table.date('day').notNullable();
     table.bigInteger('spent_e8').notNullable();
     table.primary(['key_id', 'day']);
   });
   await knex.schema.createTable('ledger_checkpoints', (table) => {
+    table.comment("Where an account''s chain continues after its older entries were dropped.");
     table.uuid('account_id').notNullable();
     table.bigInteger('seq').notNullable();
     table.bigInteger('posted_e8').notNullable();

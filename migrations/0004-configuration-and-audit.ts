@@ -1,11 +1,12 @@
 import type { Knex } from 'knex';
 
 /**
- * Creates the configurations that were applied, of which the newest is in force on every node, what each node reports of its own, and
- * the audit log.
+ * Creates the configurations that were applied, of which the newest is in force on every node, what each node reports of its own,
+ * the audit log, and the upstreams that operators disabled: they stay disabled on every node until an operator enables them.
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.schema.createTable('config_revisions', (table) => {
+    table.comment('Configurations as they were applied. The newest is in force.');
     table.integer('number').primary();
     table.text('revision').notNullable().index();
     table.text('text').notNullable();
@@ -15,6 +16,7 @@ export async function up(knex: Knex): Promise<void> {
     table.integer('restores').references('config_revisions.number');
   });
   await knex.schema.createTable('config_nodes', (table) => {
+    table.comment('What each node reports of its configuration.');
     table.uuid('id').primary();
     table.text('name').notNullable();
     table.timestamp('started_at', { useTz: true }).notNullable();
@@ -22,6 +24,7 @@ export async function up(knex: Knex): Promise<void> {
     table.jsonb('report').notNullable();
   });
   await knex.schema.createTable('audit_log', (table) => {
+    table.comment('What was changed, by whom, with the values before and after.');
     table.uuid('id').primary();
     table.timestamp('created_at', { useTz: true }).notNullable().defaultTo(knex.fn.now());
     table.text('actor').notNullable();
@@ -30,5 +33,12 @@ export async function up(knex: Knex): Promise<void> {
     table.jsonb('before');
     table.jsonb('after');
     table.index(['subject', 'id']);
+  });
+  await knex.schema.createTable('taken_out_upstreams', (table) => {
+    table.comment('Upstreams that operators disabled.');
+    table.text('name').primary();
+    table.timestamp('created_at', { useTz: true }).notNullable().defaultTo(knex.fn.now());
+    table.text('actor').notNullable();
+    table.text('reason');
   });
 }

@@ -11,6 +11,7 @@ import type { Knex } from 'knex';
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.schema.createTable('rollouts', (table) => {
+    table.comment('How far each rollout has come.');
     table.text('name').primary();
     table.text('definition').notNullable();
     table.uuid('run').notNullable();
@@ -24,24 +25,28 @@ export async function up(knex: Knex): Promise<void> {
     table.timestamp('followed_at', { useTz: true }).notNullable().defaultTo(knex.fn.now());
   });
   await knex.schema.createTable('rollout_arms', (table) => {
+    table.comment('Calls and costs of each arm of a rollout, by run and stage.');
     addArm(table);
     for (const column of ['calls', 'errors', 'hurt', 'cost_e8', 'charged']) table.bigInteger(column).notNullable();
     for (const column of ['log_cost', 'log_cost_squares']) table.double(column).notNullable();
     table.primary(['run', 'stage', 'arm']);
   });
   await knex.schema.createTable('rollout_first_tokens', (table) => {
+    table.comment('Streams of each arm by the time to their first content.');
     addArm(table);
     table.integer('bucket').notNullable();
     table.bigInteger('streams').notNullable();
     table.primary(['run', 'stage', 'arm', 'bucket']);
   });
   await knex.schema.createTable('rollout_whole_answers', (table) => {
+    table.comment('Unstreamed calls of each arm by the time to their answer.');
     addArm(table);
     table.integer('bucket').notNullable();
     table.bigInteger('answers').notNullable();
     table.primary(['run', 'stage', 'arm', 'bucket']);
   });
   await knex.schema.createTable('rollout_slots', (table) => {
+    table.comment('Measurements of the control group by slots of callers.');
     table.uuid('run').notNullable();
     table.integer('stage').notNullable();
     table.integer('slot').notNullable();

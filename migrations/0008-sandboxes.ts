@@ -5,7 +5,9 @@ const NOT_ENDED = "observed_state NOT IN ('FAILED', 'TERMINATED')";
 const OBSERVED = ['PROVISIONING', 'RUNNING', 'SUSPENDED', 'FAILED', 'TERMINATED', 'UNKNOWN'];
 
 /**
- * Creates sandboxes, their history, their bill, and where their instances are. Amounts are E8 (1e-8 USD). Times have the milliseconds
+ * Creates sandboxes, their history, their bill, and where their instances are; their
+ * commands with what is kept of the output, and the hashes of the tokens that open a port. A command's text, input and variables are
+ * not kept. Amounts are E8 (1e-8 USD). Times have the milliseconds
  * that are billed. Unique indexes allow one sandbox per idempotency key of an account, and one open lifecycle operation, one open
  * segment and one open period per sandbox.
  */
@@ -13,6 +15,7 @@ export async function up(knex: Knex): Promise<void> {
   const time = (table: Knex.CreateTableBuilder, name: string) => table.timestamp(name, { useTz: true, precision: 3 });
 
   await knex.schema.createTable('offerings_seen', (table) => {
+    table.comment('Offerings as they were when a sandbox or quote first used them.');
     table.uuid('offering_id').notNullable();
     table.text('revision').notNullable();
     table.jsonb('offering').notNullable();
@@ -20,6 +23,7 @@ export async function up(knex: Knex): Promise<void> {
     table.primary(['offering_id', 'revision']);
   });
   await knex.schema.createTable('quotes', (table) => {
+    table.comment('Prices that were promised for a while.');
     table.uuid('id').primary();
     table.uuid('account_id').notNullable().references('accounts.id');
     table.uuid('offering_id').notNullable();
@@ -30,12 +34,8 @@ export async function up(knex: Knex): Promise<void> {
     table.uuid('used_by');
     table.index(['expires_at']);
   });
-  await knex.schema.createTable('sandbox_create_rates', (table) => {
-    table.uuid('account_id').primary().references('accounts.id');
-    time(table, 'window_started_at').notNullable();
-    table.integer('creates').notNullable();
-  });
   await knex.schema.createTable('sandboxes', (table) => {
+    table.comment('Sandboxes: what was asked for, what is wanted, what was observed.');
     table.uuid('id').primary();
     table.uuid('account_id').notNullable().references('accounts.id');
     table.uuid('key_id').notNullable();
@@ -86,6 +86,7 @@ export async function up(knex: Knex): Promise<void> {
   await knex.schema.raw(`CREATE INDEX sandboxes_due ON sandboxes (next_at) WHERE ${NOT_ENDED}`);
   await knex.schema.raw(`CREATE INDEX sandboxes_place ON sandboxes (place) WHERE ${NOT_ENDED}`);
   await knex.schema.createTable('sandbox_operations', (table) => {
+    table.comment('Operations on sandboxes and how they ended.');
     table.uuid('id').primary();
     table.uuid('sandbox_id').notNullable().references('sandboxes.id').onDelete('CASCADE');
     table.text('type').notNullable();
@@ -110,6 +111,7 @@ export async function up(knex: Knex): Promise<void> {
      WHERE idempotency_key IS NOT NULL`,
   );
   await knex.schema.createTable('sandbox_supplier_calls', (table) => {
+    table.comment('Every call to a supplier and how it ended.');
     table.uuid('id').primary();
     table.uuid('sandbox_id').notNullable().references('sandboxes.id').onDelete('CASCADE');
     table.text('supplier').notNullable();
@@ -122,6 +124,7 @@ export async function up(knex: Knex): Promise<void> {
     table.index(['sandbox_id', 'id']);
   });
   await knex.schema.createTable('sandbox_events', (table) => {
+    table.comment('What happened to each sandbox, in order.');
     table.uuid('id').primary();
     table.uuid('sandbox_id').notNullable().references('sandboxes.id').onDelete('CASCADE');
     table.integer('sequence').notNullable();
@@ -138,6 +141,7 @@ export async function up(knex: Knex): Promise<void> {
     table.unique(['sandbox_id', 'sequence']);
   });
   await knex.schema.createTable('usage_segments', (table) => {
+    table.comment('Times a sandbox spent in one state at one price.');
     table.uuid('id').primary();
     table.uuid('sandbox_id').notNullable().references('sandboxes.id').onDelete('CASCADE');
     table.integer('sequence').notNullable();
@@ -149,6 +153,7 @@ export async function up(knex: Knex): Promise<void> {
   });
   await knex.schema.raw('CREATE UNIQUE INDEX usage_segments_open ON usage_segments (sandbox_id) WHERE ends_at IS NULL');
   await knex.schema.createTable('billing_periods', (table) => {
+    table.comment("Times that one hold of the ledger pays for, with the hold''s settlement.");
     table.uuid('id').primary();
     table.uuid('sandbox_id').notNullable().references('sandboxes.id').onDelete('CASCADE');
     table.uuid('account_id').notNullable();
@@ -172,6 +177,7 @@ export async function up(knex: Knex): Promise<void> {
   );
   await knex.schema.raw(`CREATE INDEX billing_periods_held ON billing_periods (account_id) WHERE status <> 'SETTLED'`);
   await knex.schema.createTable('billing_lines', (table) => {
+    table.comment('What each segment costs within each billing period.');
     table.uuid('period_id').notNullable().references('billing_periods.id').onDelete('CASCADE');
     table.uuid('segment_id').notNullable().references('usage_segments.id').onDelete('CASCADE');
     time(table, 'starts_at').notNullable();
@@ -181,6 +187,7 @@ export async function up(knex: Knex): Promise<void> {
     table.index(['segment_id']);
   });
   await knex.schema.createTable('supplier_cleanup', (table) => {
+    table.comment('Instances that still have to be removed at their supplier.');
     table.uuid('id').primary();
     table.text('supplier').notNullable();
     table.jsonb('ref').notNullable();
@@ -198,6 +205,7 @@ export async function up(knex: Knex): Promise<void> {
   );
   // A place is a driver's own word for where its instances live, such as the id of a data folder. Every node reaches instances without one.
   await knex.schema.createTable('sandbox_places', (table) => {
+    table.comment('Places of instances that only some nodes reach, and when a node last reached each.');
     table.text('id').primary();
     table.text('supplier').notNullable();
     table.text('host').notNullable();
@@ -205,7 +213,46 @@ export async function up(knex: Knex): Promise<void> {
     time(table, 'lost_at');
   });
   await knex.schema.createTable('sandbox_installation', (table) => {
+    table.comment("Tells this database''s instances from those of others at a supplier. It has one row.");
     table.uuid('id').primary();
   });
   await knex.raw('INSERT INTO sandbox_installation (id) VALUES (gen_random_uuid())');
+  await knex.schema.createTable('sandbox_commands', (table) => {
+    table.comment('Commands in sandboxes and how they ended, without their text.');
+    table.uuid('id').primary();
+    table.uuid('sandbox_id').notNullable().references('sandboxes.id').onDelete('CASCADE');
+    table.uuid('operation_id').notNullable();
+    table.boolean('background').notNullable();
+    table.text('status').notNullable().checkIn(['RUNNING', 'EXITED', 'TIMED_OUT', 'LOST']);
+    table.integer('exit_code');
+    table.boolean('stdout_truncated').notNullable().defaultTo(false);
+    table.boolean('stderr_truncated').notNullable().defaultTo(false);
+    table.integer('last_sequence').notNullable().defaultTo(0);
+    time(table, 'started_at').notNullable();
+    time(table, 'ended_at');
+    time(table, 'kill_at');
+    time(table, 'watched_until').notNullable();
+    table.index(['sandbox_id', 'id']);
+  });
+  await knex.schema.raw(
+    `CREATE INDEX sandbox_commands_running ON sandbox_commands (watched_until) WHERE status = 'RUNNING'`,
+  );
+  await knex.schema.createTable('sandbox_command_output', (table) => {
+    table.comment('What is kept of the output of commands.');
+    table.uuid('command_id').notNullable().references('sandbox_commands.id').onDelete('CASCADE');
+    table.integer('sequence').notNullable();
+    table.text('stream').notNullable().checkIn(['stdout', 'stderr']);
+    table.binary('bytes').notNullable();
+    table.primary(['command_id', 'sequence']);
+  });
+  await knex.schema.createTable('sandbox_ports', (table) => {
+    table.comment('Tokens that open a port of a sandbox, by SHA-256.');
+    table.uuid('sandbox_id').notNullable().references('sandboxes.id').onDelete('CASCADE');
+    table.integer('port').notNullable();
+    table.specificType('token_hash', 'char(64)').notNullable();
+    time(table, 'created_at').notNullable();
+    time(table, 'expires_at').notNullable();
+    table.uuid('key_id').notNullable().references('api_keys.id');
+    table.primary(['sandbox_id', 'port', 'token_hash']);
+  });
 }

@@ -69,6 +69,5 @@ module.exports = {
     'test/store/ledger/redis-cluster.test.ts',
     'test/store/ledger/redis-sentinel.test.ts',
     'test/store/storage/database.test.ts',
-    'test/store/storage/upgrade.test.ts',
   ],
 };

@@ -1,7 +1,6 @@
 import { type Contract, registeringPackage, requireContract } from '../contracts';
 import { guardAdapter } from './guarded-adapter';
 import type { AnyAdapter, TranslatingAdapter, UpstreamAdapter } from './upstream';
-import { fromTokenCounts } from './usage';
 
 interface Registered {
   readonly given: AnyAdapter;
@@ -11,7 +10,7 @@ interface Registered {
 
 const NATIVE: Contract = {
   kind: 'adapter',
-  versions: ['upstream/1', 'upstream/2'],
+  version: 'upstream/1',
   functions: ['request', 'authorize', 'judge', 'readEvent', 'readBody'],
   optional: ['sign'],
 };
@@ -19,7 +18,6 @@ const NATIVE: Contract = {
 /** The contract of an adapter with a dialect of its own. */
 const TRANSLATING: Contract = {
   ...NATIVE,
-  versions: ['upstream/2'],
   functions: ['request', 'authorize', 'judge', 'answer'],
   optional: ['sign', 'readError'],
 };
@@ -46,7 +44,7 @@ export function registerAdapter(adapter: AnyAdapter): () => void {
   const known = adapters.get(name);
   if (known !== undefined && known.given !== adapter)
     throw new Error(`another adapter is already named "${name}", in ${known.packageName}: rename this one`);
-  const guarded = guardAdapter(toCurrent(adapter));
+  const guarded = guardAdapter(withOwnDialect(adapter));
   adapters.set(name, { given: adapter, guarded, packageName: registeringPackage() });
   return () => void adapters.delete(name);
 }
@@ -55,26 +53,12 @@ function isTranslating(adapter: AnyAdapter): adapter is TranslatingAdapter {
   return typeof adapter === 'object' && adapter !== null && 'dialect' in adapter;
 }
 
-/** Returns an adapter of an earlier contract, or of a dialect of its own, in the form that the gateway uses. */
-export function toCurrent(adapter: AnyAdapter): UpstreamAdapter {
-  if (isTranslating(adapter)) return withOwnDialect(adapter);
-  if (adapter.contract === 'upstream/2') return adapter;
-  return {
-    ...adapter,
-    contract: 'upstream/2',
-    readEvent: (event) => {
-      const { usage, ...note } = adapter.readEvent(event);
-      return usage === undefined ? note : { ...note, usage: fromTokenCounts(usage) };
-    },
-    readBody: (body) => {
-      const { usage, ...rest } = adapter.readBody(body);
-      return { ...rest, usage: fromTokenCounts(usage) };
-    },
-  };
-}
-
-/** Makes the functions for clients' protocols throw, because an adapter with a dialect of its own speaks none of these. */
-function withOwnDialect(adapter: TranslatingAdapter): UpstreamAdapter {
+/**
+ * Returns an adapter in the form that the gateway uses. The functions for clients' protocols throw where an adapter has a dialect of its
+ * own, because it speaks none of these.
+ */
+export function withOwnDialect(adapter: AnyAdapter): UpstreamAdapter {
+  if (!isTranslating(adapter)) return adapter;
   const { contract, name, schema, authorize, judge, sign, framing, opens } = adapter;
   const never = (): never => {
     throw new Error(`the adapter "${name}" speaks only the dialect ${adapter.dialect}`);

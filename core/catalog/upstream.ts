@@ -2,7 +2,7 @@ import type { Schema, Settings } from '../settings';
 import type { AnswerError, AnswerReader, SseEvent } from './answer';
 import type { Conversation } from './conversation';
 import type { Protocol } from './protocols';
-import type { TokenCounts, Usage } from './usage';
+import type { Usage } from './usage';
 
 export type { SseEvent } from './answer';
 export type { Protocol } from './protocols';
@@ -109,7 +109,7 @@ export function withDeltas(deltas: Deltas, readEvent: (event: SseEvent) => Event
  * or the gateway translates between the two.
  */
 export interface UpstreamAdapter<S extends Schema = Schema> {
-  readonly contract: 'upstream/2';
+  readonly contract: 'upstream/1';
   /** The word after `adapter:` in serviceEndpoints. */
   readonly name: string;
   /** The protocols that clients may speak to it without translation. */
@@ -265,16 +265,8 @@ export interface StreamFollower {
   continued(event: SseEvent, usage: Usage | undefined): string | undefined;
 }
 
-/** An adapter of the previous contract: it reports one pass, as five counts. */
-export interface UpstreamAdapter1<S extends Schema = Schema>
-  extends Omit<UpstreamAdapter<S>, 'contract' | 'readEvent' | 'readBody'> {
-  readonly contract: 'upstream/1';
-  readEvent(event: SseEvent): Omit<EventNote, 'usage'> & { readonly usage?: TokenCounts };
-  readBody(body: unknown): Omit<ReturnType<UpstreamAdapter['readBody']>, 'usage'> & { readonly usage: TokenCounts };
-}
-
 /** An adapter in the form in which it is registered. */
-export type AnyAdapter = UpstreamAdapter | UpstreamAdapter1 | TranslatingAdapter;
+export type AnyAdapter = UpstreamAdapter | TranslatingAdapter;
 
 /**
  * An adapter in the form in which a package exports it. Registration checks its other members, so that authors' compilers need
@@ -285,7 +277,6 @@ export type BroughtAdapter = Pick<AnyAdapter, 'name' | 'contract'>;
 /** Helps TypeScript check an adapter against its own settings. */
 export function defineAdapter<const S extends Schema>(adapter: TranslatingAdapter<S>): TranslatingAdapter<S>;
 export function defineAdapter<const S extends Schema>(adapter: UpstreamAdapter<S>): UpstreamAdapter<S>;
-export function defineAdapter<const S extends Schema>(adapter: UpstreamAdapter1<S>): UpstreamAdapter1<S>;
 export function defineAdapter(adapter: AnyAdapter): AnyAdapter {
   return adapter;
 }

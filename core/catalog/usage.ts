@@ -193,25 +193,3 @@ export function withOutput({ passes }: Usage, output: number | undefined): Usage
   if (output !== undefined) own.counts.set('output', output);
   return { passes: [own, ...others] };
 }
-
-/** Token counts as an adapter of the contract `upstream/1` reports them. `undefined` is unknown and never 0. */
-export interface TokenCounts {
-  /** Input tokens without those read from or written to a cache. */
-  readonly inputTokens: number | undefined;
-  readonly outputTokens: number | undefined;
-  readonly cacheReadTokens: number | undefined;
-  /** Tokens written to the short-lived cache (five minutes), or to all caches when `cacheWrite1hTokens` is not reported. */
-  readonly cacheWriteTokens: number | undefined;
-  /** Tokens written to the one-hour cache, where the upstream reports them separately. */
-  readonly cacheWrite1hTokens: number | undefined;
-}
-
-export function fromTokenCounts(counts: TokenCounts): Usage {
-  return usageOf({
-    input: counts.inputTokens,
-    output: counts.outputTokens,
-    cacheRead: counts.cacheReadTokens,
-    cacheWrite: counts.cacheWriteTokens,
-    cacheWrite1h: counts.cacheWrite1hTokens,
-  });
-}

@@ -690,7 +690,7 @@ export const SYSTEM_SCHEMA = {
         },
         allowances: {
           description:
-            'Whether this process holds money of busy keys in advance and serves their calls from memory. With false each call asks Redis twice. It must be false while processes of an older version without it use the same stores. The embedded ledger ignores it.',
+            'Whether this process holds money of busy keys in advance and serves their calls from memory. With false each call asks Redis twice. The embedded ledger ignores it.',
           type: 'boolean',
           default: true,
         },

@@ -8,7 +8,7 @@ import type { PluginGateway } from './plugin-gateway';
 /** The check of each plugin when its package is loaded. */
 export const PLUGIN_CONTRACT: Contract = {
   kind: 'plugin',
-  versions: ['plugin/1'],
+  version: 'plugin/1',
   functions: [],
   optional: ['register', 'routes', 'hosts', 'start'],
 };

@@ -24,7 +24,7 @@ export type MaybeLater<T> = T | Promise<T>;
 /** The check of each policy when its package is loaded. */
 export const POLICY_CONTRACT: Contract = {
   kind: 'policy',
-  versions: ['policy/1'],
+  version: 'policy/1',
   functions: ['prepare'],
   optional: ['declares'],
 };

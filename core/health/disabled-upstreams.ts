@@ -38,7 +38,7 @@ export async function disableUpstream(
     const written = await transaction('taken_out_upstreams').insert(row).onConflict('name').ignore().returning('name');
     if (written.length === 0) return;
     const after = { takenOut: true, reason };
-    await writeAudit(transaction, { actor, action: 'upstream.eject', subject: `upstream:${name}`, after });
+    await writeAudit(transaction, { actor, action: 'upstream.disable', subject: `upstream:${name}`, after });
   });
   health.disable(name);
 }
@@ -48,7 +48,7 @@ export async function enableUpstream({ database, health }: Parts, name: string, 
   await database.transaction(async (transaction) => {
     const deleted = await transaction('taken_out_upstreams').where({ name }).delete();
     const before = { takenOut: deleted > 0, ejected: health.upstream(name).ejection.outUntilMs !== undefined };
-    await writeAudit(transaction, { actor, action: 'upstream.restore', subject: `upstream:${name}`, before });
+    await writeAudit(transaction, { actor, action: 'upstream.enable', subject: `upstream:${name}`, before });
   });
   health.enable(name);
 }

@@ -17,8 +17,7 @@ const PATIENT = { enableOfflineQueue: false, commandTimeout: 5_000, socketTimeou
 
 interface Message {
   readonly node: string;
-  /** Events. The name on the wire stays `news`, because nodes of two versions run side by side during an upgrade. */
-  readonly news?: readonly HealthEvent[];
+  readonly events?: readonly HealthEvent[];
   readonly observed?: readonly Observed[];
   /** Asks the other nodes for the events in force, because this node has just started or was disconnected. */
   readonly asks?: true;
@@ -54,13 +53,13 @@ export function startHealthExchange({ redis, health, log }: HealthExchangeOption
   listening.on('message', (_channel, text) => {
     const message = read(text);
     if (message === undefined || message.node === node) return;
-    for (const each of message.news ?? []) health.apply(each);
+    for (const each of message.events ?? []) health.apply(each);
     for (const each of message.observed ?? []) health.applyObserved(each);
     const standing = message.asks === true ? health.standing() : [];
-    if (standing.length > 0) publish({ news: standing });
+    if (standing.length > 0) publish({ events: standing });
   });
   // Asks and also publishes: if two nodes reconnect together, the second one misses the question of the first.
-  const greet = (): void => publish({ asks: true, news: health.standing() });
+  const greet = (): void => publish({ asks: true, events: health.standing() });
   const begin = (): void => {
     listening.subscribe(CHANNEL).then(greet, () => undefined);
   };
@@ -68,7 +67,7 @@ export function startHealthExchange({ redis, health, log }: HealthExchangeOption
   // Greets again, because a greeting is not sent before this connection is ready.
   speaking.on('ready', greet);
 
-  health.onEvent((event) => publish({ news: [event] }));
+  health.onEvent((event) => publish({ events: [event] }));
   let timer: NodeJS.Timeout | undefined;
   health.onObserved(() => {
     timer = setTimeout(() => publish({ observed: health.takeObserved() }), PUBLISH_AFTER_MS).unref();
@@ -93,7 +92,7 @@ const checkMessage = compileCheck<Message>({
   properties: {
     node: TEXT,
     asks: FLAG,
-    news: {
+    events: {
       type: 'array',
       items: {
         type: 'object',

@@ -15,7 +15,7 @@ export interface UsageFilters {
   readonly agent?: string | undefined;
 }
 
-/** Adds the filters to a query, in the form of the indexes: see migrations/0003-usage-records.ts, 0017-sessions.ts and 0019-records-of-reports.ts. */
+/** Adds the filters to a query, in the form of the indexes: see migrations/0003-usage-records.ts. */
 export function narrow(
   query: Knex.QueryBuilder,
   { account, from, to, key, model, upstream, status, session, agent }: UsageFilters,

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import type { Knex } from 'knex';
 import { StartFailure } from '../start-failure';
 import { withoutTimeLimit } from './silent-connections';
-import { SQUASHED, takeOver } from './take-over';
 
 const MIGRATIONS = join(__dirname, '../../migrations');
 
@@ -30,15 +29,13 @@ async function refuseDown(): Promise<void> {
 /**
  * Migrates the database to this program's version in one transaction under an advisory lock. Nodes that start at the same time
  * wait for the first. A killed node leaves nothing behind.
- * @throws StartFailure when the database is newer than this program, or older than the versions it can take over.
+ * @throws StartFailure when the database is newer than this program.
  */
 export async function migrate(database: Knex): Promise<void> {
   await withoutTimeLimit(database, async (transaction) => {
     await transaction.raw('SET LOCAL idle_in_transaction_session_timeout = 0');
     await transaction.raw('SELECT pg_advisory_xact_lock(?)', [ADVISORY_LOCK]);
-    const recorded = await namesInDatabase(transaction);
-    refuseNewer(recorded, await namesInFolder());
-    await takeOver(transaction, recorded, join(MIGRATIONS, 'before-squash'));
+    refuseNewer(await namesInDatabase(transaction), await namesInFolder());
     await transaction.migrate.latest({ migrationSource: source });
   });
 }
@@ -51,7 +48,7 @@ async function namesInDatabase(transaction: Knex.Transaction): Promise<readonly 
 }
 
 function refuseNewer(recorded: readonly string[], known: readonly string[]): void {
-  const unknown = recorded.filter((name) => !known.includes(name) && !SQUASHED.includes(name));
+  const unknown = recorded.filter((name) => !known.includes(name));
   if (unknown.length === 0) return;
   throw new StartFailure(
     `The database is at version ${unknown.at(-1)}, newer than this program, which knows up to ${known.at(-1)}. ` +

@@ -21,7 +21,7 @@ const NO_PLACE = /** @type {const} */ (['isBegun', 'outputFormat', 'topP', 'freq
 const REASONS = { done: 'end', length: 'length', tool: 'tool_calls' };
 
 const adapter = defineAdapter({
-  contract: 'upstream/2',
+  contract: 'upstream/1',
   name: 'example-dialect', // `adapter: example-dialect` in serviceEndpoints
   dialect: 'acme',
   schema: { type: 'object', properties: {} }, // the schema of `adapterSettings`

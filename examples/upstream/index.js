@@ -6,7 +6,7 @@ const { defineAdapter } = require('tollgate/upstream');
 const { UNKNOWN_USAGE, usageOf } = require('tollgate/usage');
 
 const adapter = defineAdapter({
-  contract: 'upstream/2',
+  contract: 'upstream/1',
   name: 'example-upstream', // `adapter: example-upstream` in serviceEndpoints
   protocols: ['chat'], // the protocols of its clients
   schema: { type: 'object', properties: {} }, // the schema of `adapterSettings`

@@ -22,7 +22,7 @@ const BETAS = [
 
 /** The Messages protocol as Amazon Bedrock serves Anthropic's models: InvokeModel and InvokeModelWithResponseStream. */
 export default defineAdapter({
-  contract: 'upstream/2',
+  contract: 'upstream/1',
   name: 'bedrock',
   protocols: ['messages'],
   schema: {

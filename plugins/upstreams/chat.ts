@@ -17,7 +17,7 @@ const DELTAS = {
 
 /** The Chat protocol (chat completions), with the reasoning fields several vendors have added to it. */
 export default defineAdapter({
-  contract: 'upstream/2',
+  contract: 'upstream/1',
   name: 'chat',
   protocols: ['chat'],
   opens: [{ host: 'api.openai.com' }, ...CLOUD_STORAGE.map((each) => ({ ...each, at: VERTEX_HOST }))],

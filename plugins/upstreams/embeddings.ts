@@ -8,7 +8,7 @@ import { unknownNumbers } from './unknown-numbers';
 
 /** The Embeddings protocol. Answers are never streamed and have no output tokens. */
 export default defineAdapter({
-  contract: 'upstream/2',
+  contract: 'upstream/1',
   name: 'embeddings',
   protocols: ['embeddings'],
   schema: ADDRESS_SCHEMA,

@@ -12,7 +12,7 @@ const DELTAS = { texts: ['text', 'thinking', 'data', 'partial_json'] };
 
 /** The Messages protocol, as its vendor publishes it. */
 export default defineAdapter({
-  contract: 'upstream/2',
+  contract: 'upstream/1',
   name: 'messages',
   protocols: ['messages'],
   opens: [{ host: 'api.anthropic.com' }],

@@ -14,7 +14,7 @@ const DELTAS = {
 
 /** The Responses protocol, as its vendor publishes it. */
 export default defineAdapter({
-  contract: 'upstream/2',
+  contract: 'upstream/1',
   name: 'responses',
   protocols: ['responses'],
   opens: [{ host: 'api.openai.com' }],

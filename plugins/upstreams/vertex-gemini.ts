@@ -5,7 +5,7 @@ import { authorizeGoogle, CLOUD_STORAGE, GOOGLE_PLACE, googleModel, signForGoogl
 
 /** Gemini as Google's Vertex AI serves it: the same dialect at another path, with Google Cloud credentials. */
 export default defineAdapter({
-  contract: 'upstream/2',
+  contract: 'upstream/1',
   name: 'vertex-gemini',
   dialect: gemini.dialect,
   schema: GOOGLE_PLACE,

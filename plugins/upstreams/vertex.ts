@@ -5,7 +5,7 @@ import { forwardedHeaders } from './standard-request';
 
 /** The Messages protocol as Google's Vertex AI serves Anthropic's models: rawPredict and streamRawPredict. */
 export default defineAdapter({
-  contract: 'upstream/2',
+  contract: 'upstream/1',
   name: 'vertex',
   protocols: ['messages'],
   schema: GOOGLE_PLACE,

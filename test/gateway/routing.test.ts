@@ -113,7 +113,10 @@ describe('A failing upstream', function () {
     expect((await gateway.admin('POST', '/admin/v1/upstreams/bad/enable', {})).json.state).to.equal('available');
     await until('it is asked again', async () => (await provider()) === 'bad');
     const audit = (await gateway.admin('GET', '/admin/v1/audit?subject=upstream:bad&limit=2')).json.items;
-    expect(audit.map(({ action }: { action: string }) => action)).to.deep.equal(['upstream.restore', 'upstream.eject']);
+    expect(audit.map(({ action }: { action: string }) => action)).to.deep.equal([
+      'upstream.enable',
+      'upstream.disable',
+    ]);
     expect(audit[0].before).to.deep.equal({ takenOut: true, ejected: false });
   });
 });

@@ -91,11 +91,11 @@ describe('A plugin with a mistake', function () {
     [
       'contains an adapter of an unknown contract',
       `manifest({ name: 'bad', adapters: [{ contract: 'upstream/9', name: 'odd', protocols: ['chat'], schema }] })`,
-      'the contract upstream/9, but this version of Tollgate supports upstream/1 and upstream/2',
+      'the contract upstream/9, but this version of Tollgate supports upstream/1',
     ],
     [
       'contains an adapter without functions',
-      `manifest({ name: 'bad', adapters: [{ contract: 'upstream/2', name: 'odd', protocols: ['chat'], schema }] })`,
+      `manifest({ name: 'bad', adapters: [{ contract: 'upstream/1', name: 'odd', protocols: ['chat'], schema }] })`,
       'lacks request, authorize, judge, readEvent, readBody',
     ],
     [

@@ -113,7 +113,7 @@ describe("the operator's upstreams", function () {
     const { items } = (await desk.admin('GET', '/audit?subject=upstream:acme')).body;
     assert.deepEqual(
       items.map(({ action }: { action: string }) => action).filter((action: string) => action !== 'upstream.test'),
-      ['upstream.restore', 'upstream.eject'],
+      ['upstream.enable', 'upstream.disable'],
     );
   });
 });

@@ -8,7 +8,7 @@ import type { FailedAttempt } from '../../core/health/health';
 /** Makes adapters, upstreams, models and prices as plain values, for tests of pure functions. */
 export function sampleAdapter(name: string, protocols: readonly Protocol[]): UpstreamAdapter {
   return {
-    contract: 'upstream/2',
+    contract: 'upstream/1',
     name,
     protocols,
     schema: { type: 'object', properties: {}, additionalProperties: false },

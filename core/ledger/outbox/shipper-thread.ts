@@ -34,7 +34,7 @@ const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
 
 const restarts = new Counter({
-  name: 'tollgate_ledger_drainer_restarts_total',
+  name: 'tollgate_ledger_shipper_restarts_total',
   help: 'How often the shipper, the thread that moves entries to Postgres, failed and was restarted.',
   registers: [metrics],
 });

@@ -364,7 +364,7 @@ export function defineSupplier<const S extends Schema, const O extends Schema>(
 
 const kinds = new Map<string, { readonly kind: SupplierKind; readonly packageName: string }>();
 
-const CONTRACT: Contract = { kind: 'driver', versions: ['supplier/1'], functions: ['open'] };
+const CONTRACT: Contract = { kind: 'driver', version: 'supplier/1', functions: ['open'] };
 
 /** Registers a kind of supplier. @throws if it does not have this contract, or if another one has its name */
 export function registerSupplier(kind: SupplierKind): void {

@@ -8,7 +8,7 @@ import { writeRequest } from './request';
 
 /** Amazon Bedrock's Converse, one dialect for the models of all vendors. No client uses it, so calls are translated. */
 export default defineAdapter({
-  contract: 'upstream/2',
+  contract: 'upstream/1',
   name: 'bedrock-converse',
   dialect: 'converse',
   schema: { type: 'object', additionalProperties: false, required: ['region'], properties: { region: REGION } },

@@ -6,7 +6,7 @@ import { writeRequest } from './request';
 
 /** Google's generateContent. No client uses this dialect, so calls of the other protocols are translated. */
 export default defineAdapter({
-  contract: 'upstream/2',
+  contract: 'upstream/1',
   name: 'gemini',
   dialect: 'gemini',
   opens: [{ host: 'generativelanguage.googleapis.com' }],

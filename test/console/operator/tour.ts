@@ -345,7 +345,7 @@ export function tour(the: () => TestOperatorPage): void {
         .waitFor();
       expect(await actions.allTextContents()).to.include.members([
         'operator-session.begin',
-        'upstream.eject',
+        'upstream.disable',
         'upstream.test',
         'config.apply',
         'rollout.rollback',

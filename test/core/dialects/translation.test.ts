@@ -8,7 +8,7 @@ import { sampleModel, sampleUpstream } from '../../support/catalog-samples';
 import { callOf } from '../../support/golden';
 
 const ODD = defineAdapter({
-  contract: 'upstream/2',
+  contract: 'upstream/1',
   name: 'odd',
   dialect: 'odd',
   schema: { type: 'object', properties: {} },

@@ -1,4 +1,4 @@
-import { toCurrent } from '../../../core/catalog/adapters';
+import { withOwnDialect } from '../../../core/catalog/adapters';
 import type { Candidate } from '../../../core/catalog/catalog';
 import { guardAdapter } from '../../../core/catalog/guarded-adapter';
 import type { AnyAdapter } from '../../../core/catalog/upstream';
@@ -35,7 +35,7 @@ export const CANDIDATES = Object.fromEntries(
 ) as Readonly<Record<Upstream, Candidate>>;
 
 function candidateOf(upstream: Upstream): Candidate {
-  const adapter = guardAdapter(toCurrent(ADAPTERS[upstream]));
+  const adapter = guardAdapter(withOwnDialect(ADAPTERS[upstream]));
   const dialect = upstream === 'gemini' ? 'own' : upstream;
   return { ...sampleCandidate(UPSTREAM, { model: { name: MODEL } }), adapter, dialect };
 }

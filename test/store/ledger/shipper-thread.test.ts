@@ -111,7 +111,7 @@ describe('the thread of the outbox shipper', () => {
       assert.match(lines[0] ?? '', /the thread has crashed.*the shipper failed and is restarted/);
       await spend(payer);
       await until('all is shipped', isShipped);
-      assert.match(await metrics.metrics(), /tollgate_ledger_drainer_restarts_total [2-9]/);
+      assert.match(await metrics.metrics(), /tollgate_ledger_shipper_restarts_total [2-9]/);
     } finally {
       await shipper.stop();
     }

@@ -1,13 +1,15 @@
 import type { Knex } from 'knex';
 
 /**
- * Creates the users of the console, their sessions, the links that sign a user in once, and the counts of attempts to sign in. The
+ * Creates the users of the console and the tokens of operators, their sessions, the links that sign a user in once, and the counts of attempts to sign in. The
  * database keeps only SHA-256 of session tokens, of links, and of the e-mail and network addresses that attempts are counted by.
  *
- * A user may be bound to one identity of a provider, and an identity to one user.
+ * A user may be bound to one identity of a provider, and an identity to one user. The name of an operator's token belongs to it for
+ * good, so that the audit log always says which token made a change.
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.schema.createTable('users', (table) => {
+    table.comment('Users of the console, with the identity that each is bound to.');
     table.uuid('id').primary();
     table.uuid('account_id').notNullable().references('accounts.id');
     table.text('email').notNullable().unique();
@@ -27,6 +29,7 @@ export async function up(knex: Knex): Promise<void> {
     );
   });
   await knex.schema.createTable('user_sessions', (table) => {
+    table.comment('Open sessions of the console, by SHA-256 of their token.');
     table.specificType('token_hash', 'char(64)').primary();
     table.uuid('user_id').notNullable().references('users.id').onDelete('CASCADE');
     table.timestamp('created_at', { useTz: true }).notNullable().defaultTo(knex.fn.now());
@@ -37,6 +40,7 @@ export async function up(knex: Knex): Promise<void> {
     table.index(['expires_at']);
   });
   await knex.schema.createTable('sign_in_links', (table) => {
+    table.comment('Links that sign a user in once, by SHA-256.');
     table.specificType('token_hash', 'char(64)').primary();
     table.uuid('user_id').notNullable().references('users.id').onDelete('CASCADE');
     table.timestamp('created_at', { useTz: true }).notNullable().defaultTo(knex.fn.now());
@@ -45,10 +49,38 @@ export async function up(knex: Knex): Promise<void> {
     table.index(['expires_at']);
   });
   await knex.schema.createTable('sign_in_attempts', (table) => {
+    table.comment('Attempts to sign in, counted by SHA-256 of an e-mail or network address.');
     table.specificType('subject', 'char(64)').primary();
     table.integer('tries').notNullable();
     table.timestamp('tried_at', { useTz: true }).notNullable();
     table.timestamp('next_at', { useTz: true }).notNullable();
     table.index(['tried_at']);
+  });
+  await knex.raw(`
+    CREATE TABLE operator_tokens (
+      id uuid PRIMARY KEY,
+      name text NOT NULL UNIQUE,
+      role text NOT NULL CHECK (role IN ('metrics', 'read', 'write', 'owner')),
+      hash text NOT NULL UNIQUE,
+      suffix text NOT NULL,
+      created_at timestamptz NOT NULL,
+      expires_at timestamptz,
+      revoked_at timestamptz,
+      last_used_at timestamptz
+    )`);
+  await knex.raw(
+    `COMMENT ON TABLE operator_tokens IS 'Named tokens of operators, by their SHA-256. ADMIN_TOKEN is not among them.'`,
+  );
+  await knex.schema.createTable('operator_sessions', (table) => {
+    table.comment('Open sessions of the page of operators, by SHA-256 of their token.');
+    table.specificType('token_hash', 'character(64)').primary();
+    table
+      .specificType('operator_token', 'character(64)')
+      .notNullable()
+      .comment('SHA-256 of the token that opened it. Of ADMIN_TOKEN an HMAC with the token of the session.');
+    table.timestamp('created_at').notNullable();
+    table.timestamp('expires_at').notNullable().index();
+    table.timestamp('used_at').notNullable();
+    table.integer('idle_seconds').notNullable();
   });
 }
