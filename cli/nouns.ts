@@ -11,7 +11,7 @@ import configSchema from './config/schema';
 import showConfig from './config/show';
 import configStatus from './config/status';
 import validateConfig from './config/validate';
-import showDialect from './dialects/show';
+import { explainDialects, explainMembers } from './explain';
 import { Failure } from './failure';
 import compareInvoice from './invoices/compare';
 import fetchInvoice from './invoices/fetch';
@@ -368,7 +368,10 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
       ),
     ],
   },
-  dialects: { summary: 'members of requests, and what is held for them', verbs: [showDialect] },
+  explain: {
+    summary: 'what the gateway knows of requests, for the hold and for translating them',
+    verbs: [explainMembers, explainDialects],
+  },
   plugin: { summary: 'your own packages', verbs: [newPlugin] },
 };
 

@@ -35,7 +35,7 @@ export function clientsPage(cells: readonly Cell[]): string {
     '### SDKs\n',
     matrix(sdks, cells),
     '### Agents at upstreams that speak another protocol\n',
-    'The gateway [translates](dialects.md). Codex has `web_search = "disabled"`, because the search is one of its own vendor.\n',
+    'The gateway [translates](routing.md#translating). Codex has `web_search = "disabled"`, because the search is one of its own vendor.\n',
     matrix(TRANSLATED, cells),
     '### What the features mean\n',
     table([['feature', 'works when'], ...FEATURES.map(({ name, means }) => [name, means])]),

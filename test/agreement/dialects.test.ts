@@ -14,9 +14,7 @@ import { RESPONSES } from '../../core/dialects/responses';
 import { RESPONSES_DIALECT } from '../../core/dialects/responses/members';
 import { RULES as RESPONSES_RULES } from '../../core/dialects/responses/rules';
 import type { Rules } from '../../core/dialects/rule';
-import { dialectsPage } from '../support/dialects-page';
-import { requestMembersPage } from '../support/request-members-page';
-import { PROJECT, textOf } from '../support/sources';
+import { PROJECT } from '../support/sources';
 
 const MESSAGES_TYPES = typesOf('@anthropic-ai/sdk/resources/beta/messages/messages.d.ts');
 const CHAT_TYPES = typesOf('openai/resources/chat/completions/completions.d.ts');
@@ -109,10 +107,6 @@ describe("the tables of request members and the vendors' published types", () =>
     expect(members).to.have.members(['input', 'model', 'dimensions', 'encoding_format', 'user']);
     expect(members.filter((name) => !(name in EMBEDDINGS_DIALECT.members))).to.deep.equal([]);
   });
-
-  it('equal docs/request-members.md; `npm run members > docs/request-members.md` renews it', () => {
-    expect(textOf('docs/request-members.md')).to.equal(requestMembersPage());
-  });
 });
 
 interface Translated {
@@ -158,8 +152,4 @@ describe('the rules of translation and the tables of request members', () => {
       expect(named.filter((each) => !known.includes(each))).to.deep.equal([]);
     });
   }
-
-  it('equal docs/dialects.md; `npm run --silent dialects > docs/dialects.md` renews it', () => {
-    expect(textOf('docs/dialects.md')).to.equal(dialectsPage());
-  });
 });

@@ -69,7 +69,8 @@ const known = new Set(files);
 
 /** Returns whether a file assembles the parts, because such a file may import from several places. */
 function isAssembly(path: string): boolean {
-  return path === 'server.ts' || path === 'policies/index.ts' || /^(policies|plugins\/[^/]+)\/manifest\.ts$/.test(path);
+  if (['server.ts', 'policies/index.ts', 'cli/explain.ts'].includes(path)) return true;
+  return /^(policies|plugins\/[^/]+)\/manifest\.ts$/.test(path);
 }
 
 /** Returns the part of the project that a file belongs to: `core`, `policies/x`, `plugins/x`, `cli` … */

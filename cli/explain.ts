@@ -1,0 +1,100 @@
+import { Argument } from 'commander';
+import { PROTOCOL_NAMES } from '../core/catalog/protocols';
+import { CHAT } from '../core/dialects/chat';
+import { LACKS as CHAT_LACKS } from '../core/dialects/chat/lacks';
+import { RULES as CHAT_RULES } from '../core/dialects/chat/rules';
+import { DIALECTS, dialectRows } from '../core/dialects/dialects';
+import type { Lack } from '../core/dialects/lacks';
+import { MESSAGES } from '../core/dialects/messages';
+import { LACKS as MESSAGES_LACKS } from '../core/dialects/messages/lacks';
+import { RULES as MESSAGES_RULES } from '../core/dialects/messages/rules';
+import { RESPONSES } from '../core/dialects/responses';
+import { LACKS as RESPONSES_LACKS } from '../core/dialects/responses/lacks';
+import { RULES as RESPONSES_RULES } from '../core/dialects/responses/rules';
+import { LACKS as CONVERSE_LACKS } from '../plugins/upstreams/converse/lacks';
+import { LACKS as GEMINI_LACKS } from '../plugins/upstreams/gemini/lacks';
+import type { Verb } from './command';
+import { showList } from './output';
+
+export const explainMembers: Verb = (noun, open) => {
+  noun
+    .command('members')
+    .addArgument(new Argument('[protocol]', 'whose members; all without it').choices(PROTOCOL_NAMES))
+    .description('list request members, content parts and tools, and what each means for the hold')
+    .action(async (wanted: string | undefined, _options, command) => {
+      const items = PROTOCOL_NAMES.filter((protocol) => protocol === (wanted ?? protocol)).flatMap((protocol) =>
+        dialectRows(DIALECTS[protocol]).map((row) => ({ protocol, ...row })),
+      );
+      await showList(
+        open(command).output,
+        { items },
+        {
+          protocol: ({ protocol }) => protocol,
+          place: ({ place }) => place,
+          name: ({ name }) => name,
+          class: ({ class: of }) => of,
+          sharedObjects: ({ names }) => names,
+          pieces: ({ meter }) => meter,
+          'free values': ({ freeValues }) => freeValues,
+          why: ({ why }) => why,
+        },
+      );
+    });
+};
+
+const CLIENTS = {
+  messages: { rules: MESSAGES_RULES, names: MESSAGES.names },
+  chat: { rules: CHAT_RULES, names: CHAT.names },
+  responses: { rules: RESPONSES_RULES, names: RESPONSES.names },
+};
+
+const LACKS: Readonly<Record<string, readonly Lack[]>> = {
+  messages: MESSAGES_LACKS,
+  chat: CHAT_LACKS,
+  responses: RESPONSES_LACKS,
+  gemini: GEMINI_LACKS,
+  converse: CONVERSE_LACKS,
+};
+
+export const explainDialects: Verb = (noun, open) => {
+  noun
+    .command('dialects')
+    .addArgument(new Argument('[dialect]', 'of the client or the upstream; all without it').choices(Object.keys(LACKS)))
+    .description('list what becomes of a translated request: by the dialect of its client, then of its upstream')
+    .action(async (wanted: string | undefined, _options, command) => {
+      const items = [...sentRows(), ...lackedRows()].filter(({ dialect }) => dialect === (wanted ?? dialect));
+      await showList(
+        open(command).output,
+        { items },
+        {
+          side: ({ side }) => side,
+          dialect: ({ dialect }) => dialect,
+          name: ({ name, names }) => [name, ...new Set(Object.values(names))].join(', '),
+          is: ({ fate }) => fate,
+          when: ({ when }) => when,
+          why: ({ why }) => why,
+        },
+      );
+    });
+};
+
+/** Returns what becomes of each member that a client may send. */
+function sentRows() {
+  return Object.entries(CLIENTS).flatMap(([dialect, { rules }]) =>
+    rules.all.map(({ member, fate, why, unless }) => {
+      const when = unless === undefined ? 'always' : `not ${unless.map((each) => JSON.stringify(each)).join(', ')}`;
+      return { side: 'from', dialect, name: member, names: {}, fate, when, why };
+    }),
+  );
+}
+
+/** Returns what a dialect of an upstream has no place for, with the names that other dialects have for it. */
+function lackedRows() {
+  return Object.entries(LACKS).flatMap(([dialect, lacks]) =>
+    lacks.map(({ feature, fate, why, when = 'always' }) => {
+      const others = Object.entries(CLIENTS).filter(([client]) => client !== dialect);
+      const names = Object.fromEntries(others.map(([client, { names: known }]) => [client, known[feature]]));
+      return { side: 'to', dialect, name: feature, names, fate, when, why };
+    }),
+  );
+}

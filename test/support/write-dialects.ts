@@ -1,3 +1,0 @@
-import { dialectsPage } from './dialects-page';
-
-process.stdout.write(dialectsPage());

@@ -1,3 +1,0 @@
-import { requestMembersPage } from './request-members-page';
-
-process.stdout.write(requestMembersPage());
