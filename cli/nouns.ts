@@ -3,18 +3,19 @@ import { ROLES } from '../core/operators/roles';
 import { credit, debit } from './adjustment';
 import * as columns from './columns';
 import type { Verb } from './command';
-import applyConfig from './config/apply';
-import diffConfig from './config/diff';
-import reloadConfig from './config/reload';
-import rollbackConfig from './config/rollback';
-import configSchema from './config/schema';
-import showConfig from './config/show';
-import configStatus from './config/status';
-import validateConfig from './config/validate';
+import {
+  applyConfig,
+  configSchema,
+  configStatus,
+  diffConfig,
+  reloadConfig,
+  rollbackConfig,
+  showConfig,
+  validateConfig,
+} from './config';
 import { explainDialects, explainMembers } from './explain';
 import { Failure } from './failure';
-import compareInvoice from './invoices/compare';
-import fetchInvoice from './invoices/fetch';
+import { compareInvoice, fetchInvoice } from './invoices';
 import { KEY_CHANGES, keyChanges, NEW_KEY, newKey, orNull, someOf, toSeconds } from './key-fields';
 import verifyLedger from './ledger/verify';
 import newPlugin from './plugin/new';
@@ -25,8 +26,7 @@ import rolloutStatus from './rollout/status';
 import { verb } from './route-verb';
 import { EXPIRY, FROM, TO, toExpiry, toTime } from './time';
 import recordUpstream from './upstreams/record';
-import exportUsage from './usage/export';
-import { FILTERS, filtersOf } from './usage/filters';
+import { exportUsage, FILTERS, filtersOf } from './usage';
 import { createUser, setPassword } from './users';
 
 const { ACCOUNT, BALANCE, KEY, USER, SANDBOX, ORPHAN, PLACE, UPSTREAM, TEST, ROLLOUT, RECORD, ATTEMPT } = columns;

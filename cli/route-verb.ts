@@ -2,8 +2,18 @@ import type { Command, Option } from 'commander';
 import type { Answers } from '../shapes/answers';
 import { withQuery } from './client';
 import type { Verb } from './command';
-import { noteMore, withListOptions } from './list-options';
 import { type Columns, type Output, showList, showOne } from './output';
+
+export function withListOptions(command: Command): Command {
+  return command
+    .option('--limit <count>', 'how many to list, up to 1000 (default 100)')
+    .option('--cursor <cursor>', 'continue after the end of the previous list');
+}
+
+/** Notes for people that a list has more pages. Programs read nextCursor. */
+export function noteMore(output: Output, { nextCursor }: { readonly nextCursor: string | null }): void {
+  if (!output.json && nextCursor !== null) output.note(`More entries: --cursor ${nextCursor}`);
+}
 
 /** A route of the operator's interface, by its method and path. */
 export type AdminRoute = keyof Answers & `${string} /admin/v1/${string}`;

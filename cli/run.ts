@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import type { Environment } from './client';
 import { sessions } from './command';
-import showCompletion from './completion/show';
+import showCompletion from './completion';
 import { Ended, Failure, UsageError } from './failure';
 import init from './init/init';
 import { NOUNS, showBalance } from './nouns';

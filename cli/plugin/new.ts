@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 import { Argument } from 'commander';
 import type { Verb } from '../command';
-import { folderOf } from '../config/folder';
+import { folderOf } from '../config';
 import { UsageError } from '../failure';
 import { makeFolder } from '../make-folder';
 import { showText } from '../output';

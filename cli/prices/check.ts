@@ -1,5 +1,5 @@
 import type { Verb } from '../command';
-import { soundConfiguration } from '../config/sound';
+import { soundConfiguration } from '../config';
 import { Failure } from '../failure';
 import { showList } from '../output';
 import { DIFFERENCE_COLUMNS, differencesOf, publishedEntries } from './differences';

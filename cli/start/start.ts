@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Verb } from '../command';
-import { folderOf } from '../config/folder';
+import { folderOf } from '../config';
 import { Ended, Failure } from '../failure';
 import { OWN_FOLDER } from '../own-folder';
 

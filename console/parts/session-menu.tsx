@@ -2,10 +2,24 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Failure } from '../api';
 import { toFailure } from '../resource';
+import { chooseTheme, THEMES, theme } from '../theme';
 import { Icon } from './icon';
 import { Popover } from './popover';
+import { Segmented } from './segmented';
 import { Failed } from './states';
-import { ThemeChoice } from './theme-choice';
+
+const THEME_NAMES = { system: 'System', light: 'Light', dark: 'Dark' } as const;
+
+export function ThemeChoice() {
+  return (
+    <Segmented
+      label="Theme"
+      value={theme.value}
+      options={THEMES.map((value) => ({ value, text: THEME_NAMES[value] }))}
+      onChange={chooseTheme}
+    />
+  );
+}
 
 export interface MenuItem {
   readonly text: string;

@@ -142,3 +142,8 @@ export interface RouteAnswer {
   /** The answer's own headers, with their descriptions. */
   readonly headers?: Readonly<Record<string, string>>;
 }
+
+/** Returns the same endpoint at a path of the console, for a person who is signed in to the account. */
+export function asSessionRoute(route: AccountRoute, path: `/console/api/${string}`): Route {
+  return { ...route, auth: 'session', path };
+}

@@ -1,8 +1,44 @@
+import { INPUT_METERS, outputTokens, tokensOf } from '../catalog/usage';
 import type { LineLog } from '../line-log';
+import { madeOnce } from '../made-once';
+import { formatUsd } from '../money';
 import { ACCOUNT_SUMS } from './account-sums';
 import type { Call } from './call';
-import { callLine } from './call-line';
 import { countCall } from './call-metrics';
+
+/**
+ * Returns the log line of a call that has ended, as JSON members. It has no text of the client, except the ids of the session as
+ * `SessionIds` keeps them.
+ */
+export function callLine(call: Call, ms: number): string {
+  const { facts, key, request } = call;
+  const { model, upstream, usage, errorCode, sessionId } = facts;
+  let line = `,"requestId":"${call.id}","method":${quoted(call.method)},"route":${quoted(call.path)}`;
+  if (facts.strategy !== undefined) line += `,"strategy":${quoted(facts.strategy)}`;
+  if (key !== undefined) line += `,"keyId":${JSON.stringify(key.keyId)},"accountId":${JSON.stringify(key.accountId)}`;
+  if (model !== undefined) line += `,"model":${quoted(model)}`;
+  if (upstream !== undefined) line += `,"upstream":${quoted(upstream)}`;
+  line += `,"attempts":${facts.attempts},"stream":${request?.stream ?? false},"status":${facts.status}`;
+  if (call.upstreamSocket !== undefined) line += ',"webSocket":true';
+  if (errorCode !== undefined) line += `,"code":"${errorCode}"`;
+  if (call.leftAtMs !== undefined) line += ',"aborted":true';
+  line += `,"ms":${Math.round(ms)}`;
+  if (facts.firstTokenMs !== undefined) line += `,"firstTokenMs":${facts.firstTokenMs}`;
+  if (facts.addedMs !== undefined) line += `,"addedMs":${Math.round(facts.addedMs * 10) / 10}`;
+  if (usage !== undefined)
+    line += `,"inputTokens":${tokensOf(usage, INPUT_METERS) ?? 0},"outputTokens":${outputTokens(usage) ?? 0}`;
+  if (facts.billing !== undefined) line += `,"billing":"${facts.billing}","costUsd":"${formatUsd(facts.costE8)}"`;
+  if (sessionId !== undefined) line += `,"sessionId":${JSON.stringify(sessionId)}`;
+  if (call.traceId !== undefined) line += `,"traceId":"${call.traceId}"`;
+  return line;
+}
+
+const known = new Map<string, string>();
+
+/** Returns a word of the configuration as JSON. There are few such words, so each is encoded once. */
+function quoted(word: string): string {
+  return madeOnce(known, word, JSON.stringify);
+}
 
 /** Runs once for each call, when all work at its end is done. */
 export type CallEnded = (call: Call) => void;

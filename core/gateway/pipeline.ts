@@ -9,13 +9,34 @@ import { checkAction } from '../configuration/policy-shape';
 import { fail, type GatewayError } from '../errors';
 import { CLIENT_LEFT_STATUS, ClientLeft } from '../http/client-left';
 import { sendError } from '../http/http';
+import { inTime } from '../in-time';
 import { leavesNothing } from '../left-open';
 import type { JoiningCall } from '../rollouts/live-rollouts';
 import { describeFault } from '../thrown';
 import { enter, ownerNumber, within } from '../watchdog';
 import type { Gateway } from './gateway';
 import type { AnyStep, Policy } from './policy';
-import { stepInTime } from './step-timeout';
+
+/** The error of a policy that has not finished its step in time. */
+class StepTimeout extends Error {
+  override readonly name = 'StepTimeout';
+}
+
+/**
+ * Waits for a step at most this long. Without a limit, a policy that never resolves would keep a call, its connection and its hold
+ * for ever. A late result is ignored. A policy that bounds its own waiting has no such limit.
+ * @throws StepTimeout with the name of the policy
+ */
+export function stepInTime<T>(
+  step: PromiseLike<T>,
+  { name, boundsItself }: Pick<Policy, 'name' | 'boundsItself'>,
+  timeoutMs: number,
+): PromiseLike<T> {
+  if (boundsItself === true) return step;
+  const late = () =>
+    new StepTimeout(`the policy "${name}" has not finished its step within ${timeoutMs} ms (stepTimeout)`);
+  return inTime(step, timeoutMs, late);
+}
 
 /** The parts of the gateway that a pipeline needs: those that its policies use, and those that run the steps. */
 export interface PipelineGateway extends Gateway {

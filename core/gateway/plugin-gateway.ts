@@ -1,11 +1,17 @@
+import type { Configuration } from '../configuration/configuration';
 import type { Route } from '../api/route';
 import type { OpenCalls } from '../calls/open-calls';
-import type { ChangeCheck } from '../configuration/change-checks';
 import type { LiveConfiguration } from '../configuration/live-configuration';
 import type { ConfigurationSource } from '../configuration/source';
 import type { Proxies } from '../http/proxies';
 import type { Operators } from '../operators/operators';
 import type { Gateway } from './gateway';
+
+/**
+ * Returns objections to replacing one configuration by another, as sentences for the operator. A revision with objections is
+ * applied only when forced. Plugins add their checks to `gateway.changeChecks`.
+ */
+export type ChangeCheck = (before: Configuration, next: Configuration) => Promise<readonly string[]>;
 
 /**
  * The parts that plugins get when they start: those of the policies, and those that change the process. `configuration` is always

@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import { Counter } from 'prom-client';
 import { metrics } from '../metrics';
 import { placeOf } from './client-place';
+import { closeWithConnection } from './pipelined';
 import type { Proxies, ProxySign } from './proxies';
 
 export interface ConnectionLimits {
@@ -80,4 +81,29 @@ export function limitConnections(
       else open.delete(place);
     });
   });
+}
+
+/**
+ * Closes the connection of a client that has read nothing of its answer for this time. Its call then ends like that of any client
+ * that disconnects. Backpressure limits the memory of such a call, but nothing else limits its duration.
+ */
+export function leaveIdleClients(server: Server, idleMs: number): void {
+  // Node emits the same event for this timeout and for the keep-alive timeout, so the two must be different numbers.
+  const timeoutMs = idleMs + 1;
+  server.timeout = timeoutMs;
+  server.on('timeout', (socket: Socket) => {
+    const waitsForAnswer = socket.timeout === timeoutMs && socket.writableLength === 0;
+    if (!waitsForAnswer) socket.destroy();
+  });
+}
+
+/**
+ * Closes connections that send their headers too slowly. Bodies have limits of their own. Idle connections may be reused for some
+ * time.
+ */
+export function limitTimes(server: Server): void {
+  server.headersTimeout = 10_000;
+  server.requestTimeout = 0;
+  server.keepAliveTimeout = 75_000;
+  server.on('request', closeWithConnection);
 }

@@ -1,9 +1,25 @@
+import { subscribe } from 'node:diagnostics_channel';
 import { Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import type { Dispatcher } from 'undici';
 import { bytesOf, type ChunkReader, StreamChunks } from './chunk-reader';
-import { isBodySent } from './sent-bodies';
 import { type ExchangeHead, UpstreamExchange } from './upstream-exchange';
+
+/** undici does not report to its handlers how much of a request was sent, but its diagnostics channels do. */
+const sentBodies = new WeakSet<object>();
+
+subscribe('undici:request:bodySent', (message) => {
+  const { body } = (message as { readonly request: { readonly body: object | null } }).request;
+  if (body !== null) sentBodies.add(body);
+});
+
+/**
+ * Returns true after the last byte of a request's body was written to the socket. From then on the request counts as received by
+ * the upstream.
+ */
+export function isBodySent(body: object): boolean {
+  return sentBodies.has(body);
+}
 
 /** Servers send one or two before an answer. */
 const MOST_INTERIM_ANSWERS = 16;

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { csvLine } from '../../plugins/usage/csv';
+import { csvLine } from '../../plugins/usage/export';
 
 describe('a line of CSV', () => {
   it('ends with CRLF and quotes what RFC 4180 requires', () => {

@@ -3,24 +3,19 @@ import type { Route } from '../../../core/api/route';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import type { SessionTimes } from '../../../core/sign-in/sessions';
 import type { IdentityProvider } from '../oidc';
-import { changeKeyRoute } from './change-key';
-import { changePasswordRoute } from './change-password';
-import { createKeyRoute } from './create-key';
-import { endAllSessionsRoute } from './end-all-sessions';
-import { endSessionRoute } from './end-session';
-import { finishOidcRoute } from './finish-oidc';
-import { listKeysRoute } from './list-keys';
-import { listSignInWaysRoute } from './list-sign-in-ways';
-import { revokeKeyRoute } from './revoke-key';
-import { rotateKeyRoute } from './rotate-key';
-import { showCatalogRoute } from './show-catalog';
-import { showKeyRoute } from './show-key';
-import { showOverviewRoute } from './show-overview';
+import { changeKeyRoute, createKeyRoute, listKeysRoute, revokeKeyRoute, rotateKeyRoute, showKeyRoute } from './keys';
+import { finishOidcRoute, startOidcRoute } from './oidc';
+import { showCatalogRoute, showOverviewRoute } from './overview';
 import { showPageRoute } from './show-page';
-import { showSessionRoute } from './show-session';
-import { signInWithLinkRoute } from './sign-in-with-link';
-import { signInWithPasswordRoute } from './sign-in-with-password';
-import { startOidcRoute } from './start-oidc';
+import {
+  changePasswordRoute,
+  endAllSessionsRoute,
+  endSessionRoute,
+  listSignInWaysRoute,
+  showSessionRoute,
+  signInWithLinkRoute,
+  signInWithPasswordRoute,
+} from './sign-in';
 
 export interface ConsoleSettings {
   readonly times: SessionTimes;
@@ -28,7 +23,7 @@ export interface ConsoleSettings {
   readonly provider: IdentityProvider | undefined;
 }
 
-/** Lists the console's endpoints, one per file: docs/console.md. */
+/** Lists the console's endpoints; docs/console.md. */
 export function consoleRoutes(gateway: PluginGateway, settings: ConsoleSettings): readonly Route[] {
   const { database, ledger, log, proxies, keys } = gateway;
   const { times, passwordSignIn, provider } = settings;

@@ -1,5 +1,4 @@
-import { asSessionRoute } from '../../../core/api/console-route';
-import type { Route } from '../../../core/api/route';
+import { asSessionRoute, type Route } from '../../../core/api/route';
 import type { InsideService } from '../inside';
 import type { SandboxService } from '../service';
 import { adminListSandboxesRoute } from './admin-list-sandboxes';

@@ -8,7 +8,7 @@ import { showResponseRoute } from './show-response';
 /** Clients use stored responses below the base address of their calls. */
 const PREFIXES = ['', '/default', '/quality', '/speed', '/cost'];
 
-/** Lists the endpoints of stored responses, one per file; docs/contract.md, section 4.6. */
+/** Lists the endpoints of stored responses; docs/contract.md, section 4.6. */
 export function storedResponseRoutes(gateway: Parts): readonly Route[] {
   return PREFIXES.flatMap((prefix) => [
     showResponseRoute(gateway, prefix),

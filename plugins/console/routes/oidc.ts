@@ -1,0 +1,186 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Knex } from 'knex';
+import type { Logger } from 'pino';
+import type { Route } from '../../../core/api/route';
+import { fail, GatewayError } from '../../../core/errors';
+import { clientPlace } from '../../../core/http/client-place';
+import { cookieOf, setCookie } from '../../../core/http/cookies';
+import type { Proxies } from '../../../core/http/proxies';
+import { publicUrlOf } from '../../../core/http/public-url';
+import { type Reader, reader, readQuery } from '../../../core/http/query';
+import { beginAtProvider } from '../../../core/sign-in/attempts';
+import { type IdentityRefusal, recogniseIdentity } from '../../../core/sign-in/identities';
+import { beginSession, type SessionTimes } from '../../../core/sign-in/sessions';
+import type { IdentityProvider, Journey } from '../oidc';
+import { giveSession } from './sign-in';
+
+/** The browser's way to the provider and back. A cookie of its own keeps what the way back needs. */
+
+const COOKIE = 'tollgate-oidc';
+export const AWAY_AT_MOST_MS = 600_000;
+
+/** The reason of a failed sign-in, for the page. */
+export type Reason = IdentityRefusal | 'denied' | 'expired' | 'slowed' | 'failed';
+
+interface Away extends Journey {
+  readonly returnTo: string;
+  readonly sinceMs: number;
+}
+
+export interface OidcParts {
+  readonly database: Knex;
+  readonly log: Logger;
+  readonly times: SessionTimes;
+  readonly proxies: Proxies;
+  readonly provider: IdentityProvider | undefined;
+}
+
+/** @throws NOT_FOUND if no identity provider is configured */
+export function requireProvider({ provider }: OidcParts): IdentityProvider {
+  if (provider === undefined)
+    throw fail('NOT_FOUND', { message: 'No identity provider is configured. Sign in with a password or a link.' });
+  return provider;
+}
+
+/** Reads a path of the console. Rejects every text that a browser could read as another host's address. */
+export const readReturnTo: Reader<string> = reader({ type: 'string' }, (text) => {
+  if (/^\/console(\/[\w\-./]*)?(\?[\w\-.=&%:+]*)?$/.test(text) && !/\/\/|\.\./.test(text)) return text;
+  throw new RangeError('expected a path under /console');
+});
+
+export function rememberAway(response: ServerResponse, journey: Journey, returnTo: string): void {
+  const away: Away = { ...journey, returnTo, sinceMs: Date.now() };
+  const value = Buffer.from(JSON.stringify(away)).toString('base64url');
+  // The way back begins at another site, and browsers would not send a strict cookie.
+  setCookie(response, COOKIE, value, { sameSite: 'Lax', maxAgeSeconds: AWAY_AT_MOST_MS / 1_000 });
+}
+
+export function forgetAway(response: ServerResponse): void {
+  setCookie(response, COOKIE, '', { sameSite: 'Lax' });
+}
+
+/** Reads the cookie. The browser could have changed it, so its content is checked. */
+export function readAway(request: IncomingMessage): Away | undefined {
+  try {
+    const read = JSON.parse(Buffer.from(cookieOf(request, COOKIE) ?? '', 'base64url').toString()) as Partial<Away>;
+    const { state, nonce, verifier, returnTo, sinceMs } = read;
+    if (typeof state !== 'string' || typeof nonce !== 'string' || typeof verifier !== 'string') return undefined;
+    if (typeof returnTo !== 'string' || typeof sinceMs !== 'number') return undefined;
+    return { state, nonce, verifier, returnTo: readReturnTo(returnTo), sinceMs };
+  } catch {
+    return undefined;
+  }
+}
+
+export function signInAgain(response: ServerResponse, reason: Reason): void {
+  redirect(response, 303, `/console/sign-in#error=${reason}`);
+}
+
+export function redirect(response: ServerResponse, status: 302 | 303, location: string): void {
+  response.writeHead(status, { location });
+  response.end();
+}
+
+/** Returns the reason for the page. Logs every error but a request that came too early. */
+export function reasonOf(error: unknown, log: Logger, message: string): Reason {
+  if (error instanceof GatewayError && error.code === 'SIGN_IN_SLOWED') return 'slowed';
+  log.warn({ reason: textOf(error) }, message);
+  return 'failed';
+}
+
+/** Describes an error with its cause, where libraries put the details. No cause contains a token. */
+function textOf(error: unknown): string {
+  const { message = String(error), code, cause } = error as Error & { code?: string };
+  const inner = cause instanceof Error ? `: ${cause.message}` : '';
+  return `${code === undefined ? '' : `${code} `}${message}${inner}`;
+}
+
+const READERS = { returnTo: readReturnTo };
+export const CALLBACK = '/console/api/oidc/callback';
+
+export function startOidcRoute(parts: OidcParts): Route {
+  return {
+    listener: 'public',
+    auth: 'page',
+    method: 'GET',
+    path: '/console/api/oidc/start',
+    summary: 'Sends the browser to the identity provider.',
+    query: READERS,
+    answers: {
+      302: { description: 'The browser goes to the provider.', headers: { Location: 'Where it signs in.' } },
+      303: {
+        description: 'The provider cannot be reached, or is asked too often.',
+        headers: { Location: 'The sign-in, which says so.' },
+      },
+    },
+    errors: ['NOT_FOUND'],
+    handle: async ({ query }, request, response) => {
+      const { returnTo = '/console' } = readQuery(query, READERS);
+      const provider = requireProvider(parts);
+      try {
+        await beginAtProvider(parts.database, clientPlace(request, parts.proxies));
+        const { url, journey } = await provider.begin(publicUrlOf(request) + CALLBACK);
+        rememberAway(response, journey, returnTo);
+        redirect(response, 302, url.href);
+      } catch (error) {
+        signInAgain(response, reasonOf(error, parts.log, 'the identity provider cannot be reached'));
+      }
+    },
+  };
+}
+
+export function finishOidcRoute(parts: OidcParts): Route {
+  return {
+    listener: 'public',
+    auth: 'page',
+    method: 'GET',
+    path: CALLBACK,
+    summary: 'Where the identity provider sends the browser back to.',
+    answers: {
+      303: {
+        description: 'The person is signed in, or the sign-in says why not.',
+        headers: { Location: 'A path of the page.', 'Set-Cookie': 'The session, where there is one.' },
+      },
+    },
+    errors: ['NOT_FOUND'],
+    handle: async (_visit, request, response) => {
+      requireProvider(parts);
+      forgetAway(response);
+      const next = await finish(parts, request, response).catch((error: unknown): { reason: Reason } => {
+        return { reason: reasonOf(error, parts.log, 'a sign-in with the identity provider failed') };
+      });
+      if (typeof next === 'string') redirect(response, 303, next);
+      else signInAgain(response, next.reason);
+    },
+  };
+}
+
+/** @returns the path where the browser continues, or the reason for the refusal */
+async function finish(
+  parts: OidcParts,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<string | { readonly reason: Reason }> {
+  const { database, log, times, proxies } = parts;
+  const callback = new URL(publicUrlOf(request) + CALLBACK);
+  callback.search = /\?.*/.exec(request.url ?? '')?.[0] ?? '';
+  const away = readAway(request);
+  const isOurs = away !== undefined && callback.searchParams.get('state') === away.state;
+  if (!isOurs || Date.now() - away.sinceMs > AWAY_AT_MOST_MS) return { reason: 'expired' };
+  if (callback.searchParams.has('error')) return { reason: 'denied' };
+  const attempt = await beginAtProvider(database, clientPlace(request, proxies));
+  const { identity, verifiedEmail } = await requireProvider(parts).finish(callback, away);
+  const user = await recogniseIdentity(database, identity, verifiedEmail);
+  if ('refused' in user) {
+    const { refused: reason, userId } = user;
+    if (reason === 'bound')
+      log.warn(
+        { userId, ...identity },
+        'a sign-in was rejected because the user of its address is bound to another identity',
+      );
+    return { reason };
+  }
+  await attempt.succeeded();
+  giveSession(response, await beginSession(database, user, 'oidc', times));
+  return away.returnTo;
+}

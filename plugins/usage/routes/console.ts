@@ -1,0 +1,148 @@
+import type { Route } from '../../../core/api/route';
+import { MORE_PRICE_FIELDS, PRICE_FIELDS, showPrice } from '../../../core/api/show-price';
+import type { UsageRecordRow } from '../../../core/catalog/usage-fields';
+import { fail } from '../../../core/errors';
+import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
+import { contentTag } from '../../../core/http/etag';
+import { sendJson } from '../../../core/http/http';
+import { PAGE_READERS, pageOf, readQuery, wordReader } from '../../../core/http/query';
+import { listOf, object, objectWith, oneOf, orNull, pageOf as pageShape, shape } from '../../../core/http/shape';
+import { INTERVALS, type Interval, readTimeZone, startsWithin } from '../../../core/records/time-zones';
+import { filterReaders, listRecords, type Parts, requireRecord } from '../query';
+import { CONSOLE_RECORD_FIELDS, RECORD, toConsoleRecord, toRecord } from '../record';
+import { GROUPED_BY, readSeries, readTotals, SERIES_FIELDS, TOTALS } from '../summary';
+
+export function consoleListRecordsRoute(gateway: Parts): Route {
+  const listQuery = { ...filterReaders(gateway), ...PAGE_READERS };
+  return {
+    listener: 'public',
+    auth: 'session',
+    method: 'GET',
+    path: '/console/api/usage',
+    summary: "Usage records of the account, newest first; the page asks again with the answer's tag.",
+    query: listQuery,
+    headers: { 'If-None-Match': 'The `ETag` of the answer that the page has.' },
+    answers: {
+      200: { description: 'A page of records.', schema: pageShape(RECORD), headers: { ETag: 'For `If-None-Match`.' } },
+      304: { description: 'Nothing has changed.' },
+    },
+    handle: async ({ accountId, query }, request, response) => {
+      const filters = readQuery(query, listQuery);
+      const own = { ...filters, account: accountId };
+      const page = await listRecords(gateway.database, own, pageOf(filters), toRecord);
+      const etag = contentTag(JSON.stringify(page));
+      if (request.headers['if-none-match'] !== etag) return sendJson(response, 200, page, { etag });
+      response.writeHead(304, { etag });
+      response.end();
+    },
+  };
+}
+
+const PRICED_RECORD = object({
+  ...CONSOLE_RECORD_FIELDS,
+  price: orNull(objectWith({ ...PRICE_FIELDS, isCurrent: shape.yes }, MORE_PRICE_FIELDS)),
+});
+
+export function consoleShowRecordRoute(gateway: Parts & Pick<PluginGateway, 'configRevision'>): Route {
+  return {
+    listener: 'public',
+    auth: 'session',
+    method: 'GET',
+    path: '/console/api/usage/{requestId}',
+    summary: 'One usage record with its route, and what a million tokens cost there.',
+    answers: { 200: { description: 'The record.', schema: PRICED_RECORD } },
+    handle: async ({ accountId, params }, _request, response) => {
+      const row = await requireRecord(gateway.database, params['requestId'], accountId);
+      sendJson(response, 200, { ...toConsoleRecord(row), price: priceOf(gateway, row) });
+    },
+  };
+}
+
+/**
+ * Returns the current token prices of the record's upstream; null if it is no longer configured. The configuration may have
+ * changed since the call.
+ */
+function priceOf({ catalog, configRevision }: Pick<PluginGateway, 'catalog' | 'configRevision'>, row: UsageRecordRow) {
+  const model = catalog.models.find(({ name }) => name === row.model);
+  const entry = model?.entries.find(({ upstream }) => upstream.name === row.upstream);
+  if (entry === undefined) return null;
+  return { ...showPrice(entry.model.price), isCurrent: row.config_revision === configRevision };
+}
+
+export function showTotalsRoute(gateway: Parts): Route {
+  const filterQuery = filterReaders(gateway);
+  return {
+    listener: 'public',
+    auth: 'session',
+    method: 'GET',
+    path: '/console/api/usage/totals',
+    summary: 'Totals of the usage records that match the filters.',
+    query: filterQuery,
+    answers: { 200: { description: 'The totals.', schema: TOTALS } },
+    handle: async ({ accountId, query }, _request, response) => {
+      const filters = readQuery(query, filterQuery);
+      sendJson(response, 200, await readTotals(gateway.database, { ...filters, account: accountId }));
+    },
+  };
+}
+
+const SERIES = object({
+  timeZone: shape.text,
+  interval: oneOf(...INTERVALS),
+  from: shape.time,
+  to: shape.time,
+  starts: listOf(shape.time),
+  ...SERIES_FIELDS,
+});
+
+export function showSeriesRoute(gateway: Parts): Route {
+  const seriesQuery = {
+    ...filterReaders(gateway),
+    interval: wordReader(INTERVALS),
+    by: wordReader(GROUPED_BY),
+    timeZone: readTimeZone,
+  };
+  return {
+    listener: 'public',
+    auth: 'session',
+    method: 'GET',
+    path: '/console/api/usage/series',
+    summary: 'Calls, cost and first tokens of the usage records that match the filters, by interval.',
+    query: seriesQuery,
+    answers: { 200: { description: 'The chart; every list is as long as `starts`.', schema: SERIES } },
+    handle: async ({ accountId, query }, _request, response) => {
+      const { interval: wanted, by = 'none', timeZone = 'UTC', ...filters } = readQuery(query, seriesQuery);
+      const to = filters.to ?? new Date();
+      const from = filters.from ?? new Date(to.getTime() - UNLESS_GIVEN_MS);
+      const range = { fromMs: from.getTime(), toMs: to.getTime(), timeZone, most: POINTS_AT_MOST };
+      const interval = wanted ?? readableInterval(range.toMs - range.fromMs);
+      const starts = startsWithin(interval, range);
+      if (starts.length > POINTS_AT_MOST) throw tooMany(interval);
+      const series = await readSeries(gateway.database, { ...filters, from, to, account: accountId }, starts, by);
+      sendJson(response, 200, {
+        timeZone,
+        interval,
+        from: from.toISOString(),
+        to: to.toISOString(),
+        starts: starts.map((startMs) => new Date(startMs).toISOString()),
+        ...series,
+      });
+    },
+  };
+}
+
+const DAY_MS = 86_400_000;
+const UNLESS_GIVEN_MS = 30 * DAY_MS;
+const POINTS_AT_MOST = 750;
+
+/** Returns the interval that divides the range into some dozens of points. */
+function readableInterval(rangeMs: number): Interval {
+  if (rangeMs <= DAY_MS / 8) return 'minute';
+  if (rangeMs <= 4 * DAY_MS) return 'hour';
+  return rangeMs <= 400 * DAY_MS ? 'day' : 'month';
+}
+
+function tooMany(interval: Interval) {
+  const message = `interval: more than ${POINTS_AT_MOST} intervals of a ${interval} between from and to; use a longer interval`;
+  return fail('INVALID_FIELD', { param: 'interval', message });
+}
