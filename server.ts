@@ -200,7 +200,7 @@ async function openGateway(files: Files, stores: Stores, money: Money, { keep }:
   keep(tracing, () => tracing?.stop());
   const refusedCalls = startRefusedCalls({ database, log });
   keep(refusedCalls, () => refusedCalls.close());
-  const keptObjects = startKeptObjects({ database, log });
+  const keptObjects = startKeptObjects({ database, log, maxKept: system.maxKept });
   keep(keptObjects, () => keptObjects.close());
   const egress = openEgress();
   keep(egress, () => egress.close());

@@ -166,17 +166,15 @@ CREATE TABLE kept_objects (
   hash bytea NOT NULL,
   upstream text NOT NULL,
   account_id uuid NOT NULL,
-  number bigint NOT NULL,
   credential text NOT NULL,
-  model text NOT NULL,
   input_tokens bigint,
   output_tokens bigint,
-  expires_at timestamp with time zone NOT NULL,
   items uuid[],
-  item_tokens bigint,
-  CONSTRAINT kept_objects_pkey PRIMARY KEY (kind, hash, upstream),
-  CONSTRAINT kept_objects_account_id_number_unique UNIQUE (account_id, number)
+  reported_at timestamp with time zone NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  CONSTRAINT kept_objects_pkey PRIMARY KEY (kind, hash, upstream)
 );
+CREATE INDEX kept_objects_account_id_reported_at_index ON kept_objects USING btree (account_id, reported_at);
 CREATE INDEX kept_objects_expires_at_index ON kept_objects USING btree (expires_at);
 CREATE INDEX kept_objects_items_index ON kept_objects USING gin (items) WITH (fastupdate=off);
 

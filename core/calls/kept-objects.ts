@@ -10,10 +10,8 @@ import { metrics } from '../metrics';
 import type { Stop } from '../resources';
 import type { SocketAnswer } from '../wire/upstream-socket';
 
-/** Where an object is, and the usage reported for the answer that created it. */
-export interface KeptObject extends SocketAnswer {
-  readonly model: string;
-}
+/** Where an object is, and the usage reported for the answer that created it; undefined if that does not bound its tokens. */
+export type KeptObject = SocketAnswer;
 
 export interface NewObject extends KeptObject {
   readonly accountId: string;
@@ -23,16 +21,12 @@ export interface NewObject extends KeptObject {
   readonly days: number;
   /** The ids of its items. Calls may name each of them. */
   readonly items: readonly string[];
-  /** The most tokens of all its items together; undefined if unknown. */
-  readonly itemTokens: number | undefined;
 }
 
-/** Where an item of an object is. */
-export interface KeptItem extends Pick<KeptObject, 'upstream' | 'credential'> {
-  /** The object of the item: the same for all its items. */
+/** The object that an item belongs to. */
+export interface KeptItem extends KeptObject {
+  /** The same for all items of the object. */
   readonly owner: string;
-  /** The most tokens of all items of that object together; undefined if unknown. */
-  readonly tokens: number | undefined;
 }
 
 /**
@@ -58,20 +52,18 @@ export interface KeptObjects {
 export interface KeptObjectsOptions {
   readonly database: Knex;
   readonly log: Logger;
-  /** The most objects of one account; the oldest reports are dropped first. */
-  readonly mostOfAccount?: number;
+  /** The most objects of one account. A job drops the oldest. */
+  readonly maxKept: number;
   /** The most objects that wait for the database. */
   readonly mostWaiting?: number;
+  readonly clearEveryMs?: number;
 }
 
-const MOST_OF_ACCOUNT = 100_000;
 const MOST_WAITING = 10_000;
 const MOST_AT_ONCE = 500;
 const ANSWERS_WITHIN_MS = 250;
 const RETRY_AFTER_MS = 1_000;
 const CLEAR_EVERY_MS = 3_600_000;
-/** How often an insert is tried. Nodes that write objects of one account at the same moment draw the same number, and all but one must draw again. */
-const DRAWS_AT_MOST = 5;
 /** Days that an object is kept beyond the vendor's, because the vendor's days may end later than ours. */
 const DAYS_MORE = 1;
 
@@ -87,21 +79,13 @@ interface Waiting {
   readonly written: () => void;
 }
 
-/** An object as the process sends it to Postgres. */
-interface Row extends Omit<KeptObject, 'inputTokens' | 'outputTokens'> {
-  readonly accountId: string;
-  readonly kind: SharedObject;
+/** An object as the process sends it to Postgres: with hashes instead of ids. */
+interface Row extends Omit<NewObject, 'id'> {
   readonly hash: string;
-  readonly inputTokens: number | null;
-  readonly outputTokens: number | null;
-  readonly days: number;
-  /** null: the object has no items, like most. */
-  readonly items: readonly string[] | null;
-  readonly itemTokens: number | null;
 }
 
 export function startKeptObjects(options: KeptObjectsOptions): KeptObjects {
-  const { database, log, mostOfAccount = MOST_OF_ACCOUNT, mostWaiting = MOST_WAITING } = options;
+  const { database, log, maxKept, mostWaiting = MOST_WAITING, clearEveryMs = CLEAR_EVERY_MS } = options;
   const waiting = new Map<string, Waiting>();
 
   const writeSome = async () => {
@@ -110,8 +94,8 @@ export function startKeptObjects(options: KeptObjectsOptions): KeptObjects {
       database,
       batch.map(([, { row }]) => row),
     );
-    keptIds.inc({ outcome: 'stored' }, stored.length);
-    const foreign = batch.length - stored.length;
+    keptIds.inc({ outcome: 'stored' }, stored);
+    const foreign = batch.length - stored;
     if (foreign > 0) {
       keptIds.inc({ outcome: 'foreign' }, foreign);
       log.warn(
@@ -123,7 +107,6 @@ export function startKeptObjects(options: KeptObjectsOptions): KeptObjects {
       if (waiting.get(key) === each) waiting.delete(key);
       each.written();
     }
-    await dropOldest(database, stored, mostOfAccount);
   };
   const writeAll = async () => {
     while (waiting.size > 0) await writeSome();
@@ -134,13 +117,13 @@ export function startKeptObjects(options: KeptObjectsOptions): KeptObjects {
       log.error({ reason: String(error) }, 'ids of kept objects cannot be written to Postgres; the write is retried'),
     ),
   });
-  const clearer = startLoop(() => database('kept_objects').where('expires_at', '<', database.fn.now()).delete(), {
-    everyMs: CLEAR_EVERY_MS,
-    firstAfterMs: CLEAR_EVERY_MS,
+  const clearer = startLoop(() => clear(database, maxKept), {
+    everyMs: clearEveryMs,
+    firstAfterMs: clearEveryMs,
     whenFailed: onFirstFailure((error) =>
       log.error(
         { reason: String(error) },
-        'expired ids of kept objects cannot be deleted from Postgres; the deletion is retried',
+        'old ids of kept objects cannot be deleted from Postgres; the deletion is retried',
       ),
     ),
   });
@@ -149,13 +132,14 @@ export function startKeptObjects(options: KeptObjectsOptions): KeptObjects {
     find: async (accountId, kind, id) => {
       const hash = hashOf(id);
       for (const { row } of waiting.values())
-        if (row.accountId === accountId && row.kind === kind && row.hash === hash) return fromRow(row);
+        if (row.accountId === accountId && row.kind === kind && row.hash === hash) return row;
       return findStored(database, accountId, kind, hash);
     },
 
     findItems: async (accountId, ids) => {
+      const own = [...waiting.values()].filter(({ row }) => row.accountId === accountId);
+      const fresh = new Map(own.flatMap(({ row }) => row.items.map((item) => [item, { ...row, owner: row.hash }])));
       const hashes = ids.map((id) => [id, itemHashOf(id)] as const);
-      const fresh = itemsIn([...waiting.values()].filter(({ row }) => row.accountId === accountId));
       const others = hashes.flatMap(([, hash]) => (fresh.has(hash) ? [] : [hash]));
       const stored = others.length === 0 ? undefined : await findStoredItems(database, accountId, others);
       return new Map(
@@ -170,7 +154,8 @@ export function startKeptObjects(options: KeptObjectsOptions): KeptObjects {
       const written = objects.map(
         (object) =>
           new Promise<void>((resolve) => {
-            const row = rowOf(object);
+            const { id, items, ...rest } = object;
+            const row = { ...rest, hash: hashOf(id), items: items.map(itemHashOf) };
             const key = `${row.kind}\n${row.hash}\n${row.upstream}\n${row.accountId}`;
             waiting.get(key)?.written();
             waiting.delete(key);
@@ -203,37 +188,6 @@ function itemHashOf(id: string): string {
   return hashOf(id).slice(0, 32);
 }
 
-function rowOf({ id, inputTokens, outputTokens, days, items, itemTokens, ...rest }: NewObject): Row {
-  return {
-    ...rest,
-    hash: hashOf(id),
-    days: days + DAYS_MORE,
-    inputTokens: inputTokens ?? null,
-    outputTokens: outputTokens ?? null,
-    items: items.length === 0 ? null : items.map(itemHashOf),
-    itemTokens: itemTokens ?? null,
-  };
-}
-
-function itemsIn(waiting: readonly Waiting[]): ReadonlyMap<string, KeptItem> {
-  return new Map(
-    waiting.flatMap(({ row: { upstream, credential, hash, items, itemTokens } }) => {
-      const item = { upstream, credential, owner: hash, tokens: itemTokens ?? undefined };
-      return (items ?? []).map((each) => [each, item] as const);
-    }),
-  );
-}
-
-function fromRow({ upstream, credential, model, inputTokens, outputTokens }: Row): KeptObject {
-  return {
-    upstream,
-    credential,
-    model,
-    inputTokens: inputTokens ?? undefined,
-    outputTokens: outputTokens ?? undefined,
-  };
-}
-
 /** Drops the oldest objects while the database is away for long. A lost object is answered with 404 later, and never given to another account. */
 function loseOldest(waiting: Map<string, Waiting>, most: number): void {
   for (const [key, { written }] of waiting) {
@@ -244,71 +198,57 @@ function loseOldest(waiting: Map<string, Waiting>, most: number): void {
   }
 }
 
-interface Stored {
-  readonly account_id: string;
-  readonly number: bigint;
-}
-
 /**
  * Inserts objects. An object that its account already has gets the newest counts. An object of another account stays unchanged
  * while it lives. An answer may name such an object if `sharedObjects` let its call through; that does not transfer the object.
  */
 const INSERT = `
   INSERT INTO kept_objects AS known
-    (kind, hash, upstream, account_id, number, credential, model, input_tokens, output_tokens, items, item_tokens, expires_at)
-  SELECT kind, decode(hash, 'hex'), upstream, "accountId",
-    coalesce((SELECT max(number) FROM kept_objects AS own WHERE own.account_id = "accountId"), 0)
-      + row_number() OVER (PARTITION BY "accountId" ORDER BY place),
-    credential, model, "inputTokens", "outputTokens", items, "itemTokens", now() + days * interval '1 day'
-  FROM ROWS FROM (jsonb_to_recordset(:rows::jsonb) AS (
-    kind text, hash text, upstream text, "accountId" uuid, credential text, model text, "inputTokens" bigint,
-    "outputTokens" bigint, items uuid[], "itemTokens" bigint, days int)) WITH ORDINALITY AS given (
-    kind, hash, upstream, "accountId", credential, model, "inputTokens", "outputTokens", items, "itemTokens", days, place)
+    (kind, hash, upstream, account_id, credential, input_tokens, output_tokens, items, reported_at, expires_at)
+  SELECT kind, decode(hash, 'hex'), upstream, "accountId", credential, "inputTokens", "outputTokens", items,
+    clock_timestamp(), now() + days * interval '1 day'
+  FROM jsonb_to_recordset(:rows::jsonb) AS given (kind text, hash text, upstream text, "accountId" uuid, credential text,
+    "inputTokens" bigint, "outputTokens" bigint, items uuid[], days int)
   ON CONFLICT (kind, hash, upstream) DO UPDATE SET
-    account_id = excluded.account_id, number = excluded.number, credential = excluded.credential, model = excluded.model,
-    input_tokens = excluded.input_tokens, output_tokens = excluded.output_tokens, items = excluded.items,
-    item_tokens = excluded.item_tokens, expires_at = excluded.expires_at
+    account_id = excluded.account_id, credential = excluded.credential, input_tokens = excluded.input_tokens,
+    output_tokens = excluded.output_tokens, items = excluded.items, reported_at = excluded.reported_at,
+    expires_at = excluded.expires_at
   WHERE known.account_id = excluded.account_id OR known.expires_at < now()
-  RETURNING account_id, number`;
+  RETURNING 1`;
 
-const UNIQUE_VIOLATION = '23505';
-
-async function insert(database: Knex, rows: readonly Row[]): Promise<readonly Stored[]> {
-  for (let draw = 1; ; draw += 1) {
-    try {
-      const written = await database.raw<{ rows: Stored[] }>(INSERT, { rows: JSON.stringify(oneOfEach(rows)) });
-      return written.rows;
-    } catch (error) {
-      if ((error as { code?: unknown }).code !== UNIQUE_VIOLATION || draw === DRAWS_AT_MOST) throw error;
-    }
-  }
-}
-
-/** Returns one row for each object, because one statement cannot write an object twice. The first account has it. */
-function oneOfEach(rows: readonly Row[]): readonly Row[] {
-  const first = new Map<string, Row>();
-  for (const row of rows) {
+/** Returns how many were written. One statement cannot write an object twice, so the first account that names one has it. */
+async function insert(database: Knex, rows: readonly Row[]): Promise<number> {
+  const first = new Map<string, object>();
+  for (const { days, items, ...row } of rows) {
     const key = `${row.kind}\n${row.hash}\n${row.upstream}`;
-    if (!first.has(key)) first.set(key, row);
+    if (!first.has(key))
+      first.set(key, { ...row, days: days + DAYS_MORE, items: items.length === 0 ? undefined : items });
   }
-  return [...first.values()];
+  const written = await database.raw<{ rows: unknown[] }>(INSERT, { rows: JSON.stringify([...first.values()]) });
+  return written.rows.length;
 }
 
-async function dropOldest(database: Knex, stored: readonly Stored[], mostOfAccount: number): Promise<void> {
-  const newest = new Map<string, bigint>();
-  for (const { account_id: accountId, number } of stored)
-    if (number > (newest.get(accountId) ?? BigInt(mostOfAccount))) newest.set(accountId, number);
-  for (const [accountId, number] of newest)
-    await database('kept_objects')
-      .where('account_id', accountId)
-      .where('number', '<=', String(number - BigInt(mostOfAccount)))
-      .delete();
+/** Deletes expired objects, and of accounts with too many the oldest ones. */
+async function clear(database: Knex, maxKept: number): Promise<void> {
+  await database('kept_objects').where('expires_at', '<', database.fn.now()).delete();
+  const full: string[] = await database('kept_objects')
+    .groupBy('account_id')
+    .havingRaw('count(*) > ?', [maxKept])
+    .pluck('account_id');
+  for (const accountId of full) {
+    const own = () => database('kept_objects').where('account_id', accountId);
+    const oldestKept = own()
+      .select('reported_at')
+      .orderBy('reported_at', 'desc')
+      .offset(maxKept - 1)
+      .limit(1);
+    await own().where('reported_at', '<', oldestKept).delete();
+  }
 }
 
-interface StoredObject {
+interface Stored {
   readonly upstream: string;
   readonly credential: string;
-  readonly model: string;
   readonly input_tokens: bigint | null;
   readonly output_tokens: bigint | null;
 }
@@ -322,31 +262,20 @@ async function findStored(
 ): Promise<KeptObject | undefined> {
   try {
     const row = await database('kept_objects')
-      .first<StoredObject>('upstream', 'credential', 'model', 'input_tokens', 'output_tokens')
+      .first<Stored>('upstream', 'credential', 'input_tokens', 'output_tokens')
       .where({ kind, hash: Buffer.from(hash, 'hex'), account_id: accountId })
       .where('expires_at', '>', database.fn.now())
-      .orderBy('number', 'desc');
-    if (row === undefined) return undefined;
-    const { upstream, credential, model } = row;
-    return {
-      upstream,
-      credential,
-      model,
-      inputTokens: count(row.input_tokens),
-      outputTokens: count(row.output_tokens),
-    };
+      .orderBy('reported_at', 'desc');
+    return row && keptObject(row);
   } catch (error) {
     throw isDatabaseUnavailable(error) ? databaseUnavailable(error) : error;
   }
 }
 
-interface StoredItem {
+interface StoredItem extends Stored {
   readonly item: string;
   readonly owner: string;
   readonly account_id: string;
-  readonly upstream: string;
-  readonly credential: string;
-  readonly item_tokens: bigint | null;
 }
 
 /**
@@ -355,13 +284,14 @@ interface StoredItem {
  * the table.
  */
 const FIND_ITEMS = `
-  SELECT replace(item::text, '-', '') AS item, encode(hash, 'hex') AS owner, account_id, upstream, credential, item_tokens
+  SELECT replace(item::text, '-', '') AS item, encode(hash, 'hex') AS owner, account_id, upstream, credential, input_tokens,
+    output_tokens
   FROM (
     SELECT * FROM kept_objects
     WHERE items && (SELECT array_agg(named::uuid) FROM jsonb_array_elements_text(:hashes::jsonb) AS named) OFFSET 0
   ) AS found, unnest(items) AS item
   WHERE expires_at > now()
-  ORDER BY expires_at`;
+  ORDER BY reported_at`;
 
 /**
  * Returns items of an account by their hash. An item in the answers to two accounts stays with the first account. If two upstreams
@@ -380,16 +310,13 @@ async function findStoredItems(
       if (!first.has(key)) first.set(key, row);
     }
     const own = [...first.values()].filter((row) => row.account_id === accountId);
-    return new Map(own.map((row) => [row.item, storedItem(row)]));
+    return new Map(own.map((row) => [row.item, { ...keptObject(row), owner: row.owner }]));
   } catch (error) {
     throw isDatabaseUnavailable(error) ? databaseUnavailable(error) : error;
   }
 }
 
-function storedItem({ owner, upstream, credential, item_tokens: tokens }: StoredItem): KeptItem {
-  return { owner, upstream, credential, tokens: count(tokens) };
-}
-
-function count(tokens: bigint | null): number | undefined {
-  return tokens === null ? undefined : Number(tokens);
+function keptObject({ upstream, credential, input_tokens: input, output_tokens: output }: Stored): KeptObject {
+  const count = (tokens: bigint | null) => (tokens === null ? undefined : Number(tokens));
+  return { upstream, credential, inputTokens: count(input), outputTokens: count(output) };
 }

@@ -582,8 +582,6 @@ export const GATEWAY_SCHEMA = {
   },
 } as const;
 
-const UNUSED = { description: "Express Gateway's own; Tollgate does not use it.", type: 'object' } as const;
-
 export const SYSTEM_SCHEMA = {
   type: 'object',
   additionalProperties: false,
@@ -594,15 +592,17 @@ export const SYSTEM_SCHEMA = {
       type: 'object',
       default: { redis: { emulate: true, namespace: 'EG' } },
     },
-    crypto: UNUSED,
-    session: UNUSED,
-    accessTokens: UNUSED,
-    refreshTokens: UNUSED,
-    authorizationCodes: UNUSED,
     fastLane: {
       description: "Calls of pipelines made of Tollgate's own policies are served without going through Express.",
       type: 'boolean',
       default: true,
+    },
+    maxKept: {
+      description:
+        'Objects of one account at vendors (threads, containers, responses) that are remembered. The oldest are dropped within an hour.',
+      type: 'integer',
+      minimum: 1,
+      default: 100_000,
     },
     ejection: {
       description: 'When a failing upstream is ejected, and for how long.',

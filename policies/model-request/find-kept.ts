@@ -32,12 +32,13 @@ export async function findKept(
   for (const { kind, id, param } of objects) {
     const onSocket = kind === 'previous_response_id' ? upstreamSocket?.find(id) : undefined;
     const object = onSocket ?? (await keptObjects.find(accountId, kind, id)) ?? missing(param);
-    found.push({ ...object, param, tokens: sum(object.inputTokens, object.outputTokens) });
+    const { upstream, credential, inputTokens, outputTokens } = object;
+    found.push({ upstream, credential, param, tokens: sum(inputTokens, outputTokens) });
   }
   return joined([...found, ...(await findItems(keptObjects, accountId, items))]);
 }
 
-/** Finds the items that a call names. The bound of an answer holds for all its items together, so it counts once. */
+/** Finds the items that a call names. The output of an answer bounds all its items together, so it counts once. */
 async function findItems(
   keptObjects: Gateway['keptObjects'],
   accountId: string,
@@ -50,10 +51,10 @@ async function findItems(
   );
   const counted = new Set<string>();
   return named.map(({ id, param }) => {
-    const { owner, tokens, ...place } = items.get(id) ?? missing(param);
+    const { owner, upstream, credential, outputTokens } = items.get(id) ?? missing(param);
     const isFirst = !counted.has(owner);
     counted.add(owner);
-    return { ...place, param, tokens: isFirst ? (tokens ?? null) : 0 };
+    return { upstream, credential, param, tokens: isFirst ? (outputTokens ?? null) : 0 };
   });
 }
 

@@ -1,4 +1,5 @@
 import type { Ending, Reservation } from '../../core/calls/call';
+import type { KeptObject } from '../../core/calls/kept-objects';
 import { NewIds } from '../../core/calls/new-ids';
 import { outputTokens, totalInputTokens } from '../../core/catalog/usage';
 import type { Gateway } from '../../core/gateway/gateway';
@@ -15,17 +16,15 @@ export function keepNewIds({ keptObjects }: Gateway, call: PayingCall, reservati
   call.newIds = newIds;
   const settle: Reservation['settle'] = async (ending) => {
     const tokens = reported(ending);
-    const objects = newIds.take().map(({ kind, id, days, items, areItemsWritten, candidate: { upstream, model } }) => ({
+    const objects = newIds.take().map(({ kind, id, days, items, areItemsWritten, candidate: { upstream } }) => ({
       accountId: key.accountId,
       kind,
       id,
       days,
       items,
-      itemTokens: areItemsWritten ? tokens.outputTokens : undefined,
       upstream: upstream.name,
       credential: upstream.credential.name,
-      model: model.name,
-      ...tokens,
+      ...(areItemsWritten ? tokens : UNKNOWN),
     }));
     const [settlement] = await Promise.all([
       reservation.settle(ending),
@@ -36,11 +35,11 @@ export function keepNewIds({ keptObjects }: Gateway, call: PayingCall, reservati
   return { ...reservation, settle };
 }
 
+/** What the vendor's tools have put into an answer, such as an image, is not in the reported tokens. */
+const UNKNOWN = { inputTokens: undefined, outputTokens: undefined };
+
 /** Returns the reported tokens; undefined if the gateway only estimated them, because an estimate bounds nothing. */
-function reported(ending: Ending): {
-  readonly inputTokens: number | undefined;
-  readonly outputTokens: number | undefined;
-} {
-  if (ending.billing !== 'actual' || ending.isEstimate) return { inputTokens: undefined, outputTokens: undefined };
+function reported(ending: Ending): Pick<KeptObject, 'inputTokens' | 'outputTokens'> {
+  if (ending.billing !== 'actual' || ending.isEstimate) return UNKNOWN;
   return { inputTokens: totalInputTokens(ending.usage), outputTokens: outputTokens(ending.usage) };
 }
