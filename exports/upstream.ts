@@ -30,9 +30,7 @@ export {
   type Turn,
 } from '../core/catalog/conversation';
 export {
-  type AnswerBeginning,
   type BodyEdit,
-  type Continuation,
   type Deltas,
   defineAdapter,
   type EventNote,
@@ -44,7 +42,6 @@ export {
   type ReadEvent,
   type ReasoningSetting,
   type SseEvent,
-  type StreamFollower,
   type TranslatedCall,
   type TranslatedRequest,
   type TranslatingAdapter,

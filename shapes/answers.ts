@@ -236,7 +236,6 @@ export interface Answers {
           | "estimated"
           | "left"
           | "failed"
-          | "continuation"
           | "mirror"
           | "test"
           | "expired"
@@ -266,7 +265,6 @@ export interface Answers {
         | "estimated"
         | "left"
         | "failed"
-        | "continuation"
         | "mirror"
         | "test";
       attempts: number;
@@ -732,7 +730,6 @@ export interface Answers {
         | "estimated"
         | "left"
         | "failed"
-        | "continuation"
         | "mirror"
         | "test";
       outcome: string;

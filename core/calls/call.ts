@@ -66,17 +66,9 @@ export type Ending =
 
 /** The usage that is charged. */
 export interface Counted {
-  /** The usage of all candidates together. */
   readonly usage: Usage;
   /** Whether the gateway counted the usage because the upstream did not report it. An estimate is never charged above the hold. */
   readonly isEstimate: boolean;
-  /** The parts of an answer by the candidate that wrote them, if there were several. One of them has the input. */
-  readonly parts?: readonly UsagePart[];
-}
-
-export interface UsagePart {
-  readonly candidate: Candidate;
-  readonly usage: Usage;
 }
 
 export interface Settlement {
@@ -100,8 +92,6 @@ export interface Reservation {
 export interface Meter {
   /** Forgets all counts, because another candidate is tried. */
   begin(candidate: Candidate): void;
-  /** Begins to count another candidate, which continues the relayed text. That text stays counted. */
-  goOn(candidate: Candidate): void;
   note(event: EventNote): void;
   noteBody(usage: Usage, contentBytes: number): void;
   /** Returns the counts to charge: as reported, or estimated from the relayed text if the reports are unusable. */
@@ -182,8 +172,6 @@ export type Answer = {
       readonly chunks: ChunkReader;
       /** Milliseconds between the head of the answer and its first content, or until the wait for it ended. Stalls of the process do not count. */
       readonly silentMs: number;
-      /** Asks another candidate to continue if this stream breaks off; undefined if none could. */
-      readonly goOn: GoOn | undefined;
     }
   /** An unstreamed answer, with the facts read from it. It has no bytes if the client has left or there was no room for them. */
   | { readonly kind: 'body'; readonly bytes: Buffer | undefined; readonly usage: Usage; readonly contentBytes: number }
@@ -194,16 +182,6 @@ export type Answer = {
 );
 
 export type StreamAnswer = Answer & { readonly kind: 'stream' };
-
-/** Resolves with a stream that continues the text so far; undefined if no candidate can. */
-export type GoOn = (broken: BrokenStream) => Promise<StreamAnswer | undefined>;
-
-export interface BrokenStream {
-  readonly outcome: AttemptOutcome;
-  /** The text that the client has got. */
-  readonly said: string;
-  readonly outputTokens: number;
-}
 
 export type UpstreamHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
@@ -232,7 +210,6 @@ const OWN_MEMBERS: Readonly<Record<Exclude<keyof Call, CallField>, true>> = {
   method: true,
   path: true,
   facts: true,
-  declared: true,
   mirror: true,
   upstreamSocket: true,
   newIds: true,
@@ -266,8 +243,6 @@ export function mayBeField(name: string): boolean {
 export interface Declared {
   /** key-auth: how many calls and other requests a key and an account may have under way. */
   readonly concurrentCalls?: ConcurrencyLimits;
-  /** failover: when a stream breaks, another upstream may continue it. */
-  readonly mayBeContinued?: boolean;
 }
 
 /** The facts of the usage record beside tokens and money. Each is written as it becomes known. */
@@ -395,11 +370,7 @@ export class Call implements Partial<CallFields> {
   #isInStep = false;
   #isClosed = false;
 
-  constructor(
-    request: IncomingMessage,
-    response: ServerResponse,
-    readonly declared: Declared = {},
-  ) {
+  constructor(request: IncomingMessage, response: ServerResponse) {
     this.method = request.method ?? '';
     const url = request.url ?? '/';
     const query = url.indexOf('?');

@@ -82,7 +82,7 @@ export function attemptCostE14(made: MadeAttempt): bigint {
 }
 
 function costE14Of(usage: Usage, candidate: MadeAttempt['candidate']): bigint {
-  return chargeOf([{ usage, priceOf: (pass) => entryOf(candidate, pass).price }]).exactE14;
+  return chargeOf(usage, (pass) => entryOf(candidate, pass).price).exactE14;
 }
 
 /** True if the counts can have a cost. An upstream may report anything, so each count must be a whole number from 0. */

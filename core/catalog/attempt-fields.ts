@@ -11,20 +11,10 @@ import { PASS } from './usage-fields';
  * `estimated`: it answered without a usable report, and the gateway counted its usage.
  * `left`: the client disconnected before the usage was reported.
  * `failed`: it did not answer, or broke off.
- * `continuation`: it continued an answer that had broken off, and read a second prompt.
  * `mirror`: a rollout sent it a call that another upstream answered.
  * `test`: an operator tested the upstream.
  */
-export const ATTEMPT_CAUSES = [
-  'answered',
-  'unknown',
-  'estimated',
-  'left',
-  'failed',
-  'continuation',
-  'mirror',
-  'test',
-] as const;
+export const ATTEMPT_CAUSES = ['answered', 'unknown', 'estimated', 'left', 'failed', 'mirror', 'test'] as const;
 export type AttemptCause = (typeof ATTEMPT_CAUSES)[number];
 
 /** The record of one request to an upstream, in JSON; a call has one or more. Usual or unknown values are absent. */

@@ -60,7 +60,6 @@ export interface Upstream {
   readonly maxConcurrent?: number | undefined;
   readonly allowPrivate: boolean;
   readonly timeouts: Timeouts;
-  readonly prefill: boolean;
   readonly streamUsage: boolean;
   /** Whether this upstream gets calls of other protocols, translated: after all that speak the call's protocol, never, or on equal terms. */
   readonly translate?: Translate | undefined;
@@ -171,11 +170,6 @@ export function entryNamed(models: readonly ModelEntry[], name: string): ModelEn
   if (exact !== undefined) return exact;
   const normalised = normaliseModelName(name);
   return models.find((each) => normaliseModelName(each.name) === normalised);
-}
-
-/** Whether this candidate can continue an answer that another upstream began. */
-export function canGoOn({ upstream, adapter, dialect }: Candidate): boolean {
-  return upstream.prefill && adapter.continuation !== undefined && dialect === undefined;
 }
 
 export interface Entry {

@@ -7,13 +7,11 @@ import { enter, ownerNumber } from '../watchdog';
 import type { AnswerEvent, AnswerReader } from './answer';
 import { NotTranslatable } from './conversation';
 import {
-  type Continuation,
   type EventNote,
   type Framing,
   type OwnDialect,
   type ReadEvent,
   type SseEvent,
-  type StreamFollower,
   type UpstreamAdapter,
   withDeltas,
 } from './upstream';
@@ -39,7 +37,7 @@ export class AdapterFault extends Error {
  * and counted. Counts of bytes that are not valid become unknown.
  */
 export function guardAdapter(adapter: UpstreamAdapter): UpstreamAdapter {
-  const { name, continuation, framing, own } = adapter;
+  const { name, framing, own } = adapter;
   const guard = guardOf(name);
   const guardLater = <T>(place: string, work: () => T | Promise<T>): T | Promise<T> => {
     const result = guard(place, work);
@@ -70,7 +68,6 @@ export function guardAdapter(adapter: UpstreamAdapter): UpstreamAdapter {
           ...(error === undefined ? {} : { error }),
         };
       }),
-    ...(continuation === undefined ? {} : { continuation: guardContinuation(continuation, guard) }),
     ...(own === undefined ? {} : { own: guardOwnDialect(own, guard) }),
   };
 }
@@ -141,24 +138,6 @@ function guardReadEvent(adapter: UpstreamAdapter, guard: Guard): ReadEvent {
   const readEvent = (event: SseEvent) => guard('readEvent', () => soundNote(adapter.readEvent(event)));
   const { deltas } = adapter.readEvent;
   return deltas === undefined ? readEvent : withDeltas(deltas, readEvent);
-}
-
-function guardContinuation(continuation: Continuation, guard: Guard): Continuation {
-  return {
-    prefill: (call, beginning) => guard('prefill', () => continuation.prefill(call, beginning)),
-    follow: () => guardFollower(guard('follow', continuation.follow), guard),
-  };
-}
-
-function guardFollower(follower: StreamFollower, guard: Guard): StreamFollower {
-  return {
-    note: (event) => guard('note', () => follower.note(event)),
-    get said() {
-      return guard('said', () => follower.said);
-    },
-    goOn: (text) => guard('goOn', () => follower.goOn(text)),
-    continued: (event, usage) => guard('continued', () => follower.continued(event, usage)),
-  };
 }
 
 /** Replaces invalid counts of bytes by 0. A sum with NaN stays NaN, and a call whose cost is NaN could never be settled. */

@@ -80,36 +80,20 @@ export interface Charge {
   readonly unpriced: readonly string[];
 }
 
-/** A part of an answer with the price that applies to it. */
-export interface PricedPart {
-  readonly usage: Usage;
-  priceOf(pass: Pass): Price;
-}
-
 /**
- * Returns the exact cost of all passes of all parts, rounded up once to the unit of 1e-8 USD. Counts must be integers ≥ 0. Each
- * pass has its own threshold. If several parts make one answer, one of them has the input, which counts for all.
+ * Returns the exact cost of all passes, rounded up once to the unit of 1e-8 USD. Counts must be integers ≥ 0. Each pass has its
+ * own threshold.
  */
-export function chargeOf(parts: readonly PricedPart[]): Charge {
-  const shared = parts.length > 1 ? parts.reduce((sum, { usage }) => sum + inputOfPasses(usage.passes), 0) : 0;
+export function chargeOf({ passes }: Usage, priceOf: (pass: Pass) => Price): Charge {
   const unpriced: string[] = [];
   let exact = 0n;
-  for (const { usage, priceOf } of parts) {
-    for (const pass of usage.passes) {
-      const input = Math.max(shared, inputOf(pass));
-      exact += costOfPass(pass, priceOf(pass), input, unpriced);
-    }
-  }
+  for (const pass of passes) exact += costOfPass(pass, priceOf(pass), inputOf(pass), unpriced);
   return { costE8: divideRoundingUp(exact, E14_PER_E8), exactE14: exact, unpriced };
 }
 
 /** Returns the exact cost of a usage at one price. */
 export function costOf(usage: Usage, price: Price): bigint {
-  return chargeOf([{ usage, priceOf: () => price }]).costE8;
-}
-
-function inputOfPasses(passes: readonly Pass[]): number {
-  return passes.reduce((sum, pass) => sum + inputOf(pass), 0);
+  return chargeOf(usage, () => price).costE8;
 }
 
 function inputOf({ counts }: Pass): number {

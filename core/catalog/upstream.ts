@@ -28,7 +28,6 @@ export interface ModelCall {
 /** One change to the top level of the request body. All other bytes stay as they came. */
 export type BodyEdit =
   | { readonly member: string; readonly set: string /* JSON text; the member is appended when it is not there */ }
-  | { readonly member: string; readonly push: string /* JSON text of one more item of the array that is there */ }
   | { readonly member: string; readonly drop: true };
 
 /** The request that an adapter writes for its upstream. */
@@ -139,8 +138,6 @@ export interface UpstreamAdapter<S extends Schema = Schema> {
     /** The error in a body whose status is a success; `judge` gets its `body`. */
     readonly error?: { readonly body: unknown };
   };
-  /** How an upstream continues an answer that broke off elsewhere; absent: it cannot. */
-  readonly continuation?: Continuation;
   /** Where the vendor keeps what the platform's credential opens. Calls must not name these hosts as the place of an image or document. */
   readonly opens?: readonly OpenedHost[];
   /** The functions of a dialect of its own, for an adapter without `protocols`. */
@@ -232,37 +229,6 @@ export interface FrameDecoder {
    * decode becomes an event that `readEvent` calls malformed.
    */
   push(chunk: Buffer): string;
-}
-
-/** Continues from the text that the client already has (`midStream: continue`). */
-export interface Continuation {
-  /** Returns the edits that put the text into the request, as the beginning of the answer. */
-  prefill(call: ModelCall, beginning: AnswerBeginning): readonly BodyEdit[];
-  /** Follows one client's stream from its first event. It keeps the state, because adapters have none. */
-  follow(): StreamFollower;
-}
-
-/** The part of a broken answer that the client already has. */
-export interface AnswerBeginning {
-  /** The text: not empty, and without white space at its end, which some upstreams refuse. */
-  readonly text: string;
-  /** What is left of the client's limit for the answer; undefined without a limit. */
-  readonly outputTokensLeft: number | undefined;
-}
-
-/** Follows one client's stream and remembers its text. */
-export interface StreamFollower {
-  /** Notes an event as the client received it. */
-  note(event: SseEvent): void;
-  /** The whole text so far; undefined if there was more than text, which no upstream can continue. */
-  readonly said: string | undefined;
-  /** Marks that the following events come from an answer that continues `text`, the beginning of what the client has. */
-  goOn(text: string): void;
-  /**
-   * Returns an event of the continuing answer in the form that fits what the client has; undefined if it adds nothing. `usage`
-   * replaces the event's own counts.
-   */
-  continued(event: SseEvent, usage: Usage | undefined): string | undefined;
 }
 
 /** An adapter in the form in which it is registered. */

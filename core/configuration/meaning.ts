@@ -74,8 +74,7 @@ function routesOf({ name, endpoints }: Configuration['pipelines'][number], writt
 }
 
 function upstreamFacts(upstream: Upstream, written: unknown): Fact[] {
-  const { name, url, adapters, adapterSettings, tier, weight, allowPrivate, prefill, streamUsage, webSocket } =
-    upstream;
+  const { name, url, adapters, adapterSettings, tier, weight, allowPrivate, streamUsage, webSocket } = upstream;
   const { maxConcurrent, stopsOnCancel, freeMembers, ignoreUsage, traceContext, unpricedTools } = upstream;
   const what = `upstream ${name}`;
   const of = (...place: readonly string[]) => memberOf(written, ...place);
@@ -95,7 +94,6 @@ function upstreamFacts(upstream: Upstream, written: unknown): Fact[] {
         weight,
         maxConcurrent,
         allowPrivate,
-        prefill,
         streamUsage,
         webSocket,
         stopsOnCancel,

@@ -333,7 +333,6 @@ const SERVICE_ENDPOINT = {
         idle: { ...DURATION, description: 'Between two bytes of an answer.', default: '300s' },
       },
     },
-    prefill: { description: 'The upstream can continue a partial answer.', type: 'boolean', default: false },
     ignoreUsage: {
       ...NAMES,
       description: 'Paths of numbers in its usage reports, such as `queue_time`, that cost nothing and raise no alarm.',

@@ -44,7 +44,6 @@ export function readUpstreams(gateway: GatewaySettings, reading: CredentialReadi
       maxConcurrent: settings.maxConcurrent,
       allowPrivate: settings.allowPrivate,
       timeouts: readTimeouts(path, settings, problems),
-      prefill: settings.prefill,
       streamUsage: settings.streamUsage,
       webSocket: settings.webSocket,
       traceContext: settings.traceContext,

@@ -3,7 +3,7 @@ import { Call } from '../calls/call';
 import { traceCall } from '../calls/call-trace';
 import type { EndpointSettings, PipelineSettings } from '../configuration/pipelines';
 import { isDirectHost, pathOf } from '../http/request-target';
-import { compilePipeline, declaredBy, type PipelineGateway } from './pipeline';
+import { compilePipeline, type PipelineGateway } from './pipeline';
 import type { Policy } from './policy';
 
 /** Answers a request. */
@@ -45,9 +45,8 @@ export function compileCallTable(pipelines: readonly PipelineSettings<Policy>[],
   const byPath = new Map<string, Mount[]>();
   for (const pipeline of pipelines) {
     const run = compilePipeline(pipeline, gateway);
-    const declared = declaredBy(pipeline);
     const open: ServedCall['open'] = (request, response) => {
-      const call = gateway.openCalls.add(new Call(request, response, declared));
+      const call = gateway.openCalls.add(new Call(request, response));
       if (gateway.tracing !== undefined) traceCall(gateway.tracing, call, request, response);
       return call;
     };

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import type { Candidate, ModelEntry } from '../catalog/catalog';
-import type { AnswerBeginning, BodyEdit, ModelCall, UpstreamRequest } from '../catalog/upstream';
+import type { BodyEdit, ModelCall, UpstreamRequest } from '../catalog/upstream';
 import { type LimitPlace, piecesOf, type Reading } from '../dialects/reading';
 import {
   applyBodyEdits,
@@ -21,8 +21,6 @@ export interface UpstreamCall extends Omit<ModelCall, 'model' | 'streamUsage'> {
   readonly entries?: number;
   /** Changes for every upstream. `members` contains them already. */
   readonly edits?: readonly BodyEdit[];
-  /** The beginning of the answer, if another upstream gave it and this one continues it. */
-  readonly beginning?: AnswerBeginning;
   /** Tools of the body whose limit depends on the model. */
   readonly reading?: Pick<Reading, 'toolUses'>;
   /** Parts of the body with signatures that only an upstream of another dialect accepts. */
@@ -78,9 +76,8 @@ export function outgoing(
   const { protocol, operation, stream, query, headers, members } = request;
   const { streamUsage } = upstream;
   const call: ModelCall = { protocol, operation, model: model.name, stream, query, headers, members, streamUsage };
-  const begun = prefillOf(adapter, call, request.beginning);
-  const wanted = request.prepared ?? adapter.request(withSet(call, begun), upstream.adapterSettings);
-  const edits = [...(request.edits ?? []), ...begun, ...wanted.edits, ...further];
+  const wanted = request.prepared ?? adapter.request(call, upstream.adapterSettings);
+  const edits = [...(request.edits ?? []), ...wanted.edits, ...further];
   const { chunks, byteLength } = applyBodyEdits(request.body, edits, changesInside(request, model));
   return {
     path: basePath(upstream.url) + wanted.path,
@@ -110,22 +107,6 @@ function limitsOf(toolUses: Reading['toolUses'], model: Candidate['model']): rea
     to,
     text: name === undefined ? String(uses) : `${JSON.stringify(name)}:${uses},`,
   }));
-}
-
-function prefillOf(
-  { continuation }: Candidate['adapter'],
-  call: ModelCall,
-  beginning: UpstreamCall['beginning'],
-): readonly BodyEdit[] {
-  return beginning === undefined ? [] : (continuation?.prefill(call, beginning) ?? []);
-}
-
-/** Returns the call as the adapter must see it, with the changes of the edits. */
-function withSet(call: ModelCall, edits: readonly BodyEdit[]): ModelCall {
-  if (edits.length === 0) return call;
-  const members = new Map(call.members);
-  for (const edit of edits) if ('set' in edit) members.set(edit.member, edit.set);
-  return { ...call, members };
 }
 
 function basePath({ pathname }: URL): string {

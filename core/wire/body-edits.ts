@@ -46,8 +46,6 @@ export function planSplices(body: RequestBody, edits: readonly BodyEdit[]): Spli
     const place = body.members.get(edit.member);
     if ('drop' in edit) {
       if (place !== undefined) drops.push(place);
-    } else if ('push' in edit) {
-      if (place !== undefined) splices.push(planPush(body.chunks, place, edit.push));
     } else if (place === undefined) {
       appended.push(`${JSON.stringify(edit.member)}:${edit.set}`);
     } else {
@@ -60,12 +58,6 @@ export function planSplices(body: RequestBody, edits: readonly BodyEdit[]): Spli
   splices.push(...cuts);
   if (appended.length > 0) splices.push(planAppend(body, cuts, lastEnd, appended.join(',')));
   return splices.sort(byPlace);
-}
-
-/** Adds one item before the bracket that ends an array. */
-function planPush(chunks: readonly Buffer[], { end }: MemberPlace, item: string): Splice {
-  const last = lastSignificantByte(chunks, end - 1);
-  return { from: end - 1, to: end - 1, text: last.byte === OPEN_BRACKET ? item : `,${item}` };
 }
 
 /**
@@ -137,7 +129,6 @@ function startOfTail(chunks: readonly Buffer[], from: number): number {
 
 const COMMA = 0x2c;
 const OPEN_BRACE = 0x7b;
-const OPEN_BRACKET = 0x5b;
 
 interface FoundByte {
   readonly at: number;

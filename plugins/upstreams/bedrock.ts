@@ -63,7 +63,6 @@ export default defineAdapter({
   // 424 reports a fault of the model's own servers.
   judge: (failure) => (failure.status === 424 ? 'next' : judgeFailure(failure)),
 
-  ...(messages.continuation !== undefined && { continuation: messages.continuation }),
   readEvent: messages.readEvent,
   readBody: messages.readBody,
 });

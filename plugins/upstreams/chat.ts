@@ -1,7 +1,6 @@
 import { type BodyEdit, defineAdapter, type EventNote, type ModelCall, withDeltas } from '../../core/catalog/upstream';
 import { countsOf, type TokenMeter, UNKNOWN_USAGE, type Usage } from '../../core/catalog/usage';
 import { ADDRESS_SCHEMA, addressOf, credentialHeader } from './address';
-import { chatContinuation } from './chat-continuation';
 import { CLOUD_STORAGE, VERTEX_HOST } from './google-token';
 import { asArray, asCount, asObject, asText, bytesOf, type JsonObject, parseData } from './json';
 import { judgeFailure } from './judge-failure';
@@ -45,8 +44,6 @@ export default defineAdapter({
   authorize: (credential, settings) => credentialHeader(credential, settings, 'bearer'),
 
   judge: judgeFailure,
-
-  continuation: chatContinuation,
 
   readEvent: withDeltas(DELTAS, ({ data }) => {
     if (data === undefined || data === '') return {};

@@ -4,7 +4,6 @@ import { USUAL_VERSION } from '../../core/catalog/versions';
 import { ADDRESS_SCHEMA, addressOf, credentialHeader } from './address';
 import { asArray, asCount, asObject, asText, bytesOf, type JsonObject, parseData } from './json';
 import { judgeFailure } from './judge-failure';
-import { messagesContinuation } from './messages-continuation';
 import { forwardedHeaders, standardEdits } from './standard-request';
 import { unknownNumbers } from './unknown-numbers';
 
@@ -30,8 +29,6 @@ export default defineAdapter({
   authorize: (credential, settings) => credentialHeader(credential, settings, 'x-api-key'),
 
   judge: judgeFailure,
-
-  continuation: messagesContinuation,
 
   readEvent: withDeltas(DELTAS, ({ name, data }) => {
     if (data === undefined || data === '') return NOTHING;

@@ -30,7 +30,6 @@ export default defineAdapter({
   sign: (_request, credential) => signForGoogle(credential),
 
   judge: messages.judge,
-  ...(messages.continuation !== undefined && { continuation: messages.continuation }),
   readEvent: messages.readEvent,
   readBody: messages.readBody,
 });

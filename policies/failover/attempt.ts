@@ -280,7 +280,7 @@ async function untilContent(
   const answer = (): Attempted => {
     const silentMs = endSilence();
     return {
-      answer: { candidate, status, headers, kind: 'stream', head: held, events, chunks, silentMs, goOn: undefined },
+      answer: { candidate, status, headers, kind: 'stream', head: held, events, chunks, silentMs },
     };
   };
   const timer = startTimer(preambleHoldMs);

@@ -194,7 +194,7 @@ export class Attempts implements AttemptingCall {
     call.facts.attempts = made.length + 1;
     call.facts.upstream = upstream;
     call.facts.fallback = upstream !== this.#first;
-    const making = beginAttempt(candidate, request.beginning === undefined ? 'failed' : 'continuation');
+    const making = beginAttempt(candidate, 'failed');
     call.facts.made.push(making);
     this.trace = call.trace?.begin(making, call.facts.made.length);
     const { preambleHoldMs } = this.settings;
@@ -270,25 +270,6 @@ export class Attempts implements AttemptingCall {
       'an attempt at an upstream failed',
     );
     return decision;
-  }
-
-  /** Removes the remaining candidates for which `isOfUse` is false. */
-  keepOnly(isOfUse: (candidate: Candidate) => boolean): void {
-    this.#waiting = this.#waiting.filter(isOfUse);
-  }
-
-  /** Decides what to do when an answer breaks after it began well. */
-  broke(candidate: Candidate, failure: Failure): Decision {
-    const { outcome, status } = failure;
-    this.made.push({ upstream: candidate.upstream.name, outcome, status, ms: this.#msSinceAsked() });
-    this.gateway.health.failed(candidate, failure, this.#failedAttempt(candidate, failure, 0));
-    const broken = this.call.facts.made.at(-1);
-    if (broken !== undefined) {
-      broken.outcome = outcome;
-      broken.usage = this.call.meter.attempted()?.usage;
-      this.call.trace?.end(broken);
-    }
-    return this.decide(failure, candidate);
   }
 
   #failedAttempt(candidate: Candidate, { outcome, isDial }: Failure, ms: number): FailedAttempt {

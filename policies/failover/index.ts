@@ -1,6 +1,6 @@
 import { ABSENT_CALLS } from '../../core/calls/absent-calls';
 import type { Answer } from '../../core/calls/call';
-import { type Candidate, canGoOn } from '../../core/catalog/catalog';
+import type { Candidate } from '../../core/catalog/catalog';
 import { fail } from '../../core/errors';
 import type { Gateway } from '../../core/gateway/gateway';
 import { type CallWith, definePolicy } from '../../core/gateway/policy';
@@ -10,7 +10,6 @@ import { DURATION, parseDuration } from '../../core/settings';
 import { type AttemptSettings, Attempts } from './attempts';
 import type { Failure } from './decide';
 import { errorOfAll } from './failure-answer';
-import { goOnWith } from './go-on';
 import { sendMirror } from './mirror';
 import { RetryBudget } from './retry-budget';
 import { type QueueSettings, UpstreamSlots } from './upstream-slots';
@@ -39,12 +38,6 @@ export default definePolicy({
         type: 'boolean',
         default: false,
       },
-      midStream: {
-        description:
-          "When a stream breaks after content: `error` ends it with the protocol's own error event; `continue` lets a candidate that declares `prefill` continue the text already sent.",
-        enum: ['error', 'continue'],
-        default: 'error',
-      },
       queueWait: {
         ...DURATION,
         description: 'How long a call waits for an upstream that has `maxConcurrent` running calls.',
@@ -66,8 +59,7 @@ export default definePolicy({
   needs: ['key', 'request', 'candidates', 'reservation', 'meter'],
   provides: ['answer'],
   boundsItself: true,
-  declares: ({ midStream }) => ({ mayBeContinued: midStream === 'continue' }),
-  prepare: ({ preambleHold, queueWait, relayLastError, midStream: _declared, ...bounds }, gateway) => {
+  prepare: ({ preambleHold, queueWait, relayLastError, ...bounds }, gateway) => {
     const [preambleHoldMs, queueWaitMs] = [parseDuration(preambleHold), parseDuration(queueWait)];
     const settings = { ...bounds, preambleHoldMs, queueWaitMs, relayLastError };
     return (call) => {
@@ -136,14 +128,8 @@ async function answerOf(
       const { answer } = attempted;
       const tookMs = Math.round(performance.now() - call.startedMs);
       if (answer.kind === 'body') call.facts.wholeMs = tookMs;
-      if (answer.kind !== 'stream') return { answer };
-      call.facts.firstTokenMs = tookMs;
-      const mayGoOn =
-        call.declared.mayBeContinued &&
-        call.request.choices === 1 &&
-        candidate.dialect === undefined &&
-        call.candidates.some(canGoOn);
-      return { answer: mayGoOn ? { ...answer, goOn: goOnWith(attempts, call.request, candidate) } : answer };
+      if (answer.kind === 'stream') call.facts.firstTokenMs = tookMs;
+      return { answer };
     }
     giveSlotBack();
     const { failure } = attempted;

@@ -98,7 +98,7 @@ async function measure(
   making.isReported = usage !== undefined && usage.passes.length > 0;
   if (usage === undefined) return FAILED;
   const costE8 = isCounted(usage, candidate, request)
-    ? chargeOf([{ usage, priceOf: (pass) => entryOf(candidate, pass).price }]).costE8
+    ? chargeOf(usage, (pass) => entryOf(candidate, pass).price).costE8
     : 0n;
   return { isError: false, costE8, firstTokenMs, wholeMs };
 }

@@ -1,4 +1,4 @@
-import type { Counted, Ending } from '../../core/calls/call';
+import type { Ending } from '../../core/calls/call';
 import { entryOf } from '../../core/catalog/catalog';
 import { type PriceOf, upstreamPrice } from '../../core/catalog/customer-prices';
 import { type Charge, chargeOf } from '../../core/catalog/price';
@@ -25,14 +25,8 @@ export function upstreamCostOf(ending: Charged): bigint {
   return costOf(ending, upstreamPrice).costE8;
 }
 
-function costOf(ending: Charged, priceOf: PriceOf): Charge {
-  return chargeOf(
-    partsOf(ending).map(({ usage, candidate }) => ({ usage, priceOf: (pass) => priceOf(entryOf(candidate, pass)) })),
-  );
-}
-
-function partsOf({ parts, usage, candidate }: Charged): NonNullable<Counted['parts']> {
-  return parts ?? [{ usage, candidate }];
+function costOf({ usage, candidate }: Charged, priceOf: PriceOf): Charge {
+  return chargeOf(usage, (pass) => priceOf(entryOf(candidate, pass)));
 }
 
 /** Returns the passes as the usage record shows them. A pass names its model only if another model than the requested one answered. */

@@ -1,4 +1,4 @@
-import type { Declared, ModelRequest } from '../../core/calls/call';
+import type { ModelRequest } from '../../core/calls/call';
 import type { Candidate } from '../../core/catalog/catalog';
 import { PROTOCOLS } from '../../core/catalog/protocols';
 import { holdFor, mostOutputTokens } from './hold';
@@ -11,11 +11,10 @@ export function clampTo(
   availableE8: bigint,
   request: ModelRequest,
   candidates: readonly Candidate[],
-  declared: Declared,
 ): ModelRequest | undefined {
   if (request.operation !== undefined) return undefined;
   const isAffordable = (maxOutputTokens: number): boolean =>
-    holdFor({ ...request, maxOutputTokens }, candidates, declared) <= availableE8;
+    holdFor({ ...request, maxOutputTokens }, candidates) <= availableE8;
   const asked = mostOutputTokens(request, candidates);
   let most = Math.min(1, asked);
   if (!isAffordable(most)) return undefined;

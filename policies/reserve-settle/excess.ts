@@ -29,11 +29,10 @@ export function judgeReport(
   return !isOutside && !ending.isEstimate && (excessE8 > 0n || isAboveLimits(ending, request));
 }
 
-/** True if a report has more tokens than the call allows. Without a limit in the call, a continuing upstream may write a full answer again. */
-function isAboveLimits({ usage, candidate, parts = [] }: Charged, request: ModelRequest): boolean {
+/** True if a report has more tokens than the call allows. */
+function isAboveLimits({ usage, candidate }: Charged, request: ModelRequest): boolean {
   const most = mostTokens(request, candidate);
-  const answers = Math.max(1, parts.length);
-  return totalInputTokens(usage) > most.input || (outputTokens(usage) ?? 0) > most.output * answers;
+  return totalInputTokens(usage) > most.input || (outputTokens(usage) ?? 0) > most.output;
 }
 
 /** Returns an amount as a plain number, because metrics are plain numbers. */

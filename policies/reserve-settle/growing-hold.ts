@@ -29,7 +29,7 @@ export function mayGrow({ stream }: ModelRequest, candidates: readonly Candidate
   );
 }
 
-type GrowingCall = Pick<CallWith<'key'>, 'id' | 'key' | 'declared' | 'cutOff'>;
+type GrowingCall = Pick<CallWith<'key'>, 'id' | 'key' | 'cutOff'>;
 
 type GrowingGateway = {
   readonly ledger: Pick<Gateway['ledger'], 'renew'>;
@@ -133,7 +133,7 @@ export class GrowingHold {
 
   #holdFor(seconds: number): bigint {
     const { request, candidates } = this.#paid;
-    return holdFor(request, candidates, this.#call.declared, seconds);
+    return holdFor(request, candidates, seconds);
   }
 }
 

@@ -1,6 +1,6 @@
-import type { Declared, ModelRequest } from '../../core/calls/call';
+import type { ModelRequest } from '../../core/calls/call';
 import { furtherModels } from '../../core/calls/priced-candidates';
-import { type Candidate, canGoOn, type ModelEntry, type Upstream } from '../../core/catalog/catalog';
+import type { Candidate, ModelEntry, Upstream } from '../../core/catalog/catalog';
 import { type CacheWrites, dearestCost, pricesFor } from '../../core/catalog/price';
 import type { TokenMeter } from '../../core/catalog/usage';
 import { furtherPassesOf, piecesOf, type Reading } from '../../core/dialects/reading';
@@ -20,10 +20,8 @@ let roughs = new Float64Array(64);
 export function holdFor(
   request: ModelRequest,
   candidates: readonly Candidate[],
-  declared: Declared,
   seconds = Number.POSITIVE_INFINITY,
 ): bigint {
-  if (mayBeContinued(request, candidates, declared)) return holdForBoth(request, candidates, seconds);
   const count = candidates.length;
   if (count === 1) return atMostCountable(exactHold(request, candidates[0] as Candidate, seconds));
   const { asked, toolUses, extras } = request.reading;
@@ -121,36 +119,6 @@ function roughCost(request: ModelRequest, candidate: Candidate, seconds: number)
 /** Returns how a candidate may write its cache. Vendors of other protocols than Messages write it on their own, whatever a translated call says. */
 function cacheWritesAt({ reading: { cacheWrites } }: ModelRequest, { dialect }: Candidate): CacheWrites {
   return cacheWrites === 'none' && dialect !== undefined && dialect !== 'messages' ? 'minutes' : cacheWrites;
-}
-
-/** True if another candidate may continue the answer (`midStream: continue`). */
-function mayBeContinued(
-  { stream, choices }: ModelRequest,
-  candidates: readonly Candidate[],
-  declared: Declared,
-): boolean {
-  return declared.mayBeContinued === true && stream && choices === 1 && candidates.some(canGoOn);
-}
-
-/**
- * Returns the hold for a continued answer: the input once and both outputs, each at the dearest price. The continuing candidate
- * gets the rest of the call's limit. Without a limit both may write a full answer.
- */
-function holdForBoth(request: ModelRequest, candidates: readonly Candidate[], seconds: number): bigint {
-  const answers = request.maxOutputTokens === undefined ? 2 : 1;
-  const input = Math.max(...candidates.map((candidate) => inputTokens(request, candidate)));
-  const output = Math.max(...candidates.map(({ model }) => outputTokens(request, model, seconds))) * answers;
-  const cards = candidates.flatMap(
-    ({ model }) => pricesFor(model.price, request.reading.asked) ?? model.price.possible,
-  );
-  let apart = 0n;
-  for (const candidate of candidates) {
-    const costE8 = piecesCost(request, candidate.model) + furtherHold(request, candidate, seconds);
-    if (costE8 > apart) apart = costE8;
-  }
-  const writes = candidates.map((candidate) => cacheWritesAt(request, candidate)).find((each) => each !== 'none');
-  const more = candidates.flatMap(({ model }) => extraMeters(request, model) ?? []);
-  return atMostCountable(dearestCost(input, output, cards, writes ?? 'none', more) + apart);
 }
 
 /** Returns the most that the vendor's tools can cost, apart from tokens. */

@@ -13,17 +13,16 @@ export function noteLastAttempt(call: SettledCall, ending: Ending): void {
     if (ending.billing !== 'released') last.usage = ending.usage;
     return;
   }
-  const isContinuation = last.cause === 'continuation';
-  const attempted = isContinuation || ending.billing === 'released' ? call.meter?.attempted() : undefined;
+  const attempted = ending.billing === 'released' ? call.meter?.attempted() : undefined;
   last.usage = attempted?.usage ?? (ending.billing === 'released' ? undefined : ending.usage);
   last.isReported = isWhole(ending) && attempted?.isReported !== false;
-  if (!isContinuation) last.cause = causeOf(call, ending, isLeft);
+  last.cause = causeOf(call, ending, isLeft);
 }
 
-/** Records the exact cost of the last attempt if the charge covers that attempt alone. */
-export function noteCost({ facts }: SettledCall, { usage, parts }: Charged, exactE14: bigint): void {
+/** Records the exact cost of the last attempt if it is what was charged. */
+export function noteCost({ facts }: SettledCall, { usage }: Charged, exactE14: bigint): void {
   const last = facts.made.at(-1);
-  if (parts === undefined && last?.usage === usage) last.costE14 = exactE14;
+  if (last?.usage === usage) last.costE14 = exactE14;
 }
 
 /** True if the upstream finished its answer and reported its usage. */

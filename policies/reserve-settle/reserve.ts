@@ -52,7 +52,7 @@ export async function reserve(
 ): Promise<Covered | Repeated> {
   let asked = withoutLimit === 'insert' ? withLimit(call.request, call.candidates) : call.request;
   let { settings } = call.key;
-  let covered = cover(asked, call, atPricesOf(gateway, call, settings));
+  let covered = cover(asked, atPricesOf(gateway, call, settings));
   for (let tries = 1; ; tries += 1) {
     const outcome = await ask(gateway, call, rid, covered, settings.rev);
     if (outcome.outcome === 'reserved') break;
@@ -61,7 +61,7 @@ export async function reserve(
     if (tries === TRIES_AT_MOST) throw refusalOf(outcome, covered.heldE8);
     if (outcome.outcome === 'stale_key') {
       settings = learn(gateway, call, outcome.settings);
-      covered = cover(asked, call, atPricesOf(gateway, call, settings));
+      covered = cover(asked, atPricesOf(gateway, call, settings));
       continue;
     }
     const first = 'rid' in outcome ? gateway.answers?.whenEnded(outcome.rid) : undefined;
@@ -73,13 +73,13 @@ export async function reserve(
     const fewer = withFewestUses(asked);
     if (fewer !== undefined) {
       asked = fewer;
-      covered = cover(asked, call, covered);
+      covered = cover(asked, covered);
       continue;
     }
     const mayClamp = onInsufficient === 'clamp';
-    const clamped = mayClamp ? clampTo(outcome.availableE8, asked, covered.candidates, call.declared) : undefined;
+    const clamped = mayClamp ? clampTo(outcome.availableE8, asked, covered.candidates) : undefined;
     if (clamped === undefined) throw refusalOf(outcome, covered.heldE8);
-    covered = cover(clamped, call, covered);
+    covered = cover(clamped, covered);
   }
   return covered;
 }
@@ -108,13 +108,9 @@ function atPricesOf({ catalog }: Gateway, call: PayingCall, { markup }: KeySetti
   return atPrices;
 }
 
-function cover(
-  request: ModelRequest,
-  { declared }: PayingCall,
-  { candidates, priceOf }: CustomerCandidates<Candidate>,
-): Covered {
+function cover(request: ModelRequest, { candidates, priceOf }: CustomerCandidates<Candidate>): Covered {
   const grows = mayGrow(request, candidates);
-  const heldE8 = holdFor(request, candidates, declared, grows ? AHEAD_SECONDS : undefined);
+  const heldE8 = holdFor(request, candidates, grows ? AHEAD_SECONDS : undefined);
   return { request, candidates, priceOf, heldE8, grows };
 }
 

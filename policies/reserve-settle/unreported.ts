@@ -9,10 +9,7 @@ export function withUnreported(ending: Charged, { reading: { toolUses } }: Pick<
   const missing =
     toolUses?.filter(({ meter, isReported }) => !isReported && meter !== undefined && !has(ending.usage, meter)) ?? [];
   if (missing.length === 0) return ending;
-  const usage = withPieces(ending.usage, missing);
-  const [first, ...others] = ending.parts ?? [];
-  if (first === undefined) return { ...ending, usage };
-  return { ...ending, usage, parts: [{ ...first, usage: withPieces(first.usage, missing) }, ...others] };
+  return { ...ending, usage: withPieces(ending.usage, missing) };
 }
 
 function has({ passes }: Usage, meter: string): boolean {

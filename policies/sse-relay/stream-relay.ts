@@ -3,7 +3,6 @@ import { measureAwake } from '../../core/awake-time';
 import type { Counted, StreamAnswer } from '../../core/calls/call';
 import { readOnMs } from '../../core/calls/read-on';
 import { AdapterFault } from '../../core/catalog/guarded-adapter';
-import type { EventNote, StreamFollower } from '../../core/catalog/upstream';
 import { outputTokens } from '../../core/catalog/usage';
 import type { Gateway } from '../../core/gateway/gateway';
 import { SMALL_BODY_BYTES } from '../../core/http/buffered-bytes';
@@ -48,13 +47,10 @@ interface Break {
 /** The most bytes in one write, so that the relay notices a client that does not read. */
 const GATHERED_AT_MOST_BYTES = 16 * 1_024;
 
-/** Sends a stream to its client. If the stream breaks and another candidate can continue it, the client sees one stream. */
+/** Sends one stream to its client. */
 export class StreamRelay implements QuietStream {
   /** Since when the client has got nothing because the upstream sent nothing. */
   silentSinceMs: number | undefined;
-  #answer: StreamAnswer;
-  readonly #follower: StreamFollower | undefined;
-  #isContinued = false;
   #contentRelayed = false;
   /** Whether the relayed part is the whole answer. The reader may be ahead of it. */
   #isWhole = false;
@@ -74,16 +70,14 @@ export class StreamRelay implements QuietStream {
 
   constructor(
     private readonly call: AnsweredCall,
-    answer: StreamAnswer,
+    private readonly answer: StreamAnswer,
     private readonly response: ServerResponse,
     private readonly settings: StreamSettings,
   ) {
-    this.#answer = answer;
     this.#hidden = new HiddenTime(answer.silentMs);
-    this.#readingOn = new ReadingOn(settings.usageWithinMs, () => this.#answer.chunks.cancel());
+    this.#readingOn = new ReadingOn(settings.usageWithinMs, () => answer.chunks.cancel());
     if (call.protocol === 'chat' && !asksForUsage(call.request.members))
       this.#finish = new HeldFinish(settings.usageWithinMs, (chunk) => this.#giveLate(chunk));
-    this.#follower = answer.goOn === undefined ? undefined : answer.candidate.adapter.continuation?.follow();
     // A write to a connection that is just closing is no error.
     response.on('error', () => undefined);
     this.#stall = new StallWatch(response, settings.stalledAfterMs);
@@ -91,12 +85,11 @@ export class StreamRelay implements QuietStream {
   }
 
   async run(): Promise<void> {
-    const beganMs = performance.now() - this.#answer.silentMs;
+    const beganMs = performance.now() - this.answer.silentMs;
     let endedMs: number;
     this.settings.keepAlive?.watch(this);
     try {
-      do await this.#relayAnswer();
-      while (await this.#goesOn());
+      await this.#relayAnswer();
     } finally {
       this.settings.keepAlive?.forget(this);
       endedMs = this.#stall.stop();
@@ -105,6 +98,7 @@ export class StreamRelay implements QuietStream {
       this.#readingOn.stop();
       this.#finish?.keep();
     }
+    if (this.#break !== undefined && !this.#isWhole && !this.call.hasLeft) this.#noteFailed(this.#break);
     if (this.call.cutOffBy !== undefined && !this.#isWhole) this.call.facts.errorCode = this.call.cutOffBy.code;
     await this.#settleAsItStands(beganMs, endedMs);
     if (this.#isGone) return void this.response.destroy();
@@ -116,7 +110,7 @@ export class StreamRelay implements QuietStream {
   }
 
   async #relayAnswer(): Promise<void> {
-    const { head, chunks } = this.#answer;
+    const { head, chunks } = this.answer;
     try {
       await this.#give(head.splice(0));
       this.#flush();
@@ -130,7 +124,7 @@ export class StreamRelay implements QuietStream {
         const more = this.#relayReady();
         if (!(more instanceof Promise ? await more : more)) break;
         if (this.response.writableNeedDrain) await this.#room();
-        const { pendingBytes } = this.#answer.events;
+        const { pendingBytes } = this.answer.events;
         if (pendingBytes <= SMALL_BODY_BYTES) this.call.room?.giveBack();
         else if (!this.#isGone) await this.#roomFor(pendingBytes);
       }
@@ -147,7 +141,7 @@ export class StreamRelay implements QuietStream {
    * method of its own so that nothing stays in memory while a client takes its time.
    */
   #relayReady(): boolean | Promise<boolean> {
-    const { events, chunks } = this.#answer;
+    const { events, chunks } = this.answer;
     let takenBytes = 0;
     try {
       do {
@@ -224,20 +218,14 @@ export class StreamRelay implements QuietStream {
       this.#relayed.first ??= event;
       this.#relayed.last = event;
     }
-    if (!this.#isContinued) {
-      this.#follower?.note(event);
-      return raw;
-    }
-    const shown = this.#follower?.continued(event, undefined);
-    return shown === undefined ? undefined : Buffer.from(shown);
+    return raw;
   }
 
-  async #settled({ raw, event, note }: NotedEvent): Promise<Buffer> {
+  async #settled({ raw, note }: NotedEvent): Promise<Buffer> {
     const { meter, reservation } = this.call;
     const counted = meter.read();
-    const { chargedE8 } = await reservation.settle({ candidate: this.#answer.candidate, ...counted });
-    const shown = this.#isContinued ? Buffer.from(this.#follower?.continued(event, counted.usage) ?? '') : raw;
-    return this.settings.annotateStreamCost ? annotateLast(shown, chargedE8, note.usageAt) : shown;
+    const { chargedE8 } = await reservation.settle({ candidate: this.answer.candidate, ...counted });
+    return this.settings.annotateStreamCost ? annotateCost(raw, chargedE8, note.usageAt) : raw;
   }
 
   #flush(): void {
@@ -285,29 +273,12 @@ export class StreamRelay implements QuietStream {
     if (hasRoom === false) this.response.destroy();
   }
 
-  /** Asks another candidate to continue where this one broke. Returns true if one does. */
-  async #goesOn(): Promise<boolean> {
-    if (this.#isWhole || this.#break === undefined || this.call.hasLeft) return false;
-    const { goOn, candidate } = this.#answer;
-    const { outcome } = this.#break;
-    const said = this.#contentRelayed ? this.#follower?.said : undefined;
-    if (goOn === undefined || said === undefined) {
-      const failure = { outcome, status: this.#answer.status, verdict: 'next', retryAfterMs: undefined } as const;
-      const { key, facts } = this.call;
-      const attempt = { accountId: key.accountId, ms: 0, mayEject: facts.strategy !== 'direct' };
-      this.settings.gateway.health.failed(candidate, failure, attempt);
-      return false;
-    }
-    const { meter } = this.call;
-    const next = await goOn({ outcome, said, outputTokens: outputTokens(meter.readPartial().usage) ?? 0 });
-    if (next === undefined) return false;
-    meter.goOn(next.candidate);
-    this.#follower?.goOn(said.trimEnd());
-    this.#answer = { ...next, goOn };
-    this.#isContinued = true;
-    this.#break = undefined;
-    this.call.facts.errorCode = undefined;
-    return true;
+  #noteFailed({ outcome }: Break): void {
+    const { candidate, status } = this.answer;
+    const failure = { outcome, status, verdict: 'next', retryAfterMs: undefined } as const;
+    const { key, facts } = this.call;
+    const attempt = { accountId: key.accountId, ms: 0, mayEject: facts.strategy !== 'direct' };
+    this.settings.gateway.health.failed(candidate, failure, attempt);
   }
 
   /** True if the client has left. If only the process cut the call off, the client still listens. */
@@ -321,18 +292,18 @@ export class StreamRelay implements QuietStream {
     // The upstream writes no more content: only the usage is still to come.
     if (isOutOfMoney && this.#isWhole) return;
     if (leftAtMs === undefined || this.#isCounted) {
-      this.#answer.chunks.cancel();
+      this.answer.chunks.cancel();
       return;
     }
-    const atMostMs = readOnMs(request, this.#answer.candidate.upstream, reservation);
+    const atMostMs = readOnMs(request, this.answer.candidate.upstream, reservation);
     this.#readingOn.withoutClient(leftAtMs + atMostMs - performance.now());
-    this.call.onCutOff(() => this.#answer.chunks.cancel());
+    this.call.onCutOff(() => this.answer.chunks.cancel());
   }
 
   /** Settles the call by how far the stream has come. If it is settled already, this changes nothing. */
   async #settleAsItStands(beganMs: number, endedMs: number): Promise<void> {
     const { meter, reservation } = this.call;
-    const { candidate } = this.#answer;
+    const { candidate } = this.answer;
     if (this.#isWhole) {
       const counted = meter.read();
       if (counted.billing === 'actual') this.#noteSpeed(counted, endedMs - beganMs);
@@ -353,7 +324,7 @@ export class StreamRelay implements QuietStream {
   /** Estimates the output that the upstream wrote and did not show before it was cancelled. */
   #hiddenTokens(): number {
     if (!this.#isGone && !this.call.isOutOfMoney) return 0;
-    const { candidate } = this.#answer;
+    const { candidate } = this.answer;
     const { maxOutputTokens, choices } = this.call.request;
     const { tokensPerSecond } = this.settings.gateway.health.gauge(candidate);
     const mostTokens = Math.min(maxOutputTokens ?? candidate.model.maxOutput, candidate.model.maxOutput) * choices;
@@ -364,14 +335,14 @@ export class StreamRelay implements QuietStream {
     const tokens = outputTokens(usage);
     // A slow client would make its model look slow.
     if (tokens !== undefined && !this.#stall.hasWaited)
-      this.settings.gateway.health.spoke(this.#answer.candidate, tokens, ms);
+      this.settings.gateway.health.spoke(this.answer.candidate, tokens, ms);
   }
 
   /** Records why the stream broke. The first reason counts. */
   #breakOff(why: string, outcome: AttemptOutcome, errorEvent?: Buffer): void {
     if (this.#break !== undefined) return;
     const nowMs = performance.now();
-    this.#break = { outcome, errorEvent, over: this.#answer.chunks.over ?? { fromMs: nowMs, toMs: nowMs } };
+    this.#break = { outcome, errorEvent, over: this.answer.chunks.over ?? { fromMs: nowMs, toMs: nowMs } };
     // A whole answer is charged and has no error, whatever follows its stop reason.
     if (this.call.hasLeft || this.#isWhole) return;
     this.call.facts.errorCode = codeOf(outcome);
@@ -385,7 +356,7 @@ export class StreamRelay implements QuietStream {
 
   /** Returns the bytes behind the last whole event if the stream ended well. */
   #rest(): Buffer | undefined {
-    return this.#break === undefined && !this.#isContinued ? this.#answer.events.rest() : undefined;
+    return this.#break === undefined ? this.answer.events.rest() : undefined;
   }
 }
 
@@ -404,11 +375,4 @@ function inOnePiece(pieces: readonly Buffer[]): Buffer {
     end += byteLength;
   }
   return Buffer.from(first.buffer, first.byteOffset, end - first.byteOffset);
-}
-
-/** Writes the cost into the last of several events, which has the usage. */
-function annotateLast(raw: Buffer, costE8: bigint, usageAt: EventNote['usageAt']): Buffer {
-  const start = raw.lastIndexOf('\n\nevent:', raw.length - 3);
-  if (start === -1) return annotateCost(raw, costE8, usageAt);
-  return Buffer.concat([raw.subarray(0, start + 2), annotateCost(raw.subarray(start + 2), costE8, usageAt)]);
 }

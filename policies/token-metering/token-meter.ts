@@ -1,13 +1,11 @@
-import type { Counted, Meter, ModelRequest, UsagePart } from '../../core/calls/call';
+import type { Counted, Meter, ModelRequest } from '../../core/calls/call';
 import type { Candidate } from '../../core/catalog/catalog';
 import type { EventNote } from '../../core/catalog/upstream';
 import {
-  INPUT_METERS,
   mergeUsage,
   OUTPUT_METERS,
   outputTokens,
   type Pass,
-  tokensOf,
   UNKNOWN_USAGE,
   type Usage,
   usageOf,
@@ -31,8 +29,6 @@ export class TokenMeter implements Meter {
   #candidate: Candidate | undefined;
   #usage: Usage = UNKNOWN_USAGE;
   #contentBytes = 0;
-  /** The usage of earlier candidates whose answer this candidate continues. */
-  #before: UsagePart[] = [];
 
   constructor(request: Pick<ModelRequest, 'inputTokensEstimate' | 'inputs'>) {
     this.#request = request;
@@ -42,19 +38,6 @@ export class TokenMeter implements Meter {
     this.#candidate = candidate;
     this.#usage = UNKNOWN_USAGE;
     this.#contentBytes = 0;
-    this.#before = [];
-  }
-
-  /**
-   * Begins to count a candidate that continues the answer. Input is charged once: as the first candidate reports it, or else as
-   * the continuing one does, less the continued text.
-   */
-  goOn(candidate: Candidate): void {
-    const beginner = this.#candidate ?? candidate;
-    const input = !this.#hasInputBefore() && this.#isInputUsable() ? this.#input() : UNKNOWN_USAGE;
-    const before = [...this.#before, { candidate: beginner, usage: withOutput(input, this.#relayed()) }];
-    this.begin(candidate);
-    this.#before = before;
   }
 
   note(event: EventNote): void {
@@ -73,15 +56,13 @@ export class TokenMeter implements Meter {
 
   read(): Counted & { readonly billing: 'actual' | 'estimated' } {
     if (!this.#isInputUsable() || !this.#isOutputUsable()) {
-      const usage = withOutput(this.#input(), this.#relayedTokens());
-      return { isEstimate: true, billing: 'estimated', ...this.#inAll(usage) };
+      return { isEstimate: true, billing: 'estimated', usage: withOutput(this.#input(), this.#relayedTokens()) };
     }
-    const billing = this.#before.length === 0 ? 'actual' : 'estimated';
-    return { isEstimate: false, billing, ...this.#inAll(this.#input()) };
+    return { isEstimate: false, billing: 'actual', usage: this.#usage };
   }
 
   readPartial(hiddenTokens = 0): Counted {
-    return { ...this.#inAll(withOutput(this.#input(), this.#relayed(hiddenTokens))), isEstimate: true };
+    return { usage: withOutput(this.#input(), this.#relayed(hiddenTokens)), isEstimate: true };
   }
 
   attempted(): { readonly usage: Usage; readonly isReported: boolean } | undefined {
@@ -90,18 +71,6 @@ export class TokenMeter implements Meter {
     if (isInputUsable && this.#isOutputUsable()) return { usage: this.#usage, isReported: true };
     const input = isInputUsable ? this.#usage : usageOf({ input: this.#request.inputTokensEstimate });
     return { usage: withOutput(input, this.#relayed()), isReported: false };
-  }
-
-  /** Adds the usage of earlier candidates. */
-  #inAll(usage: Usage): Pick<Counted, 'usage' | 'parts'> {
-    if (this.#candidate === undefined || this.#before.length === 0) return { usage };
-    const own = this.#hasInputBefore() ? usageOf({ output: outputTokens(usage) }) : usage;
-    const parts = [...this.#before, { candidate: this.#candidate, usage: own }];
-    return { usage: { passes: parts.flatMap((part) => part.usage.passes) }, parts };
-  }
-
-  #hasInputBefore(): boolean {
-    return this.#before.some(({ usage }) => tokensOf(usage, INPUT_METERS) !== undefined);
   }
 
   /**
@@ -113,12 +82,8 @@ export class TokenMeter implements Meter {
     return Math.max(reported, this.#relayedTokens() + hiddenTokens);
   }
 
-  /** Returns the input to charge. The continuing upstream reports the continued text as input. Subtract it: it was charged as output. */
   #input(): Usage {
-    if (this.#isInputUsable()) {
-      const said = this.#before.reduce((sum, { usage }) => sum + (outputTokens(usage) ?? 0), 0);
-      return said === 0 ? this.#usage : lessInput(this.#usage, said);
-    }
+    if (this.#isInputUsable()) return this.#usage;
     const context = this.#candidate?.model.context ?? Number.POSITIVE_INFINITY;
     const { inputTokensEstimate, inputs = 1 } = this.#request;
     return usageOf({ input: Math.min(inputTokensEstimate, context * inputs) });
@@ -152,10 +117,4 @@ function isOutputKnown(pass: Pass): boolean {
 
 function isCountOrUnknown(count: number | undefined): boolean {
   return count === undefined || (Number.isSafeInteger(count) && count >= 0);
-}
-
-function lessInput({ passes }: Usage, tokens: number): Usage {
-  const [first, ...others] = passes as readonly [Pass, ...Pass[]];
-  const input = Math.max(0, (first.counts.get('input') ?? 0) - tokens);
-  return { passes: [{ ...first, counts: new Map(first.counts).set('input', input) }, ...others] };
 }

@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import { ask, PATH } from '../support/calls';
 import { type Answered, MODEL, startGateway, type TestGateway } from '../support/gateway';
 import { LeavingClient } from '../support/leaving-client';
-import { setPolicy } from '../support/policy-settings';
 import { until } from '../support/until';
 import {
   messagesAnswer,
@@ -38,13 +37,12 @@ describe('The attempts of a call', function () {
         const dearer = { [`${MODEL}-${each}`]: { price: { input: 6, output: 30 } } };
         return [
           [`first-${each}`, { url: first.url, tier: 'official' as const, timeouts, models }],
-          [`second-${each}`, { url: second.url, timeouts, models: dearer, prefill: true }],
+          [`second-${each}`, { url: second.url, timeouts, models: dearer }],
         ] as const;
       }).flat(),
     );
     gateway = await startGateway({
       upstreams,
-      configure: (config) => setPolicy(config, 'failover', { maxAttempts: 4, midStream: 'continue' }, 'quality'),
     });
     ({ key } = await gateway.newCustomer('1000'));
   });
@@ -106,16 +104,6 @@ describe('The attempts of a call', function () {
     expect(failed).to.include({ cause: 'failed', outcome: 'error_event', isReported: false });
     expect(passesOf(failed)[0]?.['input']).to.be.greaterThan(0);
     expect(answered).to.include({ cause: 'answered', upstreamCost: '0.00900000' });
-  });
-
-  it('show the prompt of a continuation, which the customer does not pay', async () => {
-    first.always(messagesStream({ texts: ['one ', 'two '], usage: USAGE, cutAfter: 5, cut: 'reset' }));
-    second.always(messagesStream({ texts: ['three.'], usage: { input: 1_020, output: 7 } }));
-    const answer = await call({ stream: true });
-    const [broken, continuing] = await attemptsFor(answer);
-    expect(broken).to.include({ cause: 'failed', outcome: 'reset', isReported: false });
-    expect(continuing).to.include({ cause: 'continuation', isReported: true, upstreamCost: '0.00633000' });
-    expect(passesOf(continuing)[0]).to.include({ input: 1_020, output: 7 });
   });
 
   it("say that the client disconnected if the upstream's usage is unknown", async () => {

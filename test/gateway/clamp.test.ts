@@ -2,14 +2,7 @@ import { expect } from 'chai';
 import { ask, PATH } from '../support/calls';
 import { MODEL, startGateway, type TestGateway } from '../support/gateway';
 import { until } from '../support/until';
-import {
-  chatAnswer,
-  messagesAnswer,
-  messagesFailure,
-  messagesStream,
-  startUpstream,
-  type TestUpstream,
-} from '../support/upstream';
+import { chatAnswer, messagesAnswer, messagesFailure, startUpstream, type TestUpstream } from '../support/upstream';
 
 describe('With `onInsufficient: clamp` and too little money, the gateway', function () {
   this.timeout(60_000);
@@ -22,12 +15,11 @@ describe('With `onInsufficient: clamp` and too little money, the gateway', funct
     gateway = await startGateway({
       upstreams: {
         first: { url: first.url, tier: 'official' },
-        second: { url: second.url, prefill: true },
+        second: { url: second.url },
       },
       configure: (config) => {
         const set: Record<string, object> = {
           'reserve-settle': { onInsufficient: 'clamp' },
-          failover: { midStream: 'continue' },
         };
         for (const { policies } of Object.values(config['pipelines'] as Record<string, { policies: object[] }>)) {
           for (const step of policies as Record<string, unknown>[]) {
@@ -83,18 +75,6 @@ describe('With `onInsufficient: clamp` and too little money, the gateway', funct
     expect((await gateway.call(PATH.chat, { key, body })).status).to.equal(200);
     const [asked] = [...first.calls, ...second.calls];
     expect(asked?.json).to.include({ model: MODEL, max_completion_tokens: 20 }).and.not.have.property('max_tokens');
-  });
-
-  it('sends the upstream that continues a stream what is left of the lowered limit', async () => {
-    const body = ask({ stream: true });
-    const input = await inputE8('/v1/messages', body);
-    const { key } = await gateway.newCustomer(usd(input + 50 * TOKEN_E8));
-    first.always(messagesStream({ texts: ['one ', 'two ', 'three '], cutAfter: 6, cut: 'reset' }));
-    second.always(messagesStream({ texts: ['three.'] }));
-    const answer = await gateway.call('/quality/v1/messages', { key, body });
-    expect(answer.text).to.contain('message_stop');
-    expect(limits(first)).to.deep.equal([50]);
-    expect(limits(second)[0]).to.be.within(1, 49);
   });
 
   it('answers 402 and asks no upstream if not one output token is affordable', async () => {

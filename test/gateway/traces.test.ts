@@ -3,7 +3,6 @@ import { ask, askAsSent, PATH } from '../support/calls';
 import { type CollectedSpan, TestCollector } from '../support/collector';
 import { type Answered, MODEL, startGateway, type TestGateway, UPSTREAM_CREDENTIAL } from '../support/gateway';
 import { LeavingClient } from '../support/leaving-client';
-import { setPolicy } from '../support/policy-settings';
 import { TestSocket } from '../support/test-socket';
 import { until } from '../support/until';
 import {
@@ -44,7 +43,7 @@ describe('Traces', function () {
     gateway = await startGateway({
       upstreams: {
         first: { url: first.url, tier: 'official', timeouts, models: { [MODEL]: {}, alone: {}, untraced: {} } },
-        second: { url: second.url, timeouts, prefill: true },
+        second: { url: second.url, timeouts },
         chat: { url: second.url, adapter: 'chat', timeouts, models: { translated: {} } },
         secluded: { url: second.url, timeouts, traceContext: false, models: { secluded: {} } },
         socket: { url: second.url, timeouts, webSocket: true, models: { socket: {} } },
@@ -53,7 +52,6 @@ describe('Traces', function () {
       },
       system: { ejection: { consecutiveFailures: 100 } },
       configure: (config) => {
-        setPolicy(config, 'failover', { midStream: 'continue' }, 'quality');
         const change = { upstreams: { model: 'mirrored', add: ['mirror'] } };
         config['rollouts'] = { 'to-mirror': { change, stages: [{ share: 0, hold: '1h' }], shadow: 100 } };
       },
@@ -203,17 +201,6 @@ describe('Traces', function () {
     expect(attempt?.attributes).to.include({ 'gen_ai.provider.name': 'openai', 'tollgate.upstream': 'chat' });
     expect(attempt?.attributes['gen_ai.response.finish_reasons']).to.deep.equal(['end_turn']);
     expect(second.calls[0]?.headers['traceparent']).to.equal(`00-${attempt?.traceId}-${attempt?.spanId}-01`);
-  });
-
-  it('have both attempts of a stream that another upstream continues', async () => {
-    first.always(messagesStream({ texts: ['one ', 'two '], usage: USAGE, cutAfter: 5, cut: 'reset' }));
-    second.always(messagesStream({ texts: ['three.'], usage: { input: 1_020, output: 7 } }));
-    const [own, broken, continuing] = await spansFor(await call({ stream: true }), 2);
-    expect(own.hasFailed).to.equal(false);
-    expect(broken?.hasFailed).to.equal(true);
-    expect(broken?.attributes).to.include({ 'error.type': 'reset', 'tollgate.outcome': 'reset' });
-    expect(broken?.endMs).to.be.at.most(continuing?.startMs ?? 0);
-    expect(continuing?.attributes).to.include({ 'tollgate.outcome': 'answered', 'gen_ai.usage.input_tokens': 1_020 });
   });
 
   it('mark a stream that breaks as failed', async () => {

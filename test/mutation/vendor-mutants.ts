@@ -42,8 +42,8 @@ export const VENDOR_MUTANTS: readonly SourceMutant[] = [
   {
     name: 'a further pass is dropped from the charge',
     file: 'core/catalog/price.ts',
-    from: 'for (const pass of usage.passes) {',
-    to: 'for (const pass of usage.passes.slice(0, 1)) {',
+    from: 'for (const pass of passes) exact',
+    to: 'for (const pass of passes.slice(0, 1)) exact',
     story: ADVERSARY,
   },
   {

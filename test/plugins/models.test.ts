@@ -46,7 +46,6 @@ function upstream(name: string, models: ModelEntry[], disabled?: string): Upstre
     weight: 1,
     allowPrivate: false,
     timeouts: { connectMs: 1, headersMs: 1, firstTokenMs: undefined, idleMs: 1 },
-    prefill: false,
     streamUsage: true,
     ignoreUsage: new Set(),
   };

@@ -65,7 +65,6 @@ export function sampleUpstream(name: string, models: readonly ModelEntry[], rest
     weight: 1,
     allowPrivate: false,
     timeouts: { connectMs: 1_000, headersMs: 1_000, firstTokenMs: undefined, idleMs: 1_000 },
-    prefill: false,
     streamUsage: true,
     ignoreUsage: new Set(),
     models,

@@ -38,8 +38,6 @@ export interface TestDialect {
   readonly sign: string;
   /** Whether the last event has both stop reason and usage, so that a stream without it is incomplete. */
   readonly endTellsAll: boolean;
-  /** Whether another upstream can continue a stream that was cut off. */
-  readonly canBeContinued: boolean;
   /** Returns the text of a stream as a client assembles it. */
   textOf(stream: string): string;
 }
@@ -58,7 +56,6 @@ export const DIALECT: Readonly<Record<TestProtocol, TestDialect>> = {
     errorEnd: /^event: error\ndata: \{"type":"error"/,
     sign: 'event: ping\ndata: {"type": "ping"}\n\n',
     endTellsAll: false,
-    canBeContinued: true,
     textOf: (stream) => join<{ delta?: { text?: string } }>(stream, ({ delta }) => delta?.text),
   },
   chat: {
@@ -73,7 +70,6 @@ export const DIALECT: Readonly<Record<TestProtocol, TestDialect>> = {
     errorEnd: /^data: \{"error":\{/,
     sign: ': keep-alive\n\n',
     endTellsAll: false,
-    canBeContinued: true,
     textOf: (stream) =>
       join<{ choices?: readonly { delta: { content?: string } }[] }>(
         stream,
@@ -94,7 +90,6 @@ export const DIALECT: Readonly<Record<TestProtocol, TestDialect>> = {
     sign: ': keep-alive\n\n',
     endTellsAll: true,
     // Its events name items, and no upstream continues an item.
-    canBeContinued: false,
     textOf: (stream) =>
       join<{ type?: string; delta?: string }>(stream, ({ type, delta }) =>
         type === 'response.output_text.delta' ? delta : undefined,

@@ -45,7 +45,6 @@ export interface TestEndpoint {
   readonly translate?: string;
   readonly versions?: readonly string[];
   readonly stopsOnCancel?: boolean;
-  readonly prefill?: boolean;
   readonly ignoreUsage?: readonly string[];
   readonly unpricedTools?: string;
   readonly allowPrivate?: boolean;

@@ -93,7 +93,6 @@ export function relayStream(sent: Sent, head: string, options: RelayOptions): Re
     events,
     chunks: sent,
     silentMs,
-    goOn: undefined,
   };
   const incoming = sampleRequest('POST', '/v1/chat/completions');
   const response = new SampleResponse(incoming);

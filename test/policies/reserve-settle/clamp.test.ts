@@ -1,21 +1,14 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
 import type { ModelRequest } from '../../../core/calls/call';
-import type { Candidate } from '../../../core/catalog/catalog';
-import chat from '../../../plugins/upstreams/chat';
-import { clampTo as clampWith, withLimit } from '../../../policies/reserve-settle/clamp';
-import { holdFor as holdOf } from '../../../policies/reserve-settle/hold';
+import { clampTo, withLimit } from '../../../policies/reserve-settle/clamp';
+import { holdFor } from '../../../policies/reserve-settle/hold';
 import { sampleCandidate, samplePrice } from '../../support/catalog-samples';
 import { sampleModelRequest } from '../../support/request-sample';
 
 /** Costs one unit per input token, of which a call has 1,000, and ten per output token. */
 const simple = { price: samplePrice(1_000_000n, 10_000_000n), context: 5_000, maxOutput: 400, estimatedMaxTokens: 100 };
 const candidate = sampleCandidate('a', { model: simple });
-
-const DECLARED = { mayBeContinued: true };
-const holdFor = (request: ModelRequest, candidates: readonly Candidate[]) => holdOf(request, candidates, DECLARED);
-const clampTo = (availableE8: bigint, request: ModelRequest, candidates: readonly Candidate[]) =>
-  clampWith(availableE8, request, candidates, DECLARED);
 
 const named = (limits: Record<string, unknown>, rest: Partial<ModelRequest> = {}) =>
   sampleModelRequest({
@@ -66,15 +59,6 @@ describe('a call with too little money', () => {
     expect(clampTo(999n, request, [candidate])).to.equal(undefined);
   });
 
-  it('gets more than half of the hold of two answers if one of them could use all of it', () => {
-    const spender = sampleCandidate('b', { model: { ...simple, maxOutput: 150 } });
-    const both = [{ ...spender, adapter: chat, upstream: { ...spender.upstream, prefill: true } }];
-    const request = named({}, { stream: true });
-    expect(holdFor(request, both)).to.equal(4_000n);
-    expect(clampTo(2_200n, request, both)?.maxOutputTokens).to.equal(120);
-    expect(clampTo(2_900n, request, both)?.maxOutputTokens).to.equal(150);
-  });
-
   it('has the held limit written into its body if configured, the lowest that every candidate accepts', () => {
     const smaller = sampleCandidate('b', { model: { ...simple, maxOutput: 150 } });
     expect(withLimit(named({}), [candidate, smaller]).edits).to.deep.equal([{ member: 'max_tokens', set: '150' }]);
@@ -87,17 +71,14 @@ describe('a call with too little money', () => {
     const e8 = fc.bigInt({ min: 1n, max: 100_000_000n });
     void fc.assert(
       fc.property(
-        fc.array(fc.tuple(e8, e8, limit, fc.boolean()), { minLength: 1, maxLength: 3 }),
+        fc.array(fc.tuple(e8, e8, limit), { minLength: 1, maxLength: 3 }),
         fc.option(limit, { nil: undefined }),
         fc.record({ stream: fc.boolean(), choices: fc.integer({ min: 1, max: 3 }) }),
         fc.bigInt({ min: 0n, max: 100_000n }),
         (models, maxOutputTokens, rest, availableE8) => {
-          const candidates = models.map(([input, output, maxOutput, prefill], index) => {
-            const { upstream, ...each } = sampleCandidate(`u${index}`, {
-              model: { ...simple, price: samplePrice(input, output), maxOutput },
-            });
-            return { ...each, adapter: chat, upstream: { ...upstream, prefill } };
-          });
+          const candidates = models.map(([input, output, maxOutput], index) =>
+            sampleCandidate(`u${index}`, { model: { ...simple, price: samplePrice(input, output), maxOutput } }),
+          );
           const request = named({}, { maxOutputTokens, ...rest });
           fc.pre(holdFor(request, candidates) > availableE8);
           const clamped = clampTo(availableE8, request, candidates);

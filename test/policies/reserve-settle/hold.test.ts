@@ -1,22 +1,17 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import type { ModelRequest } from '../../../core/calls/call';
-import type { Candidate, ModelEntry } from '../../../core/catalog/catalog';
+import type { ModelEntry } from '../../../core/catalog/catalog';
 import { costOf } from '../../../core/catalog/price';
 import { UNKNOWN_USAGE } from '../../../core/catalog/usage';
 import { type Reading, textReading } from '../../../core/dialects/reading';
 import { MAX_AMOUNT_E8 } from '../../../core/money';
-import chat from '../../../plugins/upstreams/chat';
-import { holdFor as holdOf } from '../../../policies/reserve-settle/hold';
+import { holdFor } from '../../../policies/reserve-settle/hold';
 import { sampleCandidate, samplePrice } from '../../support/catalog-samples';
 import { sampleModelRequest } from '../../support/request-sample';
 
 /** Costs one unit per input token and ten per output token. */
 const simple = { price: samplePrice(1_000_000n, 10_000_000n), context: 5_000, maxOutput: 400, estimatedMaxTokens: 100 };
 const candidate = sampleCandidate('a', { model: simple });
-
-const holdFor = (request: ModelRequest, candidates: readonly Candidate[], mayBeContinued = true): bigint =>
-  holdOf(request, candidates, { mayBeContinued });
 
 describe('the hold of a call', () => {
   it('covers the input and the output that the client allows', () => {
@@ -35,7 +30,6 @@ describe('the hold of a call', () => {
       holdFor(
         sampleModelRequest({ maxOutputTokens: 1, reading: { ...textReading(1_000), toolUses } }),
         models.map((model) => sampleCandidate('a', { model: { ...simple, price, ...model } })),
-        false,
       );
 
     it("covers a context window and a piece for each use, by the model's own limit", () => {
@@ -135,24 +129,15 @@ describe('the hold of a call', () => {
       expect(holdFor(sampleModelRequest({ maxOutputTokens: 1 }), candidates)).to.equal(3_010n);
   });
 
-  describe('for a stream that another upstream may continue', () => {
-    const begins = sampleCandidate('a', { model: { ...simple, price: samplePrice(3_000_000n, 1_000_000n) } });
-    const goesOn = { ...candidate, adapter: chat, upstream: { ...candidate.upstream, prefill: true } };
-    const both = [begins, goesOn];
-
-    it('covers the input at the dearest candidate, and the output at the dearest', () => {
-      const request = sampleModelRequest({ stream: true, maxOutputTokens: 7 });
-      expect(holdFor(request, both)).to.equal(3_000n + 70n);
-    });
-
+  describe('for a call that may be translated', () => {
     it('covers the cache writes that a vendor makes by itself, if the call is translated', () => {
       const price = samplePrice(3_000_000n, 1_000_000n, { cacheWrite: 4_000_000n });
       const model = { ...simple, price, toolOverheadTokens: 0 };
       const translated = { ...sampleCandidate('a', { model }), dialect: 'chat' as const };
       const reading: Reading = { ...textReading(1_000), cacheWrites: 'none' };
       const request = sampleModelRequest({ stream: true, maxOutputTokens: 7, reading });
-      expect(holdFor(request, [goesOn, translated])).to.equal(4_000n + 70n);
-      expect(holdFor(request, [goesOn, { ...translated, dialect: 'messages' }])).to.equal(3_000n + 70n);
+      expect(holdFor(request, [candidate, translated])).to.equal(4_000n + 7n);
+      expect(holdFor(request, [candidate, { ...translated, dialect: 'messages' }])).to.equal(3_000n + 7n);
     });
 
     it("covers the vendor's own instructions for tools, if the call is translated and has tools", () => {
@@ -164,25 +149,6 @@ describe('the hold of a call', () => {
       };
       expect(held(true) - held(false)).to.equal(300n);
       expect(held(false)).to.equal(1_000n + 70n);
-    });
-
-    it('covers two answers if the client sets no limit that they could share', () => {
-      expect(holdFor(sampleModelRequest({ stream: true }), both)).to.equal(3_000n + 8_000n);
-    });
-
-    it('covers one answer if the call cannot be continued', () => {
-      const dearer = 1_000n + 4_000n;
-      expect(holdFor(sampleModelRequest(), both)).to.equal(dearer);
-      expect(holdFor(sampleModelRequest({ stream: true }), [begins, candidate])).to.equal(dearer);
-      const many = sampleModelRequest({ stream: true, choices: 2, maxOutputTokens: 7 });
-      expect(holdFor(many, both)).to.equal(3_000n + 14n);
-    });
-
-    it('covers one answer if no candidate may continue, or all speak a dialect that cannot', () => {
-      const request = sampleModelRequest({ stream: true });
-      expect(holdFor(request, both, false)).to.equal(5_000n);
-      const mute = { ...goesOn, adapter: { ...chat, continuation: undefined } as unknown as typeof chat };
-      expect(holdFor(request, [begins, mute])).to.equal(5_000n);
     });
   });
 

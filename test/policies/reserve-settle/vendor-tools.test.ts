@@ -52,7 +52,7 @@ describe('the hold of a call with tools of the vendor', () => {
               toolUses: new Map([['webSearch', usual]]),
             },
           });
-          const hold = holdFor(request, [candidate], {});
+          const hold = holdFor(request, [candidate]);
 
           let runs = 0;
           const pieces: Record<string, number> = {};

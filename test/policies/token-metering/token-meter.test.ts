@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Candidate } from '../../../core/catalog/catalog';
-import { outputTokens, tokensOf, totalInputTokens, type Usage, usageOf } from '../../../core/catalog/usage';
+import { outputTokens, tokensOf, usageOf } from '../../../core/catalog/usage';
 import chat from '../../../plugins/upstreams/chat';
 import messages from '../../../plugins/upstreams/messages';
 import { TokenMeter } from '../../../policies/token-metering/token-meter';
@@ -16,11 +16,6 @@ function meter(): TokenMeter {
 
 function usage(inputTokens: number | undefined, outputTokens: number | undefined, more: object = {}) {
   return usageOf({ input: inputTokens, output: outputTokens, ...more });
-}
-
-/** Returns input and output of all passes. */
-function totals(used: Usage): readonly (number | undefined)[] {
-  return [totalInputTokens(used), outputTokens(used)];
 }
 
 describe('the token meter', () => {
@@ -123,68 +118,5 @@ describe('the token meter', () => {
     made.note({ usage: usage(10, 20), contentBytes: 100 });
     made.begin(CANDIDATE);
     assert.deepEqual(made.read(), { billing: 'estimated', isEstimate: true, usage: usage(1_000, 0) });
-  });
-
-  describe('of an answer that another candidate continues', () => {
-    const OTHER = { model: { context: 1_000, maxOutput: 100 } } as Candidate;
-
-    it('charges the input that the first reported, the relayed output of the first, and the reported output of the second', () => {
-      const made = meter();
-      made.note({ usage: usage(10, undefined, { cacheRead: 4 }) });
-      made.note({ content: true, contentBytes: 14 });
-      made.goOn(OTHER);
-      made.note({ usage: usage(14, 7), finish: true, finalUsage: true });
-      assert.deepEqual(made.read(), {
-        billing: 'estimated',
-        isEstimate: false,
-        usage: { passes: [...usage(10, 4, { cacheRead: 4 }).passes, ...usage(undefined, 7).passes] },
-        parts: [
-          { candidate: CANDIDATE, usage: usage(10, 4, { cacheRead: 4 }) },
-          { candidate: OTHER, usage: usage(undefined, 7) },
-        ],
-      });
-    });
-
-    it('charges the input that the second reports, less the prefilled text, if the first reported none', () => {
-      const made = meter();
-      made.note({ content: true, contentBytes: 14 });
-      made.goOn(OTHER);
-      made.note({ usage: usage(14, 7), finish: true, finalUsage: true });
-      const { parts } = made.read();
-      assert.deepEqual(parts, [
-        { candidate: CANDIDATE, usage: usage(undefined, 4) },
-        { candidate: OTHER, usage: usage(10, 7) },
-      ]);
-      assert.equal(tokensOf(made.readPartial().usage, ['input']), 10);
-    });
-
-    it('charges no negative input if the prefilled text is longer than the second counts', () => {
-      const made = meter();
-      made.note({ content: true, contentBytes: 100 });
-      made.goOn(OTHER);
-      made.note({ usage: usage(14, 7), finish: true, finalUsage: true });
-      assert.equal(tokensOf(made.read().usage, ['input']), 0);
-    });
-
-    it('charges an estimate if neither reports usage, and all of it if the client disconnects', () => {
-      const made = meter();
-      made.note({ content: true, contentBytes: 14 });
-      made.goOn(OTHER);
-      made.note({ content: true, contentBytes: 8 });
-      assert.deepEqual(totals(made.read().usage), [1_000, 6]);
-      assert.equal(made.read().isEstimate, true);
-      assert.deepEqual(totals(made.readPartial().usage), [1_000, 6]);
-    });
-
-    it('counts three candidates like two', () => {
-      const made = meter();
-      made.note({ usage: usage(10, undefined) });
-      for (const next of [OTHER, CANDIDATE]) {
-        made.note({ content: true, contentBytes: 8 });
-        made.goOn(next);
-      }
-      made.note({ usage: usage(99, 5), finish: true, finalUsage: true });
-      assert.deepEqual(totals(made.read().usage), [10, 9]);
-    });
   });
 });
