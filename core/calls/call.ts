@@ -96,11 +96,8 @@ export interface Meter {
   noteBody(usage: Usage, contentBytes: number): void;
   /** Returns the counts to charge: as reported, or estimated from the relayed text if the reports are unusable. */
   read(): Counted & { readonly billing: 'actual' | 'estimated' };
-  /**
-   * Returns the counts of an answer that broke off: the known input, and the output so far. `hiddenTokens` are output tokens that
-   * the upstream probably wrote and did not show.
-   */
-  readPartial(hiddenTokens?: number): Counted;
+  /** Returns the counts of an answer that broke off: the known input, and the output so far, or `atLeastTokens` if that is more. */
+  readPartial(atLeastTokens?: number): Counted;
   /**
    * Returns the usage of the attempt under way at its upstream, whether or not the customer pays for it. It has reported counts,
    * and estimates for missing ones; undefined if the attempt has no usage.
@@ -170,15 +167,15 @@ export type Answer = {
       readonly head: NotedEvent[];
       readonly events: EventReader;
       readonly chunks: ChunkReader;
-      /** Milliseconds between the head of the answer and its first content, or until the wait for it ended. Stalls of the process do not count. */
-      readonly silentMs: number;
+      /** When the head of the answer came, on the clock of `performance.now()`. */
+      readonly headAtMs: number;
     }
   /** An unstreamed answer, with the facts read from it. It has no bytes if the client has left or there was no room for them. */
   | { readonly kind: 'body'; readonly bytes: Buffer | undefined; readonly usage: Usage; readonly contentBytes: number }
   /** An error or a redirect of the upstream, which the client gets unchanged and free of charge. */
   | { readonly kind: 'relay'; readonly head: readonly Buffer[]; readonly chunks: ChunkReader }
-  /** The client left after the upstream took the request, and no answer came in time. The input is charged. */
-  | { readonly kind: 'abandoned' }
+  /** The client left after the upstream took the request, and no answer came in time. `sentAtMs` is on the same clock. */
+  | { readonly kind: 'abandoned'; readonly sentAtMs: number }
 );
 
 export type StreamAnswer = Answer & { readonly kind: 'stream' };

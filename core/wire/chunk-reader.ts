@@ -1,10 +1,5 @@
 import type { Readable } from 'node:stream';
-
-/** The end of a body happened between these times, on the clock of `performance.now()`. */
-export interface Over {
-  readonly fromMs: number;
-  readonly toMs: number;
-}
+import type { Pauses } from './pauses';
 
 /**
  * Reads a body in chunks. Readers may follow each other: a reader that waits for the next chunk can hand the body over to another
@@ -22,10 +17,8 @@ export interface ChunkReader {
   take(): Buffer | undefined;
   /** Stops reading, and makes the sender stop. */
   cancel(): void;
-  /**
-   * When the sender ended or broke off the body; undefined before. While chunks wait, it is known earlier than `take` reports it.
-   */
-  readonly over?: Over | undefined;
+  /** The pauses in which the sender was not read; undefined if there were none. They stop at the end of the body. */
+  readonly pauses?: Pauses | undefined;
 }
 
 /** A body without bytes, or one that has been read. */
@@ -110,7 +103,7 @@ export class StreamChunks implements ChunkReader {
   /** `source`: the body that the stream decodes. */
   constructor(
     stream: Readable,
-    private readonly source?: Pick<ChunkReader, 'over'>,
+    private readonly source?: Pick<ChunkReader, 'pauses'>,
   ) {
     this.#stream = stream;
     // The stream may fail before it is read. `take` then throws the failure.
@@ -118,8 +111,8 @@ export class StreamChunks implements ChunkReader {
     this.#iterator = stream.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
   }
 
-  get over(): Over | undefined {
-    return this.source?.over;
+  get pauses(): Pauses | undefined {
+    return this.source?.pauses;
   }
 
   get isReady(): boolean {

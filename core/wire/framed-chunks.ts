@@ -1,5 +1,6 @@
 import type { FrameDecoder, UpstreamAdapter } from '../catalog/upstream';
-import { type ChunkReader, notReady, type Over } from './chunk-reader';
+import { type ChunkReader, notReady } from './chunk-reader';
+import type { Pauses } from './pauses';
 import type { ExchangeHead } from './upstream-exchange';
 
 interface AnswerParts {
@@ -30,8 +31,8 @@ class FramedChunks implements ChunkReader {
     private readonly decoder: FrameDecoder,
   ) {}
 
-  get over(): Over | undefined {
-    return this.source.over;
+  get pauses(): Pauses | undefined {
+    return this.source.pauses;
   }
 
   get isReady(): boolean {

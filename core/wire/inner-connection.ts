@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import type { UpstreamSocket } from './upstream-socket';
@@ -65,9 +65,4 @@ export function connectTo(server: InnerConnection): Duplex {
 /** Returns the upstream's side of the WebSocket through which a call arrived; undefined for any other call. */
 export function upstreamSocketOf({ socket }: Pick<IncomingMessage, 'socket'>): UpstreamSocket | undefined {
   return socket instanceof InnerConnection ? (socket as InnerConnection).upstreamSocket : undefined;
-}
-
-/** Returns the connection to the client itself. */
-export function clientSocketOf({ socket }: Pick<ServerResponse, 'socket'>): Socket | null {
-  return socket instanceof InnerConnection ? (socket as InnerConnection).carrier : socket;
 }

@@ -1,41 +1,50 @@
-/** A sender does not give up because of a shorter pause. */
+/** No sender gives up because of a shorter pause. */
 const LONG_MS = 1_000;
-/** The bytes that were in transit during a pause are read within this time. */
-const BACKLOG_MS = 5_000;
+/** A sender that gave up during a pause is noticed after this much reading. */
+const READ_WITHIN_MS = 60_000;
 
-/**
- * Remembers when a body was not read. The reader sees the end of a connection only after the bytes before it, so an end shortly
- * after a long pause has probably happened during the pause.
- */
+/** Measures for how long reading pauses because a client is slow. */
 export class Pauses {
-  #beganMs: number | undefined;
-  #longBeganMs: number | undefined;
-  /** How long the reader has read since that pause. */
-  #readMs = 0;
-  #resumedMs = 0;
+  /** How long the pauses that have ended lasted together. */
+  #endedMs = 0;
+  #beganAtMs: number | undefined;
+  #stoppedAtMs: number | undefined;
+  /** The end of the last long pause, in milliseconds of reading. A client cannot let it pass by reading slowly. */
+  #longUntilReadMs = Number.NEGATIVE_INFINITY;
 
-  begin(nowMs: number): void {
-    this.#readMs += nowMs - this.#resumedMs;
-    this.#beganMs = nowMs;
+  constructor(private readonly clock = (): number => performance.now()) {}
+
+  begin(): void {
+    this.#beganAtMs ??= this.#nowMs;
   }
 
-  end(nowMs: number): void {
-    const beganMs = this.#beganMs ?? nowMs;
-    this.#beganMs = undefined;
-    this.#resumedMs = nowMs;
-    if (nowMs - beganMs < LONG_MS || this.#isRecent(this.#readMs)) return;
-    this.#longBeganMs = beganMs;
-    this.#readMs = 0;
+  end(): void {
+    const lastedMs = this.#lastsMs;
+    this.#beganAtMs = undefined;
+    this.#endedMs += lastedMs;
+    if (lastedMs > LONG_MS) this.#longUntilReadMs = this.#nowMs - this.#endedMs;
   }
 
-  /** Returns the earliest time at which an end that is noticed now can have happened. */
-  endedSince(nowMs: number): number {
-    if (this.#beganMs !== undefined) return nowMs;
-    const isRecent = this.#isRecent(this.#readMs + nowMs - this.#resumedMs);
-    return isRecent ? (this.#longBeganMs ?? nowMs) : nowMs;
+  /** Notes that nothing more is to be read. */
+  stop(): void {
+    this.end();
+    this.#stoppedAtMs ??= this.clock();
   }
 
-  #isRecent(readMs: number): boolean {
-    return this.#longBeganMs !== undefined && readMs < BACKLOG_MS;
+  get totalMs(): number {
+    return this.#endedMs + this.#lastsMs;
+  }
+
+  /** True if there was a pause of more than a second in the last minute. Only time of reading counts. */
+  get wasLong(): boolean {
+    return this.#lastsMs > LONG_MS || this.#nowMs - this.totalMs - this.#longUntilReadMs < READ_WITHIN_MS;
+  }
+
+  get #lastsMs(): number {
+    return this.#beganAtMs === undefined ? 0 : this.#nowMs - this.#beganAtMs;
+  }
+
+  get #nowMs(): number {
+    return this.#stoppedAtMs ?? this.clock();
   }
 }

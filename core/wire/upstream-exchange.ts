@@ -1,5 +1,5 @@
 import type { ReadAhead } from '../http/buffered-bytes';
-import { type ChunkReader, notReady, type Over } from './chunk-reader';
+import { type ChunkReader, notReady } from './chunk-reader';
 import { Pauses } from './pauses';
 
 export interface ExchangeHead {
@@ -15,12 +15,11 @@ const WAITING_AT_MOST_BYTES = 16 * 1024;
 export abstract class UpstreamExchange implements ChunkReader {
   /** Resolves with the head of the answer. Rejects if there is none. */
   readonly head: Promise<ExchangeHead>;
-  over: Over | undefined;
+  pauses: Pauses | undefined;
   /** The bytes that may wait here beyond one large read, so that a short stall of the client does not reach the upstream. */
   ahead: ReadAhead | undefined;
   protected readonly gotHead: (head: ExchangeHead) => void;
   readonly #noHead: (error: Error) => void;
-  #pauses: Pauses | undefined;
   readonly #waiting: Buffer[] = [];
   #waitingBytes = 0;
   #isPaused = false;
@@ -100,13 +99,13 @@ export abstract class UpstreamExchange implements ChunkReader {
 
   protected end(): void {
     this.#ended = true;
-    this.#noteOver();
+    this.pauses?.stop();
     this.#notify();
   }
 
   protected fail(error: Error): void {
     this.#failure ??= error;
-    this.#noteOver();
+    this.pauses?.stop();
     this.#noHead(error);
     this.#notify();
   }
@@ -115,20 +114,15 @@ export abstract class UpstreamExchange implements ChunkReader {
     if (this.#isPaused) return;
     this.#isPaused = true;
     this.pauseSender();
-    this.#pauses ??= new Pauses();
-    this.#pauses.begin(performance.now());
+    this.pauses ??= new Pauses();
+    this.pauses.begin();
   }
 
   #resume(): void {
     if (!this.#isPaused) return;
     this.#isPaused = false;
     this.resumeSender();
-    this.#pauses?.end(performance.now());
-  }
-
-  #noteOver(): void {
-    const toMs = performance.now();
-    this.over ??= { fromMs: this.#pauses?.endedSince(toMs) ?? toMs, toMs };
+    this.pauses?.end();
   }
 
   #notify(): void {

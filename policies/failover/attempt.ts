@@ -1,6 +1,8 @@
 import { append } from '../../core/append';
-import { measureAwake } from '../../core/awake-time';
 import type { Answer, ModelRequest, UpstreamHeaders } from '../../core/calls/call';
+import { type MadeAttempt, upstreamRequestId } from '../../core/calls/made-attempt';
+import type { NewIds } from '../../core/calls/new-ids';
+import type { AttemptTrace } from '../../core/calls/trace';
 import type { Candidate, Upstream } from '../../core/catalog/catalog';
 import { NotTranslatable } from '../../core/catalog/conversation';
 import { AdapterFault } from '../../core/catalog/guarded-adapter';
@@ -62,14 +64,17 @@ export async function attempt(
   request: ModelRequest,
   egress: Egress,
   call: AttemptingCall,
+  trace: AttemptTrace | undefined,
   preambleHoldMs: number,
   translating = translate(candidate, request),
 ): Promise<Attempted> {
   const patience = new Patience(candidate.upstream, request.stream, call);
   let cancel = () => {};
+  let sentAtMs = performance.now();
   try {
     const translated = await translating;
-    const asked = withTrace(translated?.call ?? request, candidate.upstream, call.traceHeaders);
+    const asked = withTrace(translated?.call ?? request, candidate.upstream, trace?.headers ?? call.traceHeaders);
+    sentAtMs = performance.now();
     const { exchange, ...sent } = await send(candidate, asked, egress, patience, call.upstreamSocket);
     cancel = () => exchange.cancel();
     const answered = unframed(candidate.adapter, { head: sent, chunks: decodedChunks(exchange, sent) });
@@ -80,19 +85,19 @@ export async function attempt(
     if (status >= 400) return await judge(head, request, chunks);
     if (status >= 300) return { answer: { candidate, status, headers, kind: 'relay', head: [], chunks } };
     if (isEventStream(headers)) {
-      if (call.accountId !== undefined) exchange.ahead = new ReadAhead(call.accountId);
+      if (call.key !== undefined) exchange.ahead = new ReadAhead(call.key.accountId);
       return await untilContent(head, request, chunks, call, preambleHoldMs);
     }
     const { room } = call;
     room?.giveBack();
     const needsContent = translation !== undefined || room === undefined;
     const whole = await readAnswer(chunks, { atMostBytes: LARGEST_ANSWER_BYTES, room, needsContent });
-    const attempted = judgeBody(head, request, whole, chunks, call);
+    const attempted = judgeBody(head, request, whole, chunks, call.newIds, trace);
     return 'answer' in attempted ? await withRoom(attempted, room) : attempted;
   } catch (error) {
     cancel();
     if (patience.isAbandoned)
-      return { answer: { candidate, status: CLIENT_LEFT_STATUS, headers: {}, kind: 'abandoned' } };
+      return { answer: { candidate, status: CLIENT_LEFT_STATUS, headers: {}, kind: 'abandoned', sentAtMs } };
     if (error instanceof NotTranslatable) return { failure: notTranslatable(error), relay: undefined };
     const outcome = outcomeOf(error, patience);
     const verdict = error instanceof BodyTooLong && isAskedFor(request) ? 'relay' : 'next';
@@ -183,7 +188,8 @@ function judgeBody(
   request: ModelRequest,
   { bytes, byteLength, isPart, body: json }: WholeAnswer,
   chunks: ChunkReader,
-  { newIds, trace }: AttemptingCall,
+  newIds: NewIds | undefined,
+  trace: AttemptTrace | undefined,
 ): Attempted {
   let body = json;
   let usage: Usage | undefined;
@@ -276,13 +282,10 @@ async function untilContent(
   );
   const held: NotedEvent[] = [];
   let heldBytes = 0;
-  const endSilence = measureAwake();
-  const answer = (): Attempted => {
-    const silentMs = endSilence();
-    return {
-      answer: { candidate, status, headers, kind: 'stream', head: held, events, chunks, silentMs },
-    };
-  };
+  const headAtMs = performance.now();
+  const answer = (): Attempted => ({
+    answer: { candidate, status, headers, kind: 'stream', head: held, events, chunks, headAtMs },
+  });
   const timer = startTimer(preambleHoldMs);
   const stopListening = call.onLeave(timer.end);
   try {
@@ -312,7 +315,6 @@ async function untilContent(
     chunks.cancel();
     throw error;
   } finally {
-    endSilence();
     timer.stop();
     stopListening();
   }
@@ -355,6 +357,23 @@ function usageOfEvents(events: readonly NotedEvent[]): Usage | undefined {
 /** Returns the failure of a stream that ended or became unreadable before any content. */
 function lost(head: Head, held: readonly NotedEvent[], chunks: ChunkReader): Attempted {
   return failed('reset', head, 'next', streamRelayOf(head, held, chunks), usageOfEvents(held));
+}
+
+/** Records the result of an attempt. The usage of an answer becomes known only when the call is settled. */
+export function noteMade(making: MadeAttempt, attempted: Attempted, ms: number): void {
+  making.ms = ms;
+  if ('answer' in attempted) {
+    const { kind, status, headers } = attempted.answer;
+    if (kind !== 'abandoned') making.outcome = 'answered';
+    making.status = status;
+    making.upstreamRequestId = upstreamRequestId(headers);
+    return;
+  }
+  const { failure, headers, usage } = attempted;
+  making.outcome = failure.outcome;
+  making.status = failure.status;
+  making.usage = usage;
+  if (headers !== undefined) making.upstreamRequestId = upstreamRequestId(headers);
 }
 
 function outcomeOf(error: unknown, patience: Patience): AttemptOutcome {

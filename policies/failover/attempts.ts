@@ -1,27 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { CallKey } from '../../core/accounts/identify';
-import type { Answer, Attempt, Call, Meter, ModelRequest, Reservation } from '../../core/calls/call';
+import type { Answer, Attempt, ModelRequest } from '../../core/calls/call';
 import { beginAttempt } from '../../core/calls/made-attempt';
-import type { NewIds } from '../../core/calls/new-ids';
-import { readOnMs } from '../../core/calls/read-on';
-import type { AttemptTrace } from '../../core/calls/trace';
 import { sessionHash } from '../../core/catalog/affinity';
-import type { Candidate, Upstream } from '../../core/catalog/catalog';
+import type { Candidate } from '../../core/catalog/catalog';
 import { NotTranslatable } from '../../core/catalog/conversation';
 import { askedWith, keptTo } from '../../core/catalog/credential';
 import { fail, GatewayError } from '../../core/errors';
 import type { Gateway } from '../../core/gateway/gateway';
+import type { CallWith } from '../../core/gateway/policy';
 import { chooseCredential, usableCredentials } from '../../core/health/choose-credential';
 import { isAboutCredential, RATE_LIMITED } from '../../core/health/credential-gauge';
 import type { FailedAttempt } from '../../core/health/health';
 import { BUFFERED } from '../../core/http/buffered-bytes';
-import type { TraceHeaders } from '../../core/traces/tracing';
 import type { NotedEvent } from '../../core/wire/event-reader';
-import { type Attempted, attempt, notTranslatable, translate } from './attempt';
+import { type Attempted, attempt, noteMade, notTranslatable, translate } from './attempt';
 import { type Decision, decide, type Failure, type Situation } from './decide';
-import { noteMade } from './note-made';
 import type { RetryBudget } from './retry-budget';
-import type { AttemptingCall } from './send';
 
 export interface AttemptSettings {
   /** The most attempts of one call, retries included. */
@@ -30,30 +24,7 @@ export interface AttemptSettings {
   readonly preambleHoldMs: number;
 }
 
-export type AskingCall = Pick<
-  Call,
-  | 'id'
-  | 'facts'
-  | 'hasLeft'
-  | 'leftAtMs'
-  | 'isOutOfMoney'
-  | 'onLeave'
-  | 'onEnd'
-  | 'onCutOff'
-  | 'left'
-  | 'startedMs'
-  | 'newIds'
-  | 'room'
-  | 'upstreamSocket'
-  | 'trace'
-  | 'traceHeaders'
-> & {
-  readonly key: Pick<CallKey, 'accountId' | 'keyId'>;
-  readonly request: Pick<ModelRequest, 'stream' | 'members' | 'session' | 'maxOutputTokens'>;
-  readonly reservation: Pick<Reservation, 'onClientAbort'>;
-  readonly candidates: readonly Candidate[];
-  readonly meter: Meter;
-};
+export type AskingCall = CallWith<'key' | 'request' | 'candidates' | 'reservation' | 'meter'>;
 
 /** The failure of an attempt whose client did not wait. It says nothing about the upstream. */
 const ABANDONED: Failure = { outcome: 'cancelled', status: undefined, verdict: 'next', retryAfterMs: undefined };
@@ -86,7 +57,7 @@ function reachable({ candidates, upstreamSocket, request }: AskingCall): readonl
 type RelayedAnswer = Answer & { readonly kind: 'relay' };
 
 /** The attempts of one call: the candidates tried, their results, and the candidates left. */
-export class Attempts implements AttemptingCall {
+export class Attempts {
   readonly made: Attempt[] = [];
   /** The answer of the last upstream that was tried, if the client can get it. */
   relay: RelayedAnswer | undefined;
@@ -98,8 +69,6 @@ export class Attempts implements AttemptingCall {
   #askedAtMs = 0;
   /** The candidate under way was tried without budget, because it had not failed recently. */
   #isOnTrust = false;
-  /** The trace of the attempt under way; undefined if it is not sampled. */
-  trace: AttemptTrace | undefined;
   /** The last failure that `decide` was called with. */
   #decided: Failure | undefined;
 
@@ -112,50 +81,6 @@ export class Attempts implements AttemptingCall {
     this.#waiting = reachable(call);
     this.#first = this.#waiting[0]?.upstream.name;
     this.#retriesLeft = settings.sameUpstreamRetries;
-  }
-
-  get leftAtMs(): number | undefined {
-    return this.call.leftAtMs;
-  }
-
-  get isOutOfMoney(): boolean {
-    return this.call.isOutOfMoney;
-  }
-
-  get id(): string {
-    return this.call.id;
-  }
-
-  get accountId(): string {
-    return this.call.key.accountId;
-  }
-
-  get upstreamSocket(): AskingCall['upstreamSocket'] {
-    return this.call.upstreamSocket;
-  }
-
-  get traceHeaders(): TraceHeaders | undefined {
-    return this.trace?.headers ?? this.call.traceHeaders;
-  }
-
-  get room(): AskingCall['room'] {
-    return this.call.room;
-  }
-
-  get newIds(): NewIds | undefined {
-    return this.call.newIds;
-  }
-
-  onLeave(listener: () => void): () => void {
-    return this.call.onLeave(listener);
-  }
-
-  onCutOff(listener: () => void): void {
-    this.call.onCutOff(listener);
-  }
-
-  readOnMs(upstream: Upstream): number {
-    return readOnMs(this.call.request, upstream, this.call.reservation);
   }
 
   /** Returns the next candidate, with the credential to use, and removes it from the list; undefined if none is left. */
@@ -185,7 +110,7 @@ export class Attempts implements AttemptingCall {
     this.#askedAtMs = performance.now();
     // The translated body stays in memory until the attempt has failed, or the call has ended.
     const written: { giveBack?: () => void } = {};
-    const room = BUFFERED.open({ accountId: this.accountId, onEnd: (work) => (written.giveBack = work) });
+    const room = BUFFERED.open({ accountId: call.key.accountId, onEnd: (work) => (written.giveBack = work) });
     const translating = translate(candidate, request, room);
     const refusal = await translating.then(() => undefined, asRefusal);
     if (refusal !== undefined) return this.#passOver(upstream, refusal);
@@ -196,10 +121,10 @@ export class Attempts implements AttemptingCall {
     call.facts.fallback = upstream !== this.#first;
     const making = beginAttempt(candidate, 'failed');
     call.facts.made.push(making);
-    this.trace = call.trace?.begin(making, call.facts.made.length);
+    const trace = call.trace?.begin(making, call.facts.made.length);
     const { preambleHoldMs } = this.settings;
     const sentMs = performance.now();
-    const attempted = await attempt(candidate, request, gateway.egress, this, preambleHoldMs, translating);
+    const attempted = await attempt(candidate, request, gateway.egress, call, trace, preambleHoldMs, translating);
     call.facts.waitedMs += performance.now() - sentMs;
     const ms = this.#msSinceAsked();
     noteMade(making, attempted, ms);
@@ -210,9 +135,9 @@ export class Attempts implements AttemptingCall {
         call.facts.routing.attempts.push({ upstream, outcome: 'cancelled', status: undefined, ms, why: undefined });
         return attempted;
       }
-      gateway.health.answered(candidate, { accountId: this.accountId, ms, stream: request.stream });
+      gateway.health.answered(candidate, { accountId: call.key.accountId, ms, stream: request.stream });
       const { kind, status } = attempted.answer;
-      if (kind === 'stream') this.trace?.noteStream(attempted.answer.head.find(hasData)?.event);
+      if (kind === 'stream') trace?.noteStream(attempted.answer.head.find(hasData)?.event);
       call.facts.routing.attempts.push({ upstream, outcome: 'answered', status, ms, why: undefined });
       return attempted;
     }
@@ -273,9 +198,9 @@ export class Attempts implements AttemptingCall {
   }
 
   #failedAttempt(candidate: Candidate, { outcome, isDial }: Failure, ms: number): FailedAttempt {
-    const { accountId, call } = this;
+    const { call } = this;
     const isExplained = outcome === 'timeout' && isDial !== true && this.#mayTakeLong(candidate);
-    return { accountId, ms, mayEject: call.facts.strategy !== 'direct' && !isExplained };
+    return { accountId: call.key.accountId, ms, mayEject: call.facts.strategy !== 'direct' && !isExplained };
   }
 
   /** Returns whether the whole answer that the call allows takes longer, at the model's speed, than the upstream may be silent. */

@@ -3,11 +3,11 @@ import type { Answer } from '../../core/calls/call';
 import type { Candidate } from '../../core/catalog/catalog';
 import { fail } from '../../core/errors';
 import type { Gateway } from '../../core/gateway/gateway';
-import { type CallWith, definePolicy } from '../../core/gateway/policy';
+import { definePolicy } from '../../core/gateway/policy';
 import { AnswerRoom } from '../../core/http/buffered-bytes';
 import { ClientLeft } from '../../core/http/client-left';
 import { DURATION, parseDuration } from '../../core/settings';
-import { type AttemptSettings, Attempts } from './attempts';
+import { type AskingCall, type AttemptSettings, Attempts } from './attempts';
 import type { Failure } from './decide';
 import { errorOfAll } from './failure-answer';
 import { sendMirror } from './mirror';
@@ -78,10 +78,8 @@ export default definePolicy({
   },
 });
 
-type FailoverCall = CallWith<'key' | 'request' | 'candidates' | 'reservation' | 'meter'>;
-
 /** Opens the room of the answer. Once the client has left, the answer needs none: it is only read. */
-function openRoom(call: FailoverCall): void {
+function openRoom(call: AskingCall): void {
   const room = new AnswerRoom(call.key.accountId);
   call.room = room;
   const close = (): void => room.close();
@@ -90,7 +88,7 @@ function openRoom(call: FailoverCall): void {
 }
 
 /** Counts an unstreamed call whose client has left until the gateway has read it to its end. */
-function countAbsent(call: FailoverCall): void {
+function countAbsent(call: AskingCall): void {
   if (call.leftAtMs !== undefined) call.onEnd(ABSENT_CALLS.enter(call.key.accountId));
 }
 
@@ -100,7 +98,7 @@ interface FailoverSettings extends AttemptSettings, QueueSettings {
 
 /** Tries one candidate after the other, as `decide` says, until one answers. */
 async function answerOf(
-  call: FailoverCall,
+  call: AskingCall,
   settings: FailoverSettings,
   gateway: Gateway,
 ): Promise<{ readonly answer: Answer }> {

@@ -11,8 +11,7 @@ import { insertAttempts } from '../../core/ledger/outbox/rows';
 import type { SeenCall } from '../../core/rollouts/live-rollouts';
 import type { TraceHeaders } from '../../core/traces/tracing';
 import { bytesOf } from '../../core/wire/chunk-reader';
-import { attempt } from './attempt';
-import { noteMade } from './note-made';
+import { attempt, noteMade } from './attempt';
 
 /** The longest time for a mirror. The gateway cancels a longer one and counts it as failed. */
 const LONGEST_MIRROR_MS = 120_000;
@@ -32,12 +31,12 @@ export function sendMirror(mirror: Mirror, call: MirroredCall, gateway: Gateway,
   const credential = chooseCredential(upstream, gateway.health, { session: undefined });
   const candidate = { ...mirror.candidate, upstream: askedWith(upstream, credential) };
   const making = beginAttempt(candidate, 'mirror');
-  caller.trace = call.trace?.begin(making, 0);
-  caller.traceHeaders = caller.trace?.headers ?? call.traceHeaders;
-  void measure(candidate, request, gateway, caller, preambleHoldMs, making)
+  const trace = call.trace?.begin(making, 0);
+  caller.traceHeaders = call.traceHeaders;
+  void measure(candidate, request, gateway, caller, trace, preambleHoldMs, making)
     .catch(() => FAILED)
     .finally(() => {
-      caller.trace?.end();
+      trace?.end();
       record(making, call, gateway);
     })
     .then((measured) => {
@@ -78,11 +77,12 @@ async function measure(
   request: ModelRequest,
   { egress }: Gateway,
   caller: AbsentCaller,
+  trace: AttemptTrace | undefined,
   preambleHoldMs: number,
   making: MadeAttempt,
 ): Promise<Measured> {
   const startedMs = performance.now();
-  const attempted = await attempt(candidate, request, egress, caller, preambleHoldMs);
+  const attempted = await attempt(candidate, request, egress, caller, trace, preambleHoldMs);
   noteMade(making, attempted, Math.round(performance.now() - startedMs));
   if (!('answer' in attempted)) {
     attempted.relay?.chunks.cancel();
@@ -131,7 +131,6 @@ function isCounted(usage: Usage, { model }: Candidate, { choices, inputs = 1 }: 
 /** The caller of a mirror: no client waits for the answer, and the gateway itself "leaves" when it gives up. */
 class AbsentCaller {
   hasLeft = false;
-  trace: AttemptTrace | undefined;
   traceHeaders: TraceHeaders | undefined;
   readonly #listeners = new Set<() => void>();
 

@@ -1,37 +1,20 @@
-import type { Call } from '../../core/calls/call';
-import type { NewIds } from '../../core/calls/new-ids';
-import type { AttemptTrace } from '../../core/calls/trace';
+import type { Call, CallFields } from '../../core/calls/call';
+import { readOnMs } from '../../core/calls/unfinished';
 import type { Candidate, Upstream } from '../../core/catalog/catalog';
-import type { AnswerRoom } from '../../core/http/buffered-bytes';
-import type { TraceHeaders } from '../../core/traces/tracing';
 import { askUpstream, type UpstreamCall } from '../../core/wire/ask-upstream';
 import { classifyDialFailure, type Egress, wasReusedConnection } from '../../core/wire/egress';
 import type { ExchangeHead, UpstreamExchange } from '../../core/wire/upstream-exchange';
 import type { UpstreamSocket } from '../../core/wire/upstream-socket';
 
-/** The part of a call that an attempt needs. */
-export type AttemptingCall = Pick<Call, 'onLeave'> & {
-  /** See `Call`; undefined for a mirror, which no customer pays for and which ends as soon as it is cancelled. */
-  readonly leftAtMs?: number | undefined;
-  readonly isOutOfMoney?: boolean;
-  onCutOff?(listener: () => void): void;
-  /** Returns for how long the gateway reads this upstream after the client has left. */
-  readOnMs?(upstream: Upstream): number;
-  /** The account whose share of memory a stream read ahead takes; undefined: the gateway does not read ahead. */
-  readonly accountId?: string;
-  /** The room of the answer; undefined if no client waits for its bytes. */
-  readonly room?: AnswerRoom | undefined;
-  /** The upstream side of the client's WebSocket, for upstreams that accept one. */
-  readonly upstreamSocket?: UpstreamSocket | undefined;
-  /** The gateway's id of the call, for ids in translated answers; undefined if no client reads them. */
-  readonly id?: string;
-  /** Finds the ids of objects that the answer creates; undefined if it cannot create any. */
-  readonly newIds?: NewIds | undefined;
-  /** The trace of this attempt; undefined if it is not sampled. */
-  readonly trace?: AttemptTrace | undefined;
-  /** The headers that tell the upstream the trace; undefined if nothing is traced. */
-  readonly traceHeaders?: TraceHeaders | undefined;
-};
+/** The call of an attempt. A mirror has no key: no customer pays for it, and it ends as soon as it is cancelled. */
+export type AttemptingCall = Pick<Call, 'onLeave'> &
+  Partial<
+    Pick<
+      Call,
+      'id' | 'isOutOfMoney' | 'leftAtMs' | 'newIds' | 'onCutOff' | 'room' | 'traceHeaders' | 'upstreamSocket'
+    > &
+      Pick<CallFields, 'key' | 'request' | 'reservation'>
+  >;
 
 interface Answering extends ExchangeHead {
   readonly exchange: UpstreamExchange;
@@ -91,7 +74,9 @@ export class Patience {
   constructor(upstream: Upstream, isStream: boolean, call: AttemptingCall) {
     const { timeouts } = upstream;
     this.#call = call;
-    this.#readOnMs = call.readOnMs?.(upstream);
+    const { request, reservation } = call;
+    if (request !== undefined && reservation !== undefined)
+      this.#readOnMs = readOnMs({ request, reservation }, upstream);
     const overMs = Math.min(timeouts.connectMs + timeouts.headersMs, LONGEST_WAIT_FOR_HEAD_MS);
     this.#head = setTimeout(() => this.#giveUp(), overMs);
     if (isStream && timeouts.firstTokenMs !== undefined) {

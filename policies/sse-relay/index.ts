@@ -1,10 +1,12 @@
+import { endingOfUnanswered } from '../../core/calls/unfinished';
 import { definePolicy } from '../../core/gateway/policy';
+import { ClientLeft } from '../../core/http/client-left';
 import { DURATION, parseDuration } from '../../core/settings';
-import { chargeAbandoned } from './abandoned';
 import { sendBody } from './body';
+import { noteAnswer } from './headers';
 import { KeepAlive } from './keep-alive';
 import { sendRelay } from './relay';
-import { sendStream } from './stream';
+import { sendStream } from './stream-relay';
 
 export default definePolicy({
   contract: 'policy/1',
@@ -31,12 +33,6 @@ export default definePolicy({
         'x-expected': 'a duration such as 15s, or off',
         default: '15s',
       },
-      stalledAfter: {
-        ...DURATION,
-        description:
-          'A client that has read nothing of its stream for this long pays for what it was sent if the upstream or a stop of the process ends the stream early. Other clients pay nothing then.',
-        default: '30s',
-      },
       usageWithin: {
         ...DURATION,
         description:
@@ -49,12 +45,11 @@ export default definePolicy({
   provides: [],
   answers: true,
   boundsItself: true,
-  prepare: ({ annotateStreamCost, exposeAccountHeaders, keepAlive: after, stalledAfter, usageWithin }, gateway) => {
+  prepare: ({ annotateStreamCost, exposeAccountHeaders, keepAlive: after, usageWithin }, gateway) => {
     const keepAlive = after === 'off' ? undefined : new KeepAlive(parseDuration(after));
-    const stalledAfterMs = parseDuration(stalledAfter);
     const usageWithinMs = parseDuration(usageWithin);
-    const stream = { annotateStreamCost, exposeAccountHeaders, stalledAfterMs, usageWithinMs, keepAlive, gateway };
-    return (call, _request, response) => {
+    const stream = { annotateStreamCost, exposeAccountHeaders, usageWithinMs, keepAlive, gateway };
+    return async (call, _request, response) => {
       const { answer } = call;
       switch (answer.kind) {
         case 'body':
@@ -64,7 +59,9 @@ export default definePolicy({
         case 'stream':
           return sendStream(call, answer, response, stream);
         case 'abandoned':
-          return chargeAbandoned(call, answer);
+          noteAnswer(call, answer);
+          await call.reservation.settle(endingOfUnanswered(call, answer.candidate, answer.sentAtMs, gateway.health));
+          throw new ClientLeft();
       }
     };
   },

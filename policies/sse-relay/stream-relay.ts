@@ -1,33 +1,26 @@
 import type { ServerResponse } from 'node:http';
-import { measureAwake } from '../../core/awake-time';
 import type { Counted, StreamAnswer } from '../../core/calls/call';
-import { readOnMs } from '../../core/calls/read-on';
+import { endingOfStream, readOnMs } from '../../core/calls/unfinished';
 import { AdapterFault } from '../../core/catalog/guarded-adapter';
 import { outputTokens } from '../../core/catalog/usage';
 import type { Gateway } from '../../core/gateway/gateway';
 import { SMALL_BODY_BYTES } from '../../core/http/buffered-bytes';
+import { ClientLeft } from '../../core/http/client-left';
 import { annotateCost } from '../../core/wire/annotate-cost';
-import type { Over } from '../../core/wire/chunk-reader';
 import type { AttemptOutcome } from '../../core/wire/dial-failure';
 import { classifyDialFailure } from '../../core/wire/egress';
 import type { NotedEvent } from '../../core/wire/event-reader';
+import { Pauses } from '../../core/wire/pauses';
 import { brokenOff, codeOf } from './error-event';
-import type { AnsweredCall } from './headers';
+import { type AnsweredCall, answerHeaders, noteAnswer } from './headers';
 import { asksForUsage, HeldFinish } from './held-finish';
-import { HiddenTime } from './hidden-time';
 import { type KeepAlive, type QuietStream, signOf } from './keep-alive';
 import { ReadingOn } from './reading-on';
 import type { RelayedEvents } from './response-failed';
-import { StallWatch } from './stall';
 
 export interface StreamSettings {
   readonly annotateStreamCost: boolean;
   readonly exposeAccountHeaders: boolean;
-  /**
-   * How long a client may take nothing before it counts as stalled. A stalled client pays for what it got when the process ends or
-   * the upstream disconnects.
-   */
-  readonly stalledAfterMs: number;
   /** How long the relay waits for the usage behind a stop reason. */
   readonly usageWithinMs: number;
   /** undefined: the relay sends no signs of life. */
@@ -38,8 +31,6 @@ export interface StreamSettings {
 /** Why a stream is not whole. */
 interface Break {
   readonly outcome: AttemptOutcome;
-  /** When the stream of the upstream broke. A slow client learns it later. */
-  readonly over: Over;
   /** The upstream's own error event, if it sent one. */
   readonly errorEvent: Buffer | undefined;
 }
@@ -47,8 +38,30 @@ interface Break {
 /** The most bytes in one write, so that the relay notices a client that does not read. */
 const GATHERED_AT_MOST_BYTES = 16 * 1_024;
 
+/**
+ * Sends a stream, event by event, at the client's pace. It ends like the upstream's, or with the protocol's own error event: an
+ * unfinished answer never looks complete. If the client has left, the stream is read only for its usage.
+ */
+export async function sendStream(
+  call: AnsweredCall,
+  answer: StreamAnswer,
+  response: ServerResponse,
+  settings: StreamSettings,
+): Promise<void> {
+  noteAnswer(call, answer);
+  const isGone = call.leftAtMs !== undefined;
+  if (!isGone) {
+    const headers = answerHeaders(call, answer, settings.exposeAccountHeaders);
+    response.writeHead(answer.status, [...headers, 'cache-control', 'no-cache']);
+    // The preamble was held for its full time without an event. The client gets at least the status now.
+    if (answer.head.length === 0) response.flushHeaders();
+  }
+  await new StreamRelay(call, answer, response, settings).run();
+  if (isGone) throw new ClientLeft();
+}
+
 /** Sends one stream to its client. */
-export class StreamRelay implements QuietStream {
+class StreamRelay implements QuietStream {
   /** Since when the client has got nothing because the upstream sent nothing. */
   silentSinceMs: number | undefined;
   #contentRelayed = false;
@@ -64,9 +77,9 @@ export class StreamRelay implements QuietStream {
   readonly #readingOn: ReadingOn;
   /** Holds the chunk with the finish reason until the usage comes; undefined: the client gets the usage as the upstream sends it. */
   readonly #finish: HeldFinish | undefined;
-  readonly #hidden: HiddenTime;
   readonly #stopListening: () => void;
-  readonly #stall: StallWatch;
+  /** The waits for the client; undefined if there were none. */
+  #pauses: Pauses | undefined;
 
   constructor(
     private readonly call: AnsweredCall,
@@ -74,25 +87,21 @@ export class StreamRelay implements QuietStream {
     private readonly response: ServerResponse,
     private readonly settings: StreamSettings,
   ) {
-    this.#hidden = new HiddenTime(answer.silentMs);
     this.#readingOn = new ReadingOn(settings.usageWithinMs, () => answer.chunks.cancel());
     if (call.protocol === 'chat' && !asksForUsage(call.request.members))
       this.#finish = new HeldFinish(settings.usageWithinMs, (chunk) => this.#giveLate(chunk));
     // A write to a connection that is just closing is no error.
     response.on('error', () => undefined);
-    this.#stall = new StallWatch(response, settings.stalledAfterMs);
     this.#stopListening = call.onLeave(() => this.#clientLeft());
   }
 
   async run(): Promise<void> {
-    const beganMs = performance.now() - this.answer.silentMs;
-    let endedMs: number;
     this.settings.keepAlive?.watch(this);
     try {
       await this.#relayAnswer();
     } finally {
       this.settings.keepAlive?.forget(this);
-      endedMs = this.#stall.stop();
+      this.#pauses?.stop();
       // If the client disconnects during the last bytes, nothing is left to read.
       this.#stopListening();
       this.#readingOn.stop();
@@ -100,7 +109,7 @@ export class StreamRelay implements QuietStream {
     }
     if (this.#break !== undefined && !this.#isWhole && !this.call.hasLeft) this.#noteFailed(this.#break);
     if (this.call.cutOffBy !== undefined && !this.#isWhole) this.call.facts.errorCode = this.call.cutOffBy.code;
-    await this.#settleAsItStands(beganMs, endedMs);
+    await this.#settleAsItStands();
     if (this.#isGone) return void this.response.destroy();
     this.#write(this.#finish?.take() ?? []);
     const last = this.#isWhole
@@ -118,8 +127,7 @@ export class StreamRelay implements QuietStream {
       while (this.#break === undefined) {
         if (!chunks.isReady) {
           this.#waitsForUpstream();
-          const endWait = measureAwake();
-          await chunks.ready().finally(() => this.#hidden.waited(endWait()));
+          await chunks.ready();
         }
         const more = this.#relayReady();
         if (!(more instanceof Promise ? await more : more)) break;
@@ -179,10 +187,7 @@ export class StreamRelay implements QuietStream {
       }
       this.#isWhole = isWhole;
       if (note.finish === true) this.call.trace?.noteFinish(noted.event);
-      if (note.content === true) {
-        this.#contentRelayed = true;
-        this.#hidden.shown();
-      }
+      if (note.content === true) this.#contentRelayed = true;
       const reportsUsage = note.finalUsage === true && isWhole;
       if (reportsUsage) this.#isCounted = true;
       if (reportsUsage && !this.#isGone && this.#finish?.repeats(note) === true) continue;
@@ -256,12 +261,14 @@ export class StreamRelay implements QuietStream {
   /** Waits until the client takes what was written. The relay reads no faster from the upstream. */
   #room(): Promise<void> | undefined {
     if (!this.response.writableNeedDrain || this.call.hasLeft) return undefined;
-    this.#stall.waits();
+    this.#pauses ??= new Pauses();
+    this.#pauses.begin();
     this.call.room?.wait();
     return new Promise<void>((resolve) => {
       const stopListening = this.call.onLeave(resolve);
       this.response.once('drain', () => {
         stopListening();
+        this.#pauses?.end();
         resolve();
       });
     });
@@ -288,61 +295,44 @@ export class StreamRelay implements QuietStream {
 
   /** Reads on for the usage of the upstream. The client gets nothing more. */
   #clientLeft(): void {
-    const { leftAtMs, isOutOfMoney, request, reservation } = this.call;
+    const { leftAtMs, isOutOfMoney } = this.call;
     // The upstream writes no more content: only the usage is still to come.
     if (isOutOfMoney && this.#isWhole) return;
     if (leftAtMs === undefined || this.#isCounted) {
       this.answer.chunks.cancel();
       return;
     }
-    const atMostMs = readOnMs(request, this.answer.candidate.upstream, reservation);
+    const atMostMs = readOnMs(this.call, this.answer.candidate.upstream);
     this.#readingOn.withoutClient(leftAtMs + atMostMs - performance.now());
     this.call.onCutOff(() => this.answer.chunks.cancel());
   }
 
   /** Settles the call by how far the stream has come. If it is settled already, this changes nothing. */
-  async #settleAsItStands(beganMs: number, endedMs: number): Promise<void> {
+  async #settleAsItStands(): Promise<void> {
     const { meter, reservation } = this.call;
-    const { candidate } = this.answer;
+    const { answer } = this;
     if (this.#isWhole) {
       const counted = meter.read();
-      if (counted.billing === 'actual') this.#noteSpeed(counted, endedMs - beganMs);
-      await reservation.settle({ candidate, ...counted });
-    } else if (this.#isPartial(endedMs))
-      await reservation.settle({ ...meter.readPartial(this.#hiddenTokens()), candidate, billing: 'partial' });
-    else await reservation.settle({ billing: 'released' });
-  }
-
-  /** True if the client pays for an unfinished answer, because the client itself is the reason. */
-  #isPartial(endedMs: number): boolean {
-    if (this.call.isOutOfMoney) return true;
-    if (this.#isGone && !this.call.isCutOff) return this.#contentRelayed || this.#readingOn.isOver;
-    const { fromMs, toMs } = (this.call.isCutOff ? undefined : this.#break?.over) ?? { fromMs: endedMs, toMs: endedMs };
-    return this.#contentRelayed && this.#stall.wasStalled(fromMs, toMs);
-  }
-
-  /** Estimates the output that the upstream wrote and did not show before it was cancelled. */
-  #hiddenTokens(): number {
-    if (!this.#isGone && !this.call.isOutOfMoney) return 0;
-    const { candidate } = this.answer;
-    const { maxOutputTokens, choices } = this.call.request;
-    const { tokensPerSecond } = this.settings.gateway.health.gauge(candidate);
-    const mostTokens = Math.min(maxOutputTokens ?? candidate.model.maxOutput, candidate.model.maxOutput) * choices;
-    return Math.min(Math.ceil((tokensPerSecond * this.#hidden.ms) / 1_000), mostTokens);
+      if (counted.billing === 'actual') this.#noteSpeed(counted, performance.now() - answer.headAtMs);
+      await reservation.settle({ candidate: answer.candidate, ...counted });
+      return;
+    }
+    const [hasContent, isCancelled] = [this.#contentRelayed, this.#readingOn.isOver];
+    const stream = { ...answer, hasContent, isCancelled, clientPauses: this.#pauses };
+    await reservation.settle(endingOfStream(this.call, stream, this.settings.gateway.health));
   }
 
   #noteSpeed({ usage }: Counted, ms: number): void {
     const tokens = outputTokens(usage);
     // A slow client would make its model look slow.
-    if (tokens !== undefined && !this.#stall.hasWaited)
+    if (tokens !== undefined && this.#pauses === undefined)
       this.settings.gateway.health.spoke(this.answer.candidate, tokens, ms);
   }
 
   /** Records why the stream broke. The first reason counts. */
   #breakOff(why: string, outcome: AttemptOutcome, errorEvent?: Buffer): void {
     if (this.#break !== undefined) return;
-    const nowMs = performance.now();
-    this.#break = { outcome, errorEvent, over: this.answer.chunks.over ?? { fromMs: nowMs, toMs: nowMs } };
+    this.#break = { outcome, errorEvent };
     // A whole answer is charged and has no error, whatever follows its stop reason.
     if (this.call.hasLeft || this.#isWhole) return;
     this.call.facts.errorCode = codeOf(outcome);

@@ -61,8 +61,8 @@ export class TokenMeter implements Meter {
     return { isEstimate: false, billing: 'actual', usage: this.#usage };
   }
 
-  readPartial(hiddenTokens = 0): Counted {
-    return { usage: withOutput(this.#input(), this.#relayed(hiddenTokens)), isEstimate: true };
+  readPartial(atLeastTokens = 0): Counted {
+    return { usage: withOutput(this.#input(), Math.max(this.#relayed(), atLeastTokens)), isEstimate: true };
   }
 
   attempted(): { readonly usage: Usage; readonly isReported: boolean } | undefined {
@@ -77,9 +77,9 @@ export class TokenMeter implements Meter {
    * Returns the relayed output, or the reported running count if that is larger, because it includes hidden reasoning. A first
    * event's placeholder of 1 must not make the rest free.
    */
-  #relayed(hiddenTokens = 0): number {
+  #relayed(): number {
     const reported = this.#isOutputUsable() ? (outputTokens(this.#usage) ?? 0) : 0;
-    return Math.max(reported, this.#relayedTokens() + hiddenTokens);
+    return Math.max(reported, this.#relayedTokens());
   }
 
   #input(): Usage {

@@ -34,8 +34,8 @@ const WORDS = Array.from({ length: 2_000 }, () => 'word ');
 /** Returns a script that sends words for longer than the gateway reads a stream that its client left. */
 const talkOf = (protocol: TestProtocol) => streamOf(protocol, { texts: WORDS, usage: USAGE, delayMs: 20 });
 
-/** The rate of hidden output that the gateway assumes for a model whose streams it never measured. */
-const HIDDEN_TOKENS_PER_SECOND = 50;
+/** The speed that the gateway assumes for a model whose streams it never measured. */
+const TOKENS_PER_SECOND = 50;
 
 describe('A client that disconnects after the upstream took the request', function () {
   this.timeout(120_000);
@@ -279,7 +279,7 @@ describe('A client that disconnects after the upstream took the request', functi
         await leave(`${model} ${protocol}`, slow, protocol, model, 'one ', prefix);
       }
     }
-    await leave('silent', neverAnswer(), 'messages', 'lasting');
+    await leave('silent', neverAnswer(), 'messages', 'quiet');
     const waitFor = { before: 4, until: sleep(60_000, undefined, { ref: false }) };
     const hidden = messagesStream({ texts: ['one ', 'two '], usage: { input: 1_000, output: 1 }, waitFor });
     await leave('hidden', hidden, 'messages', 'quiet', 'one ');
@@ -309,10 +309,10 @@ describe('A client that disconnects after the upstream took the request', functi
         expect(closedEarly).to.equal(true);
         expect(afterMs).to.be.within(9_000, 13_000);
         expect(record).to.include({ billing: 'partial', status: 200, errorCode: null });
-        // The gateway has read at least half of what was sent. A stalled machine looks like hidden output.
+        // The gateway has read at least half of what was sent.
         const sentTokens = tokensSent(told, protocol);
-        const hiddenTokens = (HIDDEN_TOKENS_PER_SECOND * lastedMs) / 1_000;
-        expect(record['outputTokens']).to.be.within(sentTokens / 2, sentTokens + hiddenTokens);
+        const inTime = (TOKENS_PER_SECOND * lastedMs) / 1_000;
+        expect(record['outputTokens']).to.be.within(sentTokens / 2, 1.2 * Math.max(sentTokens, inTime));
         showEsc(`an upstream that stops when it is cancelled (${protocol})`, told, sentTokens);
       });
 
@@ -328,14 +328,14 @@ describe('A client that disconnects after the upstream took the request', functi
         });
     }
 
-    it('pays the input of a stream whose upstream sends nothing and is cancelled after 10 s', async () => {
+    it('pays for the time since the request was sent, if the upstream of a stream sends nothing and is cancelled after 10 s', async () => {
       const { record, afterMs } = await callOf('silent');
       expect(afterMs).to.be.within(9_000, 13_000);
-      expect(record).to.include({ billing: 'partial', status: 499, errorCode: 'CLIENT_LEFT', outputTokens: 0 });
-      expect(Number(record['cost'])).to.be.above(0);
+      expect(record).to.include({ billing: 'partial', status: 499, errorCode: 'CLIENT_LEFT' });
+      expect(record['outputTokens']).to.be.within(480, 700);
     });
 
-    it('pays for hidden output, estimated by the seconds without content', async () => {
+    it('pays for hidden output, estimated by the time since the head of the answer', async () => {
       const { record } = await callOf('hidden');
       expect(record).to.include({ billing: 'partial', inputTokens: 1_000 });
       // The estimate is 10 s at 50 tokens per second, because no stream of this model was measured.

@@ -4,7 +4,7 @@ import type { ChunkReader } from '../../core/wire/chunk-reader';
 import { EventReader } from '../../core/wire/event-reader';
 import chat from '../../plugins/upstreams/chat';
 import type { KeepAlive } from '../../policies/sse-relay/keep-alive';
-import { sendStream } from '../../policies/sse-relay/stream';
+import { sendStream } from '../../policies/sse-relay/stream-relay';
 import { TokenMeter } from '../../policies/token-metering/token-meter';
 import { sampleCandidate } from './catalog-samples';
 import { SampleResponse, sampleGateway, sampleRequest } from './exchange';
@@ -60,7 +60,8 @@ export const FINISH_WITH_USAGE = event({ choices: [{ index: 0, delta: {}, finish
 
 export interface RelayOptions {
   readonly onClientAbort: 'settle' | 'drain';
-  readonly silentMs?: number;
+  /** How long ago the head of the answer came. */
+  readonly sinceMs?: number;
   readonly keepAlive?: KeepAlive | undefined;
   /** Resolves when the ledger answers. */
   readonly settled?: Promise<unknown>;
@@ -77,7 +78,7 @@ export interface RelayedStream {
 
 /** Relays a Chat stream that begins with `head`. */
 export function relayStream(sent: Sent, head: string, options: RelayOptions): RelayedStream {
-  const { onClientAbort, silentMs = 0, keepAlive, settled } = options;
+  const { onClientAbort, sinceMs = 0, keepAlive, settled } = options;
   const endings: Ending[] = [];
   const candidate = { ...sampleCandidate('acme'), adapter: chat };
   const request = sampleModelRequest({ protocol: 'chat', stream: true, maxOutputTokens: 100 });
@@ -92,7 +93,7 @@ export function relayStream(sent: Sent, head: string, options: RelayOptions): Re
     head: events.read(Buffer.from(head)),
     events,
     chunks: sent,
-    silentMs,
+    headAtMs: performance.now() - sinceMs,
   };
   const incoming = sampleRequest('POST', '/v1/chat/completions');
   const response = new SampleResponse(incoming);
@@ -115,6 +116,6 @@ export function relayStream(sent: Sent, head: string, options: RelayOptions): Re
   });
   const gateway = sampleGateway({ health: new UpstreamHealth() });
   const settings = { annotateStreamCost: true, exposeAccountHeaders: false, keepAlive, gateway };
-  const done = sendStream(answered, answer, response, { ...settings, stalledAfterMs: 30_000, usageWithinMs: 10_000 });
+  const done = sendStream(answered, answer, response, { ...settings, usageWithinMs: 10_000 });
   return { call: answered, response, endings, done };
 }

@@ -1,43 +1,49 @@
 import { expect } from 'chai';
 import { Pauses } from '../../../core/wire/pauses';
 
-describe("the recorded end of an upstream's body", () => {
+describe('the pauses in reading from an upstream', () => {
+  let nowMs: number;
   let pauses: Pauses;
-
   beforeEach(() => {
-    pauses = new Pauses();
+    nowMs = 1_000;
+    pauses = new Pauses(() => nowMs);
   });
 
-  it('is the start of the pause if a long one comes before it', () => {
-    pauses.begin(1_000);
-    pauses.end(41_000);
-    expect(pauses.endedSince(42_000)).to.equal(1_000);
+  function pause(ms: number, readMs = 0): void {
+    pauses.begin();
+    nowMs += ms;
+    pauses.end();
+    nowMs += readMs;
+  }
+
+  it('were long after one of more than a second, within a minute', () => {
+    pause(1_001, 59_000);
+    expect(pauses.wasLong).to.equal(true);
+    nowMs += 1_000;
+    expect(pauses.wasLong).to.equal(false);
   });
 
-  it('is its real time after 5 s of reading', () => {
-    pauses.begin(1_000);
-    pauses.end(41_000);
-    expect(pauses.endedSince(46_001)).to.equal(46_001);
+  it('are long while one lasts', () => {
+    pauses.begin();
+    nowMs += 1_001;
+    expect([pauses.wasLong, pauses.totalMs]).to.deep.equal([true, 1_001]);
   });
 
-  it('does not depend on a client that takes the rest slowly, because only reading counts', () => {
-    pauses.begin(1_000);
-    pauses.end(41_000);
-    for (let atMs = 41_100; atMs < 80_000; atMs += 2_100) {
-      pauses.begin(atMs);
-      pauses.end(atMs + 2_000);
-    }
-    expect(pauses.endedSince(81_000)).to.equal(1_000);
+  it('were not long if each lasted a second', () => {
+    for (let each = 0; each < 100; each += 1) pause(1_000);
+    expect([pauses.wasLong, pauses.totalMs]).to.deep.equal([false, 100_000]);
   });
 
-  it('is its real time if only a short pause comes before it', () => {
-    pauses.begin(1_000);
-    pauses.end(1_500);
-    expect(pauses.endedSince(1_600)).to.equal(1_600);
+  it('stay long for a client that then reads slowly, because only reading counts', () => {
+    pause(5_000);
+    for (let each = 0; each < 500; each += 1) pause(900, 100);
+    expect(pauses.wasLong).to.equal(true);
   });
 
-  it('is its real time if it arrives while nothing is read', () => {
-    pauses.begin(1_000);
-    expect(pauses.endedSince(9_000)).to.equal(9_000);
+  it('stop with the body, however long the client takes the rest', () => {
+    pause(5_000, 1_000);
+    pauses.stop();
+    nowMs += 600_000;
+    expect([pauses.wasLong, pauses.totalMs]).to.deep.equal([true, 5_000]);
   });
 });
