@@ -13,8 +13,7 @@ import { OperationSpans } from './books/operation-spans';
 import { Places } from './books/places';
 import type { Limits } from './life/limits';
 import type { Timings } from './life/timings';
-import type { OfferedInstance, OfferingsSection } from './offers/offering';
-import { readOfferings } from './offers/offerings';
+import { type OfferedInstance, type OfferingsSection, readOfferings } from './offers/offering';
 import { SupplierHealth } from './suppliers/health';
 import { findSupplier, type SupplierContext, type SupplierDriver, supplierNames } from './suppliers/supplier';
 

@@ -1,54 +1,50 @@
-import { ConfigurationError } from '../../core/configuration/yaml-file';
+import { isLoopbackHost } from '../../core/http/loopback';
 import { saidPublicUrl } from '../../core/http/public-url';
 import { StartFailure } from '../../core/start-failure';
-import { reachedFromElsewhere } from './reach';
+import type { OfferedInstance } from './offers/offering';
 import type { SandboxService } from './service';
 
 /**
- * Warns of sandboxes without isolation, because their commands can do what this process can. If other machines reach the gateway,
- * it refuses to start, and later rejects every configuration that offers such sandboxes.
+ * Commands without isolation can do what this process can. If others than this machine may reach the gateway, it refuses to
+ * start, and later rejects every configuration that offers such sandboxes; it warns instead where the operator allows them.
  * @throws StartFailure
  */
 export function refuseUnisolated(service: SandboxService, isAllowed: boolean): void {
-  const { gateway, log } = service;
-  // The listener is the one from the start, because changing it needs a restart.
-  const { hostname } = gateway.configuration.gateway.http;
-  const exposure = { hostname, publicUrl: saidPublicUrl(), proxies: gateway.proxies.count };
-  const reach = isAllowed ? undefined : reachedFromElsewhere(exposure);
-  const names = unisolated(service, service.offerings());
-  if (names !== '' && reach !== undefined) throw new StartFailure(`gateway.config.yml: ${refusal(names, reach)}`);
-  warn(names);
-  gateway.liveConfiguration.take((next) => {
-    const nextNames = unisolated(
-      service,
-      service.offeringsOf((name) => next.sections.get(name)),
-    );
-    if (nextNames !== '' && reach !== undefined) {
-      const message = refusal(nextNames, reach);
-      throw new ConfigurationError([{ file: 'gateway.config.yml', line: undefined, column: undefined, message }]);
-    }
-    return () => warn(nextNames);
+  const reach = reachedBy(service);
+  if (reach === undefined) return;
+  const check = (offered: readonly OfferedInstance[]) => {
+    const names = unisolated(service, offered);
+    if (names === '') return;
+    const message = `offerings without isolation (${names}) are open to others, because of ${reach}`;
+    if (isAllowed) service.log.warn(`${message}: their commands have all rights of this process`);
+    else throw new StartFailure(`gateway.config.yml: ${message}. ${ADVICE}`);
+  };
+  check(service.offerings());
+  service.gateway.liveConfiguration.take((next) => {
+    check(service.offeringsOf((name) => next.sections.get(name)));
+    return () => undefined;
   });
-
-  function warn(offerings: string): void {
-    if (offerings !== '')
-      log.warn({ offerings }, 'sandboxes run without isolation: their commands have all rights of this process');
-  }
 }
 
-function unisolated({ drivers }: SandboxService, offered: ReturnType<SandboxService['offerings']>): string {
+const ADVICE =
+  'Disable them, serve this machine alone, or set plugins.sandbox.allowUnisolated: true in system.config.yml. The log says why a supplier is not isolated.';
+
+/** Returns the setting that may make the gateway reachable from other machines, in words; undefined if none does. */
+function reachedBy({ gateway }: SandboxService): string | undefined {
+  const { http, admin } = gateway.configuration.gateway;
+  const listener = [http.hostname, admin.host].find((host) => !isLoopbackHost(host));
+  if (listener !== undefined) return `the listener ${listener}`;
+  if (saidPublicUrl() !== undefined) return `PUBLIC_URL ${saidPublicUrl()}`;
+  const domain = process.env['SANDBOX_DOMAIN'];
+  if (domain) return `SANDBOX_DOMAIN ${domain}`;
+  const { count } = gateway.proxies;
+  return count > 0 ? `${count} proxies in front (proxies.count of system.config.yml)` : undefined;
+}
+
+function unisolated({ drivers }: SandboxService, offered: readonly OfferedInstance[]): string {
   return offered
-    .filter(
-      ({ offering }) =>
-        offering.status === 'AVAILABLE' && drivers.get(offering.supplier)?.capabilities.isolation === 'none',
-    )
+    .filter(({ offering }) => offering.status === 'AVAILABLE')
+    .filter(({ offering }) => drivers.get(offering.supplier)?.capabilities.isolation === 'none')
     .map(({ offering }) => offering.name)
     .join(', ');
-}
-
-function refusal(names: string, reach: string): string {
-  return (
-    `offerings without isolation (${names}) would be open to others, because of ${reach}. Disable them, serve this machine ` +
-    'alone, or set plugins.sandbox.allowUnisolated: true in system.config.yml. The log says why a supplier is not isolated.'
-  );
 }

@@ -95,7 +95,8 @@ describe('tollgate sandboxes', function () {
     const sandboxId = newId();
     const name = instanceName(sandboxId);
     const folder = join(gateway.dataFolder, 'suppliers', 'local', 'instances', name);
-    const instance = { id: newId(), name, state: 'running', ports: false, createdAt: '2026-01-01T00:00:00.000Z' };
+    const reference = { id: newId(), name };
+    const instance = { reference, state: 'running', ports: false, createdAt: '2026-01-01T00:00:00.000Z' };
     await mkdir(join(folder, 'files'), { recursive: true });
     const tags = instanceTags(ENVIRONMENT, sandboxId);
     await writeFile(join(folder, 'instance.json'), JSON.stringify({ ...instance, tags }));

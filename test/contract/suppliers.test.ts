@@ -1,6 +1,9 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
@@ -63,6 +66,16 @@ describe('sandbox drivers', () => {
     return lines.filter((line) => line.split('\0').join(' ').startsWith(words)).length;
   };
 
+  /** Returns the state letter of the only process of this machine with this command line. */
+  const stateOf = async (words: string): Promise<string | undefined> => {
+    for (const pid of await readdir('/proc')) {
+      const line = await readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => '');
+      const stat = await readFile(`/proc/${pid}/stat`, 'latin1').catch(() => '');
+      if (line.split('\0').join(' ').trim() === words) return stat.slice(stat.lastIndexOf(')') + 2)[0];
+    }
+    return undefined;
+  };
+
   /** Runs a test with a new instance in which a command runs, and terminates the instance afterwards. */
   const withCommand = async (
     driver: SupplierDriver,
@@ -93,9 +106,15 @@ describe('sandbox drivers', () => {
     });
   }).timeout(60_000);
 
-  it('with bubblewrap, a process that left the session and emptied its environment ends with its command or instance', async () => {
+  const openIsolated = async () => {
     findProgram('bwrap');
-    const driver = await open(processes, { isolation: 'bubblewrap' });
+    const driver = await open(processes, {});
+    assert.equal(driver.capabilities.isolation, 'namespaces');
+    return driver;
+  };
+
+  it('with bubblewrap, a process that left the session and emptied its environment ends with its command or instance', async () => {
+    const driver = await openIsolated();
     const command = 'env -i setsid sleep 4713 & echo ready; sleep 4714';
     await withCommand(driver, SPEC, command, async (instance, id, { output }) => {
       await output[Symbol.asyncIterator]().next();
@@ -105,19 +124,47 @@ describe('sandbox drivers', () => {
       const next = await driver.exec(instance, { id: randomUUID(), command: 'env -i setsid sleep 4715 &', env: {} });
       await next.exit;
       await until('another has begun', async () => (await countProcesses('sleep 4715')) === 1);
+      await driver.suspend(instance);
+      await until('it has stopped', async () => (await stateOf('sleep 4715')) === 'T');
       await driver.terminate(instance);
       assert.equal(await countProcesses('sleep 4715'), 0);
     });
   }).timeout(60_000);
 
+  it('with bubblewrap, a command reaches no file, process, listener or privilege of the machine', async () => {
+    const server = createServer((_, answer) => answer.end('of the machine')).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const secret = join(dataFolder, 'secret');
+    await writeFile(secret, 'of the machine');
+    const ask = `fetch('http://127.0.0.1:${port}').then((a) => a.text()).then(console.log, (e) => console.log(e.cause.code))`;
+    const command = [
+      `cat ${secret} /proc/1/root${secret} /proc/self/cwd/../..${secret} 2>/dev/null; ls -d ${dataFolder} /root /var 2>/dev/null`,
+      `ls /proc | grep -c '^[0-9]'; cat /proc/${process.pid}/environ 2>/dev/null`,
+      `"${NODE_INSIDE}" -e "${ask}"; cat /proc/net/tcp /proc/net/unix | grep -c :.*:`,
+      `(unshare --user true || unshare --net true) 2>/dev/null && echo more; grep -E 'NoNewPrivs|CapEff|CapBnd' /proc/self/status | tr -d '\\t'`,
+    ].join('\n');
+    await withCommand(await openIsolated(), SPEC, command, async (_, __, { output }) => {
+      let printed = '';
+      for await (const { bytes } of output) printed += bytes.toString();
+      const [pids, ...rest] = printed.trim().split('\n');
+      assert.ok(Number(pids) < 10, printed);
+      assert.deepEqual(rest, [
+        'ECONNREFUSED',
+        '0',
+        'CapEff:0000000000000000',
+        'CapBnd:0000000000000000',
+        'NoNewPrivs:1',
+      ]);
+    });
+    server.close();
+  }).timeout(60_000);
+
   const byNode = (port: number) =>
     `exec "${NODE_INSIDE}" -e "require('http').createServer((_, a) => a.end(require('fs').readFileSync('index.html'))).listen(${port}, '127.0.0.1')"`;
-  for (const isolation of ['none', 'bubblewrap'] as const) {
+  for (const isolation of ['none', 'auto'] as const) {
     conforms(`"process" with isolation ${isolation}`, {
-      open: () => {
-        if (isolation === 'bubblewrap') findProgram('bwrap');
-        return open(processes, { isolation });
-      },
+      open: () => (isolation === 'auto' ? openIsolated() : open(processes, { isolation })),
       spec: SPEC,
       webServer: byNode,
     });

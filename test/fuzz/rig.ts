@@ -1,11 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { offeringId } from '../../plugins/sandbox/offers/offering';
 import { type Canary, startCanary } from '../support/canary';
 import { freePort } from '../support/free-port';
 import { MODEL, startGateway, type TestEndpoint, type TestGateway } from '../support/gateway';
-import { createSandbox, NODE_INSIDE, SANDBOX_GATEWAY, SMALL, waitForState } from '../support/sandboxes';
+import { createSandbox, creation, NODE_INSIDE, OPEN_SANDBOX_GATEWAY, waitForState } from '../support/sandboxes';
 import { until } from '../support/until';
 
 /** Shared parts of the targets: a gateway with an upstream and a sandbox that answer with given bytes. */
@@ -17,8 +16,6 @@ export interface Rig {
   answerNextWith(pieces: readonly Buffer[]): void;
   /** A port of the sandbox whose server answers with the base64 of the header `x-answer`, byte for byte. */
   readonly port: RigPort;
-  /** The same in a sandbox that has no network of its own, so that the gateway itself connects to the port. */
-  readonly openPort: RigPort;
   /** Nothing may ever reach it. */
   readonly canary: Canary;
   close(): Promise<void>;
@@ -46,22 +43,12 @@ export interface Vitals {
 export async function openRig(more: Readonly<Record<string, TestEndpoint>> = {}): Promise<Rig> {
   const upstream = await startRawUpstream();
   const gateway = await startGateway({
-    ...SANDBOX_GATEWAY,
+    ...OPEN_SANDBOX_GATEWAY,
     upstreams: { raw: { url: upstream.url, timeouts: { connect: '1s', headers: '2s', idle: '1s' } }, ...more },
-    plugins: {
-      sandbox: {
-        suppliers: { local: { driver: 'process' }, open: { driver: 'process', isolation: 'none' } },
-        allowUnisolated: true,
-      },
-    },
     env: { SANDBOX_DOMAIN: DOMAIN },
-    configure: (config) => {
-      config['offerings'] = { small: SMALL, open: { ...SMALL, supplier: 'open' } };
-    },
   });
   const { key } = await gateway.newCustomer('100');
-  const [sandboxId, port] = await openPort(gateway, key, 'small');
-  const [openId, open] = await openPort(gateway, key, 'open');
+  const [sandboxId, port] = await openPort(gateway, key);
   const canary = await startCanary();
   return {
     gateway,
@@ -69,11 +56,9 @@ export async function openRig(more: Readonly<Record<string, TestEndpoint>> = {})
     sandboxId,
     answerNextWith: upstream.answerNextWith,
     port,
-    openPort: open,
     canary,
     close: async () => {
-      for (const id of [sandboxId, openId])
-        await gateway.call(`/v1/sandboxes/${id}/terminate`, { key }).catch(() => undefined);
+      await gateway.call(`/v1/sandboxes/${sandboxId}/terminate`, { key }).catch(() => undefined);
       await gateway.stop();
       await canary.stop();
       upstream.server.closeAllConnections();
@@ -85,9 +70,8 @@ export async function openRig(more: Readonly<Record<string, TestEndpoint>> = {})
 const DOMAIN = 'boxes.test';
 
 /** Creates a sandbox and starts the server of bytes in it. Returns the sandbox's id and the server's port. */
-async function openPort(gateway: TestGateway, key: string, offering: string): Promise<[id: string, port: RigPort]> {
-  const selection = { offeringId: offeringId(offering) };
-  const { id } = await createSandbox(gateway, key, { selection, idempotencyKey: offering });
+async function openPort(gateway: TestGateway, key: string): Promise<[id: string, port: RigPort]> {
+  const { id } = await createSandbox(gateway, key, creation('fuzz'));
   await waitForState(gateway, key, id, 'RUNNING');
   const portInside = await freePort();
   const command = `exec "${NODE_INSIDE}" -e '${byteServer(portInside)}'`;

@@ -1,13 +1,11 @@
 import { expect } from 'chai';
-import { request } from 'undici';
 import { newDataFolder } from '../support/data-folder';
 import { startGateway, type TestGateway } from '../support/gateway';
+import { isRunning } from '../support/instances';
 import { findProgram } from '../support/programs';
-import { createSandbox, creation, NODE_INSIDE, SANDBOX_GATEWAY, terminate, waitForState } from '../support/sandboxes';
+import { createSandbox, creation, SANDBOX_GATEWAY, terminate, waitForState } from '../support/sandboxes';
 import { realStores } from '../support/stores';
 import { until } from '../support/until';
-
-const PORT = 28_911;
 
 describe('A sandbox of the process driver whose gateway is killed', function () {
   this.timeout(120_000);
@@ -15,7 +13,7 @@ describe('A sandbox of the process driver whose gateway is killed', function () 
 
   after(() => gateway?.stop());
 
-  it('keeps its files and server, and the next gateway can use and terminate it', async () => {
+  it('keeps its files and commands, and the next gateway can use and terminate it', async () => {
     findProgram('bwrap');
     const stores = await realStores();
     const dataFolder = await newDataFolder();
@@ -26,17 +24,20 @@ describe('A sandbox of the process driver whose gateway is killed', function () 
     await waitForState(gateway, key, id, 'RUNNING');
     const post = (path: string, body: unknown) => gateway.call(`/v1/sandboxes/${id}${path}`, { key, body });
     await post('/files', { path: '/data/kept', content: 'kept' });
-    const server = `require('http').createServer((q, a) => a.end('served')).listen(${PORT}, '127.0.0.1')`;
-    await post('/commands', { command: `exec "${NODE_INSIDE}" -e "${server}"`, background: true });
-    const ask = async () => {
-      const opened = (await gateway.call(`/v1/sandboxes/${id}/ports/${PORT}`, { method: 'GET', key })).json;
-      return (await request(opened.url, { headers: opened.headers })).body.text();
-    };
-    await until('the server answers', async () => (await ask()) === 'served');
+    const counting = 'n=0; while :; do n=$((n + 1)); echo $n > count; sleep 0.0611; done';
+    const { commandId } = (await post('/commands', { command: counting, background: true })).json;
+    const count = async () => Number((await post('/commands', { command: 'cat count' })).json.stdout);
+    await until('it counts', async () => (await count()) > 0);
     await gateway.kill();
     gateway = await start();
     expect((await post('/commands', { command: 'cat /data/kept' })).json.stdout).to.equal('kept');
-    expect(await ask()).to.equal('served');
+    const before = await count();
+    await until('it still counts', async () => (await count()) > before);
+    await post(`/commands/${commandId}/signal`, { signal: 'SIGKILL' });
+    await until('the signal has ended it', async () => !(await isRunning('sleep 0.0611')));
+    await post('/commands', { command: 'sleep 6112', background: true });
+    await until('another runs', () => isRunning('sleep 6112'));
     expect((await terminate(gateway, key, id)).observedState).to.equal('TERMINATED');
+    expect(await isRunning('sleep 6112')).to.equal(false);
   });
 });

@@ -2,7 +2,14 @@ import { expect } from 'chai';
 import { request } from 'undici';
 import { startGateway, type TestGateway } from '../support/gateway';
 import { rawRequest, statusOf } from '../support/raw';
-import { createSandbox, creation, NODE_INSIDE, SANDBOX_GATEWAY, terminate, waitForState } from '../support/sandboxes';
+import {
+  createSandbox,
+  creation,
+  NODE_INSIDE,
+  OPEN_SANDBOX_GATEWAY,
+  terminate,
+  waitForState,
+} from '../support/sandboxes';
 import { until } from '../support/until';
 
 const PORT = 28_751;
@@ -31,7 +38,7 @@ describe('a port whose server sends malformed answers', function () {
   let opened: { url: string; headers: Record<string, string> };
 
   before(async () => {
-    gateway = await startGateway({ ...SANDBOX_GATEWAY });
+    gateway = await startGateway({ ...OPEN_SANDBOX_GATEWAY });
     ({ key } = await gateway.newCustomer('5'));
     ({ id } = await createSandbox(gateway, key, creation('answers')));
     await waitForState(gateway, key, id, 'RUNNING');

@@ -3,7 +3,14 @@ import { Client } from 'undici';
 import { startCanary } from '../support/canary';
 import { startGateway, type TestGateway } from '../support/gateway';
 import { rawRequest, statusOf } from '../support/raw';
-import { createSandbox, creation, NODE_INSIDE, SANDBOX_GATEWAY, terminate, waitForState } from '../support/sandboxes';
+import {
+  createSandbox,
+  creation,
+  NODE_INSIDE,
+  OPEN_SANDBOX_GATEWAY,
+  terminate,
+  waitForState,
+} from '../support/sandboxes';
 import { until } from '../support/until';
 
 const PORT = 28_741;
@@ -18,10 +25,7 @@ describe('a port with its own host name', () => {
 
   before(async () => {
     const env = { SANDBOX_DOMAIN: DOMAIN, PUBLIC_URL: 'https://gate.test:8443/' };
-    // The gateway itself connects to ports of sandboxes that have no network of their own.
-    const suppliers = { local: { driver: 'process', isolation: 'none' } };
-    const plugins = { sandbox: { suppliers, allowUnisolated: true } };
-    gateway = await startGateway({ env, ...SANDBOX_GATEWAY, plugins });
+    gateway = await startGateway({ env, ...OPEN_SANDBOX_GATEWAY });
     client = new Client(gateway.url);
     ({ key } = await gateway.newCustomer('5'));
     ({ id } = await createSandbox(gateway, key, creation('hosts')));

@@ -3,7 +3,14 @@ import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { request } from 'undici';
 import { startGateway, type TestGateway } from '../support/gateway';
-import { createSandbox, creation, NODE_INSIDE, SANDBOX_GATEWAY, terminate, waitForState } from '../support/sandboxes';
+import {
+  createSandbox,
+  creation,
+  NODE_INSIDE,
+  OPEN_SANDBOX_GATEWAY,
+  terminate,
+  waitForState,
+} from '../support/sandboxes';
 import { until } from '../support/until';
 
 const PORT = 28_751;
@@ -29,7 +36,7 @@ describe('a token of a port', () => {
   let id: string;
 
   before(async () => {
-    gateway = await startGateway(SANDBOX_GATEWAY);
+    gateway = await startGateway(OPEN_SANDBOX_GATEWAY);
     ({ accountId, key } = await gateway.newCustomer('5'));
     ({ id } = await createSandbox(gateway, key, creation('port-keys')));
     await waitForState(gateway, key, id, 'RUNNING');

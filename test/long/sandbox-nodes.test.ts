@@ -1,9 +1,10 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Knex } from 'knex';
 import { newDataFolder } from '../support/data-folder';
 import { startGateway, type TestGateway } from '../support/gateway';
+import { isRunning } from '../support/instances';
 import { findProgram } from '../support/programs';
 import {
   type AnyRecord,
@@ -143,7 +144,7 @@ describe('Two nodes with the process driver, separate data folders and the same 
   it('have their sandboxes reached by a third process with the role gateway only if it shares the data folder', async () => {
     const serving = await start(folders[1] as string, { ROLE: 'gateway' });
     try {
-      const shared = await readFile(join(folders[1] as string, 'suppliers/local/place'), 'utf8');
+      const shared = await readlink(join(folders[1] as string, 'suppliers/local/place'));
       for (const name of ['one', 'two', 'three']) {
         const { id } = await createSandbox(serving, customer.key, creation(`served ${name}`));
         await waitForState(serving, customer.key, id, 'RUNNING');
@@ -203,10 +204,3 @@ describe('Two nodes with the process driver, separate data folders and the same 
     nodes[0] = await start(folders[0] as string);
   });
 });
-
-/** Returns whether a process of this machine has this command line, inside namespaces too. */
-async function isRunning(command: string): Promise<boolean> {
-  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
-  const lines = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')));
-  return lines.some((line) => line.split('\0').filter(Boolean).join(' ') === command);
-}

@@ -1,23 +1,26 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { endHolderOf } from '../../plugins/sandbox/suppliers/process/holder';
-import type { Instance } from '../../plugins/sandbox/suppliers/process/instance-folder';
+import { INSTANCE_MARK, markedProcesses, signalAll } from '../../plugins/sandbox/suppliers/process/processes';
 
-/** Ends the sandbox instances of gateways with this data folder, because they outlive a gateway. */
+/** Ends the commands of sandboxes of gateways with this data folder, because they outlive a gateway. */
 export async function endInstances(dataFolder: string): Promise<void> {
   const suppliers = await namesIn(join(dataFolder, 'suppliers'));
   for (const supplier of suppliers) await endInstancesOf(join(dataFolder, 'suppliers', supplier));
 }
 
-/** Ends the instances of one supplier. */
+/** Ends the commands of one supplier. */
 export async function endInstancesOf(supplierFolder: string): Promise<void> {
-  const instances = join(supplierFolder, 'instances');
-  for (const name of await namesIn(instances)) {
-    const text = await readFile(join(instances, name, 'instance.json'), 'utf8').catch(() => '{}');
-    await endHolderOf(JSON.parse(text) as Partial<Instance>);
-  }
+  for (const name of await namesIn(join(supplierFolder, 'instances')))
+    await signalAll(() => markedProcesses(INSTANCE_MARK, name), 'SIGKILL');
 }
 
 function namesIn(folder: string): Promise<string[]> {
   return readdir(folder).catch(() => []);
+}
+
+/** Returns whether a process of this machine has this command line, inside namespaces too. */
+export async function isRunning(command: string): Promise<boolean> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const lines = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')));
+  return lines.some((line) => line.split('\0').filter(Boolean).join(' ') === command);
 }

@@ -15,6 +15,12 @@ export const SANDBOX_GATEWAY = {
   },
 } satisfies Pick<GatewayOptions, 'upstreams' | 'plugins' | 'configure'>;
 
+/** The same, with commands in the network of this machine: only then does this driver have ports. */
+export const OPEN_SANDBOX_GATEWAY = {
+  ...SANDBOX_GATEWAY,
+  plugins: { sandbox: { suppliers: { local: { driver: 'process', isolation: 'none' } }, allowUnisolated: true } },
+} satisfies Pick<GatewayOptions, 'upstreams' | 'plugins' | 'configure'>;
+
 export const SMALL = {
   supplier: 'local',
   resources: { cpu: 1, memoryGiB: 1 },

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { v5 } from 'uuid';
 import { formatUsd, MAX_AMOUNT_E8, parseUsd } from '../../../core/money';
 import { DURATION, parseDuration, type Settings } from '../../../core/settings';
-import type { InstanceSpec } from '../suppliers/supplier';
+import type { InstanceSpec, SupplierDriver } from '../suppliers/supplier';
 
 export const CAPABILITIES = ['exec', 'backgroundExec', 'files', 'ports'] as const;
 export type Capability = (typeof CAPABILITIES)[number];
@@ -64,7 +64,7 @@ const OFFERING = {
       },
     },
     capabilities: {
-      description: 'What callers may do with the sandbox.',
+      description: 'What callers may do with the sandbox, as far as its driver can.',
       type: 'array',
       items: { enum: CAPABILITIES },
       uniqueItems: true,
@@ -163,11 +163,25 @@ export function offeringId(name: string): string {
   return v5(name, NAMESPACE);
 }
 
+/** Returns the offerings of a configuration. One that is disabled, or whose supplier is not open, is shown as unavailable. */
+export function readOfferings(
+  section: OfferingsSection | undefined,
+  drivers: ReadonlyMap<string, Pick<SupplierDriver, 'capabilities'>>,
+  holdSeconds: number,
+): readonly OfferedInstance[] {
+  return Object.entries(section ?? {}).map(([name, settings]) =>
+    readOffering(name, settings, drivers.get(settings.supplier)?.capabilities, holdSeconds),
+  );
+}
+
 export function readOffering(
   name: string,
   settings: OfferingSettings,
-  { isOpen, isolation, holdSeconds }: { isOpen: boolean; isolation: string; holdSeconds: number },
+  driver: SupplierDriver['capabilities'] | undefined,
+  holdSeconds: number,
 ): OfferedInstance {
+  const can = { ...driver, backgroundExec: driver?.exec };
+  const offers = (each: Capability) => settings.capabilities.includes(each) && can[each] !== false;
   const { resources, suspension, hourlyUsd } = settings;
   const rates: Record<BilledState, string> = {
     PROVISIONING: usd(hourlyUsd.PROVISIONING),
@@ -179,11 +193,9 @@ export function readOffering(
     name,
     supplier: settings.supplier,
     region: settings.region,
-    isolation: settings.isolation ?? isolation,
+    isolation: settings.isolation ?? driver?.isolation ?? 'none',
     resources,
-    capabilities: Object.fromEntries(
-      CAPABILITIES.map((each) => [each, settings.capabilities.includes(each)]),
-    ) as Record<Capability, boolean>,
+    capabilities: Object.fromEntries(CAPABILITIES.map((each) => [each, offers(each)])) as Record<Capability, boolean>,
     lifecycle: {
       suspension: { supported: suspension !== 'none', preserves: suspension === 'none' ? null : suspension },
       resumeOnAccess: settings.resumeOnAccess,
@@ -197,11 +209,11 @@ export function readOffering(
   };
   const spec: InstanceSpec = {
     ...resources,
-    ports: settings.capabilities.includes('ports'),
+    ports: offers('ports'),
     settings: settings.supplierSettings ?? {},
   };
   return {
-    offering: { ...promised, status: settings.enabled && isOpen ? 'AVAILABLE' : 'UNAVAILABLE' },
+    offering: { ...promised, status: settings.enabled && driver !== undefined ? 'AVAILABLE' : 'UNAVAILABLE' },
     revision: createHash('sha256')
       .update(JSON.stringify([promised, spec]))
       .digest('hex')

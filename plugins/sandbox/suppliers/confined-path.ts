@@ -66,11 +66,6 @@ export function shownPath(path: string): string {
   return path.startsWith(`${WORK_FOLDER}/`) ? path.slice(WORK_FOLDER.length + 1) : path;
 }
 
-/** Returns true for the folders of the kernel, which a list does not enter. */
-export function isKernelFolder(path: string): boolean {
-  return KERNEL_FOLDERS.some((name) => path === `/${name}`);
-}
-
 function invalid(why: string): FileFailure {
   return new FileFailure('path-invalid', `path: ${why}`);
 }

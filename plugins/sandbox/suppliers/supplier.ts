@@ -115,8 +115,8 @@ export interface SupplierCapabilities {
   /** What a suspended instance preserves. `none`: it cannot be suspended. */
   readonly suspend: 'memory' | 'filesystem' | 'none';
   /**
-   * What separates an instance from its host. `none` is no security boundary: a command can do what the gateway can, or can take
-   * all memory and processes of the machine.
+   * What separates an instance from its host. `namespaces`: its own files, processes and network, but no bounds of CPU, memory
+   * and disk. `none` is no security boundary: a command can do what the gateway can.
    */
   readonly isolation: 'virtual-machine' | 'container' | 'namespaces' | 'none';
   readonly exec: boolean;

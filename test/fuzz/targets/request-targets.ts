@@ -36,10 +36,10 @@ export const requestTargets: Target = {
   name: 'targets',
   summary: 'request targets with any bytes before the first slash',
   isOfGateway: true,
-  run: async ({ gateway, openPort, canary }, random) => {
+  run: async ({ gateway, port, canary }, random) => {
     const text = beginning(random);
     const more = random.pick([UPGRADE, CLOSE]);
-    const own = Object.entries({ ...openPort.headers, host: openPort.host });
+    const own = Object.entries({ ...port.headers, host: port.host });
     const behindPort = `${text}@${canary.host}${random.pick(['/latest', '', '?x', '#x'])}`;
     await ask(gateway.url, `${random.pick(METHODS)} ${behindPort}`, [...own, ['x-answer', 'eA==']], more);
     // The canary is in another process's turn of the event loop.

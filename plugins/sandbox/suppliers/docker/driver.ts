@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { parseDuration } from '../../../../core/settings';
-import { Dialer } from '../dialer';
 import {
   AlreadyExists,
   Ambiguous,
@@ -34,12 +33,12 @@ import {
   toFound,
   toSummary,
 } from './container';
+import { canJoinNetworks, Dialer, joinedNetwork } from './dialer';
 import { type Answer, Engine, messageOf } from './engine';
 import { diskProblem, type EngineInfo, isRefusedBound, mustKnowRuntime } from './engine-info';
 import { folderOf, runExec, shellCommand, startExec } from './exec';
 import { ContainerFiles, type Owner } from './files';
 import { SOME_ARE_LEFT, signalCommand } from './group-signal';
-import { canJoinNetworks, joinedNetwork } from './join-network';
 import { type OfferingSettings, readOfferingSettings, type SupplierSettings } from './settings';
 
 const UNBOUNDED_DISKS =

@@ -1,132 +1,111 @@
 import { constants, type Stats } from 'node:fs';
-import { lstat, open, readdir, rmdir, unlink } from 'node:fs/promises';
-import { join } from 'node:path';
-import {
-  confinedNames,
-  isKernelFolder,
-  mustBeRemovable,
-  mustBeWritable,
-  notAFile,
-  notFound,
-  removableNames,
-  shownPath,
-} from '../confined-path';
-import {
-  type FileContent,
-  type FileEntry,
-  FileFailure,
-  InstanceGone,
-  type InstanceReference,
-  LIST_LIMIT,
-  type SupplierFiles,
-} from '../supplier';
-import { follow, openFolder, openInside } from './opened-folder';
+import { lstat, mkdir, open, readdir, readlink, rmdir, unlink } from 'node:fs/promises';
+import { join, posix } from 'node:path';
+import * as paths from '../confined-path';
+import { type FileEntry, FileFailure, type InstanceReference, LIST_LIMIT, type SupplierFiles } from '../supplier';
 
-const { O_RDONLY, O_WRONLY, O_CREAT, O_NOFOLLOW, O_NONBLOCK } = constants;
+const { O_RDONLY, O_WRONLY, O_CREAT, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = constants;
+const MOST_LINKS = 40;
 
-/** Accesses the files of an instance whose root is a folder that this process can open. */
-export class FolderFiles implements SupplierFiles {
-  constructor(private readonly rootOf: (reference: InstanceReference) => Promise<string>) {}
+/** Returns the files API of instances whose root is a folder, while commands rename folders and create links there. */
+export function folderFiles(rootOf: (reference: InstanceReference) => Promise<string>): SupplierFiles {
+  const find = async (reference: InstanceReference, path: readonly string[]) => {
+    const root = await rootOf(reference);
+    return { root, names: await follow(root, path) };
+  };
+  return {
+    read: async (reference, path) => {
+      const { root, names } = await find(reference, paths.confinedNames(path));
+      return inFolder(root, names.slice(0, -1), async (folder) => {
+        const handle = await open(join(folder, names.at(-1) ?? '.'), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+        try {
+          const stat = await handle.stat();
+          if (!stat.isFile()) throw paths.notAFile(typeOf(stat));
+          return { byteLength: stat.size, content: handle.createReadStream() };
+        } catch (error) {
+          await handle.close();
+          throw error;
+        }
+      });
+    },
+    write: async (reference, path, content) => {
+      const { root, names } = await find(reference, paths.confinedNames(path));
+      const name = names.at(-1);
+      if (name === undefined) throw paths.notAFile('folder');
+      paths.mustBeWritable(names);
+      const write = async (folder: string) => {
+        const handle = await open(join(folder, name), O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o644);
+        try {
+          if (!(await handle.stat()).isFile()) throw paths.notAFile('other');
+          await handle.truncate(0);
+          await handle.writeFile(content);
+        } finally {
+          await handle.close();
+        }
+      };
+      await inFolder(root, names.slice(0, -1), write, true);
+    },
+    list: async (reference, path, depth) => {
+      const { root, names } = await find(reference, paths.confinedNames(path));
+      const entries: FileEntry[] = [];
+      await inFolder(root, names, (folder) => collect(folder, names, depth, entries));
+      return entries;
+    },
+    remove: async (reference, path) => {
+      const { folder, last } = paths.removableNames(path);
+      const { root, names } = await find(reference, folder);
+      paths.mustBeRemovable([...names, last]);
+      await inFolder(root, names, (opened) => removeAt(join(opened, last)));
+    },
+  };
+}
 
-  async read(reference: InstanceReference, path: string): Promise<FileContent> {
-    const { root, names } = await this.#find(reference, confinedNames(path));
-    return inFolderOf(root, names, async (place) => {
-      const handle = await open(place, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-      try {
-        const stat = await handle.stat();
-        if (!stat.isFile()) throw notAFile(typeOf(stat));
-        return { byteLength: stat.size, content: handle.createReadStream() };
-      } catch (error) {
-        await handle.close();
-        throw error;
-      }
-    });
-  }
-
-  async write(reference: InstanceReference, path: string, content: Buffer): Promise<void> {
-    const { root, names } = await this.#find(reference, confinedNames(path));
-    if (names.length === 0) throw notAFile('folder');
-    mustBeWritable(names);
-    const write = async (place: string) => {
-      const handle = await open(place, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o644);
-      try {
-        if (!(await handle.stat()).isFile()) throw notAFile('other');
-        await handle.truncate(0);
-        await handle.writeFile(content);
-      } finally {
-        await handle.close();
-      }
-    };
-    await inFolderOf(root, names, write, { makes: true });
-  }
-
-  async list(reference: InstanceReference, path: string, depth: number): Promise<readonly FileEntry[]> {
-    const { root, names } = await this.#find(reference, confinedNames(path));
-    const entries: FileEntry[] = [];
-    await collect(root, names, depth, entries);
-    return entries;
-  }
-
-  async remove(reference: InstanceReference, path: string): Promise<void> {
-    const { folder, last } = removableNames(path);
-    const { root, names } = await this.#find(reference, folder);
-    mustBeRemovable([...names, last]);
-    await inFolderOf(root, [...names, last], removeAt);
-  }
-
-  /** Returns the names of a folder with all links resolved; undefined if there is no such folder. @throws FileFailure */
-  async findFolder(reference: InstanceReference, names: readonly string[]): Promise<readonly string[] | undefined> {
-    const found = await this.#find(reference, names);
-    const opened = await openFolder(found.root, found.names).catch(() => undefined);
-    await opened?.close();
-    return opened && found.names;
-  }
-
-  async #find(reference: InstanceReference, names: readonly string[]) {
-    const root = await this.rootOf(reference);
-    try {
-      return { root, names: await follow(root, names) };
-    } catch (error) {
-      throw toFileFailure(error, names);
-    }
-  }
+/** Returns the path of a folder below a root, with all links resolved. @throws FileFailure if there is no such folder */
+export async function folderIn(root: string, path: readonly string[]): Promise<string> {
+  const names = await follow(root, path);
+  return inFolder(root, names, async () => `/${names.join('/')}`);
 }
 
 /**
- * Removes a path and everything in it. It opens each folder before it descends, so that none becomes a link meanwhile.
- * @throws ENOENT
+ * Returns a path with its links resolved as the instance sees them: an absolute one begins at its root, and `..` never leaves it.
+ * What changes meanwhile is found by `inFolder`, which follows no link.
+ * @throws FileFailure
  */
-async function removeAt(place: string): Promise<void> {
-  if (!(await lstat(place)).isDirectory()) return unlink(place);
-  const folder = await openInside(place);
-  try {
-    for (const name of await readdir(folder.place)) await removeAt(join(folder.place, name)).catch(unlessMissing);
-  } finally {
-    await folder.close();
+async function follow(root: string, names: readonly string[], links = 0): Promise<readonly string[]> {
+  for (let index = 0; index < names.length; index += 1) {
+    const target = await readlink(join(root, ...names.slice(0, index + 1))).catch(() => undefined);
+    if (target === undefined) continue;
+    if (links === MOST_LINKS) throw paths.tooManyLinks();
+    const led = posix.resolve('/', ...names.slice(0, index), target);
+    // A command without isolation writes links with the root's own path.
+    const inside = led.startsWith(`${root}/`) ? led.slice(root.length) : led;
+    return follow(root, paths.confinedNames([inside, ...names.slice(index + 1)].join('/')), links + 1);
   }
-  await rmdir(place);
+  return names;
 }
 
-/** Runs an action on a name within its opened folder. `.` stands for the root itself. */
-function inFolderOf<T>(
-  root: string,
-  names: readonly string[],
-  act: (place: string) => Promise<T>,
-  options?: { readonly makes: boolean },
-): Promise<T> {
-  return inFolder(root, names.slice(0, -1), (folder) => act(join(folder, names.at(-1) ?? '.')), options);
-}
-
+/**
+ * Runs an action in a folder. It opens each folder within the one before and never through a link, so that no command can divert it.
+ * @throws FileFailure
+ */
 async function inFolder<T>(
   root: string,
   names: readonly string[],
   act: (folder: string) => Promise<T>,
-  options?: { readonly makes: boolean },
+  makes = false,
 ): Promise<T> {
+  const openAt = (path: string) => open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   try {
-    const folder = await openFolder(root, names, options);
+    let folder = await openAt(root);
     try {
-      return await act(folder.place);
+      for (const name of names) {
+        const path = `/proc/self/fd/${folder.fd}/${name}`;
+        if (makes) await mkdir(path).catch(unlessThere);
+        const next = await openAt(path);
+        await folder.close();
+        folder = next;
+      }
+      return await act(`/proc/self/fd/${folder.fd}`);
     } finally {
       await folder.close();
     }
@@ -135,21 +114,25 @@ async function inFolder<T>(
   }
 }
 
-async function collect(root: string, names: readonly string[], depth: number, into: FileEntry[]): Promise<void> {
-  const found = await inFolder(root, names, async (folder) => {
-    const inside = (await readdir(folder)).sort().slice(0, LIST_LIMIT - into.length);
-    return Promise.all(
-      inside.map(async (name) => ({ name, stat: await lstat(join(folder, name)).catch(unlessMissing) })),
-    );
+/** Removes a path and everything in it, and opens each folder before it descends. @throws ENOENT */
+async function removeAt(place: string): Promise<void> {
+  if (!(await lstat(place)).isDirectory()) return unlink(place);
+  await inFolder(place, [], async (folder) => {
+    for (const name of await readdir(folder)) await removeAt(join(folder, name)).catch(unlessMissing);
   });
-  for (const { name, stat } of found) {
-    if (into.length === LIST_LIMIT) return;
-    if (stat === undefined) continue;
-    const path = ['', ...names, name].join('/');
-    into.push({ path: shownPath(path), type: typeOf(stat), byteLength: stat.size, modifiedAt: stat.mtime });
-    // A folder that is removed meanwhile is not listed further.
-    if (stat.isDirectory() && depth > 1 && !isKernelFolder(path))
-      await collect(root, [...names, name], depth - 1, into).catch(unlessGone);
+  await rmdir(place);
+}
+
+async function collect(folder: string, names: readonly string[], depth: number, into: FileEntry[]): Promise<void> {
+  for (const name of (await readdir(folder)).sort()) {
+    const stat = await lstat(join(folder, name)).catch(unlessMissing);
+    if (into.length === LIST_LIMIT || stat === undefined) continue;
+    const path = paths.shownPath(['', ...names, name].join('/'));
+    into.push({ path, type: typeOf(stat), byteLength: stat.size, modifiedAt: stat.mtime });
+    if (!stat.isDirectory() || depth === 1) continue;
+    const goOn = (inner: string) => collect(inner, [...names, name], depth - 1, into);
+    // A folder that is removed meanwhile, or may not be entered, is not listed further.
+    await inFolder(join(folder, name), [], goOn).catch(() => undefined);
   }
 }
 
@@ -157,37 +140,24 @@ function typeOf(stat: Stats): FileEntry['type'] {
   return stat.isFile() ? 'file' : stat.isDirectory() ? 'folder' : stat.isSymbolicLink() ? 'link' : 'other';
 }
 
-function unlessMissing(error: NodeJS.ErrnoException): undefined {
-  if (error.code === 'ENOENT') return undefined;
-  throw toFileFailure(error, []);
+function unlessThere(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EEXIST') throw error;
 }
 
-function unlessGone(error: unknown): void {
-  if (!(error instanceof FileFailure)) throw error;
+function unlessMissing(error: unknown): undefined {
+  const failure = toFileFailure(error, []);
+  if (!(failure instanceof FileFailure) || failure.reason !== 'not-found') throw failure;
 }
 
 const REASONS: Readonly<Record<string, FileFailure['reason']>> = {
-  ENOTDIR: 'not-folder',
-  EISDIR: 'is-folder',
-  ELOOP: 'path-invalid',
-  ENOSPC: 'no-space',
-  EDQUOT: 'no-space',
-  EACCES: 'not-allowed',
-  EPERM: 'not-allowed',
-  ENXIO: 'not-allowed',
-  EROFS: 'not-allowed',
-  EBUSY: 'not-allowed',
-  ETXTBSY: 'not-allowed',
-  ENAMETOOLONG: 'path-invalid',
+  ...{ ENOTDIR: 'not-folder', EISDIR: 'is-folder', ELOOP: 'path-invalid', ENOSPC: 'no-space', EDQUOT: 'no-space' },
+  ...{ EACCES: 'not-allowed', EPERM: 'not-allowed', ENXIO: 'not-allowed', EBUSY: 'not-allowed' },
+  ...{ ETXTBSY: 'not-allowed', ENOTEMPTY: 'not-allowed' },
 };
 
 function toFileFailure(error: unknown, names: readonly string[]): unknown {
   const { code = '' } = error as NodeJS.ErrnoException;
-  if (code === 'ENOENT') return notFound(names);
+  if (code === 'ENOENT') return paths.notFound(names);
   const reason = REASONS[code];
   return reason === undefined ? error : new FileFailure(reason, `path: ${code}`);
-}
-
-export function gone({ name }: InstanceReference): InstanceGone {
-  return new InstanceGone(`the instance ${name} does not exist`);
 }

@@ -301,6 +301,7 @@ function offeringOf({ hourlyUsd }: Simulation): OfferedInstance {
       provisioningLimit: '120s',
       hourlyUsd: { PROVISIONING: 0, SUSPENDED: 0.1234567, ...(hourlyUsd ?? { RUNNING: 3.3333333 }) },
     },
-    { isOpen: true, isolation: 'none', holdSeconds: 660 },
+    { uniqueName: true, ttl: 'none', suspend: 'memory', isolation: 'none', exec: true, files: true, ports: true },
+    660,
   );
 }

@@ -1,8 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Socket } from 'node:net';
-import { PATH } from './process/launcher';
-import { PortClosed } from './supplier';
+import { promisify } from 'node:util';
+import { PortClosed } from '../supplier';
 
 /** The network of one instance, and how to start a program in it. */
 export interface JoinedNetwork {
@@ -10,6 +10,21 @@ export interface JoinedNetwork {
   readonly name: string;
   /** The arguments before a program's own that start it in the network. */
   readonly words: readonly string[];
+}
+
+/** Returns the network of a running container by the engine's file for it, whose name is never used again. */
+export function joinedNetwork(name: string, file: string): JoinedNetwork {
+  return { name, words: ['nsenter', `--net=${file}`, '--'] };
+}
+
+/** Tests whether this process may start programs in other networks, by joining its own. */
+export function canJoinNetworks(): Promise<boolean> {
+  const { words } = joinedNetwork('', `/proc/${process.pid}/ns/net`);
+  const [program = '', ...rest] = [...words, 'true'];
+  return promisify(execFile)(program, rest).then(
+    () => true,
+    () => false,
+  );
 }
 
 /**
@@ -58,7 +73,7 @@ export class Dialer {
 
   #start({ name, words }: JoinedNetwork): Dialling {
     const [program = '', ...rest] = [...words, process.execPath, '-e', PROGRAM];
-    const child = spawn(program, rest, { cwd: '/', env: { PATH }, stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
+    const child = spawn(program, rest, { cwd: '/', env: {}, stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
     const waiting: Dialling['waiting'] = new Map();
     const idle = setTimeout(() => child.kill(), IDLE_MS).unref();
     const dialling = { child, waiting, idle };

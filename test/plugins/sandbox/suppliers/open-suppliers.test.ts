@@ -1,0 +1,52 @@
+import { strict as assert } from 'node:assert';
+import { pino } from 'pino';
+import { StartFailure } from '../../../../core/start-failure';
+import { openSuppliers } from '../../../../plugins/sandbox/service';
+import { defineSupplier, registerSupplier, type SupplierDriver } from '../../../../plugins/sandbox/suppliers/supplier';
+
+const log = pino({ level: 'silent' });
+
+describe('a supplier of sandboxes', () => {
+  it('stops the start, with the reason, if its driver cannot name its instances uniquely', async () => {
+    let isClosed = false;
+    registerSupplier(
+      defineSupplier({
+        contract: 'supplier/1',
+        name: 'nameless',
+        summary: 'Instances without names.',
+        schema: { type: 'object' },
+        offeringSchema: { type: 'object' },
+        open: async () =>
+          ({ capabilities: { uniqueName: false }, close: async () => (isClosed = true) }) as unknown as SupplierDriver,
+      }),
+    );
+    await assert.rejects(
+      openSuppliers({ acme: { driver: 'nameless' } }, { log, dataFolder: '/data' }),
+      (error: Error) => {
+        assert.ok(error instanceof StartFailure);
+        assert.match(error.message, /suppliers\.acme: the driver "nameless" .*uniqueName/);
+        return true;
+      },
+    );
+    assert.ok(isClosed);
+  });
+
+  it("gets a folder of its own in the server's data folder, wherever the process was started", async () => {
+    let given = '';
+    registerSupplier(
+      defineSupplier({
+        contract: 'supplier/1',
+        name: 'teller',
+        summary: 'Tells its folder.',
+        schema: { type: 'object' },
+        offeringSchema: { type: 'object' },
+        open: async (_, { dataFolder }) => {
+          given = dataFolder;
+          return { capabilities: { uniqueName: true } } as unknown as SupplierDriver;
+        },
+      }),
+    );
+    await openSuppliers({ acme: { driver: 'teller' } }, { log, dataFolder: '/data' });
+    assert.equal(given, '/data/suppliers/acme');
+  });
+});
