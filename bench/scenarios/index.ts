@@ -9,7 +9,6 @@ import { kill } from './kill';
 import { latency } from './latency';
 import { ledger } from './ledger';
 import { observed } from './observed';
-import { parts } from './parts';
 import { records } from './records';
 import { rollout } from './rollout';
 import { routing } from './routing';
@@ -24,7 +23,6 @@ export const SCENARIOS: readonly Scenario[] = [
   latency,
   body,
   ledger,
-  parts,
   records,
   stream,
   routing,

@@ -14,6 +14,14 @@ export const TIERS: readonly Tier[] = ['official', 'high-sla', 'standard'];
 export const TRANSLATE = ['last', 'never', 'equal'] as const;
 export type Translate = (typeof TRANSLATE)[number];
 
+/** How much of an image the model sees, in the vendors' words. `auto` is what images without a word get. */
+export const DETAILS = ['low', 'high', 'original', 'auto'] as const;
+/** `most` stands for a word that is unknown or given twice. */
+export type ImageDetail = (typeof DETAILS)[number] | 'most';
+
+export const NORMALIZING = ['nfkc', 'none'] as const;
+export type Normalizing = (typeof NORMALIZING)[number];
+
 export const UNPRICED_TOOLS = ['forward', 'refuse'] as const;
 export type UnpricedTools = (typeof UNPRICED_TOOLS)[number];
 
@@ -109,10 +117,12 @@ export interface ModelEntry {
    * the context window.
    */
   readonly bounds: Bounds;
-  /** The most tokens of an image whose data is in the request. */
-  readonly imageTokens: number;
-  /** The most tokens that the model's own tokenizer makes for one token of those with which the bound was measured. */
+  /** The most tokens of an image whose data is in the request, by the detail that it asks for. */
+  readonly imageTokens: Readonly<Record<ImageDetail, number>>;
+  /** The most tokens that the model's tokenizer makes of a byte. */
   readonly tokenizerFactor: number;
+  /** How the tokenizer changes text before; undefined: as vendors of the dialect do that the model is asked in. */
+  readonly normalizes?: Normalizing | undefined;
   /** Tokens that a vendor adds to a call with tools. */
   readonly toolOverheadTokens: number;
   /** The most output tokens per second of one answer, as the vendor promises; undefined without a promise. */

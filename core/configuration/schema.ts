@@ -1,4 +1,4 @@
-import { TRANSLATE, UNPRICED_TOOLS } from '../catalog/catalog';
+import { DETAILS, NORMALIZING, TRANSLATE, UNPRICED_TOOLS } from '../catalog/catalog';
 import { PROTOCOL_NAMES } from '../catalog/protocols';
 import { REASONING_SETTINGS } from '../catalog/upstream';
 import { byMeter } from '../catalog/usage';
@@ -131,17 +131,25 @@ const MODEL = {
       },
     },
     imageTokens: {
-      description: 'The most tokens of one image whose data is in the request.',
-      type: 'integer',
+      description:
+        'The most tokens of one image whose data is in the request, or these by its `detail`, such as `{ low: 85, high: 1445 }`.',
+      type: ['integer', 'object'],
       minimum: 1,
+      minProperties: 1,
+      propertyNames: { enum: DETAILS },
+      additionalProperties: { description: 'Tokens of one image of this detail.', type: 'integer', minimum: 1 },
       default: 1_600,
     },
     tokenizerFactor: {
-      description:
-        'Tokens that its tokenizer makes at most for one of `o200k` or `cl100k`; 1 for a model that has one of these.',
+      description: 'Tokens that its tokenizer makes at most of one byte of text.',
       type: 'number',
       minimum: 1,
-      default: 1.35,
+      default: 1,
+    },
+    normalizes: {
+      description:
+        'How its tokenizer changes text first: `nfkc`, which makes some characters longer, or `none`. Default: `none` where it is asked by Chat, Responses or Embeddings, else `nfkc`.',
+      enum: NORMALIZING,
     },
     toolOverheadTokens: {
       description: 'Tokens that the vendor adds to a call with tools, and for each tool that it defines itself.',

@@ -177,7 +177,8 @@ function readModel(
   problems: LocatedProblem[],
 ): ModelEntry {
   const { aliases, context, maxOutput, protocols, translate, reasoning, created, maxTokensPerSecond } = settings;
-  const { imageTokens, tokenizerFactor, toolOverheadTokens } = settings;
+  const { tokenizerFactor, normalizes, toolOverheadTokens } = settings;
+  const imageTokens = byDetail(settings.imageTokens);
   const bounds = { imageByUrl: settings.bounds.imageByUrl, documentByUrl: settings.bounds.documentByUrl };
   const estimatedMaxTokens = settings.estimatedMaxTokens ?? Math.min(4_096, maxOutput);
   if (estimatedMaxTokens > maxOutput)
@@ -189,7 +190,7 @@ function readModel(
     problems.push({ path: [...path, 'price'], message });
   }
   const toolUses = settings.toolUses && new Map(Object.entries(settings.toolUses));
-  const held = { bounds, imageTokens, tokenizerFactor, toolOverheadTokens, maxTokensPerSecond, toolUses };
+  const held = { bounds, imageTokens, tokenizerFactor, normalizes, toolOverheadTokens, maxTokensPerSecond, toolUses };
   return {
     name,
     aliases,
@@ -203,6 +204,13 @@ function readModel(
     price,
     created,
   };
+}
+
+/** Returns the tokens of an image by its detail. One that is not named has the most of those that are. */
+function byDetail(given: ModelSettings['imageTokens']): ModelEntry['imageTokens'] {
+  const named = typeof given === 'number' ? { most: given } : given;
+  const most = Math.max(...Object.values(named));
+  return { low: most, high: most, original: most, auto: most, most, ...named };
 }
 
 /** Builds the catalog. Returns undefined and adds a problem when one upstream has a name for two models. */

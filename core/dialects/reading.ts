@@ -1,14 +1,16 @@
-import type { ModelEntry } from '../catalog/catalog';
+import type { ImageDetail, ModelEntry } from '../catalog/catalog';
 import type { CacheWrites, Variant } from '../catalog/price';
 import type { Meter } from '../catalog/usage';
 import { type Needs, PASSES_OF_A_LOOP } from './dialect';
 
 /** What a vendor reads for a call, and writes beside the answer, as far as the request shows. The hold is computed from it. */
 export interface Reading {
-  /** The most tokens of the text in the body, with the tokenizers for which the bound was measured. */
+  /** The most tokens of the text in the body: its bytes, without base64 and with one for each token that it names by number. */
   readonly textTokens: number;
-  /** How many images have their data in the body. */
-  readonly images: number;
+  /** Returns how many more there are if the tokenizer normalises the text by NFKC. */
+  readonly normalizing: () => number;
+  /** How many images have their data in the body, by the detail that they ask for. */
+  readonly images: ReadonlyMap<ImageDetail, number>;
   readonly imagesByUrl: number;
   /** How many documents the vendor fetches or unpacks. */
   readonly documents: number;
@@ -28,7 +30,7 @@ export interface Reading {
   readonly furtherPasses: number;
   /** How many further answers of up to the model's `maxOutput` the vendor may write. */
   readonly furtherAnswers: number;
-  /** The most tokens of the predicted output, measured as `textTokens`. The part that the answer does not use also costs as output. */
+  /** The most tokens of the predicted output: its bytes. The part that the answer does not use also costs as output. */
   readonly predictedTokens: number;
   /** How long the vendor may cache what it reads. */
   readonly cacheWrites: CacheWrites;
@@ -134,7 +136,8 @@ export function textReading(textTokens: number): Reading {
 
 const NOTHING: Reading = {
   textTokens: 0,
-  images: 0,
+  normalizing: () => 0,
+  images: new Map(),
   imagesByUrl: 0,
   documents: 0,
   keptTokens: 0,

@@ -1,13 +1,9 @@
-import type { TextWeigher } from './text-weigher';
-
 /** The token that a scanner has just read. It is valid only during the observer's call. */
 export interface JsonToken {
   /** The offset of its first byte in the whole text. */
   readonly start: number;
   /** The offset after its last byte. */
   readonly end: number;
-  /** The most tokens (of a tokenizer) that its text without quotes may have; 0 if the scanner has no weigher. */
-  readonly tokens: number;
   /** Whether it is a number that consists of digits only. This is cheaper than reading `text`. */
   readonly isNatural: boolean;
   /** The string without quotes and escapes, or the characters of a number or literal; undefined above 4 KiB. */
@@ -86,9 +82,6 @@ const NUMBER_E = 16;
 const NUMBER_E_SIGN = 17;
 const NUMBER_EXPONENT = 18;
 
-/** The character of a \u escape has at most three bytes, and a token has at least one byte. */
-const UNICODE_TOKENS = 3;
-
 const LONGEST_ESCAPE = 6;
 
 const NOTHING: Buffer = Buffer.alloc(0);
@@ -106,11 +99,9 @@ const LITERALS: Readonly<Record<number, Buffer>> = {
 export class JsonScanner implements JsonToken {
   start = 0;
   end = 0;
-  tokens = 0;
   isNatural = false;
 
   readonly #observer: JsonObserver;
-  readonly #weigher: TextWeigher | undefined;
   /** One entry for each open container: whether it is an object. */
   readonly #open: boolean[] = [];
   #state = VALUE;
@@ -124,13 +115,8 @@ export class JsonScanner implements JsonToken {
   #hexDigits = 0;
   #literal = NOTHING;
 
-  /**
-   * @param weigher receives the text of keys and values without escapes, and counts one token for each punctuation mark between
-   * them
-   */
-  constructor(observer: JsonObserver, weigher?: TextWeigher) {
+  constructor(observer: JsonObserver) {
     this.#observer = observer;
-    this.#weigher = weigher;
   }
 
   /**
@@ -214,7 +200,6 @@ export class JsonScanner implements JsonToken {
 
   /** Reads one byte between tokens that is not white space. */
   #structure(byte: number, at: number): void {
-    this.#weigher?.add(1);
     switch (this.#state) {
       case AFTER_VALUE:
         if (byte === COMMA) this.#state = this.#open[this.#open.length - 1] ? KEY : VALUE;
@@ -274,7 +259,6 @@ export class JsonScanner implements JsonToken {
     this.#isKey = isKey;
     this.#hasEscapes = false;
     this.#state = STRING;
-    this.tokens = this.#weigher?.tokens ?? 0;
   }
 
   #openContainer(isObject: boolean, at: number): void {
@@ -317,7 +301,7 @@ export class JsonScanner implements JsonToken {
   /** Most bytes of a body are the content of strings. */
   #continueString(from: number): number {
     const chunk = this.#chunk;
-    const at = this.#weigher === undefined ? endOfText(chunk, from) : this.#weigher.text(chunk, from, chunk.length);
+    const at = endOfText(chunk, from);
     if (at === chunk.length) return at;
     const byte = chunk[at] as number;
     if (byte === QUOTE) this.#endString(at);
@@ -328,18 +312,12 @@ export class JsonScanner implements JsonToken {
 
   #endString(at: number): void {
     this.end = this.#base + at + 1;
-    if (this.#weigher !== undefined) this.#endText(this.#weigher);
     if (this.#isKey) {
       this.#state = AFTER_KEY;
       this.#observer.key(this.#open.length, this);
     } else {
       this.#endScalar(QUOTE);
     }
-  }
-
-  #endText(weigher: TextWeigher): void {
-    this.tokens = weigher.tokens - this.tokens;
-    weigher.add(1);
   }
 
   #endScalar(firstByte: number): void {
@@ -351,7 +329,6 @@ export class JsonScanner implements JsonToken {
     const byte = this.#chunk[at] as number;
     this.#hasEscapes = true;
     this.#hexDigits = 0;
-    if (this.#weigher !== undefined) weighEscape(this.#weigher, byte);
     if (byte === 0x75) this.#state = UNICODE;
     else if (isEscape(byte)) this.#state = STRING;
     else throw new JsonError('JSON has an unknown escape', this.#base + at);
@@ -398,7 +375,6 @@ export class JsonScanner implements JsonToken {
     if (!isWhole) throw new JsonError('JSON has a broken number', this.#base + at);
     this.end = this.#base + at;
     this.isNatural &&= state === NUMBER_ZERO || state === NUMBER_INTEGER;
-    this.#weigher?.add(this.end - this.start);
     this.#endScalar(ZERO);
   }
 
@@ -408,23 +384,24 @@ export class JsonScanner implements JsonToken {
   }
 }
 
+/** 1 for each byte that ends or interrupts the text of a string. */
+const STOPS = Uint8Array.from({ length: 256 }, (_, byte) => +(byte < 0x20 || byte === QUOTE || byte === BACKSLASH));
+
 /**
- * The inner loop.
+ * The inner loop. It looks at four bytes at once, which halves its time.
  * @returns the offset of the first quote, backslash or control character
  */
-function endOfText(chunk: Buffer, from: number): number {
-  const length = chunk.length;
-  for (let at = from; at < length; at += 1) {
-    const byte = chunk[at] as number;
-    if (byte === QUOTE || byte === BACKSLASH || byte < 0x20) return at;
-  }
-  return length;
+function endOfText(chunk: Uint8Array, from: number): number {
+  const { length } = chunk;
+  let at = from;
+  while (at + 3 < length && !(stops(chunk, at) | stops(chunk, at + 1) | stops(chunk, at + 2) | stops(chunk, at + 3)))
+    at += 4;
+  while (at < length && !stops(chunk, at)) at += 1;
+  return at;
 }
 
-/** `\"`, `\\` and `\/` stand for the second byte itself. The other escapes stand for a control character or a code point. */
-function weighEscape(weigher: TextWeigher, byte: number): void {
-  if (byte === QUOTE || byte === BACKSLASH || byte === SLASH) weigher.sign(byte);
-  else weigher.add(byte === 0x75 ? UNICODE_TOKENS : 1);
+function stops(chunk: Uint8Array, at: number): number {
+  return STOPS[chunk[at] as number] as number;
 }
 
 function isEscape(byte: number): boolean {

@@ -14,12 +14,12 @@ import { BODY_ENCODINGS } from '../../core/http/body-decoder';
 import { BUFFERED } from '../../core/http/buffered-bytes';
 import { JsonScanner } from '../../core/http/json-scanner';
 import { announcedBytes, type BodyLimits, checkBodyHeaders, readBody, saysJson } from '../../core/http/read-body';
-import { TextWeigher } from '../../core/http/text-weigher';
 import { DURATION, parseDuration } from '../../core/settings';
 import { type AddressGate, openAddressGate } from './address-gate';
 import { checkFields } from './check-fields';
 import { findKept, type KeptForCall } from './find-kept';
 import { namedItems } from './named-items';
+import { nfkcGrowth } from './nfkc-growth';
 import { CallObserver } from './observe-call';
 import { requireMoney } from './require-money';
 import { type AcceptedRoles, acceptedRoles, MESSAGES_ROLES } from './roles';
@@ -154,8 +154,7 @@ async function readRequest(
   const owner = { accountId: call.key.accountId, onEnd: (work: () => void) => call.onEnd(work) };
   const room = BUFFERED.open(owner, announcedBytes(request));
   const beforeLarge = () => requireMoney(gateway, call.key);
-  const weigher = new TextWeigher();
-  const look = new JsonScanner(observer, weigher);
+  const look = new JsonScanner(observer);
   const beganMs = performance.now();
   const encoded = encoding && { encoding, accountId: call.key.accountId };
   const chunks = await readBody(request, { limits, room, encoded, look, beforeLarge, call });
@@ -165,9 +164,13 @@ async function readRequest(
   const items = namedItems(protocol, observer, chunks);
   const kept = await findKept(gateway, call.key, weighed.named ?? [], items, call.upstreamSocket);
   const byteLength = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
-  const reading = readingOf(protocol, observer, weighed, weigher.tokens, kept);
-  const { inputs } = observer;
-  const textBytes = byteLength - observer.parts.base64Bytes - (inputs?.tokenBytes ?? 0);
+  const { inputs, parts } = observer;
+  const textBytes = byteLength - parts.base64Bytes - (inputs?.tokenBytes ?? 0);
+  const tokens = inputs?.tokens ?? 0;
+  let longerBy: number | undefined;
+  const normalizing = () => (longerBy ??= nfkcGrowth(chunks));
+  const reading = readingOf(protocol, observer, weighed, { textTokens: textBytes + tokens, normalizing }, kept);
+  const images = [...parts.images.values()].reduce((sum, count) => sum + count, parts.imagesByUrl);
   countUnknown(protocol, reading);
   return {
     protocol,
@@ -175,11 +178,7 @@ async function readRequest(
     query: queryOf(request),
     headers: selectHeaders(request.headers, prefixes),
     forwardHeaderPrefixes: prefixes,
-    inputTokensEstimate:
-      Math.ceil(textBytes / BYTES_PER_TOKEN) +
-      (reading.images + reading.imagesByUrl) * IMAGE_TOKENS +
-      reading.keptTokens +
-      (inputs?.tokens ?? 0),
+    inputTokensEstimate: Math.ceil(textBytes / BYTES_PER_TOKEN) + images * IMAGE_TOKENS + reading.keptTokens + tokens,
     reading,
     refusesUnpriced,
     inputs: inputs?.count,
@@ -204,10 +203,10 @@ function readingOf(
   protocol: Protocol,
   observer: CallObserver,
   weighed: WeighedMembers,
-  tokens: number,
+  text: Pick<Reading, 'textTokens' | 'normalizing'>,
   kept: KeptForCall | undefined,
 ): Reading {
-  const { parts, members, inputs } = observer;
+  const { parts, members } = observer;
   const prediction = members.places.get('prediction');
   const toolOverheads = observer.toolOverheads + parts.toolOverheads + (members.places.has('functions') ? 1 : 0);
   const further = Math.max(observer.furtherPasses, parts.furtherPasses);
@@ -216,7 +215,7 @@ function readingOf(
     tool.furtherPasses === undefined ? tool : { ...tool, furtherPasses: Math.max(tool.furtherPasses - further, 0) },
   );
   const reading: { -readonly [Name in keyof Reading]: Reading[Name] } = {
-    textTokens: tokens - parts.base64Tokens - (inputs?.tokenBytes ?? 0),
+    ...text,
     images: parts.images,
     imagesByUrl: parts.imagesByUrl,
     documents: parts.documents,

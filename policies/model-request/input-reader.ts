@@ -21,7 +21,7 @@ export class InputReader {
   count = 0;
   /** The number of tokens that stand in the body as numbers. */
   tokens = 0;
-  /** The bytes of these numbers, each with the character behind it. The scanner's weigher counted as many tokens too many for them. */
+  /** The bytes of the lists of these numbers. */
   tokenBytes = 0;
   /** The first error found. */
   fault: GatewayError | undefined;
@@ -30,14 +30,19 @@ export class InputReader {
   /** The items of the list so far, and those of the list of tokens under way. */
   #items = 0;
   #inner = 0;
+  /** Where the list of each depth begins. */
+  readonly #starts: number[] = [];
 
-  open(depth: number, isObject: boolean): void {
+  open(depth: number, isObject: boolean, start: number): void {
+    this.#starts[depth] = start;
     if (isObject) this.#invalid(depth === TOKENS ? `input[${this.#items}]` : this.#placeIn(depth - 1), EXPECTED);
     else if (depth === TOKENS) this.#beginItem('a list of tokens');
     else if (depth > TOKENS) this.#invalid(this.#placeIn(depth - 1), 'expected a token');
   }
 
-  close(depth: number): void {
+  close(depth: number, end: number): void {
+    if (depth === TOKENS || (depth === LIST && this.#kind === 'a token'))
+      this.tokenBytes += end - (this.#starts[depth] as number);
     if (depth === TOKENS && this.#inner === 0) this.#invalid(`input[${this.#items - 1}]`, 'is empty');
     if (depth === LIST && this.#items === 0) this.#invalid('input', 'is empty');
   }
@@ -76,7 +81,6 @@ export class InputReader {
     if (!token.isNatural || digits > MOST_DIGITS) this.#invalid(this.#placeIn(TOKENS), EXPECTED_TOKEN);
     this.#inner += 1;
     this.tokens += 1;
-    this.tokenBytes += digits + 1;
   }
 
   #addInput(): void {

@@ -127,7 +127,7 @@ export class CallObserver implements JsonObserver {
     if (depth <= DEEPEST_ENTRY) this.#countEntry(depth, isObject);
     if (this.#section === undefined) return;
     if (this.#section === 'input') {
-      this.inputs?.open(depth, isObject);
+      this.inputs?.open(depth, isObject, token.start);
       return;
     }
     if (this.#isPart(depth)) this.parts.open(depth, isObject, token.start);
@@ -139,7 +139,7 @@ export class CallObserver implements JsonObserver {
 
   close(depth: number, token: JsonToken): void {
     if (depth <= LIST) this.members.close(depth, token);
-    if (this.#section === 'input') this.inputs?.close(depth);
+    if (this.#section === 'input') this.inputs?.close(depth, token.end);
     if (depth === LIST) this.#section = undefined;
     if (this.#section === undefined) return;
     if (this.#section === 'input') return;

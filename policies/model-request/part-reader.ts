@@ -1,3 +1,4 @@
+import { DETAILS, type ImageDetail } from '../../core/catalog/catalog';
 import type { Protocol } from '../../core/catalog/protocols';
 import type { Dialect, PartRule, SharedObject, ToolRule } from '../../core/dialects/dialect';
 import { DIALECTS, itemsRule, toolRule } from '../../core/dialects/dialects';
@@ -16,6 +17,7 @@ const KEYS = {
   file: Buffer.from('file'),
   sound: Buffer.from('input_audio'),
   url: Buffer.from('url'),
+  detail: Buffer.from('detail'),
   data: Buffer.from('data'),
   fileData: Buffer.from('file_data'),
   fileId: Buffer.from('file_id'),
@@ -103,9 +105,11 @@ class Frame {
   /** Where the content of the part is: the `type` of `source`, `data` or `url`, `file_data` or `file_id`. */
   source: string | undefined;
   hasSource = false;
-  /** The length of its base64 in the body, and the most tokens that this would be as text. */
+  /** The length of its base64 in the body. */
   dataBytes = 0;
-  dataTokens = 0;
+  /** The detail that it asks for, and that the object in its `image_url` asks for. */
+  detail: ImageDetail | undefined;
+  inner: ImageDetail | undefined;
   /** Where the object begins in the body. */
   start = 0;
   /** Whether it has a signature that the gateway sealed for a client of another dialect. */
@@ -127,7 +131,8 @@ class Frame {
     this.source = undefined;
     this.hasSource = false;
     this.dataBytes = 0;
-    this.dataTokens = 0;
+    this.detail = undefined;
+    this.inner = undefined;
     this.isSealed = false;
     this.isNoImage = false;
     this.isAmbiguous = false;
@@ -141,13 +146,12 @@ class Frame {
 export class PartReader {
   /** How many objects stand in lists, apart from the arguments of tools. */
   entries = 0;
-  images = 0;
+  readonly images = new Map<ImageDetail, number>();
   imagesByUrl = 0;
   documents = 0;
   isUnbounded = false;
-  /** The bytes of base64 in images and documents, and the most tokens that this would be as text. It is not text, so it must be subtracted. */
+  /** The bytes of base64 in images, documents and audio, which are no text. */
   base64Bytes = 0;
-  base64Tokens = 0;
   /** The first part or added tool that the gateway must refuse, because it names a kept object or is ambiguous. */
   objection: Objection | undefined;
   /** The first address that a part must not have. */
@@ -248,6 +252,8 @@ export class PartReader {
     if (frame === undefined) return;
     frame.key = KEY_LIST.find((word) => token.is(word));
     if (frame.key === undefined) frame.name = token.end - token.start > LONGEST_NAME ? '…' : (token.text() ?? '');
+    // A reader that ignores case would take it for `detail`.
+    if (frame.key === undefined && frame.name.toLowerCase() === 'detail') frame.detail = 'most';
     if (frame.key === KEYS.role) frame.untyped = 'message';
     else if (frame.key === KEYS.id) frame.untyped ??= 'item_reference';
   }
@@ -261,6 +267,7 @@ export class PartReader {
     if (frame === undefined || key === undefined || key === KEYS.text || key === KEYS.content) return;
     if (firstByte === QUOTE) this.#string(frame, key, token);
     else if (key === KEYS.type) this.#noType(frame, firstByte);
+    else if (key === KEYS.detail) frame.detail = 'most';
   }
 
   #frameAt(depth: number): Frame | undefined {
@@ -323,6 +330,7 @@ export class PartReader {
   #string(frame: Frame, key: Buffer, token: JsonToken): void {
     if (SIGNATURES.includes(key) && isSealed(token)) frame.isSealed = true;
     if (key === KEYS.type) this.#type(frame, token);
+    else if (key === KEYS.detail) noteDetail(frame, token);
     else if (key === KEYS.data) noteData(frame, token, 1);
     else if (ADDRESSES.includes(key)) noteAddress(frame, key, token);
     else if (key === KEYS.fileId) noteSource(frame, 'file_id');
@@ -346,11 +354,11 @@ export class PartReader {
   #end(frame: Frame, depth: number): void {
     this.#endAddresses(frame, depth);
     const owner = this.#frameAt(depth - 1);
-    if (owner?.key === KEYS.source || owner?.key === KEYS.imageUrl || owner?.key === KEYS.file) {
+    if (owner?.key !== undefined && HOLDERS.includes(owner.key)) {
       const type = frame.unknownType ?? frame.word?.word;
       noteSource(owner, (owner.key === KEYS.source ? type : frame.source) ?? '');
       owner.dataBytes += frame.dataBytes;
-      owner.dataTokens += frame.dataTokens;
+      if (owner.key === KEYS.imageUrl) owner.inner = frame.detail;
       owner.isNoImage ||= frame.isNoImage;
       owner.isAmbiguous ||= frame.isAmbiguous;
       return;
@@ -418,17 +426,22 @@ export class PartReader {
     this.#count(rule, frame);
   }
 
-  #count(rule: PartRule, { dataBytes, dataTokens, isNoImage }: Frame): void {
-    if (rule.counts === 'image') this.images += 1;
+  #count(rule: PartRule, frame: Frame): void {
+    const { dataBytes, isNoImage } = frame;
+    if (rule.counts === 'image') this.#image(frame);
     else if (rule.counts === 'imageByUrl' && isNoImage) this.isUnbounded = true;
     else if (rule.counts === 'imageByUrl') this.imagesByUrl += 1;
     else if (rule.counts === 'document') this.documents += 1;
     else if (rule.class === 'outside' || rule.class === 'priced') this.isUnbounded = true;
     this.furtherPasses = Math.max(this.furtherPasses, rule.furtherPasses ?? 0);
     this.furtherAnswers = Math.max(this.furtherAnswers, rule.furtherAnswers ?? 0);
-    if (rule.counts === undefined) return;
-    this.base64Bytes += dataBytes;
-    this.base64Tokens += dataTokens;
+    if (rule.counts !== undefined || rule.class === 'priced') this.base64Bytes += dataBytes;
+  }
+
+  /** Counts an image. Only in Responses a part itself names the detail; its `image_url` is no object there. */
+  #image({ detail, inner }: Frame): void {
+    const asked = this.#places.areItems ? (inner === undefined ? detail : 'most') : inner;
+    this.images.set(asked ?? 'auto', (this.images.get(asked ?? 'auto') ?? 0) + 1);
   }
 
   #unknown(frame: Frame): void {
@@ -457,6 +470,8 @@ const ADDRESSES: readonly Buffer[] = [KEYS.url, KEYS.imageUrl, KEYS.fileData, KE
 const SIGNATURES: readonly Buffer[] = [KEYS.signature, KEYS.data, KEYS.encrypted];
 const SEALED = `"${SEAL}`;
 
+const DETAIL_WORDS = DETAILS.map((word) => ({ word, bytes: Buffer.from(word) }));
+
 function isSealed(token: JsonToken): boolean {
   return token.end - token.start > SEALED.length && token.head(SEALED.length) === SEALED;
 }
@@ -464,7 +479,12 @@ function isSealed(token: JsonToken): boolean {
 /** Adds a base64 value to an object. @param headLength the length of what stands before the base64, with the quote */
 function noteData(frame: Frame, token: JsonToken, headLength: number): void {
   frame.dataBytes += token.end - token.start - headLength - 1;
-  frame.dataTokens += token.tokens;
+}
+
+/** Notes the detail of an image. JSON readers differ in which one of two they use. */
+function noteDetail(frame: Frame, token: JsonToken): void {
+  const word = frame.detail === undefined ? DETAIL_WORDS.find(({ bytes }) => token.is(bytes))?.word : undefined;
+  frame.detail = word ?? 'most';
 }
 
 /** Notes where a part gets its content. A part with two sources is ambiguous. */

@@ -1,6 +1,6 @@
 import type { ModelRequest } from '../../core/calls/call';
 import { furtherModels } from '../../core/calls/priced-candidates';
-import type { Candidate, ModelEntry, Upstream } from '../../core/catalog/catalog';
+import type { Candidate, ModelEntry, Normalizing, Upstream } from '../../core/catalog/catalog';
 import { type CacheWrites, dearestCost, pricesFor } from '../../core/catalog/price';
 import type { TokenMeter } from '../../core/catalog/usage';
 import { furtherPassesOf, piecesOf, type Reading } from '../../core/dialects/reading';
@@ -79,14 +79,13 @@ function holdForModel(request: ModelRequest, candidate: Candidate, seconds: numb
   return dearestCost(input, output, cards, cacheWrites, extraMeters(request, model)) + piecesCost(request, model);
 }
 
-/** Returns the most tokens that a call can use, for the limits per minute. */
+/** Returns the tokens that a call is expected to read and the most that it can write, for the limits per minute. */
 export function tokensFor(request: ModelRequest, candidates: readonly Candidate[]): number {
+  const { inputTokensEstimate, inputs = 1 } = request;
   let tokens = 0;
-  for (const candidate of candidates) {
-    let all = inputTokens(request, candidate) + outputTokens(request, candidate.model);
-    for (const { model, request: call } of alsoRunning(request, candidate))
-      all += inputTokens(call, { ...candidate, model }) + outputTokens(call, model);
-    tokens = Math.max(tokens, all);
+  for (const { model } of candidates) {
+    const input = Math.min(inputTokensEstimate, model.context * inputs);
+    tokens = Math.max(tokens, input + outputTokens(request, model));
   }
   return tokens;
 }
@@ -131,13 +130,14 @@ function piecesCost({ reading: { toolUses }, choices }: ModelRequest, model: Mod
 }
 
 /** Returns the most input tokens of all model runs that one call can cause. */
-function inputTokens({ reading, inputs = 1 }: ModelRequest, { model, upstream, dialect }: Candidate): number {
+function inputTokens({ protocol, reading, inputs = 1 }: ModelRequest, candidate: Candidate): number {
+  const { model, upstream, dialect } = candidate;
   const context = model.context * inputs;
   // Vendors of Messages add a definition of their own to calls with tools. The client's dialect may not count it.
   const overhead = dialect === undefined || !reading.hasTools ? 0 : model.toolOverheadTokens;
   const ofBody = isWholeContext(reading, model, upstream)
     ? context
-    : Math.min(bodyTokens(reading, model) + overhead, context);
+    : Math.min(bodyTokens(reading, model, model.normalizes ?? USUALLY[dialect ?? protocol]) + overhead, context);
   return ofBody + furtherPassesOf(reading, model) * context;
 }
 
@@ -150,12 +150,24 @@ function isWholeContext(reading: Reading, { bounds }: ModelEntry, { freeMembers 
   return heldMembers.length > 0 && heldMembers.some((name) => freeMembers?.has(name) !== true);
 }
 
+/** How tokenizers change text where a model does not say. Those of Chat and Responses are public, and change nothing. */
+const USUALLY: Readonly<Record<NonNullable<Candidate['dialect']>, Normalizing>> = {
+  chat: 'none',
+  responses: 'none',
+  embeddings: 'none',
+  messages: 'nfkc',
+  own: 'nfkc',
+};
+
 /** Returns the most tokens of the body, with what it names within the operator's bounds. */
-function bodyTokens(reading: Reading, model: ModelEntry): number {
+function bodyTokens(reading: Reading, model: ModelEntry, normalizes: Normalizing): number {
   const { bounds, imageTokens, tokenizerFactor, toolOverheadTokens } = model;
+  const text = reading.textTokens + (normalizes === 'nfkc' ? reading.normalizing() : 0);
+  let images = 0;
+  for (const [detail, count] of reading.images) images += count * imageTokens[detail];
   return (
-    Math.ceil(reading.textTokens * tokenizerFactor) +
-    reading.images * imageTokens +
+    Math.ceil(text * tokenizerFactor) +
+    images +
     reading.imagesByUrl * (bounds.imageByUrl ?? 0) +
     reading.documents * (bounds.documentByUrl ?? 0) +
     reading.toolOverheads * toolOverheadTokens +

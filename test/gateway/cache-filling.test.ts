@@ -1,19 +1,9 @@
 import { expect } from 'chai';
-import { JsonScanner } from '../../core/http/json-scanner';
-import { TextWeigher } from '../../core/http/text-weigher';
 import { ask } from '../support/calls';
 import { MODEL, startGateway, type TestGateway } from '../support/gateway';
 import { setPolicy } from '../support/policy-settings';
 import { until } from '../support/until';
 import { messagesAnswer, messagesStream, startUpstream, type TestUpstream, when } from '../support/upstream';
-
-/** Returns the largest number of tokens that the gateway expects in a body. */
-function tokensOfBody(body: string): number {
-  const weigher = new TextWeigher();
-  const nothing = () => undefined;
-  new JsonScanner({ open: nothing, close: nothing, key: nothing, scalar: nothing }, weigher).feed(Buffer.from(body));
-  return weigher.tokens;
-}
 
 /** The answer to a call that only fills the vendor's cache. It costs 1,000 × 3.75 USD per million written and 10 × 3 read. */
 const FILLED = { texts: [], stop: 'length', usage: { input: 10, cacheWrite: 1_000, output: 0 } } as const;
@@ -60,8 +50,8 @@ describe('A Messages call with `max_tokens: 0`', function () {
     const body = JSON.stringify(ask({ max_tokens: 0, cache_control: { type: 'ephemeral', ttl: '1h' } }));
     const answered = gateway.call('/v1/messages', { key, body });
     await upstream.call(1);
-    // The hold counts each token at the highest price of input: 6 USD per million for the one-hour cache.
-    const heldUsd = (Math.ceil(tokensOfBody(body) * FACTOR) * 6e-6).toFixed(8);
+    // The hold counts each byte at the highest price of input: 6 USD per million for the one-hour cache.
+    const heldUsd = (Buffer.byteLength(body) * FACTOR * 6e-6).toFixed(8);
     await until('the input is held', async () => (await gateway.balance(key)).heldUsd === heldUsd);
     release();
     expect((await answered).status).to.equal(200);

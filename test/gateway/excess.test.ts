@@ -8,7 +8,7 @@ const PLAIN = {
   context: 100_000,
   maxOutput: 1_000,
   estimatedMaxTokens: 100,
-  tokenizerFactor: 1.35,
+  tokenizerFactor: 1,
   price: { input: 10, output: 100 },
 };
 

@@ -23,7 +23,7 @@ describe('For content that the vendor reads from elsewhere, the gateway', functi
   before(async () => {
     upstream = await startUpstream();
     gateway = await startGateway({
-      upstreams: { acme: { url: upstream.url, models: { [MODEL]: { tokenizerFactor: 1.35 } } } },
+      upstreams: { acme: { url: upstream.url, models: { [MODEL]: { tokenizerFactor: 1 } } } },
       configure: (config) => {
         const shared = ['file_id', 'thread', 'previous_response_id'];
         setPolicy(config, 'model-request', { sharedObjects: shared }, 'cost');

@@ -45,11 +45,11 @@ describe('Ids of objects that a vendor keeps', function () {
     [acme, other] = [await startUpstream(), await startUpstream()];
     gateway = await startGateway({
       upstreams: {
-        acme: { url: acme.url, models: { [MODEL]: { context: 200_000, tokenizerFactor: 1.35 } } },
+        acme: { url: acme.url, models: { [MODEL]: { context: 200_000, tokenizerFactor: 1 } } },
         other: {
           url: other.url,
           tier: 'standard',
-          models: { [MODEL]: { context: 200_000, tokenizerFactor: 1.35 }, 'other-only': {} },
+          models: { [MODEL]: { context: 200_000, tokenizerFactor: 1 }, 'other-only': {} },
         },
       },
       env: { OTHER_CREDENTIAL: 'another-credential' },

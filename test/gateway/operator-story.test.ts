@@ -28,7 +28,7 @@ describe('an operator’s first customer', function () {
     upstream = await startUpstream();
     upstream.always(messagesAnswer({ usage: { input: 10, output: 5 } }));
     gateway = await startGateway({
-      upstreams: { one: { url: upstream.url, models: { [MODEL]: { tokenizerFactor: 1.35 } } } },
+      upstreams: { one: { url: upstream.url, models: { [MODEL]: { tokenizerFactor: 1 } } } },
     });
   });
   after(async () => {

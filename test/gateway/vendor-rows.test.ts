@@ -19,8 +19,11 @@ import {
 } from '../support/upstream';
 
 /** Limits and prices of the models; prices are in USD per million tokens. */
-const LARGE = { context: 200_000, maxOutput: 128_000, tokenizerFactor: 1.35, price: { input: 2, output: 10 } };
+const LARGE = { context: 200_000, maxOutput: 128_000, price: { input: 2, output: 10 } };
 const CHAT = { ...LARGE, price: { input: 2.5, output: 15 } };
+/** Models whose context window is far above what the texts of the rows have. */
+const WIDE = { ...LARGE, context: 100_000_000, tokenizerFactor: 1 };
+const WIDE_CHAT = { ...WIDE, price: CHAT.price, imageTokens: { low: 85, high: 2_500, original: 10_000 } };
 const MOODY = {
   ...CHAT,
   price: { ...CHAT.price, tiers: { priority: { factor: 2 } } },
@@ -37,6 +40,8 @@ interface Row {
   readonly funds: number;
   readonly limit?: string;
   readonly body: Readonly<Record<string, unknown>>;
+  /** The JSON that stands for `"{{json}}"` in the body. */
+  readonly json?: string;
   readonly usage: { readonly input: number; readonly output: number };
   readonly script?: (usage: Row['usage']) => Script;
   /** What the vendor charges, as a multiple of its plain price. */
@@ -46,6 +51,26 @@ interface Row {
   /** When the client disconnects: after it has seen this text, or so many milliseconds after its request. */
   readonly leavesAfter?: string | number;
 }
+
+/** Texts of which a vendor may count each byte as a token, as they stand in a JSON string. */
+const TEXTS: Readonly<Record<string, string>> = {
+  '300,000 digits': '7'.repeat(300_000),
+  '300,000 spaces': ' '.repeat(300_000),
+  '150,000 `[]`': '[]'.repeat(150_000),
+  emoji: '👩🏽‍🚀🏴󠁧󠁢󠁥󠁮󠁧󠁿'.repeat(7_000),
+  'signs of a rare script': '𒀀𒁉'.repeat(37_500),
+  'letters whose marks NFKC separates': 'Ǖ\u0323'.repeat(75_000),
+  'U+FDFA, of which NFKC makes 18 characters': '\uFDFA'.repeat(100_000),
+  'U+FDFA as an escape': '\\uFDFA'.repeat(50_000),
+};
+
+const TEXT = [{ role: 'user', content: '{{json}}' }];
+const IMAGE = { url: 'data:image/png;base64,iVBORw0KGgo=' };
+const IMAGE_START = `{"type":"image_url","image_url":{"url":"${IMAGE.url}"`;
+const imageOf = (detail: string) => ({
+  type: 'image_url',
+  image_url: { ...IMAGE, ...(detail !== 'none' && { detail }) },
+});
 
 const pdf = { type: 'document', source: { type: 'url', url: 'https://files.example/long.pdf' } };
 
@@ -182,7 +207,9 @@ describe('The platform loses nothing if a client', function () {
     const { url } = upstream;
     // Messages and Chat have different prices.
     gateway = await startGateway({
-      upstreams: { vendor: { url, models: { large: LARGE, chat: CHAT, moody: MOODY } } },
+      upstreams: {
+        vendor: { url, models: { large: LARGE, chat: CHAT, moody: MOODY, wide: WIDE, 'wide-chat': WIDE_CHAT } },
+      },
     });
   });
   after(async () => {
@@ -191,31 +218,56 @@ describe('The platform loses nothing if a client', function () {
   });
   beforeEach(() => upstream.reset());
 
-  for (const row of ROWS)
-    it(row.is, async () => {
-      const { protocol = 'messages', usage, funds, limit, factor = 1 } = row;
-      const [model, { price }] = MODELS[protocol];
-      const body = askIn(protocol, { model, ...row.body });
-      upstream.always(row.script?.(usage) ?? plainAnswer(protocol, row.body['stream'] === true, usage));
-      const broke = await gateway.newCustomer('0');
-      const { json } = await gateway.call(PATH[protocol], { key: broke.key, body });
-      const holdUsd = Number(json.error.details.requiredUsd);
-      const { key } = await gateway.newCustomer(String(funds), limit === undefined ? {} : { balanceLimit: limit });
+  for (const row of ROWS) it(row.is, () => losesNothing(row));
 
-      await Promise.all(Array.from({ length: row.calls }, () => callOnce(key, protocol, body, row.leavesAfter)));
-      await until('the calls are settled', async () => (await gateway.balance(key)).heldUsd === '0.00000000');
-      const asked = upstream.calls.length;
-      const vendorUsd = (factor * asked * (usage.input * price.input + usage.output * price.output)) / 1e6;
-      const chargedUsd = funds - Number((await gateway.balance(key)).balanceUsd);
-      const dueUsd = row.isSuspect === true ? holdUsd * asked : vendorUsd;
-      const lossUsd = Math.max(0, dueUsd - chargedUsd);
-      showFigures(row.is, { asked, vendorUsd, holdUsd, chargedUsd, lossUsd });
-      expect(lossUsd).to.be.below(1e-9);
-      expect(chargedUsd).to.be.at.most(Math.min(funds, Number(limit ?? funds)) + 1e-9);
-      expect(chargedUsd).to.be.at.most(holdUsd * asked + 1e-9);
-    });
+  for (const protocol of ['messages', 'chat'] as const)
+    for (const [is, text] of Object.entries(TEXTS)) {
+      const read = JSON.parse(`"${text}"`) as string;
+      // Vendors of Messages may normalise what they read.
+      const input = Buffer.byteLength(protocol === 'messages' ? read.normalize('NFKC') : read) + 10;
+      const body = { model: protocol === 'messages' ? 'wide' : 'wide-chat', messages: TEXT, max_tokens: 100 };
+      it(`sends ${is} in a ${protocol} call, of which the vendor reports each byte as a token`, () =>
+        losesNothing({ is, protocol, calls: 1, funds: 1_000, body, json: `"${text}"`, usage: { input, output: 5 } }));
+    }
 
-  async function callOnce(key: string, protocol: TestProtocol, body: object, leavesAfter: Row['leavesAfter']) {
+  const IMAGES = { calls: 2, funds: 100, protocol: 'chat' } as const;
+  for (const [detail, most] of Object.entries({ low: 85, high: 2_500, original: 10_000, auto: 10_000, none: 10_000 })) {
+    const body = { model: 'wide-chat', messages: [{ role: 'user', content: Array(10).fill(imageOf(detail)) }] };
+    it(`sends ten images of the detail ${detail}, each of the most tokens that the vendor documents for it`, () =>
+      losesNothing({ ...IMAGES, is: detail, body, usage: { input: 10 * most + 10, output: 5 } }));
+  }
+
+  it('sends images that name two details, in different case too', () => {
+    const body = { model: 'wide-chat', messages: [{ role: 'user', content: ['{{json}}'] }] };
+    const json = `${IMAGE_START},"detail":"original","detail":"low"}},${IMAGE_START},"detail":"low","Detail":"original"}}`;
+    return losesNothing({ ...IMAGES, is: 'two details', body, json, usage: { input: 20_010, output: 5 } });
+  });
+
+  async function losesNothing(row: Row): Promise<void> {
+    const { protocol = 'messages', usage, funds, limit, factor = 1 } = row;
+    const [model, { price }] = MODELS[protocol];
+    const plain = JSON.stringify(askIn(protocol, { model, ...row.body }));
+    const body = row.json === undefined ? plain : plain.replace('"{{json}}"', () => row.json as string);
+    upstream.always(row.script?.(usage) ?? plainAnswer(protocol, row.body['stream'] === true, usage));
+    const broke = await gateway.newCustomer('0.00000001');
+    const { json } = await gateway.call(PATH[protocol], { key: broke.key, body });
+    const holdUsd = Number(json.error.details.requiredUsd);
+    const { key } = await gateway.newCustomer(String(funds), limit === undefined ? {} : { balanceLimit: limit });
+
+    await Promise.all(Array.from({ length: row.calls }, () => callOnce(key, protocol, body, row.leavesAfter)));
+    await until('the calls are settled', async () => (await gateway.balance(key)).heldUsd === '0.00000000');
+    const asked = upstream.calls.length;
+    const vendorUsd = (factor * asked * (usage.input * price.input + usage.output * price.output)) / 1e6;
+    const chargedUsd = funds - Number((await gateway.balance(key)).balanceUsd);
+    const dueUsd = row.isSuspect === true ? holdUsd * asked : vendorUsd;
+    const lossUsd = Math.max(0, dueUsd - chargedUsd);
+    showFigures(row.is, { asked, vendorUsd, holdUsd, chargedUsd, lossUsd });
+    expect(lossUsd).to.be.below(1e-9);
+    expect(chargedUsd).to.be.at.most(Math.min(funds, Number(limit ?? funds)) + 1e-9);
+    expect(chargedUsd).to.be.at.most(holdUsd * asked + 1e-9);
+  }
+
+  async function callOnce(key: string, protocol: TestProtocol, body: string, leavesAfter: Row['leavesAfter']) {
     if (leavesAfter === undefined) return void (await gateway.call(PATH[protocol], { key, body }));
     const client = new LeavingClient(gateway, PATH[protocol], key, body);
     await (typeof leavesAfter === 'string' ? client.sees(leavesAfter) : sleep(leavesAfter));

@@ -44,7 +44,7 @@ describe('Tools that run at the vendor', function () {
 
   before(async () => {
     [upstream, plain] = [await startUpstream(), await startUpstream()];
-    const model = { context: 10_000, maxOutput: 1_000, estimatedMaxTokens: 100, tokenizerFactor: 1.35 };
+    const model = { context: 10_000, maxOutput: 1_000, estimatedMaxTokens: 100, tokenizerFactor: 1 };
     gateway = await startGateway({
       upstreams: {
         acme: {

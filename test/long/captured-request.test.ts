@@ -36,7 +36,7 @@ describe('A request captured from Claude Code', function () {
 
   before(async () => {
     upstream = await startUpstream();
-    const model = { maxOutput: 128_000, tokenizerFactor: 1.35, price: PRICE, maxTokensPerSecond: TOKENS_PER_SECOND };
+    const model = { maxOutput: 128_000, tokenizerFactor: 1, price: PRICE, maxTokensPerSecond: TOKENS_PER_SECOND };
     gateway = await startGateway({
       upstreams: { vendor: { url: upstream.url, stopsOnCancel: true, models: { [MODEL]: model } } },
     });

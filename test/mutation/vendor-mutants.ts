@@ -5,11 +5,11 @@ const GROWTH = 'test/gateway/growing-holds.test.ts';
 
 export const VENDOR_MUTANTS: readonly SourceMutant[] = [
   {
-    name: "the scanner's weight is halved",
-    file: 'core/http/text-weigher.ts',
-    from: 'const step = STEPS[run | kind] as number;\n      tokens += step & 1;',
-    to: 'const step = STEPS[run | kind] as number;\n      tokens += step & at & 1;',
-    story: ADVERSARY,
+    name: 'three bytes count as a token',
+    file: 'policies/reserve-settle/hold.ts',
+    from: 'Math.ceil(text * tokenizerFactor)',
+    to: 'Math.ceil((text * tokenizerFactor) / 3)',
+    story: 'test/gateway/vendor-rows.test.ts',
   },
   {
     name: 'an outside member is forgotten',

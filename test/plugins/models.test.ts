@@ -3,7 +3,7 @@ import { request } from 'undici';
 import { buildCatalog, type ModelEntry, type Upstream } from '../../core/catalog/catalog';
 import { plainPrice } from '../../core/catalog/price';
 import type { PipelineSettings } from '../../core/configuration/pipelines';
-import { sampleAdapter, sampleCredential } from '../support/catalog-samples';
+import { imageTokens, sampleAdapter, sampleCredential } from '../support/catalog-samples';
 import { openDesk, type TestDesk } from '../support/desk';
 
 const RATES = {
@@ -22,7 +22,7 @@ function entry(name: string, aliases: string[] = [], input = RATES.input): Model
     maxOutput: 64_000,
     estimatedMaxTokens: 4_096,
     bounds: { imageByUrl: undefined, documentByUrl: undefined },
-    imageTokens: 1_600,
+    imageTokens: imageTokens(1_600),
     tokenizerFactor: 1,
     toolOverheadTokens: 1_000,
     price: plainPrice(

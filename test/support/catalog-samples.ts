@@ -28,6 +28,11 @@ export function samplePrice(
   return plainPrice({ input, output, ...rates }, above);
 }
 
+/** Returns the tokens of images that are the same for each detail. */
+export function imageTokens(tokens: number): ModelEntry['imageTokens'] {
+  return { low: tokens, high: tokens, original: tokens, auto: tokens, most: tokens };
+}
+
 export function sampleModel(name: string, rest: Partial<ModelEntry> = {}): ModelEntry {
   return {
     name,
@@ -36,7 +41,7 @@ export function sampleModel(name: string, rest: Partial<ModelEntry> = {}): Model
     maxOutput: 8_000,
     estimatedMaxTokens: 1_000,
     bounds: { imageByUrl: undefined, documentByUrl: undefined },
-    imageTokens: 1_600,
+    imageTokens: imageTokens(1_600),
     tokenizerFactor: 1,
     toolOverheadTokens: 1_000,
     price: samplePrice(100_000_000n, 500_000_000n),

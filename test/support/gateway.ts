@@ -26,7 +26,7 @@ export interface TestModel {
   readonly reasoning?: string;
   readonly mayAnswerWith?: Record<string, readonly string[]>;
   readonly tokenizerFactor?: number;
-  readonly imageTokens?: number;
+  readonly imageTokens?: number | Readonly<Record<string, number>>;
   readonly toolOverheadTokens?: number;
   readonly maxTokensPerSecond?: number | undefined;
 }
@@ -92,7 +92,7 @@ const USUAL_MODEL = {
   context: 200_000,
   maxOutput: 8_192,
   estimatedMaxTokens: 1_024,
-  tokenizerFactor: 150,
+  tokenizerFactor: 60,
   price: PRICE,
 } as const;
 

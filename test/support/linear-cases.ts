@@ -7,7 +7,6 @@ import type { SseEvent, TranslatedCall, UpstreamAdapter } from '../../core/catal
 import { clientDialect } from '../../core/dialects/client-dialects';
 import { Translation } from '../../core/dialects/translation';
 import { JsonScanner } from '../../core/http/json-scanner';
-import { TextWeigher } from '../../core/http/text-weigher';
 import type { JsonObject } from '../../core/json-values';
 import { planItemCuts } from '../../core/wire/body-edits';
 import upstreams from '../../plugins/upstreams';
@@ -103,7 +102,7 @@ function native(client: (typeof TRANSLATED)[number], body: JsonObject): () => vo
   const roles = acceptedRoles(MESSAGES_ROLES)[client];
   return () => {
     const observer = new CallObserver(client, roles, new Set(), openAddressGate([]));
-    const scanner = new JsonScanner(observer, new TextWeigher());
+    const scanner = new JsonScanner(observer);
     for (const chunk of chunks) scanner.feed(chunk);
     scanner.finish();
     planItemCuts(chunks, observer.parts.sealed ?? []);

@@ -99,14 +99,24 @@ function losesNothing(random: Random, client: Client, body: JsonObject): void {
   }
 }
 
-/** Translates a request; undefined if it is refused. */
+/** Translates a request; undefined if it is refused. What a vendor reads of it is no longer than what came, which bounds the hold. */
 function translated(client: Client, body: JsonObject, upstream: Upstream): JsonObject | undefined {
   try {
-    return written(DIALECTS[client].readRequest(body), upstream);
+    const said = written(DIALECTS[client].readRequest(body), upstream);
+    // The gateway accepts no body as short as some mutated ones.
+    const came = Math.max(100, Buffer.byteLength(JSON.stringify(body)));
+    assert(textBytes(said) <= came, 'the text is longer than the body that came');
+    return said;
   } catch (error) {
     if (error instanceof NotTranslatable) return undefined;
     throw new Error(`${client} to ${upstream}: ${JSON.stringify(body).slice(0, 2_000)}`, { cause: error });
   }
+}
+
+function textBytes(value: unknown): number {
+  if (typeof value === 'string') return Buffer.byteLength(value);
+  if (typeof value !== 'object' || value === null) return 0;
+  return Object.values(value).reduce<number>((sum, each) => sum + textBytes(each), 0);
 }
 
 function staysUp(client: Client, body: JsonObject): void {

@@ -336,7 +336,8 @@ describe('the content that the vendor reads beside the body', () => {
       for (const pieceBytes of [1, 1_000]) {
         const body = { ...MESSAGES, messages: [{ role: 'user', content }, ...HELLO] };
         const { reading } = await ask(body, { ...sent, pieceBytes });
-        const { images, imagesByUrl, documents, isUnbounded } = reading;
+        const { imagesByUrl, documents, isUnbounded } = reading;
+        const images = reading.images.size;
         assert.deepEqual({ images, imagesByUrl, documents, isUnbounded }, expected);
       }
     });
@@ -425,10 +426,8 @@ describe('the content that the vendor reads beside the body', () => {
   it('includes further runs of the model for compaction, MCP servers and tools that search', async () => {
     const passes = async (more: object) => (await ask({ ...MESSAGES, ...more })).reading;
     const clearing = { context_management: { edits: [{ type: 'clear_thinking_20251015', keep: 'all' }] } };
-    assert.deepEqual(await passes(clearing), {
-      ...(await passes({})),
-      textTokens: (await passes(clearing)).textTokens,
-    });
+    const { textTokens, normalizing, ...cleared } = await passes(clearing);
+    assert.deepEqual({ ...(await passes({})), textTokens, normalizing }, { ...cleared, textTokens, normalizing });
     const compacting = await passes({ context_management: { edits: [{ type: 'compact_20260112' }] } });
     assert.deepEqual([compacting.isUnbounded, compacting.furtherPasses, compacting.furtherAnswers], [true, 1, 1]);
     assert.equal((await passes({ mcp_servers: [] })).furtherPasses, 0);

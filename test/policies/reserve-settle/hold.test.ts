@@ -6,7 +6,7 @@ import { UNKNOWN_USAGE } from '../../../core/catalog/usage';
 import { type Reading, textReading } from '../../../core/dialects/reading';
 import { MAX_AMOUNT_E8 } from '../../../core/money';
 import { holdFor } from '../../../policies/reserve-settle/hold';
-import { sampleCandidate, samplePrice } from '../../support/catalog-samples';
+import { imageTokens, sampleCandidate, samplePrice } from '../../support/catalog-samples';
 import { sampleModelRequest } from '../../support/request-sample';
 
 /** Costs one unit per input token and ten per output token. */
@@ -79,7 +79,12 @@ describe('the hold of a call', () => {
     });
 
     it('covers the extra tokens of tools, images and predicted output', () => {
-      expect(holding({ toolOverheads: 2, images: 1 }, { toolOverheadTokens: 300, imageTokens: 400 })).to.equal(2_010n);
+      expect(
+        holding(
+          { toolOverheads: 2, images: new Map([['auto', 1]]) },
+          { toolOverheadTokens: 300, imageTokens: imageTokens(400) },
+        ),
+      ).to.equal(2_010n);
       expect(holding({ predictedTokens: 5 })).to.equal(1_060n);
       expect(holding({ predictedTokens: 5 }, { tokenizerFactor: 2 })).to.equal(2_110n);
     });

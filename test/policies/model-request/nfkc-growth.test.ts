@@ -1,0 +1,61 @@
+import { expect } from 'chai';
+import { nfkcGrowth } from '../../../policies/model-request/nfkc-growth';
+import { seeded } from '../../support/random';
+
+/** Every character, of which surrogates stand alone. */
+const ALL = Array.from({ length: 0x110000 }, (_, code) => String.fromCodePoint(code));
+/** Characters that NFKC writes otherwise, and marks, which decide what becomes of them. */
+const CHANGED = ALL.filter((character) => character.normalize('NFKD') !== character);
+const MARKS = ALL.slice(0x300, 0x370);
+const POOLS = [CHANGED, MARKS, CHANGED, MARKS, [...'aeIouAs1 ']];
+
+function growthOf(json: string, pieceBytes = json.length): number {
+  const bytes = Buffer.from(json);
+  const pieces = Array.from({ length: Math.ceil(bytes.length / pieceBytes) }, (_, at) =>
+    bytes.subarray(at * pieceBytes, (at + 1) * pieceBytes),
+  );
+  return nfkcGrowth(pieces);
+}
+
+function escaped(text: string): string {
+  return Array.from({ length: text.length }, (_, at) => `\\u${text.charCodeAt(at).toString(16).padStart(4, '0')}`).join(
+    '',
+  );
+}
+
+describe('the growth of a text by NFKC', function () {
+  this.timeout(60_000);
+
+  it('covers each character, written or escaped', () => {
+    for (const character of ALL) {
+      const most = Buffer.byteLength(character.normalize('NFKC'));
+      const code = character.codePointAt(0)?.toString(16);
+      expect(Buffer.byteLength(character) + growthOf(character), code).to.be.at.least(most);
+      const json = escaped(character);
+      expect(json.length + growthOf(json), `\\u${code}`).to.be.at.least(most);
+    }
+  });
+
+  it('covers characters and marks in any order, in pieces of any length', () => {
+    const random = seeded(61);
+    for (let at = 0; at < 20_000; at += 1) {
+      const text = Array.from({ length: 1 + random.below(8) }, () => random.pick(random.pick(POOLS))).join('');
+      const most = Buffer.byteLength(text.normalize('NFKC'));
+      const bound = Buffer.byteLength(text) + growthOf(text, 1 + random.below(5));
+      expect(bound, escaped(text)).to.be.at.least(most);
+      expect(escaped(text).length + growthOf(escaped(text), 1 + random.below(9)), escaped(text)).to.be.at.least(most);
+    }
+  });
+
+  it('is nothing for text that stays as long, and for a backslash before a u', () => {
+    expect(growthOf('"Plain text, Français, Русский, 中文, が, 한국어 — “quoted” …"')).to.equal(0);
+    expect(growthOf('"C:\\\\ufdfa"')).to.equal(0);
+    expect(growthOf('"\\\\\\ufdfa"')).to.equal(27);
+  });
+
+  it('does not count what is no character', () => {
+    expect(
+      nfkcGrowth([Buffer.from([0xff, 0xf8, 0x80, 0x80, 0x80, 0x80, 0xc2, 0x41, 0xf7, 0xbf, 0xbf, 0xbf])]),
+    ).to.equal(0);
+  });
+});
