@@ -181,8 +181,8 @@ async function openMoney({ env, dataFolder, system }: Files, { database }: Store
       : undefined;
   const ledger = taken ?? shared;
   const outbox = keep(startOutboxWatch({ ledger, shipper, log }));
-  const freezeAboveE8 = parseUsd(system.excess.freezeAboveUsd.toFixed(8));
-  keep(startSweeper({ ledger, database, log, freezeAboveE8 }));
+  const stopKeyAboveE8 = parseUsd(system.excess.stopKeyAboveUsd.toFixed(8));
+  keep(startSweeper({ ledger, database, log, stopKeyAboveE8 }));
   keep(startUsageRollUp({ database, log }));
   const leases = keep(startLeases({ ledger, log, times }));
   const settler = keep(createSettler({ ledger, shipper, log, spool, giveUpAfterMs: times.giveUpAfterMs }));

@@ -52,12 +52,14 @@ CREATE TABLE api_keys (
   allowed_addresses jsonb,
   previous_hash text,
   previous_until timestamp with time zone,
+  excess_e8 bigint DEFAULT 0 NOT NULL,
   CONSTRAINT api_keys_pkey PRIMARY KEY (id),
   CONSTRAINT api_keys_hash_unique UNIQUE (hash),
   CONSTRAINT api_keys_account_id_foreign FOREIGN KEY (account_id) REFERENCES accounts(id),
   CONSTRAINT api_keys_status_check CHECK ((status = ANY (ARRAY['active'::text, 'revoked'::text])))
 );
 CREATE INDEX api_keys_account_id_id_index ON api_keys USING btree (account_id, id);
+CREATE INDEX api_keys_excess_index ON api_keys USING btree (id) WHERE ((excess_e8 > 0) AND (status = 'active'::text));
 
 -- What was changed, by whom, with the values before and after.
 CREATE TABLE audit_log (

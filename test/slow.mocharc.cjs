@@ -23,7 +23,6 @@ module.exports = {
       'endings',
       'failover',
       'faulty-adapters',
-      'growing-holds',
       'hard-endings',
       'hostile-upstreams',
       'hot-reload',

@@ -3,13 +3,13 @@ import { unsentCredits } from '../ledger/outbox/credits';
 import { type Loop, startLoop } from '../loop';
 import { type Stores, tellChangedAccounts } from './accounts';
 import { pushCredit } from './credits';
-import { freezeForExcess } from './excess';
+import { stopForExcess } from './excess';
 import { tellChangedKeys } from './keys';
 
 export interface SweeperOptions extends Stores {
   readonly log: Logger;
   /** See `excess` of system.config.yml. */
-  readonly freezeAboveE8?: bigint;
+  readonly stopKeyAboveE8?: bigint;
   readonly everyMs?: number;
   /** Younger changes are left alone, because the process that wrote them may still send them. */
   readonly olderThanMs?: number;
@@ -21,14 +21,14 @@ const OLDER_THAN_MS = 5_000;
 const YOUNGER_THAN_MS = 7 * 86_400_000;
 
 /**
- * Sends to the ledger the changes that a process wrote to the database but did not send before it ended. Freezes accounts whose
- * requests cost too much above their holds.
+ * Sends to the ledger the changes that a process wrote to the database but did not send before it ended. Stops keys and accounts
+ * whose requests cost too much above their holds.
  */
 export function startSweeper({
   log,
   everyMs = SWEEP_EVERY_MS,
   olderThanMs = OLDER_THAN_MS,
-  freezeAboveE8,
+  stopKeyAboveE8,
   ...stores
 }: SweeperOptions): Loop {
   /** Grows while sweeps find nothing. */
@@ -37,7 +37,7 @@ export function startSweeper({
     const accounts = await tellChangedAccounts(stores, olderThanMs);
     const keys = await tellChangedKeys(stores, olderThanMs);
     const credits = await sendCredits(stores, olderThanMs);
-    if (freezeAboveE8 !== undefined) await freezeForExcess(stores, freezeAboveE8, log);
+    if (stopKeyAboveE8 !== undefined) await stopForExcess(stores, stopKeyAboveE8, log);
     const isAtRest = accounts + keys + credits === 0;
     pauseMs = isAtRest ? Math.min(pauseMs * 2, 3 * everyMs) : everyMs;
     if (!isAtRest)

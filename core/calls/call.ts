@@ -82,8 +82,6 @@ export interface Reservation {
   readonly rid: string;
   /** The treatment of a stream whose client leaves: charge what was relayed, or read the upstream to its end. */
   readonly onClientAbort: 'settle' | 'drain';
-  /** Notes that an upstream gets the request. From now on the call may produce output. */
-  asked(): void;
   /** Settles the call and resolves within 250 ms. The first ending counts; later ones get its settlement. */
   settle(ending: Ending): Promise<Settlement>;
 }

@@ -59,21 +59,10 @@ export function furtherModels(
   });
 }
 
-/** What a call asks for at a candidate without a price: in general, and what answers do not report. */
-export interface Unpriced {
-  readonly offered: readonly string[];
-  readonly unseen: readonly string[];
-}
-
-/** Returns the names of what a call asks for and the candidate has no price for. */
-export function unpricedAt({ toolUses = [], extras = [] }: Reading, candidate: Candidate): Unpriced {
-  const tools = toolUses.flatMap((tool) => (isUnpriced(tool, candidate.model) ? (tool.meter ?? []) : []));
-  const others = extras.filter((extra) => !isPriced(extra, candidate));
-  return {
-    offered: [...tools, ...others.map(({ name }) => name)],
-    // Answers count the tokens of a meter apart.
-    unseen: others.flatMap(({ name, meters }) => (meters === undefined ? name : [])),
-  };
+/** Returns the names of what a call asks for without a price at the candidate, and answers do not report. */
+export function unpricedUnseen({ extras = [] }: Reading, candidate: Candidate): readonly string[] {
+  // Answers count the tokens of a meter apart.
+  return extras.flatMap((extra) => (extra.meters !== undefined || isPriced(extra, candidate) ? [] : extra.name));
 }
 
 function withVariants(candidates: readonly Candidate[], { asked }: Reading): readonly Candidate[] {

@@ -125,9 +125,7 @@ export interface ModelEntry {
   readonly normalizes?: Normalizing | undefined;
   /** Tokens that a vendor adds to a call with tools. */
   readonly toolOverheadTokens: number;
-  /** The most output tokens per second of one answer, as the vendor promises; undefined without a promise. */
-  readonly maxTokensPerSecond?: number | undefined;
-  /** How often a call without a limit may use a vendor's tool, by the tool's meter. */
+  /** How often a call without a limit may use a vendor's tool, by the tool's meter; once where it is missing. */
   readonly toolUses?: ReadonlyMap<Meter, number> | undefined;
   readonly price: Price;
   /** The release day, as 2026-03-05; undefined when unknown. */

@@ -115,13 +115,13 @@ function upstreamFacts(upstream: Upstream, written: unknown): Fact[] {
 
 function modelFacts(name: string, model: ModelEntry, written: unknown): Fact[] {
   const { aliases, context, maxOutput, protocols, estimatedMaxTokens, price } = model;
-  const { bounds, tokenizerFactor, normalizes, toolOverheadTokens, maxTokensPerSecond } = model;
+  const { bounds, tokenizerFactor, normalizes, toolOverheadTokens } = model;
   const { most, ...byDetail } = model.imageTokens;
   const imageTokens = Object.values(byDetail).every((tokens) => tokens === most) ? most : byDetail;
   const estimate = shown(estimatedMaxTokens, memberOf(written, 'estimatedMaxTokens'), memberOf(written, 'maxOutput'));
   return [
     ...facts(`model ${name}`, { aliases, context, maxOutput, protocols }, written),
-    ...facts(`model ${name}`, { bounds, tokenizerFactor, normalizes, toolOverheadTokens, maxTokensPerSecond }, written),
+    ...facts(`model ${name}`, { bounds, tokenizerFactor, normalizes, toolOverheadTokens }, written),
     ...facts(`model ${name} imageTokens`, imageTokens, memberOf(written, 'imageTokens')),
     ...facts(`model ${name} toolUses`, Object.fromEntries(model.toolUses ?? []), memberOf(written, 'toolUses')),
     [`model ${name} estimatedMaxTokens`, estimate],

@@ -7,9 +7,7 @@ import type { ModelSettings } from './schema';
 
 /** A model as its vendor publishes it. A configuration refers to it with `from`. */
 export type PublishedModel = Pick<ModelSettings, 'context' | 'maxOutput' | 'price'> &
-  Partial<
-    Pick<ModelSettings, 'created' | 'imageTokens' | 'normalizes' | 'toolOverheadTokens' | 'maxTokensPerSecond'>
-  > & {
+  Partial<Pick<ModelSettings, 'created' | 'imageTokens' | 'normalizes' | 'toolOverheadTokens'>> & {
     /** The day of the vendor's page, as 2026-10-24. */
     readonly date: string;
   };

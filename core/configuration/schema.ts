@@ -157,15 +157,9 @@ const MODEL = {
       minimum: 0,
       default: 1_000,
     },
-    maxTokensPerSecond: {
-      description:
-        'The most output tokens of one answer in a second. With `stopsOnCancel: true` of the upstream the holds of streams begin small and grow while they run.',
-      type: 'number',
-      exclusiveMinimum: 0,
-    },
     toolUses: {
       description:
-        'How often a call may use a tool that runs at the vendor where it has no `max_uses`, such as `webSearch: 3`. It is held, and written into the forwarded body.',
+        'How often a call may use a tool that runs at the vendor where it has no `max_uses`, such as `webSearch: 3`; default 1. It is held, and written into the forwarded body.',
       type: 'object',
       additionalProperties: { description: 'Uses of one call.', type: 'integer', minimum: 0, maximum: 1_000 },
     },
@@ -667,16 +661,17 @@ export const SYSTEM_SCHEMA = {
       },
     },
     excess: {
-      description: 'How to treat an account whose requests cost more than their holds.',
+      description: 'How to treat keys and accounts whose requests cost more than their holds.',
       type: 'object',
       additionalProperties: false,
       default: {},
       properties: {
-        freezeAboveUsd: {
-          description: 'The account is frozen when these costs exceed this many USD since it was last unfrozen.',
+        stopKeyAboveUsd: {
+          description:
+            'A key is revoked when these costs exceed this many USD. An account is frozen when its own exceed ten times as much since it was last unfrozen.',
           type: 'number',
           minimum: 0,
-          maximum: 90_000_000,
+          maximum: 9_000_000,
           default: 5,
         },
       },

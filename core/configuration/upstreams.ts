@@ -176,7 +176,7 @@ function readModel(
   settings: ModelSettings,
   problems: LocatedProblem[],
 ): ModelEntry {
-  const { aliases, context, maxOutput, protocols, translate, reasoning, created, maxTokensPerSecond } = settings;
+  const { aliases, context, maxOutput, protocols, translate, reasoning, created } = settings;
   const { tokenizerFactor, normalizes, toolOverheadTokens } = settings;
   const imageTokens = byDetail(settings.imageTokens);
   const bounds = { imageByUrl: settings.bounds.imageByUrl, documentByUrl: settings.bounds.documentByUrl };
@@ -190,7 +190,7 @@ function readModel(
     problems.push({ path: [...path, 'price'], message });
   }
   const toolUses = settings.toolUses && new Map(Object.entries(settings.toolUses));
-  const held = { bounds, imageTokens, tokenizerFactor, normalizes, toolOverheadTokens, maxTokensPerSecond, toolUses };
+  const held = { bounds, imageTokens, tokenizerFactor, normalizes, toolOverheadTokens, toolUses };
   return {
     name,
     aliases,

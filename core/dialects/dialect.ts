@@ -131,11 +131,10 @@ export interface ToolRule extends Rule {
   /** The meter that counts what the vendor charges for it beside tokens. A model may have a price for each piece. */
   readonly meter?: Meter;
   /**
-   * How often one call may use a tool with a limit (`max_uses`, or the dialect's `toolLimit`), if neither the call nor the model
-   * says. Each use may run the model once more, unless `furtherPasses` gives another number. Absent: the tool has no limit, and a
-   * call is charged for one piece at most.
+   * Whether a call can limit how often it uses the tool (`max_uses`, or the dialect's `toolLimit`). Each use may run the model
+   * once more, unless `furtherPasses` gives another number. Absent: a call is charged for one piece at most.
    */
-  readonly uses?: number;
+  readonly isLimited?: boolean;
   /** The kind of object that the tool creates. */
   readonly makes?: SharedObject;
   /** The kind of kept object that the tool names. */

@@ -14,21 +14,20 @@ export const DIALECTS: Readonly<Record<Protocol, Dialect>> = {
   embeddings: EMBEDDINGS_DIALECT,
 };
 
-/** How often one call may use each vendor tool with a limit, by its meter, if neither call nor model says. */
-export const USUAL_USES: ReadonlyMap<Meter, number> = new Map(Object.values(DIALECTS).flatMap(usesIn));
-
-function usesIn({ tools }: Pick<Dialect, 'tools'>): readonly (readonly [Meter, number])[] {
-  return Object.values(tools)
+/** The meters of vendors' tools whose uses a call can limit. */
+export const LIMITED_METERS: ReadonlySet<Meter> = new Set(
+  Object.values(DIALECTS)
+    .flatMap(({ tools }) => Object.values(tools))
     .flatMap(rulesOf)
-    .flatMap(({ meter, uses }) => (meter === undefined || uses === undefined ? [] : [[meter, uses] as const]));
-}
+    .flatMap(({ meter, isLimited }) => (meter !== undefined && isLimited === true ? meter : [])),
+);
 
 /** Returns the meters of what a client can offer unasked and answers count: tools with a limit, without objects that the vendor keeps. */
 export function usedMeters({ tools, members }: Dialect): readonly Meter[] {
   const meters = Object.values(tools)
     .flatMap(rulesOf)
-    .flatMap(({ meter, uses, names }) =>
-      meter === undefined || uses === undefined || names !== undefined ? [] : meter,
+    .flatMap(({ meter, isLimited, names }) =>
+      meter === undefined || isLimited !== true || names !== undefined ? [] : meter,
     );
   return [...meters, ...Object.values(members).flatMap(({ meter }) => meter ?? [])];
 }

@@ -58,8 +58,6 @@ export interface ToolUse {
   readonly pieces: number | undefined;
   /** How many further times the vendor may run the model for it, beside the `furtherPasses` of the reading. */
   readonly furtherPasses?: number;
-  /** A lower limit than the model's, because the money does not suffice for more. */
-  readonly atMost?: number;
   /** The limit of its uses; undefined for a tool that takes no limit. */
   readonly limit: ToolLimit | undefined;
   /** Whether answers report how many pieces there were; otherwise each call is charged for `pieces`. */
@@ -70,8 +68,6 @@ export interface ToolUse {
 
 /** The limit of uses that a tool has in the request, or that the gateway gives it. */
 export interface ToolLimit {
-  /** The limit if neither the call nor the model says. */
-  readonly otherwise: number;
   /** Whether each use may run the model once more; otherwise `furtherPasses` counts these runs. */
   readonly runsModel: boolean;
   /** Whether all tools of the call share the limit. */
@@ -89,7 +85,7 @@ export interface LimitPlace {
   readonly name: string | undefined;
 }
 
-/** Whether a tool costs something for which a model has no price. Nothing is held or charged for it. */
+/** Whether a tool costs something for which a model has no price. Its pieces cost nothing; what the vendor reads for it does. */
 export function isUnpriced({ meter }: Pick<ToolUse, 'meter'>, { price }: Pick<ModelEntry, 'price'>): boolean {
   return meter !== undefined && !price.pieces.has(meter);
 }
@@ -99,9 +95,9 @@ export function isUnpriced({ meter }: Pick<ToolUse, 'meter'>, { price }: Pick<Mo
  * because the platform pays.
  */
 export function piecesOf(tool: ToolUse, model: Pick<ModelEntry, 'toolUses' | 'price'>): number {
-  const { meter, pieces, limit, atMost = Number.POSITIVE_INFINITY } = tool;
-  const usual = (meter === undefined ? undefined : model.toolUses?.get(meter)) ?? limit?.otherwise ?? 1;
-  return Math.min(pieces ?? usual, isUnpriced(tool, model) ? usual : Number.POSITIVE_INFINITY, atMost);
+  const { meter, pieces } = tool;
+  const usual = (meter === undefined ? undefined : model.toolUses?.get(meter)) ?? 1;
+  return Math.min(pieces ?? usual, isUnpriced(tool, model) ? usual : Number.POSITIVE_INFINITY);
 }
 
 /** Returns how many further times the vendor may run a model in one call. The tools share one loop, and some share a limit. */
@@ -112,13 +108,18 @@ export function furtherPassesOf(reading: Reading, model: Pick<ModelEntry, 'toolU
   let shared = 0;
   let further = 0;
   for (const tool of toolUses) {
-    if (isUnpriced(tool, model)) continue;
     further = Math.max(further, tool.furtherPasses ?? 0);
     if (tool.limit?.runsModel !== true) continue;
     if (tool.limit.isShared) shared = Math.max(shared, piecesOf(tool, model));
     else uses += piecesOf(tool, model);
   }
   return furtherPasses + further + shared + Math.min(uses, PASSES_OF_A_LOOP);
+}
+
+/** Whether the vendor may read something that is not in the body, beside what its tools find. */
+export function pointsOutside(reading: Reading): boolean {
+  const { imagesByUrl, documents, keptTokens, unknownMembers, isUnbounded } = reading;
+  return isUnbounded || imagesByUrl + documents + keptTokens + unknownMembers.length > 0;
 }
 
 /** Whether the vendor may charge for something outside the body, or at another price than the plain one. */

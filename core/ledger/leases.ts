@@ -13,8 +13,8 @@ import { ALL_SHARDS } from './shard';
 export interface Leases {
   /** How long a hold lasts without a renewal. */
   readonly leaseMs: number;
-  /** Renews the hold of an open call until it is untracked. `heldE8` returns what the call holds now. */
-  track(payer: Payer, rid: string, heldE8: () => bigint): void;
+  /** Renews the hold of an open call until it is untracked. */
+  track(payer: Payer, rid: string, heldE8: bigint): void;
   untrack(rid: string): void;
   /** Returns how many holds are tracked. */
   count(): number;
@@ -38,7 +38,7 @@ const DUE_AT_ONCE = 100;
 
 interface Lease {
   readonly payer: Payer;
-  readonly heldE8: () => bigint;
+  readonly heldE8: bigint;
   readonly renewAt: number;
 }
 
@@ -114,7 +114,7 @@ export function startLeases(options: LeasesOptions): Leases {
     count: () => leases.size,
     heldE8: () => {
       let sumE8 = 0n;
-      for (const { heldE8 } of leases.values()) sumE8 += heldE8();
+      for (const { heldE8 } of leases.values()) sumE8 += heldE8;
       return sumE8;
     },
     none: async (withinMs) => {

@@ -66,6 +66,11 @@ export interface ReserveRequest extends Payer {
   /** The revision of the key's settings that the node has used. */
   readonly keyRev: number;
   readonly amountE8: bigint;
+  /**
+   * The least amount that serves the caller. If set, the hold is at most half of what account and key have left, but at least
+   * this; undefined for the whole amount or nothing.
+   */
+  readonly leastE8?: bigint | undefined;
   /** The length of the lease; undefined for a hold without a deadline (sandboxes). */
   readonly lifetimeMs: number | undefined;
   /** JSON of the usage record that is written if this reservation expires. */
@@ -77,8 +82,8 @@ export interface ReserveRequest extends Payer {
 }
 
 /**
- * If the ledger knows the id, its state decides before anything else. `reserved`: it is open with the same amount.
- * `released_before`: it was released, perhaps before this reserve arrived. `closed_before`: it was settled or expired.
+ * If the ledger knows the id, its state decides before anything else. `reserved`: it is open and holds `heldE8`, which is within
+ * the amounts of the request. `released_before`: it was released, perhaps before this reserve arrived. `closed_before`: it was settled or expired.
  * `stale_key`: the node's copy of the settings is outdated. `availableE8` is what the account has available, or what the key's
  * limit leaves.
  *
@@ -87,7 +92,7 @@ export interface ReserveRequest extends Payer {
  * one is reserved. `too_many_intents`: the account has INTENTS_AT_MOST keys, and the oldest belong to open calls.
  */
 export type ReserveOutcome =
-  | { readonly outcome: 'reserved' }
+  | { readonly outcome: 'reserved'; readonly heldE8: bigint }
   | { readonly outcome: 'not_ready' | 'unknown_account' | 'frozen' | 'unknown_key' | 'revoked' }
   | { readonly outcome: 'stale_key'; readonly settings: KeySettings }
   | { readonly outcome: 'rate_limited'; readonly retryAfterMs: number }
@@ -151,7 +156,7 @@ export interface RenewRequest extends Payer {
   readonly rid: string;
   /** The length of a new lease from now on; undefined keeps the deadline. A hold without a deadline never gets one. */
   readonly lifetimeMs: number | undefined;
-  /** The least amount of the hold from now on. An absent or smaller amount changes nothing. */
+  /** The least amount of the hold from now on, for a hold without a deadline. An absent or smaller amount changes nothing. */
   readonly amountE8?: bigint;
 }
 

@@ -1,7 +1,7 @@
 import { getHeapStatistics } from 'node:v8';
 import { newId } from '../ids';
 import { MAX_AMOUNT_E8 } from '../money';
-import { assertAmount, smallest } from './amount';
+import { assertAmount, holdWithin, repeatOpen, smallest } from './amount';
 import type { Inspection, SeenHold } from './inspection';
 import { deadHashes, secretsOf } from './key-access';
 import {
@@ -108,7 +108,7 @@ export class MemoryLedger implements Ledger {
     assertAmount(amountE8);
     if (!this.isOpen) return { outcome: 'not_ready' };
     const before = this.#find(request, rid);
-    if (before !== undefined) return { outcome: repeatReserve(before, amountE8) };
+    if (before !== undefined) return repeatReserve(before, request);
 
     const account = this.accounts.get(accountId);
     if (account === undefined) return { outcome: 'unknown_account' };
@@ -123,23 +123,24 @@ export class MemoryLedger implements Ledger {
     if (intent !== undefined && roomForIntent === undefined) return { outcome: 'too_many_intents' };
     const { waitMs, callWaitMs: _, ...rate } = takeRate(key, request.tokens ?? 0, this.now());
     if (request.tokens !== undefined && waitMs > 0) return { outcome: 'rate_limited', retryAfterMs: waitMs };
-    if (amountE8 > account.availableE8) return { outcome: 'insufficient_balance', availableE8: account.availableE8 };
     const room = roomOf(key, this.now());
-    if (amountE8 > room) return { outcome: 'key_limit_exceeded', availableE8: atLeastNothing(room) };
+    const heldE8 = holdWithin(smallest(account.availableE8, room), request);
+    if (heldE8 > account.availableE8) return { outcome: 'insufficient_balance', availableE8: account.availableE8 };
+    if (heldE8 > room) return { outcome: 'key_limit_exceeded', availableE8: atLeastNothing(room) };
 
-    this.#hold(account, key, amountE8);
+    this.#hold(account, key, heldE8);
     if (request.tokens !== undefined) Object.assign(key, rate);
     const counted = key.tokensPerMinute === undefined ? undefined : request.tokens;
     this.#reservations.set(rid, {
       ...closedNow(request, 'open'),
       keyId,
-      amountE8,
+      amountE8: heldE8,
       record: request.record,
       ...(counted === undefined ? {} : { tokens: counted }),
     });
     this.#deadlinesOf(accountId).set(rid, this.#deadlineAfter(request.lifetimeMs));
     if (intent !== undefined) this.#intents.note(accountId, rid, intent, roomForIntent);
-    return { outcome: 'reserved' };
+    return { outcome: 'reserved', heldE8 };
   }
 
   async countRefused(payer: Payer): Promise<CountOutcome> {
@@ -607,10 +608,10 @@ function refuseRoll(
   return following === undefined || following.state === 'open' ? undefined : { outcome: 'released_before' };
 }
 
-function repeatReserve(before: Reservation, amountE8: bigint) {
-  if (before.state === 'released' || before.state === 'tombstoned') return 'released_before';
-  if (before.state !== 'open') return 'closed_before';
-  return before.amountE8 === amountE8 ? 'reserved' : 'exists_with_different_amount';
+function repeatReserve(before: Reservation, request: ReserveRequest): ReserveOutcome {
+  if (before.state === 'released' || before.state === 'tombstoned') return { outcome: 'released_before' };
+  if (before.state !== 'open') return { outcome: 'closed_before' };
+  return repeatOpen(before.amountE8, request);
 }
 
 function copies<T extends object>(all: ReadonlyMap<string, T>, ids: readonly string[]): Map<string, T> {

@@ -5,7 +5,7 @@ import { dearestPrice } from '../../core/api/show-price';
 import { isAllowed, type Model } from '../../core/catalog/catalog';
 import type { PriceOf } from '../../core/catalog/customer-prices';
 import { PROTOCOL_NAMES, PROTOCOLS } from '../../core/catalog/protocols';
-import { USUAL_USES } from '../../core/dialects/dialects';
+import { LIMITED_METERS } from '../../core/dialects/dialects';
 import { fail } from '../../core/errors';
 import { asksUpstream, pipelineAt, protocolsAt } from '../../core/gateway/asked-upstreams';
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
@@ -126,9 +126,8 @@ export function toJson(model: Model, entries: Model['entries'], health: Upstream
 function toolUses(entries: Model['entries']): Readonly<Record<string, number>> {
   const uses: Record<string, number> = {};
   for (const { model } of entries)
-    for (const [meter, otherwise] of USUAL_USES)
-      if (model.price.pieces.has(meter))
-        uses[meter] = Math.max(uses[meter] ?? 0, model.toolUses?.get(meter) ?? otherwise);
+    for (const meter of LIMITED_METERS)
+      if (model.price.pieces.has(meter)) uses[meter] = Math.max(uses[meter] ?? 0, model.toolUses?.get(meter) ?? 1);
   return uses;
 }
 

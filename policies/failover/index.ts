@@ -115,7 +115,6 @@ async function answerOf(
       continue;
     }
     call.meter.begin(candidate);
-    call.reservation.asked();
     const attempted = await attempts.ask(candidate, call.request).catch((error: unknown) => {
       giveSlotBack();
       attempts.relay?.chunks.cancel();

@@ -326,17 +326,16 @@ export class CallObserver implements JsonObserver {
 
   /** Adds up what a tool costs. @param maxUses its own limit */
   #weighTool(rule: ToolRule, param: string, maxUses: MaxUses | undefined, canLimit = true): void {
-    const { overheads, furtherPasses = 0, meter, uses: otherwise, makes } = rule;
+    const { overheads, furtherPasses = 0, meter, isLimited, makes } = rule;
     this.toolOverheads += overheads;
     if (meter === undefined) this.furtherPasses = Math.max(this.furtherPasses, furtherPasses);
     if (rule.class === 'outside') this.parts.isUnbounded = true;
-    if (meter === undefined && otherwise === undefined) return;
+    if (meter === undefined && isLimited !== true) return;
     const isShared = DIALECTS[this.#protocol].toolLimit !== undefined;
     const places = isShared || !canLimit ? NO_PLACE : this.#limitPlaces(maxUses);
     const runsModel = rule.furtherPasses === undefined;
-    const limit =
-      otherwise === undefined ? undefined : { otherwise, runsModel, ...places, ...(isShared && { isShared }) };
-    const pieces = otherwise === undefined ? 1 : maxUses?.uses;
+    const limit = isLimited === true ? { runsModel, ...places, ...(isShared && { isShared }) } : undefined;
+    const pieces = isLimited === true ? maxUses?.uses : 1;
     const further = meter === undefined || furtherPasses === 0 ? undefined : { furtherPasses };
     this.#countVendorTool();
     this.toolUses ??= [];

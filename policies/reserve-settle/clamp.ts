@@ -3,25 +3,26 @@ import type { Candidate } from '../../core/catalog/catalog';
 import { PROTOCOLS } from '../../core/catalog/protocols';
 import { holdFor, mostOutputTokens } from './hold';
 
-/**
- * Returns the call with the highest output limit that this money covers. Returns undefined if it covers not even one token, or if
- * the call takes no limit.
- */
-export function clampTo(
-  availableE8: bigint,
-  request: ModelRequest,
-  candidates: readonly Candidate[],
-): ModelRequest | undefined {
+/** The output that a clamped call gets at least, in tokens of each choice. */
+const LEAST_OUTPUT = 1_024;
+
+/** Returns the least hold that serves a call; undefined for one that takes no limit. */
+export function leastHold(request: ModelRequest, candidates: readonly Candidate[]): bigint | undefined {
   if (request.operation !== undefined) return undefined;
-  const isAffordable = (maxOutputTokens: number): boolean =>
-    holdFor({ ...request, maxOutputTokens }, candidates) <= availableE8;
-  const asked = mostOutputTokens(request, candidates);
-  let most = Math.min(1, asked);
-  if (!isAffordable(most)) return undefined;
+  const maxOutputTokens = Math.min(LEAST_OUTPUT, mostOutputTokens(request, candidates));
+  return holdFor({ ...request, maxOutputTokens }, candidates);
+}
+
+/** Returns the call with the highest output limit that this hold covers. It covers the least hold. */
+export function clampTo(heldE8: bigint, request: ModelRequest, candidates: readonly Candidate[]): ModelRequest {
+  // A limit that the client did not name must be one that every candidate accepts.
+  const asked =
+    request.maxOutputTokens === undefined ? leastMaxOutput(candidates) : mostOutputTokens(request, candidates);
+  let most = Math.min(LEAST_OUTPUT, asked);
   let tooMany = asked + 1;
   while (tooMany - most > 1) {
     const middle = most + Math.floor((tooMany - most) / 2);
-    if (isAffordable(middle)) most = middle;
+    if (holdFor({ ...request, maxOutputTokens: middle }, candidates) <= heldE8) most = middle;
     else tooMany = middle;
   }
   return limitedTo(most, request);
@@ -30,7 +31,11 @@ export function clampTo(
 /** Returns the call with a limit that every candidate accepts written into its body, if the client named none. */
 export function withLimit(request: ModelRequest, candidates: readonly Candidate[]): ModelRequest {
   if (request.maxOutputTokens !== undefined || request.operation !== undefined) return request;
-  return limitedTo(Math.min(...candidates.map(({ model }) => model.maxOutput)), request);
+  return limitedTo(leastMaxOutput(candidates), request);
+}
+
+function leastMaxOutput(candidates: readonly Candidate[]): number {
+  return Math.min(...candidates.map(({ model }) => model.maxOutput));
 }
 
 /**

@@ -3,7 +3,7 @@ import { furtherModels } from '../../core/calls/priced-candidates';
 import type { Candidate, ModelEntry, Normalizing, Upstream } from '../../core/catalog/catalog';
 import { type CacheWrites, dearestCost, pricesFor } from '../../core/catalog/price';
 import type { TokenMeter } from '../../core/catalog/usage';
-import { furtherPassesOf, piecesOf, type Reading } from '../../core/dialects/reading';
+import { furtherPassesOf, piecesOf, pointsOutside, type Reading } from '../../core/dialects/reading';
 import { atMostCountable } from '../../core/money';
 
 /** Two rough costs that differ by more than this factor compare like the exact ones. */
@@ -15,21 +15,16 @@ let roughs = new Float64Array(64);
 /**
  * Returns the most that a call can cost: the dearest candidate at its dearest prices and its own bounds of tokens. Plain numbers
  * find the few candidates that can be the dearest, and only those are computed exactly.
- * @param seconds for how long an upstream may have produced output; the default holds for the whole answer
  */
-export function holdFor(
-  request: ModelRequest,
-  candidates: readonly Candidate[],
-  seconds = Number.POSITIVE_INFINITY,
-): bigint {
+export function holdFor(request: ModelRequest, candidates: readonly Candidate[]): bigint {
   const count = candidates.length;
-  if (count === 1) return atMostCountable(exactHold(request, candidates[0] as Candidate, seconds));
+  if (count === 1) return atMostCountable(exactHold(request, candidates[0] as Candidate));
   const { asked, toolUses, extras } = request.reading;
   const isPlain = asked === undefined && toolUses === undefined && extras === undefined;
   if (roughs.length < count) roughs = new Float64Array(count * 2);
   let dearest = 0;
   for (let at = 0; at < count; at += 1) {
-    const rough = roughCost(request, candidates[at] as Candidate, seconds);
+    const rough = roughCost(request, candidates[at] as Candidate);
     roughs[at] = rough;
     if (rough > dearest) dearest = rough;
   }
@@ -37,21 +32,21 @@ export function holdFor(
   for (let at = 0; at < count; at += 1) {
     // Rough costs ignore tiers, speeds, regions, pieces and extras.
     if (isPlain && (roughs[at] as number) < dearest * SURELY_LESS) continue;
-    const costE8 = exactHold(request, candidates[at] as Candidate, seconds);
+    const costE8 = exactHold(request, candidates[at] as Candidate);
     if (costE8 > holdE8) holdE8 = costE8;
   }
   return atMostCountable(holdE8);
 }
 
 /** Returns the most that a call can cost at one candidate, with the further models that may run. */
-function exactHold(request: ModelRequest, candidate: Candidate, seconds: number): bigint {
-  return holdForModel(request, candidate, seconds) + furtherHold(request, candidate, seconds);
+function exactHold(request: ModelRequest, candidate: Candidate): bigint {
+  return holdForModel(request, candidate) + furtherHold(request, candidate);
 }
 
-function furtherHold(request: ModelRequest, candidate: Candidate, seconds: number): bigint {
+function furtherHold(request: ModelRequest, candidate: Candidate): bigint {
   let holdE8 = 0n;
   for (const each of alsoRunning(request, candidate))
-    holdE8 += holdForModel(each.request, { ...candidate, model: each.model }, seconds);
+    holdE8 += holdForModel(each.request, { ...candidate, model: each.model });
   return holdE8;
 }
 
@@ -69,13 +64,13 @@ function extraMeters({ reading: { extras } }: ModelRequest, { price }: ModelEntr
   return extras?.flatMap(({ meters = [] }) => meters).filter((meter) => !price.unpriced.has(meter));
 }
 
-function holdForModel(request: ModelRequest, candidate: Candidate, seconds: number): bigint {
+function holdForModel(request: ModelRequest, candidate: Candidate): bigint {
   const { model } = candidate;
   const { asked } = request.reading;
   const cacheWrites = cacheWritesAt(request, candidate);
   const cards = pricesFor(model.price, asked) ?? model.price.possible;
   const input = inputTokens(request, candidate);
-  const output = outputTokens(request, model, seconds);
+  const output = outputTokens(request, model);
   return dearestCost(input, output, cards, cacheWrites, extraMeters(request, model)) + piecesCost(request, model);
 }
 
@@ -90,12 +85,22 @@ export function tokensFor(request: ModelRequest, candidates: readonly Candidate[
   return tokens;
 }
 
-/** Returns the most tokens that a call can read and write at a candidate. */
+/**
+ * Returns the most tokens that a truthful vendor can report for a call at a candidate. Input may be more than is held, up to the
+ * context window, where the body points outside itself.
+ */
 export function mostTokens(
   request: ModelRequest,
   candidate: Candidate,
 ): { readonly input: number; readonly output: number } {
-  return { input: inputTokens(request, candidate), output: outputTokens(request, candidate.model) };
+  const most = { input: 0, output: 0 };
+  const { reading } = request;
+  for (const { model, request: each } of [{ model: candidate.model, request }, ...alsoRunning(request, candidate)]) {
+    const call = pointsOutside(reading) ? { ...each, reading: { ...reading, isUnbounded: true } } : each;
+    most.input += inputTokens(call, { ...candidate, model });
+    most.output += outputTokens(call, model);
+  }
+  return most;
 }
 
 /** Returns the most tokens that one choice can have at any of the candidates. */
@@ -106,9 +111,9 @@ export function mostOutputTokens({ maxOutputTokens }: ModelRequest, candidates: 
   );
 }
 
-function roughCost(request: ModelRequest, candidate: Candidate, seconds: number): number {
+function roughCost(request: ModelRequest, candidate: Candidate): number {
   const { model, rough } = candidate;
-  const output = outputTokens(request, model, seconds);
+  const output = outputTokens(request, model);
   return (
     inputTokens(request, candidate) * rough.dearestInput[cacheWritesAt(request, candidate)] +
     output * rough.dearestOutput
@@ -175,15 +180,12 @@ function bodyTokens(reading: Reading, model: ModelEntry, normalizes: Normalizing
   );
 }
 
-/** Returns the most output tokens: the call's limit or what the model can write in this time, plus what the vendor writes beside the answer. */
+/** Returns the most output tokens: the call's limit, plus what the vendor writes beside the answer. */
 function outputTokens(
   { maxOutputTokens, choices, reading }: ModelRequest,
-  { maxOutput, maxTokensPerSecond, tokenizerFactor }: ModelEntry,
-  seconds = Number.POSITIVE_INFINITY,
+  { maxOutput, tokenizerFactor }: ModelEntry,
 ): number {
-  const inTime =
-    maxTokensPerSecond === undefined ? maxOutput : Math.min(maxOutput, Math.ceil(maxTokensPerSecond * seconds));
   const predicted = Math.ceil(reading.predictedTokens * tokenizerFactor);
-  const ofAnswer = Math.min(maxOutputTokens ?? maxOutput, inTime) + predicted;
+  const ofAnswer = Math.min(maxOutputTokens ?? maxOutput, maxOutput) + predicted;
   return ofAnswer * choices + reading.furtherAnswers * maxOutput;
 }

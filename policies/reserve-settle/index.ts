@@ -1,6 +1,5 @@
 import { ABSENT_CALLS, ABSENT_CALLS_AT_MOST } from '../../core/calls/absent-calls';
 import type { Ending, Reservation, Settlement } from '../../core/calls/call';
-import { unpricedAt } from '../../core/calls/priced-candidates';
 import { type RecordedUsage, usageRecord } from '../../core/calls/usage-record';
 import { upstreamPrice } from '../../core/catalog/customer-prices';
 import { outputTokens, totalInputTokens } from '../../core/catalog/usage';
@@ -8,19 +7,14 @@ import { fail } from '../../core/errors';
 import type { Gateway } from '../../core/gateway/gateway';
 import { definePolicy } from '../../core/gateway/policy';
 import { newId } from '../../core/ids';
-import { type CappedCharge, type Charged, chargeOfEnding, recordedUsage, upstreamCostOf } from './charge';
-import { doubtsOf } from './doubts';
-import { estimatedUsage } from './estimated';
-import { judgeReport } from './excess';
-import { GrowingHold } from './growing-hold';
+import { chargeOfEnding, recordedUsage, upstreamCostOf } from './charge';
 import { tokensFor } from './hold';
 import { intentOf } from './intent';
+import { estimatedUsage, judgeUsage, noteUnknownMembers, withUnreported } from './judge-usage';
 import { keepNewIds } from './new-ids';
 import { noteCost, noteLastAttempt } from './note-attempt';
 import { type Covered, type PayingCall, reserve } from './reserve';
 import { answerKeeper, sendStored } from './stored-answer';
-import { noteUnknownMembers } from './unknown-members';
-import { withUnreported } from './unreported';
 
 export default definePolicy({
   contract: 'policy/1',
@@ -37,7 +31,7 @@ export default definePolicy({
       },
       onInsufficient: {
         description:
-          'If the balance is too low: `reject` answers 402; `clamp` lowers the limit of output tokens to what is affordable, and answers 402 if not even one is.',
+          'If the balance is too low: `reject` answers 402; `clamp` holds half of what is left, at least the input and 1,024 output tokens, and lowers the limit of output to that.',
         enum: ['reject', 'clamp'],
         default: 'reject',
       },
@@ -94,17 +88,13 @@ function openReservation(
   onClientAbort: Reservation['onClientAbort'],
 ): Reservation {
   const { accountId, keyId } = call.key;
-  const { rid, request } = paid;
-  const growing = paid.grows ? new GrowingHold(gateway, call, paid) : undefined;
-  const heldE8 = (): bigint => growing?.heldE8 ?? paid.heldE8;
+  const { rid, request, heldE8 } = paid;
   let settlement: Promise<Settlement> | undefined;
   gateway.leases.track(call.key, rid, heldE8);
   return {
     rid,
     onClientAbort,
-    asked: () => growing?.asked(),
     settle: (ending) => {
-      growing?.stop();
       settlement ??= settleOnce(ending);
       return settlement;
     },
@@ -129,18 +119,16 @@ function openReservation(
     if (billing === 'estimated' && ending.isEstimate) estimatedUsage.inc({ upstream: ending.candidate.upstream.name });
     const charged = withUnreported(ending, request);
     noteLastAttempt(call, charged);
-    const charge = chargeOfEnding(charged, heldE8(), paid.priceOf);
+    const charge = chargeOfEnding(charged, heldE8, paid.priceOf);
     const { costE8, excessE8 } = charge;
-    const unpriced = usedUnpriced(charged, charge, paid);
     const isOwnPrice = paid.priceOf === upstreamPrice;
     if (isOwnPrice) noteCost(call, charged, charge.exactE14);
     const { candidate, usage } = charged;
     call.facts.usage = usage;
-    const isSuspect = judgeReport(charged, request, { excessE8, isUnpriced: unpriced.length > 0 });
+    const doubts = judgeUsage(charged, charge, paid);
+    const isSuspect = doubts.has('suspect');
     if (!isSuspect && billing === 'actual') gateway.health.used(call.facts.model ?? '', candidate, usage, request);
-    const doubts = doubtsOf(charged, unpriced, isSuspect);
-    const flags = new Set<string>(noteUnknownMembers(call.facts, request) ? ['unknown'] : []);
-    for (const flag of doubts) flags.add(flag);
+    const flags = new Set<string>(noteUnknownMembers(call.facts, request) ? ['unknown', ...doubts] : doubts);
     if (candidate.dialect !== undefined) flags.add('translated');
     const record = recordOf({ billing, usage: recordedUsage(charged), flags: [...flags], excessE8, configRevision });
     // A suspect report must not use up the key's limit of tokens.
@@ -151,23 +139,6 @@ function openReservation(
     call.facts.upstreamCostE8 = isOwnPrice ? chargedE8 : upstreamCostOf(charged);
     return { chargedE8, billing };
   }
-}
-
-/**
- * Returns the names of what a call used, or may have used, without a price. An excess of a call that offers such a thing counts as
- * its use: the gateway held nothing for it, so the account must not be frozen for it.
- */
-function usedUnpriced(
-  { candidate }: Charged,
-  { unpriced, excessE8 }: CappedCharge,
-  { request, priceOf }: Covered,
-): readonly string[] {
-  const { reading } = request;
-  if (reading.toolUses === undefined && reading.extras === undefined) return unpriced;
-  const model = { ...candidate.model, price: priceOf(candidate.model) };
-  const { offered, unseen } = unpricedAt(reading, { ...candidate, model, priceOf });
-  const above = excessE8 === 0n ? [] : offered.map((name) => `${name} above the hold`);
-  return [...new Set([...unpriced, ...unseen, ...above])];
 }
 
 function tokensUsed({ usage }: Exclude<Ending, { billing: 'released' }>): number {

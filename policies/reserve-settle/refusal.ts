@@ -1,16 +1,16 @@
 import { rateLimited } from '../../core/accounts/identify';
 import { fail, type GatewayError } from '../../core/errors';
-import { INTENTS_AT_MOST, type RenewOutcome, type ReserveOutcome } from '../../core/ledger/ledger';
+import { INTENTS_AT_MOST, type ReserveOutcome } from '../../core/ledger/ledger';
 import { formatUsd } from '../../core/money';
 import { IDEMPOTENCY_HEADER } from './intent';
 
 /** After how many seconds a client may repeat a call whose first call still runs. SDKs retry twice. */
 const ASK_AGAIN_SECONDS = 5;
 
-type Refused = Exclude<ReserveOutcome | RenewOutcome, { outcome: 'reserved' | 'renewed' | 'not_open' }>;
+type Refused = Exclude<ReserveOutcome, { outcome: 'reserved' }>;
 
-/** Returns the error for a refused hold, of a new call or of a running one. */
-export function refusalOf(outcome: Refused, heldE8: bigint): GatewayError {
+/** Returns the error for a refused hold. `requiredE8` is the least amount that would have been held. */
+export function refusalOf(outcome: Refused, requiredE8: bigint): GatewayError {
   switch (outcome.outcome) {
     case 'unknown_key':
     case 'revoked':
@@ -19,9 +19,9 @@ export function refusalOf(outcome: Refused, heldE8: bigint): GatewayError {
     case 'frozen':
       return fail('FORBIDDEN', { message: 'This account is frozen. Ask the operator of the gateway.' });
     case 'insufficient_balance':
-      return fail('INSUFFICIENT_BALANCE', { details: amounts(heldE8, outcome.availableE8) });
+      return fail('INSUFFICIENT_BALANCE', { details: amounts(requiredE8, outcome.availableE8) });
     case 'key_limit_exceeded':
-      return fail('KEY_LIMIT_EXCEEDED', { details: amounts(heldE8, outcome.availableE8) });
+      return fail('KEY_LIMIT_EXCEEDED', { details: amounts(requiredE8, outcome.availableE8) });
     case 'intent_conflict':
       return fail('IDEMPOTENCY_CONFLICT', {
         param: IDEMPOTENCY_HEADER,

@@ -11,9 +11,7 @@ import type { CallWith } from '../../core/gateway/policy';
 import { ClientLeft } from '../../core/http/client-left';
 import type { KeySettings, ReserveOutcome } from '../../core/ledger/ledger';
 import { measuredReserve } from '../../core/ledger/ledger-metrics';
-import { clampTo, withLimit } from './clamp';
-import { withFewestUses } from './fewest-uses';
-import { AHEAD_SECONDS, mayGrow } from './growing-hold';
+import { clampTo, leastHold, withLimit } from './clamp';
 import { holdFor, tokensFor } from './hold';
 import { refusalOf } from './refusal';
 
@@ -28,17 +26,12 @@ export interface ReserveSettings {
 export interface Covered extends CustomerCandidates<Candidate> {
   readonly request: ModelRequest;
   readonly heldE8: bigint;
-  /** Whether the hold begins small; see `mayGrow`. */
-  readonly grows: boolean;
 }
 
 /** The result for a repeated call whose answer is stored. */
 interface Repeated {
   readonly stored: StoredAnswer;
 }
-
-/** How often a reserve is tried. Between two tries other calls may take money, and settings may change. */
-const TRIES_AT_MOST = 6;
 
 /**
  * Reserves the money for a call.
@@ -48,40 +41,31 @@ export async function reserve(
   gateway: Gateway,
   call: PayingCall,
   rid: string,
-  { onInsufficient, withoutLimit }: ReserveSettings,
+  settings: ReserveSettings,
 ): Promise<Covered | Repeated> {
-  let asked = withoutLimit === 'insert' ? withLimit(call.request, call.candidates) : call.request;
-  let { settings } = call.key;
-  let covered = cover(asked, atPricesOf(gateway, call, settings));
-  for (let tries = 1; ; tries += 1) {
-    const outcome = await ask(gateway, call, rid, covered, settings.rev);
-    if (outcome.outcome === 'reserved') break;
-    const stored = outcome.outcome === 'intent_charged' ? gateway.answers?.find(outcome.rid) : undefined;
-    if (stored !== undefined) return { stored };
-    if (tries === TRIES_AT_MOST) throw refusalOf(outcome, covered.heldE8);
-    if (outcome.outcome === 'stale_key') {
-      settings = learn(gateway, call, outcome.settings);
-      covered = cover(asked, atPricesOf(gateway, call, settings));
-      continue;
-    }
-    const first = 'rid' in outcome ? gateway.answers?.whenEnded(outcome.rid) : undefined;
-    if (first !== undefined && !call.request.stream) {
-      await endOf(first, call);
-      continue;
-    }
-    if (!('availableE8' in outcome)) throw refusalOf(outcome, covered.heldE8);
-    const fewer = withFewestUses(asked);
-    if (fewer !== undefined) {
-      asked = fewer;
-      covered = cover(asked, covered);
-      continue;
-    }
-    const mayClamp = onInsufficient === 'clamp';
-    const clamped = mayClamp ? clampTo(outcome.availableE8, asked, covered.candidates) : undefined;
-    if (clamped === undefined) throw refusalOf(outcome, covered.heldE8);
-    covered = cover(clamped, covered);
+  let tried = await askWithFreshSettings(gateway, call, rid, settings);
+  for (let first = openHere(gateway, call, tried); first !== undefined; first = openHere(gateway, call, tried)) {
+    await endOf(first, call);
+    tried = await askWithFreshSettings(gateway, call, rid, settings);
   }
-  return covered;
+  const { outcome, wanted } = tried;
+  const stored = outcome.outcome === 'intent_charged' ? gateway.answers?.find(outcome.rid) : undefined;
+  if (stored !== undefined) return { stored };
+  if (outcome.outcome !== 'reserved') throw refusalOf(outcome, wanted.leastE8 ?? wanted.wholeE8);
+  const { heldE8 } = outcome;
+  const { request, candidates, priceOf } = wanted;
+  const isWhole = heldE8 === wanted.wholeE8;
+  return {
+    request: isWhole ? request : clampTo(heldE8, request, candidates),
+    candidates,
+    priceOf,
+    heldE8,
+  };
+}
+
+/** Returns the end of the call that this one repeats, if that is open in this process. A repeated stream does not wait. */
+function openHere({ answers }: Gateway, { request }: PayingCall, { outcome }: Asked): Promise<void> | undefined {
+  return request.stream || !('rid' in outcome) ? undefined : answers?.whenEnded(outcome.rid);
 }
 
 /** Waits until the first call has settled. @throws ClientLeft */
@@ -108,10 +92,41 @@ function atPricesOf({ catalog }: Gateway, call: PayingCall, { markup }: KeySetti
   return atPrices;
 }
 
-function cover(request: ModelRequest, { candidates, priceOf }: CustomerCandidates<Candidate>): Covered {
-  const grows = mayGrow(request, candidates);
-  const heldE8 = holdFor(request, candidates, grows ? AHEAD_SECONDS : undefined);
-  return { request, candidates, priceOf, heldE8, grows };
+/** What a call asks of the ledger: the whole hold, and the least one if it may be clamped. */
+interface Wanted extends CustomerCandidates<Candidate> {
+  readonly request: ModelRequest;
+  readonly wholeE8: bigint;
+  readonly leastE8: bigint | undefined;
+}
+
+interface Asked {
+  readonly outcome: ReserveOutcome;
+  readonly wanted: Wanted;
+}
+
+/** Asks the ledger, and once more if the key's settings were changed since this process read them. */
+async function askWithFreshSettings(
+  gateway: Gateway,
+  call: PayingCall,
+  rid: string,
+  settings: ReserveSettings,
+): Promise<Asked> {
+  const asked = await ask(gateway, call, rid, settings, call.key.settings);
+  if (asked.outcome.outcome !== 'stale_key') return asked;
+  return ask(gateway, call, rid, settings, learn(gateway, call, asked.outcome.settings));
+}
+
+function wantedFor(
+  gateway: Gateway,
+  call: PayingCall,
+  { onInsufficient, withoutLimit }: ReserveSettings,
+  settings: KeySettings,
+): Wanted {
+  const request = withoutLimit === 'insert' ? withLimit(call.request, call.candidates) : call.request;
+  const { candidates, priceOf } = atPricesOf(gateway, call, settings);
+  const wholeE8 = holdFor(request, candidates);
+  const leastE8 = onInsufficient === 'clamp' ? leastHold(request, candidates) : undefined;
+  return { request, candidates, priceOf, wholeE8, leastE8 };
 }
 
 /** Returns the newer settings of a key if they allow the call, and keeps them in this process. */
@@ -122,24 +137,28 @@ function learn(gateway: Gateway, call: PayingCall, settings: KeySettings): KeySe
   return settings;
 }
 
-function ask(
+async function ask(
   gateway: Gateway,
   call: PayingCall,
   rid: string,
-  { request, heldE8 }: Covered,
-  keyRev: number,
-): Promise<ReserveOutcome> {
+  settings: ReserveSettings,
+  keySettings: KeySettings,
+): Promise<Asked> {
+  const wanted = wantedFor(gateway, call, settings, keySettings);
   const { accountId, keyId } = call.key;
-  const record = JSON.stringify(usageRecord(call, { billing: 'expired', configRevision: gateway.configRevision }));
-  const tokens = tokensFor(request, call.candidates);
-  const { leaseMs: lifetimeMs } = gateway.leases;
   const { intent } = call.facts.routing;
-  const paid = intent && { ...intent, requestId: call.id };
-  const wanted = { rid, accountId, keyId, keyRev, amountE8: heldE8, lifetimeMs, record, tokens, intent: paid };
-  return measuredReserve(gateway.ledger, wanted).catch((error: unknown) => {
+  const request = {
+    ...{ rid, accountId, keyId, keyRev: keySettings.rev },
+    ...{ amountE8: wanted.wholeE8, leastE8: wanted.leastE8, lifetimeMs: gateway.leases.leaseMs },
+    record: JSON.stringify(usageRecord(call, { billing: 'expired', configRevision: gateway.configRevision })),
+    tokens: tokensFor(wanted.request, call.candidates),
+    intent: intent && { ...intent, requestId: call.id },
+  };
+  const outcome = await measuredReserve(gateway.ledger, request).catch((error: unknown) => {
     releaseUnanswered(gateway, call, rid);
     throw error;
   });
+  return { outcome, wanted };
 }
 
 /**

@@ -105,6 +105,10 @@ it would charge, by its own prices, and the gateway's bill must be the same to 1
 
 const POINTING = `\`sk-svc-…\` is an API key. A strategy stands behind the host, as in \`https://gateway.example/cost\` or \`https://gateway.example/cost/v1\`. The names of models are those of
 \`GET /v1/models\`.
+
+### Money
+
+Agents ask for up to 128,000 tokens of output in every turn, and all of it is held. With \`onInsufficient: clamp\` of \`reserve-settle\` a call holds half of what is left instead ([little money](money.md#little-money)): switch it on for agents.
 `;
 
 const UNTRIED = `### Cursor, Cline

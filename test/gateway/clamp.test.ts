@@ -2,7 +2,14 @@ import { expect } from 'chai';
 import { ask, PATH } from '../support/calls';
 import { MODEL, startGateway, type TestGateway } from '../support/gateway';
 import { until } from '../support/until';
-import { chatAnswer, messagesAnswer, messagesFailure, startUpstream, type TestUpstream } from '../support/upstream';
+import {
+  chatAnswer,
+  messagesAnswer,
+  messagesFailure,
+  startUpstream,
+  type TestUpstream,
+  when,
+} from '../support/upstream';
 
 describe('With `onInsufficient: clamp` and too little money, the gateway', function () {
   this.timeout(60_000);
@@ -45,44 +52,81 @@ describe('With `onInsufficient: clamp` and too little money, the gateway', funct
   /** The price of an output token, at 15 USD per million. */
   const TOKEN_E8 = 1_500;
 
-  /** Returns the hold for the input of a call. A balance of this much allows no output token. */
-  async function inputE8(path: string, body: Record<string, unknown>): Promise<number> {
+  const asking = (more: Record<string, unknown> = {}) => ask({ max_tokens: 4_000, ...more });
+  const LEAST = 1_024;
+
+  /** Returns the hold for the input of a call. */
+  async function inputE8(path: string, body: Record<string, unknown>, tokens = LEAST): Promise<number> {
     const { key } = await gateway.newCustomer('0');
     const { status, json } = await gateway.call(path, { key, body });
-    expect(status).to.equal(402);
-    return Math.round(Number(json.error.details.requiredUsd) * 1e8) - 200 * TOKEN_E8;
+    expect([status, json.error.code]).to.deep.equal([402, 'INSUFFICIENT_BALANCE']);
+    return Math.round(Number(json.error.details.requiredUsd) * 1e8) - tokens * TOKEN_E8;
   }
+  const nothingHeld = (key: string) =>
+    until('it is settled', async () => (await gateway.balance(key)).heldUsd === '0.00000000');
 
-  it('sends every upstream the affordable limit, and the balance is never below zero', async () => {
-    const input = await inputE8('/v1/messages', ask());
-    const { key } = await gateway.newCustomer(usd(input + 7 * TOKEN_E8 + 400));
+  it('holds half of the balance, and sends every upstream the limit of output that this pays', async () => {
+    const fundsE8 = 2 * ((await inputE8('/v1/messages', asking())) + 2_000 * TOKEN_E8 + 400);
+    const { key } = await gateway.newCustomer(usd(fundsE8));
     first.always(messagesFailure(529));
-    second.always(messagesAnswer({ usage: { input: 100_000, output: 7 } }));
-    const answer = await gateway.call('/quality/v1/messages', { key, body: ask() });
+    second.always(messagesAnswer({ usage: { input: 100_000, output: 2_000 } }));
+    const answer = await gateway.call('/quality/v1/messages', { key, body: asking() });
     expect(answer.status).to.equal(200);
-    expect(limits(first)[0]).to.equal(7);
-    expect(limits(second)).to.deep.equal([7]);
-    await until('it is settled', async () => (await gateway.balance(key)).heldUsd === '0.00000000');
+    expect(limits(first)[0]).to.equal(2_000);
+    expect(limits(second)).to.deep.equal([2_000]);
+    await nothingHeld(key);
     // The upstream reports far more, but only the hold is charged.
-    expect((await gateway.balance(key)).balanceUsd).to.equal('0.00000400');
+    expect((await gateway.balance(key)).balanceUsd).to.equal(usd(fundsE8 / 2));
+  });
+
+  it('sends the limit of the call where half of the balance covers it', async () => {
+    const input = await inputE8('/v1/messages', asking());
+    for (const upstream of [first, second]) upstream.always(messagesAnswer());
+    const { key } = await gateway.newCustomer(usd(2 * (input + 4_000 * TOKEN_E8)));
+    expect((await gateway.call('/v1/messages', { key, body: asking() })).status).to.equal(200);
+    expect([...limits(first), ...limits(second)]).to.deep.equal([4_000]);
   });
 
   it('lowers the limit to what the key may spend, as it does for the balance', async () => {
-    const body = { ...ask(), max_tokens: undefined, max_completion_tokens: 200 };
+    const body = { ...asking(), max_tokens: undefined, max_completion_tokens: 4_000 };
     const input = await inputE8(PATH.chat, body);
-    const { key } = await gateway.newCustomer('10', { balanceLimit: usd(input + 20 * TOKEN_E8) });
+    const { key } = await gateway.newCustomer('10', { balanceLimit: usd(2 * (input + 1_500 * TOKEN_E8)) });
     for (const upstream of [first, second]) upstream.always(chatAnswer());
     expect((await gateway.call(PATH.chat, { key, body })).status).to.equal(200);
     const [asked] = [...first.calls, ...second.calls];
-    expect(asked?.json).to.include({ model: MODEL, max_completion_tokens: 20 }).and.not.have.property('max_tokens');
+    expect(asked?.json).to.include({ model: MODEL, max_completion_tokens: 1_500 }).and.not.have.property('max_tokens');
   });
 
-  it('answers 402 and asks no upstream if not one output token is affordable', async () => {
-    const input = await inputE8('/v1/messages', ask());
-    const { key } = await gateway.newCustomer(usd(input + TOKEN_E8 - 1));
-    const answer = await gateway.call('/v1/messages', { key, body: ask() });
-    expect(answer.status).to.equal(402);
-    expect(answer.json.error.code).to.equal('INSUFFICIENT_BALANCE');
-    expect([...first.calls, ...second.calls]).to.have.length(0);
+  it('answers as long as the input and 1,024 tokens of output are paid, or all that the call allows', async () => {
+    const [large, small] = [asking(), asking({ max_tokens: 200 })];
+    for (const [body, tokens] of [
+      [large, LEAST],
+      [small, 200],
+    ] as const) {
+      const leastE8 = (await inputE8('/v1/messages', body, tokens)) + tokens * TOKEN_E8;
+      const [{ key }, poor] = [await gateway.newCustomer(usd(leastE8)), await gateway.newCustomer(usd(leastE8 - 1))];
+      for (const upstream of [first, second]) upstream.reset();
+      for (const upstream of [first, second]) upstream.always(messagesAnswer());
+      const refused = await gateway.call('/v1/messages', { key: poor.key, body });
+      expect([refused.status, refused.json.error.code]).to.deep.equal([402, 'INSUFFICIENT_BALANCE']);
+      expect([...first.calls, ...second.calls]).to.have.length(0);
+      expect((await gateway.call('/v1/messages', { key, body })).status).to.equal(200);
+      expect([...limits(first), ...limits(second)]).to.deep.equal([tokens]);
+    }
+  });
+
+  it('leaves money for other calls of the account at the same time', async () => {
+    const leastE8 = (await inputE8('/v1/messages', asking())) + LEAST * TOKEN_E8;
+    const { key } = await gateway.newCustomer(usd(4 * leastE8));
+    let release: () => void = () => undefined;
+    const released = new Promise<void>((resolve) => (release = resolve));
+    for (const upstream of [first, second]) upstream.always(when(released, messagesAnswer()));
+    const answers = [1, 2, 3].map(() => gateway.call('/v1/messages', { key, body: asking() }));
+    await until('all are asked', () => first.calls.length + second.calls.length === 3);
+    release();
+    expect((await Promise.all(answers)).map(({ status }) => status)).to.deep.equal([200, 200, 200]);
+    const [least = 0, next = 0] = [...limits(first), ...limits(second)].map(Number).sort((a, b) => a - b);
+    expect([least, next < 4_000]).to.deep.equal([LEAST, true]);
+    await nothingHeld(key);
   });
 });

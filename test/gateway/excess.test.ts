@@ -21,10 +21,13 @@ describe('An upstream that reports more than was held', () => {
     upstream = await startUpstream();
     gateway = await startGateway({
       upstreams: {
-        acme: { url: upstream.url, models: { [MODEL]: PLAIN } },
+        acme: {
+          url: upstream.url,
+          models: { [MODEL]: PLAIN, dear: { ...PLAIN, price: { input: 100, output: 100 } } },
+        },
         other: { url: upstream.url, models: { other: PLAIN } },
       },
-      system: { excess: { freezeAboveUsd: 1 } },
+      system: { excess: { stopKeyAboveUsd: 1 } },
     });
   });
   after(async () => {
@@ -67,33 +70,69 @@ describe('An upstream that reports more than was held', () => {
       .and.not.have.property('excess');
   });
 
-  it('makes the gateway freeze an account if its own requests caused an excess above the bound since it was last unfrozen', async () => {
-    // An unknown member makes the vendor read more than the context window that was held.
-    upstream.always(messagesAnswer({ usage: { input: 160_000, output: 1 } }));
+  it('stops no customer for output above the limit of the call, whatever the body points to', async () => {
+    upstream.always(messagesAnswer({ usage: { input: 50_000, output: 4_000_000 } }));
+    const image = { type: 'image', source: { type: 'url', url: 'https://example.com/a.png' } };
+    const pointing = { max_tokens: 1, messages: [{ role: 'user', content: [image] }] };
+    for (const more of [pointing, { ...pointing, strange_switch: true }, { max_tokens: 1, strange_switch: true }]) {
+      const { accountId, key } = await gateway.newCustomer('10');
+      expect((await call(key, more)).status).to.equal(200);
+      const record = await operatorsRecord(accountId);
+      expect(record.flags).to.include('suspect');
+      expect(Number(record.excess)).to.be.above(390);
+      expect(await accountOf(accountId)).to.include({ status: 'active', excessUsd: '0.00000000' });
+      expect((await call(key, { max_tokens: 1 })).status).to.equal(200);
+    }
+  });
+
+  it('stops no customer for more input than the context window', async () => {
+    upstream.always(messagesAnswer({ usage: { input: 4_000_000, output: 1 } }));
+    const { accountId, key } = await gateway.newCustomer('10');
+    expect((await call(key, { strange_switch: true })).status).to.equal(200);
+    expect((await operatorsRecord(accountId)).flags).to.include('suspect');
+    expect(await accountOf(accountId)).to.include({ status: 'active', excessUsd: '0.00000000' });
+  });
+
+  it('stops the key whose requests caused it above the bound, and the account above ten times as much', async () => {
+    // Nobody knows this member, whose value looks free. It makes the vendor read up to the context window.
+    const strange = { strange_switch: true };
+    upstream.always(messagesAnswer({ usage: { input: 90_000, output: 1 } }));
     const { accountId, key } = await gateway.newCustomer('100');
-    const strange = { strange_member: 'reads something that nobody has heard of yet' };
-    const first = await call(key, strange);
-    expect(first.status).to.equal(200);
-    expect(Number(first.headers['x-ai-cost'])).to.be.within(1, 1.02);
-    await until('the excess is known', async () => Number((await accountOf(accountId)).excessUsd) > 0.5);
-    expect((await accountOf(accountId)).status).to.equal('active');
+    const excessOf = async () => Number((await accountOf(accountId)).excessUsd);
+    const newKey = async () => {
+      const { json } = await gateway.admin('POST', `/admin/v1/accounts/${accountId}/keys`, { name: 'another' });
+      return String(json.key);
+    };
+    const refusal = (of: string, status: number) =>
+      until(`calls are ${status}`, async () => {
+        const answered = await call(of);
+        return answered.status === status ? (answered.json.error.code as string) : undefined;
+      });
+    const audited = async (action: string) => {
+      const { json } = await gateway.admin('GET', '/admin/v1/audit?limit=10');
+      return json.items.find(
+        (each: { action: string; actor: string }) => each.action === action && each.actor === 'excess',
+      );
+    };
     expect((await call(key, strange)).status).to.equal(200);
-    await until('the account is frozen', async () => (await accountOf(accountId)).status === 'frozen', 20_000);
-    upstream.always(messagesAnswer());
-    // The ledger learns of the freeze after Postgres has it.
-    const refused = await until('its calls are refused', async () => {
-      const answered = await call(key);
-      return answered.status === 403 ? answered : undefined;
-    });
-    expect(refused.json.error.code).to.equal('FORBIDDEN');
-    const { json } = await gateway.admin('GET', '/admin/v1/audit?limit=5');
-    const freeze = json.items.find(({ action }: { action: string }) => action === 'account.freeze');
-    expect(freeze).to.include({ subject: `account:${accountId}`, actor: 'excess' });
-    expect((await gateway.admin('GET', '/metrics')).text).to.contain('tollgate_excess_freezes_total 1');
+    await until('the excess is known', async () => (await excessOf()) > 0.5);
+    expect((await call(key, strange)).status).to.equal(200);
+    expect(await refusal(key, 401)).to.equal('INVALID_API_KEY');
+    expect((await audited('key.revoke')).subject).to.match(/^key:/);
+    expect(await accountOf(accountId)).to.include({ status: 'active' });
+
+    const second = await newKey();
+    expect((await call(second)).status).to.equal(200);
+    expect((await call(second, { model: 'dear', ...strange })).status).to.equal(200);
+    await until('the account is frozen', async () => (await accountOf(accountId)).status === 'frozen', 30_000);
+    expect((await audited('account.freeze')).subject).to.equal(`account:${accountId}`);
+    const { text } = await gateway.admin('GET', '/metrics');
+    expect(text).to.contain('tollgate_excess_stops_total{of="key"} 2');
+    expect(text).to.contain('tollgate_excess_stops_total{of="account"} 1');
 
     await gateway.admin('POST', `/admin/v1/accounts/${accountId}/unfreeze`);
     expect(await accountOf(accountId)).to.include({ status: 'active', excessUsd: '0.00000000' });
-    expect((await call(key)).status).to.equal(200);
+    expect((await call(await newKey())).status).to.equal(200);
   });
 
   it('uses up the tokens per minute of a key only as far as was held', async () => {

@@ -106,7 +106,7 @@ describe('Customers with a markup', function () {
 
   it('have the output of their calls clamped by their own prices', async () => {
     const most = async (account: string) => {
-      const { key } = await newCustomer({ account }, '0.8');
+      const { key } = await newCustomer({ account }, '2');
       upstream.reset();
       upstream.always(messagesAnswer({ usage: { input: 10, output: 5 } }));
       expect((await call(key, { max_tokens: 8_000 }, '/cost/v1/messages')).status).to.equal(200);
@@ -114,7 +114,7 @@ describe('Customers with a markup', function () {
     };
     const [cheap, dear] = [await most('10'), await most('20')];
     expect(cheap).to.be.above(dear);
-    expect(dear).to.be.within(1, 0.8 / 0.0003);
+    expect(dear).to.be.within(1_024, 1 / 0.0003);
   });
 
   it('pay a changed markup with each of their keys as soon as the change was answered', async () => {

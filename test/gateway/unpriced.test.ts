@@ -64,7 +64,7 @@ describe('What an upstream has no price for', function () {
           models: { strict: PLAIN, 'strict-speaking': SPEAKING, dearer: DEARER },
         },
       },
-      system: { excess: { freezeAboveUsd: 0.1 } },
+      system: { excess: { stopKeyAboveUsd: 0.1 } },
       configure: (config) => setPolicy(config, 'model-request', { unpricedTools: 'refuse' }, 'cost'),
     });
   });
@@ -90,27 +90,39 @@ describe('What an upstream has no price for', function () {
       .split('\n')
       .filter((line) => line.includes(part)).length;
 
-  it('is forwarded if it is a search that is only offered, and holds nothing', async () => {
+  it('is forwarded if it is a search that is only offered, and holds what the vendor reads for it', async () => {
     upstream.always(vendorThatSearches(0));
-    // The money suffices for the body and the answer, and for no further context window.
-    const answered = await searching('0.01');
+    const answered = await searching('0.06');
     expect(answered.status, answered.text).to.equal(200);
     expect((await sent())['tools']).to.deep.equal([OFFER]);
     expect(await recordOf(answered)).to.include({ billing: 'actual', flags: null });
     const added = { type: 'additional_tools', role: 'developer', tools: [OFFER] };
-    const later = await searching('0.01', { tools: undefined, input: [{ role: 'user', content: 'Hello' }, added] });
+    const later = await searching('0.06', { tools: undefined, input: [{ role: 'user', content: 'Hello' }, added] });
     expect(later.status, later.text).to.equal(200);
+    const { status, json } = await searching('0.04');
+    expect([status, Number(json.error.details.requiredUsd) > 0.04]).to.deep.equal([402, true]);
   });
 
-  it('is flagged and counted if it is used, costs the customer the hold, and never freezes the account', async () => {
+  it('is flagged and counted if it is used, and its tokens are charged', async () => {
     upstream.always(vendorThatSearches(50));
-    const answered = await searching('0.01');
+    const answered = await searching();
     expect(answered.status, answered.text).to.equal(200);
-    expect(Number(answered.headers['x-ai-cost'])).to.be.within(0.002, 0.01);
+    // 10,100 × 4 and 100 × 10 per million.
+    expect(answered.headers['x-ai-cost']).to.equal('0.04140000');
     expect(await recordOf(answered)).to.deep.include({ flags: ['unpriced'] });
     expect(await metrics()).to.match(/^tollgate_usage_doubts_total\{upstream="acme",kind="unpriced"\} [1-9]/m);
-    expect(await metrics()).to.match(/^tollgate_excess_usd_total\{upstream="acme",cause="unpriced"\} 0\.[1-9]/m);
-    // The vendor read five further windows for 0.2 USD, above the sum that freezes an account.
+  });
+
+  it('costs the customer the hold if the vendor searches more often than it was told, and stops nobody', async () => {
+    const rawUsage = { input_tokens: 50_100, output_tokens: 100, total_tokens: 50_200 };
+    upstream.always(responsesAnswer({ searches: 5, rawUsage }));
+    const answered = await searching();
+    expect(answered.status, answered.text).to.equal(200);
+    expect(Number(answered.headers['x-ai-cost'])).to.be.within(0.04, 0.06);
+    expect(await recordOf(answered)).to.deep.include({ flags: ['unpriced', 'suspect'] });
+    // Three further windows cost 0.12 USD, which is more than stops a key.
+    expect(await metrics()).to.match(/^tollgate_excess_usd_total\{upstream="acme",cause="upstream"\} 0\.1/m);
+    expect((await gateway.call(PATH.responses, { key: answered.key, body: askIn('responses') })).status).to.equal(200);
     const account = await gateway.admin('GET', `/admin/v1/accounts/${answered.accountId}`);
     expect(account.json).to.include({ status: 'active', excessUsd: '0.00000000' });
   });
@@ -119,15 +131,15 @@ describe('What an upstream has no price for', function () {
     for (const max_tool_calls of [undefined, 40, 2]) {
       upstream.reset();
       upstream.always(vendorThatSearches(50));
-      const answered = await searching('0.01', { max_tool_calls });
+      const answered = await searching('0.06', { max_tool_calls });
       expect(answered.status, answered.text).to.equal(200);
-      expect((await sent())['max_tool_calls']).to.equal(Math.min(max_tool_calls ?? 5, 5));
+      expect((await sent())['max_tool_calls']).to.equal(1);
     }
     upstream.reset();
     upstream.always(messagesAnswer());
     const tools = [{ type: 'web_search_20250305', name: 'web_search', max_uses: 40 }];
     expect((await call(PATH.messages, ask({ tools }))).status).to.equal(200);
-    expect((await sent())['tools']).to.deep.equal([{ ...tools[0], max_uses: 5 }]);
+    expect((await sent())['tools']).to.deep.equal([{ ...tools[0], max_uses: 1 }]);
   });
 
   it('is flagged in each call that asks for it if answers do not report it', async () => {
@@ -236,7 +248,8 @@ describe('What an upstream has no price for', function () {
     }
     const unheard = await call(PATH.messages, { ...body, fallbacks: [{ model: 'unheard-of' }] });
     expect(unheard.status, unheard.text).to.equal(200);
-    expect(await recordOf(unheard)).to.deep.include({ flags: ['unpriced'] });
+    // The vendor reports the input of two models, and the call holds one.
+    expect(await recordOf(unheard)).to.deep.include({ flags: ['unpriced', 'suspect'] });
   });
 
   it('is a member that nobody knows: its record is flagged, and the log names it once for each upstream', async () => {

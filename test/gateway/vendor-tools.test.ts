@@ -95,8 +95,8 @@ describe('Tools that run at the vendor', function () {
     [[{ ...SEARCH, max_uses: 3 }], 3, 0.03],
     [[{ ...SEARCH, max_uses: 1 }], 1, 0.01],
     [[{ ...SEARCH, max_uses: 0 }], 0, 0],
-    [[SEARCH], 5, 0.05],
-    [[{ ...SEARCH, max_uses: null }], 5, 0.05],
+    [[SEARCH], 1, 0.01],
+    [[{ ...SEARCH, max_uses: null }], 1, 0.01],
     [
       [
         { ...SEARCH, max_uses: 3 },
@@ -139,11 +139,11 @@ describe('Tools that run at the vendor', function () {
   });
 
   it('are charged in a stream like in an unstreamed answer', async () => {
-    const rawUsage = { input_tokens: 1_000, output_tokens: 100, server_tool_use: { web_search_requests: 2 } };
+    const rawUsage = { input_tokens: 1_000, output_tokens: 100, server_tool_use: { web_search_requests: 1 } };
     upstream.always(messagesStream({ rawUsage }));
     const { key, headers } = await call('1', { tools: [SEARCH], stream: true });
     const { cost } = await gateway.record(key, headers['x-svc-request-id'] ?? '');
-    expect(cost).to.equal('0.02300000');
+    expect(cost).to.equal('0.01300000');
   });
 
   it('get the limit that is held if the call has none', async () => {
@@ -151,8 +151,8 @@ describe('Tools that run at the vendor', function () {
     await call('1', { tools: [own, SEARCH, { ...FETCH, max_uses: null }, { ...SEARCH, max_uses: 1 }, CODE] });
     expect(sentTools()).to.deep.equal([
       own,
-      { ...SEARCH, max_uses: 5 },
-      { ...FETCH, max_uses: 5 },
+      { ...SEARCH, max_uses: 1 },
+      { ...FETCH, max_uses: 1 },
       { ...SEARCH, max_uses: 1 },
       CODE,
     ]);
@@ -172,7 +172,7 @@ describe('Tools that run at the vendor', function () {
     const { status } = await gateway.call(PATH.messages, { key, body: text });
     expect(status).to.equal(200);
     expect(upstream.calls[0]?.body.toString()).to.equal(
-      text.replace(' null ', ' 5 ').replace('{\n"type"', '{"max_uses":5,\n"type"'),
+      text.replace(' null ', ' 1 ').replace('{\n"type"', '{"max_uses":1,\n"type"'),
     );
   });
 

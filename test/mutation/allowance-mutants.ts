@@ -123,14 +123,7 @@ export const ALLOWANCE_MUTANTS: readonly SourceMutant[] = [
     story: SIMULATION,
   },
   {
-    name: 'money that a refused hold was to have is given back later',
-    file: `${AT}/allowance-ledger.ts`,
-    from: '    allowance.shrink(call, availableE8, true);\n    await this.#changedAt(allowance);\n',
-    to: '    allowance.shrink(call, availableE8, true);\n',
-    story: AT_NODES,
-  },
-  {
-    name: 'calls are admitted from what a hold that grew is owed',
+    name: 'calls are admitted from what a cost above its hold is owed',
     file: `${AT}/allowance.ts`,
     from: '    this.freeE8 -= moreE8;\n',
     to: '    this.freeE8 -= moreE8 < this.freeE8 ? moreE8 : this.freeE8;\n',
@@ -139,8 +132,8 @@ export const ALLOWANCE_MUTANTS: readonly SourceMutant[] = [
   {
     name: 'a frozen account does not pay for a cost above the hold',
     file: `${AT}/allowance-ledger.ts`,
-    from: 'allowance.isSettling = isSettling;',
-    to: 'allowance.isSettling = isSettling && allowance.isLost;',
+    from: 'allowance.isSettling = true;',
+    to: 'allowance.isSettling = allowance.isLost;',
     story: SIMULATION,
   },
 ];

@@ -1,7 +1,7 @@
 import type { SourceMutant } from './mutate-sources';
 
 const ADVERSARY = 'test/long/adversarial-vendor.test.ts';
-const GROWTH = 'test/gateway/growing-holds.test.ts';
+const CLAMP = 'test/gateway/clamp.test.ts';
 
 export const VENDOR_MUTANTS: readonly SourceMutant[] = [
   {
@@ -26,11 +26,11 @@ export const VENDOR_MUTANTS: readonly SourceMutant[] = [
     story: ADVERSARY,
   },
   {
-    name: 'a hold grows 6 s late',
-    file: 'policies/reserve-settle/growing-hold.ts',
-    from: 'everyMs: 2_000,',
-    to: 'everyMs: 8_000,',
-    story: GROWTH,
+    name: 'a clamped call is told one token more than is held',
+    file: 'policies/reserve-settle/clamp.ts',
+    from: 'return limitedTo(most, request);',
+    to: 'return limitedTo(most + 1, request);',
+    story: CLAMP,
   },
   {
     name: 'a further pass is dropped from the hold',
@@ -57,7 +57,7 @@ export const VENDOR_MUTANTS: readonly SourceMutant[] = [
     name: 'a vendor is told more searches than are held',
     file: 'core/wire/ask-upstream.ts',
     from: 'const uses = piecesOf(tool, model);',
-    to: 'const uses = piecesOf({ ...tool, atMost: 1_000 }, model);',
+    to: 'const uses = piecesOf(tool, model) + 1;',
     story: ADVERSARY,
   },
   {

@@ -308,9 +308,8 @@ class AllowanceStory {
     }
     call.heldE8 = amountE8;
     call.state = 'open';
-    node.leases.track(payer, rid, () => call.heldE8);
+    node.leases.track(payer, rid, call.heldE8);
     await this.#pause(this.#random.below(5) === 0 ? this.#random.below(leaseMs * 1.25) : this.#random.below(600));
-    if (this.#random.below(2) === 0) await this.#grow(node, call);
     node.leases.untrack(rid);
     if (this.#random.below(6) === 0) return release();
     const costE8 = (call.mostE8 * BigInt(this.#random.below(13))) / 10n;
@@ -327,28 +326,6 @@ class AllowanceStory {
       this.#mayRefuse(paying, costE8 - heldE8, `settle ${rid} short`);
     call.toldE8 = settled.chargedE8;
     call.state = 'ended';
-  }
-
-  /** Grows the hold while the call runs. */
-  async #grow(node: AllowanceNode, call: Call): Promise<void> {
-    const amountE8 = call.heldE8 * 2n;
-    const moreE8 = amountE8 - call.heldE8;
-    call.mostE8 = amountE8;
-    const { accountId, keyId, rid } = call;
-    const asking = this.#ask(call, rid);
-    try {
-      const { outcome } = await node.ledger.renew({ accountId, keyId, rid, lifetimeMs: leaseMs, amountE8 });
-      if (outcome === 'renewed') {
-        call.heldE8 = amountE8;
-        this.#mayHold(call);
-      } else call.mostE8 = call.heldE8;
-      if (outcome === 'insufficient_balance' || outcome === 'key_limit_exceeded')
-        this.#mayRefuse(asking, moreE8, `renew ${rid} ${outcome}`);
-    } catch {
-      // The hold may or may not have grown.
-    } finally {
-      this.#asking.delete(asking);
-    }
   }
 
   /** Lets an operator revoke a key or freeze the account. */

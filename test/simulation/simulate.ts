@@ -175,7 +175,7 @@ class Story {
       await process.settler.release({ ...payer, rid, record: record('released') });
       return;
     }
-    process.leases.track(payer, rid, () => HOLD_E8);
+    process.leases.track(payer, rid, HOLD_E8);
     // Most calls are short; some are longer than their lease.
     await this.#pause(this.#random.below(5) === 0 ? this.#random.below(leaseMs * 1.25) : this.#random.below(1_500));
     if (process.isDead) return;

@@ -28,7 +28,6 @@ export interface TestModel {
   readonly tokenizerFactor?: number;
   readonly imageTokens?: number | Readonly<Record<string, number>>;
   readonly toolOverheadTokens?: number;
-  readonly maxTokensPerSecond?: number | undefined;
 }
 
 /** An upstream of a test's configuration. Omitted members have defaults for tests. */

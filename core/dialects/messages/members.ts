@@ -19,8 +19,20 @@ import {
 
 const UNPACKED: PartRule = { class: 'outside', why: 'the vendor puts the definition of a tool in its place' };
 
-const WEB_SEARCH: ToolRule = { class: 'priced', why: 'runs at the vendor', overheads: 1, meter: 'webSearch', uses: 5 };
-const WEB_FETCH: ToolRule = { class: 'priced', why: 'runs at the vendor', overheads: 1, meter: 'webFetch', uses: 5 };
+const WEB_SEARCH: ToolRule = {
+  class: 'priced',
+  why: 'runs at the vendor',
+  overheads: 1,
+  meter: 'webSearch',
+  isLimited: true,
+};
+const WEB_FETCH: ToolRule = {
+  class: 'priced',
+  why: 'runs at the vendor',
+  overheads: 1,
+  meter: 'webFetch',
+  isLimited: true,
+};
 /** What newer versions of the web tools add: they filter their results with code, which runs the model again and has a container. */
 const FILTERING = { furtherPasses: PASSES_OF_A_LOOP, makes: 'container' } as const;
 

@@ -27,7 +27,13 @@ const FOUND: PartRule = { class: 'outside', why: 'the vendor reads what it found
 
 const AT_CLIENT: ToolRule = { class: 'free', why: 'runs at the client', overheads: 1 };
 const DEFINED: ToolRule = { class: 'free', why: 'runs at the client', overheads: 0 };
-const WEB_SEARCH: ToolRule = { class: 'priced', why: 'runs at the vendor', overheads: 1, meter: 'webSearch', uses: 5 };
+const WEB_SEARCH: ToolRule = {
+  class: 'priced',
+  why: 'runs at the vendor',
+  overheads: 1,
+  meter: 'webSearch',
+  isLimited: true,
+};
 const AT_VENDOR: ToolRule = { class: 'priced', why: 'runs at the vendor, which reports no price', overheads: 1 };
 
 /** Item types that hold only the model's own output. The others hold results of the vendor's tools. */
@@ -163,7 +169,7 @@ export const RESPONSES_DIALECT: Dialect = {
     tool_search: {
       forms: {
         client: AT_CLIENT,
-        server: { class: 'outside', why: 'the vendor runs the model on what it found', overheads: 1, uses: 5 },
+        server: { class: 'outside', why: 'the vendor runs the model on what it found', overheads: 1, isLimited: true },
       },
       formOf: ({ execution }) => (execution === 'client' ? 'client' : 'server'),
     },
@@ -173,7 +179,7 @@ export const RESPONSES_DIALECT: Dialect = {
     web_search_preview_2025_03_11: WEB_SEARCH,
     file_search: { ...WEB_SEARCH, meter: 'fileSearch', names: 'vector_store' },
     code_interpreter: codeInterpreter(),
-    mcp: { class: 'outside', why: 'the vendor asks the MCP server', overheads: 1, uses: 5 },
+    mcp: { class: 'outside', why: 'the vendor asks the MCP server', overheads: 1, isLimited: true },
     image_generation: AT_VENDOR,
     programmatic_tool_calling: AT_VENDOR,
   },

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { newId } from '../../ids';
 import type { Stop } from '../../resources';
-import { assertAmount, smallest } from '../amount';
+import { assertAmount, repeatOpen, smallest } from '../amount';
 import type { Inspection } from '../inspection';
 import {
   type AccountSnapshot,
@@ -72,7 +72,7 @@ interface Key extends Payer {
   allowance: Allowance | undefined;
   isAsking: boolean;
   askAgainAt: number;
-  /** The last increase of a hold. Holds grow one after another, because each must learn how much money was left for it. */
+  /** The last settle that cost more than its hold. One follows the other, because each must learn how much money was left for it. */
   enlarging: Promise<unknown>;
 }
 
@@ -82,8 +82,6 @@ interface Ended {
   readonly chargedE8: bigint;
   readonly shortfallE8: bigint;
 }
-
-const RESERVED: ReserveOutcome = { outcome: 'reserved' };
 
 /**
  * The ledger of a node that takes money in advance. It holds and settles the calls of busy keys in memory, and reports them in
@@ -157,18 +155,18 @@ export class AllowanceLedger implements Ledger {
       const { accountId, keyId, generation } = allowance;
       this.#spool?.keepOpened({ accountId, keyId, generation, rid, amountE8, record: request.record });
       this.#reportSoon(allowance);
-      return RESERVED;
+      return { outcome: 'reserved', heldE8: amountE8 };
     }
     if (this.#isHot(key.traffic)) this.#ask(key, keyRev);
     return this.#inner.reserve(request);
   }
 
   #reservedBefore(request: ReserveRequest): ReserveOutcome | undefined {
-    const { rid, amountE8 } = request;
+    const { rid } = request;
     const open = this.#open.get(rid);
     if (open !== undefined) {
       assertPayer(request, open.allowance, rid);
-      return open.amountE8 === amountE8 ? RESERVED : { outcome: 'exists_with_different_amount' };
+      return repeatOpen(open.amountE8, request);
     }
     const ended = this.#ended.get(rid);
     if (ended === undefined) return undefined;
@@ -182,7 +180,7 @@ export class AllowanceLedger implements Ledger {
     const call = this.#openCall(request);
     if (call === undefined) return this.#settledBefore(request) ?? this.#inner.settle(request);
     if (costE8 > call.amountE8 && !call.allowance.isLost) {
-      const missingE8 = await this.#enlarge(call, costE8, true);
+      const missingE8 = await this.#enlarge(call, costE8);
       if (this.#open.get(rid) !== call) return this.settle(request);
       if (!call.allowance.isLost) return this.#settle(call, costE8 - missingE8, missingE8, record);
     }
@@ -224,44 +222,24 @@ export class AllowanceLedger implements Ledger {
   }
 
   async renew(request: RenewRequest): Promise<RenewOutcome> {
-    const { rid, amountE8 = 0n } = request;
-    assertAmount(amountE8);
     const call = this.#openCall(request);
-    if (call === undefined) return this.#ended.has(rid) ? { outcome: 'not_open' } : this.#inner.renew(request);
-    const { allowance } = call;
-    if (allowance.isLost) return { outcome: 'not_open' };
-    const moreE8 = amountE8 - call.amountE8;
-    if (moreE8 <= 0n) return { outcome: 'renewed' };
-    if (allowance.covers(moreE8, allowance.keyRev)) {
-      allowance.enlarge(call, moreE8);
-      this.#reportSoon(allowance);
-      return { outcome: 'renewed' };
-    }
-    const missingE8 = await this.#enlarge(call, amountE8, false);
-    if (allowance.isLost) return { outcome: 'not_open' };
-    if (missingE8 === 0n) return { outcome: this.#open.get(rid) === call ? 'renewed' : 'not_open' };
-    const availableE8 = moreE8 - missingE8;
-    allowance.shrink(call, availableE8, true);
-    await this.#changedAt(allowance);
-    const account = await this.#inner.readAccount(allowance.accountId);
-    if (account?.status !== 'active') return { outcome: 'frozen' };
-    const isAccountShort = account.availableE8 < moreE8;
-    return { outcome: isAccountShort ? 'insufficient_balance' : 'key_limit_exceeded', availableE8 };
+    if (call !== undefined) return { outcome: call.allowance.isLost ? 'not_open' : 'renewed' };
+    return this.#ended.has(request.rid) ? { outcome: 'not_open' } : this.#inner.renew(request);
   }
 
-  /** Enlarges the hold of an open call to this amount. Returns how much of it no money covers. */
-  #enlarge(call: OpenCall, amountE8: bigint, isSettling: boolean): Promise<bigint> {
+  /** Enlarges the hold of an open call to its cost. Returns how much of it no money covers. */
+  #enlarge(call: OpenCall, costE8: bigint): Promise<bigint> {
     const { allowance } = call;
     const key = this.#keyOf(allowance);
     const enlarging = key.enlarging.then(async () => {
-      const moreE8 = amountE8 - call.amountE8;
+      const moreE8 = costE8 - call.amountE8;
       if (moreE8 <= 0n || this.#open.get(call.rid) !== call) return 0n;
       allowance.enlarge(call, moreE8);
-      allowance.isSettling = isSettling;
+      allowance.isSettling = true;
       const answer = await this.#reporter.report(allowance);
       if (answer.outcome !== 'reported') return 0n;
       const missingE8 = smallest(answer.uncoveredE8, moreE8);
-      allowance.shrink(call, missingE8, false);
+      allowance.shrink(call, missingE8);
       return missingE8;
     });
     key.enlarging = enlarging;

@@ -96,11 +96,10 @@ export class Allowance implements Payer {
     this.isChanged = true;
   }
 
-  /** Undoes an increase of a call's hold that the money did not cover. If `wasCovered`, the amount becomes free again. */
-  shrink(call: OpenCall, lessE8: bigint, wasCovered: boolean): void {
+  /** Undoes an increase of a call's hold that the money did not cover. */
+  shrink(call: OpenCall, lessE8: bigint): void {
     this.openE8 -= lessE8;
     call.amountE8 -= lessE8;
-    if (wasCovered) this.freeE8 += lessE8;
     this.isChanged = true;
   }
 

@@ -1,10 +1,10 @@
 import type { Knex } from 'knex';
 import { ATTEMPT_COPY, type RecordedAttempt } from '../../catalog/attempt-fields';
 import { USAGE_COPY } from '../../catalog/usage-fields';
-import { atMostCountable, MAX_AMOUNT_E8 } from '../../money';
+import { atMostCountable } from '../../money';
 import { copyInto } from '../../storage/copy';
 import { CopyRows, NotCopyable } from '../../storage/copy-rows';
-import type { UsageRow } from './rows';
+import { ADD_CAUSED_EXCESS, type UsageRow } from './rows';
 
 /** A UsageRecord, parsed from JSON. */
 type Parsed = Readonly<Record<string, unknown>>;
@@ -16,8 +16,9 @@ const ATTEMPTS = `upstream_attempts (request_id, account_id, ${ATTEMPT_COPY.map(
 const VALUES_OF_ATTEMPT = ATTEMPT_COPY.length + 2;
 
 const ADD_EXCESS = `
-  UPDATE accounts SET excess_e8 = least(excess_e8 + caused.e8, ${MAX_AMOUNT_E8})
-  FROM jsonb_to_recordset(:caused::jsonb) AS caused ("accountId" uuid, e8 bigint) WHERE accounts.id = caused."accountId"`;
+  WITH caused AS (
+    SELECT * FROM jsonb_to_recordset(:caused::jsonb) AS caused (account_id uuid, key_id uuid, e8 bigint))
+  ${ADD_CAUSED_EXCESS}`;
 
 /**
  * Writes new records as `insertUsage` does, at less than half of what that costs Postgres. Rejects with an error of Postgres, or
@@ -26,19 +27,18 @@ const ADD_EXCESS = `
 export async function copyUsage(trx: Knex.Transaction, rows: readonly UsageRow[]): Promise<void> {
   const records = new CopyRows();
   const attempts = new CopyRows();
-  const caused = new Map<unknown, bigint>();
+  const caused: object[] = [];
   for (const row of rows) {
     const parsed = parse(row.record);
     addRecord(records, row, parsed);
     if (parsed['made'] !== undefined) addAttempts(attempts, parsed);
     const excessE8 = excessOf(parsed);
-    if (excessE8 > 0n) caused.set(parsed['accountId'], (caused.get(parsed['accountId']) ?? 0n) + excessE8);
+    if (excessE8 > 0n)
+      caused.push({ account_id: parsed['accountId'], key_id: parsed['keyId'], e8: String(atMostCountable(excessE8)) });
   }
   await copyInto(trx, RECORDS, records);
   await copyInto(trx, ATTEMPTS, attempts);
-  if (caused.size === 0) return;
-  const sums = [...caused].map(([accountId, e8]) => ({ accountId, e8: String(atMostCountable(e8)) }));
-  await trx.raw(ADD_EXCESS, { caused: JSON.stringify(sums) });
+  if (caused.length > 0) await trx.raw(ADD_EXCESS, { caused: JSON.stringify(caused) });
 }
 
 function parse(record: string): Parsed {
@@ -73,8 +73,7 @@ function addAttempts(rows: CopyRows, { requestId, accountId, made }: Parsed): vo
   }
 }
 
-/** Returns what upstreams charge above the hold if the request caused it; 0 for a record that is flagged `suspect` or `unpriced`. */
+/** Returns what upstreams charge above the hold if the request caused it; 0 for a record that is flagged `suspect`. */
 function excessOf({ excessE8, flags }: Parsed): bigint {
-  const isOfPlatform = Array.isArray(flags) && (flags.includes('suspect') || flags.includes('unpriced'));
-  return isOfPlatform ? 0n : BigInt(String(excessE8 ?? 0));
+  return Array.isArray(flags) && flags.includes('suspect') ? 0n : BigInt(String(excessE8 ?? 0));
 }

@@ -58,10 +58,18 @@ const INSERT_ENTRIES = `
     SELECT DISTINCT written.account_id FROM written JOIN ledger_accounts AS chain USING (account_id)
     WHERE written.seq <= chain.seq)) AS "steppedBack"`;
 
+/** Continues a statement with rows `caused (account_id, key_id, e8)`: adds them to the sums of their keys and accounts. */
+export const ADD_CAUSED_EXCESS = `
+  , of_keys AS (
+    UPDATE api_keys SET excess_e8 = least(excess_e8 + caused.e8, ${MAX_AMOUNT_E8})
+    FROM (SELECT key_id, sum(e8) AS e8 FROM caused GROUP BY 1) AS caused WHERE api_keys.id = caused.key_id)
+  UPDATE accounts SET excess_e8 = least(excess_e8 + caused.e8, ${MAX_AMOUNT_E8})
+  FROM (SELECT account_id, sum(e8) AS e8 FROM caused GROUP BY 1) AS caused WHERE accounts.id = caused.account_id`;
+
 /**
  * Writes usage records. A call whose reserve got no answer is refused, and its record has no reservation. If the ledger had
  * applied that reserve after all, the entry that gives the hold back brings the call's record again, with its reservation. An
- * excess that the request of a new record caused is added to its account.
+ * excess that the request of a new record caused is added to its key and its account.
  */
 const INSERT_USAGE = `
   WITH record AS MATERIALIZED (
@@ -75,12 +83,11 @@ const INSERT_USAGE = `
     ON CONFLICT (request_id, created_at) DO UPDATE
       SET rid = excluded.rid, report_id = excluded.report_id, cost_e8 = excluded.cost_e8, billing = excluded.billing
       WHERE usage_records.rid IS NULL AND excluded.rid IS NOT NULL
-    RETURNING account_id, excess_e8, flags),
+    RETURNING account_id, key_id, excess_e8, flags),
   caused AS (
-    SELECT account_id, least(sum(excess_e8), ${MAX_AMOUNT_E8})::bigint AS e8 FROM written
-    WHERE excess_e8 > 0 AND (flags @> '["suspect"]' OR flags @> '["unpriced"]') IS NOT TRUE GROUP BY account_id)
-  UPDATE accounts SET excess_e8 = least(excess_e8 + caused.e8, ${MAX_AMOUNT_E8})
-  FROM caused WHERE accounts.id = caused.account_id`;
+    SELECT account_id, key_id, excess_e8 AS e8 FROM written
+    WHERE excess_e8 > 0 AND (flags @> '["suspect"]') IS NOT TRUE)
+  ${ADD_CAUSED_EXCESS}`;
 
 /** Returns a statement that inserts the attempts of records. It leaves existing attempts as they are. */
 function insertAttemptsOf(records: string): string {

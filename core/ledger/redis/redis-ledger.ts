@@ -244,6 +244,7 @@ export class RedisLedger implements Ledger, AllowanceStore {
       keyId,
       request.record,
       request.tokens === undefined ? '' : String(request.tokens),
+      (request.leastE8 ?? request.amountE8).toString(),
     ];
     if (intent !== undefined) {
       keys.push(`${p}i:${accountId}`, `${p}io:${accountId}`);
@@ -252,6 +253,7 @@ export class RedisLedger implements Ledger, AllowanceStore {
     const [word, value = '', other = '', charged = ''] = await this.#runWanting(RESERVE, accountId, keys, args);
     switch (word) {
       case 'reserved':
+        return { outcome: word, heldE8: BigInt(value) };
       case 'not_ready':
       case 'released_before':
       case 'closed_before':

@@ -1,5 +1,6 @@
 #!lua
--- Holds an amount of an account's money, and of a key's limit, for one call. Every check comes before the first write, because
+-- Holds an amount of an account's money, and of a key's limit, for one call: at most half of what both have left, but the least
+-- amount where that is more. A call that takes only the whole amount has it as its least one. Every check comes before the first write, because
 -- Redis keeps what a failing script has written.
 --
 -- KEYS[1] {sNNN}:meta
@@ -7,7 +8,7 @@
 -- KEYS[3] {sNNN}:k:<key>
 -- KEYS[4] {sNNN}:r:<rid>
 -- KEYS[5] {sNNN}:exp
--- KEYS[6] {sNNN}:i:<account>, only with an Idempotency-Key, like KEYS[7] and ARGV[9] to ARGV[11]
+-- KEYS[6] {sNNN}:i:<account>, only with an Idempotency-Key, like KEYS[7] and ARGV[10] to ARGV[12]
 -- KEYS[7] {sNNN}:io:<account>
 -- ARGV[1] rid
 -- ARGV[2] amount in E8
@@ -17,16 +18,17 @@
 -- ARGV[6] key
 -- ARGV[7] JSON of the usage record that is written if the reservation expires
 -- ARGV[8] tokens the call may use, for the per-minute limits; empty if they do not count
--- ARGV[9] hash of the Idempotency-Key
--- ARGV[10] hash of the body
--- ARGV[11] request id
+-- ARGV[9] least amount in E8
+-- ARGV[10] hash of the Idempotency-Key
+-- ARGV[11] hash of the body
+-- ARGV[12] request id
 --
 -- answers
---   reserved                      now, or before by the same request
+--   reserved, E8                  holds this much, now or before by the same request
 --   not_ready                     the shard has not been filled from Postgres
 --   released_before               released, perhaps before this reserve arrived
 --   closed_before                 settled or expired
---   exists_with_different_amount  the id is open with another amount
+--   exists_with_different_amount  the id is open with an amount that is not within the request's
 --   other_payer                   the id belongs to another account or key: a defect of the caller
 --   unknown_account
 --   frozen
@@ -54,8 +56,9 @@ if state then
   if reservation[3] ~= ARGV[5] or reservation[4] ~= ARGV[6] then return 'other_payer' end
   if state == 'released' or state == 'tombstoned' then return 'released_before' end
   if state ~= 'open' then return 'closed_before' end
-  if reservation[2] ~= ARGV[2] then return 'exists_with_different_amount' end
-  return 'reserved'
+  local held = tonumber(reservation[2])
+  if held < tonumber(ARGV[9]) or held > tonumber(ARGV[2]) then return 'exists_with_different_amount' end
+  return { 'reserved', reservation[2] }
 end
 
 local account = redis.call('HMGET', KEYS[2], 'status', 'available')
@@ -70,13 +73,13 @@ if tonumber(key[3]) > tonumber(ARGV[4]) then
 end
 
 local room_for_intent
-if ARGV[9] then
-  local rid, body, request = intent_of(KEYS[6], ARGV[9])
+if ARGV[10] then
+  local rid, body, request = intent_of(KEYS[6], ARGV[10])
   local first, charged = call_of(KEYS[4], rid)
-  if first and body ~= ARGV[10] then return { 'intent_conflict', request } end
+  if first and body ~= ARGV[11] then return { 'intent_conflict', request } end
   if first == 'open' then return { 'intent_open', request, rid } end
   if is_charged(first, charged) then return { 'intent_charged', request, rid, charged } end
-  room_for_intent = find_room(KEYS[6], KEYS[7], ARGV[9])
+  room_for_intent = find_room(KEYS[6], KEYS[7], ARGV[10])
   if not room_for_intent then return 'too_many_intents' end
 end
 
@@ -92,21 +95,23 @@ if key[7] and ARGV[8] ~= '' then
   if late > 0 then return { 'rate_limited', integer(math.ceil(late / 1000)) } end
 end
 
-local amount = tonumber(ARGV[2])
+local least = tonumber(ARGV[9])
 local room = room_of(KEYS[3], { key[4], key[5], key[6], key[7] })
-if amount > tonumber(account[2]) or amount > room then
-  local left = recall_for(KEYS[2], amount > tonumber(account[2]), ARGV[6])
+if least > tonumber(account[2]) or least > room then
+  local left = recall_for(KEYS[2], least > tonumber(account[2]), ARGV[6])
   if left > 0 then return { 'recalling', integer(left) } end
   account = redis.call('HMGET', KEYS[2], 'status', 'available')
   room = room_of(KEYS[3], redis.call('HMGET', KEYS[3], 'limit', 'spent', 'held', 'caps'))
 end
+local half = math.floor(math.min(tonumber(account[2]), room) / 2)
+local amount = math.min(tonumber(ARGV[2]), math.max(least, half))
 if amount > tonumber(account[2]) then return { 'insufficient_balance', account[2] } end
 if amount > room then return { 'key_limit_exceeded', integer(math.max(0, room)) } end
 
 redis.call('HINCRBY', KEYS[2], 'available', integer(0 - amount))
-redis.call('HINCRBY', KEYS[2], 'held', ARGV[2])
-redis.call('HINCRBY', KEYS[3], 'held', ARGV[2])
-redis.call('HSET', KEYS[4], 'state', 'open', 'amount', ARGV[2], 'account', ARGV[5], 'key', ARGV[6], 'record', ARGV[7])
+redis.call('HINCRBY', KEYS[2], 'held', integer(amount))
+redis.call('HINCRBY', KEYS[3], 'held', integer(amount))
+redis.call('HSET', KEYS[4], 'state', 'open', 'amount', integer(amount), 'account', ARGV[5], 'key', ARGV[6], 'record', ARGV[7])
 if calls_at then redis.call('HSET', KEYS[3], 'calls_at', integer(calls_at)) end
 if tokens_at then
   redis.call('HSET', KEYS[3], 'tokens_at', integer(tokens_at))
@@ -117,5 +122,5 @@ if ARGV[3] ~= '' then
   deadline = integer(time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[3]))
 end
 redis.call('ZADD', KEYS[5], deadline, ARGV[1])
-if ARGV[9] then note_intent(KEYS[6], KEYS[7], room_for_intent, ARGV[9], { ARGV[1], ARGV[10], ARGV[11] }) end
-return 'reserved'
+if ARGV[10] then note_intent(KEYS[6], KEYS[7], room_for_intent, ARGV[10], { ARGV[1], ARGV[11], ARGV[12] }) end
+return { 'reserved', integer(amount) }

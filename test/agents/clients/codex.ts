@@ -40,7 +40,7 @@ export const codex: Client = {
     env: {},
   }),
   read: readEvents,
-  note: 'Codex offers the model a web search in every call. The vendor may then read the context window once more for each search, so such a call holds more money: for five searches where the balance suffices, otherwise for one. Where the model has no price for a search, it holds nothing for one, and a search costs the customer nothing. `web_search = "disabled"` in the same file leaves the search out.',
+  note: 'Codex offers the model a web search in every call. The vendor may then read the context window once more, so such a call holds money for one search. `web_search = "disabled"` in the same file leaves the search out.',
   tools: {
     read: (path) => call('exec_command', { cmd: `cat ${path}` }),
     load: [{ kind: 'toolSearch', query: 'agents', found: 'by client' }],

@@ -39,7 +39,7 @@ describe('the leases of holds', () => {
   it('are renewed for an open call until it is untracked', async () => {
     const { ledger, payer, rid } = await open(60_000);
     const leases = startLeases({ ledger, log: quiet, times: { renewEveryMs: 20, sweepEveryMs: NEVER_MS } });
-    leases.track(payer, rid, () => 400n);
+    leases.track(payer, rid, 400n);
     await until('it is renewed three times', () => ledger.renewed.length >= 3);
     assert.ok((ledger.snapshot().deadlines.get(rid) ?? 0) > Date.now() + 100_000);
     leases.untrack(rid);
@@ -52,7 +52,7 @@ describe('the leases of holds', () => {
   it('use the monotonic clock: a hold is renewed even if the time of day is set back', async () => {
     const { ledger, payer, rid } = await open(60_000);
     const leases = startLeases({ ledger, log: quiet, times: { renewEveryMs: 20, sweepEveryMs: NEVER_MS } });
-    leases.track(payer, rid, () => 400n);
+    leases.track(payer, rid, 400n);
     const { now } = Date;
     Date.now = () => now() - NEVER_MS;
     try {
@@ -67,7 +67,7 @@ describe('the leases of holds', () => {
     const { ledger, payer, rid } = await open(60_000);
     await ledger.release({ ...payer, rid, record: '' });
     const leases = startLeases({ ledger, log: quiet, times: { renewEveryMs: 20, sweepEveryMs: NEVER_MS } });
-    leases.track(payer, rid, () => 400n);
+    leases.track(payer, rid, 400n);
     await until('it is asked once', () => ledger.renewed.length === 1);
     await new Promise((wake) => setTimeout(wake, 80));
     await leases.stop();
@@ -78,7 +78,7 @@ describe('the leases of holds', () => {
     const { ledger, payer, rid } = await open(3_600);
     ledger.isDown = true;
     const leases = startLeases({ ledger, log: quiet, times: { renewEveryMs: 20, sweepEveryMs: NEVER_MS } });
-    leases.track(payer, rid, () => 400n);
+    leases.track(payer, rid, 400n);
     await until('it was tried', () => ledger.renewed.length >= 2);
     ledger.isDown = false;
     await until('it is renewed', () => (ledger.snapshot().deadlines.get(rid) ?? 0) > Date.now() + 100_000);

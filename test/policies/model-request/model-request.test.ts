@@ -478,7 +478,6 @@ describe('tools that run at the vendor', () => {
           meter: 'webSearch',
           pieces: 3,
           limit: {
-            otherwise: 5,
             runsModel: true,
             insert: undefined,
             own: { from: at, to: at + 1, name: undefined },
@@ -498,7 +497,6 @@ describe('tools that run at the vendor', () => {
     assert.deepEqual(first?.limit?.insert, { from: after, to: after, name: 'max_uses' });
     const nothing = body.indexOf('null');
     assert.deepEqual(second?.limit, {
-      otherwise: 5,
       runsModel: false,
       insert: { from: nothing, to: nothing + 4, name: undefined },
     });

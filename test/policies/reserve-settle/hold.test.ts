@@ -24,7 +24,7 @@ describe('the hold of a call', () => {
 
   describe('with tools that run at the vendor', () => {
     const tool = { meter: 'webSearch', pieces: undefined, isReported: true, param: 'tools[0].type' } as const;
-    const limit = { otherwise: 5, runsModel: true, insert: undefined };
+    const limit = { runsModel: true, insert: undefined };
     const price = { ...simple.price, pieces: new Map([['webSearch', 30n]]) };
     const holding = (toolUses: Reading['toolUses'], ...models: readonly Partial<ModelEntry>[]) =>
       holdFor(
@@ -32,11 +32,11 @@ describe('the hold of a call', () => {
         models.map((model) => sampleCandidate('a', { model: { ...simple, price, ...model } })),
       );
 
-    it("covers a context window and a piece for each use, by the model's own limit", () => {
-      expect(holding([{ ...tool, limit }], {})).to.equal(1_000n + 5n * 5_000n + 10n + 150n);
+    it("covers a context window and a piece for each use: one, or the model's own limit", () => {
+      expect(holding([{ ...tool, limit }], {})).to.equal(1_000n + 5_000n + 10n + 30n);
       const few = { toolUses: new Map([['webSearch', 2]]) };
       expect(holding([{ ...tool, limit }], few)).to.equal(1_000n + 2n * 5_000n + 10n + 60n);
-      expect(holding([{ ...tool, limit }], few, {}), 'the dearest candidate').to.equal(1_000n + 25_000n + 160n);
+      expect(holding([{ ...tool, limit }], few, {}), 'the dearest candidate').to.equal(1_000n + 10_000n + 70n);
     });
 
     it('covers at most nine further runs, and every piece', () => {

@@ -58,7 +58,7 @@ describe('the hold of a call with tools of the vendor', () => {
           const pieces: Record<string, number> = {};
           for (const { type, max_uses } of tools) {
             const { meter, runsCode, isLimited } = TOOLS[type];
-            const uses = isLimited ? (max_uses ?? (meter === 'webSearch' ? usual : 5)) : 1;
+            const uses = isLimited ? (max_uses ?? (meter === 'webSearch' ? usual : 1)) : 1;
             runs += runsCode ? FURTHER_RUNS : uses;
             pieces[meter] = (pieces[meter] ?? 0) + uses;
           }

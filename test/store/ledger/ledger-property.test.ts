@@ -4,6 +4,7 @@ import { Redis } from 'ioredis';
 import { newId } from '../../../core/ids';
 import type { AllowanceStore } from '../../../core/ledger/allowances/allowance-store';
 import { writeCalls } from '../../../core/ledger/allowances/reported-calls';
+import { smallest } from '../../../core/ledger/amount';
 import type { Intent, Ledger } from '../../../core/ledger/ledger';
 import type { Payer } from '../../../core/ledger/payer';
 import { RedisLedger } from '../../../core/ledger/redis/redis-ledger';
@@ -89,15 +90,17 @@ const reserve = command(
   'reserve',
   held({
     amountE8: amount,
+    leastE8: fc.option(amount, { nil: undefined }),
     keyRev: anyRev,
     lifetimeMs: fc.constantFrom(undefined, 0, 3_600_000),
     tokens: fc.constantFrom(0, 1, 2, 3, 4, 9),
     intent: anyIntent,
   }),
-  (ledger, { payer: who, intent, ...request }) =>
+  (ledger, { payer: who, intent, leastE8, ...request }) =>
     ledger.reserve({
       ...who,
       ...request,
+      leastE8: leastE8 && smallest(leastE8, request.amountE8),
       record: `{"of":"${request.rid}"}`,
       ...(intent && { intent: { ...intent, requestId: requestOf(request.rid) } }),
     }),

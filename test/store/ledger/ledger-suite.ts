@@ -89,7 +89,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         const payer = await fundedPayer(ledger, 1_000n);
         const request = reserveRequest(payer, 300n);
         await ledger.reserve(request);
-        assert.deepEqual(await ledger.reserve(request), { outcome: 'reserved' });
+        assert.deepEqual(await ledger.reserve(request), { outcome: 'reserved', heldE8: 300n });
         assert.equal((await moneyOf(payer)).held, 300n);
       });
 
@@ -100,6 +100,59 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         const answer = await ledger.reserve({ ...request, amountE8: 301n });
         assert.deepEqual(answer, { outcome: 'exists_with_different_amount' });
         assert.equal((await moneyOf(payer)).held, 300n);
+      });
+
+      for (const [funds, limitE8, heldE8] of [
+        [10_000n, undefined, 800n],
+        [1_600n, undefined, 800n],
+        [1_599n, undefined, 799n],
+        [1_000n, undefined, 500n],
+        [599n, undefined, 300n],
+        [300n, undefined, 300n],
+        [10_000n, 1_001n, 500n],
+        [10_000n, 300n, 300n],
+        [1_000n, 900n, 450n],
+      ] as const) {
+        const of = `${funds} and ${limitE8 === undefined ? 'no limit' : `a limit of ${limitE8}`}`;
+        it(`of 800, at least 300, holds ${heldE8} of ${of}, and no more if it is repeated`, async () => {
+          const payer = await fundedPayer(ledger, funds, limitE8);
+          const request = reserveRequest(payer, 800n, { leastE8: 300n });
+          assert.deepEqual(await ledger.reserve(request), { outcome: 'reserved', heldE8 });
+          assert.deepEqual(await ledger.reserve(request), { outcome: 'reserved', heldE8 });
+          assertIncludes(await moneyOf(payer), { available: funds - heldE8, held: heldE8, keyHeld: heldE8 });
+          await ledger.settle({ ...closing(payer, request.rid), costE8: heldE8 });
+          assertIncludes(await moneyOf(payer), { posted: funds - heldE8, held: 0n, keySpent: heldE8 });
+        });
+      }
+
+      it('is refused below its least amount, by the account or by the key', async () => {
+        const [poor, limited] = [await fundedPayer(ledger, 299n), await fundedPayer(ledger, 10_000n, 299n)];
+        const ask = (payer: Payer) => ledger.reserve(reserveRequest(payer, 800n, { leastE8: 300n }));
+        assert.deepEqual(await ask(poor), { outcome: 'insufficient_balance', availableE8: 299n });
+        assert.deepEqual(await ask(limited), { outcome: 'key_limit_exceeded', availableE8: 299n });
+        assertIncludes(await moneyOf(poor), { available: 299n, held: 0n });
+      });
+
+      it('is refused if its id is open with less than its least amount', async () => {
+        const payer = await fundedPayer(ledger, 1_000n);
+        const request = reserveRequest(payer, 800n, { leastE8: 300n });
+        await ledger.reserve(request);
+        const answer = await ledger.reserve({ ...request, leastE8: 501n });
+        assert.deepEqual(answer, { outcome: 'exists_with_different_amount' });
+      });
+
+      it('of many calls at once with little money admits each that its least amount still covers', async () => {
+        const payer = await fundedPayer(ledger, 10_000n);
+        const asking = Array.from({ length: 60 }, () =>
+          ledger.reserve(reserveRequest(payer, 9_000n, { leastE8: 100n })),
+        );
+        const holds = (await Promise.all(asking)).flatMap((each) => (each.outcome === 'reserved' ? [each.heldE8] : []));
+        const sum = holds.reduce((all, each) => all + each, 0n);
+        assert.ok(
+          holds.every((each) => each >= 100n) && holds.length > 5 && sum > 9_900n && sum <= 10_000n,
+          `${holds}`,
+        );
+        assertIncludes(await moneyOf(payer), { available: 10_000n - sum, held: sum });
       });
 
       it('reports a closed reservation if it is repeated after settlement or expiry', async () => {
@@ -157,7 +210,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         await ledger.setKey(keyRequest(payer, { settings }));
         const request = reserveRequest(payer, 1n, { keyRev: 2 });
         assert.deepEqual(await ledger.reserve(request), { outcome: 'stale_key', settings });
-        assert.deepEqual(await ledger.reserve({ ...request, keyRev: 3 }), { outcome: 'reserved' });
+        assert.deepEqual(await ledger.reserve({ ...request, keyRev: 3 }), { outcome: 'reserved', heldE8: 1n });
       });
 
       it('keeps spent and held money together within the limit of the key', async () => {
@@ -168,7 +221,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         await ledger.reserve(reserveRequest(payer, 20n));
         const refused = await ledger.reserve(reserveRequest(payer, 51n));
         assert.deepEqual(refused, { outcome: 'key_limit_exceeded', availableE8: 50n });
-        assert.deepEqual(await ledger.reserve(reserveRequest(payer, 50n)), { outcome: 'reserved' });
+        assert.deepEqual(await ledger.reserve(reserveRequest(payer, 50n)), { outcome: 'reserved', heldE8: 50n });
       });
 
       it('reports 0 as left if the limit was lowered below the spent money', async () => {
@@ -858,7 +911,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
           await ledger.reserve(first);
           await close(payer, first.rid);
           const second = keyed(payer, { requestId: 'req_2' });
-          assert.deepEqual(await ledger.reserve(second), { outcome: 'reserved' });
+          assert.deepEqual(await ledger.reserve(second), { outcome: 'reserved', heldE8: second.amountE8 });
           assert.deepEqual(await ledger.reserve(keyed(payer)), {
             outcome: 'intent_open',
             requestId: 'req_2',
@@ -871,7 +924,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         const payer = await fundedPayer(ledger, 1_000n);
         const request = keyed(payer);
         await ledger.reserve(request);
-        assert.deepEqual(await ledger.reserve(request), { outcome: 'reserved' });
+        assert.deepEqual(await ledger.reserve(request), { outcome: 'reserved', heldE8: request.amountE8 });
         await ledger.settle({ ...closing(payer, request.rid), costE8: 30n });
         assert.deepEqual(await ledger.reserve(request), { outcome: 'closed_before' });
       });
@@ -880,7 +933,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         const payer = await fundedPayer(ledger, 1_000n);
         const refused = await ledger.reserve({ ...keyed(payer), amountE8: 1_001n });
         assert.equal(refused.outcome, 'insufficient_balance');
-        assert.deepEqual(await ledger.reserve(keyed(payer, { body: 'body-2' })), { outcome: 'reserved' });
+        assert.equal((await ledger.reserve(keyed(payer, { body: 'body-2' }))).outcome, 'reserved');
       });
 
       it('belong to one account with all its API keys, and to no other', async () => {

@@ -137,8 +137,8 @@ for (const database of DATABASES) {
           rid,
           chargedE8: 30n,
         });
-        assert.deepEqual(await repeat('released'), { outcome: 'reserved' });
-        assert.deepEqual(await repeat('open'), { outcome: 'reserved' });
+        assert.deepEqual(await repeat('released'), { outcome: 'reserved', heldE8: 1n });
+        assert.deepEqual(await repeat('open'), { outcome: 'reserved', heldE8: 1n });
       });
 
       it('returns the holds of calls that were open', async () => {

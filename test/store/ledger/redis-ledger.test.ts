@@ -337,7 +337,7 @@ describe('the ledger when Redis fails', () => {
     const payer = await fundedPayer(ledger, 1_000n);
     const other = openOther(url);
     await other.script('FLUSH');
-    assert.deepEqual(await ledger.reserve(reserveRequest(payer, 1n)), { outcome: 'reserved' });
+    assert.deepEqual(await ledger.reserve(reserveRequest(payer, 1n)), { outcome: 'reserved', heldE8: 1n });
     await other.flushall();
     await other.script('FLUSH');
     assert.deepEqual(await ledger.reserve(reserveRequest(payer, 1n)), { outcome: 'not_ready' });

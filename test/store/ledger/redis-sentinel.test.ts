@@ -143,7 +143,7 @@ describe('the ledger behind sentinels', () => {
       },
       40_000,
     );
-    assert.deepEqual(answered, { outcome: 'reserved' });
+    assert.deepEqual(answered, { outcome: 'reserved', heldE8: 10n });
     const there = new Redis(replica.url);
     closings.push(() => there.disconnect());
     assert.match(await there.info('replication'), /role:master/);

@@ -74,7 +74,7 @@ describe('a ledger that waits for a replica', function () {
     const caller = async () => {
       for (let call = 0; call < 10; call += 1) {
         const request = reserveRequest(payer, 10n);
-        assert.deepEqual(await ledger.reserve(request), { outcome: 'reserved' });
+        assert.deepEqual(await ledger.reserve(request), { outcome: 'reserved', heldE8: 10n });
         assert.equal(await stateOn(copy, payer, request.rid), 'open');
         await ledger.settle({ ...request, costE8: 3n });
         assert.equal(await stateOn(copy, payer, request.rid), 'settled');
@@ -100,7 +100,7 @@ describe('a ledger that waits for a replica', function () {
     link.mend();
     await isInStep();
     const taken = await until('it is taken', () => ledger.reserve(late).catch(() => undefined));
-    assert.deepEqual(taken, { outcome: 'reserved' });
+    assert.deepEqual(taken, { outcome: 'reserved', heldE8: 10n });
     assert.equal(await stateOn(copy, payer, late.rid), 'open');
   });
 
@@ -110,7 +110,7 @@ describe('a ledger that waits for a replica', function () {
     const before = await tooFew();
     link.cut();
     const request = reserveRequest(payer, 10n);
-    assert.deepEqual(await ledger.reserve(request), { outcome: 'reserved' });
+    assert.deepEqual(await ledger.reserve(request), { outcome: 'reserved', heldE8: 10n });
     assert.equal(await stateOn(copy, payer, request.rid), null);
     assert.equal(await tooFew(), before + 1);
   });
@@ -162,7 +162,7 @@ describe('a ledger that waits for a replica', function () {
     await ledger.open();
     const request = reserveRequest(payer, 10n);
     const taken = await until('it is taken', () => ledger.reserve(request).catch(() => undefined));
-    assert.deepEqual(taken, { outcome: 'reserved' });
+    assert.deepEqual(taken, { outcome: 'reserved', heldE8: 10n });
     assert.equal(await stateOn(copy, payer, request.rid), 'open');
     assert.equal(await stateOn(watching, payer, request.rid), null);
   });

@@ -187,16 +187,19 @@ for (const { name, open } of DATABASES) {
       const [[copied], [inserted]] = [await recordsOf(one), await recordsOf(other)];
       assert.deepEqual(shared(copied), shared(inserted));
       const excess = await database('accounts').whereIn('id', [one.accountId, other.accountId]).pluck('excess_e8');
-      assert.deepEqual(excess, [9_007_199_254_740_991n, 9_007_199_254_740_991n]);
+      const ofKeys = await database('api_keys').whereIn('id', [one.keyId, other.keyId]).pluck('excess_e8');
+      assert.deepEqual([...excess, ...ofKeys], Array(4).fill(9_007_199_254_740_991n));
     });
 
     it('adds nothing to the excess without a cause in its requests', async () => {
       const payer = await fund();
       const excess = (excessE8: string, flags: readonly string[]) =>
         reportedCall(payer, 1n, { record: { excessE8, flags } });
-      await report(payer, [excess('3', []), excess('4', ['unknown']), excess('50', ['suspect'])]);
+      const calls = [excess('3', []), excess('4', ['unknown']), excess('5', ['unpriced']), excess('50', ['suspect'])];
+      await report(payer, calls);
       const [account] = await database('accounts').where({ id: payer.accountId });
-      assert.equal(account.excess_e8, 7n);
+      const [key] = await database('api_keys').where({ id: payer.keyId });
+      assert.deepEqual([account.excess_e8, key.excess_e8], [12n, 12n]);
     });
 
     it('is in the sums of usage if its calls come after these', async () => {
