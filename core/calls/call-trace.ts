@@ -119,7 +119,7 @@ class SampledCall implements CallTrace {
         'tollgate.client_left': hasLeft,
         'tollgate.cost_usd': Number(facts.costE8) / 1e8,
       },
-      hasFailed: !hasLeft && (status >= 500 || (status < 400 && facts.errorCode !== undefined && !call.isOutOfMoney)),
+      hasFailed: !hasLeft && (status >= 500 || (status < 400 && facts.errorCode !== undefined)),
     });
   }
 }

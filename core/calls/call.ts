@@ -218,7 +218,6 @@ const OWN_MEMBERS: Readonly<Record<Exclude<keyof Call, CallField>, true>> = {
   cutOff: true,
   cutOffBy: true,
   isCutOff: true,
-  isOutOfMoney: true,
   onCutOff: true,
   onLeave: true,
   onRefusal: true,
@@ -408,12 +407,7 @@ export class Call implements Partial<CallFields> {
 
   /** True if the process stopped before the call ended. */
   get isCutOff(): boolean {
-    return this.#cutOffBy?.code === 'DRAINING';
-  }
-
-  /** True if the hold could not grow. The usage until then is charged. */
-  get isOutOfMoney(): boolean {
-    return this.#cutOffBy !== undefined && !this.isCutOff;
+    return this.#cutOffBy !== undefined;
   }
 
   /** When the client disconnected, on the clock of `performance.now()`; undefined while it is connected, or if the call was cut off before. */
@@ -421,10 +415,10 @@ export class Call implements Partial<CallFields> {
     return this.#leftAtMs;
   }
 
-  /** Cuts a call off: everything that runs for it stops, even the reading for a client that has left. The first reason counts. */
-  cutOff(by: GatewayError = fail('DRAINING', { retryAfterSeconds: 1 })): void {
+  /** Cuts a call off: everything that runs for it stops, even the reading for a client that has left. */
+  cutOff(): void {
     if (this.#cutOffBy !== undefined) return;
-    this.#cutOffBy = by;
+    this.#cutOffBy = fail('DRAINING', { retryAfterSeconds: 1 });
     if (!this.#hasLeft) this.#leave();
     for (const listener of this.#whenCutOff ?? []) listener();
     this.#whenCutOff = undefined;

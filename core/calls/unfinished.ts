@@ -14,8 +14,7 @@ const BRIEFLY_MS = 10_000;
 /** A time for reading an answer to its end. The upstream's own timeouts end most readings earlier. */
 const TO_ITS_END_MS = 900_000;
 
-type PaidCall = Pick<Call, 'isCutOff' | 'isOutOfMoney' | 'leftAtMs'> &
-  Pick<CallFields, 'request' | 'reservation' | 'meter'>;
+type PaidCall = Pick<Call, 'isCutOff' | 'leftAtMs'> & Pick<CallFields, 'request' | 'reservation' | 'meter'>;
 
 /** Returns for how many milliseconds the gateway reads an upstream that took a request after the client has left. */
 export function readOnMs(
@@ -38,9 +37,9 @@ export interface UnfinishedStream extends Pick<StreamAnswer, 'candidate' | 'chun
 /** Returns what an unfinished stream costs. */
 export function endingOfStream(call: PaidCall, stream: UnfinishedStream, health: UpstreamHealth): Ending {
   const { candidate, hasContent, isCancelled, headAtMs, chunks, clientPauses } = stream;
-  const { isCutOff, isOutOfMoney, leftAtMs } = call;
-  if (isOutOfMoney || (leftAtMs !== undefined && !isCutOff)) {
-    if (!hasContent && !isCancelled && !isOutOfMoney) return RELEASED;
+  const { isCutOff, leftAtMs } = call;
+  if (leftAtMs !== undefined && !isCutOff) {
+    if (!hasContent && !isCancelled) return RELEASED;
     const ms = performance.now() - headAtMs - (chunks.pauses?.totalMs ?? 0);
     return partial(call, candidate, producedIn(ms, call.request, candidate, health));
   }

@@ -137,9 +137,9 @@ async function runSteps(
   }
 }
 
-/** True if the client left, or the money ran out, after an upstream took the request. Later steps then settle its answer. */
-function isReadOn({ leftAtMs, isOutOfMoney, answer }: Call): boolean {
-  return (leftAtMs !== undefined || isOutOfMoney) && answer !== undefined;
+/** True if the client left after an upstream took the request. Later steps then settle its answer. */
+function isReadOn({ leftAtMs, answer }: Call): boolean {
+  return leftAtMs !== undefined && answer !== undefined;
 }
 
 function takeStep(

@@ -9,10 +9,7 @@ import type { UpstreamSocket } from '../../core/wire/upstream-socket';
 /** The call of an attempt. A mirror has no key: no customer pays for it, and it ends as soon as it is cancelled. */
 export type AttemptingCall = Pick<Call, 'onLeave'> &
   Partial<
-    Pick<
-      Call,
-      'id' | 'isOutOfMoney' | 'leftAtMs' | 'newIds' | 'onCutOff' | 'room' | 'traceHeaders' | 'upstreamSocket'
-    > &
+    Pick<Call, 'id' | 'leftAtMs' | 'newIds' | 'onCutOff' | 'room' | 'traceHeaders' | 'upstreamSocket'> &
       Pick<CallFields, 'key' | 'request' | 'reservation'>
   >;
 
@@ -113,12 +110,11 @@ export class Patience {
   }
 
   #clientLeft(): void {
-    const { leftAtMs, isOutOfMoney } = this.#call;
+    const { leftAtMs } = this.#call;
     const isTaken = this.#exchange?.isRequestSent === true;
-    if (isOutOfMoney && isTaken) return void this.#abandon();
     if (leftAtMs === undefined || this.#readOnMs === undefined || !isTaken) return void this.#cancel();
     this.#absence = setTimeout(() => this.#abandon(), leftAtMs + this.#readOnMs - performance.now());
-    this.#call.onCutOff?.(() => (this.#call.isOutOfMoney ? this.#abandon() : this.#cancel()));
+    this.#call.onCutOff?.(() => this.#cancel());
   }
 
   #abandon(): void {

@@ -10,12 +10,7 @@ export type AnsweredCall = CallWith<'request' | 'reservation' | 'meter' | 'answe
 };
 
 /** Records an answer in the usage record before it is sent, or before it is only charged because its client has left. */
-export function noteAnswer({ facts, leftAtMs, cutOffBy }: AnsweredCall, answer: Answer): void {
-  if (answer.kind === 'abandoned' && leftAtMs === undefined && cutOffBy !== undefined) {
-    facts.status = cutOffBy.status;
-    facts.errorCode = cutOffBy.code;
-    return;
-  }
+export function noteAnswer({ facts, leftAtMs }: AnsweredCall, answer: Answer): void {
   if (leftAtMs !== undefined) {
     facts.status = CLIENT_LEFT_STATUS;
     facts.errorCode = 'CLIENT_LEFT';

@@ -295,9 +295,7 @@ class StreamRelay implements QuietStream {
 
   /** Reads on for the usage of the upstream. The client gets nothing more. */
   #clientLeft(): void {
-    const { leftAtMs, isOutOfMoney } = this.call;
-    // The upstream writes no more content: only the usage is still to come.
-    if (isOutOfMoney && this.#isWhole) return;
+    const { leftAtMs } = this.call;
     if (leftAtMs === undefined || this.#isCounted) {
       this.answer.chunks.cancel();
       return;
