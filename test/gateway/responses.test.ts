@@ -313,7 +313,7 @@ describe('The Responses endpoint', function () {
       );
       const answer = await call({ tools: [{ type: 'web_search' }] });
       expect(answer.status, answer.text).to.equal(200);
-      expect(upstream.calls[0]?.json).to.include({ max_tool_calls: 5 });
+      expect(upstream.calls[0]?.json).to.include({ max_tool_calls: 1 });
       expect(await recordOf(answer)).to.include({ cost: '0.01010500' });
       upstream.next(responsesAnswer());
       await call({ tools: [{ type: 'web_search' }], max_tool_calls: 2 });

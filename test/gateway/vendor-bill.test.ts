@@ -255,7 +255,7 @@ describe("A call costs what the vendor's price list says", () => {
     expect(body.price_per_million).to.include({ input: '4.00000000', cache_write_1h: '4.00000000' });
     expect(body.price_per_million).to.include({ audio_input: '40.00000000', audio_output: '80.00000000' });
     expect(body.price_per_piece).to.deep.equal({ web_search: '0.01000000', web_fetch: '0.00000000' });
-    expect(body.tool_uses).to.deep.equal({ web_search: 5, web_fetch: 5 });
+    expect(body.tool_uses).to.deep.equal({ web_search: 1, web_fetch: 1 });
     expect(body.price_variants['priority fast us']).to.include({ input: '66.00000000', output: '330.00000000' });
     const document = await show('/openapi.json');
     const priced = document.paths['/v1/messages'].post['x-billing'].modelPricing.large;
