@@ -15,6 +15,9 @@ type Body = any;
 const TEXTS = ['one ', 'two ', 'three ', 'four'];
 /** The output limit of every call. A vendor adds TOOL_OVERHEAD tokens to a call with tools. */
 const LIMIT = 200;
+/** A larger limit, and the output that is held at least where the balance is small. */
+const LARGE = 4_000;
+const LEAST = 1_024;
 const TOOL_OVERHEAD = 700;
 
 const HELD: Readonly<Record<UpstreamDialect, string>> = {
@@ -153,13 +156,13 @@ describe('The bill of a translated call', function () {
         });
 
       it("is kept within the balance by a lower limit in the upstream's own member", async () => {
-        const body = askIn(from, { model });
-        const input = await requiredE8(from, body);
-        const poor = await gateway.newCustomer(fromE8(input - (LIMIT - 7) * PRICE.output * 100));
-        upstream.next(answerIn(to, { usage: { input: 100_000, output: 7 } }));
+        const body = askIn(from, { model, max_tokens: LARGE });
+        const leastE8 = await requiredE8(from, body);
+        const poor = await gateway.newCustomer(fromE8(leastE8));
+        upstream.next(answerIn(to, { usage: { input: 100_000, output: LEAST } }));
         const answered = await gateway.call(`/quality${PATH[from]}`, { key: poor.key, body });
         expect(answered.status, answered.text).to.equal(200);
-        expect(LIMIT_IN[to](upstream.calls.at(-1)?.json)).to.equal(7);
+        expect(LIMIT_IN[to](upstream.calls.at(-1)?.json)).to.equal(LEAST);
         await until('it is settled', async () => (await gateway.balance(poor.key)).heldUsd === '0.00000000');
         expect((await gateway.balance(poor.key)).balanceUsd).to.equal('0.00000000');
       });
@@ -178,13 +181,13 @@ describe('The bill of a translated call', function () {
   });
 
   it('is kept within the balance for a Chat client that sends `max_completion_tokens`', async () => {
-    const { max_tokens, ...plain } = askIn('chat', { model: 'messages-model' });
+    const { max_tokens, ...plain } = askIn('chat', { model: 'messages-model', max_tokens: LARGE });
     const body = { ...plain, max_completion_tokens: max_tokens };
-    const input = await requiredE8('chat', body);
-    const poor = await gateway.newCustomer(fromE8(input - (LIMIT - 20) * PRICE.output * 100));
+    const leastE8 = await requiredE8('chat', body);
+    const poor = await gateway.newCustomer(fromE8(leastE8));
     upstream.next(answerIn('messages'));
     await gateway.call(`/quality${PATH.chat}`, { key: poor.key, body });
-    expect(upstream.calls.at(-1)?.json).to.include({ max_tokens: 20 });
+    expect(upstream.calls.at(-1)?.json).to.include({ max_tokens: LEAST });
   });
 
   describe('is never above the hold', () => {
