@@ -17,11 +17,13 @@ export interface Quote {
   readonly usedBy: string | null;
 }
 
+const QUOTE_FOR_MS = 300_000;
+
 export async function insertQuote(
   database: Knex,
   accountId: string,
   { offering, revision }: OfferedInstance,
-  { nowMs, quoteForMs }: { nowMs: number; quoteForMs: number },
+  nowMs: number,
 ): Promise<Quote> {
   const quote: Quote = {
     id: newId(),
@@ -30,7 +32,7 @@ export async function insertQuote(
     offeringRevision: revision,
     offering,
     createdAtMs: nowMs,
-    expiresAtMs: nowMs + quoteForMs,
+    expiresAtMs: nowMs + QUOTE_FOR_MS,
     usedBy: null,
   };
   await database('quotes').insert(toRow(quote));

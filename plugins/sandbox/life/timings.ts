@@ -5,7 +5,6 @@ const duration = (description: string, otherwise: string) =>
 
 /** Durations and intervals: settings of the plugin. */
 export const TIMINGS = {
-  quoteFor: duration('A quote is valid this long.', '5m'),
   holdAhead: duration('How far ahead the account pays for an instance.', '10m'),
   renewBefore: duration('The hold is renewed when this much of it is left.', '3m'),
   endingReserve: duration('How long ending an instance may take; paid in addition to the time ahead.', '60s'),
@@ -18,10 +17,8 @@ export const TIMINGS = {
     '30s',
   ),
   lease: duration('How long the claim of a worker on a sandbox lasts before another worker takes over.', '60s'),
-  admissionWithin: duration('A creation that is not accepted after this is cancelled.', '60s'),
   orphansEvery: duration("How often the suppliers' lists are compared.", '60s'),
   orphanAfter: duration('An instance of ours that no sandbox knows is removed when it is older.', '120s'),
-  invariantsEvery: duration('How often the records of sandboxes are checked.', '300s'),
 } as const;
 
 /** The settings in milliseconds. */

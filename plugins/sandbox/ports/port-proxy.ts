@@ -1,4 +1,11 @@
-import { type ClientRequest, type IncomingMessage, request as requestOf, type ServerResponse } from 'node:http';
+import {
+  Agent,
+  type ClientRequest,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  request as requestOf,
+  type ServerResponse,
+} from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import httpProxy from 'http-proxy';
@@ -10,8 +17,7 @@ import type { Egress } from '../../../core/wire/egress';
 import { type Timed, touchSandbox } from '../books/store';
 import type { PortAddress } from '../suppliers/supplier';
 import { noAnswer, relayAnswer, switchingHead } from './instance-answer';
-import { ConnectedAgent, headersForInstance } from './instance-request';
-import { stillValid } from './tokens';
+import { stillValid, TOKEN_HEADER } from './tokens';
 
 export interface Passage {
   readonly address: PortAddress;
@@ -182,5 +188,41 @@ function join(one: Duplex, other: Duplex): void {
     from.on('error', () => to.destroy());
     from.once('close', () => to.destroy());
     from.pipe(to);
+  }
+}
+
+/** Headers never sent to an instance, because they are meant for the gateway or for other services under its name. Most hold credentials. */
+const CLIENTS_OWN = new Set([
+  'authorization',
+  'proxy-authorization',
+  'x-api-key',
+  'svc-key',
+  'cookie',
+  'forwarded',
+  TOKEN_HEADER,
+  // The instance gets its own address.
+  'host',
+  // The gateway has already answered `Expect`.
+  'expect',
+]);
+
+/** Returns the headers for an instance: the client's without those that it must not get, and those that its port needs. */
+function headersForInstance(
+  { headers }: IncomingMessage,
+  { host, port, tls, headers: own }: PortAddress,
+): IncomingHttpHeaders {
+  const passed = Object.entries(headers).filter(([name]) => !CLIENTS_OWN.has(name) && !name.startsWith('x-forwarded-'));
+  const name = host.includes(':') ? `[${host}]` : host;
+  return { ...Object.fromEntries(passed), host: port === (tls === true ? 443 : 80) ? name : `${name}:${port}`, ...own };
+}
+
+/** An agent that sends one request over an open connection. */
+class ConnectedAgent extends Agent {
+  constructor(private readonly socket: Socket) {
+    super();
+  }
+
+  override createConnection(): Socket {
+    return this.socket;
   }
 }

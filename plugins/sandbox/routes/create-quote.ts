@@ -33,8 +33,7 @@ export function createQuoteRoute(service: SandboxService): Route {
     errors: ['SELECTION_INVALID', 'REQUIREMENTS_INVALID', 'OFFERING_NOT_FOUND', 'NO_MATCHING_OFFERING'],
     handle: async ({ key }, request, response) => {
       const chosen = choose(await readBody(request), service.offerings());
-      const { quoteForMs } = service.timings;
-      const quote = await insertQuote(service.database, key.accountId, chosen, { nowMs: service.now(), quoteForMs });
+      const quote = await insertQuote(service.database, key.accountId, chosen, service.now());
       const { billing } = quote.offering;
       sendJson(response, 201, {
         quoteId: quote.id,

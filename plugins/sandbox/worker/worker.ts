@@ -24,6 +24,9 @@ import { OrphanSweep } from './orphans';
 import { LOOK_EVERY_MS, startReconciler } from './reconciler';
 
 const ADMISSIONS_EVERY_MS = 5_000;
+/** A creation that is not accepted after this is cancelled. */
+const ADMISSION_WITHIN_MS = 60_000;
+const INVARIANTS_EVERY_MS = 300_000;
 const CLEANUP_EVERY_MS = 5_000;
 const FORGET_EVERY_MS = 300_000;
 const REPORT_EVERY_MS = 5_000;
@@ -70,7 +73,7 @@ export function startWorker(
     });
   const loops = [
     loop('admissions', unlessIdle(ADMISSIONS_EVERY_MS), async () => {
-      const cancelled = await cancelStale(database, gateway.ledger, now() - timings.admissionWithinMs);
+      const cancelled = await cancelStale(database, gateway.ledger, now() - ADMISSION_WITHIN_MS);
       if (cancelled > 0) log.warn({ cancelled }, 'unfinished creations of sandboxes were cancelled');
     }),
     loop('places', Math.min(REPORT_EVERY_MS, timings.silentAfterMs / 3), () => watchPlaces(service)),
@@ -83,7 +86,7 @@ export function startWorker(
       openSandboxes = [...totals.byState.values()].reduce((sum, count) => sum + count, 0);
       showTotals(totals);
     }),
-    loop('invariants', timings.invariantsEveryMs, () => audit(service, strayHolds)),
+    loop('invariants', INVARIANTS_EVERY_MS, () => audit(service, strayHolds)),
     loop('retention', FORGET_EVERY_MS, async () => {
       await forgetQuotes(database, now());
       await places.forgetOld();
