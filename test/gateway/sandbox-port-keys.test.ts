@@ -13,7 +13,7 @@ import {
 } from '../support/sandboxes';
 import { until } from '../support/until';
 
-const PORT = 28_751;
+const PORT = 28_761;
 
 const SERVER = `
   const server = require('http').createServer((question, answer) => answer.end('here'));
