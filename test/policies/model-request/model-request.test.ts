@@ -268,6 +268,40 @@ describe('the estimate of the input', () => {
   }
 });
 
+describe('the detail of an image', () => {
+  const url = 'data:image/png;base64,QUJD';
+  const part = (more: string, image = `"${url}"`) => `{"type":"input_image","image_url":${image}${more}}`;
+  const ROWS: readonly [string, string][] = [
+    ['', 'auto'],
+    [',"detail":"low"', 'low'],
+    [',"\\u0064etail":"original"', 'original'],
+    [',"detail":"ultra"', 'most'],
+    [',"detail":null', 'most'],
+    [',"detail":"low","detail":"high"', 'most'],
+    [',"detail":"low","DETAIL":"high"', 'most'],
+  ];
+  for (const [more, detail] of ROWS)
+    it(`is ${detail} in Responses for ${more || 'none'}`, async () => {
+      const body = `{"model":"large","store":false,"input":[{"role":"user","content":[${part(more)}]}]}`;
+      const { reading } = await ask(body, { url: '/v1/responses' });
+      assert.deepEqual([...reading.images], [[detail, 1]]);
+    });
+
+  it('is that of `image_url` alone in Chat', async () => {
+    const images = [`{"url":"${url}","detail":"high"}`, `{"url":"${url}"}`].map(
+      (image) => `{"type":"image_url","image_url":${image},"detail":"low"}`,
+    );
+    const body = `{"model":"large","messages":[{"role":"user","content":[${images}]}]}`;
+    assert.deepEqual(
+      [...(await ask(body, CHAT_PATH)).reading.images],
+      [
+        ['high', 1],
+        ['auto', 1],
+      ],
+    );
+  });
+});
+
 describe('the content that the vendor reads beside the body', () => {
   const byUrl = { type: 'url', url: 'https://x.example/a' };
   const text = { type: 'text', text: 'x' };

@@ -2,11 +2,11 @@ import { expect } from 'chai';
 import { nfkcGrowth } from '../../../policies/model-request/nfkc-growth';
 import { seeded } from '../../support/random';
 
-/** Every character, of which surrogates stand alone. */
-const ALL = Array.from({ length: 0x110000 }, (_, code) => String.fromCodePoint(code));
-/** Characters that NFKC writes otherwise, and marks, which decide what becomes of them. */
-const CHANGED = ALL.filter((character) => character.normalize('NFKD') !== character);
-const MARKS = ALL.slice(0x300, 0x370);
+/** The characters that NFKC may write otherwise, and marks, which decide what becomes of them. */
+const CHANGED = Array.from({ length: 0x30000 }, (_, code) => String.fromCodePoint(code)).filter(
+  (character) => character.normalize('NFKD') !== character,
+);
+const MARKS = Array.from({ length: 0x70 }, (_, at) => String.fromCharCode(0x300 + at));
 const POOLS = [CHANGED, MARKS, CHANGED, MARKS, [...'aeIouAs1 ']];
 
 function growthOf(json: string, pieceBytes = json.length): number {
@@ -27,18 +27,15 @@ describe('the growth of a text by NFKC', function () {
   this.timeout(60_000);
 
   it('covers each character, written or escaped', () => {
-    for (const character of ALL) {
-      const most = Buffer.byteLength(character.normalize('NFKC'));
-      const code = character.codePointAt(0)?.toString(16);
-      expect(Buffer.byteLength(character) + growthOf(character), code).to.be.at.least(most);
-      const json = escaped(character);
-      expect(json.length + growthOf(json), `\\u${code}`).to.be.at.least(most);
-    }
+    const isCovered = (json: string, character: string) =>
+      Buffer.byteLength(json) + growthOf(json) >= Buffer.byteLength(character.normalize('NFKC'));
+    const small = CHANGED.filter((each) => !isCovered(each, each) || !isCovered(escaped(each), each));
+    expect(small.map(escaped)).to.deep.equal([]);
   });
 
   it('covers characters and marks in any order, in pieces of any length', () => {
     const random = seeded(61);
-    for (let at = 0; at < 20_000; at += 1) {
+    for (let at = 0; at < 10_000; at += 1) {
       const text = Array.from({ length: 1 + random.below(8) }, () => random.pick(random.pick(POOLS))).join('');
       const most = Buffer.byteLength(text.normalize('NFKC'));
       const bound = Buffer.byteLength(text) + growthOf(text, 1 + random.below(5));

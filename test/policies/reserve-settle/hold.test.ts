@@ -5,7 +5,7 @@ import { costOf } from '../../../core/catalog/price';
 import { UNKNOWN_USAGE } from '../../../core/catalog/usage';
 import { type Reading, textReading } from '../../../core/dialects/reading';
 import { MAX_AMOUNT_E8 } from '../../../core/money';
-import { holdFor } from '../../../policies/reserve-settle/hold';
+import { holdFor, tokensFor } from '../../../policies/reserve-settle/hold';
 import { imageTokens, sampleCandidate, samplePrice } from '../../support/catalog-samples';
 import { sampleModelRequest } from '../../support/request-sample';
 
@@ -103,6 +103,22 @@ describe('the hold of a call', () => {
     expect(holdFor(sampleModelRequest({ inputTokensEstimate: 9_999, maxOutputTokens: 1 }), [candidate])).to.equal(
       5_010n,
     );
+  });
+
+  it('counts the estimate of the input for the limits by the minute, and the largest output', () => {
+    const asked = { inputTokensEstimate: 400, reading: textReading(1_200) };
+    expect(tokensFor(sampleModelRequest({ ...asked, maxOutputTokens: 7 }), [candidate])).to.equal(407);
+    expect(tokensFor(sampleModelRequest({ ...asked, inputTokensEstimate: 9_999 }), [candidate])).to.equal(5_400);
+  });
+
+  it('counts what NFKC makes longer for Messages, unless the model says otherwise', () => {
+    const reading: Reading = { ...textReading(1_000), normalizing: () => 500 };
+    const held = (protocol: 'messages' | 'chat', model: Partial<ModelEntry> = {}) =>
+      holdFor(sampleModelRequest({ protocol, maxOutputTokens: 1, reading }), [
+        sampleCandidate('a', { model: { ...simple, ...model } }),
+      ]);
+    expect([held('messages'), held('messages', { normalizes: 'none' })]).to.deep.equal([1_510n, 1_010n]);
+    expect([held('chat'), held('chat', { normalizes: 'nfkc' })]).to.deep.equal([1_010n, 1_510n]);
   });
 
   it('covers a context window for each input of an embeddings call', () => {
