@@ -16,6 +16,7 @@ import { startKeptObjects } from './core/calls/kept-objects';
 import { OpenCalls } from './core/calls/open-calls';
 import { startRefusedCalls } from './core/calls/refused-calls';
 import { openSessionIds } from './core/calls/session-ids';
+import { startTopAccounts } from './core/calls/top-accounts';
 import { type Configuration, configurationReader } from './core/configuration/configuration';
 import { followRevisions } from './core/configuration/follow-revisions';
 import { ReloadableConfiguration } from './core/configuration/live-configuration';
@@ -60,7 +61,7 @@ import { LiveRollouts } from './core/rollouts/live-rollouts';
 import { announce, factsOf } from './core/serving/announce';
 import { readArguments } from './core/serving/arguments';
 import { explain } from './core/serving/explain';
-import { exposeOwnAccounts, exposeProcess } from './core/serving/expose-process';
+import { exposeProcess } from './core/serving/expose-process';
 import { startExpressGateway } from './core/serving/express-gateway';
 import { openFrontDoor } from './core/serving/front-door';
 import { loadPlugins } from './core/serving/load-plugins';
@@ -215,7 +216,7 @@ async function openGateway(files: Files, stores: Stores, money: Money, { keep }:
   logRequests(lines);
   const openCalls = new OpenCalls(watchCalls(lines));
   exposeProcess({ openCalls, leases, database });
-  if (primary === undefined) exposeOwnAccounts(system.metrics.accounts);
+  keep(startTopAccounts({ database, log, most: system.metrics.accounts }));
   const parts = {
     ledger,
     database,
@@ -359,7 +360,6 @@ async function listen(files: Files, stores: Stores, money: Money, gateway: Gatew
       none,
       stop,
       facts,
-      mostAccounts: system.metrics.accounts,
       log,
     });
     whenUncaught = stopOnFault(stopWorker, log);

@@ -1,14 +1,20 @@
 import cluster from 'node:cluster';
+import { pino } from 'pino';
 import { Counter } from 'prom-client';
 import { log } from './log';
 import { metrics } from './metrics';
-import { openLineOutput } from './standard-output';
 
 const dropped = new Counter({
   name: 'tollgate_log_lines_dropped_total',
   help: 'Log lines of calls and requests that were dropped because standard output was blocked.',
   registers: [metrics],
 });
+
+/** The most bytes that a pipe takes at once without mixing them with the output of other processes. */
+const ATOMIC_WRITE_BYTES = 4_096;
+/** The most bytes that wait for a slow reader. Further lines are dropped, and no call waits. */
+const MOST_WAITING_BYTES = 4_194_304;
+const WRITTEN_WITHIN_MS = 250;
 
 const BASE = cluster.isWorker ? `,"worker":${process.pid}` : '';
 
@@ -18,7 +24,16 @@ const BASE = cluster.isWorker ? `,"worker":${process.pid}` : '';
  */
 export class LineLog {
   readonly #share: number;
-  readonly #out = openLineOutput(() => dropped.inc());
+  readonly #out = pino
+    .destination({
+      dest: 1,
+      sync: false,
+      minLength: ATOMIC_WRITE_BYTES - 1,
+      maxWrite: ATOMIC_WRITE_BYTES,
+      maxLength: MOST_WAITING_BYTES,
+      periodicFlush: WRITTEN_WITHIN_MS,
+    })
+    .on('drop', () => dropped.inc());
 
   /** `share`: which part of the lines of successes is written. With 0 there are no lines at all. */
   constructor(share: number) {

@@ -748,6 +748,7 @@ CREATE TABLE usage_sums (
   first_token_53 integer,
   CONSTRAINT usage_sums_pkey PRIMARY KEY (account_id, grouped_by, hour, name, status)
 ) WITH (fillfactor=80);
+CREATE INDEX usage_sums_by_hour ON usage_sums USING btree (hour) WHERE (grouped_by = 'none'::text);
 
 -- Open sessions of the console, by SHA-256 of their token.
 CREATE TABLE user_sessions (

@@ -119,6 +119,8 @@ async function createSums(knex: Knex): Promise<void> {
     account_id uuid NOT NULL, grouped_by text NOT NULL, hour timestamptz NOT NULL, name text NOT NULL, status int NOT NULL,
     ${MEASURES.map((name) => `${name} bigint NOT NULL`).join()}, ${FIRST_TOKENS.map((name) => `${name} int`).join()},
     PRIMARY KEY (${KEY})) WITH (fillfactor = 80)`);
+  // For the accounts that spent most lately.
+  await knex.raw(`CREATE INDEX usage_sums_by_hour ON usage_sums (hour) WHERE grouped_by = 'none'`);
   await knex.raw('CREATE TABLE usage_summed (until timestamptz NOT NULL)');
   await knex.raw('CREATE UNIQUE INDEX usage_summed_once ON usage_summed ((true))');
   await knex.raw('INSERT INTO usage_summed SELECT now()');

@@ -1,8 +1,6 @@
 import type { Knex } from 'knex';
 import { Gauge } from 'prom-client';
-import { ACCOUNT_SUMS } from '../calls/account-sums';
 import type { OpenCalls } from '../calls/open-calls';
-import { exposeAccounts, TopAccounts } from '../calls/top-accounts';
 import { BUFFERED } from '../http/buffered-bytes';
 import type { Leases } from '../ledger/leases';
 import { metrics } from '../metrics';
@@ -48,11 +46,6 @@ export function exposeProcess({ openCalls, leases, database }: Exposed): void {
       this.set({ state: 'awaited' }, pool?.numPendingAcquires?.() ?? 0);
     },
   });
-}
-
-/** Exposes the metrics of accounts for a process without workers. The primary exposes those of all its workers. */
-export function exposeOwnAccounts(most: number): void {
-  exposeAccounts(new TopAccounts(most), metrics, () => ACCOUNT_SUMS.take());
 }
 
 function gauge(name: string, help: string, read: () => number): void {

@@ -3,10 +3,8 @@ import { once } from 'node:events';
 import { Server as NetServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { ACCOUNT_SUMS, type AccountSums } from '../calls/account-sums';
 import type { LiveConfiguration } from '../configuration/live-configuration';
 import { metrics, readMetricsFrom } from '../metrics';
-import type { MetricsAsJson } from '../summed-metrics';
 import { describeFault } from '../thrown';
 import type { Facts } from './announce';
 import { Channel, type Message } from './channel';
@@ -27,27 +25,14 @@ export function reachPrimary(): Channel | undefined {
   return channel;
 }
 
-/** The metrics that a worker reports to the primary. */
-export interface WorkerMetrics {
-  readonly metrics: MetricsAsJson;
-  /** The sums since the last report. */
-  readonly accounts: ReturnType<AccountSums['take']>;
-}
-
 /** What a worker reports when it is ready. */
 export interface Ready {
   readonly facts: Facts;
-  /** How many accounts may have their own series. */
-  readonly mostAccounts: number;
-}
-
-async function readMetrics(): Promise<WorkerMetrics> {
-  return { metrics: await metrics.getMetricsAsJSON(), accounts: ACCOUNT_SUMS.take() };
 }
 
 /** Reports this worker's metrics to the primary before it ends. */
 export async function leaveMetrics(primary: Channel | undefined): Promise<void> {
-  await primary?.ask('last-metrics', await readMetrics());
+  await primary?.ask('last-metrics', await metrics.getMetricsAsJSON());
 }
 
 /** Returns whether this worker serves the admin listener. */
@@ -68,7 +53,7 @@ export interface WorkerParts extends Ready {
 
 /** Serves as one of several workers, until the primary, a signal or a fault ends it. Returns a function that stops it after a fault. */
 export function serveAsWorker(primary: Channel, parts: WorkerParts): (exitCode: number) => void {
-  const { servers, live, leaveSockets, none, stop, facts, mostAccounts, log } = parts;
+  const { servers, live, leaveSockets, none, stop, facts, log } = parts;
   let isLeaving = false;
   let isStopping = false;
   const stopOnce = () => {
@@ -106,7 +91,7 @@ export function serveAsWorker(primary: Channel, parts: WorkerParts): (exitCode: 
     'serve-admin': openAdmin,
     retire,
     stop: stopOnce,
-    metrics: readMetrics,
+    metrics: () => metrics.getMetricsAsJSON(),
     reload: () =>
       live.reload('worker').catch((error: unknown) => {
         log.error({ error: describeFault(error) }, 'the configuration could not be read');
@@ -122,7 +107,7 @@ export function serveAsWorker(primary: Channel, parts: WorkerParts): (exitCode: 
     log.error('the primary process has ended: this worker finishes its calls and exits');
     stopOnce();
   });
-  void primary.ask('ready', { facts, mostAccounts } satisfies Ready);
+  void primary.ask('ready', { facts } satisfies Ready);
   return (exitCode) => {
     if (!isStopping) {
       isStopping = true;

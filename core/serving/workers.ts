@@ -2,13 +2,11 @@ import cluster, { type Worker } from 'node:cluster';
 import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { Registry } from 'prom-client';
-import { exposeAccounts, TopAccounts } from '../calls/top-accounts';
 import { StartFailure } from '../start-failure';
 import { countersOf, type MetricsAsJson, type MetricsFormat, sumMetrics, writeMetrics } from '../summed-metrics';
 import type { Facts } from './announce';
 import { Channel, type Message } from './channel';
-import type { Ready, WorkerMetrics } from './worker';
+import type { Ready } from './worker';
 
 const MOST_WORKERS = 256;
 
@@ -61,9 +59,6 @@ class Workers {
   readonly #wanted: number;
   readonly #log: Logger;
   readonly #members = new Set<Member>();
-  /** The sums by account of all workers, because no single worker knows which accounts spend most. */
-  #accounts: TopAccounts | undefined;
-  readonly #own = new Registry();
   /** The counters of workers that have ended, because their counts must not be lost. */
   #ended: Promise<MetricsAsJson> = Promise.resolve([]);
   /** The worker that serves the admin listener, or is about to. */
@@ -139,7 +134,9 @@ class Workers {
         leaving: () => this.#leaves(member),
         reload: () => this.#askServing('reload', RELOADED_WITHIN_MS, member),
         'all-metrics': (format) => this.#showMetrics(format as MetricsFormat),
-        'last-metrics': (last) => this.#take(member, last as WorkerMetrics),
+        'last-metrics': (last) => {
+          member.metrics = last as MetricsAsJson;
+        },
       });
       worker.once('exit', (code: number | null, signal: string | null) => {
         closeHandedOver();
@@ -150,13 +147,9 @@ class Workers {
     });
   }
 
-  #serves(member: Member, { facts, mostAccounts }: Ready): void {
+  #serves(member: Member, { facts }: Ready): void {
     if (this.#exitCode !== undefined) return void member.channel.ask('stop');
     member.state = 'serving';
-    if (this.#accounts === undefined) {
-      this.#accounts = new TopAccounts(mostAccounts);
-      exposeAccounts(this.#accounts, this.#own, () => []);
-    }
     void this.#giveAdmin();
     this.#fill();
     if (this.#isAnnounced) this.#log.info({ started: member.worker.process.pid }, 'a worker is ready');
@@ -234,25 +227,18 @@ class Workers {
     this.#ended = this.#ended.then((ended) => sumMetrics([ended, counters]));
   }
 
-  /** Takes a worker's report, which counts even if it comes late. */
-  #take(member: Member, { metrics, accounts }: WorkerMetrics): MetricsAsJson {
-    member.metrics = metrics;
-    this.#accounts?.add(accounts);
-    return metrics;
-  }
-
   /** Returns the sum of all workers' metrics, each worker once. A worker that ends meanwhile counts with its last report. */
   async #showMetrics(format: MetricsFormat): Promise<string> {
     const ended = this.#ended;
     const serving = [...this.#members].filter(({ state }) => state !== 'starting');
     const living = serving.map(async (member) => {
-      const answer = member.channel
-        .ask('metrics')
-        .then((answer) => (answer === undefined ? member.metrics : this.#take(member, answer as WorkerMetrics)));
+      const answer = member.channel.ask('metrics').then((answer) => {
+        if (answer !== undefined) member.metrics = answer as MetricsAsJson;
+        return member.metrics;
+      });
       return Promise.race([answer, sleep(METRICS_WITHIN_MS, undefined, { ref: false }).then(() => member.metrics)]);
     });
-    const all = [...(await Promise.all(living)), await ended];
-    return writeMetrics([...all, await this.#own.getMetricsAsJSON()], format);
+    return writeMetrics([...(await Promise.all(living)), await ended], format);
   }
 
   /** Ends all workers; this process exits with the last of them. */
