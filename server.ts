@@ -197,8 +197,8 @@ async function openGateway(files: Files, stores: Stores, money: Money, { keep }:
   const { system, plugins, proxies, env, dataFolder } = files;
   const { database, live, source, role } = stores;
   const { ledger, redis, outbox, leases, settler } = money;
-  const tracing = openTracing(env, log);
-  keep(tracing, () => tracing?.stop());
+  const stopTracing = openTracing(env, log);
+  keep(stopTracing, () => stopTracing?.());
   const refusedCalls = startRefusedCalls({ database, log });
   keep(refusedCalls, () => refusedCalls.close());
   const keptObjects = startKeptObjects({ database, log, maxKept: system.maxKept });
@@ -229,7 +229,6 @@ async function openGateway(files: Files, stores: Stores, money: Money, { keep }:
     keptObjects,
     answers: openAnswerStore(system),
     openCalls,
-    tracing,
     log,
     keys: openApiKeys({ ledger, log, proxies, rates: system.keys }),
     rollouts: new LiveRollouts(),

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type Attributes, ROOT_CONTEXT, type Span, SpanKind, trace } from '@opentelemetry/api';
 import { append } from '../append';
 import type { SseEvent } from '../catalog/upstream';
 import {
@@ -12,21 +13,22 @@ import {
 import { CLIENT_LEFT_STATUS } from '../http/client-left';
 import { asArray, asObject, type JsonObject } from '../json-values';
 import { parseJson } from '../parse-json';
-import type { Attributes, Span, TraceHeaders, Tracing } from '../traces/tracing';
+import { contextIn, endSpan, headersOf, type TraceHeaders, tracer } from '../traces/tracing';
 import type { AttemptOutcome } from '../wire/dial-failure';
 import type { Call } from './call';
 import { attemptCostE14, type MadeAttempt } from './made-attempt';
 import type { AttemptTrace, CallTrace } from './trace';
 
 /** Traces a call from now to its end if it is sampled. */
-export function traceCall(tracing: Tracing, call: Call, request: IncomingMessage, response: ServerResponse): void {
-  const name = `${request.method} ${call.path}`;
-  const { span, headers } = tracing.begin({ name, kind: 'server' }, request.headers);
-  call.traceHeaders = headers;
-  if (span === undefined) return;
-  const trace = new SampledCall(span, call);
-  call.trace = trace;
-  call.onEnd(() => trace.endCall(request.method, response.statusCode));
+export function traceCall(call: Call, request: IncomingMessage, response: ServerResponse): void {
+  const zeroMs = Date.now() - performance.now();
+  const options = { kind: SpanKind.SERVER, startTime: zeroMs + performance.now() };
+  const span = tracer.startSpan(`${request.method} ${call.path}`, options, contextIn(request.headers));
+  call.traceHeaders = headersOf(span);
+  if (!span.isRecording()) return;
+  const sampled = new SampledCall(span, call, zeroMs);
+  call.trace = sampled;
+  call.onEnd(() => sampled.endCall(request.method, response.statusCode));
 }
 
 /** The span of a call and the spans of its attempts. Spans have names, numbers and codes, but no content. */
@@ -37,33 +39,33 @@ class SampledCall implements CallTrace {
   constructor(
     private readonly span: Span,
     private readonly call: Call,
+    /** The time at which `performance.now()` was 0. All spans of a call share it, so that no child ends after its parent. */
+    private readonly zeroMs: number,
   ) {}
 
   get traceId(): string {
-    return this.span.traceId;
+    return this.span.spanContext().traceId;
   }
 
   begin(made: MadeAttempt, number: number): AttemptTrace | undefined {
     const { upstream, model } = made.candidate;
     const { hostname, port, protocol } = upstream.url;
     const operation = operationOf(this.call);
-    const span = this.span.begin({
-      name: `${operation} ${model.name}`,
-      kind: 'client',
-      attributes: {
-        'gen_ai.operation.name': operation,
-        ...providerOf(made),
-        'gen_ai.request.model': model.name,
-        'http.request.method': 'POST',
-        'server.address': hostname,
-        'server.port': Number(port) || (protocol === 'https:' ? 443 : 80),
-        'tollgate.upstream': upstream.name,
-        'tollgate.credential': upstream.credential.name,
-        'tollgate.attempt': number,
-      },
+    const options = { kind: SpanKind.CLIENT, startTime: this.zeroMs + performance.now() };
+    const span = tracer.startSpan(`${operation} ${model.name}`, options, trace.setSpan(ROOT_CONTEXT, this.span));
+    if (!span.isRecording()) return undefined;
+    span.setAttributes({
+      'gen_ai.operation.name': operation,
+      ...providerOf(made),
+      'gen_ai.request.model': model.name,
+      'http.request.method': 'POST',
+      'server.address': hostname,
+      'server.port': Number(port) || (protocol === 'https:' ? 443 : 80),
+      'tollgate.upstream': upstream.name,
+      'tollgate.credential': upstream.credential.name,
+      'tollgate.attempt': number,
     });
-    if (span === undefined) return undefined;
-    const attempt = new SampledAttempt(span, made);
+    const attempt = new SampledAttempt(span, made, this.zeroMs);
     if (number > 0) this.#attempts.set(made, attempt);
     return attempt;
   }
@@ -93,8 +95,9 @@ class SampledCall implements CallTrace {
     const status = facts.status || sentStatus;
     const hasLeft = call.leftAtMs !== undefined;
     const made = facts.made.at(-1);
-    this.span.end({
-      attributes: {
+    endSpan(
+      this.span,
+      {
         'http.request.method': method,
         'http.route': call.path,
         'url.path': call.path,
@@ -119,8 +122,9 @@ class SampledCall implements CallTrace {
         'tollgate.client_left': hasLeft,
         'tollgate.cost_usd': Number(facts.costE8) / 1e8,
       },
-      hasFailed: !hasLeft && (status >= 500 || (status < 400 && facts.errorCode !== undefined)),
-    });
+      !hasLeft && (status >= 500 || (status < 400 && facts.errorCode !== undefined)),
+      this.zeroMs + performance.now(),
+    );
   }
 }
 
@@ -136,10 +140,11 @@ class SampledAttempt implements AttemptTrace {
   constructor(
     private readonly span: Span,
     private readonly made: MadeAttempt,
+    private readonly zeroMs: number,
   ) {}
 
-  get headers(): TraceHeaders {
-    return this.span.headers;
+  get headers(): TraceHeaders | undefined {
+    return headersOf(this.span);
   }
 
   noteBody(body: unknown): void {
@@ -170,12 +175,14 @@ class SampledAttempt implements AttemptTrace {
   }
 
   end(): void {
+    if (!this.span.isRecording()) return;
     const { status, usage, upstreamRequestId } = this.made;
     const outcome = this.#brokenBy ?? this.made.outcome;
     // An attempt that the gateway cancels, because the client left or the process stops, is no failure of the upstream.
     const hasFailed = outcome !== 'answered' && outcome !== 'cancelled';
-    this.span.end({
-      attributes: {
+    endSpan(
+      this.span,
+      {
         ...this.said,
         ...countsOf(usage),
         'http.response.status_code': status === CLIENT_LEFT_STATUS ? undefined : status,
@@ -186,8 +193,8 @@ class SampledAttempt implements AttemptTrace {
         'tollgate.upstream_request_id': upstreamRequestId,
       },
       hasFailed,
-      atMs: this.#wholeAtMs,
-    });
+      this.zeroMs + (this.#wholeAtMs ?? performance.now()),
+    );
   }
 }
 

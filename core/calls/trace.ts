@@ -19,7 +19,7 @@ export interface CallTrace {
 /** The trace of one attempt at an upstream. */
 export interface AttemptTrace {
   /** The headers that make the upstream's own spans part of this one. */
-  readonly headers: TraceHeaders;
+  readonly headers: TraceHeaders | undefined;
   /** Notes a whole unstreamed answer. */
   noteBody(body: unknown): void;
   /** Notes that a stream has its first content. `first` is its first event. */

@@ -47,7 +47,7 @@ export function compileCallTable(pipelines: readonly PipelineSettings<Policy>[],
     const run = compilePipeline(pipeline, gateway);
     const open: ServedCall['open'] = (request, response) => {
       const call = gateway.openCalls.add(new Call(request, response));
-      if (gateway.tracing !== undefined) traceCall(gateway.tracing, call, request, response);
+      traceCall(call, request, response);
       return call;
     };
     const place: ServedCall = {

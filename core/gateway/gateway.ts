@@ -12,7 +12,6 @@ import type { Leases } from '../ledger/leases';
 import type { Ledger } from '../ledger/ledger';
 import type { Settler } from '../ledger/settler';
 import type { LiveRollouts } from '../rollouts/live-rollouts';
-import type { Tracing } from '../traces/tracing';
 import type { Egress } from '../wire/egress';
 
 /** The parts of the process and the configuration that a policy gets when it is prepared. */
@@ -32,8 +31,6 @@ export interface Gateway extends Configured {
   readonly keptObjects: KeptObjects;
   /** The answers for clients that repeat a call with its Idempotency-Key; undefined if the operator has not enabled the store. */
   readonly answers?: AnswerStore | undefined;
-  /** undefined: nothing is traced. */
-  readonly tracing?: Tracing | undefined;
   readonly log: Logger;
   /** True from the first stop signal on. The process then accepts no new calls. */
   readonly isStopping: () => boolean;

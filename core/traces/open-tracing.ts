@@ -1,15 +1,16 @@
 import type { Logger } from 'pino';
+import type { Stop } from '../resources';
 import { StartFailure } from '../start-failure';
-import type { Tracing } from './tracing';
 
 /** The variables of the form in which the collector wants the spans; the first that is set counts. */
 const PROTOCOLS = ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'OTEL_EXPORTER_OTLP_PROTOCOL'] as const;
 
 /**
- * Starts the tracing that the standard `OTEL_*` variables describe. Returns undefined and loads nothing if they name no collector.
+ * Starts the tracing that the standard `OTEL_*` variables describe, and returns what ends it. Returns undefined and loads nothing
+ * if they name no collector.
  * @throws StartFailure if they ask for another protocol than http/json
  */
-export function openTracing(env: NodeJS.ProcessEnv, log: Logger): Tracing | undefined {
+export function openTracing(env: NodeJS.ProcessEnv, log: Logger): Stop | undefined {
   if (!isWanted(env, log)) return undefined;
   const { startTracing } = require('./open-telemetry') as typeof import('./open-telemetry');
   return startTracing(log);

@@ -1,49 +1,40 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Stop } from '../resources';
+import {
+  type Attributes,
+  type Context,
+  INVALID_TRACEID,
+  propagation,
+  ROOT_CONTEXT,
+  type Span,
+  SpanStatusCode,
+  trace,
+} from '@opentelemetry/api';
 
 /** A W3C trace context as headers. It says which span a request belongs to. */
 export type TraceHeaders = Readonly<Record<string, string>>;
 
-/** The attributes of a span: names and numbers, never content or a credential. Undefined ones are left out. */
-export type Attributes = Readonly<Record<string, string | number | boolean | string[] | undefined>>;
+/** Begins spans. It does nothing in a process without the SDK, which is loaded only if an operator names a collector. */
+export const tracer = trace.getTracer('tollgate');
 
-export interface SpanFacts {
-  readonly name: string;
-  readonly kind: 'server' | 'client' | 'internal';
-  readonly attributes?: Attributes;
-  /** How long ago the span began; undefined: it begins now. */
-  readonly ageMs?: number;
+/** Returns the trace context of the headers. Malformed headers count as absent. */
+export function contextIn(headers: IncomingHttpHeaders | undefined): Context {
+  return headers?.['traceparent'] === undefined ? ROOT_CONTEXT : propagation.extract(ROOT_CONTEXT, headers);
 }
 
-export interface SpanEnd {
-  readonly attributes?: Attributes;
-  readonly hasFailed: boolean;
-  /** When the span ends, on the clock of `performance.now()`; undefined: now. */
-  readonly atMs?: number | undefined;
+/**
+ * Returns the headers for services that are called within a span, sampled or not; undefined without the SDK. The SDK's carrier has
+ * the same headers but takes three times as long.
+ */
+export function headersOf(span: Span): TraceHeaders | undefined {
+  const { traceId, spanId, traceFlags, traceState } = span.spanContext();
+  if (traceId === INVALID_TRACEID) return undefined;
+  const traceparent = `00-${traceId}-${spanId}-0${traceFlags}`;
+  return traceState === undefined ? { traceparent } : { traceparent, tracestate: traceState.serialize() };
 }
 
-/** A span that is sampled and has not ended. */
-export interface Span {
-  readonly traceId: string;
-  /** The headers for services that are called within the span. */
-  readonly headers: TraceHeaders;
-  /** Begins a child span; undefined if the sampler drops it. */
-  begin(child: SpanFacts): Span | undefined;
-  /** Ends the span. The first end counts. */
-  end(end: SpanEnd): void;
-}
-
-/** The result of beginning a span. Upstreams get the headers even if the span is not sampled. */
-export interface BegunSpan {
-  /** undefined: the span is not sampled, and nothing is recorded. */
-  readonly span: Span | undefined;
-  readonly headers: TraceHeaders;
-}
-
-/** Makes spans and sends them to a collector. */
-export interface Tracing {
-  /** Begins a span in the trace that a request's headers name, or in a new trace if they name none. */
-  begin(facts: SpanFacts, parent?: IncomingHttpHeaders): BegunSpan;
-  /** Sends the remaining spans, for a few seconds at most. */
-  readonly stop: Stop;
+/** Ends a span. Attributes have names and numbers, never content or a credential. */
+export function endSpan(span: Span, attributes: Attributes, hasFailed: boolean, endTime?: number): void {
+  span.setAttributes(attributes);
+  if (hasFailed) span.setStatus({ code: SpanStatusCode.ERROR });
+  span.end(endTime);
 }

@@ -97,7 +97,7 @@ export function createService(
   const { database, log } = gateway;
   const changes = openChanges(database, log);
   const health = new SupplierHealth();
-  const spans = new OperationSpans(gateway.tracing);
+  const spans = new OperationSpans();
   const clock = new DatabaseClock(database);
   const places = new Places({ database, drivers, now: clock.now, timings });
   const offeringsOf: SandboxService['offeringsOf'] = (section) =>
