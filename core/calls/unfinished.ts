@@ -1,4 +1,5 @@
 import type { Candidate } from '../catalog/catalog';
+import { hasOutput } from '../catalog/protocols';
 import type { UpstreamHealth } from '../health/health';
 import type { Pauses } from '../wire/pauses';
 import type { Call, CallFields, Ending, ModelRequest, StreamAnswer } from './call';
@@ -25,6 +26,17 @@ export function readOnMs(
   return isBrief ? BRIEFLY_MS : TO_ITS_END_MS;
 }
 
+/**
+ * Returns for how many milliseconds an upstream may be silent before it answers an unstreamed call, if the longest answer that the
+ * call allows explains more than `timeouts.headers`; undefined otherwise. The upstream probably works during this time.
+ */
+export function thinkingMs(request: ModelRequest, candidate: Candidate, health: UpstreamHealth): number | undefined {
+  const { headersMs, answerMs } = candidate.upstream.timeouts;
+  const ms = (outputLimit(request, candidate) * 1_000) / health.gauge(candidate).tokensPerSecond;
+  if (request.stream || !hasOutput(request.protocol) || ms <= headersMs) return undefined;
+  return Math.max(headersMs, Math.min(ms, answerMs));
+}
+
 /** What is known of an unfinished stream when it ends. */
 export interface UnfinishedStream extends Pick<StreamAnswer, 'candidate' | 'chunks' | 'headAtMs'> {
   readonly hasContent: boolean;
@@ -48,7 +60,7 @@ export function endingOfStream(call: PaidCall, stream: UnfinishedStream, health:
   return isByClient && hasContent ? partial(call, candidate) : RELEASED;
 }
 
-/** Returns what a call costs that its client left before the upstream began to answer. */
+/** Returns what a call costs whose upstream took it and did not begin to answer. */
 export function endingOfUnanswered(
   call: PaidCall,
   candidate: Candidate,
@@ -61,7 +73,7 @@ export function endingOfUnanswered(
 }
 
 /** Returns the most output tokens of one choice. */
-export function outputLimit({ maxOutputTokens }: Pick<ModelRequest, 'maxOutputTokens'>, { model }: Candidate): number {
+function outputLimit({ maxOutputTokens }: Pick<ModelRequest, 'maxOutputTokens'>, { model }: Candidate): number {
   return Math.min(maxOutputTokens ?? model.maxOutput, model.maxOutput);
 }
 

@@ -32,6 +32,8 @@ export interface Timeouts {
   readonly firstTokenMs: number | undefined;
   /** The longest time between two bytes of an answer. */
   readonly idleMs: number;
+  /** The longest time for the head of an unstreamed answer whose limit explains more than `headersMs`. */
+  readonly answerMs: number;
 }
 
 /** Where the gateway reads a vendor's own reports of usage and cost. */

@@ -333,6 +333,12 @@ const SERVICE_ENDPOINT = {
         headers: { ...DURATION, description: 'For the head of the answer; at most 120s.', default: '120s' },
         firstToken: { ...DURATION, description: 'For the first content of a stream; default: no limit.' },
         idle: { ...DURATION, description: 'Between two bytes of an answer.', default: '300s' },
+        answer: {
+          ...DURATION,
+          description:
+            "For the head of an unstreamed answer that may be so long that the model's mean speed explains more than `headers`.",
+          default: '600s',
+        },
       },
     },
     ignoreUsage: {

@@ -155,7 +155,7 @@ function readTimeouts(
   settings: ServiceEndpointSettings,
   problems: LocatedProblem[],
 ): Upstream['timeouts'] {
-  const { connect, headers, firstToken, idle } = settings.timeouts;
+  const { connect, headers, firstToken, idle, answer } = settings.timeouts;
   const connectMs = parseDuration(connect);
   const headersMs = parseDuration(headers);
   for (const [name, value] of Object.entries({ connect: connectMs, headers: headersMs })) {
@@ -167,6 +167,7 @@ function readTimeouts(
     headersMs,
     firstTokenMs: firstToken === undefined ? undefined : parseDuration(firstToken),
     idleMs: parseDuration(idle),
+    answerMs: parseDuration(answer),
   };
 }
 

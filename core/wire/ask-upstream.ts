@@ -36,13 +36,14 @@ type Asked = Pick<Candidate, 'upstream' | 'model' | 'adapter'>;
 
 /**
  * Sends one request to a candidate, in its adapter's dialect and with the platform's credential. Returns a promise if the adapter
- * signs. With `reset` it opens a new connection.
+ * signs. With `reset` it opens a new connection. With `bounded` the caller bounds the time until the head.
  */
 export function askUpstream(
   candidate: Asked,
   request: UpstreamCall,
   dispatcher: Dispatcher,
   reset = false,
+  bounded = false,
 ): Exchange | Promise<Exchange> {
   const { upstream, adapter } = candidate;
   const { path, headers, chunks, byteLength } = outgoing(candidate, request);
@@ -53,6 +54,7 @@ export function askUpstream(
     new Exchange(dispatcher, {
       method,
       reset,
+      ...(bounded && { headersTimeout: 0 }),
       path,
       headers: signed,
       body: byteLength <= ONE_BUFFER_BYTES ? Buffer.concat(chunks, byteLength) : Readable.from(chunks),

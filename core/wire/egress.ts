@@ -6,7 +6,9 @@ import { guardedConnector, type Resolve, resolveInDns } from './guarded-connecto
 export { classifyDialFailure, type DialFailure, nothingWasSent, wasReusedConnection } from './dial-failure';
 export { AddressRefused, type Resolve } from './guarded-connector';
 
-export type Destination = Pick<Upstream, 'name' | 'url' | 'allowPrivate' | 'timeouts'>;
+export interface Destination extends Pick<Upstream, 'name' | 'url' | 'allowPrivate'> {
+  readonly timeouts: Pick<Upstream['timeouts'], 'connectMs' | 'headersMs' | 'idleMs'>;
+}
 
 /** The address of a server that is no upstream, in fields. */
 export interface DialledAddress {

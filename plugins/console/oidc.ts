@@ -155,7 +155,7 @@ function guardedFetch({ allowPrivate }: OidcSettings, egress: Egress, timeoutMs:
     const { origin } = new URL(address);
     let destination = destinations.get(origin);
     if (destination === undefined) {
-      const timeouts = { connectMs: timeoutMs, headersMs: timeoutMs, firstTokenMs: undefined, idleMs: timeoutMs };
+      const timeouts = { connectMs: timeoutMs, headersMs: timeoutMs, idleMs: timeoutMs };
       // A name that no upstream can have.
       destination = { name: `oidc ${origin}`, url: new URL(origin), allowPrivate, timeouts };
       destinations.set(origin, destination);

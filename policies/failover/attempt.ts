@@ -67,8 +67,9 @@ export async function attempt(
   trace: AttemptTrace | undefined,
   preambleHoldMs: number,
   translating = translate(candidate, request),
+  thinkingMs?: number,
 ): Promise<Attempted> {
-  const patience = new Patience(candidate.upstream, request.stream, call);
+  const patience = new Patience(candidate.upstream, request.stream, call, thinkingMs);
   let cancel = () => {};
   let sentAtMs = performance.now();
   try {
@@ -102,7 +103,11 @@ export async function attempt(
     const outcome = outcomeOf(error, patience);
     const verdict = error instanceof BodyTooLong && isAskedFor(request) ? 'relay' : 'next';
     const isDial = !patience.isOver && nothingWasSent(error);
-    return { failure: { outcome, status: undefined, verdict, retryAfterMs: undefined, isDial }, relay: undefined };
+    const stillWorks = patience.hasThought && candidate.upstream.stopsOnCancel !== true;
+    return {
+      failure: { outcome, status: undefined, verdict, retryAfterMs: undefined, isDial, stillWorks },
+      relay: undefined,
+    };
   } finally {
     patience.stop();
   }

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Answer, Attempt, ModelRequest } from '../../core/calls/call';
 import { beginAttempt } from '../../core/calls/made-attempt';
+import { thinkingMs } from '../../core/calls/unfinished';
 import { sessionHash } from '../../core/catalog/affinity';
-import type { Candidate } from '../../core/catalog/catalog';
+import { type Candidate, isLast } from '../../core/catalog/catalog';
 import { NotTranslatable } from '../../core/catalog/conversation';
 import { askedWith, keptTo } from '../../core/catalog/credential';
 import { fail, GatewayError } from '../../core/errors';
@@ -124,7 +125,17 @@ export class Attempts {
     const trace = call.trace?.begin(making, call.facts.made.length);
     const { preambleHoldMs } = this.settings;
     const sentMs = performance.now();
-    const attempted = await attempt(candidate, request, gateway.egress, call, trace, preambleHoldMs, translating);
+    const mayThinkMs = thinkingMs(request, candidate, gateway.health);
+    const attempted = await attempt(
+      candidate,
+      request,
+      gateway.egress,
+      call,
+      trace,
+      preambleHoldMs,
+      translating,
+      mayThinkMs,
+    );
     call.facts.waitedMs += performance.now() - sentMs;
     const ms = this.#msSinceAsked();
     noteMade(making, attempted, ms);
@@ -198,16 +209,10 @@ export class Attempts {
   }
 
   #failedAttempt(candidate: Candidate, { outcome, isDial }: Failure, ms: number): FailedAttempt {
-    const { call } = this;
-    const isExplained = outcome === 'timeout' && isDial !== true && this.#mayTakeLong(candidate);
+    const { call, gateway } = this;
+    const isExplained =
+      outcome === 'timeout' && isDial !== true && thinkingMs(call.request, candidate, gateway.health) !== undefined;
     return { accountId: call.key.accountId, ms, mayEject: call.facts.strategy !== 'direct' && !isExplained };
-  }
-
-  /** Returns whether the whole answer that the call allows takes longer, at the model's speed, than the upstream may be silent. */
-  #mayTakeLong(candidate: Candidate): boolean {
-    const { stream, maxOutputTokens = candidate.model.maxOutput } = this.call.request;
-    const { tokensPerSecond } = this.gateway.health.gauge(candidate);
-    return !stream && (maxOutputTokens * 1_000) / tokensPerSecond > candidate.upstream.timeouts.headersMs;
   }
 
   #msSinceAsked(): number {
@@ -242,11 +247,12 @@ export class Attempts {
     };
   }
 
-  /** Moves candidates that need no budget before the others, whatever the ranking. */
+  /** Moves candidates that need no budget before the others. Translations still come after native candidates. */
   #freeFirst(): void {
     const healthy = this.#waiting.filter((each) => this.#isHealthy(each));
     const answering = this.#waiting.filter((each) => this.#mostlyAnswers(each));
-    this.#waiting = [...new Set([...healthy, ...answering, ...this.#waiting])];
+    const free = [...healthy, ...answering];
+    this.#waiting = [...new Set([...free.filter((each) => !isLast(each)), ...free, ...this.#waiting])];
   }
 
   #isHealthy({ upstream }: Candidate): boolean {

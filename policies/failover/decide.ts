@@ -4,6 +4,8 @@ import type { AttemptFailure } from '../../core/health/health';
 export interface Failure extends AttemptFailure {
   /** Why the call could not be translated for the upstream. The upstream was not tried. */
   readonly refusal?: { readonly param: string; readonly message: string } | undefined;
+  /** The upstream probably still works for the call, and charges for it. */
+  readonly stillWorks?: boolean;
 }
 
 export interface Situation {
@@ -32,6 +34,7 @@ const WAIT_WITHOUT_HINT_MS = 100;
 export function decide(failure: Failure, situation: Situation): Decision {
   if (failure.verdict === 'relay')
     return { do: 'relay', why: 'the request is invalid: every upstream would reject it' };
+  if (failure.stillWorks) return { do: 'give-up', why: 'the upstream still works for the call and cannot be stopped' };
   if (failure.outcome === 'cancelled') return { do: 'give-up', why: 'the client has disconnected' };
   if (failure.verdict === 'larger-context') {
     if (situation.candidatesLeft === 0) return { do: 'relay', why: 'no candidate has a larger context' };

@@ -1,11 +1,13 @@
 import { ABSENT_CALLS } from '../../core/calls/absent-calls';
-import type { Answer } from '../../core/calls/call';
+import type { Answer, Attempt } from '../../core/calls/call';
+import { endingOfUnanswered } from '../../core/calls/unfinished';
 import type { Candidate } from '../../core/catalog/catalog';
 import { fail } from '../../core/errors';
 import type { Gateway } from '../../core/gateway/gateway';
 import { definePolicy } from '../../core/gateway/policy';
 import { AnswerRoom } from '../../core/http/buffered-bytes';
-import { ClientLeft } from '../../core/http/client-left';
+import { CLIENT_LEFT_STATUS, ClientLeft } from '../../core/http/client-left';
+import { formatUsd } from '../../core/money';
 import { DURATION, parseDuration } from '../../core/settings';
 import { type AskingCall, type AttemptSettings, Attempts } from './attempts';
 import type { Failure } from './decide';
@@ -137,6 +139,7 @@ async function answerOf(
     if (decision.do === 'relay' || decision.do === 'give-up') break;
     candidate = await attempts.goOn(decision, failed.candidate);
   }
+  if (failed?.failure.stillWorks) await chargeThought(call, failed.candidate, attempts.made, gateway);
   const { relay } = attempts;
   if (!call.hasLeft && relay !== undefined && isForTheCaller(failed?.failure, settings)) return { answer: relay };
   relay?.chunks.cancel();
@@ -147,6 +150,29 @@ async function answerOf(
       message: 'Every upstream of this model has reached its `maxConcurrent` calls. Retry later.',
     });
   throw errorOfAll(attempts.made, failures);
+}
+
+/**
+ * Charges the input of a call whose upstream thought for as long as the call's limit explains, and may still work.
+ * @throws UPSTREAM_TIMEOUT if the client still waits
+ */
+async function chargeThought(
+  call: AskingCall,
+  candidate: Candidate,
+  attempts: readonly Attempt[],
+  { health }: Gateway,
+): Promise<void> {
+  call.facts.status = call.hasLeft ? CLIENT_LEFT_STATUS : 504;
+  call.facts.errorCode = call.hasLeft ? 'CLIENT_LEFT' : 'UPSTREAM_TIMEOUT';
+  const ending = endingOfUnanswered(call, candidate, performance.now(), health);
+  const { chargedE8 } = await call.reservation.settle(ending);
+  if (call.hasLeft) return;
+  throw fail('UPSTREAM_TIMEOUT', {
+    message: 'The upstream works for longer than the gateway waits. Its input was charged. Stream long answers.',
+    details: { attempts },
+    retryable: false,
+    headers: { 'X-AI-Cost': formatUsd(chargedE8) },
+  });
 }
 
 /** True if the last upstream's own error says more than that all candidates failed. */

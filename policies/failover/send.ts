@@ -31,7 +31,13 @@ export async function send(
       const asked =
         socket !== undefined && upstream.webSocket === true && candidate.dialect === undefined
           ? socket.ask(candidate, request, egress, isFresh)
-          : askUpstream(candidate, request, isFresh ? egress.fresh(upstream) : egress.pool(upstream), isFresh);
+          : askUpstream(
+              candidate,
+              request,
+              isFresh ? egress.fresh(upstream) : egress.pool(upstream),
+              isFresh,
+              patience.thinks,
+            );
       const exchange = asked instanceof Promise ? await asked : asked;
       patience.watch(exchange);
       const { status, headers } = await exchange.head;
@@ -53,6 +59,8 @@ const LONGEST_WAIT_FOR_HEAD_MS = 120_000;
  * once unless the upstream has taken the whole request; then it ends after `readOnMs`.
  */
 export class Patience {
+  /** The call may be silent for as long as its limit explains. */
+  readonly thinks: boolean;
   readonly #head: NodeJS.Timeout;
   readonly #content: NodeJS.Timeout | undefined;
   readonly #stopListening: () => void;
@@ -68,18 +76,25 @@ export class Patience {
   isAbandoned = false;
   #hasEnded = false;
 
-  constructor(upstream: Upstream, isStream: boolean, call: AttemptingCall) {
+  /** @param thinkingMs the time for an unstreamed call whose limit explains more than the timeouts; undefined for others */
+  constructor(upstream: Upstream, isStream: boolean, call: AttemptingCall, thinkingMs: number | undefined) {
     const { timeouts } = upstream;
     this.#call = call;
+    this.thinks = thinkingMs !== undefined;
     const { request, reservation } = call;
     if (request !== undefined && reservation !== undefined)
       this.#readOnMs = readOnMs({ request, reservation }, upstream);
     const overMs = Math.min(timeouts.connectMs + timeouts.headersMs, LONGEST_WAIT_FOR_HEAD_MS);
-    this.#head = setTimeout(() => this.#giveUp(), overMs);
+    this.#head = setTimeout(() => this.#giveUp(), Math.max(overMs, thinkingMs ?? 0));
     if (isStream && timeouts.firstTokenMs !== undefined) {
       this.#content = setTimeout(() => this.#giveUp(), timeouts.firstTokenMs);
     }
     this.#stopListening = call.onLeave(() => this.#clientLeft());
+  }
+
+  /** True if the upstream took a call whose limit explains its silence, and may still work for it. */
+  get hasThought(): boolean {
+    return this.thinks && this.isOver && this.#exchange?.isRequestSent === true;
   }
 
   /** True while a request that failed on a reused connection may be sent again: the client still waits. */

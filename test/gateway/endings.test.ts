@@ -149,7 +149,8 @@ describe('The cost of each ending of a call', () => {
       it('a call costs nothing if the upstream never answers, and gets 504', async () => {
         const { key } = await gateway.newCustomer('10');
         upstream.always(neverAnswer());
-        const answer = await gateway.call(PATH[protocol], { key, body: askIn(protocol) });
+        const body = askIn(protocol, { max_tokens: 16 });
+        const answer = await gateway.call(PATH[protocol], { key, body });
         expect(answer.status).to.equal(504);
         expect(answer.json.error.code).to.equal('UPSTREAM_TIMEOUT');
         await expectCharged(key, answer.headers['x-svc-request-id'] ?? '', { billing: 'released', cost: '0.00000000' });
@@ -178,7 +179,7 @@ describe('The cost of each ending of a call', () => {
         const asked = request(`${gateway.url}${PATH[protocol]}`, {
           method: 'POST',
           headers: { 'x-api-key': key, 'content-type': 'application/json' },
-          body: JSON.stringify(askIn(protocol)),
+          body: JSON.stringify(askIn(protocol, { max_tokens: 16 })),
           signal: leaving.signal,
         }).catch((error: unknown) => error);
         const seen = await upstream.call(1);

@@ -77,6 +77,9 @@ function pairs(first: TestUpstream, second: TestUpstream): Record<string, TestEn
   return upstreams;
 }
 
+/** No silence is explained by an answer of so few tokens. */
+const SHORT = 16;
+
 describe('Failover', function () {
   this.timeout(60_000);
   let first: TestUpstream;
@@ -114,7 +117,10 @@ describe('Failover', function () {
     story += 1;
   };
   const call = (protocol: TestProtocol, more: Record<string, unknown> = {}): Promise<Answered> =>
-    gateway.call(PATH[protocol], { key, body: askIn(protocol, { model: `model-${story}`, ...more }) });
+    gateway.call(PATH[protocol], {
+      key,
+      body: askIn(protocol, { model: `model-${story}`, max_tokens: SHORT, ...more }),
+    });
   const recordOf = (answer: Answered) => gateway.record(key, answer.headers['x-svc-request-id'] ?? '');
 
   for (const protocol of PROTOCOLS) {
@@ -287,7 +293,11 @@ describe('Failover with one working upstream', function () {
         'down-1': { url: await closedPort(), tier: 'official', models: { trio: {} } },
         'down-2': { url: await closedPort(), tier: 'official', models: { trio: {} } },
         last: { url: upstream.url, models: { trio: {} } },
-        slow: { url: upstream.url, timeouts: { connect: '1s', headers: '1s' }, models: { slow: { maxOutput: 4_096 } } },
+        slow: {
+          url: upstream.url,
+          timeouts: { connect: '1s', headers: '1s', answer: '2s' },
+          models: { slow: { maxOutput: 4_096 } },
+        },
         ...Object.fromEntries(everybody.map(({ url }, at) => [`one-of-${at}`, { url, models: { everybody: {} } }])),
       },
       system: { ejection: { outFor: '500ms' } },

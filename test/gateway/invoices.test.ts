@@ -72,7 +72,7 @@ describe("A vendor's invoice and the records of real calls", function () {
 
   it('differ by attempts that timed out, which the vendor charges and no customer paid, and name them', async () => {
     upstream.always(neverAnswer());
-    const failed = await call();
+    const failed = await call({ max_tokens: 16 });
     expect(failed.status).to.equal(504);
     const requestId = failed.headers['x-svc-request-id'] ?? '';
     const attempts = await until('the attempts exist', async () => {

@@ -45,7 +45,7 @@ function upstream(name: string, models: ModelEntry[], disabled?: string): Upstre
     tier: 'official',
     weight: 1,
     allowPrivate: false,
-    timeouts: { connectMs: 1, headersMs: 1, firstTokenMs: undefined, idleMs: 1 },
+    timeouts: { connectMs: 1, headersMs: 1, firstTokenMs: undefined, idleMs: 1, answerMs: 1 },
     streamUsage: true,
     ignoreUsage: new Set(),
   };

@@ -69,7 +69,7 @@ export function sampleUpstream(name: string, models: readonly ModelEntry[], rest
     tier: 'standard',
     weight: 1,
     allowPrivate: false,
-    timeouts: { connectMs: 1_000, headersMs: 1_000, firstTokenMs: undefined, idleMs: 1_000 },
+    timeouts: { connectMs: 1_000, headersMs: 1_000, firstTokenMs: undefined, idleMs: 1_000, answerMs: 1_000 },
     streamUsage: true,
     ignoreUsage: new Set(),
     models,

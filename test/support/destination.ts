@@ -18,7 +18,6 @@ export function destination(
     timeouts: {
       connectMs: settings.connectMs ?? 5_000,
       headersMs: settings.headersMs ?? 5_000,
-      firstTokenMs: undefined,
       idleMs: settings.idleMs ?? 5_000,
     },
   };

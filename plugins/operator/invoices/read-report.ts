@@ -8,7 +8,7 @@ import { type Report, ReportFailure } from './report';
 
 const READERS = { anthropic: readAnthropicReport, openai: readOpenAiReport } as const;
 
-const TIMEOUTS = { connectMs: 30_000, headersMs: 60_000, firstTokenMs: undefined, idleMs: 30_000 };
+const TIMEOUTS = { connectMs: 30_000, headersMs: 60_000, idleMs: 30_000 };
 
 /** Reads the report of an upstream's vendor on these days. @throws CONFLICT if the upstream has no report to ask for; REPORT_UNAVAILABLE */
 export async function readReport(

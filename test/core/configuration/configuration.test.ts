@@ -204,6 +204,7 @@ describe('the configuration', () => {
         headersMs: 120_000,
         firstTokenMs: undefined,
         idleMs: 300_000,
+        answerMs: 600_000,
       });
     });
 

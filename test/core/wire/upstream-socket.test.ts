@@ -59,7 +59,7 @@ describe("the upstream WebSocket of a client's WebSocket", () => {
   afterEach(() => socket.release());
 
   const ask = (upstream: Partial<Upstream> = {}, isFresh = false): UpstreamExchange => {
-    const timeouts = { connectMs: 1_000, headersMs: 1_000, firstTokenMs: undefined, idleMs: 300 };
+    const timeouts = { connectMs: 1_000, headersMs: 1_000, firstTokenMs: undefined, idleMs: 300, answerMs: 1_000 };
     const at = { url: new URL(url), allowPrivate: true, credential: sampleCredential('secret'), timeouts, ...upstream };
     const { upstream: asked, model } = sampleCandidate('acme', { upstream: at });
     const bytes = Buffer.from('{"model":"x","stream":true}');

@@ -110,6 +110,27 @@ describe('the attempts of calls', () => {
     expect(unanswered.filter(third)).to.deep.equal([]);
   });
 
+  it('go to a native upstream that mostly answers before a healthy translation, when the budget is used up', async () => {
+    const health = new UpstreamHealth();
+    const budget = new RetryBudget();
+    while (budget.isLeft) budget.spend();
+    const [down, native] = [sampleCandidate('down'), sampleCandidate('native')];
+    const translated: Candidate = { ...sampleCandidate('translated'), dialect: 'chat' };
+    const failure = { outcome: 'reset', status: undefined, verdict: 'next', retryAfterMs: undefined } as const;
+    for (let each = 0; each < 20; each += 1) health.answered(native, { accountId: 'account', ms: 1, stream: false });
+    health.failed(native, failure, { accountId: 'account', ms: 1, mayEject: true });
+    const pool = () => {
+      throw REFUSED;
+    };
+    const gateway = { egress: { pool }, health, log: { debug: () => undefined } } as unknown as Gateway;
+    const made = new Attempts(callTo([down, native, translated]), SETTINGS, gateway, budget);
+    const first = made.take() as Candidate;
+    const attempted = await made.ask(first, sampleModelRequest());
+    const decision = 'failure' in attempted && made.decide(attempted.failure, first);
+    if (decision === false || decision.do !== 'next') throw new Error('no further candidate is asked');
+    expect((await made.goOn(decision, first)).upstream.name).to.equal('native');
+  });
+
   it('are at most 1.2 a call when all upstreams fail, at 200 calls a second', async () => {
     const names = ['first', 'second', 'third', 'fourth'];
     const upstreams = Object.fromEntries(names.map((name) => [name, { tier: 'standard', answers: down } as const]));

@@ -31,6 +31,12 @@ const noAttempts = giveUp('no further attempts are allowed');
 const sameAnswer = giveUp('the same upstream would give the same answer');
 
 const TABLE: readonly (readonly [what: string, Failure, Situation, Decision])[] = [
+  [
+    'asks nobody else while an upstream still works that cannot be stopped',
+    failed({ outcome: 'timeout', status: undefined, stillWorks: true }),
+    at(),
+    giveUp('the upstream still works for the call and cannot be stopped'),
+  ],
   ['relays a failure that the request caused', failed({ status: 400, verdict: 'relay' }), at(), requestsFault],
   [
     'relays a failure that the request caused even with no attempt left',
