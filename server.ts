@@ -33,7 +33,7 @@ import { startHealthExchange } from './core/health/exchange';
 import { UpstreamHealth } from './core/health/health';
 import { exposeUpstreams } from './core/health/metrics';
 import { answerBrokenRequests } from './core/http/broken-requests';
-import { limitConnections, leaveIdleClients, limitTimes } from './core/http/connection-limits';
+import { leaveIdleClients, limitConnections, limitTimes } from './core/http/connection-limits';
 import { allowOrigins } from './core/http/cors';
 import { beginInTurn } from './core/http/pipelined';
 import { readPortDomain } from './core/http/port-domain';

@@ -52,7 +52,7 @@ CREATE TABLE api_keys (
   allowed_addresses jsonb,
   previous_hash text,
   previous_until timestamp with time zone,
-  excess_e8 bigint DEFAULT 0 NOT NULL,
+  excess_e8 bigint DEFAULT '0'::bigint NOT NULL,
   CONSTRAINT api_keys_pkey PRIMARY KEY (id),
   CONSTRAINT api_keys_hash_unique UNIQUE (hash),
   CONSTRAINT api_keys_account_id_foreign FOREIGN KEY (account_id) REFERENCES accounts(id),

@@ -48,7 +48,10 @@ export async function up(knex: Knex): Promise<void> {
     // The secret that a rotation replaced, and when that one ends.
     table.text('previous_hash');
     table.timestamp('previous_until', { useTz: true });
+    // What upstreams charged above the holds of the key's calls because of what they asked.
+    table.bigInteger('excess_e8').notNullable().defaultTo(0);
     table.index(['account_id', 'id']);
+    table.index(['id'], 'api_keys_excess_index', { predicate: knex.whereRaw("excess_e8 > 0 AND status = 'active'") });
   });
   await knex.schema.createTable('credits', (table) => {
     table.comment('Credits and debits of operators, each once per idempotency key.');

@@ -1,6 +1,6 @@
-import type { Configuration } from '../configuration/configuration';
 import type { Route } from '../api/route';
 import type { OpenCalls } from '../calls/open-calls';
+import type { Configuration } from '../configuration/configuration';
 import type { LiveConfiguration } from '../configuration/live-configuration';
 import type { ConfigurationSource } from '../configuration/source';
 import type { Proxies } from '../http/proxies';
