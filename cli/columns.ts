@@ -142,8 +142,8 @@ export const ROLLOUT: Of<'GET /admin/v1/rollouts/{name}'> = {
   stage: ({ stage, stages }) => `${stage} of ${stages.length}`,
   'share %': ({ share }) => share,
   'next in': ({ stageEndsAt }) => timeTo(stageEndsAt),
-  calls: ({ inStage }) => inStage.candidate.calls,
-  'failed %': ({ inStage }) => failed(inStage.candidate),
+  calls: ({ inStage }) => inStage.treatment.calls,
+  'failed %': ({ inStage }) => failed(inStage.treatment),
   change: ({ change }) => change,
   why: ({ reason, waitsFor }) => reason ?? waitsFor,
 };

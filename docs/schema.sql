@@ -278,55 +278,22 @@ CREATE TABLE quotes (
 );
 CREATE INDEX quotes_expires_at_index ON quotes USING btree (expires_at);
 
--- Calls and costs of each arm of a rollout, by run and stage.
-CREATE TABLE rollout_arms (
+-- Calls of each account since the guards of a rollout looked last.
+CREATE TABLE rollout_accounts (
   run uuid NOT NULL,
-  stage integer NOT NULL,
-  arm text NOT NULL,
-  calls bigint NOT NULL,
-  errors bigint NOT NULL,
-  hurt bigint NOT NULL,
-  cost_e8 bigint NOT NULL,
-  charged bigint NOT NULL,
-  log_cost double precision NOT NULL,
-  log_cost_squares double precision NOT NULL,
-  CONSTRAINT rollout_arms_pkey PRIMARY KEY (run, stage, arm)
+  account_id uuid NOT NULL,
+  calls integer NOT NULL,
+  CONSTRAINT rollout_accounts_pkey PRIMARY KEY (run, account_id)
 );
 
--- Streams of each arm by the time to their first content.
-CREATE TABLE rollout_first_tokens (
+-- Counted calls, times and costs of each group of a rollout, by run and stage.
+CREATE TABLE rollout_counts (
   run uuid NOT NULL,
   stage integer NOT NULL,
-  arm text NOT NULL,
-  bucket integer NOT NULL,
-  streams bigint NOT NULL,
-  CONSTRAINT rollout_first_tokens_pkey PRIMARY KEY (run, stage, arm, bucket)
-);
-
--- Measurements of the control group by slots of callers.
-CREATE TABLE rollout_slots (
-  run uuid NOT NULL,
-  stage integer NOT NULL,
-  slot integer NOT NULL,
-  calls bigint NOT NULL,
-  errors bigint NOT NULL,
-  charged bigint NOT NULL,
-  streams bigint NOT NULL,
-  answers bigint NOT NULL,
-  log_cost double precision NOT NULL,
-  log_first_token double precision NOT NULL,
-  log_whole double precision NOT NULL,
-  CONSTRAINT rollout_slots_pkey PRIMARY KEY (run, stage, slot)
-);
-
--- Unstreamed calls of each arm by the time to their answer.
-CREATE TABLE rollout_whole_answers (
-  run uuid NOT NULL,
-  stage integer NOT NULL,
-  arm text NOT NULL,
-  bucket integer NOT NULL,
-  answers bigint NOT NULL,
-  CONSTRAINT rollout_whole_answers_pkey PRIMARY KEY (run, stage, arm, bucket)
+  group_name text NOT NULL,
+  counted text NOT NULL,
+  count bigint NOT NULL,
+  CONSTRAINT rollout_counts_pkey PRIMARY KEY (run, stage, group_name, counted)
 );
 
 -- How far each rollout has come.
@@ -630,7 +597,7 @@ CREATE TABLE usage_records (
   config_revision text NOT NULL,
   rollout text,
   rollout_stage integer,
-  rollout_arm text,
+  rollout_group text,
   routing jsonb,
   calls integer DEFAULT 1 NOT NULL,
   passes jsonb,

@@ -15,7 +15,7 @@ export async function up(knex: Knex): Promise<void> {
 
 /**
  * A record usually stands for one call. `calls` is higher where it stands for calls that were refused in the same second. `rollout`,
- * `rollout_stage`, `rollout_arm` and `routing` are null where the call was in no rollout and had no choice of upstreams.
+ * `rollout_stage`, `rollout_group` and `routing` are null where the call was in no rollout and had no choice of upstreams.
  *
  * `passes` are the runs of models as they were charged, each with its meters, and `flags` what is doubtful about them: both are null
  * where the token counts say it all. `excess_e8` is what upstreams charged above the hold. `report_id` names the report that charged
@@ -52,7 +52,7 @@ async function createRecords(knex: Knex): Promise<void> {
     config_revision text NOT NULL,
     rollout text,
     rollout_stage int,
-    rollout_arm text,
+    rollout_group text,
     routing jsonb,
     calls int NOT NULL DEFAULT 1,
     passes jsonb,

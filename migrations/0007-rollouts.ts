@@ -5,9 +5,8 @@ import type { Knex } from 'knex';
  * Nodes find the current stage by `shares` when an operator changes the stages. `followed_at` is when a node last watched the
  * rollout, because time that no node watched does not count as held.
  *
- * All nodes add up the measurements of each run: calls and costs in `rollout_arms`, streams by the time to their first content in
- * `rollout_first_tokens`, unstreamed calls by the time to their answer in `rollout_whole_answers`. `rollout_slots` divides the control
- * group's callers into slots: how much the slots differ tells what chance can do.
+ * All nodes add up what they have seen of each run in `rollout_counts`. `counted` names what and, where it has one, the bucket of a
+ * time or cost. `rollout_accounts` has the number of calls of each account since the guards looked last.
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.schema.createTable('rollouts', (table) => {
@@ -24,40 +23,20 @@ export async function up(knex: Knex): Promise<void> {
     table.jsonb('shares').notNullable().defaultTo('[]');
     table.timestamp('followed_at', { useTz: true }).notNullable().defaultTo(knex.fn.now());
   });
-  await knex.schema.createTable('rollout_arms', (table) => {
-    table.comment('Calls and costs of each arm of a rollout, by run and stage.');
-    addArm(table);
-    for (const column of ['calls', 'errors', 'hurt', 'cost_e8', 'charged']) table.bigInteger(column).notNullable();
-    for (const column of ['log_cost', 'log_cost_squares']) table.double(column).notNullable();
-    table.primary(['run', 'stage', 'arm']);
-  });
-  await knex.schema.createTable('rollout_first_tokens', (table) => {
-    table.comment('Streams of each arm by the time to their first content.');
-    addArm(table);
-    table.integer('bucket').notNullable();
-    table.bigInteger('streams').notNullable();
-    table.primary(['run', 'stage', 'arm', 'bucket']);
-  });
-  await knex.schema.createTable('rollout_whole_answers', (table) => {
-    table.comment('Unstreamed calls of each arm by the time to their answer.');
-    addArm(table);
-    table.integer('bucket').notNullable();
-    table.bigInteger('answers').notNullable();
-    table.primary(['run', 'stage', 'arm', 'bucket']);
-  });
-  await knex.schema.createTable('rollout_slots', (table) => {
-    table.comment('Measurements of the control group by slots of callers.');
+  await knex.schema.createTable('rollout_counts', (table) => {
+    table.comment('Counted calls, times and costs of each group of a rollout, by run and stage.');
     table.uuid('run').notNullable();
     table.integer('stage').notNullable();
-    table.integer('slot').notNullable();
-    for (const column of ['calls', 'errors', 'charged', 'streams', 'answers']) table.bigInteger(column).notNullable();
-    for (const column of ['log_cost', 'log_first_token', 'log_whole']) table.double(column).notNullable();
-    table.primary(['run', 'stage', 'slot']);
+    table.text('group_name').notNullable();
+    table.text('counted').notNullable();
+    table.bigInteger('count').notNullable();
+    table.primary(['run', 'stage', 'group_name', 'counted']);
   });
-}
-
-function addArm(table: Knex.CreateTableBuilder): void {
-  table.uuid('run').notNullable();
-  table.integer('stage').notNullable();
-  table.text('arm').notNullable();
+  await knex.schema.createTable('rollout_accounts', (table) => {
+    table.comment('Calls of each account since the guards of a rollout looked last.');
+    table.uuid('run').notNullable();
+    table.uuid('account_id').notNullable();
+    table.integer('calls').notNullable();
+    table.primary(['run', 'account_id']);
+  });
 }

@@ -376,7 +376,8 @@ export interface Answers {
     }[];
     guards: {
       name: string;
-      tolerance: number;
+      above: number;
+      times: number | null;
       minCalls: number;
     }[];
     shadow: number;
@@ -394,7 +395,7 @@ export interface Answers {
         costUsd: string;
         meanCostUsd: string | null;
       };
-      candidate: {
+      treatment: {
         calls: number;
         errors: number;
         errorRate: number | null;
@@ -432,7 +433,7 @@ export interface Answers {
         costUsd: string;
         meanCostUsd: string | null;
       };
-      candidate: {
+      treatment: {
         calls: number;
         errors: number;
         errorRate: number | null;
@@ -697,7 +698,7 @@ export interface Answers {
     accountId: string;
     rollout: string | null;
     rolloutStage: number | null;
-    rolloutArm: "control" | "candidate" | null;
+    rolloutGroup: "control" | "treatment" | null;
     excess: string | null;
     upstreamCost: string | null;
     routing: {

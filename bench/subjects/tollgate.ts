@@ -71,14 +71,14 @@ export const tollgateWide: Subject = {
 /** Tollgate in a rollout with half of the calls in each group and all guards. */
 export const tollgateRollout: Subject = {
   name: 'tollgate-rollout',
-  summary: 'the same with a rollout under way: half of the calls at its candidate',
+  summary: 'the same with a rollout under way: half of the calls in its treatment',
   isNode: true,
   streams: true,
   only: ['rollout'],
   start: (rig, options) => startTollgate(rig, options, { fastLane: true, upstreams: 2, rollout: ROLLOUT }),
 };
 
-/** Tollgate in a rollout that mirrors every call to the candidate, up to a limit of simultaneous mirrored calls. */
+/** Tollgate in a rollout that mirrors every call to the treatment, up to a limit of simultaneous mirrored calls. */
 export const tollgateShadow: Subject = {
   name: 'tollgate-shadow',
   summary: 'the same with a rollout that only mirrors: every call is sent twice and answered once',

@@ -34,7 +34,7 @@ const CLEAR = '\u001B[H\u001B[2J';
 function linesOf(rollout: RolloutShape): readonly (readonly (string | number | null)[])[] {
   const { name, change, status, stage, stages, share, stickyBy, stageEndsAt, waitsFor, reason, inStage, inAll } =
     rollout;
-  const groups = [inStage.control, inStage.candidate, inStage.shadow];
+  const groups = [inStage.control, inStage.treatment, inStage.shadow];
   const row = (what: string, read: (counts: CountsShape) => string | number | null) => [what, ...groups.map(read)];
   return [
     ['rollout', name],
@@ -43,10 +43,10 @@ function linesOf(rollout: RolloutShape): readonly (readonly (string | number | n
     ['stage', `${stage} of ${stages.length}: ${share} % by ${stickyBy}`],
     ['next stage in', timeTo(stageEndsAt)],
     [reason === null ? 'waits for' : 'why', reason ?? waitsFor],
-    ['callers hurt in all', inAll.candidate.callersHurt],
+    ['callers hurt in all', inAll.treatment.callersHurt],
     ['cost of shadow calls in all USD', inAll.shadow.costUsd],
     [],
-    ['in this stage', 'control', 'candidate', 'shadow'],
+    ['in this stage', 'control', 'treatment', 'shadow'],
     row('calls', ({ calls }) => calls),
     row('failed %', failed),
     row('p95 first token ms', ({ p95FirstTokenMs }) => p95FirstTokenMs),

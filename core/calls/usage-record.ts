@@ -90,7 +90,7 @@ export function usageRecord(
     routing: routingOf(facts.routing),
     rollout: facts.rollout?.name,
     rolloutStage: facts.rollout?.stage,
-    rolloutArm: facts.rollout?.group,
+    rolloutGroup: facts.rollout?.group,
     made,
   };
 }

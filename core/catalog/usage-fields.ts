@@ -115,7 +115,7 @@ export const USAGE_FIELDS = {
   // The call's rollout, with its stage at that time and the call's group.
   rollout: field('rollout', 'text', shape.text, OPERATORS),
   rolloutStage: field('rollout_stage', 'int', shape.integer, OPERATORS),
-  rolloutArm: field('rollout_arm', 'text', oneOf('control', 'candidate'), OPERATORS),
+  rolloutGroup: field('rollout_group', 'text', oneOf('control', 'treatment'), OPERATORS),
   // What the upstream charges above the hold; absent for nothing.
   excess: field('excess_e8', 'bigint', shape.usd, OPERATORS),
   // What all upstreams of the call charge at their prices; absent if none was called.

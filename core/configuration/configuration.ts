@@ -89,8 +89,15 @@ export function configurationReader<P extends PolicyShape>({ policies, sections 
     if (problems.length > 0 || file.unset.length > 0 || catalog === undefined)
       throw new ConfigurationError([...file.unset.map(({ problem }) => problem), ...locate(file, problems)]);
     const revision = createHash('sha256').update(file.text).digest('hex').slice(0, 12);
-    const warnings = locate(file, [...upstreams.flatMap(disabledWarning), ...unpricedWarnings(upstreams, pipelines)]);
-    const rollouts = [...given].flatMap(([name, value]) => sections.get(name)?.rollouts?.(value as never) ?? []);
+    const found = [...given].map(
+      ([name, value]) => [name, sections.get(name)?.rollouts?.(value as never) ?? []] as const,
+    );
+    const rollouts = found.flatMap(([, each]) => each);
+    const warnings = locate(file, [
+      ...upstreams.flatMap(disabledWarning),
+      ...unpricedWarnings(upstreams, pipelines),
+      ...found.flatMap(([section, each]) => each.flatMap((rollout) => fewAccountsWarning(section, rollout))),
+    ]);
     return {
       revision,
       number: undefined,
@@ -144,6 +151,16 @@ function disabledWarning({ name, disabled, credentials }: Upstream): LocatedProb
       ? []
       : [{ path, message: `upstream "${name}" is asked without one of its credentials: ${each.missing}` }],
   );
+}
+
+/** Warns of guards that compare accounts, because only the operator knows whether there are enough of them. */
+function fewAccountsWarning(section: string, { name, stickyBy, guards, stages }: Rollout): LocatedProblem[] {
+  const index = stages.findIndex(({ share }) => share > 0);
+  const stage = stages[index];
+  if (stickyBy === 'request' || guards.length === 0 || stage === undefined) return [];
+  const accounts = Math.ceil(10 / stage.share);
+  const message = `guards need calls of ten accounts, and stage ${index + 1} has them only of ${accounts} accounts in all on: with fewer, use \`stickyBy: request\``;
+  return [{ path: [section, name, 'stages', index, 'share'], message }];
 }
 
 /** Returns the schema with the plugins' keys at the top level, beside the gateway's own. */

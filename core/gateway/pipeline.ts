@@ -74,7 +74,7 @@ export function prepareStep(
     const other = prepare(checked.value);
     // The call has its key here, because the check of the configuration rejects a rollout that changes a step before the key is known.
     const groupOf = (call: Call) => gateway.rollouts.join(rollout, call as JoiningCall)?.group;
-    return { policy, owner, step: (call, ...rest) => (groupOf(call) === 'candidate' ? other : step)(call, ...rest) };
+    return { policy, owner, step: (call, ...rest) => (groupOf(call) === 'treatment' ? other : step)(call, ...rest) };
   }
   return { policy, owner, step };
 }

@@ -11,7 +11,8 @@ export interface RolloutPart extends Pick<RolloutPosition, 'run' | 'stage'>, Pla
 /** The outcome of a call in a rollout, or of a mirrored call. */
 export interface SeenCall extends Omit<RolloutPart, 'group' | 'isMissed'> {
   readonly group: Place['group'] | 'shadow';
-  /** The call ended with an error, needed more than one attempt, or missed the treatment's upstream. */
+  readonly accountId: string;
+  /** An attempt failed because of its upstream, or the call missed the treatment's upstream. */
   readonly isError: boolean;
   /** The caller received an error. */
   readonly isHurt: boolean;
@@ -30,7 +31,7 @@ export interface JoiningCall {
 }
 
 interface JoiningFacts {
-  readonly attempts: number;
+  readonly made: readonly EndedAttempt[];
   readonly status: number;
   readonly errorCode: string | undefined;
   readonly upstreamCostE8: bigint;
@@ -86,7 +87,7 @@ export class LiveRollouts {
 
   /** Returns whether to mirror this call: a share of the control group's calls, never one of an excluded caller. */
   isMirrored(rollout: Rollout, { group, isDrawn }: RolloutPart): boolean {
-    if (rollout.shadow === 0 || group === 'candidate' || !isDrawn) return false;
+    if (rollout.shadow === 0 || group === 'treatment' || !isDrawn) return false;
     return this.position(rollout)?.isOver === false && Math.random() < rollout.shadow;
   }
 
@@ -111,20 +112,33 @@ export class LiveRollouts {
     for (const cancel of this.#mirrors) cancel();
   }
 
-  #noteEnd({ facts }: JoiningCall, part: RolloutPart): void {
+  #noteEnd({ facts, key }: JoiningCall, part: RolloutPart): void {
+    const { made, status, errorCode, upstreamCostE8: costE8, firstTokenMs, wholeMs } = facts;
     // A call that ended before its first attempt, or whose client disconnected, says nothing about either group.
-    if (facts.attempts === 0 || facts.errorCode === 'CLIENT_LEFT') return;
-    const isHurt = facts.status >= 400 || facts.errorCode !== undefined;
-    const { upstreamCostE8: costE8, firstTokenMs, wholeMs } = facts;
+    if (made.length === 0 || errorCode === 'CLIENT_LEFT') return;
+    const isHurt = status >= 400 || errorCode !== undefined;
     this.note({
       ...part,
-      isError: isHurt || part.isMissed || facts.attempts > 1,
+      accountId: key.accountId,
+      isError: part.isMissed || made.some(isUpstreamsFault) || (isHurt && !OF_THE_CALL.has(status)),
       isHurt,
       costE8,
       firstTokenMs,
       wholeMs,
     });
   }
+}
+
+/** Statuses that tell of the call, not of the upstream. Health ignores them too. */
+const OF_THE_CALL: ReadonlySet<number | undefined> = new Set([400, 404, 409, 413]);
+
+interface EndedAttempt {
+  readonly outcome: string;
+  readonly status: number | undefined;
+}
+
+export function isUpstreamsFault({ outcome, status }: EndedAttempt): boolean {
+  return outcome !== 'answered' && outcome !== 'cancelled' && !OF_THE_CALL.has(status);
 }
 
 export function keyOf({ name, definition }: Pick<Rollout, 'name' | 'definition'>): string {

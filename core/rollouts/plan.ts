@@ -41,9 +41,13 @@ export function describeShare({ stages, stickyBy }: Pick<Rollout, 'stages' | 'st
   return `${percent(stages[index]?.share ?? 0)} of the ${CALLERS[stickyBy]}`;
 }
 
-function describeGuard({ name, tolerance, minCalls }: Guard): string {
-  const bound = name === 'errorRate' ? `${tolerance} above` : `${tolerance} times`;
-  return `at most ${bound} the control group's, judged from ${minCalls} calls on`;
+function describeGuard({ name, above, times, minCalls }: Guard): string {
+  const beyond = {
+    errorRate: 'fail',
+    p95FirstTokenMs: `take longer than ${times} times the control group's p95`,
+    costRatio: `cost more than ${times} times the control group's median`,
+  };
+  return `at most ${percent(above)} more of the calls than of the control group's ${beyond[name]}, judged from ${minCalls} calls on`;
 }
 
 export function percent(share: number): string {

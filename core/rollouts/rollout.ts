@@ -53,17 +53,18 @@ export interface RolloutStage {
 
 export type GuardName = 'errorRate' | 'p95FirstTokenMs' | 'costRatio';
 
-/** A metric in which the treatment group must not be worse than the control group. */
+/** Ends a rollout if more of the treatment's calls than of the control's are beyond a line: failed, too slow or too dear. */
 export interface Guard {
   readonly name: GuardName;
-  /** How much worse the treatment group may be: a difference for `errorRate`, otherwise a ratio. */
-  readonly tolerance: number;
+  /** How much larger the treatment's share of calls beyond the line may be. */
+  readonly above: number;
+  /** Where the line is, as a multiple of the control's p95 or median; 1 for `errorRate`, which has no such line. */
+  readonly times: number;
   /** The number of calls from which on the guard judges. */
   readonly minCalls: number;
 }
 
-/** `candidate` is the treatment group; records and metrics publish it by this name. */
-export type RolloutGroup = 'control' | 'candidate';
+export type RolloutGroup = 'control' | 'treatment';
 
 /** How far a running rollout has come. */
 export interface RolloutPosition {
@@ -88,11 +89,7 @@ export interface Place {
   readonly group: RolloutGroup;
   /** A draw decided the group, not `include` or `exclude`. */
   readonly isDrawn: boolean;
-  /** One of `SLOTS` random subsets of the callers. How much these differ shows what chance alone can do. */
-  readonly slot: number;
 }
-
-export const SLOTS = 32;
 
 /** Returns the group of a call: by `include` and `exclude` if they name its caller, otherwise by a draw. */
 export function groupOf(
@@ -101,29 +98,18 @@ export function groupOf(
   { accountId, keyId }: Payer,
   callId: string,
 ): Place {
-  if (exclude.has(accountId) || exclude.has(keyId)) return { group: 'control', isDrawn: false, slot: 0 };
-  if (include.has(accountId) || include.has(keyId)) return { group: 'candidate', isDrawn: false, slot: 0 };
+  if (exclude.has(accountId) || exclude.has(keyId)) return { group: 'control', isDrawn: false };
+  if (include.has(accountId) || include.has(keyId)) return { group: 'treatment', isDrawn: false };
   const who = stickyBy === 'account' ? accountId : stickyBy === 'key' ? keyId : callId;
-  const digits = drawnFor(name, who);
-  return { group: lotIn(digits) < share ? 'candidate' : 'control', isDrawn: true, slot: slotIn(digits) };
+  return { group: lotOf(name, who) < share ? 'treatment' : 'control', isDrawn: true };
 }
 
 const HEX_DIGITS = 12;
 
-/** Returns the digits that a caller draws. Its draws in different rollouts are independent. */
-function drawnFor(rollout: string, who: string): string {
-  return hash('sha256', `${rollout}\n${who}`);
-}
-
 /**
  * Returns a number from 0 to below 1, the same on every node and after every start. It does not depend on the share: a caller
- * that is in at 1 % is also in at 5 %.
+ * that is in at 1 % is also in at 5 %. A caller's numbers in different rollouts are independent.
  */
-function lotIn(digits: string): number {
-  return Number.parseInt(digits.slice(0, HEX_DIGITS), 16) / 16 ** HEX_DIGITS;
-}
-
-/** Returns the slot of a caller. It uses other digits, because the slot must be independent of the lot. */
-function slotIn(digits: string): number {
-  return Number.parseInt(digits.slice(HEX_DIGITS, HEX_DIGITS + 4), 16) % SLOTS;
+function lotOf(rollout: string, who: string): number {
+  return Number.parseInt(hash('sha256', `${rollout}\n${who}`).slice(0, HEX_DIGITS), 16) / 16 ** HEX_DIGITS;
 }

@@ -42,6 +42,8 @@ function checkStages({ stages, guards, shadow, change }: RolloutSettings): Locat
       'the first stage has all callers, so the guards have no control group and nothing can be rolled back';
     problems.push({ path: ['stages', 0, 'share'], message });
   }
+  if (guards['errorRate'] !== undefined && guards['errorRate'].times !== 1)
+    problems.push({ path: ['guards', 'errorRate', 'times'], message: 'is only for the guards of times and costs' });
   if (shadow > 0 && change.pipeline !== undefined)
     problems.push({ path: ['shadow'], message: 'settings of a pipeline cannot be mirrored; remove `shadow`' });
   return problems;

@@ -1,124 +1,87 @@
-/** The counts of one group in one stage. */
-export interface GroupCounts {
-  readonly calls: number;
-  /** Calls whose first attempt failed, or that ended with an error. */
-  readonly errors: number;
-  /** Calls whose caller received an error. */
-  readonly hurt: number;
-  readonly costE8: bigint;
-  /** The calls with a cost: their number, and the sum and the sum of squares of the logarithms of their costs. */
-  readonly charged: number;
-  readonly logCost: number;
-  readonly logCostSquares: number;
-  /** Streams by the time to their first content. */
-  readonly firstTokens: Times;
-  /** Unstreamed calls by the time to their answer. */
-  readonly wholeAnswers: Times;
-  /** The counts by slot of callers; only for the control group. */
-  readonly slots: ReadonlyMap<number, SlotCounts>;
+import type { SeenCall } from '../../core/rollouts/live-rollouts';
+
+/** What is counted of a group's calls. Each call with a time or a cost is counted in a bucket of it. */
+export type What = 'calls' | 'errors' | 'hurt' | 'costE8' | Measure;
+
+/** `firstToken`: streams by the time to their first content. `whole`: unstreamed calls by the time to their answer. `cost`: charged calls. */
+export type Measure = 'firstToken' | 'whole' | 'cost';
+
+/** The counts of a group in a stage. Its keys are those of `keyOf`. */
+export type Counts = ReadonlyMap<string, number>;
+
+export const NOTHING_SEEN: Counts = new Map();
+
+export function keyOf(what: What, bucket = 0): string {
+  return `${what} ${bucket}`;
 }
 
-/** The counts of the callers of one slot; times are sums of logarithms. */
-export interface SlotCounts {
-  readonly calls: number;
-  readonly errors: number;
-  readonly charged: number;
-  readonly logCost: number;
-  readonly streams: number;
-  readonly logFirstToken: number;
-  readonly answers: number;
-  readonly logWhole: number;
+export function countOf(counts: Counts, what: Exclude<What, Measure>): number {
+  return counts.get(keyOf(what)) ?? 0;
 }
 
-/** The number of calls by bucket of time. */
-export type Times = ReadonlyMap<number, number>;
-
-export const NOTHING_SEEN: GroupCounts = {
-  calls: 0,
-  errors: 0,
-  hurt: 0,
-  costE8: 0n,
-  charged: 0,
-  logCost: 0,
-  logCostSquares: 0,
-  firstTokens: new Map(),
-  wholeAnswers: new Map(),
-  slots: new Map(),
-};
-
-export function addCounts(one: GroupCounts, other: GroupCounts): GroupCounts {
-  return {
-    calls: one.calls + other.calls,
-    errors: one.errors + other.errors,
-    hurt: one.hurt + other.hurt,
-    costE8: one.costE8 + other.costE8,
-    charged: one.charged + other.charged,
-    logCost: one.logCost + other.logCost,
-    logCostSquares: one.logCostSquares + other.logCostSquares,
-    firstTokens: addTimes(one.firstTokens, other.firstTokens),
-    wholeAnswers: addTimes(one.wholeAnswers, other.wholeAnswers),
-    slots: addSlots(one.slots, other.slots),
-  };
-}
-
-function addSlots(one: GroupCounts['slots'], other: GroupCounts['slots']): GroupCounts['slots'] {
-  if (one.size === 0) return other;
+export function addCounts(one: Counts, other: Counts): Counts {
   const sum = new Map(one);
-  for (const [slot, counts] of other) {
-    const known = sum.get(slot);
-    sum.set(slot, known === undefined ? counts : addSlot(known, counts));
+  for (const [key, count] of other) add(sum, key, count);
+  return sum;
+}
+
+function add(counts: Map<string, number>, key: string, count: number): void {
+  counts.set(key, (counts.get(key) ?? 0) + count);
+}
+
+/** Counts a call. One that is not compared only tells whether its client received an error. */
+export function countCall(counts: Map<string, number>, seen: SeenCall, isCompared: boolean): void {
+  if (seen.isHurt) add(counts, keyOf('hurt'), 1);
+  if (!isCompared) return;
+  const { isError, costE8, firstTokenMs, wholeMs } = seen;
+  add(counts, keyOf('calls'), 1);
+  if (isError) add(counts, keyOf('errors'), 1);
+  if (costE8 > 0n) {
+    add(counts, keyOf('costE8'), Number(costE8));
+    add(counts, keyOf('cost', bucketOf(Number(costE8))), 1);
   }
-  return sum;
+  if (firstTokenMs !== undefined) add(counts, keyOf('firstToken', bucketOf(firstTokenMs)), 1);
+  if (wholeMs !== undefined) add(counts, keyOf('whole', bucketOf(wholeMs)), 1);
 }
 
-function addSlot(one: SlotCounts, other: SlotCounts): SlotCounts {
-  const names = Object.keys(one) as (keyof SlotCounts)[];
-  return Object.fromEntries(names.map((name) => [name, one[name] + other[name]])) as unknown as SlotCounts;
+/** The width of a bucket, as a logarithm: each bucket reaches 2 % further than the one before. */
+const BUCKET_LOG = Math.log(1.02);
+
+export function bucketOf(value: number): number {
+  return Math.max(0, Math.ceil(Math.log(Math.max(value, 1)) / BUCKET_LOG));
 }
 
-function addTimes(one: Times, other: Times): Times {
-  if (one.size === 0) return other;
-  const sum = new Map(one);
-  for (const [bucket, count] of other) sum.set(bucket, (sum.get(bucket) ?? 0) + count);
-  return sum;
-}
-
-/** The width of a bucket, as a logarithm: each bucket reaches 5 % further than the one before. */
-const BUCKET_LOG = Math.log(1.05);
-
-export function bucketOf(ms: number): number {
-  return Math.max(0, Math.ceil(Math.log(Math.max(ms, 1)) / BUCKET_LOG));
-}
-
-/** Returns the longest time of a bucket. */
-export function upToMs(bucket: number): number {
+/** Returns the highest value of a bucket. */
+export function upTo(bucket: number): number {
   return Math.exp(bucket * BUCKET_LOG);
 }
 
-/** Returns how many buckets a time moves when it is multiplied by `times`; rounded up. */
+/** Returns how many buckets a value moves when it is multiplied by `times`; rounded up. */
 export function bucketsFurther(times: number): number {
   return Math.ceil(Math.log(times) / BUCKET_LOG - 1e-9);
 }
 
-export function countOf(times: Times): number {
-  return countBeyond(times, -1);
-}
-
-export function countBeyond(times: Times, bucket: number): number {
-  let count = 0;
-  for (const [each, calls] of times) if (each > bucket) count += calls;
-  return count;
+/** Returns the calls with this measure: all, or those beyond a bucket. */
+export function measured(counts: Counts, measure: Measure, beyond = -1): number {
+  return bucketsOf(counts, measure).reduce((sum, [bucket, calls]) => (bucket > beyond ? sum + calls : sum), 0);
 }
 
 /** Returns the first bucket beyond which lies at most this share of the calls; undefined if there are no calls. */
-export function bucketOfShare(times: Times, share: number): number | undefined {
-  const atMost = countOf(times) * share;
+export function bucketOfShare(counts: Counts, measure: Measure, share: number): number | undefined {
+  const buckets = bucketsOf(counts, measure).sort(([one], [other]) => other - one);
+  const atMost = measured(counts, measure) * share;
   let beyond = 0;
   let found: number | undefined;
-  for (const bucket of [...times.keys()].sort((one, other) => other - one)) {
+  for (const [bucket, calls] of buckets) {
     if (beyond > atMost) break;
     found = bucket;
-    beyond += times.get(bucket) ?? 0;
+    beyond += calls;
   }
   return found;
+}
+
+function bucketsOf(counts: Counts, measure: Measure): [bucket: number, calls: number][] {
+  return [...counts].flatMap(([key, calls]): [number, number][] =>
+    key.startsWith(`${measure} `) ? [[Number(key.slice(measure.length + 1)), calls]] : [],
+  );
 }

@@ -1,14 +1,14 @@
 import type { Guard, GuardName, Rollout, RolloutGroup } from '../../core/rollouts/rollout';
-import { addCounts, type GroupCounts, NOTHING_SEEN } from './counts';
-import { compare, seenBy } from './guards';
+import { addCounts, type Counts, NOTHING_SEEN } from './counts';
+import { describeLine, isWorse, type Line, linesOf } from './guards';
 
 /** The number of the stage that keeps a run's counts from before its stages were changed. */
 export const BEFORE_ITS_STAGES = 0;
 
 export type Status = 'running' | 'paused' | 'held' | 'rolled-back' | 'completed';
 
-/** How often each guard has looked in the stage, and how many calls it had seen at its last look. */
-export type Looks = Readonly<Partial<Record<GuardName, { readonly times: number; readonly seen: number }>>>;
+/** The last look of each guard in the stage: the treatment's calls that it compared, and whether these were worse. */
+export type Looks = Readonly<Partial<Record<GuardName, { readonly seen: number; readonly isWorse: boolean }>>>;
 
 export interface Progress {
   readonly status: Status;
@@ -18,7 +18,7 @@ export interface Progress {
   readonly looks: Looks;
 }
 
-export type CountsOf = (stage: number, group: RolloutGroup) => GroupCounts | undefined;
+export type CountsOf = (stage: number, group: RolloutGroup) => Counts | undefined;
 
 export interface Decision {
   readonly do: 'wait' | 'advance' | 'complete' | 'abort';
@@ -27,19 +27,18 @@ export interface Decision {
   readonly looks: Looks;
 }
 
-/** The largest share of rollouts that are aborted although their two groups do not differ. */
-export const FALSE_ABORTS = 0.01;
-
 /**
- * A guard looks again after a quarter more calls, or after `minCalls` more. The second bound matters for a treatment that fails
- * only after 100,000 good calls: it must not fail 25,000 calls before the next look.
+ * Returns how many calls of one account are compared between two looks, so that no single account decides; undefined if the draw
+ * gives each account's calls to both groups.
  */
-const LOOKS_AGAIN = 1.25;
+export function callsPerAccount({ stickyBy, guards }: Pick<Rollout, 'stickyBy' | 'guards'>): number | undefined {
+  if (stickyBy === 'request' || guards.length === 0) return undefined;
+  return Math.max(1, Math.floor(Math.min(...guards.map(({ minCalls }) => minCalls)) / 10));
+}
 
 /**
- * Decides what to do about a rollout now. Every look of a guard can be wrong, so stages and guards share the chance of a false
- * abort. A guard's k-th look in a stage gets 1 / (k (k + 1)) of the guard's share. These parts never add up to more than the
- * share.
+ * Decides what to do about a rollout now. A guard looks at `minCalls` calls of the treatment and after each further half of them.
+ * Two looks in a row must find the treatment worse, because a single one may be chance.
  */
 export function decide(rollout: Rollout, progress: Progress, counts: CountsOf, nowMs: number): Decision {
   const { status, stage } = progress;
@@ -49,24 +48,29 @@ export function decide(rollout: Rollout, progress: Progress, counts: CountsOf, n
     return { do: 'wait', why: 'nothing: it is not running', looks: progress.looks };
   const looks: { -readonly [name in GuardName]?: Looks[name] } = { ...progress.looks };
   const missing: string[] = [];
+  const treatment = counts(stage, 'treatment') ?? NOTHING_SEEN;
   for (const guard of current.share === 0 ? [] : guards) {
-    const treatment = counts(stage, 'candidate') ?? NOTHING_SEEN;
-    const control = controlFor(guard, stage, treatment, counts);
-    const { treatment: seen, control: compared } = seenBy(guard, treatment, control);
-    if (seen < guard.minCalls || compared < guard.minCalls) {
+    const { name, minCalls } = guard;
+    const lines = compare(guard, stage, treatment, counts);
+    const judged = lines.filter((line) => line.treatment.of >= minCalls && line.control.of >= minCalls);
+    if (judged.length === 0) {
+      const [line] = lines.toSorted((one, other) => other.treatment.of - one.treatment.of);
+      const [seen, compared] = [line?.treatment.of ?? 0, line?.control.of ?? 0];
+      const cap = callsPerAccount(rollout);
       missing.push(
-        `${guard.name} has seen ${seen} calls of the treatment group and ${compared} of the control group, of ${guard.minCalls}`,
+        `${name} has seen ${seen} calls of the treatment group and ${compared} of the control group, of ${minCalls}${cap === undefined ? '' : ` (at most ${cap} of each account count)`}`,
       );
       continue;
     }
-    const last = looks[guard.name];
-    if (last !== undefined && seen < Math.min(last.seen * LOOKS_AGAIN, last.seen + guard.minCalls)) continue;
-    const look = (last?.times ?? 0) + 1;
-    looks[guard.name] = { times: look, seen };
-    const finding = compare(guard, treatment, control);
-    const bound = FALSE_ABORTS / (stages.length * guards.length) / (look * (look + 1));
-    if (finding.pValue < bound)
-      return { do: 'abort', why: `${guard.name}: ${finding.says()}; p = ${finding.pValue.toExponential(1)}`, looks };
+    const seen = judged.reduce((sum, line) => sum + line.treatment.of, 0);
+    const last = looks[name];
+    if (last === undefined || seen >= last.seen + minCalls / 2) {
+      const worse = judged.find((line) => isWorse(line, guard));
+      looks[name] = { seen, isWorse: worse !== undefined };
+      if (worse !== undefined && last?.isWorse === true)
+        return { do: 'abort', why: `${name}: ${describeLine(worse)}`, looks };
+    }
+    if (looks[name]?.isWorse === true) missing.push(`${name}, which looks again at ${minCalls / 2} more calls`);
   }
   if (status === 'paused') return { do: 'wait', why: 'an operator, because it is paused', looks };
   if (nowMs < progress.stageSinceMs + current.holdMs) return { do: 'wait', why: 'the end of its stage', looks };
@@ -75,11 +79,12 @@ export function decide(rollout: Rollout, progress: Progress, counts: CountsOf, n
   return { do: 'complete', why: 'the last stage is over and no guard objects', looks };
 }
 
-/** Returns the counts of the stage's control group. If it has too few calls, adds those of the stages before. */
-function controlFor(guard: Guard, stage: number, treatment: GroupCounts, counts: CountsOf): GroupCounts {
-  let control = counts(stage, 'control') ?? NOTHING_SEEN;
-  const isEnough = () => seenBy(guard, treatment, control).control >= guard.minCalls;
-  for (let before = stage - 1; before >= BEFORE_ITS_STAGES && !isEnough(); before -= 1)
-    control = addCounts(control, counts(before, 'control') ?? NOTHING_SEEN);
-  return control;
+/** Compares with the stage's control group. If it has too few calls, adds those of the stages before. */
+function compare(guard: Guard, stage: number, treatment: Counts, counts: CountsOf): readonly Line[] {
+  let control = NOTHING_SEEN;
+  for (let from = stage; ; from -= 1) {
+    control = addCounts(control, counts(from, 'control') ?? NOTHING_SEEN);
+    const lines = linesOf(guard, treatment, control);
+    if (from === BEFORE_ITS_STAGES || lines.some((line) => line.control.of >= guard.minCalls)) return lines;
+  }
 }

@@ -1,14 +1,15 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Knex } from 'knex';
 import type { Configuration } from '../../core/configuration/configuration';
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
 import { type Loop, onFirstFailure, startLoop } from '../../core/loop';
 import type { Stop } from '../../core/resources';
-import { keyOf } from '../../core/rollouts/live-rollouts';
+import { keyOf, type SeenCall } from '../../core/rollouts/live-rollouts';
 import { describeShare } from '../../core/rollouts/plan';
 import type { Rollout, RolloutPosition } from '../../core/rollouts/rollout';
 import { type AuditEntry, writeAudit } from '../../core/storage/audit';
 import { describeFault } from '../../core/thrown';
-import { type Decision, decide } from './decide';
+import { callsPerAccount, type Decision, decide } from './decide';
 import { afterStandstill, watchedAt } from './hold-time';
 import { rolloutCalls } from './metrics';
 import { hasStagesOf, restage, sharesOf } from './restage';
@@ -17,6 +18,7 @@ import {
   alone,
   beginRun,
   carrySeen,
+  forgetAccounts,
   type RolloutRow,
   readNow,
   readRows,
@@ -24,12 +26,14 @@ import {
   unlessOtherDoes,
   updateRow,
 } from './store';
-import { Tally } from './tally';
 
 /** How often a node writes its counts, decides unless another node does, and follows the decisions. */
 const EVERY_MS = 400;
 /** The same while the configuration has no rollouts. Another configuration ends the pause. */
 const WITHOUT_ROLLOUTS_EVERY_MS = 30_000;
+
+/** The maximum number of calls that wait for Postgres; further ones are not counted. */
+const KEPT_AT_MOST = 100_000;
 
 /** The actor in the audit log for what a rollout does by itself. */
 const ENGINE = 'rollouts';
@@ -44,7 +48,8 @@ export type EngineGateway = Pick<
  * decides, and all follow what is written. The engine keeps nothing that must not be lost.
  */
 export class Engine {
-  readonly #tally = new Tally();
+  /** The calls of this process that are not counted yet. */
+  #seen: SeenCall[] = [];
   /**
    * The configuration whose rollouts this node has begun. It begins them once, because otherwise two nodes with different files
    * would restart each other's rollouts.
@@ -62,8 +67,8 @@ export class Engine {
   async start(): Promise<Stop> {
     const { rollouts, liveConfiguration, log } = this.gateway;
     rollouts.onSeen((seen) => {
-      this.#tally.note(seen);
-      rolloutCalls.inc({ rollout: seen.name, arm: seen.group, outcome: seen.isError ? 'failed' : 'answered' });
+      if (seen.isDrawn && this.#seen.length < KEPT_AT_MOST) this.#seen.push(seen);
+      rolloutCalls.inc({ rollout: seen.name, group: seen.group, outcome: seen.isError ? 'failed' : 'answered' });
     });
     await this.#work();
     liveConfiguration.take((next) => this.#prepare(next));
@@ -140,10 +145,13 @@ export class Engine {
   }
 
   async #writeSeen(): Promise<void> {
-    const seen = this.#tally.take();
+    const seen = this.#seen;
     if (seen.length === 0) return;
-    await addSeen(this.gateway.database, seen).catch((error: unknown) => {
-      this.#tally.giveBack(seen);
+    this.#seen = [];
+    const { database, configuration } = this.gateway;
+    const perAccount = new Map(configuration.rollouts.map((each) => [each.name, callsPerAccount(each)]));
+    await addSeen(database, seen, (name) => perAccount.get(name)).catch((error: unknown) => {
+      this.#seen = [...seen, ...this.#seen];
       throw error;
     });
   }
@@ -192,8 +200,9 @@ export class Engine {
     const row = { ...found, ...watched };
     const decision = decide(rollout, progressOf(row), await readSeen(trx, row.run), now.getTime());
     if (decision.do !== 'wait') return this.#apply(trx, rollout, row, decision, now);
-    if (JSON.stringify(decision.looks) !== JSON.stringify(row.looks))
-      await updateRow(trx, row, { looks: decision.looks });
+    if (isDeepStrictEqual(decision.looks, row.looks)) return;
+    await updateRow(trx, row, { looks: decision.looks });
+    await forgetAccounts(trx, row.run);
   }
 
   async #apply(
@@ -206,6 +215,7 @@ export class Engine {
     if (what === 'advance') {
       const stage = row.stage + 1;
       await updateRow(trx, row, { stage, stage_since: now, changed_at: now, looks: {} });
+      await forgetAccounts(trx, row.run);
       return this.#record(trx, rollout, 'rollout.advance', { stage, share: describeShare(rollout, stage - 1) });
     }
     const status = what === 'complete' ? 'completed' : rollout.onAbort === 'hold' ? 'held' : 'rolled-back';

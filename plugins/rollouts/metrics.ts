@@ -7,8 +7,8 @@ import type { RolloutRow } from './store';
 /** Counts this process's calls in rollouts. The label `rollout` is a configured name. */
 export const rolloutCalls = new Counter({
   name: 'tollgate_rollout_calls_total',
-  help: 'Calls in a rollout, by group and by whether they were answered at the first attempt.',
-  labelNames: ['rollout', 'arm', 'outcome'] as const,
+  help: 'Calls in a rollout, by group and by whether the upstream failed.',
+  labelNames: ['rollout', 'group', 'outcome'] as const,
   registers: [metrics],
 });
 

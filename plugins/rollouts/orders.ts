@@ -5,7 +5,7 @@ import { writeAudit } from '../../core/storage/audit';
 import type { Status } from './decide';
 import { afterStandstill } from './hold-time';
 import { hasStagesOf } from './restage';
-import { alone, beginRun, type RolloutRow, readNow, readRows, updateRow } from './store';
+import { alone, beginRun, forgetAccounts, type RolloutRow, readNow, readRows, updateRow } from './store';
 
 export type Order = 'pause' | 'resume' | 'promote' | 'rollback';
 
@@ -75,6 +75,7 @@ async function changeOf(
       return to({ status: 'rolled-back', reason: reason ?? 'an operator rolled it back' });
     case 'promote':
       if (row.stage === rollout.stages.length) return to({ status: 'completed' });
+      await forgetAccounts(trx, row.run);
       return to({ status: 'running', stage: row.stage + 1, stage_since: now, looks: {} });
     case 'resume':
       if (row.status === 'rolled-back') return beginRun(trx, rollout, now);

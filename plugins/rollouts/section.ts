@@ -27,17 +27,33 @@ const CALLERS = {
   default: [],
 } as const;
 
-const MIN_CALLS = {
-  description: 'Calls of the treatment group in the stage before the guard judges; no stage ends before.',
-  type: 'integer',
-  minimum: 10,
-} as const;
+const GUARDS: readonly GuardName[] = ['errorRate', 'p95FirstTokenMs', 'costRatio'];
 
-const TIMES = {
-  description: "Highest ratio of the treatment group's value to the control group's.",
-  type: 'number',
-  minimum: 1,
-  default: 1,
+const GUARD = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['minCalls'],
+  properties: {
+    above: {
+      description:
+        "How much larger the treatment group's share of failed, slow or dear calls may be: 0.01 is one call in a hundred.",
+      type: 'number',
+      minimum: 0,
+      maximum: 1,
+      default: 0.02,
+    },
+    times: {
+      description: "A call is slow or dear above this multiple of the control group's 95th percentile or median.",
+      type: 'number',
+      minimum: 1,
+      default: 1,
+    },
+    minCalls: {
+      description: 'Calls of the treatment group in the stage before the guard judges; no stage ends before.',
+      type: 'integer',
+      minimum: 10,
+    },
+  },
 } as const;
 
 const CHANGE = {
@@ -128,44 +144,11 @@ const ROLLOUT = {
     },
     guards: {
       description:
-        'Guards that abort the rollout if the treatment group is significantly worse than the control group.',
+        'Guards that end the rollout if more calls of the treatment group than of the control group fail (`errorRate`), are slow (`p95FirstTokenMs`) or are dear (`costRatio`).',
       type: 'object',
-      additionalProperties: false,
+      propertyNames: { enum: GUARDS },
+      additionalProperties: GUARD,
       default: {},
-      properties: {
-        errorRate: {
-          description: 'Share of the calls that were not answered at the first attempt, or with an error.',
-          type: 'object',
-          additionalProperties: false,
-          required: ['minCalls'],
-          properties: {
-            above: {
-              description:
-                'Highest difference between the treatment group and the control group: 0.01 is one call in a hundred.',
-              type: 'number',
-              minimum: 0,
-              maximum: 1,
-              default: 0,
-            },
-            minCalls: MIN_CALLS,
-          },
-        },
-        p95FirstTokenMs: {
-          description:
-            'Time to the first content that 95 % of the streams keep within, and time to the answer of unstreamed calls.',
-          type: 'object',
-          additionalProperties: false,
-          required: ['minCalls'],
-          properties: { times: TIMES, minCalls: MIN_CALLS },
-        },
-        costRatio: {
-          description: 'What a charged call costs (geometric mean).',
-          type: 'object',
-          additionalProperties: false,
-          required: ['minCalls'],
-          properties: { times: TIMES, minCalls: MIN_CALLS },
-        },
-      },
     },
     shadow: {
       description:
@@ -222,13 +205,8 @@ export function readChange({ upstreams, version, pipeline }: RolloutSettings['ch
 }
 
 function readGuards(settings: RolloutSettings['guards']): Rollout['guards'] {
-  const { errorRate, p95FirstTokenMs, costRatio } = settings;
-  const guard = (name: GuardName, tolerance: number, minCalls: number) => ({ name, tolerance, minCalls });
-  return [
-    ...(errorRate === undefined ? [] : [guard('errorRate', errorRate.above, errorRate.minCalls)]),
-    ...(p95FirstTokenMs === undefined
-      ? []
-      : [guard('p95FirstTokenMs', p95FirstTokenMs.times, p95FirstTokenMs.minCalls)]),
-    ...(costRatio === undefined ? [] : [guard('costRatio', costRatio.times, costRatio.minCalls)]),
-  ];
+  return GUARDS.flatMap((name) => {
+    const { [name]: guard } = settings;
+    return guard === undefined ? [] : [{ ...guard, name }];
+  });
 }

@@ -2,14 +2,13 @@ import { listOf, object, oneOf, orNull, shape } from '../../core/http/shape';
 import { formatUsd } from '../../core/money';
 import { describeChange } from '../../core/rollouts/plan';
 import type { Rollout } from '../../core/rollouts/rollout';
-import { addCounts, countOf, type GroupCounts, NOTHING_SEEN } from './counts';
+import { addCounts, bucketOfShare, type Counts, countOf, type Measure, measured, NOTHING_SEEN, upTo } from './counts';
 import { decide } from './decide';
 import { progressOf } from './engine';
-import { p95 } from './guards';
 import type { RolloutRow, SeenOfRun } from './store';
 
 export const STATUSES = ['not begun', 'running', 'paused', 'held', 'rolled-back', 'completed'] as const;
-const GROUPS = ['control', 'candidate', 'shadow'] as const;
+const GROUPS = ['control', 'treatment', 'shadow'] as const;
 
 /** Shows a rollout to operators. `row` and `seen` belong to its run; `row` is absent before a node has begun the rollout. */
 export function showRollout(rollout: Rollout, row: RolloutRow | undefined, seen: SeenOfRun, nowMs: number) {
@@ -32,7 +31,7 @@ export function showRollout(rollout: Rollout, row: RolloutRow | undefined, seen:
     reason: row?.reason ?? null,
     changedAt: row?.changed_at.toISOString() ?? null,
     stages: stages.map(({ share: planned, holdMs }) => ({ share: asPercent(planned), holdSeconds: holdMs / 1_000 })),
-    guards: guards.map(({ name: guard, tolerance, minCalls }) => ({ name: guard, tolerance, minCalls })),
+    guards: guards.map((guard) => ({ ...guard, times: guard.name === 'errorRate' ? null : guard.times })),
     shadow: asPercent(shadow),
     onAbort,
     inStage: byGroup((group) => seen(stage, group) ?? NOTHING_SEEN),
@@ -42,24 +41,29 @@ export function showRollout(rollout: Rollout, row: RolloutRow | undefined, seen:
   };
 }
 
-function byGroup(countsOf: (group: (typeof GROUPS)[number]) => GroupCounts) {
+function byGroup(countsOf: (group: (typeof GROUPS)[number]) => Counts) {
   const shown = (group: (typeof GROUPS)[number]) => showCounts(countsOf(group));
-  return { control: shown('control'), candidate: shown('candidate'), shadow: shown('shadow') };
+  return { control: shown('control'), treatment: shown('treatment'), shadow: shown('shadow') };
 }
 
-function showCounts(counts: GroupCounts) {
-  const { calls, errors, hurt, costE8, charged, firstTokens, wholeAnswers } = counts;
+function showCounts(counts: Counts) {
+  const [calls, errors, costE8] = [countOf(counts, 'calls'), countOf(counts, 'errors'), countOf(counts, 'costE8')];
+  const charged = measured(counts, 'cost');
+  const p95 = (measure: Measure) => {
+    const bucket = bucketOfShare(counts, measure, 0.05);
+    return bucket === undefined ? null : Math.round(upTo(bucket));
+  };
   return {
     calls,
     errors,
     errorRate: calls === 0 ? null : errors / calls,
-    callersHurt: hurt,
-    streams: countOf(firstTokens),
-    p95FirstTokenMs: p95(firstTokens) ?? null,
-    wholeAnswers: countOf(wholeAnswers),
-    p95WholeMs: p95(wholeAnswers) ?? null,
-    costUsd: formatUsd(costE8),
-    meanCostUsd: charged === 0 ? null : formatUsd(costE8 / BigInt(charged)),
+    callersHurt: countOf(counts, 'hurt'),
+    streams: measured(counts, 'firstToken'),
+    p95FirstTokenMs: p95('firstToken'),
+    wholeAnswers: measured(counts, 'whole'),
+    p95WholeMs: p95('whole'),
+    costUsd: formatUsd(BigInt(costE8)),
+    meanCostUsd: charged === 0 ? null : formatUsd(BigInt(Math.floor(costE8 / charged))),
   };
 }
 
@@ -80,7 +84,7 @@ const COUNTS = object({
   meanCostUsd: orNull(shape.usd),
 });
 
-const BY_GROUP = object({ control: COUNTS, candidate: COUNTS, shadow: COUNTS });
+const BY_GROUP = object({ control: COUNTS, treatment: COUNTS, shadow: COUNTS });
 
 /** The result of `showRollout` in the OpenAPI document. */
 export const SHOWN_ROLLOUT = object({
@@ -96,7 +100,9 @@ export const SHOWN_ROLLOUT = object({
   reason: orNull(shape.text),
   changedAt: orNull(shape.time),
   stages: listOf(object({ share: shape.number, holdSeconds: shape.number })),
-  guards: listOf(object({ name: shape.text, tolerance: shape.number, minCalls: shape.integer })),
+  guards: listOf(
+    object({ name: shape.text, above: shape.number, times: orNull(shape.number), minCalls: shape.integer }),
+  ),
   shadow: shape.number,
   onAbort: oneOf('rollback', 'hold'),
   inStage: BY_GROUP,

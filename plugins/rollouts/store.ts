@@ -1,10 +1,10 @@
 import type { Knex } from 'knex';
 import { newId } from '../../core/ids';
+import type { SeenCall } from '../../core/rollouts/live-rollouts';
 import type { Rollout } from '../../core/rollouts/rollout';
-import { type GroupCounts, NOTHING_SEEN, type SlotCounts, type Times } from './counts';
+import { type Counts, countCall } from './counts';
 import { BEFORE_ITS_STAGES, type Looks, type Status } from './decide';
 import { sharesOf } from './restage';
-import type { SeenGroup, StageGroup } from './tally';
 
 /** The row of a rollout in Postgres. */
 export interface RolloutRow {
@@ -84,192 +84,106 @@ function toColumns({ looks, shares, ...plain }: Partial<RolloutRow>): object {
 /** Begins another run of a rollout. The counts of the run before move to the stage `BEFORE_ITS_STAGES`. */
 export async function carrySeen(trx: Knex.Transaction, before: string): Promise<string> {
   const run = newId();
-  const places = { run, before, stage: BEFORE_ITS_STAGES };
-  await trx.raw(CARRY_ARMS, places);
-  await trx.raw(CARRY_SLOTS, places);
-  for (const { table, count } of Object.values(TIMES)) await trx.raw(carryTimes(table, count), places);
+  await trx.raw(
+    `INSERT INTO rollout_counts (run, stage, group_name, counted, count)
+     SELECT :run, :stage, group_name, counted, sum(count) FROM rollout_counts WHERE run = :before GROUP BY group_name, counted`,
+    { run, before, stage: BEFORE_ITS_STAGES },
+  );
   await forgetSeen(trx, before);
   return run;
 }
 
 async function forgetSeen(trx: Knex.Transaction, run: string): Promise<void> {
-  for (const table of ['rollout_arms', 'rollout_slots', 'rollout_first_tokens', 'rollout_whole_answers'])
-    await trx(table).where({ run }).delete();
+  await trx('rollout_counts').where({ run }).delete();
+  await forgetAccounts(trx, run);
 }
 
-const CARRY_ARMS = `
-  INSERT INTO rollout_arms (run, stage, arm, calls, errors, hurt, cost_e8, charged, log_cost, log_cost_squares)
-  SELECT :run, :stage, arm, sum(calls), sum(errors), sum(hurt), sum(cost_e8), sum(charged), sum(log_cost),
-    sum(log_cost_squares)
-  FROM rollout_arms WHERE run = :before GROUP BY arm`;
-
-const CARRY_SLOTS = `
-  INSERT INTO rollout_slots (run, stage, slot, calls, errors, charged, log_cost, streams, log_first_token, answers, log_whole)
-  SELECT :run, :stage, slot, sum(calls), sum(errors), sum(charged), sum(log_cost), sum(streams), sum(log_first_token),
-    sum(answers), sum(log_whole)
-  FROM rollout_slots WHERE run = :before GROUP BY slot`;
-
-const carryTimes = (table: string, count: string) => `
-  INSERT INTO ${table} (run, stage, arm, bucket, ${count})
-  SELECT :run, :stage, arm, bucket, sum(${count}) FROM ${table} WHERE run = :before GROUP BY arm, bucket`;
-
-/** The table and column of each kind of times. */
-const TIMES = {
-  firstTokens: { table: 'rollout_first_tokens', count: 'streams' },
-  wholeAnswers: { table: 'rollout_whole_answers', count: 'answers' },
-} as const;
+/** Forgets how many calls of each account were compared since the last look. */
+export async function forgetAccounts(trx: Knex.Transaction, run: string): Promise<void> {
+  // Locks the rows in the order in which nodes write them, so that it cannot deadlock with them.
+  const inOrder = 'SELECT account_id FROM rollout_accounts WHERE run = :run ORDER BY account_id FOR UPDATE';
+  await trx.raw(`DELETE FROM rollout_accounts WHERE run = :run AND account_id IN (${inOrder})`, { run });
+}
 
 /**
- * Adds a node's counts to those of all nodes. Rows are written in one order, so that nodes that write at the same time cannot
- * deadlock. Counts of a deleted run are deleted with it.
+ * Adds the calls that a node has seen to the counts of all nodes. `perAccount` has the number of calls of one account that are
+ * compared between two looks, by the rollout's name. Rows are written in one order, so that nodes that write at the same time
+ * cannot deadlock. Counts of a deleted run are deleted with it.
  */
-export async function addSeen(database: Knex, seen: readonly SeenGroup[]): Promise<void> {
-  const arms = seen.map(({ run, stage, group: arm, counts }) => {
-    const { firstTokens: _, wholeAnswers: __, slots: ___, costE8, ...numbers } = counts;
-    return { run, stage, arm, ...numbers, costE8: costE8.toString() };
-  });
-  const slots = seen.flatMap(({ run, stage, counts }) =>
-    [...counts.slots].map(([slot, each]) => ({ run, stage, slot, ...each })),
-  );
+export async function addSeen(
+  database: Knex,
+  seen: readonly SeenCall[],
+  perAccount: (rollout: string) => number | undefined,
+): Promise<void> {
   await database.transaction(async (trx) => {
-    await trx.raw(ADD_ARMS, { rows: JSON.stringify(arms) });
-    if (slots.length > 0) await trx.raw(ADD_SLOTS, { rows: JSON.stringify(slots) });
-    for (const kind of ['firstTokens', 'wholeAnswers'] as const) {
-      const { table, count } = TIMES[kind];
-      const rows = seen.flatMap(({ run, stage, group: arm, counts }) =>
-        [...counts[kind]].map(([bucket, calls]) => ({ run, stage, arm, bucket, calls })),
-      );
-      if (rows.length > 0) await trx.raw(addTimes(table, count), { rows: JSON.stringify(rows) });
+    const left = await takeTurns(trx, seen, perAccount);
+    const groups = new Map<string, { readonly place: object; readonly counts: Map<string, number> }>();
+    for (const call of seen) {
+      const { run, stage, group } = call;
+      const key = `${run} ${stage} ${group}`;
+      const counted = groups.get(key) ?? { place: { run, stage, group_name: group }, counts: new Map() };
+      groups.set(key, counted);
+      countCall(counted.counts, call, left(call));
     }
+    const rows = [...groups.values()].flatMap(({ place, counts }) =>
+      [...counts].map(([counted, count]) => ({ ...place, counted, count })),
+    );
+    await trx.raw(
+      `INSERT INTO rollout_counts AS known (run, stage, group_name, counted, count)
+       SELECT * FROM jsonb_to_recordset(:rows::jsonb)
+         AS seen (run uuid, stage int, group_name text, counted text, count bigint)
+       WHERE run IN (SELECT run FROM rollouts) ORDER BY run, stage, group_name, counted
+       ON CONFLICT (run, stage, group_name, counted) DO UPDATE SET count = known.count + excluded.count`,
+      { rows: JSON.stringify(rows) },
+    );
   });
 }
 
-const ADD_ARMS = `
-  INSERT INTO rollout_arms AS known
-    (run, stage, arm, calls, errors, hurt, cost_e8, charged, log_cost, log_cost_squares)
-  SELECT run, stage, arm, calls, errors, hurt, "costE8", charged, "logCost", "logCostSquares"
-  FROM jsonb_to_recordset(:rows::jsonb) AS seen (run uuid, stage int, arm text, calls bigint, errors bigint, hurt bigint,
-    "costE8" bigint, charged bigint, "logCost" float8, "logCostSquares" float8)
-  WHERE run IN (SELECT run FROM rollouts)
-  ORDER BY run, stage, arm
-  ON CONFLICT (run, stage, arm) DO UPDATE SET calls = known.calls + excluded.calls,
-    errors = known.errors + excluded.errors, hurt = known.hurt + excluded.hurt,
-    cost_e8 = known.cost_e8 + excluded.cost_e8, charged = known.charged + excluded.charged,
-    log_cost = known.log_cost + excluded.log_cost,
-    log_cost_squares = known.log_cost_squares + excluded.log_cost_squares`;
-
-const ADD_SLOTS = `
-  INSERT INTO rollout_slots AS known
-    (run, stage, slot, calls, errors, charged, log_cost, streams, log_first_token, answers, log_whole)
-  SELECT run, stage, slot, calls, errors, charged, "logCost", streams, "logFirstToken", answers, "logWhole"
-  FROM jsonb_to_recordset(:rows::jsonb) AS seen (run uuid, stage int, slot int, calls bigint, errors bigint,
-    charged bigint, "logCost" float8, streams bigint, "logFirstToken" float8, answers bigint, "logWhole" float8)
-  WHERE run IN (SELECT run FROM rollouts)
-  ORDER BY run, stage, slot
-  ON CONFLICT (run, stage, slot) DO UPDATE SET calls = known.calls + excluded.calls,
-    errors = known.errors + excluded.errors, charged = known.charged + excluded.charged,
-    log_cost = known.log_cost + excluded.log_cost, streams = known.streams + excluded.streams,
-    log_first_token = known.log_first_token + excluded.log_first_token, answers = known.answers + excluded.answers,
-    log_whole = known.log_whole + excluded.log_whole`;
-
-const addTimes = (table: string, count: string) => `
-  INSERT INTO ${table} AS known (run, stage, arm, bucket, ${count})
-  SELECT run, stage, arm, bucket, calls
-  FROM jsonb_to_recordset(:rows::jsonb) AS seen (run uuid, stage int, arm text, bucket int, calls bigint)
-  WHERE run IN (SELECT run FROM rollouts)
-  ORDER BY run, stage, arm, bucket
-  ON CONFLICT (run, stage, arm, bucket) DO UPDATE SET ${count} = known.${count} + excluded.${count}`;
-
-/** The group of a row; its column is named `arm`. */
-interface ByGroup extends Omit<StageGroup, 'group'> {
-  readonly arm: StageGroup['group'];
-}
-
-interface GroupRow extends ByGroup {
-  readonly calls: bigint;
-  readonly errors: bigint;
-  readonly hurt: bigint;
-  readonly cost_e8: bigint;
-  readonly charged: bigint;
-  readonly log_cost: number;
-  readonly log_cost_squares: number;
-}
-
-interface SlotRow extends Pick<StageGroup, 'run' | 'stage'> {
-  readonly slot: number;
-  readonly calls: bigint;
-  readonly errors: bigint;
-  readonly charged: bigint;
-  readonly log_cost: number;
-  readonly streams: bigint;
-  readonly log_first_token: number;
-  readonly answers: bigint;
-  readonly log_whole: number;
-}
-
-interface TimeRow extends ByGroup {
-  readonly bucket: number;
-  readonly calls: bigint;
+/** Counts the calls of each account. Returns what tells for one call after the other whether it is compared. */
+async function takeTurns(
+  trx: Knex.Transaction,
+  seen: readonly SeenCall[],
+  perAccount: (rollout: string) => number | undefined,
+): Promise<(call: SeenCall) => boolean> {
+  const isLimited = ({ name, group }: SeenCall) => group !== 'shadow' && perAccount(name) !== undefined;
+  const turns = new Map<string, { readonly run: string; readonly account_id: string; calls: number }>();
+  for (const { run, accountId } of seen.filter(isLimited)) {
+    const turn = turns.get(run + accountId) ?? { run, account_id: accountId, calls: 0 };
+    turns.set(run + accountId, turn);
+    turn.calls += 1;
+  }
+  if (turns.size === 0) return () => true;
+  const { rows } = await trx.raw<{ rows: { run: string; account_id: string; calls: number }[] }>(
+    `INSERT INTO rollout_accounts AS known (run, account_id, calls)
+     SELECT * FROM jsonb_to_recordset(:rows::jsonb) AS seen (run uuid, account_id uuid, calls int)
+     WHERE run IN (SELECT run FROM rollouts) ORDER BY run, account_id
+     ON CONFLICT (run, account_id) DO UPDATE SET calls = known.calls + excluded.calls RETURNING *`,
+    { rows: JSON.stringify([...turns.values()]) },
+  );
+  // The number of each account's calls before these.
+  const before = new Map(
+    rows.map((row) => [row.run + row.account_id, row.calls - (turns.get(row.run + row.account_id)?.calls ?? 0)]),
+  );
+  return (call) => {
+    if (!isLimited(call)) return true;
+    const key = call.run + call.accountId;
+    const calls = before.get(key) ?? 0;
+    before.set(key, calls + 1);
+    return calls < (perAccount(call.name) ?? 0);
+  };
 }
 
 /** Returns the counts of all nodes for a stage and group of a run. */
-export type SeenOfRun = (stage: number, group: StageGroup['group']) => GroupCounts | undefined;
+export type SeenOfRun = (stage: number, group: SeenCall['group']) => Counts | undefined;
 
 export async function readSeen(database: Knex, run: string): Promise<SeenOfRun> {
-  const arms: GroupRow[] = await database<GroupRow>('rollout_arms').where({ run });
-  const [firstTokens, wholeAnswers] = [
-    await readTimes(database, run, 'firstTokens'),
-    await readTimes(database, run, 'wholeAnswers'),
-  ];
-  const slots = await readSlots(database, run);
-  const seen = new Map<string, GroupCounts>();
-  for (const row of arms) {
-    const key = `${row.stage} ${row.arm}`;
-    seen.set(key, {
-      calls: Number(row.calls),
-      errors: Number(row.errors),
-      hurt: Number(row.hurt),
-      costE8: row.cost_e8,
-      charged: Number(row.charged),
-      logCost: row.log_cost,
-      logCostSquares: row.log_cost_squares,
-      firstTokens: firstTokens.get(key) ?? NOTHING_SEEN.firstTokens,
-      wholeAnswers: wholeAnswers.get(key) ?? NOTHING_SEEN.wholeAnswers,
-      slots: row.arm === 'control' ? (slots.get(row.stage) ?? NOTHING_SEEN.slots) : NOTHING_SEEN.slots,
-    });
+  const rows: { stage: number; group_name: string; counted: string; count: bigint }[] = await database(
+    'rollout_counts',
+  ).where({ run });
+  const seen = new Map<string, Map<string, number>>();
+  for (const { stage, group_name, counted, count } of rows) {
+    const key = `${stage} ${group_name}`;
+    seen.set(key, (seen.get(key) ?? new Map<string, number>()).set(counted, Number(count)));
   }
   return (stage, group) => seen.get(`${stage} ${group}`);
-}
-
-/** Reads the slots of the control group, by stage. */
-async function readSlots(database: Knex, run: string): Promise<ReadonlyMap<number, GroupCounts['slots']>> {
-  const rows: SlotRow[] = await database<SlotRow>('rollout_slots').where({ run });
-  const slots = new Map<number, Map<number, SlotCounts>>();
-  for (const row of rows) {
-    const known = slots.get(row.stage) ?? new Map<number, SlotCounts>();
-    slots.set(row.stage, known);
-    known.set(row.slot, {
-      calls: Number(row.calls),
-      errors: Number(row.errors),
-      charged: Number(row.charged),
-      logCost: row.log_cost,
-      streams: Number(row.streams),
-      logFirstToken: row.log_first_token,
-      answers: Number(row.answers),
-      logWhole: row.log_whole,
-    });
-  }
-  return slots;
-}
-
-/** Reads one kind of times, by stage and group. */
-async function readTimes(database: Knex, run: string, kind: keyof typeof TIMES): Promise<ReadonlyMap<string, Times>> {
-  const { table, count } = TIMES[kind];
-  const rows: TimeRow[] = await database(table).select('stage', 'arm', 'bucket', { calls: count }).where({ run });
-  const times = new Map<string, Map<number, number>>();
-  for (const { stage, arm, bucket, calls } of rows) {
-    const key = `${stage} ${arm}`;
-    times.set(key, (times.get(key) ?? new Map<number, number>()).set(bucket, Number(calls)));
-  }
-  return times;
 }

@@ -8,7 +8,7 @@ import { mergeUsage, UNKNOWN_USAGE, type Usage } from '../../core/catalog/usage'
 import type { Gateway } from '../../core/gateway/gateway';
 import { chooseCredential } from '../../core/health/choose-credential';
 import { insertAttempts } from '../../core/ledger/outbox/rows';
-import type { SeenCall } from '../../core/rollouts/live-rollouts';
+import { isUpstreamsFault, type SeenCall } from '../../core/rollouts/live-rollouts';
 import type { TraceHeaders } from '../../core/traces/tracing';
 import { bytesOf } from '../../core/wire/chunk-reader';
 import { attempt, noteMade } from './attempt';
@@ -17,7 +17,7 @@ import { attempt, noteMade } from './attempt';
 const LONGEST_MIRROR_MS = 120_000;
 
 /**
- * Sends a call that has ended also to the candidate of a rollout, reads the answer and drops it. Only the rollout gets its times
+ * Sends a call that has ended also to the treatment of a rollout, reads the answer and drops it. Only the rollout gets its times
  * and cost. It runs in the background, and it is skipped when too many mirrors are under way.
  */
 export function sendMirror(mirror: Mirror, call: MirroredCall, gateway: Gateway, preambleHoldMs: number): void {
@@ -44,8 +44,9 @@ export function sendMirror(mirror: Mirror, call: MirroredCall, gateway: Gateway,
       ended();
       // A mirror that the gateway cancels because the process stops is no failure.
       if (caller.hasLeft && gateway.isStopping()) return;
-      const { name, run, stage, isDrawn, slot } = mirror.part;
-      gateway.rollouts.note({ name, run, stage, isDrawn, slot, group: 'shadow', isHurt: false, ...measured });
+      const { name, run, stage, isDrawn } = mirror.part;
+      const { accountId } = call.key;
+      gateway.rollouts.note({ name, run, stage, isDrawn, accountId, group: 'shadow', isHurt: false, ...measured });
     });
 }
 
@@ -86,7 +87,7 @@ async function measure(
   noteMade(making, attempted, Math.round(performance.now() - startedMs));
   if (!('answer' in attempted)) {
     attempted.relay?.chunks.cancel();
-    return FAILED;
+    return { ...FAILED, isError: isUpstreamsFault(making) };
   }
   const { answer } = attempted;
   const tookMs = Math.round(performance.now() - startedMs);

@@ -112,7 +112,7 @@ export function openRoutes(
     const { rollout } = variants;
     const part = rollouts.join(rollout, call);
     if (part === undefined) return control;
-    return { ...(part.group === 'candidate' ? treatment : control), variants: { rollout, part, control, treatment } };
+    return { ...(part.group === 'treatment' ? treatment : control), variants: { rollout, part, control, treatment } };
   };
 }
 
@@ -127,7 +127,7 @@ export function rankRoute(taken: TakenRoute, inputOf: (route: Route) => RankingI
   const input = inputOf(taken);
   const ordered = choose(taken.set, input);
   const { variants } = taken;
-  if (variants?.part.group !== 'candidate' || isAsked(taken.set, ordered)) return { route: taken, input, ordered };
+  if (variants?.part.group !== 'treatment' || isAsked(taken.set, ordered)) return { route: taken, input, ordered };
   variants.part.isMissed = true;
   if (ordered.order.length > 0) return { route: taken, input, ordered };
   const controlInput = inputOf(variants.control);

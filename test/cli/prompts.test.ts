@@ -9,7 +9,7 @@ import { PROJECT } from '../support/sources';
 
 const STAGES = [1, 10, 100].map((share) => ({ share, holdSeconds: 60 }));
 const COUNTS = { calls: 0, errors: 0, errorRate: null, callersHurt: 0, p95FirstTokenMs: null, meanCostUsd: null };
-const GROUPS = { control: COUNTS, candidate: COUNTS, shadow: COUNTS };
+const GROUPS = { control: COUNTS, treatment: COUNTS, shadow: COUNTS };
 const ROLLOUT = {
   name: 'next',
   change: 'c',

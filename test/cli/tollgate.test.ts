@@ -183,7 +183,10 @@ describe('the command line', () => {
     const ofTask = await tollgate(environment, 'usage', 'list', '--session', 'task 7', '--agent', 'a', '--json');
     assert.deepEqual(JSON.parse(ofTask.out), { items: [], nextCursor: null });
     const csv = await tollgate(environment, 'usage', 'export', '--account', accountId, '--to', '2026-11-20');
-    assert.match(csv.out, /^requestId,createdAt,.*accountId,rollout,rolloutStage,rolloutArm,excess,upstreamCost\r\n$/);
+    assert.match(
+      csv.out,
+      /^requestId,createdAt,.*accountId,rollout,rolloutStage,rolloutGroup,excess,upstreamCost\r\n$/,
+    );
   });
 
   it('exits from `ledger verify` with 0 if the ledger is consistent, otherwise with 1, account and sequence, and repairs with --repair', async () => {

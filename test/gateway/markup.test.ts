@@ -144,7 +144,7 @@ describe('Customers with a markup', function () {
       'the rollout has seen it',
       async () => {
         const { inStage } = (await gateway.admin('GET', '/admin/v1/rollouts/second')).json;
-        return [inStage.control, inStage.candidate].find(({ calls }) => calls === 1);
+        return [inStage.control, inStage.treatment].find(({ calls }) => calls === 1);
       },
       20_000,
     );

@@ -122,29 +122,29 @@ describe(`A rollout to 30 % with ${CALLS} calls at two nodes`, function () {
   it('gives the treatment its share of the calls, and counts every call', async () => {
     const startedMs = performance.now();
     const served = await load(MODEL, CALLS);
-    const [control, candidate] = [sum(served, 'acme'), sum(served, 'beta')];
+    const [control, treatment] = [sum(served, 'acme'), sum(served, 'beta')];
     const seconds = (performance.now() - startedMs) / 1_000;
     const bounds = boundsOf(CALLS);
-    tell({ calls: control + candidate, candidate, bounds, callsPerSecond: Math.round(CALLS / seconds) });
-    expect(control + candidate).to.equal(CALLS);
-    expect(candidate).to.be.within(...bounds);
+    tell({ calls: control + treatment, treatment, bounds, callsPerSecond: Math.round(CALLS / seconds) });
+    expect(control + treatment).to.equal(CALLS);
+    expect(treatment).to.be.within(...bounds);
     for (const node of [0, 1]) expect(sum(served, `beta at ${node}`)).to.be.above(0);
     const { inAll } = await until('all are counted', async () => {
       const { json } = (await nodes[0]?.admin('GET', '/admin/v1/rollouts/drawn')) ?? {};
-      return json.inAll.control.calls + json.inAll.candidate.calls >= CALLS ? json : undefined;
+      return json.inAll.control.calls + json.inAll.treatment.calls >= CALLS ? json : undefined;
     });
-    expect([inAll.control.calls, inAll.candidate.calls]).to.deep.equal([control, candidate]);
+    expect([inAll.control.calls, inAll.treatment.calls]).to.deep.equal([control, treatment]);
   });
 
   it('gives each caller the same group in every call on either node', async () => {
     const served = await load(OTHER, STICKY_CALLS);
     const unfaithful = served.filter((counts) => new Set(Object.keys(counts).map((at) => at.split(' ')[0])).size > 1);
     const seenAtBoth = served.filter((counts) => Object.keys(counts).length === 2).length;
-    const inCandidate = served.filter((counts) => Object.keys(counts).some((at) => at.startsWith('beta'))).length;
-    tell({ calls: STICKY_CALLS, keys: KEYS, inCandidate, seenAtBoth, unfaithful: unfaithful.length });
+    const inTreatment = served.filter((counts) => Object.keys(counts).some((at) => at.startsWith('beta'))).length;
+    tell({ calls: STICKY_CALLS, keys: KEYS, inTreatment, seenAtBoth, unfaithful: unfaithful.length });
     expect(unfaithful).to.deep.equal([]);
     expect(seenAtBoth).to.be.above(KEYS / 2);
-    expect(inCandidate).to.be.within(...boundsOf(KEYS));
+    expect(inTreatment).to.be.within(...boundsOf(KEYS));
   });
 
   function tell(figures: object): void {

@@ -262,7 +262,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       const [head, line] = csv.body.split('\r\n');
       assert.ok(
         head.endsWith(
-          ',configRevision,calls,passes,flags,sessionId,agentId,accountId,rollout,rolloutStage,rolloutArm,excess,upstreamCost',
+          ',configRevision,calls,passes,flags,sessionId,agentId,accountId,rollout,rolloutStage,rolloutGroup,excess,upstreamCost',
         ),
       );
       assert.ok(line.endsWith(`,r1,1,,,s,,${two.accountId},,,,,`));

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { newId } from '../../../core/ids';
-import { groupOf, SLOTS } from '../../../core/rollouts/rollout';
+import { groupOf } from '../../../core/rollouts/rollout';
 
 const CALLS = 100_000;
 
@@ -18,7 +18,7 @@ describe('the treatment group of a rollout', () => {
 
   for (const share of [0.001, 0.01, 0.05, 0.25, 0.5, 0.99]) {
     it(`has ${share * 100} % of the callers, within chance`, () => {
-      const drawn = accounts.filter((id) => groupOf(rollout, share, caller(id), 'c').group === 'candidate').length;
+      const drawn = accounts.filter((id) => groupOf(rollout, share, caller(id), 'c').group === 'treatment').length;
       expect(drawn).to.be.within(...bounds(share));
     });
   }
@@ -26,7 +26,7 @@ describe('the treatment group of a rollout', () => {
   it('is empty at 0 % and has every caller at 100 %', () => {
     const groupsAt = (share: number) => new Set(accounts.map((id) => groupOf(rollout, share, caller(id), 'c').group));
     expect([...groupsAt(0)]).to.deep.equal(['control']);
-    expect([...groupsAt(1)]).to.deep.equal(['candidate']);
+    expect([...groupsAt(1)]).to.deep.equal(['treatment']);
   });
 
   it('keeps its callers when the share grows', () => {
@@ -35,8 +35,8 @@ describe('the treatment group of a rollout', () => {
       [0.05, 0.5],
     ] as const) {
       for (const id of accounts) {
-        if (groupOf(rollout, small, caller(id), 'c').group !== 'candidate') continue;
-        expect(groupOf(rollout, large, caller(id), 'c').group).to.equal('candidate');
+        if (groupOf(rollout, small, caller(id), 'c').group !== 'treatment') continue;
+        expect(groupOf(rollout, large, caller(id), 'c').group).to.equal('treatment');
       }
     }
   });
@@ -57,27 +57,18 @@ describe('the treatment group of a rollout', () => {
 
   it('is drawn independently for each rollout', () => {
     const isIn = (name: string, id: string) =>
-      groupOf({ ...rollout, name }, 0.1, caller(id), 'c').group === 'candidate';
+      groupOf({ ...rollout, name }, 0.1, caller(id), 'c').group === 'treatment';
     const both = accounts.filter((id) => isIn('one', id) && isIn('other', id)).length;
     expect(both).to.be.within(...bounds(0.01));
-  });
-
-  it('is independent of the slot that a caller is counted in', () => {
-    const places = accounts.map((id) => groupOf(rollout, 0.25, caller(id), 'c'));
-    for (let slot = 0; slot < SLOTS; slot += 1) {
-      const own = places.filter((each) => each.slot === slot);
-      expect(own.length).to.be.within(CALLS / SLOTS - 340, CALLS / SLOTS + 340);
-      expect(own.filter(({ group }) => group === 'candidate').length / own.length).to.be.closeTo(0.25, 0.05);
-    }
   });
 
   it('always has the included accounts and keys, and never the excluded ones', () => {
     const lists = { ...rollout, include: new Set(['friend', 'friendly-key']), exclude: new Set(['shy', 'friend-too']) };
     const group = (account: string, key?: string) => groupOf(lists, 0, caller(account, key), 'c');
-    expect(group('friend')).to.include({ group: 'candidate', isDrawn: false });
-    expect(group('other', 'friendly-key').group).to.equal('candidate');
+    expect(group('friend')).to.include({ group: 'treatment', isDrawn: false });
+    expect(group('other', 'friendly-key').group).to.equal('treatment');
     expect(groupOf(lists, 1, caller('shy'), 'c')).to.include({ group: 'control', isDrawn: false });
     expect(groupOf(lists, 1, caller('friend-too', 'friendly-key'), 'c').group).to.equal('control');
-    expect(groupOf(lists, 1, caller('other'), 'c')).to.include({ group: 'candidate', isDrawn: true });
+    expect(groupOf(lists, 1, caller('other'), 'c')).to.include({ group: 'treatment', isDrawn: true });
   });
 });

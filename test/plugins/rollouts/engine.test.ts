@@ -5,7 +5,7 @@ import type { Prepare } from '../../../core/configuration/live-configuration';
 import { newId } from '../../../core/ids';
 import { LiveRollouts, type SeenCall } from '../../../core/rollouts/live-rollouts';
 import { definitionOf, type Rollout } from '../../../core/rollouts/rollout';
-import { bucketOf } from '../../../plugins/rollouts/counts';
+import { countOf, measured } from '../../../plugins/rollouts/counts';
 import { Engine, type EngineGateway } from '../../../plugins/rollouts/engine';
 import { give, type Order } from '../../../plugins/rollouts/orders';
 import { LOCK, readRows, readSeen } from '../../../plugins/rollouts/store';
@@ -13,7 +13,7 @@ import { DATABASES, quiet, type TestDatabase } from '../../support/databases';
 import { until } from '../../support/until';
 
 const BETA = { is: 'version', alias: 'newest', model: 'beta' } as const;
-const GUARD = { name: 'errorRate', tolerance: 0, minCalls: 20 } as const;
+const GUARD = { name: 'errorRate', above: 0, times: 1, minCalls: 20 } as const;
 
 function rolloutOf(shares: readonly number[], more: Partial<Rollout> = {}): Rollout {
   const what = { change: BETA, stickyBy: 'account', ...more } as const;
@@ -87,7 +87,8 @@ class Node {
 
   see(rollout: Rollout, group: SeenCall['group'], calls: number, isError = false, more: Partial<SeenCall> = {}): void {
     const { run = newId(), stage = 1 } = this.rollouts.position(rollout) ?? {};
-    const seen = { name: rollout.name, run, stage, group, isDrawn: true, slot: 7, isError, isHurt: isError };
+    const accountId = newId();
+    const seen = { name: rollout.name, run, stage, group, isDrawn: true, accountId, isError, isHurt: isError };
     for (let call = 0; call < calls; call += 1)
       this.rollouts.note({ ...seen, costE8: 100n, firstTokenMs: undefined, wholeMs: undefined, ...more });
   }
@@ -134,6 +135,8 @@ describe('the engine of rollouts', function () {
     );
   const actions = async () => (await database('audit_log').orderBy('id')).map(({ action }) => action);
   const seen = async () => readSeen(database, (await row()).run);
+  const callsOf = async (stage: number, group: SeenCall['group']) =>
+    countOf((await seen())(stage, group) ?? new Map(), 'calls');
   const ago = (seconds: number) => new Date(Date.now() - seconds * 1_000);
   const pause = (ms: number) => new Promise((done) => setTimeout(done, ms));
   const LOOK_MS = 1_000;
@@ -175,24 +178,24 @@ describe('the engine of rollouts', function () {
       const node = await start(with_(before));
       await order(before, 'promote');
       await until('it follows', () => node.share(before) === 0.5);
-      node.see(before, 'candidate', 7);
-      await until('it is counted', async () => (await seen())(2, 'candidate')?.calls === 7);
+      node.see(before, 'treatment', 7);
+      await until('it is counted', async () => (await callsOf(2, 'treatment')) === 7);
       const { run, stage_since } = await row();
       await node.reload(with_(after));
       expect(node.share(after)).to.equal(0.5);
       await until('it has taken them over', async () => (await row()).shares.length === 4);
       expect(await row()).to.deep.include({ run, stage_since, stage: 2, status: 'running' });
-      expect((await seen())(2, 'candidate')?.calls).to.equal(7);
+      expect(await callsOf(2, 'treatment')).to.equal(7);
       expect(await actions()).to.deep.equal(['rollout.begin', 'rollout.promote', 'rollout.restage']);
     });
 
     it('continues at the same share in another stage, with the earlier control group', async () => {
-      const guards = [GUARD];
-      const [before, after] = [rolloutOf([0.1, 1], { guards }), rolloutOf([0.1, 0.5, 1], { guards })];
+      const more = { guards: [GUARD], stickyBy: 'request' } as const;
+      const [before, after] = [rolloutOf([0.1, 1], more), rolloutOf([0.1, 0.5, 1], more)];
       const node = await start(with_(before));
       node.see(before, 'control', 497);
       node.see(before, 'control', 3, false, { firstTokenMs: 90, wholeMs: 900 });
-      await until('it is counted', async () => (await seen())(1, 'control')?.calls === 500);
+      await until('it is counted', async () => (await callsOf(1, 'control')) === 500);
       await order(before, 'promote');
       await until('it follows', () => node.share(before) === 1);
       const { run, stage_since } = await row();
@@ -201,14 +204,15 @@ describe('the engine of rollouts', function () {
       expect(await row()).to.deep.include({ stage: 3, stage_since, status: 'running' });
       expect((await row()).run).not.to.equal(run);
       const carried = (await seen())(0, 'control');
-      expect(carried?.calls).to.equal(500);
-      expect(carried?.firstTokens).to.deep.equal(new Map([[bucketOf(90), 3]]));
-      expect(carried?.wholeAnswers).to.deep.equal(new Map([[bucketOf(900), 3]]));
-      expect(carried?.slots.get(7)).to.include({ calls: 500, charged: 500, streams: 3, answers: 3 });
+      expect(carried && countOf(carried, 'calls')).to.equal(500);
+      expect(carried && [measured(carried, 'firstToken'), measured(carried, 'whole')]).to.deep.equal([3, 3]);
       await until('it follows', () => node.rollouts.position(after)?.stage === 3);
-      node.see(after, 'candidate', 40, true);
+      node.see(after, 'treatment', 20, true);
+      await until('it has looked', async () => (await row()).looks.errorRate?.isWorse === true);
+      node.see(after, 'treatment', 10, true);
       await until('a guard ends it', async () => (await row()).status === 'rolled-back');
       expect((await row()).reason).to.contain('of the control group 0 of 500');
+      expect((await row()).reason).to.match(/^errorRate: 30 of 30 calls failed/);
     });
 
     it('restarts the time of a smaller share, and never gives it to more callers than have it', async () => {
@@ -299,6 +303,27 @@ describe('the engine of rollouts', function () {
     expect((await row()).stage).to.equal(2);
   });
 
+  it('compares few calls of each account between two looks, whatever the node that served them', async () => {
+    const rollout = rolloutOf([0.5, 1], { guards: [{ ...GUARD, minCalls: 100 }] });
+    const nodes = [await start(with_(rollout)), await start(with_(rollout))];
+    const busy = newId();
+    for (const node of nodes) node.see(rollout, 'treatment', 30, true, { accountId: busy });
+    await until('all are written', async () => countOf((await seen())(1, 'treatment') ?? new Map(), 'hurt') === 60);
+    expect(await callsOf(1, 'treatment')).to.equal(10);
+    for (const group of ['control', 'treatment'] as const)
+      for (let account = 0; account < 100; account += 1) nodes[account % 2]?.see(rollout, group, 1);
+    await until('a guard has looked', async () => (await row()).looks.errorRate?.seen === 110);
+    nodes[0]?.see(rollout, 'treatment', 30, true, { accountId: busy });
+    await until('as many count again', async () => (await callsOf(1, 'treatment')) === 120);
+  });
+
+  it('compares all calls of an account whose calls are in both groups', async () => {
+    const rollout = rolloutOf([0.5, 1], { guards: [GUARD], stickyBy: 'request' });
+    const node = await start(with_(rollout));
+    node.see(rollout, 'treatment', 15, false, { accountId: newId() });
+    await until('all count', async () => (await callsOf(1, 'treatment')) === 15);
+  });
+
   it('follows other nodes even if it cannot save its observations', async () => {
     const rollout = rolloutOf([0.1, 1]);
     const node = await start(with_(rollout));
@@ -311,7 +336,7 @@ describe('the engine of rollouts', function () {
     const rollout = rolloutOf([0.1, 1]);
     const [node, other] = [await start(with_(rollout)), await start(with_(rollout))];
     node.isDatabaseAway = true;
-    node.see(rollout, 'candidate', 3);
+    node.see(rollout, 'treatment', 3);
     await order(rollout, 'promote');
     await until('the other follows', () => other.share(rollout) === 1);
     await pause(LOOK_MS);
@@ -319,10 +344,10 @@ describe('the engine of rollouts', function () {
     const reloaded = { ...rollout, shadow: 0.5 };
     await node.reload(with_(reloaded));
     expect(node.share(reloaded)).to.equal(0.1);
-    node.see(rollout, 'candidate', 4);
+    node.see(rollout, 'treatment', 4);
     node.isDatabaseAway = false;
     await until('it follows', () => node.share(reloaded) === 1);
-    await until('all is saved', async () => (await seen())(1, 'candidate')?.calls === 7);
+    await until('all is saved', async () => (await callsOf(1, 'treatment')) === 7);
   });
 
   it('starts a rollout even if its first attempt to save that failed', async () => {

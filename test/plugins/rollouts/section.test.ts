@@ -70,10 +70,23 @@ describe('the section `rollouts` of gateway.config.yml', () => {
         { share: 0.01, holdMs: 600_000 },
         { share: 1, holdMs: 3_600_000 },
       ],
-      guards: [{ name: 'errorRate', tolerance: 0, minCalls: 50 }],
+      guards: [{ name: 'errorRate', above: 0.02, times: 1, minCalls: 50 }],
       shadow: 0,
       onAbort: 'rollback',
     });
+  });
+
+  it('warns that guards need calls of ten accounts, unless each call is drawn by itself', () => {
+    const guards = { errorRate: { minCalls: 50 } };
+    const warned = (more: object) => {
+      const { warnings } = configured({ next: { change: ADD, stages: STAGES, guards, ...more } });
+      return warnings.map(({ message }) => message).filter((each) => each.startsWith('rollouts.next'));
+    };
+    expect(warned({})).to.deep.equal([
+      'rollouts.next.stages[0].share: guards need calls of ten accounts, and stage 1 has them only of 1000 accounts in all on: with fewer, use `stickyBy: request`',
+    ]);
+    expect(warned({ stickyBy: 'request' })).to.deep.equal([]);
+    expect(warned({ guards: {} })).to.deep.equal([]);
   });
 
   it('gives a rollout another definition if its change or its callers differ, but not for other stages and guards', () => {
@@ -143,6 +156,17 @@ describe('the section `rollouts` of gateway.config.yml', () => {
       what: 'a guard without minCalls',
       rollouts: { next: { change: ADD, stages: STAGES, guards: { costRatio: { times: 1.1 } } } },
       says: [/^rollouts\.next\.guards\.costRatio: "minCalls" is missing/],
+    },
+    {
+      what: 'a guard that does not exist, and a line of errors',
+      rollouts: {
+        next: {
+          change: ADD,
+          stages: STAGES,
+          guards: { errorRte: { minCalls: 20 }, errorRate: { times: 2, minCalls: 20 } },
+        },
+      },
+      says: [/guards\.errorRte: .*errorRate/, /guards\.errorRate\.times: is only for/],
     },
     {
       what: 'settings that a policy would refuse, of policies that are not there, or that run too early',
@@ -293,7 +317,7 @@ describe('the section `rollouts` of gateway.config.yml', () => {
       'rollout next stage 1: 1 % of the keys for at least 10m',
       'rollout next stage 2: 100 % of the keys and, if all is well, for good: watched for at least 1h',
       'rollout next shadow: 10 % of the calls of all others, unanswered',
-      "rollout next guard errorRate: at most 0.01 above the control group's, judged from 50 calls on",
+      "rollout next guard errorRate: at most 1 % more of the calls than of the control group's fail, judged from 50 calls on",
       'rollout next when a guard ends it: everybody as before',
     ]);
   });

@@ -1,38 +1,27 @@
-import { type Rollout, type RolloutGroup, SLOTS } from '../../../core/rollouts/rollout';
-import { bucketOf, type GroupCounts, type SlotCounts, upToMs } from '../../../plugins/rollouts/counts';
-import { type Decision, decide, type Looks } from '../../../plugins/rollouts/decide';
+import type { SeenCall } from '../../../core/rollouts/live-rollouts';
+import type { Rollout, RolloutGroup } from '../../../core/rollouts/rollout';
+import { countCall } from '../../../plugins/rollouts/counts';
+import { callsPerAccount, type Decision, decide, type Looks } from '../../../plugins/rollouts/decide';
 
-/** How calls of a group behave. */
+/** How calls of a group behave. Times and costs have a median and a logarithmic spread. */
 export interface Behaviour {
   readonly errorRate: number;
-  /** The median, with a logarithmic spread. */
   readonly firstTokenMs: number;
   readonly timeSpread: number;
-  /** The share of the calls that are not streamed, from 0 to 1. */
-  readonly wholeShare?: number;
   readonly cost: number;
   readonly costSpread: number;
 }
 
-export const USUAL: Behaviour = { errorRate: 0.01, firstTokenMs: 400, timeSpread: 0.5, cost: 1e5, costSpread: 1 };
+export const USUAL: Behaviour = { errorRate: 0.02, firstTokenMs: 400, timeSpread: 0.5, cost: 1e5, costSpread: 1 };
 
-/** How much callers differ from each other, as logarithmic spreads. */
-export interface Callers {
-  readonly count: number;
-  readonly activity: number;
-  readonly errors: number;
-  readonly times: number;
-  readonly costs: number;
-}
-
-export interface SimulationOptions {
-  /** The callers. Without them every call has a caller of its own. */
-  readonly callers?: Callers;
-
+export interface Simulation {
   readonly rollout: Rollout;
   readonly control: Behaviour;
-  readonly candidate: Behaviour;
-  readonly callsPerSecond: number;
+  readonly treatment: Behaviour;
+  /** The error rates of the accounts, which call equally often. Without them each call has an account of its own. */
+  readonly accounts?: readonly number[];
+  /** The rollout ends after this number of calls of the treatment in a stage. */
+  readonly calls: number;
   /** Returns a number from 0 to below 1. */
   readonly random: () => number;
 }
@@ -40,195 +29,70 @@ export interface SimulationOptions {
 export interface Simulated {
   readonly end: Decision['do'];
   readonly why: string;
-  readonly stage: number;
-  /** The number of calls that the candidate failed. */
-  readonly hurt: number;
-  readonly seconds: number;
+  /** The calls of the treatment in the last stage. */
+  readonly calls: number;
 }
 
-const DECIDES_EVERY_S = 4;
+/** After how many calls of the treatment the guards are asked. */
+const STEP = 25;
 
-/** Simulates a rollout from its beginning to its end. */
-export function simulate({
-  rollout,
-  control,
-  candidate,
-  callers,
-  callsPerSecond,
-  random,
-}: SimulationOptions): Simulated {
-  const nextCaller = callers === undefined ? anybody(random) : drawCallers(callers, random);
-  const counts = new Map<string, Growing>();
-  const of = (stage: number, group: RolloutGroup): Growing => {
-    const key = `${stage} ${group}`;
-    const known = counts.get(key) ?? new Growing();
-    counts.set(key, known);
+/** Simulates a rollout whose stages last until the treatment has had `calls` calls. */
+export function simulate({ rollout, control, treatment, accounts, calls, random }: Simulation): Simulated {
+  const lots = accounts?.map(random);
+  const counts = new Map<string, Map<string, number>>();
+  const of = (stage: number, group: RolloutGroup) => {
+    const known = counts.get(`${stage} ${group}`) ?? new Map<string, number>();
+    counts.set(`${stage} ${group}`, known);
     return known;
   };
-  let stage = 1;
-  let sinceMs = 0;
+  const cap = callsPerAccount(rollout);
+  const turns = new Map<number, number>();
+  let [stage, seen] = [1, 0];
   let looks: Looks = {};
-  for (let second = DECIDES_EVERY_S; second < 100_000; second += DECIDES_EVERY_S) {
+  for (;;) {
     const share = rollout.stages[stage - 1]?.share ?? 0;
-    for (let call = 0; call < callsPerSecond * DECIDES_EVERY_S; call += 1) {
-      const caller = nextCaller();
-      if (caller.lot < share) of(stage, 'candidate').add(candidate, random, caller, false);
-      else of(stage, 'control').add(control, random, caller, true);
+    for (let call = 0; call < STEP / share; call += 1) {
+      const account = Math.floor(random() * (accounts?.length ?? 0));
+      const group = (lots?.[account] ?? random()) < share ? 'treatment' : 'control';
+      const behaviour = group === 'treatment' ? treatment : control;
+      const turn = turns.get(account) ?? 0;
+      turns.set(account, turn + 1);
+      if (group === 'treatment') seen += 1;
+      const isCompared = accounts === undefined || cap === undefined || turn < cap;
+      countCall(of(stage, group), drawCall(behaviour, accounts?.[account] ?? behaviour.errorRate, random), isCompared);
     }
-    const progress = { status: 'running', stage, stageSinceMs: sinceMs, looks } as const;
-    const decision = decide(rollout, progress, of, second * 1_000);
-    looks = decision.looks;
-    if (decision.do === 'abort' || decision.do === 'complete') {
-      const hurt = rollout.stages.reduce((sum, _, index) => sum + of(index + 1, 'candidate').errors, 0);
-      return { end: decision.do, why: decision.why, stage, hurt, seconds: second };
-    }
+    const progress = { status: 'running', stage, stageSinceMs: 0, looks } as const;
+    const decision = decide(rollout, progress, of, seen < calls ? 0 : Number.POSITIVE_INFINITY);
+    if (decision.looks !== looks && JSON.stringify(decision.looks) !== JSON.stringify(looks)) turns.clear();
+    ({ looks } = decision);
+    const isStuck = seen > 50 * calls;
+    if (decision.do === 'abort' || decision.do === 'complete' || isStuck)
+      return { end: decision.do, why: decision.why, calls: seen };
     if (decision.do === 'wait') continue;
-    stage += 1;
-    sinceMs = second * 1_000;
-    looks = {};
-  }
-  throw new Error('the rollout never ends');
-}
-
-interface Caller {
-  readonly lot: number;
-  readonly slot: number;
-  readonly errors: number;
-  readonly buckets: number;
-  readonly logCost: number;
-}
-
-/** Makes callers without differences that call once. All share one object, because there are millions. */
-function anybody(random: () => number): () => Caller {
-  const caller = { lot: 0, slot: 0, errors: 1, buckets: 0, logCost: 0 };
-  return () => {
-    caller.lot = random();
-    caller.slot = Math.floor(random() * SLOTS);
-    return caller;
-  };
-}
-
-/** Returns a function that draws the next caller: some call often, some hardly ever. */
-function drawCallers({ count, activity, errors, times, costs }: Callers, random: () => number): () => Caller {
-  const drawn = Array.from({ length: count }, (): Caller => {
-    const [wrong, slow] = twoNormals(random);
-    const [dear] = twoNormals(random);
-    return {
-      lot: random(),
-      slot: Math.floor(random() * SLOTS),
-      errors: Math.exp(wrong * errors - errors ** 2 / 2),
-      buckets: Math.round((slow * times) / Math.log(1.05)),
-      logCost: dear * costs,
-    };
-  });
-  let total = 0;
-  const until = drawn.map(() => {
-    total += Math.exp(twoNormals(random)[0] * activity);
-    return total;
-  });
-  return () => {
-    const at = random() * total;
-    let [from, to] = [0, count - 1];
-    while (from < to) {
-      const middle = (from + to) >> 1;
-      if ((until[middle] as number) < at) from = middle + 1;
-      else to = middle;
-    }
-    return drawn[from] as Caller;
-  };
-}
-
-class Growing implements GroupCounts {
-  calls = 0;
-  errors = 0;
-  hurt = 0;
-  costE8 = 0n;
-  charged = 0;
-  logCost = 0;
-  logCostSquares = 0;
-  readonly firstTokens = new Map<number, number>();
-  readonly wholeAnswers = new Map<number, number>();
-  readonly slots = new Map<number, GrowingSlot>();
-
-  add(behaviour: Behaviour, random: () => number, caller: Caller, isControl: boolean): void {
-    const slot = isControl ? this.#slot(caller.slot) : undefined;
-    this.calls += 1;
-    if (slot !== undefined) slot.calls += 1;
-    if (random() < behaviour.errorRate * caller.errors) {
-      this.errors += 1;
-      if (slot !== undefined) slot.errors += 1;
-      return;
-    }
-    const drawn = drawnOf(behaviour, random);
-    const { logCost: own, bucket: usual } = drawn[Math.floor(random() * drawn.length)] as Drawn;
-    const logCost = own + caller.logCost;
-    const bucket = Math.max(0, usual + caller.buckets);
-    this.charged += 1;
-    this.logCost += logCost;
-    this.logCostSquares += logCost ** 2;
-    const { wholeShare = 0 } = behaviour;
-    const isWhole = wholeShare > 0 && random() < wholeShare;
-    const times = isWhole ? this.wholeAnswers : this.firstTokens;
-    slot?.note(logCost, bucket * LOG_OF_BUCKET, isWhole);
-    times.set(bucket, (times.get(bucket) ?? 0) + 1);
-  }
-
-  #slot(slot: number): GrowingSlot {
-    let known = this.slots.get(slot);
-    if (known === undefined) {
-      known = new GrowingSlot();
-      this.slots.set(slot, known);
-    }
-    return known;
+    [stage, seen, looks] = [stage + 1, 0, {}];
+    turns.clear();
   }
 }
 
-const LOG_OF_BUCKET = Math.log(upToMs(1));
+const SEEN = { name: 'next', run: 'r', stage: 1, group: 'control', isDrawn: true, accountId: 'a' } as const;
+const NO_ANSWER = { costE8: 0n, firstTokenMs: undefined, wholeMs: undefined };
+const FAILED: SeenCall = { ...SEEN, ...NO_ANSWER, isError: true, isHurt: false };
 
-class GrowingSlot implements SlotCounts {
-  calls = 0;
-  errors = 0;
-  charged = 0;
-  logCost = 0;
-  streams = 0;
-  logFirstToken = 0;
-  answers = 0;
-  logWhole = 0;
+const ANSWERED = 20_000;
+const answered = new Map<Behaviour, readonly SeenCall[]>();
 
-  note(logCost: number, logTime: number, isWhole: boolean): void {
-    this.charged += 1;
-    this.logCost += logCost;
-    this[isWhole ? 'answers' : 'streams'] += 1;
-    this[isWhole ? 'logWhole' : 'logFirstToken'] += logTime;
-  }
+/** Draws a call. Answered ones come from a prepared set, because logarithms are slow. */
+function drawCall(behaviour: Behaviour, errorRate: number, random: () => number): SeenCall {
+  if (random() < errorRate) return FAILED;
+  const known = answered.get(behaviour) ?? Array.from({ length: ANSWERED }, () => answer(behaviour, random));
+  answered.set(behaviour, known);
+  return known[Math.floor(random() * ANSWERED)] as SeenCall;
 }
 
-interface Drawn {
-  readonly logCost: number;
-  readonly bucket: number;
-}
-
-const DRAWN_AHEAD = 50_000;
-const drawnAhead = new Map<Behaviour, readonly Drawn[]>();
-
-/** Draws calls from a prepared set, because logarithms are slow. */
-function drawnOf(behaviour: Behaviour, random: () => number): readonly Drawn[] {
-  const { cost, costSpread, firstTokenMs, timeSpread } = behaviour;
-  const known = drawnAhead.get(behaviour);
-  if (known !== undefined) return known;
-  const drawn = Array.from({ length: DRAWN_AHEAD }, () => {
-    const [one, other] = twoNormals(random);
-    return {
-      logCost: Math.log(cost) + one * costSpread,
-      bucket: bucketOf(firstTokenMs * Math.exp(other * timeSpread)),
-    };
-  });
-  drawnAhead.set(behaviour, drawn);
-  return drawn;
-}
-
-function twoNormals(random: () => number): [number, number] {
+function answer({ firstTokenMs: ms, timeSpread, cost, costSpread }: Behaviour, random: () => number): SeenCall {
   const radius = Math.sqrt(-2 * Math.log(1 - random()));
   const angle = 2 * Math.PI * random();
-  return [radius * Math.cos(angle), radius * Math.sin(angle)];
+  const costE8 = BigInt(Math.round(cost * Math.exp(radius * Math.cos(angle) * costSpread)));
+  const firstTokenMs = ms * Math.exp(radius * Math.sin(angle) * timeSpread);
+  return { ...SEEN, isError: false, isHurt: false, costE8, firstTokenMs, wholeMs: undefined };
 }

@@ -170,7 +170,7 @@ for (const { name, open } of DATABASES) {
             excessE8: '900719925474099100',
             upstreamCostE8: '5',
           },
-          ...{ sessionId: 's', agentId: 'a', calls: 3, rollout: 'r', rolloutStage: 1, rolloutArm: 'control' },
+          ...{ sessionId: 's', agentId: 'a', calls: 3, rollout: 'r', rolloutStage: 1, rolloutGroup: 'control' },
           routing: { candidates: [], of: 2, attempts: [], intent: { key: 'k', body: 'b' } },
         });
       const call = reportedCall(one, 5n, { record: JSON.stringify(record(one)) });

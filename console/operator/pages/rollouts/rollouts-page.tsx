@@ -166,26 +166,22 @@ function stageLook(rollout: Rollout, at: number): string {
     : 'stage';
 }
 
-const GUARDED: Readonly<Record<string, string>> = {
-  errorRate: 'errors',
-  p95FirstTokenMs: 'p95 of the first token',
-  costRatio: 'cost of a call',
-};
-
-/** Describes a guard. The tolerance of the error rate is a difference; every other tolerance is a factor. */
-function guardText({ name, tolerance, minCalls }: Rollout['guards'][number]): string {
-  const most = name === 'errorRate' ? `${showPercent(tolerance)} above control` : `${tolerance} times control`;
-  return `${GUARDED[name] ?? name} at most ${most}, after ${plural(minCalls, 'call')}`;
+function guardText({ name, above, times, minCalls }: Rollout['guards'][number]): string {
+  const what =
+    name === 'errorRate'
+      ? 'failed calls'
+      : `calls beyond ${times} times the ${name === 'costRatio' ? 'median cost' : 'p95'} of control`;
+  return `${what} at most ${showPercent(above)} more than of control, after ${plural(minCalls, 'call')}`;
 }
 
 interface Row extends RolloutCounts {
   readonly group: Group;
 }
 
-const GROUP_NAMES: Readonly<Record<Group, string>> = { control: 'Control', candidate: 'Treatment', shadow: 'Shadow' };
+const GROUP_NAMES: Readonly<Record<Group, string>> = { control: 'Control', treatment: 'Treatment', shadow: 'Shadow' };
 
 function groupsOf({ inStage, shadow }: Rollout): readonly Row[] {
-  const groups: readonly Group[] = shadow === 0 ? ['control', 'candidate'] : ['control', 'candidate', 'shadow'];
+  const groups: readonly Group[] = shadow === 0 ? ['control', 'treatment'] : ['control', 'treatment', 'shadow'];
   return groups.map((group) => ({ group, ...inStage[group] }));
 }
 
