@@ -137,7 +137,7 @@ interface EndedAttempt {
   readonly status: number | undefined;
 }
 
-export function isUpstreamsFault({ outcome, status }: EndedAttempt): boolean {
+function isUpstreamsFault({ outcome, status }: EndedAttempt): boolean {
   return outcome !== 'answered' && outcome !== 'cancelled' && !OF_THE_CALL.has(status);
 }
 

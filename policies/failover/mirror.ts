@@ -8,7 +8,7 @@ import { mergeUsage, UNKNOWN_USAGE, type Usage } from '../../core/catalog/usage'
 import type { Gateway } from '../../core/gateway/gateway';
 import { chooseCredential } from '../../core/health/choose-credential';
 import { insertAttempts } from '../../core/ledger/outbox/rows';
-import { isUpstreamsFault, type SeenCall } from '../../core/rollouts/live-rollouts';
+import type { SeenCall } from '../../core/rollouts/live-rollouts';
 import type { TraceHeaders } from '../../core/traces/tracing';
 import { bytesOf } from '../../core/wire/chunk-reader';
 import { attempt, noteMade } from './attempt';
@@ -87,7 +87,7 @@ async function measure(
   noteMade(making, attempted, Math.round(performance.now() - startedMs));
   if (!('answer' in attempted)) {
     attempted.relay?.chunks.cancel();
-    return { ...FAILED, isError: isUpstreamsFault(making) };
+    return FAILED;
   }
   const { answer } = attempted;
   const tookMs = Math.round(performance.now() - startedMs);
