@@ -115,7 +115,7 @@ async function refused(response: Response, tokenSource: string): Promise<Failure
   }
   if (response.status === 404 && error.message?.includes('/admin/v1') === true) {
     return new Failure(
-      `${error.message} Check that TOLLGATE_URL is its admin listener, and that the gateway is as new as this program.`,
+      `${error.message} Check that TOLLGATE_URL is its admin listener, that the gateway is as new as this program, and that its system.config.yml has the plugin of this command.`,
     );
   }
   const again = response.status === 503 ? ' Run the same command again in a moment; it is safe to repeat.' : '';

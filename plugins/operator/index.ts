@@ -2,7 +2,6 @@ import { definePlugin } from '../../core/gateway/plugin';
 import { followDisabledUpstreams } from '../../core/health/disabled-upstreams';
 import { startWatch } from '../../core/ledger/verify/watch';
 import { DURATION, parseDuration } from '../../core/settings';
-import { startInvoiceWatch } from './invoices/watch';
 import { operatorRoutes } from './routes';
 
 /** The operator's API under /admin/v1 (docs/contract.md, section 7) and page under /operator (docs/operator.md). */
@@ -36,29 +35,17 @@ export default definePlugin({
         description: "A session of the operator's page ends this long after the sign-in.",
         default: '12h',
       },
-      compareInvoices: {
-        description: "Once a day compares each vendor's report with the usage records, if an upstream has `reporting`.",
-        type: 'boolean',
-        default: true,
-      },
-      compareInvoicesAfter: {
-        ...DURATION,
-        description: 'How long after the end of a day (UTC) its report is read: vendors need a while to count.',
-        default: '12h',
-      },
     },
   },
   routes: ({ sessionIdle, sessionLifetime }, gateway) =>
     operatorRoutes(gateway, { idleMs: parseDuration(sessionIdle), lifetimeMs: parseDuration(sessionLifetime) }),
-  start: async ({ watchLedger, watchEvery, watchAccountsPerSecond, ...invoices }, gateway) => {
+  start: async ({ watchLedger, watchEvery, watchAccountsPerSecond }, gateway) => {
     const stops = [await followDisabledUpstreams(gateway)];
     const { ledger, database, log } = gateway;
     if (watchLedger) {
       const everyMs = parseDuration(watchEvery);
       stops.push(startWatch({ ledger, database, log, everyMs, accountsPerSecond: watchAccountsPerSecond }).stop);
     }
-    if (invoices.compareInvoices)
-      stops.push(startInvoiceWatch(gateway, parseDuration(invoices.compareInvoicesAfter)).stop);
     return async () => {
       for (const stop of stops.reverse()) await stop();
     };

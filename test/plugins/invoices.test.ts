@@ -5,8 +5,8 @@ import { buildCatalog, type Catalog, type Reporting, type Upstream } from '../..
 import { insertAttempts, insertUsage } from '../../core/ledger/outbox/rows';
 import { metrics } from '../../core/metrics';
 import { openEgress } from '../../core/wire/egress';
-import { dayOf } from '../../plugins/operator/invoices/days';
-import { compareLastDay } from '../../plugins/operator/invoices/watch';
+import { dayOf } from '../../plugins/invoices/days';
+import { compareLastDay } from '../../plugins/invoices/watch';
 import { usageRecord } from '../store/ledger/ledger-fixture';
 import { sampleModel, samplePrice, sampleUpstream } from '../support/catalog-samples';
 import { runTollgate } from '../support/command-line';

@@ -12,6 +12,7 @@ import { MemoryLedger } from '../../core/ledger/memory-ledger';
 import { compileCheck } from '../../core/settings';
 import { signedIn } from '../../core/sign-in/signed-in';
 import consolePlugin from '../../plugins/console';
+import invoices from '../../plugins/invoices';
 import models from '../../plugins/models';
 import operator from '../../plugins/operator';
 import usage from '../../plugins/usage';
@@ -93,7 +94,7 @@ export async function openDesk(
     sessionIds: await openSessionIds(database),
     log: quiet,
   } as PluginGateway;
-  const routes = [operator, usage, models, consolePlugin].flatMap((plugin) => {
+  const routes = [operator, invoices, usage, models, consolePlugin].flatMap((plugin) => {
     const checked = compileCheck(plugin.schema)(plugin === consolePlugin ? settings : {});
     if ('problems' in checked) throw new Error(JSON.stringify(checked.problems));
     return plugin.routes?.(checked.value, gateway) ?? [];

@@ -8,7 +8,6 @@ import { changeAccountRoute } from './change-account';
 import { changeAccountStatusRoute } from './change-account-status';
 import { changeKeyRoute } from './change-key';
 import { changeUserRoute } from './change-user';
-import { compareInvoiceRoute } from './compare-invoice';
 import { createAccountRoute } from './create-account';
 import { createKeyRoute } from './create-key';
 import { createTokenRoute } from './create-token';
@@ -16,7 +15,6 @@ import { createUserRoute } from './create-user';
 import { disableUpstreamRoute } from './disable-upstream';
 import { enableUpstreamRoute } from './enable-upstream';
 import { endOperatorSessionRoute } from './end-operator-session';
-import { fetchInvoiceRoute } from './fetch-invoice';
 import { listAccountsRoute } from './list-accounts';
 import { listAuditRoute } from './list-audit';
 import { listConfigRevisionsRoute } from './list-config-revisions';
@@ -92,8 +90,6 @@ export function operatorRoutes(gateway: PluginGateway, times: SessionTimes): rea
     enableUpstreamRoute(gateway),
     testUpstreamRoute(gateway),
     recordUpstreamRoute(gateway),
-    fetchInvoiceRoute(gateway),
-    compareInvoiceRoute(gateway),
     showNowRoute(gateway),
     showOperatorPageRoute('/operator', page),
     showOperatorPageRoute('/operator/{path...}', page),

@@ -1,4 +1,4 @@
-import type { Meter } from '../../../core/catalog/usage';
+import type { Meter } from '../../core/catalog/usage';
 
 /** The usage that a vendor reports for one day, one of its API keys, one model and one tier. */
 export interface ReportedUsage {

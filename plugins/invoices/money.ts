@@ -1,4 +1,4 @@
-import { E14_PER_E8 } from '../../../core/money';
+import { E14_PER_E8 } from '../../core/money';
 
 /** The decimals of exact sums: 1e-14 USD is the price of one token where prices per million tokens are in 1e-8 USD. */
 const DECIMALS = 14;

@@ -1,6 +1,6 @@
-import type { Reporting, Upstream } from '../../../core/catalog/catalog';
-import { fail } from '../../../core/errors';
-import type { Egress } from '../../../core/wire/egress';
+import type { Reporting, Upstream } from '../../core/catalog/catalog';
+import { fail } from '../../core/errors';
+import type { Egress } from '../../core/wire/egress';
 import { readAnthropicReport } from './anthropic';
 import type { Days } from './days';
 import { readOpenAiReport } from './openai';

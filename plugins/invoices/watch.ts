@@ -1,10 +1,10 @@
 import type { Knex } from 'knex';
 import type { Logger } from 'pino';
 import { Counter, Gauge } from 'prom-client';
-import type { Upstream } from '../../../core/catalog/catalog';
-import { type Loop, startLoop } from '../../../core/loop';
-import { metrics } from '../../../core/metrics';
-import { formatUsd } from '../../../core/money';
+import type { Upstream } from '../../core/catalog/catalog';
+import { type Loop, startLoop } from '../../core/loop';
+import { metrics } from '../../core/metrics';
+import { formatUsd } from '../../core/money';
 import type { Comparison, CountDifference } from './compare';
 import { type Books, compareUpstream } from './comparison';
 import { DAY_MS, dayOf } from './days';

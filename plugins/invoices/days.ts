@@ -1,5 +1,5 @@
-import { fail } from '../../../core/errors';
-import { reader } from '../../../core/http/query';
+import { fail } from '../../core/errors';
+import { reader } from '../../core/http/query';
 
 export const DAY_MS = 86_400_000;
 /** The most days that a vendor reports in one answer. */

@@ -1,7 +1,7 @@
-import type { AttemptCause } from '../../../core/catalog/attempt-fields';
-import { entryNamed, type Upstream } from '../../../core/catalog/catalog';
-import type { Meter, TokenMeter } from '../../../core/catalog/usage';
-import { E14_PER_E8 } from '../../../core/money';
+import type { AttemptCause } from '../../core/catalog/attempt-fields';
+import { entryNamed, type Upstream } from '../../core/catalog/catalog';
+import type { Meter, TokenMeter } from '../../core/catalog/usage';
+import { E14_PER_E8 } from '../../core/money';
 import { toE8 } from './money';
 import type { OwnAttempts, OwnCount } from './own-attempts';
 import type { Report } from './report';

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { AttemptCause } from '../../../core/catalog/attempt-fields';
+import type { AttemptCause } from '../../core/catalog/attempt-fields';
 import { boundsOf, type Days } from './days';
 
 /** The recorded count of one meter, for the attempts with one cause at one model on one day. */

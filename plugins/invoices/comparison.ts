@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
-import type { Catalog, Upstream } from '../../../core/catalog/catalog';
-import type { Egress } from '../../../core/wire/egress';
+import type { Catalog, Upstream } from '../../core/catalog/catalog';
+import type { Egress } from '../../core/wire/egress';
 import { type Comparison, compare } from './compare';
 import { boundsOf, DAY_MS, type Days, dayOf } from './days';
 import { countExpired, sumAttempts, sumCharges, sumCounts } from './own-attempts';

@@ -5,11 +5,10 @@ import { sendJson } from '../../../core/http/http';
 import { readQuery } from '../../../core/http/query';
 import { listOf, object, oneOf, orNull, shape } from '../../../core/http/shape';
 import { formatUsd } from '../../../core/money';
-import type { Comparison } from '../invoices/compare';
-import { compareUpstream } from '../invoices/comparison';
-import { daysOf } from '../invoices/days';
-import { DAY_READERS } from './fetch-invoice';
-import { requireUpstream } from './upstream';
+import type { Comparison } from '../compare';
+import { compareUpstream } from '../comparison';
+import { daysOf } from '../days';
+import { DAY_READERS, requireUpstream } from './fetch-invoice';
 
 const COMPARISON = object({
   upstream: shape.text,

@@ -1,14 +1,15 @@
 import type { Route } from '../../../core/api/route';
+import type { Upstream } from '../../../core/catalog/catalog';
+import { fail } from '../../../core/errors';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { sendJson } from '../../../core/http/http';
 import { readQuery } from '../../../core/http/query';
 import { listOf, mapOf, object, orNull, shape } from '../../../core/http/shape';
 import { formatUsd } from '../../../core/money';
-import { daysOf, readDay } from '../invoices/days';
-import { toE8 } from '../invoices/money';
-import { readReport } from '../invoices/read-report';
-import type { Report } from '../invoices/report';
-import { requireUpstream } from './upstream';
+import { daysOf, readDay } from '../days';
+import { toE8 } from '../money';
+import { readReport } from '../read-report';
+import type { Report } from '../report';
 
 const REPORT = object({
   upstream: shape.text,
@@ -30,6 +31,13 @@ const REPORT = object({
 });
 
 export const DAY_READERS = { from: readDay, to: readDay };
+
+/** Finds an upstream of the configuration in force. @throws NOT_FOUND */
+export function requireUpstream({ catalog }: PluginGateway, name: string | undefined): Upstream {
+  const upstream = catalog.upstreams.find((each) => each.name === name);
+  if (upstream === undefined) throw fail('NOT_FOUND', { message: 'The upstream does not exist.' });
+  return upstream;
+}
 
 export function fetchInvoiceRoute(gateway: PluginGateway): Route {
   return {

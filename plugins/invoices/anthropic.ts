@@ -1,4 +1,4 @@
-import type { Meter } from '../../../core/catalog/usage';
+import type { Meter } from '../../core/catalog/usage';
 import { boundsOf, type Days, dayOf, MOST_DAYS } from './days';
 import {
   amountOf,

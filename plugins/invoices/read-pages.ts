@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Reporting } from '../../../core/catalog/catalog';
-import { readAll } from '../../../core/wire/chunk-reader';
-import { classifyDialFailure, type Destination, type Egress } from '../../../core/wire/egress';
-import { decodedChunks, Exchange } from '../../../core/wire/exchange';
+import type { Reporting } from '../../core/catalog/catalog';
+import { readAll } from '../../core/wire/chunk-reader';
+import { classifyDialFailure, type Destination, type Egress } from '../../core/wire/egress';
+import { decodedChunks, Exchange } from '../../core/wire/exchange';
 import { parseE14 } from './money';
 import { ReportFailure } from './report';
 

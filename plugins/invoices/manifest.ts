@@ -1,0 +1,4 @@
+import { pluginManifest } from '../../core/gateway/manifest';
+import invoices from '.';
+
+export = pluginManifest(invoices);
