@@ -10,7 +10,7 @@ import { LIMITS } from './life/limits';
 import { readTimings, TIMINGS } from './life/timings';
 import { checkOfferings, OFFERINGS } from './offers/offering';
 import { insideRoutes, sandboxRoutes } from './routes';
-import { portHosts } from './routes/proxy-port';
+import { portHosts } from './routes/ports';
 import { createService, openSuppliers, type SupplierSettings } from './service';
 import { docker } from './suppliers/docker';
 import { processes } from './suppliers/process';

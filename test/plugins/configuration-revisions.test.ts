@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { buildCatalog } from '../../core/catalog/catalog';
 import type { Configuration } from '../../core/configuration/configuration';
 import type { ChangeCheck, PluginGateway } from '../../core/gateway/plugin-gateway';
-import { applyConfigRoute } from '../../plugins/operator/routes/apply-config';
+import { applyConfigRoute } from '../../plugins/operator/routes/configuration';
 import { DATABASES, type TestDatabase } from '../support/databases';
 import { serveRoutes, type TestServer } from '../support/serve';
 

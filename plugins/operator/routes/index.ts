@@ -2,50 +2,39 @@ import { servePage } from '../../../core/api/built-page';
 import type { Route } from '../../../core/api/route';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import type { SessionTimes } from '../../../core/sign-in/sessions';
-import { applyConfigRoute } from './apply-config';
-import { bookCreditRoute } from './book-credit';
-import { changeAccountRoute } from './change-account';
-import { changeAccountStatusRoute } from './change-account-status';
-import { changeKeyRoute } from './change-key';
-import { changeUserRoute } from './change-user';
-import { createAccountRoute } from './create-account';
-import { createKeyRoute } from './create-key';
-import { createTokenRoute } from './create-token';
-import { createUserRoute } from './create-user';
-import { disableUpstreamRoute } from './disable-upstream';
-import { enableUpstreamRoute } from './enable-upstream';
-import { endOperatorSessionRoute } from './end-operator-session';
-import { listAccountsRoute } from './list-accounts';
-import { listAuditRoute } from './list-audit';
-import { listConfigRevisionsRoute } from './list-config-revisions';
-import { listKeysRoute } from './list-keys';
-import { listShortfallsRoute } from './list-shortfalls';
-import { listTokensRoute } from './list-tokens';
-import { listUpstreamsRoute } from './list-upstreams';
-import { listUsersRoute } from './list-users';
-import { makeSignInLinkRoute } from './make-sign-in-link';
-import { recordUpstreamRoute } from './record-upstream';
-import { reloadConfigRoute } from './reload-config';
-import { repairLedgerRoute } from './repair-ledger';
-import { revokeKeyRoute } from './revoke-key';
-import { revokeTokenRoute } from './revoke-token';
-import { rollBackConfigRoute } from './roll-back-config';
-import { rotateKeyRoute } from './rotate-key';
-import { showAccountRoute } from './show-account';
-import { showConfigRoute } from './show-config';
-import { showConfigRevisionRoute } from './show-config-revision';
-import { showConfigStatusRoute } from './show-config-status';
-import { showNowRoute } from './show-now';
-import { showOperatorPageRoute } from './show-operator-page';
-import { showOperatorSessionRoute } from './show-operator-session';
-import { showOwnTokenRoute } from './show-own-token';
-import { showUpstreamRoute } from './show-upstream';
-import { signInOperatorRoute } from './sign-in-operator';
-import { testUpstreamRoute } from './test-upstream';
-import { unbindIdentityRoute } from './unbind-identity';
-import { verifyLedgerRoute } from './verify-ledger';
+import {
+  bookCreditRoute,
+  changeAccountRoute,
+  changeAccountStatusRoute,
+  createAccountRoute,
+  listAccountsRoute,
+  showAccountRoute,
+} from './accounts';
+import {
+  applyConfigRoute,
+  listConfigRevisionsRoute,
+  reloadConfigRoute,
+  rollBackConfigRoute,
+  showConfigRevisionRoute,
+  showConfigRoute,
+  showConfigStatusRoute,
+} from './configuration';
+import { changeKeyRoute, createKeyRoute, listKeysRoute, revokeKeyRoute, rotateKeyRoute } from './keys';
+import { listShortfallsRoute, repairLedgerRoute, verifyLedgerRoute } from './ledger';
+import { listAuditRoute, showNowRoute, showOperatorPageRoute } from './page';
+import { endOperatorSessionRoute, showOperatorSessionRoute, signInOperatorRoute } from './session';
+import { createTokenRoute, listTokensRoute, revokeTokenRoute, showOwnTokenRoute } from './tokens';
+import {
+  disableUpstreamRoute,
+  enableUpstreamRoute,
+  listUpstreamsRoute,
+  recordUpstreamRoute,
+  showUpstreamRoute,
+  testUpstreamRoute,
+} from './upstreams';
+import { changeUserRoute, createUserRoute, listUsersRoute, makeSignInLinkRoute, unbindIdentityRoute } from './users';
 
-/** Lists the operator's endpoints, one per file; docs/contract.md, section 7. */
+/** Lists the operator's endpoints; docs/contract.md, section 7. */
 export function operatorRoutes(gateway: PluginGateway, times: SessionTimes): readonly Route[] {
   const { database, ledger } = gateway;
   const page = servePage('operator');

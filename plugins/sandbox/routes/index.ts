@@ -1,33 +1,25 @@
 import { asSessionRoute, type Route } from '../../../core/api/route';
 import type { InsideService } from '../inside';
 import type { SandboxService } from '../service';
-import { adminListSandboxesRoute } from './admin-list-sandboxes';
-import { changeStateRoute } from './change-state';
-import { createQuoteRoute } from './create-quote';
-import { createSandboxRoute } from './create-sandbox';
-import { deleteSandboxRoute } from './delete-sandbox';
-import { downloadFileRoute } from './download-file';
-import { listAuditRoute } from './list-audit';
-import { listFilesRoute } from './list-files';
-import { listHistoryRoute } from './list-history';
-import { listOfferingsRoute } from './list-offerings';
-import { listOrphansRoute } from './list-orphans';
-import { listPlacesRoute } from './list-places';
-import { listSandboxesRoute } from './list-sandboxes';
-import { losePlaceRoute } from './lose-place';
-import { openPortRoute } from './open-port';
-import { proxyPortRoute } from './proxy-port';
-import { readCommandRoute } from './read-command';
-import { readFileRoute } from './read-file';
-import { readLogsRoute } from './read-logs';
-import { removeFileRoute } from './remove-file';
-import { revokePortRoute } from './revoke-port';
-import { runCommandRoute } from './run-command';
-import { showOperationRoute } from './show-operation';
-import { showSandboxRoute } from './show-sandbox';
-import { signalCommandRoute } from './signal-command';
-import { uploadFileRoute } from './upload-file';
-import { writeFileRoute } from './write-file';
+import { adminListSandboxesRoute, listOrphansRoute, listPlacesRoute, losePlaceRoute } from './admin';
+import { readCommandRoute, readLogsRoute, runCommandRoute, signalCommandRoute } from './commands';
+import {
+  downloadFileRoute,
+  listFilesRoute,
+  readFileRoute,
+  removeFileRoute,
+  uploadFileRoute,
+  writeFileRoute,
+} from './files';
+import { createQuoteRoute, listAuditRoute, listHistoryRoute, listOfferingsRoute, listSandboxesRoute } from './lists';
+import { openPortRoute, proxyPortRoute, revokePortRoute } from './ports';
+import {
+  changeStateRoute,
+  createSandboxRoute,
+  deleteSandboxRoute,
+  showOperationRoute,
+  showSandboxRoute,
+} from './sandboxes';
 
 /** Returns the plugin's routes, one endpoint per file; docs/contract.md, section 8.1. */
 export function sandboxRoutes(service: SandboxService): readonly Route[] {

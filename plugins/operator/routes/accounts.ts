@@ -1,0 +1,253 @@
+import {
+  type Account,
+  createAccount,
+  listAccounts,
+  readAccount,
+  type Stores,
+  setAccountStatus,
+} from '../../../core/accounts/accounts';
+import { addCredit } from '../../../core/accounts/credits';
+import { updateAccount } from '../../../core/accounts/keys';
+import { AMOUNT, NOTHING, readAmount, showUsd, TEXT } from '../../../core/api/fields';
+import type { Route } from '../../../core/api/route';
+import type { Catalog } from '../../../core/catalog/catalog';
+import { fail } from '../../../core/errors';
+import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
+import { jsonBody, sendJson } from '../../../core/http/http';
+import { PAGE_READERS, pageOf, readQuery, readText } from '../../../core/http/query';
+import { object, oneOf, orNull, pageOf as pageShape, shape } from '../../../core/http/shape';
+import { formatUsd } from '../../../core/money';
+import type { Settings } from '../../../core/settings';
+
+/** Shows an account to operators. */
+export function showAccount({ id, name, status, createdAt, excessE8, markup, money }: Account): object {
+  return {
+    id,
+    name,
+    status,
+    createdAt: createdAt.toISOString(),
+    balanceUsd: showUsd(money?.postedE8),
+    heldUsd: showUsd(money?.heldE8),
+    availableUsd: showUsd(money?.availableE8),
+    excessUsd: showUsd(excessE8),
+    markup: markup ?? null,
+  };
+}
+
+/** The markup: what a customer pays instead of the upstream's price; see docs/money.md. */
+export const NEW_MARKUP = TEXT;
+export const MARKUP_CHANGE = { ...TEXT, type: ['string', 'null'] } as const;
+
+export const MARKUP = {
+  ...orNull(shape.text),
+  description: 'A factor such as `1.25`, or the name of a list under `customerPrices`.',
+};
+
+/** The result of `showAccount` in the OpenAPI document. */
+export const ACCOUNT = object({
+  id: shape.uuid,
+  name: shape.text,
+  status: oneOf('active', 'frozen'),
+  createdAt: shape.time,
+  balanceUsd: orNull(shape.usd),
+  heldUsd: orNull(shape.usd),
+  availableUsd: orNull(shape.usd),
+  excessUsd: shape.usd,
+  markup: MARKUP,
+});
+
+/** @throws INVALID_FIELD if the markup is neither a factor nor a configured price list */
+export function checkMarkup({ customerPrices }: Catalog, markup: string | null | undefined): void {
+  if (typeof markup !== 'string') return;
+  try {
+    customerPrices.check(markup);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw fail('INVALID_FIELD', { param: 'markup', message: `markup: ${error.message}` });
+  }
+}
+
+const READERS = { search: readText, ...PAGE_READERS };
+
+export function listAccountsRoute(stores: Stores): Route {
+  return {
+    listener: 'admin',
+    role: 'read',
+    method: 'GET',
+    path: '/admin/v1/accounts',
+    summary:
+      'List accounts, newest first; `search` is a part of a name, an id, an e-mail address or the shown end of a key.',
+    query: READERS,
+    answers: { 200: { description: 'A page of accounts.', schema: pageShape(ACCOUNT) } },
+    handle: async ({ query }, _request, response) => {
+      const filters = readQuery(query, READERS);
+      const { items, nextCursor } = await listAccounts(stores, pageOf(filters), filters.search);
+      sendJson(response, 200, { items: items.map(showAccount), nextCursor });
+    },
+  };
+}
+
+export function showAccountRoute(stores: Stores): Route {
+  return {
+    listener: 'admin',
+    role: 'read',
+    method: 'GET',
+    path: '/admin/v1/accounts/{accountId}',
+    summary: 'Show an account with its balance.',
+    answers: { 200: { description: 'The account.', schema: ACCOUNT } },
+    handle: async ({ params }, _request, response) => {
+      sendJson(response, 200, showAccount(await readAccount(stores, params['accountId'] ?? '')));
+    },
+  };
+}
+
+const NEW_ACCOUNT = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['name'],
+  properties: { name: TEXT, markup: NEW_MARKUP },
+  example: { name: 'acme' },
+} as const;
+
+export function createAccountRoute(stores: Stores & Pick<PluginGateway, 'catalog'>): Route {
+  const readNewAccount = jsonBody<Settings<typeof NEW_ACCOUNT>>(NEW_ACCOUNT);
+  return {
+    listener: 'admin',
+    role: 'write',
+    method: 'POST',
+    path: '/admin/v1/accounts',
+    summary: 'Create an account.',
+    body: NEW_ACCOUNT,
+    answers: { 201: { description: 'The account.', schema: ACCOUNT } },
+    handle: async ({ operator }, request, response) => {
+      const wanted = await readNewAccount(request);
+      checkMarkup(stores.catalog, wanted.markup);
+      sendJson(response, 201, showAccount(await createAccount(stores, wanted, operator.actor)));
+    },
+  };
+}
+
+const ACCOUNT_CHANGES = {
+  type: 'object',
+  additionalProperties: false,
+  minProperties: 1,
+  properties: { name: TEXT, markup: MARKUP_CHANGE },
+  example: { markup: '1.25' },
+} as const;
+
+export function changeAccountRoute(gateway: Stores & Pick<PluginGateway, 'catalog'>): Route {
+  const readChanges = jsonBody<Settings<typeof ACCOUNT_CHANGES>>(ACCOUNT_CHANGES);
+  return {
+    listener: 'admin',
+    role: 'write',
+    method: 'PATCH',
+    path: '/admin/v1/accounts/{accountId}',
+    summary: 'Rename an account, or change the markup of its keys; null removes it.',
+    body: ACCOUNT_CHANGES,
+    answers: { 200: { description: 'The account.', schema: ACCOUNT } },
+    errors: ['LEDGER_UNAVAILABLE'],
+    handle: async ({ params, operator }, request, response) => {
+      const changes = await readChanges(request);
+      checkMarkup(gateway.catalog, changes.markup);
+      sendJson(
+        response,
+        200,
+        showAccount(await updateAccount(gateway, params['accountId'] ?? '', changes, operator.actor)),
+      );
+    },
+  };
+}
+
+/** The endpoints that set an account's status. They differ only in that status. */
+const CHANGES = {
+  freeze: { status: 'frozen', summary: 'Freeze an account: refuse all its further calls.' },
+  unfreeze: { status: 'active', summary: 'Unfreeze an account: accept its calls again.' },
+} as const;
+
+export function changeAccountStatusRoute(stores: Stores, verb: keyof typeof CHANGES): Route {
+  const { status, summary } = CHANGES[verb];
+  const readNothing = jsonBody<object>(NOTHING);
+  return {
+    listener: 'admin',
+    role: 'write',
+    method: 'POST',
+    path: `/admin/v1/accounts/{accountId}/${verb}`,
+    summary,
+    body: NOTHING,
+    answers: { 200: { description: 'The account.', schema: ACCOUNT } },
+    handle: async ({ params, operator }, request, response) => {
+      await readNothing(request);
+      sendJson(
+        response,
+        200,
+        showAccount(await setAccountStatus(stores, params['accountId'] ?? '', status, operator.actor)),
+      );
+    },
+  };
+}
+
+const NEW_CREDIT = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['amountUsd', 'idempotencyKey'],
+  properties: { amountUsd: AMOUNT, idempotencyKey: TEXT, note: { ...TEXT, maxLength: 2_000 } },
+  example: { amountUsd: '25.00', idempotencyKey: 'invoice-17', note: 'paid' },
+} as const;
+
+/** The endpoints that book money: a debit is a credit with the opposite sign. Requests for either have an amount above 0. */
+const BOOKINGS = {
+  credits: { sign: 1n, summary: 'Add money to an account, once per idempotency key.' },
+  debits: {
+    sign: -1n,
+    summary: 'Debit money from an account, at most what is available, once per idempotency key.',
+  },
+} as const;
+
+export function bookCreditRoute(stores: Stores, noun: keyof typeof BOOKINGS): Route {
+  const { sign, summary } = BOOKINGS[noun];
+  const readNewCredit = jsonBody<Settings<typeof NEW_CREDIT>>(NEW_CREDIT);
+  return {
+    listener: 'admin',
+    role: 'write',
+    method: 'POST',
+    path: `/admin/v1/accounts/{accountId}/${noun}`,
+    summary,
+    body: NEW_CREDIT,
+    answers: {
+      200: { description: 'It was already booked with this idempotency key.', schema: CREDIT },
+      201: { description: 'It is booked.', schema: CREDIT },
+    },
+    errors: ['CONFLICT', 'INSUFFICIENT_BALANCE', 'LEDGER_UNAVAILABLE'],
+    handle: async ({ params, operator }, request, response) => {
+      const { amountUsd, idempotencyKey, note } = await readNewCredit(request);
+      const amountE8 = readAmount('amountUsd', amountUsd);
+      if (amountE8 === 0n)
+        throw fail('INVALID_FIELD', { param: 'amountUsd', message: 'amountUsd: expected more than 0' });
+      const accountId = params['accountId'] ?? '';
+      const credit = await addCredit(
+        stores,
+        { accountId, amountE8: sign * amountE8, idempotencyKey, note },
+        operator.actor,
+      );
+      sendJson(response, credit.repeated ? 200 : 201, {
+        id: credit.id,
+        accountId,
+        amountUsd: formatUsd(amountE8),
+        idempotencyKey,
+        note: credit.note ?? null,
+        createdAt: credit.createdAt.toISOString(),
+        balanceUsd: formatUsd(credit.postedE8),
+      });
+    },
+  };
+}
+
+const CREDIT = object({
+  id: shape.uuid,
+  accountId: shape.uuid,
+  amountUsd: shape.usd,
+  idempotencyKey: shape.text,
+  note: orNull(shape.text),
+  createdAt: shape.time,
+  balanceUsd: shape.usd,
+});

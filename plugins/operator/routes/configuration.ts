@@ -1,0 +1,384 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Knex } from 'knex';
+import { NOTHING, TEXT } from '../../../core/api/fields';
+import type { Route } from '../../../core/api/route';
+import { changesBetween, meaningOf } from '../../../core/configuration/meaning';
+import { listConfigurationNodes } from '../../../core/configuration/nodes';
+import {
+  type AppliedRevision,
+  applyRevision,
+  findRevision,
+  listRevisions,
+  newestRevision,
+} from '../../../core/configuration/revisions';
+import { ConfigurationError } from '../../../core/configuration/yaml-file';
+import { fail } from '../../../core/errors';
+import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
+import { readIfMatch, versionTag } from '../../../core/http/etag';
+import { jsonBody, largeJsonBody, sendJson } from '../../../core/http/http';
+import { PAGE_READERS, pageOf, readQuery } from '../../../core/http/query';
+import { listOf, object, objectWith, oneOf, orNull, pageOf as pageShape, shape } from '../../../core/http/shape';
+import type { Operator } from '../../../core/operators/operators';
+import type { Settings } from '../../../core/settings';
+
+/** What the endpoints that change the configuration of every node have in common. */
+
+/** The fields that every change may have. */
+export const CHANGE_FIELDS = {
+  dryRun: { description: 'Changes nothing.', type: 'boolean', default: false },
+  force: { description: 'Apply it in spite of its `objections`.', type: 'boolean', default: false },
+  note: TEXT,
+} as const;
+
+export const CHANGE_HEADERS = { 'If-Match': 'Only if the newest applied revision is still the one of this `ETag`.' };
+
+export const CHANGE_ERRORS = [
+  'CONFIGURATION_FROM_FILES',
+  'CONFIGURATION_INVALID',
+  'CHANGE_NEEDS_FORCE',
+  'PRECONDITION_FAILED',
+] as const;
+
+export const PROBLEM = {
+  type: 'object',
+  required: ['file', 'message'],
+  properties: { file: shape.text, line: shape.integer, column: shape.integer, message: shape.text },
+};
+
+const CHANGE = object({
+  applied: shape.yes,
+  number: orNull(shape.integer),
+  newest: shape.integer,
+  revision: shape.text,
+  base: objectWith({ revision: shape.text }, { number: shape.integer }),
+  changes: listOf(object({ what: shape.text, before: orNull(shape.text), after: orNull(shape.text) })),
+  warnings: listOf(PROBLEM),
+  objections: shape.texts,
+});
+
+export const CHANGE_ANSWERS = {
+  200: {
+    description: 'What it would change (dryRun), or that it is the newest already.',
+    schema: CHANGE,
+    headers: { ETag: 'The number of the newest applied revision; for `If-Match`.' },
+  },
+  201: {
+    description: 'It is applied: every node activates it within a second.',
+    schema: CHANGE,
+    headers: { ETag: 'Its number.' },
+  },
+};
+
+interface Wanted extends Pick<AppliedRevision, 'text' | 'restores'> {
+  readonly dryRun: boolean;
+  readonly force: boolean;
+  readonly note?: string;
+}
+
+/**
+ * Applies a configuration, or reports what it would change. A dry run makes the same checks and omits only the storing, so it
+ * cannot accept what an apply would reject.
+ */
+export async function changeConfig(
+  gateway: PluginGateway,
+  wanted: Wanted,
+  { actor }: Operator,
+  request: IncomingMessage,
+  response: ServerResponse,
+) {
+  const { database, liveConfiguration: live, changeChecks } = gateway;
+  const { text, restores, dryRun, force, note = null } = wanted;
+  const next = readConfiguration(gateway, text);
+  const base = live.current;
+  const checks = await Promise.all(changeChecks.map((check) => check(base, next)));
+  const objections = checks.flat();
+  const answer = {
+    revision: next.revision,
+    base: { number: base.number, revision: base.revision },
+    changes: changesBetween(meaningOf(base), meaningOf(next)),
+    warnings: next.warnings,
+    objections,
+  };
+  const onlyAfter = readIfMatch(request);
+  if (dryRun) {
+    const newest = await newestRevision(database);
+    const number = newest?.revision === next.revision ? newest.number : null;
+    const last = newest?.number ?? 0;
+    if (number === null && onlyAfter?.includes(last) === false) throw overtaken(newest);
+    return sendJson(response, 200, { applied: false, number, newest: last, ...answer }, etagOf(last));
+  }
+  if (objections.length > 0 && !force) throw fail('CHANGE_NEEDS_FORCE', { details: { objections } });
+  const { revision } = next;
+  const applied = await applyRevision(database, {
+    revision,
+    text,
+    actor,
+    note,
+    restores,
+    objections,
+    onlyAfter,
+  });
+  if (applied.outcome === 'overtaken') throw overtaken(applied.by);
+  // This node loads the revision now. If it cannot, the revision is applied all the same, and this node reports the failure like every other.
+  await live.reload('revision').catch(() => undefined);
+  const { number } = applied;
+  const isNew = applied.outcome === 'applied';
+  sendJson(response, isNew ? 201 : 200, { applied: isNew, number, newest: number, ...answer }, etagOf(number));
+}
+
+function readConfiguration({ configurationSource: source, liveConfiguration: live }: PluginGateway, text: string) {
+  try {
+    return source.check(text);
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error;
+    const details = { revision: live.current.revision, problems: error.problems };
+    throw fail('CONFIGURATION_INVALID', { details });
+  }
+}
+
+/** Rejects the request if the configuration comes from files. @throws CONFIGURATION_FROM_FILES */
+export function refuseFiles({ configurationSource: source }: PluginGateway): void {
+  if (source.is === 'file') throw fail('CONFIGURATION_FROM_FILES', { message: CHANGE_THE_FILE });
+}
+
+const CHANGE_THE_FILE =
+  'This gateway reads its configuration from files: change gateway.config.yml on every node and reload it (POST /admin/v1/config/reload, SIGHUP, or within two seconds by itself), or set config.source to database in system.config.yml.';
+
+function overtaken(by: Omit<AppliedRevision, 'text'> | undefined) {
+  if (by === undefined) return fail('PRECONDITION_FAILED', { message: 'No revision has been applied yet.' });
+  const { number, revision, actor, createdAt } = by;
+  return fail('PRECONDITION_FAILED', {
+    message: `Revision ${number} (${revision}) was applied meanwhile, by ${actor} at ${createdAt.toISOString()}. Check what your revision would change now, and apply it again.`,
+    details: { number, revision, actor, createdAt },
+  });
+}
+
+/** The fields of a revision in the endpoints' answers and the OpenAPI document. */
+
+export const SOURCE = oneOf('file', 'database');
+
+export const REVISION = {
+  number: shape.integer,
+  revision: shape.text,
+  createdAt: shape.time,
+  actor: shape.text,
+  note: orNull(shape.text),
+  restores: orNull(shape.integer),
+};
+
+/** Returns the header with the number of a revision. */
+export function etagOf(number: number): { ETag: string } {
+  return { ETag: versionTag(number) };
+}
+
+/** Finds an applied revision by its number or its revision. @throws NOT_FOUND */
+export async function requireRevision({ database }: PluginGateway, name: string | undefined): Promise<AppliedRevision> {
+  const found = await findRevision(database, name ?? '');
+  if (found === undefined) throw fail('NOT_FOUND', { message: 'The revision of the configuration does not exist.' });
+  return found;
+}
+
+const BODY_AT_MOST = 2 * 1024 * 1024;
+
+const APPLY = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['text'],
+  properties: {
+    text: {
+      description: 'gateway.config.yml, with its variables as they are written.',
+      type: 'string',
+      pattern: '^[^\\u0000\\p{Cs}]*$',
+      'x-expected': 'text that can be stored',
+    },
+    ...CHANGE_FIELDS,
+  },
+  example: { text: 'http: { port: 8080 }\n# and all the rest of the file\n', dryRun: true },
+} as const;
+
+export function applyConfigRoute(gateway: PluginGateway): Route {
+  const readApply = largeJsonBody<Settings<typeof APPLY>>(APPLY, BODY_AT_MOST);
+  return {
+    listener: 'admin',
+    role: 'write',
+    method: 'POST',
+    path: '/admin/v1/config/revisions',
+    summary: 'Apply a configuration to every node, or with dryRun report what it would change.',
+    headers: CHANGE_HEADERS,
+    body: APPLY,
+    answers: CHANGE_ANSWERS,
+    errors: CHANGE_ERRORS,
+    handle: async (visit, request, response) => {
+      const wanted = await readApply(request, visit);
+      refuseFiles(gateway);
+      await changeConfig(gateway, { ...wanted, restores: null }, visit.operator, request, response);
+    },
+  };
+}
+
+const ROLLBACK = {
+  type: 'object',
+  additionalProperties: false,
+  properties: CHANGE_FIELDS,
+  example: { note: 'as it was on Monday' },
+} as const;
+
+export function rollBackConfigRoute(gateway: PluginGateway): Route {
+  const readRollback = jsonBody<Settings<typeof ROLLBACK>>(ROLLBACK);
+  return {
+    listener: 'admin',
+    role: 'write',
+    method: 'POST',
+    path: '/admin/v1/config/revisions/{revision}/rollback',
+    summary: 'Apply an earlier configuration again, by its number or its revision.',
+    headers: CHANGE_HEADERS,
+    body: ROLLBACK,
+    answers: CHANGE_ANSWERS,
+    errors: CHANGE_ERRORS,
+    handle: async ({ params, operator }, request, response) => {
+      const wanted = await readRollback(request);
+      refuseFiles(gateway);
+      const { text, number } = await requireRevision(gateway, params['revision']);
+      await changeConfig(gateway, { ...wanted, text, restores: number }, operator, request, response);
+    },
+  };
+}
+
+export function reloadConfigRoute({ liveConfiguration: live }: PluginGateway): Route {
+  const readNothing = jsonBody<object>(NOTHING);
+  return {
+    listener: 'admin',
+    role: 'write',
+    method: 'POST',
+    path: '/admin/v1/config/reload',
+    summary: 'Reload gateway.config.yml or the newest applied revision; an invalid one changes nothing.',
+    body: NOTHING,
+    answers: {
+      200: {
+        description: 'It is in force.',
+        schema: object({ revision: shape.text, before: shape.text, restartNeeded: shape.texts }),
+      },
+    },
+    errors: ['CONFIGURATION_INVALID'],
+    handle: async ({ operator }, request, response) => {
+      await readNothing(request);
+      const outcome = await live.reload(operator.actor);
+      if (outcome.outcome === 'refused')
+        throw fail('CONFIGURATION_INVALID', { details: { revision: outcome.revision, problems: outcome.problems } });
+      const { before, revision, restartNeeded } = outcome;
+      sendJson(response, 200, { revision, before, restartNeeded });
+    },
+  };
+}
+
+export function showConfigRoute({ liveConfiguration: live, configurationSource: source }: PluginGateway): Route {
+  return {
+    listener: 'admin',
+    role: 'read',
+    method: 'GET',
+    path: '/admin/v1/config/revision',
+    summary: 'The active configuration, since when it is active, and why the last reload was rejected.',
+    answers: {
+      200: {
+        description: 'The revision, and which changes are not active.',
+        schema: object({
+          source: SOURCE,
+          number: orNull(shape.integer),
+          revision: shape.text,
+          since: shape.time,
+          restartNeeded: shape.texts,
+          lastFailure: orNull(
+            object({ at: shape.time, actor: shape.text, number: orNull(shape.integer), problems: listOf(PROBLEM) }),
+          ),
+        }),
+      },
+    },
+    handle: async (_visit, _request, response) => {
+      const { lastFailure } = live;
+      sendJson(response, 200, {
+        source: source.is,
+        number: live.current.number ?? null,
+        revision: live.current.revision,
+        since: live.since,
+        restartNeeded: live.restartNeeded,
+        lastFailure: lastFailure === undefined ? null : { ...lastFailure, number: lastFailure.number ?? null },
+      });
+    },
+  };
+}
+
+export function showConfigRevisionRoute(gateway: PluginGateway): Route {
+  return {
+    listener: 'admin',
+    role: 'read',
+    method: 'GET',
+    path: '/admin/v1/config/revisions/{revision}',
+    summary: 'An applied configuration with its text, by its number or its revision.',
+    answers: {
+      200: {
+        description: 'The revision; variables stand in its text as they are written.',
+        schema: object({ ...REVISION, text: shape.text }),
+        headers: { ETag: 'Its number; of the newest, for `If-Match`.' },
+      },
+    },
+    handle: async ({ params }, _request, response) => {
+      const found = await requireRevision(gateway, params['revision']);
+      sendJson(response, 200, found, etagOf(found.number));
+    },
+  };
+}
+
+export function showConfigStatusRoute({ database, configurationSource: source }: PluginGateway): Route {
+  return {
+    listener: 'admin',
+    role: 'read',
+    method: 'GET',
+    path: '/admin/v1/config/status',
+    summary: 'The active configuration of each node, and why a node rejected one.',
+    answers: {
+      200: {
+        description: 'The newest applied revision (null if the configuration comes from files) and every node.',
+        schema: object({
+          source: SOURCE,
+          newest: orNull(object({ number: shape.integer, revision: shape.text })),
+          nodes: listOf(NODE),
+        }),
+      },
+    },
+    handle: async (_visit, _request, response) => {
+      const newest = source.is === 'file' ? undefined : await newestRevision(database);
+      sendJson(response, 200, {
+        source: source.is,
+        newest: newest === undefined ? null : { number: newest.number, revision: newest.revision },
+        nodes: await listConfigurationNodes(database),
+      });
+    },
+  };
+}
+
+const NODE = object({
+  node: shape.uuid,
+  name: shape.text,
+  startedAt: shape.time,
+  seenAt: shape.time,
+  source: SOURCE,
+  number: orNull(shape.integer),
+  revision: shape.text,
+  since: shape.time,
+  restartNeeded: shape.texts,
+  failure: orNull(object({ at: shape.time, number: orNull(shape.integer), problems: listOf(PROBLEM) })),
+});
+
+export function listConfigRevisionsRoute(database: Knex): Route {
+  return {
+    listener: 'admin',
+    role: 'read',
+    method: 'GET',
+    path: '/admin/v1/config/revisions',
+    summary: 'Every configuration that was applied, newest first.',
+    query: PAGE_READERS,
+    answers: { 200: { description: 'A page of revisions.', schema: pageShape(object(REVISION)) } },
+    handle: async ({ query }, _request, response) =>
+      sendJson(response, 200, await listRevisions(database, pageOf(readQuery(query, PAGE_READERS)))),
+  };
+}

@@ -1,0 +1,103 @@
+import type { Knex } from 'knex';
+import { showUsd } from '../../../core/api/fields';
+import type { Handler, Route } from '../../../core/api/route';
+import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
+import { sendJson } from '../../../core/http/http';
+import { PAGE_READERS, pageOf, readQuery, readText, readTime } from '../../../core/http/query';
+import { listOf, object, orNull, pageOf as pageShape, shape } from '../../../core/http/shape';
+import { formatUsd } from '../../../core/money';
+import { listAudit } from '../../../core/storage/audit';
+import { heldByAll, MINUTES, type Minute, readMinutes, readOutbox } from '../now';
+
+/** Serves the operator's page. All of its paths get the same files, because the page itself reads the path. */
+export function showOperatorPageRoute(path: '/operator' | '/operator/{path...}', handle: Handler): Route {
+  return {
+    listener: 'admin',
+    auth: 'page',
+    method: 'GET',
+    path,
+    summary: "The operator's page.",
+    answers: {
+      200: { description: 'The page, or a file of its build.', schema: shape.text, mediaType: 'text/html' },
+      304: { description: 'The file that `If-None-Match` names.' },
+      503: { description: 'The page was not built.', schema: shape.text, mediaType: 'text/plain' },
+    },
+    handle,
+  };
+}
+
+const MINUTE = object({
+  start: shape.time,
+  calls: shape.integer,
+  failed: shape.integer,
+  costUsd: shape.usd,
+  p99Ms: { ...orNull(shape.integer), description: '99 of 100 calls were answered within it.' },
+});
+
+const NOW = object({
+  at: shape.time,
+  lately: { ...MINUTE, description: 'The last sixty seconds.' },
+  minutes: { ...listOf(MINUTE), description: 'Oldest first; the last one is not over.' },
+  heldUsd: orNull(shape.usd),
+  outbox: object({ oldestSeconds: shape.number, memoryShare: shape.number }),
+});
+
+export function showNowRoute(gateway: PluginGateway): Route {
+  const readCalls = readMinutes(gateway.database);
+  const readHeld = heldByAll(gateway);
+  return {
+    listener: 'admin',
+    role: 'read',
+    method: 'GET',
+    path: '/admin/v1/now',
+    summary: `Calls of all nodes in each of the last ${MINUTES} minutes, the held amount, and what waits for Postgres.`,
+    answers: {
+      200: {
+        description: '`heldUsd` is null while the ledger is unavailable, and with more than 2,000 accounts.',
+        schema: NOW,
+      },
+    },
+    handle: async (_visit, _request, response) => {
+      const [{ lately, minutes }, heldE8, outbox] = await Promise.all([readCalls(), readHeld(), readOutbox()]);
+      sendJson(response, 200, {
+        at: new Date().toISOString(),
+        lately: showMinute(lately),
+        minutes: minutes.map(showMinute),
+        heldUsd: showUsd(heldE8),
+        outbox,
+      });
+    },
+  };
+}
+
+function showMinute({ start, costE8, ...counts }: Minute) {
+  return { start: start.toISOString(), ...counts, costUsd: formatUsd(costE8) };
+}
+
+const FILTER_READERS = { subject: readText, actor: readText, action: readText, from: readTime, to: readTime };
+
+export function listAuditRoute(database: Knex): Route {
+  return {
+    listener: 'admin',
+    role: 'read',
+    method: 'GET',
+    path: '/admin/v1/audit',
+    summary: 'Who changed what, newest first; filters subject (`key:<id>`), actor, action, from, to.',
+    query: { ...FILTER_READERS, ...PAGE_READERS },
+    answers: { 200: { description: 'A page of changes.', schema: pageShape(CHANGE) } },
+    handle: async ({ query }, _request, response) => {
+      const filters = readQuery(query, { ...FILTER_READERS, ...PAGE_READERS });
+      sendJson(response, 200, await listAudit(database, filters, pageOf(filters)));
+    },
+  };
+}
+
+const CHANGE = object({
+  id: shape.uuid,
+  createdAt: shape.time,
+  actor: shape.text,
+  action: shape.text,
+  subject: shape.text,
+  before: orNull({ type: 'object' }),
+  after: orNull({ type: 'object' }),
+});

@@ -1,0 +1,106 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Route } from '../../../core/api/route';
+import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
+import { OPERATOR_COOKIE, setCookie } from '../../../core/http/cookies';
+import { jsonBody, sendJson } from '../../../core/http/http';
+import { object, shape } from '../../../core/http/shape';
+import type { OperatorSession } from '../../../core/operators/operators';
+import { ROLE } from '../../../core/operators/roles';
+import type { Settings } from '../../../core/settings';
+import { csrfTokenOf, type SessionTimes } from '../../../core/sign-in/sessions';
+
+/** Shows a session to the operator's page. */
+export function showOperatorSession(session: OperatorSession): object {
+  const { operator, createdAt, expiresAt } = session;
+  return {
+    operator: { name: operator.name, role: operator.role },
+    csrfToken: csrfTokenOf(session),
+    createdAt: createdAt.toISOString(),
+    expiresAt: expiresAt.toISOString(),
+  };
+}
+
+/** The result of `showOperatorSession`. */
+export const OPERATOR_SESSION = object({
+  operator: object({ name: shape.text, role: ROLE }),
+  csrfToken: shape.text,
+  createdAt: shape.time,
+  expiresAt: shape.time,
+});
+
+/** Sets the session cookie, or clears it. A proxy may terminate TLS, so the `Origin` header decides whether the cookie is secure. */
+export function giveSession(
+  request: IncomingMessage,
+  response: ServerResponse,
+  session: OperatorSession | undefined,
+): void {
+  const secure = request.headers.origin?.startsWith('https:') === true;
+  const lastsMs = session === undefined ? 0 : session.expiresAt.getTime() - session.createdAt.getTime();
+  const options = { sameSite: 'Strict', maxAgeSeconds: Math.floor(lastsMs / 1_000), secure } as const;
+  setCookie(response, OPERATOR_COOKIE, session?.token ?? '', options);
+}
+
+const TOKEN = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['token'],
+  properties: { token: { type: 'string', maxLength: 1_000 } },
+} as const;
+
+export function signInOperatorRoute({ operators }: PluginGateway, times: SessionTimes): Route {
+  const readToken = jsonBody<Settings<typeof TOKEN>>(TOKEN);
+  return {
+    listener: 'admin',
+    auth: 'page',
+    method: 'POST',
+    path: '/operator/api/session',
+    summary: 'Signs in with an operator token.',
+    body: TOKEN,
+    answers: {
+      201: {
+        description: 'The session.',
+        schema: OPERATOR_SESSION,
+        headers: { 'Set-Cookie': 'The session, which no script can read.' },
+      },
+    },
+    errors: ['INVALID_API_KEY', 'ADMIN_TOKEN_SLOWED', 'OPERATOR_ROLE_NEEDED', 'FORBIDDEN'],
+    handle: async (_visit, request, response) => {
+      const { token } = await readToken(request);
+      const session = await operators.signIn(request, token.trim(), times);
+      giveSession(request, response, session);
+      sendJson(response, 201, showOperatorSession(session));
+    },
+  };
+}
+
+export function showOperatorSessionRoute({ operators }: PluginGateway): Route {
+  return {
+    listener: 'admin',
+    auth: 'page',
+    method: 'GET',
+    path: '/operator/api/session',
+    summary: 'The session, and the token that changes must carry.',
+    answers: { 200: { description: 'The session.', schema: OPERATOR_SESSION } },
+    errors: ['NOT_SIGNED_IN'],
+    handle: async (_visit, request, response) =>
+      sendJson(response, 200, showOperatorSession(await operators.session(request))),
+  };
+}
+
+export function endOperatorSessionRoute({ operators }: PluginGateway): Route {
+  return {
+    listener: 'admin',
+    auth: 'page',
+    method: 'DELETE',
+    path: '/operator/api/session',
+    summary: 'Signs out.',
+    answers: { 204: { description: 'It has ended.', headers: { 'Set-Cookie': 'No session any more.' } } },
+    errors: ['NOT_SIGNED_IN', 'FORBIDDEN'],
+    handle: async (_visit, request, response) => {
+      await operators.endSession(await operators.session(request));
+      giveSession(request, response, undefined);
+      response.writeHead(204);
+      response.end();
+    },
+  };
+}

@@ -1,0 +1,381 @@
+import { NOTHING, TEXT } from '../../../core/api/fields';
+import type { Route } from '../../../core/api/route';
+import { PRICE_PER_MILLION, showPrice } from '../../../core/api/show-price';
+import { recordedAttempt } from '../../../core/calls/made-attempt';
+import { callableIn, type ModelEntry, protocolsOf, TIERS, type Upstream } from '../../../core/catalog/catalog';
+import { askedWith, type Credential } from '../../../core/catalog/credential';
+import { PROTOCOL_NAMES, type Protocol, TRANSLATED } from '../../../core/catalog/protocols';
+import { REASONING_SETTINGS } from '../../../core/catalog/upstream';
+import { fail, type GatewayError } from '../../../core/errors';
+import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
+import { chooseCredential } from '../../../core/health/choose-credential';
+import { type CredentialGauge, RATE_LIMITED } from '../../../core/health/credential-gauge';
+import {
+  type DisabledUpstream,
+  disableUpstream,
+  enableUpstream,
+  listDisabledUpstreams,
+} from '../../../core/health/disabled-upstreams';
+import type { UpstreamGauge } from '../../../core/health/gauge';
+import type { UpstreamHealth } from '../../../core/health/health';
+import { rounded, UPSTREAM_STATES, upstreamState } from '../../../core/health/state';
+import { jsonBody, newRequestId, sendJson } from '../../../core/http/http';
+import { listOf, object, oneOf, orNull, pageOf as pageShape, shape } from '../../../core/http/shape';
+import { insertAttempts } from '../../../core/ledger/outbox/rows';
+import type { Settings } from '../../../core/settings';
+import { writeAudit } from '../../../core/storage/audit';
+import { callUpstream, type Speaking } from '../call-upstream';
+import { recordUpstream } from '../record-upstream';
+
+/** Finds an upstream of the configuration in force. @throws NOT_FOUND */
+export function requireUpstream({ catalog }: PluginGateway, name: string | undefined): Upstream {
+  const upstream = catalog.upstreams.find((each) => each.name === name);
+  if (upstream === undefined) throw fail('NOT_FOUND', { message: 'The upstream does not exist.' });
+  return upstream;
+}
+
+/** Shows an upstream as it is now. The health is this node's; that an operator disabled the upstream is known to all nodes. */
+export async function readUpstream({ database, health }: PluginGateway, upstream: Upstream): Promise<object> {
+  return showUpstream(upstream, health, (await listDisabledUpstreams(database)).get(upstream.name));
+}
+
+/** Shows an upstream to operators: its configuration, its health on this node, and its prices. */
+export function showUpstream(
+  upstream: Upstream,
+  health: UpstreamHealth,
+  disabled: DisabledUpstream | undefined,
+): object {
+  const gauge = health.upstream(upstream.name);
+  const nowMs = health.now();
+  const { ejection, latencies } = gauge;
+  return {
+    name: upstream.name,
+    url: upstream.url.href,
+    adapters: upstream.adapters.map(({ name }) => name),
+    tier: upstream.tier,
+    weight: upstream.weight,
+    state: upstreamState(upstream, gauge, nowMs),
+    disabledReason: upstream.disabled ?? null,
+    takenOut:
+      disabled === undefined
+        ? null
+        : { since: disabled.since.toISOString(), by: disabled.actor, reason: disabled.reason ?? null },
+    ejectedUntil: toTime(ejection.outUntilMs, nowMs),
+    restsUntil: toTime(gauge.restsUntilMs > nowMs ? gauge.restsUntilMs : undefined, nowMs),
+    credentials: upstream.credentials.map((each) => showCredential(each, gauge, nowMs)),
+    successRate: rounded(1 - gauge.failureRate(nowMs), 3),
+    consecutiveFailures: ejection.consecutiveFailures,
+    lastFailureAt: toTime(Number.isFinite(gauge.lastFailureMs) ? gauge.lastFailureMs : undefined, nowMs),
+    attempts: { answered: gauge.answers, failed: failuresOf(gauge) },
+    firstTokenMs: rounded(latencies.stream.value),
+    wholeAnswerMs: rounded(latencies.whole.value),
+    models: upstream.models.map((model) => ({
+      name: model.name,
+      aliases: model.aliases,
+      ...protocolsIn(upstream, model),
+      reasoning: model.reasoning ?? null,
+      context: model.context,
+      maxOutput: model.maxOutput,
+      firstTokenMs: rounded(gauge.models.get(model.name)?.latencies.stream.value),
+      wholeAnswerMs: rounded(gauge.models.get(model.name)?.latencies.whole.value),
+      pricePerMillion: showPrice(model.price),
+    })),
+  };
+}
+
+/** Shows a credential's name and state, never its value. */
+function showCredential(credential: Credential, gauge: UpstreamGauge, nowMs: number): object {
+  const { name, weight, missing } = credential;
+  const known = gauge.credential(name);
+  return {
+    name,
+    weight,
+    state: credentialState(credential, known, nowMs),
+    refusedWith: known.refusedWith ?? null,
+    restsUntil: toTime(known.restsUntilMs > nowMs ? known.restsUntilMs : undefined, nowMs),
+    missing: missing ?? null,
+  };
+}
+
+const CREDENTIAL_STATES = ['missing', 'refused', 'rate-limited', 'available'] as const;
+
+function credentialState(
+  credential: Credential,
+  known: CredentialGauge,
+  nowMs: number,
+): (typeof CREDENTIAL_STATES)[number] {
+  if (credential.missing !== undefined) return 'missing';
+  if (known.refusedWith === undefined) return 'available';
+  if (known.refusedWith !== RATE_LIMITED) return 'refused';
+  return known.restsUntilMs > nowMs ? 'rate-limited' : 'available';
+}
+
+/** Returns the protocols in which clients reach a model: the upstream's own, and those that are translated. */
+function protocolsIn(upstream: Upstream, model: ModelEntry): object {
+  const protocols = protocolsOf({ upstream, model });
+  return { protocols, translated: callableIn({ upstream, model }).filter((each) => !protocols.includes(each)) };
+}
+
+function failuresOf({ failures }: UpstreamGauge): number {
+  let all = 0;
+  for (const count of failures.values()) all += count;
+  return all;
+}
+
+/** Converts a moment of the monotonic clock to calendar time. */
+function toTime(atMs: number | undefined, nowMs: number): string | null {
+  return atMs === undefined ? null : new Date(Date.now() + atMs - nowMs).toISOString();
+}
+
+/** The result of `showUpstream` in the OpenAPI document. */
+export const UPSTREAM = object({
+  name: shape.text,
+  url: shape.text,
+  adapters: shape.texts,
+  tier: oneOf(...TIERS),
+  weight: shape.number,
+  state: oneOf(...UPSTREAM_STATES),
+  disabledReason: orNull(shape.text),
+  takenOut: orNull(object({ since: shape.time, by: shape.text, reason: orNull(shape.text) })),
+  ejectedUntil: orNull(shape.time),
+  restsUntil: orNull(shape.time),
+  credentials: listOf(
+    object({
+      name: shape.text,
+      weight: shape.number,
+      state: oneOf(...CREDENTIAL_STATES),
+      refusedWith: orNull(shape.integer),
+      restsUntil: orNull(shape.time),
+      missing: orNull(shape.text),
+    }),
+  ),
+  successRate: orNull(shape.number),
+  consecutiveFailures: shape.integer,
+  lastFailureAt: orNull(shape.time),
+  attempts: object({ answered: shape.integer, failed: shape.integer }),
+  firstTokenMs: orNull(shape.number),
+  wholeAnswerMs: orNull(shape.number),
+  models: listOf(
+    object({
+      name: shape.text,
+      aliases: shape.texts,
+      protocols: listOf(oneOf(...PROTOCOL_NAMES)),
+      translated: listOf(oneOf(...TRANSLATED)),
+      reasoning: orNull(oneOf(...REASONING_SETTINGS)),
+      context: shape.integer,
+      maxOutput: shape.integer,
+      firstTokenMs: orNull(shape.number),
+      wholeAnswerMs: orNull(shape.number),
+      pricePerMillion: PRICE_PER_MILLION,
+    }),
+  ),
+});
+
+/** The fields that choose the model, protocol and credential of an upstream to ask. */
+export const ASKED = {
+  type: 'object',
+  additionalProperties: false,
+  properties: { model: TEXT, protocol: { enum: PROTOCOL_NAMES }, credential: TEXT },
+  example: { model: 'demo-model', protocol: 'messages' },
+} as const;
+
+export interface Asked {
+  readonly model: ModelEntry;
+  readonly speaking: Speaking;
+}
+
+/** Returns the named model and protocol; by default the upstream's cheapest model in the first of its protocols. */
+export function findAsked(upstream: Upstream, named: string | undefined, wanted: Protocol | undefined): Asked {
+  const { name, adapters, disabled, models } = upstream;
+  if (disabled !== undefined) throw fail('CONFLICT', { message: `The upstream "${name}" is disabled: ${disabled}.` });
+  const meant = models.filter((each) => named === undefined || each.name === named);
+  if (meant.length === 0) throw invalid('model', `"${name}" has ${models.map((each) => each.name).join(', ')}`);
+  for (const adapter of adapters) {
+    for (const protocol of adapter.protocols) {
+      if (wanted !== undefined && protocol !== wanted) continue;
+      const serving = meant.filter((model) => protocolsOf({ upstream, model }).includes(protocol));
+      const model = cheapestOf(serving);
+      if (model !== undefined) return { model, speaking: { adapter, protocol } };
+    }
+    const model = adapter.own === undefined ? undefined : cheapestOf(meant);
+    if (model !== undefined) return { model, speaking: { adapter, protocol: wanted ?? 'chat' } };
+  }
+  throw invalid('protocol', `"${named ?? name}" does not speak it`);
+}
+
+/** Returns the named credential; by default one that calls would use now. */
+export function findCredential({ health }: PluginGateway, upstream: Upstream, named: string | undefined): Credential {
+  if (named === undefined) return chooseCredential(upstream, health, { session: undefined });
+  const { name, credentials } = upstream;
+  const meant = credentials.find((each) => each.name === named);
+  if (meant !== undefined) return meant;
+  throw invalid('credential', `"${name}" has ${credentials.map((each) => each.name).join(', ')}`);
+}
+
+function cheapestOf(models: readonly ModelEntry[]): ModelEntry | undefined {
+  const [cheapest] = [...models].sort((one, two) => Number(one.price.rates.output - two.price.rates.output));
+  return cheapest;
+}
+
+export function invalid(param: string, problem: string): GatewayError {
+  return fail('INVALID_FIELD', { param, message: `${param}: ${problem}` });
+}
+
+export function listUpstreamsRoute(gateway: PluginGateway): Route {
+  const { database, health } = gateway;
+  return {
+    listener: 'admin',
+    role: 'read',
+    method: 'GET',
+    path: '/admin/v1/upstreams',
+    summary: 'Every upstream with its health, its prices and whether it is disabled or ejected.',
+    answers: { 200: { description: 'All upstreams.', schema: pageShape(UPSTREAM) } },
+    handle: async (_visit, _request, response) => {
+      const disabled = await listDisabledUpstreams(database);
+      const items = gateway.catalog.upstreams.map((each) => showUpstream(each, health, disabled.get(each.name)));
+      sendJson(response, 200, { items, nextCursor: null });
+    },
+  };
+}
+
+export function showUpstreamRoute(gateway: PluginGateway): Route {
+  return {
+    listener: 'admin',
+    role: 'read',
+    method: 'GET',
+    path: '/admin/v1/upstreams/{name}',
+    summary: 'One upstream.',
+    answers: { 200: { description: 'The upstream.', schema: UPSTREAM } },
+    handle: async ({ params }, _request, response) =>
+      sendJson(response, 200, await readUpstream(gateway, requireUpstream(gateway, params['name']))),
+  };
+}
+
+const DISABLE = {
+  type: 'object',
+  additionalProperties: false,
+  properties: { reason: TEXT },
+  example: { reason: 'maintenance until noon' },
+} as const;
+
+export function disableUpstreamRoute(gateway: PluginGateway): Route {
+  const readDisable = jsonBody<Settings<typeof DISABLE>>(DISABLE);
+  return {
+    listener: 'admin',
+    role: 'write',
+    method: 'POST',
+    path: '/admin/v1/upstreams/{name}/disable',
+    summary: 'Disable an upstream on every node until it is enabled.',
+    body: DISABLE,
+    answers: { 200: { description: 'The upstream.', schema: UPSTREAM } },
+    handle: async ({ params, operator }, request, response) => {
+      const upstream = requireUpstream(gateway, params['name']);
+      const { reason } = await readDisable(request);
+      await disableUpstream(gateway, upstream.name, { actor: operator.actor, reason });
+      sendJson(response, 200, await readUpstream(gateway, upstream));
+    },
+  };
+}
+
+export function enableUpstreamRoute(gateway: PluginGateway): Route {
+  const readNothing = jsonBody<object>(NOTHING);
+  return {
+    listener: 'admin',
+    role: 'write',
+    method: 'POST',
+    path: '/admin/v1/upstreams/{name}/enable',
+    summary: 'Enable an upstream that an operator disabled, and end its ejection.',
+    body: NOTHING,
+    answers: { 200: { description: 'The upstream.', schema: UPSTREAM } },
+    handle: async ({ params, operator }, request, response) => {
+      const upstream = requireUpstream(gateway, params['name']);
+      await readNothing(request);
+      await enableUpstream(gateway, upstream.name, operator.actor);
+      sendJson(response, 200, await readUpstream(gateway, upstream));
+    },
+  };
+}
+
+const TESTED = object({
+  upstream: shape.text,
+  model: shape.text,
+  protocol: oneOf(...PROTOCOL_NAMES),
+  ok: shape.yes,
+  status: orNull(shape.integer),
+  ms: shape.integer,
+  problem: orNull(shape.text),
+});
+
+export function testUpstreamRoute(gateway: PluginGateway): Route {
+  const { database } = gateway;
+  const readTest = jsonBody<Settings<typeof ASKED>>(ASKED);
+  return {
+    listener: 'admin',
+    role: 'write',
+    method: 'POST',
+    path: '/admin/v1/upstreams/{name}/test',
+    summary: 'Make one small real call to an upstream and report the result.',
+    body: ASKED,
+    answers: { 200: { description: 'The result.', schema: TESTED } },
+    errors: ['CONFLICT'],
+    handle: async ({ params, operator }, request, response) => {
+      const upstream = requireUpstream(gateway, params['name']);
+      const { model, protocol, credential } = await readTest(request);
+      const asked = findAsked(upstream, model, protocol);
+      const at = askedWith(upstream, findCredential(gateway, upstream, credential));
+      const { result, made } = await callUpstream(gateway.egress, at, asked.model, asked.speaking);
+      const { ok, status, problem } = result;
+      // A test changes nothing in the gateway, but the vendor charges for it.
+      const after = { model: result.model, ok, status, problem };
+      const subject = `upstream:${upstream.name}`;
+      await database.transaction((transaction) =>
+        writeAudit(transaction, { actor: operator.actor, action: 'upstream.test', subject, after }),
+      );
+      const row = { requestId: newRequestId(), accountId: null, made: [recordedAttempt(made, 0)] };
+      await insertAttempts(database, [row]);
+      sendJson(response, 200, result);
+    },
+  };
+}
+
+const RECORDED = object({
+  upstream: shape.text,
+  model: shape.text,
+  protocol: oneOf(...PROTOCOL_NAMES),
+  files: listOf(object({ name: shape.text, content: shape.text })),
+  problem: orNull(shape.text),
+});
+
+export function recordUpstreamRoute(gateway: PluginGateway): Route {
+  const { database, egress } = gateway;
+  const readAsked = jsonBody<Settings<typeof ASKED>>(ASKED);
+  return {
+    listener: 'admin',
+    role: 'write',
+    method: 'POST',
+    path: '/admin/v1/upstreams/{name}/record',
+    summary:
+      'Make three small real calls to an upstream and return its answers, without secrets and ids of the account.',
+    body: ASKED,
+    answers: { 200: { description: 'The files of a folder of recordings.', schema: RECORDED } },
+    errors: ['CONFLICT'],
+    handle: async ({ params, operator }, request, response) => {
+      const upstream = requireUpstream(gateway, params['name']);
+      const { model: named, protocol: wanted, credential } = await readAsked(request);
+      const { model, speaking } = findAsked(upstream, named, wanted);
+      if (speaking.adapter.own !== undefined)
+        throw invalid('protocol', `"${upstream.name}" has its own dialect, whose answers must be recorded by hand`);
+      const at = askedWith(upstream, findCredential(gateway, upstream, credential));
+      const { made, files, problem } = await recordUpstream(egress, at, model, speaking);
+      const after = { model: model.name, ok: problem === null, problem };
+      const subject = `upstream:${upstream.name}`;
+      await database.transaction((transaction) =>
+        writeAudit(transaction, { actor: operator.actor, action: 'upstream.record', subject, after }),
+      );
+      const attempts = made.map((each, index) => recordedAttempt(each, index));
+      await insertAttempts(database, [{ requestId: newRequestId(), accountId: null, made: attempts }]);
+      const { protocol } = speaking;
+      sendJson(response, 200, { upstream: upstream.name, model: model.name, protocol, files, problem });
+    },
+  };
+}

@@ -1,0 +1,357 @@
+import { isUtf8 } from 'node:buffer';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { buffer } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
+import type { Route } from '../../../core/api/route';
+import { type ErrorCode, fail, GatewayError } from '../../../core/errors';
+import type { AnswerRoom, BodyOwner } from '../../../core/http/buffered-bytes';
+import { readBytes, roomOf, sendJson } from '../../../core/http/http';
+import { integerReader, type Reader, reader, readQuery, wordReader } from '../../../core/http/query';
+import { listOf, object, oneOf, shape } from '../../../core/http/shape';
+import type { Settings } from '../../../core/settings';
+import { findUnfinished, openRunning, RUNNING_ERRORS, type RunningSandbox } from '../asking/access';
+import { operate } from '../asking/operate';
+import type { InsideService } from '../inside';
+import type { OperationType } from '../life/states';
+import { type FileContent, LIST_LIMIT } from '../suppliers/supplier';
+import { readBody } from './read-body';
+
+/** The largest file that an endpoint returns or accepts as JSON. A larger one is sent raw. */
+export const MOST_AS_JSON = 4 * 1_048_576;
+
+/** The largest file that one upload may have. */
+export const MOST_UPLOADED = 20 * 1_048_576;
+
+export const FILE_ERRORS: readonly ErrorCode[] = [
+  ...RUNNING_ERRORS,
+  'PATH_INVALID',
+  'FILE_NOT_FOUND',
+  'FILE_TOO_LARGE',
+];
+
+/** The schema of a file's raw bytes. */
+export const BYTES = { type: 'string', format: 'binary' } as const;
+
+export const WRITTEN = {
+  201: { description: 'The file is written.', schema: object({ path: shape.text, byteLength: shape.integer }) },
+};
+
+interface SandboxPlace {
+  readonly accountId: string;
+  readonly sandboxId: string | undefined;
+  /** The headers of the request. */
+  readonly headers: IncomingHttpHeaders;
+}
+
+/**
+ * Rejects a request that no body can make valid, before its body is read.
+ * @throws SANDBOX_NOT_FOUND, SANDBOX_FINAL, NOT_SUPPORTED
+ */
+export async function requireFiles(service: InsideService, { accountId, sandboxId }: SandboxPlace): Promise<void> {
+  const { offering } = await findUnfinished(service, accountId, sandboxId ?? '');
+  if (!offering.capabilities.files) throw fail('NOT_SUPPORTED');
+}
+
+/** Runs a file operation in a running sandbox. @throws NOT_SUPPORTED and the errors of `openRunning` */
+export async function withFiles<T>(
+  service: InsideService,
+  { accountId, sandboxId, headers }: SandboxPlace,
+  type: OperationType,
+  work: (running: RunningSandbox) => Promise<T>,
+): Promise<T> {
+  const running = await openRunning(service, accountId, sandboxId ?? '');
+  if (!running.sandbox.offering.capabilities.files) throw fail('NOT_SUPPORTED');
+  return operate(service, running, { type, headers }, () => work(running));
+}
+
+/**
+ * Yields exactly the announced number of bytes, even if a command writes to the file meanwhile. Excess bytes would be read as the
+ * next answer. A file that has become shorter breaks the answer off.
+ */
+export async function* exactly({ byteLength, content }: FileContent): AsyncGenerator<Buffer> {
+  let left = byteLength;
+  for await (const piece of content as AsyncIterable<Buffer>) {
+    yield piece.subarray(0, left);
+    left -= Math.min(left, piece.length);
+    if (left === 0) return;
+  }
+  if (left > 0) throw fail('SUPPLIER_ERROR', { message: 'The file became shorter while it was read.' });
+}
+
+/** The meaning of a file's path, for the OpenAPI document. */
+export const PATH_MEANING = "Relative to /workspace, or absolute in the sandbox's own root.";
+
+/** Reads the path of a query string. */
+export const readPath = reader({ type: 'string', minLength: 1, description: PATH_MEANING }, (text) => {
+  if (text === '') throw new RangeError('expected a path');
+  return text;
+});
+
+/** The `path` parameter, marked as required in OpenAPI. `requiredPath` rejects a request without it. */
+export const PATH: { readonly path: Reader<string> } = {
+  path: Object.assign(reader(readPath.schema ?? {}, readPath), { isRequired: true as const }),
+};
+
+/** Returns the path. @throws PATH_INVALID if there is none */
+export function requiredPath(path: string | undefined): string {
+  if (path === undefined) throw fail('PATH_INVALID', { param: 'path', message: 'path: expected one' });
+  return path;
+}
+
+const LIST_FILTERS = { path: readPath, depth: integerReader(1, 100, { default: 2 }) };
+
+const LIST = object({
+  path: shape.text,
+  items: listOf(
+    object({
+      path: shape.text,
+      type: oneOf('file', 'folder', 'link', 'other'),
+      byteLength: shape.integer,
+      modifiedAt: shape.time,
+    }),
+  ),
+  truncated: { type: 'boolean', description: `The folder has more than ${LIST_LIMIT} entries. List a smaller folder.` },
+});
+
+export function listFilesRoute(service: InsideService): Route {
+  return {
+    listener: 'public',
+    auth: 'key',
+    method: 'GET',
+    path: '/v1/sandboxes/{id}/files/list',
+    summary: 'The entries of a folder, and of its subfolders.',
+    query: LIST_FILTERS,
+    answers: { 200: { description: 'The entries.', schema: LIST } },
+    errors: FILE_ERRORS,
+    handle: async ({ key, params, query }, request, response) => {
+      const { path = '.', depth = 2 } = readQuery(query, LIST_FILTERS);
+      const items = await withFiles(
+        service,
+        { accountId: key.accountId, sandboxId: params['id'], headers: request.headers },
+        'FILE_LIST',
+        ({ driver, reference }) => driver.files.list(reference, path, depth),
+      );
+      sendJson(response, 200, { path, items, truncated: items.length === LIST_LIMIT });
+    },
+  };
+}
+
+const ENCODINGS = ['utf8', 'base64'] as const;
+type Encoding = (typeof ENCODINGS)[number];
+
+const READ_FILTERS = { ...PATH, encoding: wordReader(ENCODINGS, { default: 'utf8' }) };
+
+const FILE = object({
+  path: shape.text,
+  content: shape.text,
+  encoding: oneOf(...ENCODINGS),
+  byteLength: shape.integer,
+});
+
+export function readFileRoute(service: InsideService): Route {
+  return {
+    listener: 'public',
+    auth: 'key',
+    method: 'GET',
+    path: '/v1/sandboxes/{id}/files',
+    summary: 'Reads a file as text, or as base64.',
+    query: READ_FILTERS,
+    answers: { 200: { description: 'The file.', schema: FILE } },
+    errors: FILE_ERRORS,
+    handle: async ({ key, params, query }, request, response) => {
+      const { path: asked, encoding = 'utf8' } = readQuery(query, READ_FILTERS);
+      const path = requiredPath(asked);
+      const bytes = await withFiles(
+        service,
+        { accountId: key.accountId, sandboxId: params['id'], headers: request.headers },
+        'FILE_READ',
+        (running) => readWhole(running, path, encoding, roomOf(response)),
+      );
+      sendJson(response, 200, { path, content: bytes.toString(encoding), encoding, byteLength: bytes.length });
+    },
+  };
+}
+
+async function readWhole(
+  { driver, reference }: RunningSandbox,
+  path: string,
+  encoding: Encoding,
+  room: AnswerRoom | undefined,
+): Promise<Buffer> {
+  const file = await driver.files.read(reference, path);
+  const { byteLength } = file;
+  if (byteLength > MOST_AS_JSON) {
+    file.content.destroy();
+    throw fail('FILE_TOO_LARGE', { message: TOO_LARGE_TO_READ, details: { byteLength } });
+  }
+  if ((await room?.arrive(COPIES * byteLength)) === false) {
+    file.content.destroy();
+    throw fail('OVERLOADED', { retryAfterSeconds: 1 });
+  }
+  const bytes = await buffer(exactly(file));
+  if (encoding === 'utf8' && !isUtf8(bytes)) throw fail('INVALID_FIELD', { param: 'encoding', message: NOT_TEXT });
+  return bytes;
+}
+
+/** A file is in memory as bytes, as text and as JSON until the JSON is sent. */
+const COPIES = 4;
+const TOO_LARGE_TO_READ = `The file has more than ${MOST_AS_JSON} bytes. Read it with GET …/files/content.`;
+const NOT_TEXT = 'encoding: the file is not UTF-8 text; request it with base64';
+
+export function downloadFileRoute(service: InsideService): Route {
+  return {
+    listener: 'public',
+    auth: 'key',
+    method: 'GET',
+    path: '/v1/sandboxes/{id}/files/content',
+    summary: "A file's bytes, of any size.",
+    query: PATH,
+    answers: { 200: { description: 'Its bytes.', schema: BYTES, mediaType: 'application/octet-stream' } },
+    errors: FILE_ERRORS,
+    handle: async ({ key, params, query }, request, response) => {
+      const path = requiredPath(readQuery(query, PATH).path);
+      const file = await withFiles(
+        service,
+        { accountId: key.accountId, sandboxId: params['id'], headers: request.headers },
+        'FILE_READ',
+        ({ driver, reference }) => driver.files.read(reference, path),
+      );
+      response.writeHead(200, {
+        'content-type': 'application/octet-stream',
+        'content-length': file.byteLength,
+        // A browser must not show a customer's file as a page of the console's origin.
+        'content-disposition': 'attachment',
+        'content-security-policy': 'sandbox',
+        'x-content-type-options': 'nosniff',
+      });
+      if (request.method === 'HEAD') {
+        file.content.destroy();
+        response.end();
+        return;
+      }
+      await pipeline(exactly(file), response);
+    },
+  };
+}
+
+const BODY = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['path', 'content'],
+  properties: {
+    path: { type: 'string', minLength: 1, description: PATH_MEANING },
+    content: { type: 'string' },
+    encoding: { type: 'string', enum: ['utf8', 'base64'], default: 'utf8' },
+  },
+  example: { path: '/data/note', content: 'hello' },
+} as const;
+
+/** The largest JSON body. Base64 needs a third more than the file, and JSON may write one byte as six. */
+const MOST_BODY_BYTES = 2 * MOST_AS_JSON;
+
+export function writeFileRoute(service: InsideService): Route {
+  const read = readBody<Settings<typeof BODY>>(BODY, { maxBytes: MOST_BODY_BYTES, tooLarge: 'FILE_TOO_LARGE' });
+  return {
+    listener: 'public',
+    auth: 'key',
+    method: 'POST',
+    path: '/v1/sandboxes/{id}/files',
+    summary: 'Writes a file, with the folders on the way.',
+    body: BODY,
+    answers: WRITTEN,
+    errors: FILE_ERRORS,
+    handle: async (visit, request, response) => {
+      const place = { accountId: visit.accountId, sandboxId: visit.params['id'], headers: request.headers };
+      await requireFiles(service, place);
+      const { path, content, encoding } = await read(request, visit);
+      const bytes = decode(content, encoding);
+      if (bytes.length > MOST_AS_JSON) throw fail('FILE_TOO_LARGE', { param: 'content', message: TOO_LARGE_TO_WRITE });
+      await withFiles(service, place, 'FILE_WRITE', (running) =>
+        running.driver.files.write(running.reference, path, bytes),
+      );
+      sendJson(response, 201, { path, byteLength: bytes.length });
+    },
+  };
+}
+
+const TOO_LARGE_TO_WRITE = `The file has more than ${MOST_AS_JSON} bytes. Write it with PUT …/files/content.`;
+
+function decode(content: string, encoding: 'utf8' | 'base64'): Buffer {
+  if (encoding === 'base64' && !isBase64(content)) {
+    throw fail('INVALID_FIELD', { param: 'content', message: 'content: expected base64' });
+  }
+  return Buffer.from(content, encoding);
+}
+
+/** Returns true for base64 with or without its padding. A single pattern for the whole text would need a stack as deep as the file is long. */
+function isBase64(content: string): boolean {
+  const padding = content.endsWith('==') ? 2 : content.endsWith('=') ? 1 : 0;
+  const digits = content.length - padding;
+  if (padding > 0 ? content.length % 4 !== 0 : digits % 4 === 1) return false;
+  return !NO_BASE64_DIGIT.test(content.slice(0, digits));
+}
+
+const NO_BASE64_DIGIT = /[^A-Za-z0-9+/]/;
+
+export function uploadFileRoute(service: InsideService): Route {
+  return {
+    listener: 'public',
+    auth: 'key',
+    method: 'PUT',
+    path: '/v1/sandboxes/{id}/files/content',
+    summary: 'Writes a file with the bytes of the body.',
+    query: PATH,
+    body: BYTES,
+    bodyType: 'application/octet-stream',
+    answers: WRITTEN,
+    errors: FILE_ERRORS,
+    handle: async (visit, request, response) => {
+      const path = requiredPath(readQuery(visit.query, PATH).path);
+      const place = { accountId: visit.accountId, sandboxId: visit.params['id'], headers: request.headers };
+      await requireFiles(service, place);
+      const bytes = await readFile(request, visit);
+      await withFiles(service, place, 'FILE_WRITE', ({ driver, reference }) =>
+        driver.files.write(reference, path, bytes),
+      );
+      sendJson(response, 201, { path, byteLength: bytes.length });
+    },
+  };
+}
+
+/** Reads the uploaded bytes. @throws FILE_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, BODY_TIMEOUT */
+async function readFile(request: IncomingMessage, owner: BodyOwner): Promise<Buffer> {
+  try {
+    return await readBytes(request, owner, MOST_UPLOADED);
+  } catch (error) {
+    throw error instanceof GatewayError && error.code === 'BODY_TOO_LARGE' ? tooLarge() : error;
+  }
+}
+
+function tooLarge() {
+  return fail('FILE_TOO_LARGE', {
+    message: `The file has more than ${MOST_UPLOADED} bytes, the limit of one upload. Upload smaller files.`,
+  });
+}
+
+export function removeFileRoute(service: InsideService): Route {
+  return {
+    listener: 'public',
+    auth: 'key',
+    method: 'DELETE',
+    path: '/v1/sandboxes/{id}/files',
+    summary: 'Removes a file, or a folder with all that is in it.',
+    query: PATH,
+    answers: { 204: { description: 'It is removed.' } },
+    errors: FILE_ERRORS,
+    handle: async ({ key, params, query }, request, response) => {
+      const path = requiredPath(readQuery(query, PATH).path);
+      await withFiles(
+        service,
+        { accountId: key.accountId, sandboxId: params['id'], headers: request.headers },
+        'FILE_DELETE',
+        ({ driver, reference }) => driver.files.remove(reference, path),
+      );
+      response.writeHead(204).end();
+    },
+  };
+}

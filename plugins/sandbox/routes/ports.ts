@@ -1,0 +1,152 @@
+import type { IncomingMessage } from 'node:http';
+import type { OwnHosts, Route, Visit } from '../../../core/api/route';
+import { fail } from '../../../core/errors';
+import { sendJson } from '../../../core/http/http';
+import { publicUrlOf } from '../../../core/http/public-url';
+import { hostOf } from '../../../core/http/request-target';
+import { mapOf, object, oneOf, shape } from '../../../core/http/shape';
+import { openRunning, RUNNING_ERRORS } from '../asking/access';
+import { operate } from '../asking/operate';
+import { beginOperation, findSandbox, finishOperation, touchSandbox } from '../books/store';
+import type { InsideService } from '../inside';
+import { pathBelowProxy, placeOfHost, readPort, urlOfPort } from '../ports/addresses';
+import type { Passage } from '../ports/port-proxy';
+import { accountOfToken, hashToken, issueToken, type PortPlace, revokeTokens, TOKEN_HEADER } from '../ports/tokens';
+import { toCallerError } from '../suppliers/failure';
+import { BYTES } from './files';
+
+export function openPortRoute(service: InsideService): Route {
+  return {
+    listener: 'public',
+    auth: 'key',
+    method: 'GET',
+    path: '/v1/sandboxes/{id}/ports/{port}',
+    summary: 'Opens a port of the sandbox: its address, and the headers that requests need.',
+    answers: { 200: { description: 'Its address.', schema: OPENED } },
+    errors: [...RUNNING_ERRORS, 'PORT_INVALID'],
+    handle: async ({ key, params }, request, response) => {
+      const port = readPort(params['port']);
+      const running = await openRunning(service, key.accountId, params['id'] ?? '');
+      if (!running.sandbox.offering.capabilities.ports) throw fail('NOT_SUPPORTED');
+      const place = { sandboxId: running.sandbox.id, port };
+      const { token, expiresAtMs } = await operate(
+        service,
+        running,
+        { type: 'PORT_EXPOSE', headers: request.headers },
+        () => issueToken(service, place, key),
+      );
+      sendJson(response, 200, {
+        port,
+        url: urlOfPort(place, { publicUrl: publicUrlOf(request), domain: service.portDomain }),
+        headers: { [TOKEN_HEADER]: token },
+        visibility: 'token',
+        expiresAt: new Date(expiresAtMs).toISOString(),
+      });
+    },
+  };
+}
+
+const OPENED = object({
+  port: shape.integer,
+  url: shape.text,
+  headers: mapOf(shape.text),
+  visibility: oneOf('token'),
+  expiresAt: shape.time,
+});
+
+export function revokePortRoute(service: InsideService): Route {
+  return {
+    listener: 'public',
+    auth: 'key',
+    method: 'DELETE',
+    path: '/v1/sandboxes/{id}/ports/{port}',
+    summary: 'Closes a port: its tokens become invalid, and open connections end.',
+    answers: { 204: { description: 'It is closed.' } },
+    errors: ['SANDBOX_NOT_FOUND', 'PORT_INVALID'],
+    handle: async ({ key, params }, request, response) => {
+      const port = readPort(params['port']);
+      const { id } = await findSandbox(service.database, key.accountId, params['id'] ?? '');
+      if (await revokeTokens(service.database, { sandboxId: id, port })) {
+        const operationId = await beginOperation(service, id, { type: 'PORT_REVOKE', headers: request.headers });
+        await finishOperation(service, operationId, { status: 'SUCCEEDED' });
+      }
+      await service.ports.endRevoked();
+      response.writeHead(204).end();
+    },
+  };
+}
+
+/** Serves a port at a path of the gateway's own origin. Headers keep its pages from acting as pages of the gateway. */
+export function proxyPortRoute(service: InsideService): Route {
+  const passageOf = ({ params }: Visit, request: IncomingMessage) =>
+    findPassage(service, { sandboxId: params['id'] ?? '', port: readPort(params['port']) }, request, {
+      path: pathBelowProxy(request),
+      headers: { 'content-security-policy': 'sandbox' },
+    });
+  return {
+    listener: 'public',
+    auth: 'none',
+    method: '*',
+    path: '/v1/sandboxes/{id}/ports/{port}/proxy/{rest...}',
+    summary: 'A port of the sandbox, over HTTP and WebSocket; needs the headers from the opening.',
+    headers: { [TOKEN_HEADER]: 'As the answer that opened the port says.' },
+    answers: {
+      200: {
+        description: 'What the port answers, with its own status, headers and body.',
+        schema: BYTES,
+        mediaType: '*/*',
+      },
+    },
+    errors: [...RUNNING_ERRORS, 'INVALID_API_KEY', 'PORT_INVALID'],
+    handle: async (visit, request, response) => service.ports.pass(request, response, await passageOf(visit, request)),
+    upgrade: async (visit, request, socket, head, response) =>
+      service.ports.passUpgrade(request, socket, head, await passageOf(visit, request), response),
+  };
+}
+
+/** Serves every port at an origin of its own: `{port}-{id}.{domain}`. undefined without a domain. */
+export function portHosts(service: InsideService): OwnHosts | undefined {
+  const { portDomain: domain } = service;
+  if (domain === undefined) return undefined;
+  const passageOf = (request: IncomingMessage) => {
+    const place = placeOfHost(hostOf(request), domain);
+    if (place === undefined) throw fail('SANDBOX_NOT_FOUND');
+    return findPassage(service, place, request, { path: request.url ?? '/', headers: {} });
+  };
+  return {
+    owns: (host) => host.endsWith(`.${domain}`),
+    handle: async (_visit, request, response) => service.ports.pass(request, response, await passageOf(request)),
+    upgrade: async (_visit, request, socket, head, response) =>
+      service.ports.passUpgrade(request, socket, head, await passageOf(request), response),
+  };
+}
+
+/**
+ * Returns the address of the port and its headers, if the request's token opens the port.
+ * @throws INVALID_API_KEY without a token; SANDBOX_NOT_FOUND if the token opens another port or sandbox, or nothing; FORBIDDEN
+ * while the account is frozen
+ */
+async function findPassage(
+  service: InsideService,
+  place: PortPlace,
+  request: IncomingMessage,
+  rest: Pick<Passage, 'path' | 'headers'>,
+): Promise<Passage> {
+  const token = request.headers[TOKEN_HEADER];
+  if (typeof token !== 'string')
+    throw fail('INVALID_API_KEY', {
+      message: `The header ${TOKEN_HEADER} is missing. Open the port to get its value.`,
+    });
+  const tokenHash = hashToken(token);
+  const accountId = await accountOfToken(service, place, tokenHash);
+  if (accountId === undefined) throw fail('SANDBOX_NOT_FOUND');
+  const { driver, reference, sandbox } = await openRunning(service, accountId, place.sandboxId);
+  if (service.now() - sandbox.lastUsedAtMs > TOUCH_EVERY_MS) await touchSandbox(service, sandbox.id);
+  try {
+    return { ...rest, tokenHash, sandboxId: sandbox.id, address: await driver.dialPort(reference, place.port) };
+  } catch (error) {
+    throw toCallerError(error);
+  }
+}
+
+const TOUCH_EVERY_MS = 5_000;
