@@ -26,6 +26,7 @@ const PER_PLACE_AT_PROVIDER: Pace = { free: 60, waitAtMostSeconds: 60 };
 /** After this time without an attempt, the count starts again. */
 const FORGOTTEN_AFTER_SECONDS = 900;
 
+/** An attempt that waited for another one began before it, so its own `now()` is earlier than the time that the other one wrote. */
 const COUNT = `
   INSERT INTO sign_in_attempts AS known (subject, tries, tried_at, next_at) VALUES (:subject, 1, now(), now())
   ON CONFLICT (subject) DO UPDATE SET
@@ -34,7 +35,7 @@ const COUNT = `
     next_at = now() + make_interval(secs => CASE
       WHEN known.tried_at < now() - make_interval(secs => :forgotten) OR known.tries + 1 < :free THEN 0
       ELSE least(:most, power(2, least(20, known.tries + 1 - :free))) END)
-  WHERE known.next_at <= now()
+  WHERE known.next_at <= clock_timestamp()
   RETURNING tries`;
 
 export interface Attempt {

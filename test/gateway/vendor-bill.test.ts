@@ -219,7 +219,7 @@ describe("A call costs what the vendor's price list says", () => {
   it('for a tier that the call requests, which the hold covers and the upstream receives', async () => {
     upstream.always(respond({ body: { ...MESSAGE, usage: counts(1_000, 100, { service_tier: 'priority' }) } }));
     const body = ask({ model: 'large', max_tokens: 1_000, service_tier: 'priority' });
-    const poor = await gateway.newCustomer('0.1');
+    const poor = await gateway.newCustomer('0.035');
     const refused = await gateway.call(PATH.messages, { key: poor.key, body });
     expect(refused.status, refused.text).to.equal(402);
     const plain = await gateway.call(PATH.messages, {

@@ -7,14 +7,14 @@ import type { Books } from './books';
 type Begun = Pick<Operation, 'id' | 'sandboxId' | 'type'>;
 type Ended = Pick<Operation, 'status'> & { readonly error?: Operation['error'] | undefined };
 
-/** Records spans of the operations in sandboxes: their kind and outcome, but never commands, paths or contents. */
+/** Records spans of the operations in sandboxes: their kind and outcome, but never commands, paths or contents. Those of lifecycle operations have the database's times. */
 export class OperationSpans {
   /** The spans that have not ended, by operation id. */
   readonly #open = new Map<string, Span>();
 
   /** Begins the span of an operation. `headers` are those of its request. */
   begin(operation: Begun, headers: IncomingHttpHeaders | undefined): void {
-    const span = beginSpan(operation, Date.now(), headers);
+    const span = beginSpan(operation, headers);
     if (span.isRecording()) this.#open.set(operation.id, span);
   }
 
@@ -40,14 +40,18 @@ export class OperationSpans {
 
 function note(operation: Operation): void {
   const { requestedAtMs, endedAtMs } = operation;
-  if (endedAtMs !== null) endOperation(beginSpan(operation, Date.now() - (endedAtMs - requestedAtMs)), operation);
+  if (endedAtMs !== null) endOperation(beginSpan(operation, undefined, requestedAtMs), operation, endedAtMs);
 }
 
-function beginSpan({ id, sandboxId, type }: Begun, startTime: number, headers?: IncomingHttpHeaders): Span {
+function beginSpan({ id, sandboxId, type }: Begun, headers?: IncomingHttpHeaders, startTime?: number): Span {
   const attributes = { 'tollgate.sandbox_id': sandboxId, 'tollgate.operation_id': id, 'tollgate.operation': type };
-  return tracer.startSpan(`sandbox ${type}`, { startTime, attributes }, contextIn(headers));
+  return tracer.startSpan(
+    `sandbox ${type}`,
+    { attributes, ...(startTime !== undefined && { startTime }) },
+    contextIn(headers),
+  );
 }
 
-function endOperation(span: Span, { status, error }: Ended): void {
-  endSpan(span, { 'tollgate.operation_status': status, 'error.type': error?.code }, status === 'FAILED', Date.now());
+function endOperation(span: Span, { status, error }: Ended, endTime?: number): void {
+  endSpan(span, { 'tollgate.operation_status': status, 'error.type': error?.code }, status === 'FAILED', endTime);
 }

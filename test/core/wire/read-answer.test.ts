@@ -23,6 +23,7 @@ function piecesOf(text: string, length: number): StreamChunks {
 
 describe('an unstreamed answer', () => {
   const reading = { atMostBytes: 4 * MB, needsContent: false };
+  const roomy = () => new AnswerRoom('account', new BufferedBytes({ mostBytes: 16 * MB, mostBytesOfAccount: 16 * MB }));
   /** A room in which the account's own clients leave nothing. */
   const full = () => {
     const budget = new BufferedBytes({ mostBytes: 4 * MB, mostBytesOfAccount: 4 * MB });
@@ -33,7 +34,7 @@ describe('an unstreamed answer', () => {
   for (const length of [1_000, 65_536, 3 * MB])
     it(`of more than 1 MB is read without its content, in pieces of ${length} bytes`, async () => {
       const text = textOf(MB);
-      const whole = await readAnswer(piecesOf(text, length), { ...reading, room: new AnswerRoom('account') });
+      const whole = await readAnswer(piecesOf(text, length), { ...reading, room: roomy() });
       expect(whole.bytes?.toString()).to.equal(text);
       expect(whole).to.deep.include({ byteLength: text.length, isPart: true });
       const { query: _, ...action } = ITEM.action;
@@ -51,7 +52,7 @@ describe('an unstreamed answer', () => {
     });
 
   it('is parsed whole up to 1 MB where its meaning is in its content, with room or without', async () => {
-    for (const room of [new AnswerRoom('account'), undefined]) {
+    for (const room of [roomy(), undefined]) {
       const text = textOf(70_000);
       const whole = await readAnswer(piecesOf(text, 10_000), { ...reading, room, needsContent: true });
       expect(whole.bytes?.toString()).to.equal(room && text);
