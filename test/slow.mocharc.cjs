@@ -47,7 +47,6 @@ module.exports = {
       'uncaught',
       'unisolated',
       'unread-answers',
-      'upgrade',
       'web-socket-ends',
       'web-sockets',
       'wire-faults',

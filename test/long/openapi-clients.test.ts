@@ -28,7 +28,7 @@ import { temporaryFolder } from '../support/configuration-folder';
 import { type Document, expectShape, type Operation, operationsOf, readDocuments } from '../support/documents';
 import { startGateway, type TestGateway } from '../support/gateway';
 import { installOwnPackage } from '../support/own-packages';
-import { SANDBOX_GATEWAY } from '../support/sandboxes';
+import { OPEN_SANDBOX_GATEWAY } from '../support/sandboxes';
 import {
   chatAnswer,
   chatStream,
@@ -74,7 +74,7 @@ describe('The OpenAPI documents in third-party programs', function () {
     upstream = await startUpstream();
     upstream.always(AS_ASKED);
     gateway = await startGateway({
-      ...SANDBOX_GATEWAY,
+      ...OPEN_SANDBOX_GATEWAY,
       upstreams: {
         acme: {
           url: upstream.url,
