@@ -5,7 +5,7 @@ import type { Verb } from './command';
  * Returns the script for bash: `source <(tollgate completion bash)`. Its path consists of the noun and verb so far, without
  * options and arguments. It offers the words after that path, or files if none fits.
  */
-export function bashScript(words: ReadonlyMap<string, readonly Word[]>): string {
+function bashScript(words: ReadonlyMap<string, readonly Word[]>): string {
   const cases = [...words].map(([path, next]) => `    '${path}') words='${next.map(({ word }) => word).join(' ')}' ;;`);
   return `_tollgate() {
   local path='' word words='' at
@@ -45,13 +45,13 @@ const showCompletion: Verb = (root, open) => {
 export default showCompletion;
 
 /** A possible next word of a command line, with its summary. */
-export interface Word {
+interface Word {
   readonly word: string;
   readonly summary: string;
 }
 
 /** Returns the words that may follow each path: `''` is the program itself, `accounts` a noun, and `accounts create` a noun with a verb. */
-export function completionWords(root: Command): ReadonlyMap<string, readonly Word[]> {
+function completionWords(root: Command): ReadonlyMap<string, readonly Word[]> {
   const everywhere = [...root.options.map(optionWord), { word: '--help', summary: 'show the available commands' }];
   const words = new Map<string, readonly Word[]>();
   const visit = (command: Command, path: string): void => {
@@ -80,7 +80,7 @@ function optionWord({
 }
 
 /** Returns the script for zsh: `tollgate completion zsh > _tollgate` in a folder of fpath, or `source <(tollgate completion zsh)` after compinit. */
-export function zshScript(words: ReadonlyMap<string, readonly Word[]>): string {
+function zshScript(words: ReadonlyMap<string, readonly Word[]>): string {
   const known = [...words.keys()].filter((path) => path !== '').map((path) => `'${path}'`);
   const cases = [...words].map(([path, next]) => `    ('${path}') offered=(${next.map(described).join(' ')}) ;;`);
   return `#compdef tollgate

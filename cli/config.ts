@@ -28,11 +28,11 @@ export function soundConfiguration(given: string | undefined, environment: Envir
   throw new Failure(`the configuration in ${folder} has errors:\n${problems.map(problemText).join('\n')}`);
 }
 
-export type NodeShape = StatusShape['nodes'][number];
+type NodeShape = StatusShape['nodes'][number];
 
-export type StatusShape = Answers['GET /admin/v1/config/status'];
+type StatusShape = Answers['GET /admin/v1/config/status'];
 
-export const NODE_COLUMNS: Columns<NodeShape> = {
+const NODE_COLUMNS: Columns<NodeShape> = {
   node: ({ name }) => name,
   number: ({ number }) => number,
   revision: ({ revision }) => revision,
@@ -41,7 +41,7 @@ export const NODE_COLUMNS: Columns<NodeShape> = {
   'could not take': ({ failure }) => (failure === null ? null : failureText(failure)),
 };
 
-export function failureText({ number, problems }: NonNullable<NodeShape['failure']>): string {
+function failureText({ number, problems }: NonNullable<NodeShape['failure']>): string {
   const which = number === null ? '' : `revision ${number}: `;
   return which + problems.map(problemText).join('; ');
 }
@@ -57,7 +57,7 @@ export interface Watched {
 }
 
 /** Reports each node that applies a revision or cannot, until all nodes have reported or the timeout is over. */
-export async function watchNodes(
+async function watchNodes(
   { client, output }: Pick<Session, 'client' | 'output'>,
   number: number,
   timeoutMs: number,
@@ -92,7 +92,7 @@ function hasRefused({ failure }: NodeShape, number: number): boolean {
   return failure?.number != null && failure.number >= number;
 }
 
-export interface ChangeOptions {
+interface ChangeOptions {
   readonly yes?: true;
   readonly force?: true;
   readonly dryRun?: true;
@@ -102,13 +102,13 @@ export interface ChangeOptions {
 
 type ChangeShape = Answers['POST /admin/v1/config/revisions'];
 
-export const CHANGE_COLUMNS: Columns<MeaningChange> = {
+const CHANGE_COLUMNS: Columns<MeaningChange> = {
   WHAT: ({ what }) => what,
   BEFORE: ({ before }) => before,
   AFTER: ({ after }) => after,
 };
 
-export function withChangeOptions(command: Command): Command {
+function withChangeOptions(command: Command): Command {
   return command
     .option('--yes', 'do not ask for confirmation')
     .option('--dry-run', 'only show what it would change')
@@ -118,7 +118,7 @@ export function withChangeOptions(command: Command): Command {
 }
 
 /** Shows what would change, asks for confirmation, applies it, and waits until every node has applied it. */
-export async function changeConfiguration(
+async function changeConfiguration(
   { client, output }: Session,
   path: string,
   body: object,
@@ -145,7 +145,7 @@ export async function changeConfiguration(
 }
 
 /** Shows every problem of a configuration with its place in the given file. @throws Failure */
-export async function withProblems<T>(output: Output, work: () => Promise<T>, file?: string): Promise<T> {
+async function withProblems<T>(output: Output, work: () => Promise<T>, file?: string): Promise<T> {
   try {
     return await work();
   } catch (error) {

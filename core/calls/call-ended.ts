@@ -10,7 +10,7 @@ import { countCall } from './call-metrics';
  * Returns the log line of a call that has ended, as JSON members. It has no text of the client, except the ids of the session as
  * `SessionIds` keeps them.
  */
-export function callLine(call: Call, ms: number): string {
+function callLine(call: Call, ms: number): string {
   const { facts, key, request } = call;
   const { model, upstream, usage, errorCode, sessionId } = facts;
   let line = `,"requestId":"${call.id}","method":${quoted(call.method)},"route":${quoted(call.path)}`;

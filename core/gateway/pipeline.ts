@@ -27,7 +27,7 @@ class StepTimeout extends Error {
  * for ever. A late result is ignored. A policy that bounds its own waiting has no such limit.
  * @throws StepTimeout with the name of the policy
  */
-export function stepInTime<T>(
+function stepInTime<T>(
   step: PromiseLike<T>,
   { name, boundsItself }: Pick<Policy, 'name' | 'boundsItself'>,
   timeoutMs: number,

@@ -17,7 +17,7 @@ subscribe('undici:request:bodySent', (message) => {
  * Returns true after the last byte of a request's body was written to the socket. From then on the request counts as received by
  * the upstream.
  */
-export function isBodySent(body: object): boolean {
+function isBodySent(body: object): boolean {
   return sentBodies.has(body);
 }
 

@@ -58,7 +58,7 @@ const COMPARISON = object({
   ),
 });
 
-export function compareInvoiceRoute(gateway: PluginGateway): Route {
+function compareInvoiceRoute(gateway: PluginGateway): Route {
   return {
     listener: 'admin',
     role: 'read',
@@ -136,16 +136,16 @@ const REPORT = object({
   ),
 });
 
-export const DAY_READERS = { from: readDay, to: readDay };
+const DAY_READERS = { from: readDay, to: readDay };
 
 /** Finds an upstream of the configuration in force. @throws NOT_FOUND */
-export function requireUpstream({ catalog }: PluginGateway, name: string | undefined): Upstream {
+function requireUpstream({ catalog }: PluginGateway, name: string | undefined): Upstream {
   const upstream = catalog.upstreams.find((each) => each.name === name);
   if (upstream === undefined) throw fail('NOT_FOUND', { message: 'The upstream does not exist.' });
   return upstream;
 }
 
-export function fetchInvoiceRoute(gateway: PluginGateway): Route {
+function fetchInvoiceRoute(gateway: PluginGateway): Route {
   return {
     listener: 'admin',
     role: 'read',

@@ -24,7 +24,7 @@ export type Parts = Pick<PluginGateway, 'catalog' | 'configuration' | 'health'>;
  * that the key may not call or for which it has no price. It does the same if no pipeline of the address asks an upstream for the
  * model. Use it for one request only, because the configuration changes.
  */
-export function callableModels(gateway: Parts, prefix: string, key: CallKey, request: IncomingMessage) {
+function callableModels(gateway: Parts, prefix: string, key: CallKey, request: IncomingMessage) {
   const { catalog, configuration, health } = gateway;
   const { allowedModels, markup } = key.settings;
   if (!catalog.customerPrices.has(markup)) return () => undefined;
@@ -52,7 +52,7 @@ export function modelRoutes(gateway: Parts): readonly Route[] {
   return PREFIXES.flatMap((prefix) => [listModelsRoute(gateway, prefix), showModelRoute(gateway, prefix)]);
 }
 
-export function listModelsRoute(gateway: Parts, prefix: string): Route {
+function listModelsRoute(gateway: Parts, prefix: string): Route {
   return {
     listener: 'public',
     auth: 'key',
@@ -98,7 +98,7 @@ function available(entries: Model['entries'], health: UpstreamHealth): number {
  * Shows a model: the fields that both SDKs read, then the gateway's own. Prices are the customer's at the most expensive upstream,
  * so no call costs more.
  */
-export function toJson(model: Model, entries: Model['entries'], health: UpstreamHealth, priceOf: PriceOf) {
+function toJson(model: Model, entries: Model['entries'], health: UpstreamHealth, priceOf: PriceOf) {
   const price = dearestPrice(entries.map((entry) => priceOf(entry.model)));
   const uses = toolUses(entries);
   const dates = entries.flatMap((entry) => entry.model.created ?? []).sort();
@@ -181,7 +181,7 @@ const MODELS = objectWith(
   },
 );
 
-export function showModelRoute(gateway: Parts, prefix: string): Route {
+function showModelRoute(gateway: Parts, prefix: string): Route {
   return {
     listener: 'public',
     auth: 'key',

@@ -12,18 +12,18 @@ export function documentRoutes(gateway: PluginGateway): readonly Route[] {
 }
 
 /** A JSON answer that is the same for all clients until the configuration changes. */
-export interface PreparedText {
+interface PreparedText {
   readonly bytes: Buffer;
   readonly etag: string;
 }
 
-export function prepareText(value: object): PreparedText {
+function prepareText(value: object): PreparedText {
   const bytes = Buffer.from(JSON.stringify(value));
   return { bytes, etag: contentTag(bytes) };
 }
 
 /** Sends the answer, or 304 if the client has it. Any page may read it, because it contains no secret. */
-export function sendPrepared(request: IncomingMessage, response: ServerResponse, { bytes, etag }: PreparedText): void {
+function sendPrepared(request: IncomingMessage, response: ServerResponse, { bytes, etag }: PreparedText): void {
   const headers = { etag, 'cache-control': 'no-cache', 'access-control-allow-origin': '*' };
   const known = request.headers['if-none-match']?.split(',').map((each) => each.trim().replace(/^W\//, '')) ?? [];
   if (known.includes(etag) || known.includes('*')) {
@@ -36,7 +36,7 @@ export function sendPrepared(request: IncomingMessage, response: ServerResponse,
 }
 
 /** Serves the document of a listener. Both listeners have this endpoint, and each describes its own routes. */
-export function showDocumentRoute(gateway: PluginGateway, listener: Route['listener']): Route {
+function showDocumentRoute(gateway: PluginGateway, listener: Route['listener']): Route {
   const said = { method: 'GET', summary: 'This document.', answers: ANSWERS } as const;
   return listener === 'public'
     ? { ...said, listener, auth: 'none', path: '/openapi.json', handle: serve(gateway, publicDocument) }

@@ -24,7 +24,7 @@ export function rolloutRoutes(gateway: PluginGateway, engine: Engine): readonly 
   ];
 }
 
-export function listRolloutsRoute(gateway: PluginGateway): Route {
+function listRolloutsRoute(gateway: PluginGateway): Route {
   return {
     listener: 'admin',
     role: 'read',
@@ -61,7 +61,7 @@ const ORDERS: Readonly<Record<Order, string>> = {
   rollback: 'Serve everybody as before, from the next call on.',
 };
 
-export function orderRolloutRoute(gateway: PluginGateway, engine: Engine, order: Order): Route {
+function orderRolloutRoute(gateway: PluginGateway, engine: Engine, order: Order): Route {
   const readGiven = jsonBody<Settings<typeof GIVEN>>(GIVEN);
   return {
     listener: 'admin',
@@ -84,7 +84,7 @@ export function orderRolloutRoute(gateway: PluginGateway, engine: Engine, order:
 }
 
 /** Finds a rollout of the configuration in force. @throws NOT_FOUND */
-export function requireRollout({ configuration }: PluginGateway, name: string | undefined): Rollout {
+function requireRollout({ configuration }: PluginGateway, name: string | undefined): Rollout {
   const rollout = configuration.rollouts.find((each) => each.name === name);
   if (rollout === undefined) throw fail('NOT_FOUND', { message: 'The configuration has no rollout with this name.' });
   return rollout;
@@ -104,7 +104,7 @@ export async function readRollouts(database: Knex, rollouts: readonly Rollout[])
   );
 }
 
-export function showRolloutRoute(gateway: PluginGateway): Route {
+function showRolloutRoute(gateway: PluginGateway): Route {
   return {
     listener: 'admin',
     role: 'read',

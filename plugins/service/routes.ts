@@ -22,7 +22,7 @@ export function serviceRoutes(gateway: PluginGateway): readonly Route[] {
   ];
 }
 
-export function sayHelloRoute(): Route {
+function sayHelloRoute(): Route {
   return {
     listener: 'public',
     auth: 'none',
@@ -34,7 +34,7 @@ export function sayHelloRoute(): Route {
   };
 }
 
-export function showCardRoute(): Route {
+function showCardRoute(): Route {
   return {
     listener: 'public',
     auth: 'none',
@@ -64,7 +64,7 @@ const CARD = object({
   ready: shape.text,
 });
 
-export function showHealthRoute(): Route {
+function showHealthRoute(): Route {
   return {
     listener: 'public',
     auth: 'none',
@@ -78,7 +78,7 @@ export function showHealthRoute(): Route {
   };
 }
 
-export function showMetricsRoute(): Route {
+function showMetricsRoute(): Route {
   return {
     listener: 'admin',
     role: 'metrics',
@@ -100,7 +100,7 @@ export function showMetricsRoute(): Route {
 }
 
 /** Rejects `count_tokens`, the only endpoint of the protocols that the gateway does not offer. Clients call it below each base address. */
-export function refuseCountTokensRoute(path: `${string}/v1/messages/count_tokens`): Route {
+function refuseCountTokensRoute(path: `${string}/v1/messages/count_tokens`): Route {
   return {
     listener: 'public',
     auth: 'none',
@@ -116,7 +116,7 @@ export function refuseCountTokensRoute(path: `${string}/v1/messages/count_tokens
   };
 }
 
-export function showReadinessRoute(gateway: PluginGateway): Route {
+function showReadinessRoute(gateway: PluginGateway): Route {
   const readStores = remembered(STORES_FOR_MS, async () => ({
     ledger: await gateway.ledger.isReady().catch(() => false),
     database: await answers(gateway.database.raw('select 1')),

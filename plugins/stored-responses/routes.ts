@@ -2,7 +2,7 @@ import type { Route } from '../../core/api/route';
 import type { Parts } from './ask-vendor';
 import { PROXIED, passOn } from './pass-on';
 
-export function cancelResponseRoute(gateway: Parts, prefix: string): Route {
+function cancelResponseRoute(gateway: Parts, prefix: string): Route {
   return {
     ...PROXIED,
     method: 'POST',
@@ -13,7 +13,7 @@ export function cancelResponseRoute(gateway: Parts, prefix: string): Route {
   };
 }
 
-export function deleteResponseRoute(gateway: Parts, prefix: string): Route {
+function deleteResponseRoute(gateway: Parts, prefix: string): Route {
   return {
     ...PROXIED,
     method: 'DELETE',
@@ -37,7 +37,7 @@ export function storedResponseRoutes(gateway: Parts): readonly Route[] {
   ]);
 }
 
-export function listInputItemsRoute(gateway: Parts, prefix: string): Route {
+function listInputItemsRoute(gateway: Parts, prefix: string): Route {
   return {
     ...PROXIED,
     method: 'GET',
@@ -48,7 +48,7 @@ export function listInputItemsRoute(gateway: Parts, prefix: string): Route {
   };
 }
 
-export function showResponseRoute(gateway: Parts, prefix: string): Route {
+function showResponseRoute(gateway: Parts, prefix: string): Route {
   return {
     ...PROXIED,
     method: 'GET',

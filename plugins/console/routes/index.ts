@@ -17,7 +17,7 @@ import {
   signInWithPasswordRoute,
 } from './sign-in';
 
-export interface ConsoleSettings {
+interface ConsoleSettings {
   readonly times: SessionTimes;
   readonly passwordSignIn: boolean;
   readonly provider: IdentityProvider | undefined;

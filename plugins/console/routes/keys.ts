@@ -28,7 +28,7 @@ import type { Settings } from '../../../core/settings';
 import type { Session } from '../../../core/sign-in/sessions';
 
 /** Shows an account's keys to its user, each with the time of its last use. */
-export async function showKeys(database: Knex, keys: readonly AccountKey[]) {
+async function showKeys(database: Knex, keys: readonly AccountKey[]) {
   const lastUses = await readLastUses(
     database,
     keys.map(({ id }) => id),
@@ -39,17 +39,17 @@ export async function showKeys(database: Knex, keys: readonly AccountKey[]) {
   });
 }
 
-export async function showOneKey(database: Knex, key: AccountKey) {
+async function showOneKey(database: Knex, key: AccountKey) {
   return (await showKeys(database, [key]))[0];
 }
 
 const { accountId: _account, debug: _debug, ...SHOWN } = KEY;
 
 /** The members of the result of `showOneKey`. */
-export const OWN_KEY = { ...SHOWN, lastUsedAt: orNull(shape.time) };
+const OWN_KEY = { ...SHOWN, lastUsedAt: orNull(shape.time) };
 
 /** Returns the actor of a user's changes, for the audit log. */
-export function actorOf({ user }: Session): string {
+function actorOf({ user }: Session): string {
   return `user:${user.id}`;
 }
 

@@ -17,17 +17,17 @@ import { giveSession } from './sign-in';
 /** The browser's way to the provider and back. A cookie of its own keeps what the way back needs. */
 
 const COOKIE = 'tollgate-oidc';
-export const AWAY_AT_MOST_MS = 600_000;
+const AWAY_AT_MOST_MS = 600_000;
 
 /** The reason of a failed sign-in, for the page. */
-export type Reason = IdentityRefusal | 'denied' | 'expired' | 'slowed' | 'failed';
+type Reason = IdentityRefusal | 'denied' | 'expired' | 'slowed' | 'failed';
 
 interface Away extends Journey {
   readonly returnTo: string;
   readonly sinceMs: number;
 }
 
-export interface OidcParts {
+interface OidcParts {
   readonly database: Knex;
   readonly log: Logger;
   readonly times: SessionTimes;
@@ -36,31 +36,31 @@ export interface OidcParts {
 }
 
 /** @throws NOT_FOUND if no identity provider is configured */
-export function requireProvider({ provider }: OidcParts): IdentityProvider {
+function requireProvider({ provider }: OidcParts): IdentityProvider {
   if (provider === undefined)
     throw fail('NOT_FOUND', { message: 'No identity provider is configured. Sign in with a password or a link.' });
   return provider;
 }
 
 /** Reads a path of the console. Rejects every text that a browser could read as another host's address. */
-export const readReturnTo: Reader<string> = reader({ type: 'string' }, (text) => {
+const readReturnTo: Reader<string> = reader({ type: 'string' }, (text) => {
   if (/^\/console(\/[\w\-./]*)?(\?[\w\-.=&%:+]*)?$/.test(text) && !/\/\/|\.\./.test(text)) return text;
   throw new RangeError('expected a path under /console');
 });
 
-export function rememberAway(response: ServerResponse, journey: Journey, returnTo: string): void {
+function rememberAway(response: ServerResponse, journey: Journey, returnTo: string): void {
   const away: Away = { ...journey, returnTo, sinceMs: Date.now() };
   const value = Buffer.from(JSON.stringify(away)).toString('base64url');
   // The way back begins at another site, and browsers would not send a strict cookie.
   setCookie(response, COOKIE, value, { sameSite: 'Lax', maxAgeSeconds: AWAY_AT_MOST_MS / 1_000 });
 }
 
-export function forgetAway(response: ServerResponse): void {
+function forgetAway(response: ServerResponse): void {
   setCookie(response, COOKIE, '', { sameSite: 'Lax' });
 }
 
 /** Reads the cookie. The browser could have changed it, so its content is checked. */
-export function readAway(request: IncomingMessage): Away | undefined {
+function readAway(request: IncomingMessage): Away | undefined {
   try {
     const read = JSON.parse(Buffer.from(cookieOf(request, COOKIE) ?? '', 'base64url').toString()) as Partial<Away>;
     const { state, nonce, verifier, returnTo, sinceMs } = read;
@@ -72,7 +72,7 @@ export function readAway(request: IncomingMessage): Away | undefined {
   }
 }
 
-export function signInAgain(response: ServerResponse, reason: Reason): void {
+function signInAgain(response: ServerResponse, reason: Reason): void {
   redirect(response, 303, `/console/sign-in#error=${reason}`);
 }
 
@@ -82,7 +82,7 @@ export function redirect(response: ServerResponse, status: 302 | 303, location: 
 }
 
 /** Returns the reason for the page. Logs every error but a request that came too early. */
-export function reasonOf(error: unknown, log: Logger, message: string): Reason {
+function reasonOf(error: unknown, log: Logger, message: string): Reason {
   if (error instanceof GatewayError && error.code === 'SIGN_IN_SLOWED') return 'slowed';
   log.warn({ reason: textOf(error) }, message);
   return 'failed';
@@ -96,7 +96,7 @@ function textOf(error: unknown): string {
 }
 
 const READERS = { returnTo: readReturnTo };
-export const CALLBACK = '/console/api/oidc/callback';
+const CALLBACK = '/console/api/oidc/callback';
 
 export function startOidcRoute(parts: OidcParts): Route {
   return {

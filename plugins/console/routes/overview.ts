@@ -19,11 +19,7 @@ import { readTimeZone } from '../../../core/records/time-zones';
 export type Parts = Pick<PluginGateway, 'catalog' | 'configuration' | 'health'>;
 
 /** Shows the models that an account with this markup can call, their prices, the upstreams, and the addresses. Reads no store. */
-export function showCatalog(
-  { catalog, configuration, health }: Parts,
-  request: IncomingMessage,
-  markup: string | undefined,
-) {
+function showCatalog({ catalog, configuration, health }: Parts, request: IncomingMessage, markup: string | undefined) {
   const nowMs = health.now();
   const { customerPrices } = catalog;
   const models = customerPrices.has(markup) ? catalog.models : [];
@@ -73,7 +69,7 @@ function strategiesOf(pipelines: readonly Pick<PipelineSettings, 'endpoints'>[])
 }
 
 /** The members of the result of `showCatalog`. */
-export const CATALOG_FIELDS = {
+const CATALOG_FIELDS = {
   publicUrl: shape.text,
   strategies: shape.texts,
   models: listOf(

@@ -25,7 +25,7 @@ import { findBySignIn, type User, updateUser } from '../../../core/sign-in/users
 
 /** The common parts of the endpoints that begin, show and end sessions. */
 
-export interface SignIn {
+interface SignIn {
   readonly database: Knex;
   readonly times: SessionTimes;
   readonly proxies: Proxies;
@@ -34,17 +34,17 @@ export interface SignIn {
 }
 
 /** A tried password or token. The schema tells an attacker nothing about its real form. */
-export const GUESS = { type: 'string', maxLength: 1_000 } as const;
+const GUESS = { type: 'string', maxLength: 1_000 } as const;
 
 /** @throws FORBIDDEN if password sign-in is disabled */
-export function requirePasswords({ insteadOfPasswords }: SignIn): void {
+function requirePasswords({ insteadOfPasswords }: SignIn): void {
   if (insteadOfPasswords === undefined) return;
   const message = `Password sign-in is disabled. Sign in with ${insteadOfPasswords}.`;
   throw fail('FORBIDDEN', { message });
 }
 
 /** Finds the user with this address and password. @throws SIGN_IN_FAILED, SIGN_IN_SLOWED */
-export async function recognise(
+async function recognise(
   { database, proxies }: SignIn,
   request: IncomingMessage,
   email: string,
@@ -58,7 +58,7 @@ export async function recognise(
 }
 
 /** Begins a user's session, sets its cookie, and returns the session in the page's form. */
-export async function signIn(parts: SignIn, response: ServerResponse, user: User, way: SignInWay): Promise<object> {
+async function signIn(parts: SignIn, response: ServerResponse, user: User, way: SignInWay): Promise<object> {
   const session = await beginSession(parts.database, user, way, parts.times);
   giveSession(response, session);
   return showSession(parts, session);
@@ -76,7 +76,7 @@ export function signOut(response: ServerResponse): void {
   response.end();
 }
 
-export async function showSession({ database, insteadOfPasswords }: SignIn, session: Session): Promise<object> {
+async function showSession({ database, insteadOfPasswords }: SignIn, session: Session): Promise<object> {
   const { user, createdAt, expiresAt } = session;
   const account = await readAccountRow(database, user.accountId);
   return {
@@ -90,7 +90,7 @@ export async function showSession({ database, insteadOfPasswords }: SignIn, sess
 }
 
 /** The result of `showSession`. */
-export const SESSION = object({
+const SESSION = object({
   user: object({ id: shape.uuid, email: shape.text, passwordChangedAt: shape.time }),
   account: object({ id: shape.uuid, name: shape.text, status: oneOf('active', 'frozen') }),
   csrfToken: shape.text,
@@ -100,10 +100,10 @@ export const SESSION = object({
 });
 
 /** The headers of an answer that begins a session. */
-export const SESSION_HEADERS = { 'Set-Cookie': 'The session, which no script can read.' };
+const SESSION_HEADERS = { 'Set-Cookie': 'The session, which no script can read.' };
 
 /** The answer that ends a session. */
-export const SIGNED_OUT = { 204: { description: 'It has ended.', headers: { 'Set-Cookie': 'No session any more.' } } };
+const SIGNED_OUT = { 204: { description: 'It has ended.', headers: { 'Set-Cookie': 'No session any more.' } } };
 
 const WAYS = object({ password: shape.yes, oidc: orNull(object({ name: shape.text, startUrl: shape.text })) });
 

@@ -20,7 +20,7 @@ import { formatUsd } from '../../../core/money';
 import type { Settings } from '../../../core/settings';
 
 /** Shows an account to operators. */
-export function showAccount({ id, name, status, createdAt, excessE8, markup, money }: Account): object {
+function showAccount({ id, name, status, createdAt, excessE8, markup, money }: Account): object {
   return {
     id,
     name,
@@ -44,7 +44,7 @@ export const MARKUP = {
 };
 
 /** The result of `showAccount` in the OpenAPI document. */
-export const ACCOUNT = object({
+const ACCOUNT = object({
   id: shape.uuid,
   name: shape.text,
   status: oneOf('active', 'frozen'),

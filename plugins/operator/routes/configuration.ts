@@ -24,22 +24,22 @@ import type { Settings } from '../../../core/settings';
 /** What the endpoints that change the configuration of every node have in common. */
 
 /** The fields that every change may have. */
-export const CHANGE_FIELDS = {
+const CHANGE_FIELDS = {
   dryRun: { description: 'Changes nothing.', type: 'boolean', default: false },
   force: { description: 'Apply it in spite of its `objections`.', type: 'boolean', default: false },
   note: TEXT,
 } as const;
 
-export const CHANGE_HEADERS = { 'If-Match': 'Only if the newest applied revision is still the one of this `ETag`.' };
+const CHANGE_HEADERS = { 'If-Match': 'Only if the newest applied revision is still the one of this `ETag`.' };
 
-export const CHANGE_ERRORS = [
+const CHANGE_ERRORS = [
   'CONFIGURATION_FROM_FILES',
   'CONFIGURATION_INVALID',
   'CHANGE_NEEDS_FORCE',
   'PRECONDITION_FAILED',
 ] as const;
 
-export const PROBLEM = {
+const PROBLEM = {
   type: 'object',
   required: ['file', 'message'],
   properties: { file: shape.text, line: shape.integer, column: shape.integer, message: shape.text },
@@ -56,7 +56,7 @@ const CHANGE = object({
   objections: shape.texts,
 });
 
-export const CHANGE_ANSWERS = {
+const CHANGE_ANSWERS = {
   200: {
     description: 'What it would change (dryRun), or that it is the newest already.',
     schema: CHANGE,
@@ -79,7 +79,7 @@ interface Wanted extends Pick<AppliedRevision, 'text' | 'restores'> {
  * Applies a configuration, or reports what it would change. A dry run makes the same checks and omits only the storing, so it
  * cannot accept what an apply would reject.
  */
-export async function changeConfig(
+async function changeConfig(
   gateway: PluginGateway,
   wanted: Wanted,
   { actor }: Operator,
@@ -137,7 +137,7 @@ function readConfiguration({ configurationSource: source, liveConfiguration: liv
 }
 
 /** Rejects the request if the configuration comes from files. @throws CONFIGURATION_FROM_FILES */
-export function refuseFiles({ configurationSource: source }: PluginGateway): void {
+function refuseFiles({ configurationSource: source }: PluginGateway): void {
   if (source.is === 'file') throw fail('CONFIGURATION_FROM_FILES', { message: CHANGE_THE_FILE });
 }
 
@@ -155,9 +155,9 @@ function overtaken(by: Omit<AppliedRevision, 'text'> | undefined) {
 
 /** The fields of a revision in the endpoints' answers and the OpenAPI document. */
 
-export const SOURCE = oneOf('file', 'database');
+const SOURCE = oneOf('file', 'database');
 
-export const REVISION = {
+const REVISION = {
   number: shape.integer,
   revision: shape.text,
   createdAt: shape.time,
@@ -167,12 +167,12 @@ export const REVISION = {
 };
 
 /** Returns the header with the number of a revision. */
-export function etagOf(number: number): { ETag: string } {
+function etagOf(number: number): { ETag: string } {
   return { ETag: versionTag(number) };
 }
 
 /** Finds an applied revision by its number or its revision. @throws NOT_FOUND */
-export async function requireRevision({ database }: PluginGateway, name: string | undefined): Promise<AppliedRevision> {
+async function requireRevision({ database }: PluginGateway, name: string | undefined): Promise<AppliedRevision> {
   const found = await findRevision(database, name ?? '');
   if (found === undefined) throw fail('NOT_FOUND', { message: 'The revision of the configuration does not exist.' });
   return found;

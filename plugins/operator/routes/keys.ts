@@ -18,17 +18,17 @@ import type { Settings } from '../../../core/settings';
 import { checkMarkup, MARKUP, MARKUP_CHANGE, NEW_MARKUP } from './accounts';
 
 /** Whether the key's calls may ask how they are routed (`x-tollgate-debug`). Only operators set it. */
-export const DEBUG = { type: 'boolean' } as const;
+const DEBUG = { type: 'boolean' } as const;
 
 /** Shows a key to operators, with the fields that only they see. */
-export function showOperatorKey(key: AccountKey) {
+function showOperatorKey(key: AccountKey) {
   return { ...showKey(key), markup: key.markup ?? null };
 }
 
 /** The members of the result of `showOperatorKey`. */
-export const OPERATOR_KEY_FIELDS = { ...KEY, markup: MARKUP };
+const OPERATOR_KEY_FIELDS = { ...KEY, markup: MARKUP };
 
-export const OPERATOR_KEY = object(OPERATOR_KEY_FIELDS);
+const OPERATOR_KEY = object(OPERATOR_KEY_FIELDS);
 
 export function listKeysRoute(stores: Stores): Route {
   return {

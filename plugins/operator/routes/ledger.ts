@@ -16,14 +16,14 @@ import { decodeIdCursor, encodeCursor, toPage } from '../../../core/storage/page
 const DAYS = 7;
 const MOST_DAYS = 400;
 
-export const PASS_READERS = {
+const PASS_READERS = {
   ...PAGE_READERS,
   account: readUuid,
   days: integerReader(1, MOST_DAYS, { default: DAYS }),
 };
 
 /** Verifies one page of accounts. `items` lists the violated invariants, each with the result of `mend`. */
-export async function passLedger(
+async function passLedger(
   stores: Stores,
   query: URLSearchParams,
   mend: (each: Violation) => Promise<Repair>,
@@ -43,7 +43,7 @@ export async function passLedger(
 }
 
 /** The result of `passLedger` in the OpenAPI document. */
-export const VERIFIED = object({
+const VERIFIED = object({
   items: listOf(
     object({
       invariant: oneOf(...Object.keys(INVARIANTS)),

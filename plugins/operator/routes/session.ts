@@ -10,7 +10,7 @@ import type { Settings } from '../../../core/settings';
 import { csrfTokenOf, type SessionTimes } from '../../../core/sign-in/sessions';
 
 /** Shows a session to the operator's page. */
-export function showOperatorSession(session: OperatorSession): object {
+function showOperatorSession(session: OperatorSession): object {
   const { operator, createdAt, expiresAt } = session;
   return {
     operator: { name: operator.name, role: operator.role },
@@ -21,7 +21,7 @@ export function showOperatorSession(session: OperatorSession): object {
 }
 
 /** The result of `showOperatorSession`. */
-export const OPERATOR_SESSION = object({
+const OPERATOR_SESSION = object({
   operator: object({ name: shape.text, role: ROLE }),
   csrfToken: shape.text,
   createdAt: shape.time,

@@ -14,7 +14,7 @@ import {
 import type { Settings } from '../../../core/settings';
 
 /** Shows a token to operators, without any part of its secret. */
-export function showToken({ createdAt, expiresAt, revokedAt, lastUsedAt, ...token }: OperatorToken): object {
+function showToken({ createdAt, expiresAt, revokedAt, lastUsedAt, ...token }: OperatorToken): object {
   return {
     ...token,
     createdAt: createdAt.toISOString(),
@@ -25,7 +25,7 @@ export function showToken({ createdAt, expiresAt, revokedAt, lastUsedAt, ...toke
 }
 
 /** The members of the result of `showToken` in the OpenAPI document. */
-export const TOKEN_FIELDS = {
+const TOKEN_FIELDS = {
   id: shape.uuid,
   name: shape.text,
   role: ROLE,
@@ -36,7 +36,7 @@ export const TOKEN_FIELDS = {
   lastUsedAt: { ...orNull(shape.time), description: 'To the minute.' },
 };
 
-export const TOKEN = object(TOKEN_FIELDS);
+const TOKEN = object(TOKEN_FIELDS);
 
 export function listTokensRoute(database: Knex): Route {
   return {

@@ -28,23 +28,19 @@ import { callUpstream, type Speaking } from '../call-upstream';
 import { recordUpstream } from '../record-upstream';
 
 /** Finds an upstream of the configuration in force. @throws NOT_FOUND */
-export function requireUpstream({ catalog }: PluginGateway, name: string | undefined): Upstream {
+function requireUpstream({ catalog }: PluginGateway, name: string | undefined): Upstream {
   const upstream = catalog.upstreams.find((each) => each.name === name);
   if (upstream === undefined) throw fail('NOT_FOUND', { message: 'The upstream does not exist.' });
   return upstream;
 }
 
 /** Shows an upstream as it is now. The health is this node's; that an operator disabled the upstream is known to all nodes. */
-export async function readUpstream({ database, health }: PluginGateway, upstream: Upstream): Promise<object> {
+async function readUpstream({ database, health }: PluginGateway, upstream: Upstream): Promise<object> {
   return showUpstream(upstream, health, (await listDisabledUpstreams(database)).get(upstream.name));
 }
 
 /** Shows an upstream to operators: its configuration, its health on this node, and its prices. */
-export function showUpstream(
-  upstream: Upstream,
-  health: UpstreamHealth,
-  disabled: DisabledUpstream | undefined,
-): object {
+function showUpstream(upstream: Upstream, health: UpstreamHealth, disabled: DisabledUpstream | undefined): object {
   const gauge = health.upstream(upstream.name);
   const nowMs = health.now();
   const { ejection, latencies } = gauge;
@@ -172,7 +168,7 @@ export const UPSTREAM = object({
 });
 
 /** The fields that choose the model, protocol and credential of an upstream to ask. */
-export const ASKED = {
+const ASKED = {
   type: 'object',
   additionalProperties: false,
   properties: { model: TEXT, protocol: { enum: PROTOCOL_NAMES }, credential: TEXT },
@@ -185,7 +181,7 @@ export interface Asked {
 }
 
 /** Returns the named model and protocol; by default the upstream's cheapest model in the first of its protocols. */
-export function findAsked(upstream: Upstream, named: string | undefined, wanted: Protocol | undefined): Asked {
+function findAsked(upstream: Upstream, named: string | undefined, wanted: Protocol | undefined): Asked {
   const { name, adapters, disabled, models } = upstream;
   if (disabled !== undefined) throw fail('CONFLICT', { message: `The upstream "${name}" is disabled: ${disabled}.` });
   const meant = models.filter((each) => named === undefined || each.name === named);
@@ -204,7 +200,7 @@ export function findAsked(upstream: Upstream, named: string | undefined, wanted:
 }
 
 /** Returns the named credential; by default one that calls would use now. */
-export function findCredential({ health }: PluginGateway, upstream: Upstream, named: string | undefined): Credential {
+function findCredential({ health }: PluginGateway, upstream: Upstream, named: string | undefined): Credential {
   if (named === undefined) return chooseCredential(upstream, health, { session: undefined });
   const { name, credentials } = upstream;
   const meant = credentials.find((each) => each.name === named);
@@ -217,7 +213,7 @@ function cheapestOf(models: readonly ModelEntry[]): ModelEntry | undefined {
   return cheapest;
 }
 
-export function invalid(param: string, problem: string): GatewayError {
+function invalid(param: string, problem: string): GatewayError {
   return fail('INVALID_FIELD', { param, message: `${param}: ${problem}` });
 }
 

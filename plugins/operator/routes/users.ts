@@ -11,7 +11,7 @@ import { makeSignInLink } from '../../../core/sign-in/links';
 import { createUser, listUsers, type User, updateUser } from '../../../core/sign-in/users';
 
 /** Shows a console user to operators, without the password and its hash. */
-export function showUser({ id, accountId, email, status, createdAt, passwordChangedAt, identity }: User): object {
+function showUser({ id, accountId, email, status, createdAt, passwordChangedAt, identity }: User): object {
   return {
     id,
     accountId,

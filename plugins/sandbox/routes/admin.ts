@@ -24,10 +24,10 @@ const PLACE_MEMBERS = {
   lostAt: orNull(shape.time),
   activeSandboxes: shape.integer,
 };
-export const PLACE = object(PLACE_MEMBERS);
+const PLACE = object(PLACE_MEMBERS);
 
 /** Returns a place as operators see it: the node that alone reaches some sandboxes. */
-export function showPlace(places: SandboxService['places'], place: Place) {
+function showPlace(places: SandboxService['places'], place: Place) {
   return show(PLACE_MEMBERS, { ...place, silent: places.isSilent(place) });
 }
 

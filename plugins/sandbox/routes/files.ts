@@ -17,22 +17,17 @@ import { type FileContent, LIST_LIMIT } from '../suppliers/supplier';
 import { readBody } from './read-body';
 
 /** The largest file that an endpoint returns or accepts as JSON. A larger one is sent raw. */
-export const MOST_AS_JSON = 4 * 1_048_576;
+const MOST_AS_JSON = 4 * 1_048_576;
 
 /** The largest file that one upload may have. */
-export const MOST_UPLOADED = 20 * 1_048_576;
+const MOST_UPLOADED = 20 * 1_048_576;
 
-export const FILE_ERRORS: readonly ErrorCode[] = [
-  ...RUNNING_ERRORS,
-  'PATH_INVALID',
-  'FILE_NOT_FOUND',
-  'FILE_TOO_LARGE',
-];
+const FILE_ERRORS: readonly ErrorCode[] = [...RUNNING_ERRORS, 'PATH_INVALID', 'FILE_NOT_FOUND', 'FILE_TOO_LARGE'];
 
 /** The schema of a file's raw bytes. */
 export const BYTES = { type: 'string', format: 'binary' } as const;
 
-export const WRITTEN = {
+const WRITTEN = {
   201: { description: 'The file is written.', schema: object({ path: shape.text, byteLength: shape.integer }) },
 };
 
@@ -47,13 +42,13 @@ interface SandboxPlace {
  * Rejects a request that no body can make valid, before its body is read.
  * @throws SANDBOX_NOT_FOUND, SANDBOX_FINAL, NOT_SUPPORTED
  */
-export async function requireFiles(service: InsideService, { accountId, sandboxId }: SandboxPlace): Promise<void> {
+async function requireFiles(service: InsideService, { accountId, sandboxId }: SandboxPlace): Promise<void> {
   const { offering } = await findUnfinished(service, accountId, sandboxId ?? '');
   if (!offering.capabilities.files) throw fail('NOT_SUPPORTED');
 }
 
 /** Runs a file operation in a running sandbox. @throws NOT_SUPPORTED and the errors of `openRunning` */
-export async function withFiles<T>(
+async function withFiles<T>(
   service: InsideService,
   { accountId, sandboxId, headers }: SandboxPlace,
   type: OperationType,
@@ -79,10 +74,10 @@ export async function* exactly({ byteLength, content }: FileContent): AsyncGener
 }
 
 /** The meaning of a file's path, for the OpenAPI document. */
-export const PATH_MEANING = "Relative to /workspace, or absolute in the sandbox's own root.";
+const PATH_MEANING = "Relative to /workspace, or absolute in the sandbox's own root.";
 
 /** Reads the path of a query string. */
-export const readPath = reader({ type: 'string', minLength: 1, description: PATH_MEANING }, (text) => {
+const readPath = reader({ type: 'string', minLength: 1, description: PATH_MEANING }, (text) => {
   if (text === '') throw new RangeError('expected a path');
   return text;
 });
@@ -93,7 +88,7 @@ export const PATH: { readonly path: Reader<string> } = {
 };
 
 /** Returns the path. @throws PATH_INVALID if there is none */
-export function requiredPath(path: string | undefined): string {
+function requiredPath(path: string | undefined): string {
   if (path === undefined) throw fail('PATH_INVALID', { param: 'path', message: 'path: expected one' });
   return path;
 }

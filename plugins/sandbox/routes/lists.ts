@@ -31,12 +31,12 @@ import { matchOffering, readRequirements } from '../offers/requirements';
 import type { SandboxService } from '../service';
 
 /** The query parameters of pages with a number. Their answers carry the total. */
-export const NUMBERED_PAGES = {
+const NUMBERED_PAGES = {
   page: integerReader(1, 1_000_000, { default: 1 }),
   pageSize: integerReader(1, 100, { default: 50 }),
 };
 
-export const PAGE_NUMBERS = { page: shape.integer, pageSize: shape.integer, total: shape.integer };
+const PAGE_NUMBERS = { page: shape.integer, pageSize: shape.integer, total: shape.integer };
 
 const SANDBOX_READERS = {
   ...PAGE_READERS,

@@ -4,7 +4,7 @@ import type { BodyOwner } from '../../../core/http/buffered-bytes';
 import { largeJsonBody } from '../../../core/http/http';
 import type { Schema } from '../../../core/settings';
 
-export interface BodyOptions {
+interface BodyOptions {
   readonly maxBytes: number;
   /** The error code for an invalid field. */
   readonly invalid?: ErrorCode;

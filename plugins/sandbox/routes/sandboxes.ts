@@ -16,21 +16,21 @@ import type { SandboxService } from '../service';
 
 /** The parts that all endpoints that request another state share. */
 
-export const STATE_BODY = {
+const STATE_BODY = {
   type: 'object',
   additionalProperties: false,
   properties: { idempotencyKey: {} },
 } as const;
 
-export const STATE_HEADERS = { 'If-Match': 'Only if the sandbox is as the answer with this `ETag` said.' };
+const STATE_HEADERS = { 'If-Match': 'Only if the sandbox is as the answer with this `ETag` said.' };
 
-export const STATE_ANSWERS = {
+const STATE_ANSWERS = {
   200: { description: 'Nothing had to be changed.', schema: OPERATION },
   202: { description: 'The operation, which is now in progress.', schema: OPERATION },
 };
 
 /** The errors of a termination. Other changes have more, because a sandbox can be terminated in every state. */
-export const TERMINATE_ERRORS: readonly ErrorCode[] = [
+const TERMINATE_ERRORS: readonly ErrorCode[] = [
   'IDEMPOTENCY_KEY_INVALID',
   'SANDBOX_NOT_FOUND',
   'STATE_CHANGE_IN_PROGRESS',
@@ -38,7 +38,7 @@ export const TERMINATE_ERRORS: readonly ErrorCode[] = [
 ];
 
 /** Returns the handler that requests the state change `verb`. Requests with the same idempotency key start one operation. */
-export function stateHandler(service: SandboxService, verb: Verb): AccountHandler {
+function stateHandler(service: SandboxService, verb: Verb): AccountHandler {
   const readBody = jsonBody<Settings<typeof STATE_BODY>>(STATE_BODY);
   return async ({ accountId, params }, request, response) => {
     await findSandbox(service.database, accountId, params['id'] ?? '');
