@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { type Client, Pool } from 'undici';
 import { parse, stringify } from 'yaml';
 import { newDataFolder } from './data-folder';
-import { builtServer } from './shared';
+import { builtServer, endsWithRun } from './shared';
 import { enterStores, leaveStores, type Stores } from './stores';
 import { until } from './until';
 
@@ -73,6 +73,8 @@ export interface GatewayOptions {
   readonly ca?: string;
   /** The data folder of an earlier start on real stores. Default: a new one. Embedded stores have their own. */
   readonly dataFolder?: string;
+  /** Whether the story needs a process of its own, because it ends, counts or measures it. Default: only with stores or a data folder. */
+  readonly own?: boolean;
 }
 
 /** Tests ask for records and sandboxes until they are there. */
@@ -142,13 +144,78 @@ export interface RequestOptions {
   readonly body?: unknown;
 }
 
-/** Starts the real server with the project's gateway.config.yml, except its upstreams. */
+/** A running server, its stores and its folder of configuration. */
+interface Server {
+  readonly child: ChildProcess;
+  readonly ready: { readonly public: string; readonly admin: string };
+  readonly ended: Promise<number | null>;
+  readonly stores: Stores;
+  readonly dataFolder: string;
+  readonly folder: string;
+  output(): string;
+}
+
+const ADMIN_TOKEN = 'token-of-the-operator-in-tests';
+
+/**
+ * Starts the real server with the project's gateway.config.yml, except its upstreams. Where an earlier story of this test process has left a server
+ * with the same settings, that one takes the story's gateway.config.yml instead: accounts of other stories are in its stores.
+ */
 export async function startGateway(options: GatewayOptions): Promise<TestGateway> {
+  if (needsOwn(options)) return gatewayOf(await launch(options), options);
+  const settings = JSON.stringify([options.system, options.plugins, options.env]);
+  const server = (await takeIdle(settings, options)) ?? (await launch(options));
+  return gatewayOf(server, options, () => leaveIdle(settings, server));
+}
+
+function needsOwn({ own, stores, dataFolder, ca }: GatewayOptions): boolean {
+  return own === true || stores !== undefined || dataFolder !== undefined || ca !== undefined;
+}
+
+/** How many servers wait for a next story. Each has a Redis and a database, which are not emptied while it runs. */
+const MOST_IDLE = 2;
+
+const idle: { readonly settings: string; readonly server: Server }[] = [];
+
+/** Gives a waiting server the configuration of a story. Ends it and returns undefined if a part of the configuration needs a restart. */
+async function takeIdle(settings: string, options: GatewayOptions): Promise<Server | undefined> {
+  const index = idle.findIndex((each) => each.settings === settings && isRunning(each.server.child));
+  const [taken] = index === -1 ? [] : idle.splice(index, 1);
+  if (taken === undefined) return undefined;
+  const { server } = taken;
+  const { gateway } = await configurationOf(options);
+  if (await reconfigure(server, gateway)) return server;
+  await end(server, 'SIGTERM');
+  return undefined;
+}
+
+/** Keeps a server for a next story, without this one's upstreams. */
+async function leaveIdle(settings: string, server: Server): Promise<void> {
+  idle.push({ settings, server });
+  await endsWithRun(server.child.pid ?? 0);
+  if (idle.length > MOST_IDLE) await end((idle.shift() as (typeof idle)[number]).server, 'SIGTERM');
+}
+
+/** Replaces gateway.config.yml and reloads it. Returns false if that was not enough. */
+async function reconfigure({ ready, folder }: Server, text: string): Promise<boolean> {
+  await replaceFile(join(folder, 'gateway.config.yml'), text);
+  const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
+  const operate = (path: string) => fetch(`${ready.admin}/admin/v1/${path}`, { method: 'POST', headers });
+  const answer = await operate('config/reload');
+  if (!answer.ok) return false;
+  const { restartNeeded } = (await answer.json()) as { restartNeeded: readonly string[] };
+  if (restartNeeded.length > 0) return false;
+  // What was observed of another story's upstream of the same name says nothing of this one.
+  for (const name of Object.keys((parse(text) as Configured)['serviceEndpoints']))
+    await operate(`upstreams/${encodeURIComponent(name)}/enable`);
+  return true;
+}
+
+async function launch(options: GatewayOptions): Promise<Server> {
   const folder = await writeConfiguration(options);
   const stores = await enterStores(options.stores);
   const dataFolder = await dataFolderOf(options, stores);
-  const adminToken = 'token-of-the-operator-in-tests';
-  const env = {
+  const child = await startServer({
     PATH: process.env['PATH'],
     HOME: process.env['HOME'],
     NODE_ENV: 'production',
@@ -158,14 +225,13 @@ export async function startGateway(options: GatewayOptions): Promise<TestGateway
     HOST: '127.0.0.1',
     PORT: '0',
     ADMIN_PORT: '0',
-    ADMIN_TOKEN: adminToken,
+    ADMIN_TOKEN,
     UPSTREAM_CREDENTIAL,
     LOG_LEVEL: 'info',
     WATCH_CONFIG: 'false',
     ...addressesOf(stores),
     ...options.env,
-  };
-  const child = await startServer(env);
+  });
   let output = '';
   const keep = (chunk: Buffer) => {
     output += chunk.toString();
@@ -189,40 +255,50 @@ export async function startGateway(options: GatewayOptions): Promise<TestGateway
     throw error;
   });
   endedEarly.catch(() => undefined);
-  const url = ready.public;
-  const adminUrl = ready.admin;
-  const connect = options.ca === undefined ? {} : { ca: options.ca };
+  return { child, ready, ended, stores, dataFolder, folder, output: () => output };
+}
+
+async function end({ child, ended, folder }: Server, signal: NodeJS.Signals): Promise<number | null> {
+  if (isRunning(child)) child.kill(signal);
+  const code = await ended;
+  await rm(folder, { recursive: true, force: true });
+  return code;
+}
+
+/** `leave` keeps the server for others if its story did not end it. */
+function gatewayOf(server: Server, { ca }: GatewayOptions, leave?: () => Promise<void>): TestGateway {
+  const { child, ended, folder } = server;
+  const { public: url, admin: adminUrl } = server.ready;
+  const begin = server.output().length;
+  const connect = ca === undefined ? {} : { ca };
   const pool = new Pool(url, { connections: 300, headersTimeout: 60_000, bodyTimeout: 60_000, connect });
   const adminPool = new Pool(adminUrl, { connections: 4, connect });
   const call = (path: string, request: RequestOptions = {}) => send(pool, path, request);
   const admin = (method: string, path: string, body?: unknown, headers = {}) =>
-    send(adminPool, path, { method, body, headers: { authorization: `Bearer ${adminToken}`, ...headers } });
-  const close = async (signal: NodeJS.Signals) => {
-    if (isRunning(child)) child.kill(signal);
-    const code = await ended;
+    send(adminPool, path, { method, body, headers: { authorization: `Bearer ${ADMIN_TOKEN}`, ...headers } });
+  const close = async () => {
     await pool.destroy();
     await adminPool.destroy();
-    await rm(folder, { recursive: true, force: true });
-    return code;
+  };
+  const changeConfiguration: TestGateway['changeConfiguration'] = async (change) => {
+    const path = join(folder, 'gateway.config.yml');
+    if (typeof change === 'string') return replaceFile(path, change);
+    const config = parse(await readFile(path, 'utf8')) as Configured;
+    const text = change(config) ?? stringify(config);
+    await replaceFile(path, text);
   };
   return {
     url,
     adminUrl,
-    adminToken,
-    stores,
-    dataFolder,
+    adminToken: ADMIN_TOKEN,
+    stores: server.stores,
+    dataFolder: server.dataFolder,
     configFolder: folder,
-    changeConfiguration: async (change) => {
-      const path = join(folder, 'gateway.config.yml');
-      if (typeof change === 'string') return replaceFile(path, change);
-      const config = parse(await readFile(path, 'utf8')) as Configured;
-      const text = change(config) ?? stringify(config);
-      await replaceFile(path, text);
-    },
+    changeConfiguration,
     pid: child.pid ?? 0,
     process: child,
     ended,
-    output: () => output,
+    output: () => server.output().slice(begin),
     call,
     admin,
     newCustomer: async (usd, keyOptions = {}) => {
@@ -248,9 +324,15 @@ export async function startGateway(options: GatewayOptions): Promise<TestGateway
         const answer = await call(`/v1/usage/${requestId}`, { method: 'GET', key });
         return answer.status === 200 ? answer.json : undefined;
       }),
-    stop: () => close('SIGTERM'),
+    stop: async () => {
+      await close();
+      if (leave === undefined || !isRunning(child)) return end(server, 'SIGTERM');
+      await leave();
+      return null;
+    },
     kill: async () => {
-      await close('SIGKILL');
+      await end(server, 'SIGKILL');
+      await close();
     },
   };
 }
@@ -318,19 +400,23 @@ interface Shipped {
   readonly plugins: Readonly<Record<string, object>>;
 }
 
-async function writeConfiguration({ upstreams, configure, system, plugins = {} }: GatewayOptions): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'tollgate-config-'));
+/** Returns the texts of the two files of configuration. */
+async function configurationOf({ upstreams, configure, system, plugins = {} }: GatewayOptions) {
   const config = parse(await readFile(join(PROJECT, 'gateway.config.yml'), 'utf8')) as Configured;
   config['serviceEndpoints'] = Object.fromEntries(
     Object.entries(upstreams).map(([name, each]) => [name, toEndpoint(each)]),
   );
-  await writeFile(
-    join(folder, 'gateway.config.yml'),
-    configure?.(config) ?? stringify(config, { aliasDuplicateObjects: false }),
-  );
+  const gateway = configure?.(config) ?? stringify(config, { aliasDuplicateObjects: false });
   const shipped = parse(await readFile(join(PROJECT, 'system.config.yml'), 'utf8')) as Shipped;
   for (const [name, settings] of Object.entries(plugins)) Object.assign(shipped.plugins[name] ?? {}, settings);
-  await writeFile(join(folder, 'system.config.yml'), stringify({ ...shipped, keys: AS_OFTEN_AS_WANTED, ...system }));
+  return { gateway, system: stringify({ ...shipped, keys: AS_OFTEN_AS_WANTED, ...system }) };
+}
+
+async function writeConfiguration(options: GatewayOptions): Promise<string> {
+  const { gateway, system } = await configurationOf(options);
+  const folder = await mkdtemp(join(tmpdir(), 'tollgate-config-'));
+  await writeFile(join(folder, 'gateway.config.yml'), gateway);
+  await writeFile(join(folder, 'system.config.yml'), system);
   return folder;
 }
 

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { Redis } from 'ioredis';
 import { migrate, openPostgres } from '../../core/storage/database';
@@ -8,6 +9,7 @@ import { quiet } from './databases';
 import { type DockerEngine, reachDocker, startDocker, type TestDocker } from './docker';
 import { startPostgres, type TestPostgres } from './postgres';
 import { startRedis, type TestRedis } from './redis';
+import { until } from './until';
 
 /**
  * Shares services among all test files. The first test that needs one starts it, and the end of the run stops it. Test files run in several
@@ -85,6 +87,11 @@ export function builtServer(): Promise<string> {
   return ask('server');
 }
 
+/** Ends a process with the run, because the processes of mocha are ended without notice. */
+export function endsWithRun(pid: number): Promise<void> {
+  return ask(`ends-with-run/${pid}`);
+}
+
 async function ask<T>(what: string): Promise<T> {
   // Chaos and benches run without mocha.
   if (process.env[ADDRESS] === undefined) await mochaGlobalSetup();
@@ -106,6 +113,8 @@ let migrated: Promise<string> | undefined;
 let dataFolder: Promise<string> | undefined;
 let program: Promise<string> | undefined;
 let server: Server | undefined;
+/** Processes that test files have left for each other. */
+const left = new Set<number>();
 
 /** Starts the sharing server. Mocha calls it once, in the main process. */
 export async function mochaGlobalSetup(): Promise<void> {
@@ -143,6 +152,9 @@ async function share(what: string): Promise<unknown> {
     case 'data-folder':
       dataFolder ??= prepareDataFolder();
       return dataFolder;
+    case 'ends-with-run':
+      left.add(Number(worker));
+      return null;
     case 'server':
       program ??= buildServer();
       return program;
@@ -160,6 +172,15 @@ async function migratedDatabase({ createDatabase }: TestPostgres): Promise<strin
   return databaseUrl;
 }
 
+/** Returns whether a process runs. One that has ended may wait for ever for a parent that is gone. */
+function isAlive(pid: number): boolean {
+  try {
+    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
 function once<T>(started: Map<string, Promise<T>>, worker: string, start: () => Promise<T>): Promise<T> {
   const running = started.get(worker) ?? start();
   started.set(worker, running);
@@ -168,6 +189,8 @@ function once<T>(started: Map<string, Promise<T>>, worker: string, start: () => 
 
 export async function mochaGlobalTeardown(): Promise<void> {
   server?.close();
+  for (const pid of left) if (isAlive(pid)) process.kill(pid);
+  for (const pid of left) await until(`process ${pid} has ended`, () => !isAlive(pid));
   const running: Promise<{ stop(): Promise<void> }>[] = [...redises.values(), ...engines.values()];
   if (postgres !== undefined) running.push(postgres);
   // A service that cannot be stopped must not keep the others running.
