@@ -273,13 +273,14 @@ export const configSchema: Verb = (noun, open) => {
     .description('print the JSON Schema of a configuration file, for editors')
     .action(async (file: 'gateway' | 'system', given: string | undefined, _options, command) => {
       const { output, environment } = open(command);
-      const loaded = load(folderOf(given, environment), environment);
+      const loaded = loadFolder(folderOf(given, environment), environment);
       const schema = file === 'gateway' ? publishedGatewaySchema(loaded) : publishedSystemSchema(loaded);
       await output.write(`${JSON.stringify(schema, null, 2)}\n`);
     });
 };
 
-function load(folder: string, environment: Environment): LoadedPlugins {
+/** Loads the plugins of a folder. */
+export function loadFolder(folder: string, environment: Environment): LoadedPlugins {
   try {
     return loadPlugins(resolve(folder), { ...environment });
   } catch (error) {

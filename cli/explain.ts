@@ -11,9 +11,11 @@ import { RULES as MESSAGES_RULES } from '../core/dialects/messages/rules';
 import { RESPONSES } from '../core/dialects/responses';
 import { LACKS as RESPONSES_LACKS } from '../core/dialects/responses/lacks';
 import { RULES as RESPONSES_RULES } from '../core/dialects/responses/rules';
+import { publishedGatewaySchema, publishedSystemSchema } from '../core/serving/published-schema';
 import { LACKS as CONVERSE_LACKS } from '../plugins/upstreams/converse/lacks';
 import { LACKS as GEMINI_LACKS } from '../plugins/upstreams/gemini/lacks';
 import type { Verb } from './command';
+import { folderOf, loadFolder } from './config';
 import { showList } from './output';
 
 export const explainMembers: Verb = (noun, open) => {
@@ -97,4 +99,44 @@ function lackedRows() {
       return { side: 'to', dialect, name: feature, names, fate, when, why };
     }),
   );
+}
+
+export const explainSettings: Verb = (noun, open) => {
+  noun
+    .command('settings [text]')
+    .description('list the settings of both configuration files whose path has the text in it')
+    .action(async (text = '', _options, command) => {
+      const { output, environment } = open(command);
+      const loaded = loadFolder(folderOf(undefined, environment), environment);
+      const items = Object.entries({ gateway: publishedGatewaySchema(loaded), system: publishedSystemSchema(loaded) })
+        .flatMap(([file, schema]) => settingsOf(schema, '').map((setting) => ({ file, ...setting })))
+        .filter(({ setting }) => setting.includes(text));
+      await showList(
+        output,
+        { items },
+        {
+          file: ({ file }) => file,
+          setting: ({ setting }) => setting,
+          default: (item) => (item.default === undefined ? '' : JSON.stringify(item.default)),
+          is: ({ is }) => is,
+        },
+      );
+    });
+};
+
+/** Lists the settings of a schema by their paths, each once. `<name>` stands for a name that the operator chooses. */
+function settingsOf(schema: object, path: string): readonly { setting: string; default: unknown; is: string }[] {
+  const found = Object.entries(schema).flatMap(([word, value]) => {
+    if (word === 'default' || typeof value !== 'object' || value === null) return [];
+    if (word !== 'properties')
+      return [value]
+        .flat()
+        .filter((each) => typeof each === 'object')
+        .flatMap((each) => settingsOf(each, word === 'additionalProperties' ? `${path}<name>.` : path));
+    return Object.entries<{ default?: unknown; description: string }>(value).flatMap(([name, each]) => [
+      { setting: `${path}${name}`, default: each.default, is: each.description },
+      ...settingsOf(each, `${path}${name}.`),
+    ]);
+  });
+  return [...new Map(found.map((each) => [`${each.setting} ${each.is}`, each])).values()];
 }

@@ -13,7 +13,7 @@ import {
   showConfig,
   validateConfig,
 } from './config';
-import { explainDialects, explainMembers } from './explain';
+import { explainDialects, explainMembers, explainSettings } from './explain';
 import { Failure } from './failure';
 import { compareInvoice, fetchInvoice } from './invoices';
 import { KEY_CHANGES, keyChanges, NEW_KEY, newKey, orNull, someOf, toSeconds } from './key-fields';
@@ -369,8 +369,8 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
     ],
   },
   explain: {
-    summary: 'what the gateway knows of requests, for the hold and for translating them',
-    verbs: [explainMembers, explainDialects],
+    summary: 'what the gateway knows of requests, for the hold and for translating them, and of its settings',
+    verbs: [explainMembers, explainDialects, explainSettings],
   },
   plugin: { summary: 'your own packages', verbs: [newPlugin] },
 };

@@ -12,7 +12,6 @@ const FILE = 'docs/runbooks.md';
 const { groups } = parse(textOf('deploy/prometheus/alerts.yml')) as Rules;
 const alerts = groups.flatMap(({ rules }) => rules);
 const [, ...sections] = textOf(FILE).split(/^## /m);
-const operating = textOf('docs/operating.md');
 
 describe('the runbooks', () => {
   it('have one section for each alert, in order, to which its annotation links', () => {
@@ -27,17 +26,5 @@ describe('the runbooks', () => {
       const parts = [...section.matchAll(/^- \*\*(\w+)\*\*: \S/gm)].map(([, part]) => part);
       expect(parts, section).to.deep.equal(['Means', 'Look', 'Do', 'Over']);
     }
-  });
-
-  it('name only existing metrics and commands', () => {
-    const inCode = [...textOf(FILE).matchAll(/`(metrics|tollgate) ([a-z_]+) ?([a-z]*)/g)];
-    const wrong = inCode.filter(([, program, first = '', verb = '']) => {
-      if (program === 'metrics')
-        return !first.startsWith('nodejs_') && !first.startsWith('process_') && !operating.includes(`| \`${first}`);
-      const row = new RegExp(`^\\| \`${first}\` .*$`, 'm').exec(operating)?.[0] ?? '';
-      return !row.includes(`\`${verb}\``);
-    });
-    expect(inCode).to.have.length.above(30);
-    expect(wrong.map(([found]) => found)).to.deep.equal([]);
   });
 });

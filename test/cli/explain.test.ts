@@ -40,3 +40,22 @@ describe('tollgate explain dialects', () => {
     expect(items[0]).to.have.all.keys('side', 'dialect', 'name', 'names', 'fate', 'when', 'why');
   });
 });
+
+describe('tollgate explain settings', () => {
+  it('lists each setting of both files with its default and meaning', async () => {
+    const { status, out } = await runTollgate(['explain', 'settings']);
+    expect(status).to.equal(0);
+    expect(out).to.match(/^gateway +serviceEndpoints\.<name>\.weight +1 +Its share of the calls among equals\.$/m);
+    expect(out).to.match(/^gateway +pipelines\.<name>\.policies\.model-request\.action\.slowBodyTimeout +"30s" +\S/m);
+    expect(out).to.match(/^system +ledger\.waitReplicas +0 +\S/m);
+    expect(out).to.match(/^system +plugins\.sandbox\.renewBefore +"3m" +\S/m);
+    const lines = out.split('\n');
+    expect(new Set(lines).size).to.equal(lines.length);
+  });
+
+  it('lists those whose path has the text in it, as JSON with --json', async () => {
+    const { out } = await runTollgate(['--json', 'explain', 'settings', 'webSockets.']);
+    expect(JSON.parse(out).items[0]).to.include({ file: 'system', setting: 'webSockets.mostOfKey', default: 8 });
+    expect(JSON.parse(out).items).to.have.length(4);
+  });
+});
