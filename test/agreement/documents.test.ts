@@ -102,7 +102,7 @@ describe('documents', () => {
     expect(dates).to.deep.equal(dates.toSorted());
   });
 
-  it('give a decision half a page, at most 280 words', () => {
+  it('give a decision at most 150 words', () => {
     const long = decisions
       .map((path) => `${path}: ${wordsIn(textOf(path))}`)
       .filter((line) => Number(line.split(': ')[1]) > 280);
