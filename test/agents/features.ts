@@ -88,8 +88,7 @@ export const FEATURES: readonly Feature[] = [
   },
   {
     name: 'reasoning',
-    means:
-      'The client shows what the model thought before each of three answers. The thoughts go back in the next calls as the vendor gave them, with their signatures.',
+    means: 'The client shows what the model thought, and sends it back in the next calls as it came, with signatures.',
     prompt: 'what do note.txt and other.txt say?',
     steps: ({ tools }) => [
       turn(think('First I look into the note.'), say('I will look.'), tools.read('note.txt')),
@@ -100,8 +99,7 @@ export const FEATURES: readonly Feature[] = [
   },
   {
     name: 'long session',
-    means:
-      'The model reads 20 files, one in each call. Nothing of the conversation is lost, each call reads more from the cache, and the client counts what the vendor counts.',
+    means: 'The model reads 20 files, one a call. Nothing is lost, and each call reads more from the cache.',
     prompt: 'what do the pages say?',
     steps: ({ tools }) => [
       ...PAGES.map(({ name }) => turn(think(`I have not read ${name}.`), tools.read(name))),
@@ -162,8 +160,7 @@ export const FEATURES: readonly Feature[] = [
   },
   {
     name: 'cut stream',
-    means:
-      'The vendor breaks off in the middle of an answer. The client continues by itself or reports an error, and the broken answer is free.',
+    means: 'The vendor breaks off in the middle of an answer: the client continues or reports it. The answer is free.',
     prompt: 'what is the answer?',
     steps: () => [
       { ...turn(say('The answer is 41, or perhaps it is another number.')), cutAt: 0.6 },
@@ -230,8 +227,7 @@ export const FEATURES: readonly Feature[] = [
   },
   {
     name: 'usage',
-    means:
-      'The tokens that the client counts are those that the vendor reports, in two calls of which the second reads the cache.',
+    means: 'The client counts the tokens that the vendor reports, also of a call that reads the cache.',
     prompt: 'what does note.txt say?',
     steps: ({ tools }) => [
       turn(think('I have to look into the note.'), tools.read('note.txt')),

@@ -9,10 +9,6 @@ import { FEATURES } from './features';
 export const PAGE = resolve(__dirname, '../../docs/clients.md');
 const PACKAGE = join(__dirname, 'package.json');
 
-const YES = 'yes';
-const NO = '**no**';
-const NONE = '–';
-
 /** Returns the versions of the packages that package.json pins. */
 export function pinnedVersions(): Readonly<Record<string, string>> {
   const { dependencies, devDependencies } = JSON.parse(readFileSync(PACKAGE, 'utf8')) as Record<
@@ -24,20 +20,10 @@ export function pinnedVersions(): Readonly<Record<string, string>> {
 
 /** Returns the text of docs/clients.md for the results of all clients and features. */
 export function clientsPage(cells: readonly Cell[]): string {
-  const agents = CLIENTS.filter(({ kind }) => kind === 'agent');
-  const sdks = CLIENTS.filter(({ kind }) => kind === 'SDK');
   return [
     HEAD,
     '## What works\n',
-    `\`yes\` works, ${NO} does not, \`${NONE}\` is something that the client does not have. After each cell the bill equals what the vendor would charge.\n`,
-    '### Agents\n',
-    matrix(agents, cells),
-    '### SDKs\n',
-    matrix(sdks, cells),
-    '### Agents at upstreams that speak another protocol\n',
-    'The gateway [translates](routing.md#translating). Codex has `web_search = "disabled"`, because the search is one of its own vendor.\n',
-    matrix(TRANSLATED, cells),
-    '### What the features mean\n',
+    `These have every feature of the table but for what the lists below it name, and are billed what the vendor would charge: ${namesOf(CLIENTS)}; where the upstream speaks another protocol ([translated](routing.md#translating)) ${namesOf(TRANSLATED)}.\n`,
     table([['feature', 'works when'], ...FEATURES.map(({ name, means }) => [name, means])]),
     ...reasons(cells),
     '## How to point a client at the gateway\n',
@@ -53,37 +39,25 @@ export function promised(page: string): ReadonlySet<string> {
   return new Set(works.map(({ client, feature }) => cellName(client, feature)));
 }
 
-const STATES: ReadonlyMap<string, Cell['state']> = new Map([
-  [YES, 'works'],
-  [NO, 'fails'],
-  [NONE, 'lacks'],
-]);
-
-/** Returns the cells that the document shows. */
+/** Returns what the document says of each client that it names and each feature. */
 export function cellsOf(page: string): readonly Cell[] {
-  const found: Cell[] = [];
-  let features: readonly string[] = [];
-  for (const line of page.split('\n')) {
-    if (!line.startsWith('| ')) continue;
-    const [first = '', ...cells] = line
-      .split('|')
-      .slice(1, -1)
-      .map((cell) => cell.trim());
-    if (first === 'client') features = cells;
-    const client = [...CLIENTS, ...TRANSLATED].find((each) => nameOf(each) === first);
-    if (client === undefined) continue;
-    for (const [index, cell] of cells.entries()) {
-      const [state, feature = ''] = [STATES.get(cell), features[index]];
-      const reasons = reasonsTold(page, nameOf(client), feature);
-      if (state !== undefined) found.push({ client: client.id, feature, state, reasons, ...NOT_TRIED });
-    }
-  }
-  return found;
+  const [, works = ''] = page.split('\n## What works\n');
+  const [named = ''] = works.split('\n| ');
+  const [, failing = ''] = page.split(`\n${FAILING}\n`);
+  return ALL.filter((client) => named.includes(nameOf(client))).flatMap((client) =>
+    FEATURES.map(({ name: feature }): Cell => {
+      const cell = { client: client.id, feature, ...NOT_TRIED };
+      const lacks = client.lacks[feature];
+      if (lacks !== undefined) return { ...cell, state: 'lacks', reasons: [lacks] };
+      const reasons = reasonsTold(failing, nameOf(client), feature);
+      return { ...cell, state: reasons.length === 0 ? 'works' : 'fails', reasons };
+    }),
+  );
 }
 
-/** Returns why a client lacks a feature, from the lists below the tables. */
-function reasonsTold(page: string, name: string, feature: string): readonly string[] {
-  const lines = page.split('\n').filter((line) => line.startsWith(`- ${name}: `));
+/** Returns why a feature of a client fails, from the list of what does not work. */
+function reasonsTold(failing: string, name: string, feature: string): readonly string[] {
+  const lines = failing.split('\n').filter((line) => /^- (.*?): /.exec(line)?.[1]?.split('; ').includes(name));
   return lines.flatMap((line) => line.match(`[:,] ${feature} \\((.*?)\\)(, |$)`)?.slice(1, 2) ?? []);
 }
 
@@ -98,13 +72,10 @@ export function nameOf({ title, protocol }: Client): string {
 
 const HEAD = `# Clients
 
-\`npm run agents -- --write\` writes this page: it runs each program unmodified, as its package has it, against a gateway whose vendor follows a script. The vendor counts what
-it would charge, by its own prices, and the gateway's bill must be the same to 1e-8 USD. \`npm run agents\` fails when something does not work that this page promises
-([testing](testing.md#the-programs-people-use)).
+\`npm run agents -- --write\` writes this page: it runs each program unmodified against a gateway whose vendor follows a script ([testing](testing.md#the-programs-people-use)).
 `;
 
-const POINTING = `\`sk-svc-…\` is an API key. A strategy stands behind the host, as in \`https://gateway.example/cost\` or \`https://gateway.example/cost/v1\`. The names of models are those of
-\`GET /v1/models\`.
+const POINTING = `\`sk-svc-…\` is an API key. A strategy stands behind the host, as in \`https://gateway.example/cost\` or \`https://gateway.example/cost/v1\`. Models have the names of \`GET /v1/models\`.
 
 ### Money
 
@@ -113,41 +84,37 @@ Agents ask for up to 128,000 tokens of output in every turn, and all of it is he
 
 const UNTRIED = `### Cursor, Cline
 
-These run inside an editor, so they are not tried here. Their documents and published guides say:
+These run inside an editor and are not tried here. Their documents say:
 
-- **Cursor**: Settings, Models, API Keys: switch on _Override OpenAI Base URL_, set it to \`https://gateway.example/v1\` and the OpenAI API key to the API key. Add the models by their names. Cursor calls from its own
-  servers, so the gateway must be reachable from the internet. Completion in the editor keeps using Cursor's own models.
+- **Cursor**: Settings, Models, API Keys: switch on _Override OpenAI Base URL_, set it to \`https://gateway.example/v1\` and the OpenAI API key to the API key. Add the models by name. Cursor calls from its own servers, so the gateway must be reachable from the internet. Completion keeps using Cursor's own models.
 - **Cline**: Settings, API Provider: _OpenAI Compatible_, base URL \`https://gateway.example/v1\`, the API key and the model's name. Or _Anthropic_ with _Use custom base URL_ \`https://gateway.example\`.
 `;
 
+const ALL = [...CLIENTS, ...TRANSLATED];
+const FAILING = '### What does not work';
 const EXAMPLE = { url: 'https://gateway.example', key: 'sk-svc-…' };
 
-/** Returns a table with one row a client and one column a feature. */
-function matrix(clients: readonly Client[], cells: readonly Cell[]): string {
-  const rows = clients.map((client) => [
-    nameOf(client),
-    ...FEATURES.map(({ name }) => mark(cells.find((cell) => cell.client === client.id && cell.feature === name))),
-  ]);
-  return table([['client', ...FEATURES.map(({ name }) => name)], ...rows]);
+function namesOf(clients: readonly Client[]): string {
+  return clients.map(nameOf).join('; ');
 }
 
-function mark(cell: Cell | undefined): string {
-  if (cell?.state === 'works') return YES;
-  return cell?.state === 'lacks' ? NONE : NO;
-}
-
+/** Returns the lists of what fails and what clients lack, with one line for clients of which the same is said. */
 function reasons(cells: readonly Cell[]): readonly string[] {
-  const told = (state: Cell['state']) =>
-    [...CLIENTS, ...TRANSLATED].flatMap((client) => {
-      const own = FEATURES.flatMap(({ name }) =>
-        cells.filter((cell) => cell.client === client.id && cell.feature === name && cell.state === state),
-      );
-      const parts = own.map(({ feature, reasons: [reason = ''] }) => `${feature} (${reason})`);
-      return own.length === 0 ? [] : [`- ${nameOf(client)}: ${parts.join(', ')}`];
-    });
+  const told = (state: Cell['state']) => {
+    const lines = new Map<string, Client[]>();
+    for (const client of ALL) {
+      const own = FEATURES.flatMap(({ name }) => {
+        const cell = cells.find((each) => each.client === client.id && each.feature === name);
+        if (cell === undefined) return state === 'fails' ? `${name} (not tried)` : [];
+        return cell.state === state ? `${name} (${cell.reasons[0] ?? ''})` : [];
+      });
+      if (own.length > 0) lines.set(own.join(', '), [...(lines.get(own.join(', ')) ?? []), client]);
+    }
+    return [...lines].map(([parts, clients]) => `- ${namesOf(clients)}: ${parts}`);
+  };
   const failing = told('fails');
   return [
-    ...(failing.length === 0 ? [] : ['### What does not work\n', ...failing, '']),
+    ...(failing.length === 0 ? [] : [`${FAILING}\n`, ...failing, '']),
     '### What a client does not have\n',
     ...told('lacks'),
     '',

@@ -1,8 +1,9 @@
 import { expect } from 'chai';
 import { GROUPS } from '../../console/pages/overview/snippets';
 import { CLIENTS } from '../agents/clients';
+import { TRANSLATED } from '../agents/clients/translated';
 import { FEATURES } from '../agents/features';
-import { exportsOf, nameOf, pinnedVersions, promised, setups } from '../agents/page';
+import { cellName, cellsOf, clientsPage, exportsOf, pinnedVersions, promised, setups } from '../agents/page';
 import { textOf } from '../support/sources';
 
 const page = textOf('docs/clients.md');
@@ -12,12 +13,14 @@ describe('docs/clients.md', () => {
     expect(setups().filter((setup) => !page.includes(setup))).to.deep.equal([]);
   });
 
-  it('has a row for every client and a column for every feature', () => {
-    for (const client of CLIENTS) {
-      const row = page.split('\n').find((line) => line.startsWith(`| ${nameOf(client)} `)) ?? '';
-      expect(row.split('|').slice(2, -1), nameOf(client)).to.have.length(FEATURES.length);
-    }
-    expect([...promised(page)]).to.include('claude-code: hello');
+  it('says of every client and feature whether it works, and why it does not', () => {
+    const names = [...CLIENTS, ...TRANSLATED].flatMap(({ id }) => FEATURES.map(({ name }) => cellName(id, name)));
+    const cells = cellsOf(page);
+    expect(cells.map(({ client, feature }) => cellName(client, feature))).to.have.members(names);
+    expect(clientsPage(cells)).to.equal(page);
+    expect([...promised(page)])
+      .to.include('claude-code: hello')
+      .and.not.include('codex: model list');
   });
 
   it('covers every package that test/agents pins', () => {
