@@ -3,8 +3,11 @@ import { ERRORS } from '../../core/errors';
 import { errorCatalogue, errorCodes, errorResponses } from '../../plugins/openapi/errors';
 import { textOf } from '../support/sources';
 
-/** Matches `| 400 | invalid_request_error | INVALID_JSON | no | The body is not valid JSON. |`. */
-const ROW = /^\| (\d{3}) +\| ([^|]+?) +\| `([A-Z_]+)` +\| (yes|no) +\| (.+?) +\|$/gm;
+/** Matches `| 400 | `INVALID_JSON` | The body is not valid JSON. |`. */
+const ROW = /^\| (\d{3}) +\| `([A-Z_]+)` +\| (.+?) +\|$/gm;
+
+/** Matches `| 409, 412 | `conflict_error` |`. */
+const TYPES = /^\| (\d{3}(?:, \d{3})*) +\| `([A-Za-z_ ]+)` +\|$/gm;
 
 const catalogue = Object.entries(ERRORS).map(([code, { status, type, retryable, summary }]) => ({
   code,
@@ -14,12 +17,23 @@ const catalogue = Object.entries(ERRORS).map(([code, { status, type, retryable, 
   summary,
 }));
 
-const documented = [...textOf('docs/errors.md').matchAll(ROW)].map(([, status, type, code, retryable, summary]) => ({
-  code: code ?? '',
+const page = textOf('docs/errors.md');
+const types = new Map(
+  [...page.matchAll(TYPES)].flatMap(([, statuses = '', type]) =>
+    statuses.split(', ').map((status) => [Number(status), type ?? '']),
+  ),
+);
+
+/** The page says that a repeat can help after these. */
+const mayRepeat = (status: number, code: string) =>
+  status === 408 || status === 429 || status >= 500 || code === 'IDEMPOTENCY_KEY_IN_USE';
+
+const documented = [...page.matchAll(ROW)].map(([, status, code = '', summary = '']) => ({
+  code,
   status: Number(status),
-  type: type ?? '',
-  retryable: retryable === 'yes',
-  summary: summary ?? '',
+  type: types.get(Number(status)) ?? '',
+  retryable: mayRepeat(Number(status), code),
+  summary,
 }));
 
 describe('docs/errors.md', () => {
