@@ -3,16 +3,21 @@ import type { PluginGateway } from '../../core/gateway/plugin-gateway';
 import { registerHoldSource } from '../../core/ledger/hold-sources';
 import { onFirstFailure, startLoop } from '../../core/loop';
 import { describeFault } from '../../core/thrown';
+import { readSandboxHolds } from './books/audit';
 import { READ_CLOCK_EVERY_MS } from './books/database-clock';
-import { readSandboxHolds } from './books/open-holds';
-import { createInside, type InsideService, runInside } from './inside';
-import { LIMITS } from './life/limits';
-import { readTimings, TIMINGS } from './life/timings';
+import { LIMITS, readTimings, TIMINGS } from './life/settings';
 import { checkOfferings, OFFERINGS } from './offers/offering';
 import { insideRoutes, sandboxRoutes } from './routes';
 import { portHosts } from './routes/ports';
-import { createService, openSuppliers, type SupplierSettings } from './service';
-import { docker } from './suppliers/docker';
+import {
+  createInside,
+  createService,
+  type InsideService,
+  openSuppliers,
+  runInside,
+  type SupplierSettings,
+} from './service';
+import { docker } from './suppliers/docker/driver';
 import { processes } from './suppliers/process';
 import { registerSupplier } from './suppliers/supplier';
 import { readInstallation } from './suppliers/tags';

@@ -3,17 +3,20 @@ import type { Knex } from 'knex';
 import type { Logger } from 'pino';
 import { fail } from '../../core/errors';
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
+import { readPortDomain } from '../../core/http/port-domain';
+import type { Stop } from '../../core/resources';
 import { readRole } from '../../core/role';
 import { compileCheck } from '../../core/settings';
 import { StartFailure } from '../../core/start-failure';
 import { type Books, openBooks } from './books/books';
 import { type Changes, openChanges } from './books/changes';
 import { DatabaseClock } from './books/database-clock';
-import { OperationSpans } from './books/operation-spans';
 import { Places } from './books/places';
-import type { Limits } from './life/limits';
-import type { Timings } from './life/timings';
+import { OperationSpans } from './books/store';
+import { Commands } from './commands/commands';
+import type { Limits, Timings } from './life/settings';
 import { type OfferedInstance, type OfferingsSection, readOfferings } from './offers/offering';
+import { PortProxy } from './ports/port-proxy';
 import { findSupplier, type SupplierContext, type SupplierDriver, supplierNames } from './suppliers/supplier';
 
 /** The service that the plugin's routes and loops use. */
@@ -152,4 +155,30 @@ class SupplierHealth {
     const silent = this.#silent.get(supplier);
     return silent !== undefined && silent.failures >= DOWN_AFTER_FAILURES && nowMs < silent.lastAtMs + DOWN_FOR_MS;
   }
+}
+
+/** The service of the endpoints that reach into a running sandbox: commands, files and ports. */
+export interface InsideService extends SandboxService {
+  readonly commands: Commands;
+  readonly ports: PortProxy;
+  /** The domain below which each port has a host of its own. undefined: ports are reached by paths. */
+  readonly portDomain: string | undefined;
+}
+
+export function createInside(service: SandboxService): InsideService {
+  const { log, gateway } = service;
+  return {
+    ...service,
+    commands: new Commands(service),
+    ports: new PortProxy(service, log, gateway.isStopping, gateway.egress),
+    portDomain: readPortDomain(process.env),
+  };
+}
+
+/** Runs the background loops of commands and ports. Returns the function that stops them. */
+export function runInside({ commands, ports }: InsideService): Stop {
+  const stops = [commands.run(), ports.run()];
+  return async () => {
+    for (const stop of stops) await stop();
+  };
 }

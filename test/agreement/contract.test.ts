@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { ERRORS } from '../../core/errors';
 import { ACTIVE_AT_MOST } from '../../plugins/sandbox/asking/admission';
 import { EVENT, OPERATION, PERIOD, SANDBOX, SEGMENT } from '../../plugins/sandbox/books/shapes';
-import { LIMITS } from '../../plugins/sandbox/life/limits';
+import { LIMITS } from '../../plugins/sandbox/life/settings';
 import { LIFECYCLE_PHASES, OBSERVED_STATES, OPERATION_STATUSES } from '../../plugins/sandbox/life/states';
 import { RECORD_COLUMNS } from '../../plugins/usage/record';
 import keyAuth from '../../policies/key-auth';

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { type SupplierSubject, supplierConformance } from '../../conformance/supplier';
 import { compileCheck } from '../../core/settings';
-import { docker } from '../../plugins/sandbox/suppliers/docker';
+import { docker } from '../../plugins/sandbox/suppliers/docker/driver';
 import { processes } from '../../plugins/sandbox/suppliers/process';
 import type {
   InstanceReference,

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { INSTANCE_MARK, markedProcesses, signalAll } from '../../plugins/sandbox/suppliers/process/processes';
+import { INSTANCE_MARK, markedProcesses, signalAll } from '../../plugins/sandbox/suppliers/process/command';
 
 /** Ends the commands of sandboxes of gateways with this data folder, because they outlive a gateway. */
 export async function endInstances(dataFolder: string): Promise<void> {

@@ -3,9 +3,10 @@ import type { CallKey } from '../../../core/accounts/identify';
 import { limitCreates } from '../../../core/accounts/rates';
 import { type ErrorCode, fail, type GatewayError } from '../../../core/errors';
 import { newId } from '../../../core/ids';
-import type { ReserveOutcome } from '../../../core/ledger/ledger';
+import type { Ledger, ReserveOutcome } from '../../../core/ledger/ledger';
+import type { Payer } from '../../../core/ledger/payer';
 import { ledgerUnavailable } from '../../../core/ledger/unavailable';
-import { formatUsd } from '../../../core/money';
+import { formatUsd, parseUsd } from '../../../core/money';
 import { claimQuote, redeemable, returnQuote } from '../books/quotes';
 import { fromRow, toRow } from '../books/rows';
 import { newOperation } from '../life/lifecycle';
@@ -14,7 +15,6 @@ import type { OfferedInstance } from '../offers/offering';
 import { matchOffering } from '../offers/requirements';
 import type { SandboxService } from '../service';
 import type { Creation } from './creation';
-import { firstPeriod, newSandbox } from './new-sandbox';
 
 /** The number of sandboxes that one account may have active at once. */
 export const ACTIVE_AT_MOST = 20;
@@ -242,5 +242,121 @@ export function unpaid(
   return fail(isBalance ? 'INSUFFICIENT_BALANCE' : 'KEY_LIMIT_EXCEEDED', {
     message: `${isBalance ? "The account's available balance" : "The key's own spending limit"} does not cover the next billing period of the sandbox and the time until it can be terminated.`,
     details: { requiredUsd: formatUsd(requiredE8), availableUsd: formatUsd(availableE8) },
+  });
+}
+
+/** Returns a sandbox as it is first written: no client sees it yet. */
+export function newSandbox(
+  { accountId, keyId }: Payer,
+  { idempotencyKey, requestHash, policy, metadata, selection }: Creation,
+  { offering, spec, provisioningLimitMs }: OfferedInstance,
+  nowMs: number,
+): Sandbox {
+  return {
+    id: newId(),
+    accountId,
+    keyId,
+    idempotencyKey,
+    requestHash,
+    admission: 'PENDING',
+    quoteId: 'quoteId' in selection ? selection.quoteId : null,
+    offeringId: offering.id,
+    offering,
+    supplier: offering.supplier,
+    place: null,
+    spec,
+    provisioningLimitMs,
+    policy,
+    metadata,
+    observedState: 'PROVISIONING',
+    desiredState: 'RUNNING',
+    lastConfirmedState: null,
+    finalState: null,
+    failure: null,
+    stateVersion: 0,
+    revision: 0,
+    eventSequence: 0,
+    segmentSequence: 0,
+    supplierRef: null,
+    incarnation: null,
+    createSentAtMs: null,
+    actionSentAtMs: null,
+    confirmedAtMs: null,
+    silentTries: 0,
+    goneSinceMs: null,
+    stoppedAtMs: null,
+    attempts: 0,
+    lastUsedAtMs: nowMs,
+    totalCostE8: 0n,
+    reservedUntilMs: null,
+    createdAtMs: nowMs,
+    acceptedAtMs: null,
+    endedAtMs: null,
+    terminatedAtMs: null,
+    nextAtMs: nowMs,
+    leaseEpoch: 0,
+  };
+}
+
+/** Returns the first billing period, which the initial hold pays. */
+export function firstPeriod({ id, accountId, keyId, offering, createdAtMs }: Sandbox, holdAheadMs: number): Period {
+  return {
+    id: newId(),
+    sandboxId: id,
+    accountId,
+    keyId,
+    sequence: 1,
+    holdId: newId(),
+    status: 'OPEN',
+    reservedE8: parseUsd(offering.billing.initialReservationUsd),
+    dueE8: null,
+    amountE8: null,
+    shortfallE8: 0n,
+    startedAtMs: createdAtMs,
+    coversUntilMs: createdAtMs + holdAheadMs,
+    endedAtMs: null,
+    settledAtMs: null,
+  };
+}
+
+interface PendingRow {
+  readonly id: string;
+  readonly accountId: string;
+  readonly keyId: string;
+  readonly rid: string;
+}
+
+/**
+ * Cancels pending creations whose client never returned, so that no retry accepts them. Releases their holds, then removes them;
+ * the ledger then also refuses a hold that arrives late. Each step is repeated until it succeeds.
+ */
+export async function cancelStale(database: Knex, ledger: Pick<Ledger, 'release'>, beforeMs: number): Promise<number> {
+  await database('sandboxes')
+    .where({ admission: 'PENDING' })
+    .where('created_at', '<', new Date(beforeMs))
+    .update({ admission: 'CANCELLED' });
+  const rows: PendingRow[] = await database('sandboxes as sandbox')
+    .join('billing_periods as period', 'period.sandbox_id', 'sandbox.id')
+    .where({ 'sandbox.admission': 'CANCELLED', 'period.sequence': 1 })
+    .limit(100)
+    .select('sandbox.id', {
+      accountId: 'period.account_id',
+      keyId: 'period.key_id',
+      rid: 'period.hold_id',
+    });
+  let cancelled = 0;
+  for (const { id, ...hold } of rows) {
+    const { outcome } = await ledger.release({ ...hold, record: '' });
+    if (outcome === 'not_ready') continue;
+    await remove(database, id);
+    cancelled += 1;
+  }
+  return cancelled;
+}
+
+async function remove(database: Knex, id: string): Promise<void> {
+  await database.transaction(async (transaction) => {
+    await transaction('sandboxes').where({ id, admission: 'CANCELLED' }).delete();
+    await returnQuote(transaction, id);
   });
 }

@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
 import { newId } from '../../../core/ids';
 import { type Aggregate, applyChange, type Change } from '../life/aggregate';
+import type { SupplierVerb } from '../life/plan';
 import type { Line, Operation, Period, Sandbox, Segment } from '../life/sandbox';
 import { isFinal } from '../life/states';
-import type { Charge, SupplierCall } from './charge';
 import type { Places } from './places';
 import { fromRow, toRow } from './rows';
 
@@ -289,4 +289,22 @@ function gather<Question, Answer>(
       if (waiting.length === 0) setTimeout(send, withinMs);
       waiting.push({ question, resolve, reject });
     });
+}
+
+/** The record of one supplier call and its outcome. */
+export interface SupplierCall {
+  readonly sandboxId: string;
+  readonly supplier: string;
+  readonly verb: SupplierVerb;
+  readonly name: string;
+  readonly outcome: 'OK' | 'REJECTED' | 'NOT_SENT' | 'AMBIGUOUS';
+  readonly message: string | null;
+  readonly startedAtMs: number;
+  readonly endedAtMs: number;
+}
+
+/** What the ledger charged for a period. The shortfall is the part of the due amount that it could not charge. */
+export interface Charge {
+  readonly chargedE8: bigint;
+  readonly shortfallE8: bigint;
 }

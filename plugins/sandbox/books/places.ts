@@ -1,8 +1,8 @@
 import { hostname } from 'node:os';
 import type { Knex } from 'knex';
 import type { Sandbox } from '../life/sandbox';
+import type { Timings } from '../life/settings';
 import { FINAL_STATES } from '../life/states';
-import type { Timings } from '../life/timings';
 import type { SupplierDriver } from '../suppliers/supplier';
 import { fromRow } from './rows';
 

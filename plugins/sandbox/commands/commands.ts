@@ -4,8 +4,7 @@ import { fail } from '../../../core/errors';
 import { startLoop } from '../../../core/loop';
 import type { Stop } from '../../../core/resources';
 import { describeFault } from '../../../core/thrown';
-import type { RunningSandbox } from '../asking/access';
-import { failureOf } from '../asking/operate';
+import { failureOf, type RunningSandbox } from '../asking/access';
 import type { Places } from '../books/places';
 import { fromRow } from '../books/rows';
 import { beginOperation, finishOperation, type Timed } from '../books/store';
@@ -14,9 +13,9 @@ import { isFinal } from '../life/states';
 import type { SandboxService } from '../service';
 import { toCallerError } from '../suppliers/failure';
 import { Ambiguous, FileFailure, InstanceGone, type RunningCommand } from '../suppliers/supplier';
+import { Looks } from './events';
 import { Followers } from './followers';
 import { LiveCommand } from './live-command';
-import { Looks } from './looks';
 import {
   abandonCommand,
   type Command,

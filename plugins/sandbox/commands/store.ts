@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import { fail } from '../../../core/errors';
 import { UUID } from '../../../core/storage/page';
 import { fromRow, toRow } from '../books/rows';
-import type { Limits } from '../life/limits';
+import type { Limits } from '../life/settings';
 import { FINAL_STATES } from '../life/states';
 import { tooMany } from './followers';
 import type { OutputStream, Piece } from './kept-output';

@@ -2,7 +2,7 @@ import { newId } from '../../../core/ids';
 import { type BilledState, costE8, dearer, hourlyE8 } from '../offers/offering';
 import type { Aggregate, Change } from './aggregate';
 import type { Line, Period, Segment } from './sandbox';
-import type { Timings } from './timings';
+import type { Timings } from './settings';
 
 /** Returns the line of the open segment within the OPEN period, up to a time. */
 function openLine({ segment, period }: Aggregate, untilMs: number): Line | undefined {

@@ -4,8 +4,8 @@ import type { Found } from '../suppliers/supplier';
 import type { Aggregate, Change } from './aggregate';
 import { closeSegment, dueE8, endPeriod, newSegment, reachOf } from './billing';
 import type { Failure, Operation, SandboxEvent } from './sandbox';
+import type { Timings } from './settings';
 import type { FinalState, LifecycleVerb, OperationStatus } from './states';
-import type { Timings } from './timings';
 
 /** Every change of a sandbox's state, as a value. `books.ts` writes it. */
 

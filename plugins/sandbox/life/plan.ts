@@ -5,8 +5,8 @@ import type { Aggregate, Change } from './aggregate';
 import { coverFor, currentHourlyE8, dueE8, rollPeriod } from './billing';
 import { confirm, endInstance, giveUp, mustEnd, postponed, refuseOperation, request, silence } from './lifecycle';
 import type { Period } from './sandbox';
+import type { Timings } from './settings';
 import { isFinal } from './states';
-import type { Timings } from './timings';
 
 /** The calls that the gateway sends to a supplier. */
 export type SupplierVerb = 'create' | 'inspect' | 'suspend' | 'resume' | 'terminate';

@@ -13,7 +13,7 @@ import { SANDBOX_OF_ANY } from '../books/shapes';
 import type { Sandbox } from '../life/sandbox';
 import { FINAL_STATES, OBSERVED_STATES } from '../life/states';
 import type { SandboxService } from '../service';
-import { type Cleanup, selectCleanup } from '../worker/cleanup';
+import { type Cleanup, selectCleanup } from '../worker/orphans';
 
 const PLACE_MEMBERS = {
   id: shape.text,

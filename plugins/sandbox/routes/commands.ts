@@ -6,15 +6,22 @@ import { sendJson } from '../../../core/http/http';
 import { flagReader, integerReader, readQuery } from '../../../core/http/query';
 import { listOf, object, oneOf, shape } from '../../../core/http/shape';
 import type { Settings } from '../../../core/settings';
-import { findUnfinished, openRunning, RUNNING_ERRORS, type RunningSandbox } from '../asking/access';
-import { operate } from '../asking/operate';
+import { findUnfinished, openRunning, operate, RUNNING_ERRORS, type RunningSandbox } from '../asking/access';
 import { findSandbox } from '../books/store';
 import type { CommandRequest } from '../commands/commands';
-import { COMMAND_EVENTS, followCommand, sendEvents } from '../commands/events';
+import {
+  COMMAND,
+  COMMAND_EVENTS,
+  COMMAND_STATUS,
+  commandView,
+  followCommand,
+  outputView,
+  sendEvents,
+  TRUNCATED,
+} from '../commands/events';
 import type { LiveCommand } from '../commands/live-command';
 import { type Command, findCommand, readOutput } from '../commands/store';
-import { COMMAND, COMMAND_STATUS, commandView, outputView, TRUNCATED } from '../commands/view';
-import type { InsideService } from '../inside';
+import type { InsideService } from '../service';
 import { COMMAND_SIGNALS } from '../suppliers/supplier';
 import { readBody } from './read-body';
 

@@ -9,10 +9,9 @@ import { readBytes, roomOf, sendJson } from '../../../core/http/http';
 import { integerReader, type Reader, reader, readQuery, wordReader } from '../../../core/http/query';
 import { listOf, object, oneOf, shape } from '../../../core/http/shape';
 import type { Settings } from '../../../core/settings';
-import { findUnfinished, openRunning, RUNNING_ERRORS, type RunningSandbox } from '../asking/access';
-import { operate } from '../asking/operate';
-import type { InsideService } from '../inside';
+import { findUnfinished, openRunning, operate, RUNNING_ERRORS, type RunningSandbox } from '../asking/access';
 import type { OperationType } from '../life/states';
+import type { InsideService } from '../service';
 import { type FileContent, LIST_LIMIT } from '../suppliers/supplier';
 import { readBody } from './read-body';
 

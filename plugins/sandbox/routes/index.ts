@@ -1,6 +1,5 @@
 import { asSessionRoute, type Route } from '../../../core/api/route';
-import type { InsideService } from '../inside';
-import type { SandboxService } from '../service';
+import type { InsideService, SandboxService } from '../service';
 import { adminListSandboxesRoute, listOrphansRoute, listPlacesRoute, losePlaceRoute } from './admin';
 import { readCommandRoute, readLogsRoute, runCommandRoute, signalCommandRoute } from './commands';
 import {

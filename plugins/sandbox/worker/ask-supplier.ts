@@ -1,4 +1,4 @@
-import type { SupplierCall } from '../books/charge';
+import type { SupplierCall } from '../books/books';
 import type { Observation, SupplierVerb } from '../life/plan';
 import type { Sandbox } from '../life/sandbox';
 import {
@@ -13,7 +13,7 @@ import {
   type SupplierDriver,
 } from '../suppliers/supplier';
 import { instanceName } from '../suppliers/tags';
-import type { World } from './world';
+import type { World } from './apply';
 
 /** Sends one call, then inspects the instance, because only its state counts and not the answer. Every outcome becomes an observation. */
 export async function askSupplier(world: World, sandbox: Sandbox, verb: SupplierVerb): Promise<Observation> {

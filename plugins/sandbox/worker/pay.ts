@@ -1,12 +1,12 @@
 import { LedgerUnavailable } from '../../../core/ledger/ledger';
 import type { Payer } from '../../../core/ledger/payer';
-import type { Charge } from '../books/charge';
+import type { Charge } from '../books/books';
 import type { Aggregate } from '../life/aggregate';
 import { unrollPeriod } from '../life/billing';
 import { settlePeriod } from '../life/lifecycle';
 import type { Action, Seen } from '../life/plan';
 import type { Period, Sandbox } from '../life/sandbox';
-import { type Step, stepAfter, type World } from './world';
+import { type Step, stepAfter, type World } from './apply';
 
 function payerOf({ accountId, keyId }: Period): Payer {
   return { accountId, keyId };

@@ -5,10 +5,9 @@ import { describeFault } from '../../../core/thrown';
 import type { Books, Claim } from '../books/books';
 import { nextVisit, plan, type Seen } from '../life/plan';
 import { isFinal } from '../life/states';
-import { apply } from './apply';
+import { apply, type World } from './apply';
 import { lossesStopped } from './metrics';
 import { isTooMany } from './orphans';
-import type { World } from './world';
 
 /** The most steps of one visit. The next visit continues. */
 const STEPS_AT_MOST = 30;

@@ -1,26 +1,24 @@
 import { onFirstFailure, startLoop } from '../../../core/loop';
 import type { Stop } from '../../../core/resources';
 import { describeFault } from '../../../core/thrown';
+import { cancelStale } from '../asking/admission';
+import { checkInvariants, StrayHolds } from '../books/audit';
 import type { Books } from '../books/books';
-import { checkInvariants } from '../books/invariants';
 import { forgetQuotes } from '../books/quotes';
-import { forgetEnded } from '../books/retention';
-import { StrayHolds } from '../books/stray-holds';
-import { readTotals } from '../books/totals';
+import { forgetEnded } from '../books/store';
 import type { SandboxService } from '../service';
 import { instanceTags } from '../suppliers/tags';
-import { cancelStale } from './admission-sweep';
-import { cleanUp } from './cleanup';
 import {
   invariantsBroken,
   orphansFound,
+  readTotals,
   showTotals,
   silentPlaceSandboxes,
   supplierCallSeconds,
   supplierCalls,
   sweepsStopped,
 } from './metrics';
-import { OrphanSweep } from './orphans';
+import { cleanUp, OrphanSweep } from './orphans';
 import { LOOK_EVERY_MS, startReconciler } from './reconciler';
 
 const ADMISSIONS_EVERY_MS = 5_000;

@@ -9,6 +9,7 @@ import {
   type CommandSpec,
   type CommandState,
   type CreateOptions,
+  defineSupplier,
   FileFailure,
   type Inspection,
   InstanceGone,
@@ -28,18 +29,26 @@ import {
   type ContainerDetails,
   type ContainerSummary,
   containerOf,
+  diskProblem,
+  type EngineInfo,
   hasPorts,
+  isRefusedBound,
+  mustKnowRuntime,
   referenceOf,
   toFound,
   toSummary,
 } from './container';
 import { canJoinNetworks, Dialer, joinedNetwork } from './dialer';
 import { type Answer, Engine, messageOf } from './engine';
-import { diskProblem, type EngineInfo, isRefusedBound, mustKnowRuntime } from './engine-info';
-import { folderOf, runExec, shellCommand, startExec } from './exec';
+import { folderOf, runExec, SOME_ARE_LEFT, shellCommand, signalCommand, startExec } from './exec';
 import { ContainerFiles, type Owner } from './files';
-import { SOME_ARE_LEFT, signalCommand } from './group-signal';
-import { type OfferingSettings, readOfferingSettings, type SupplierSettings } from './settings';
+import {
+  OFFERING_SCHEMA,
+  type OfferingSettings,
+  readOfferingSettings,
+  SUPPLIER_SCHEMA,
+  type SupplierSettings,
+} from './settings';
 
 const UNBOUNDED_DISKS =
   'the disk of instances is not bounded: set readOnlyRoot, or use a storage driver that holds sizes (overlay2 on xfs with pquota)';
@@ -280,3 +289,16 @@ function ownerOf(user: string): Owner {
   const [uid, gid] = user.split(':').map(Number);
   return { uid: uid ?? 0, gid: gid ?? 0 };
 }
+
+export const docker = defineSupplier({
+  contract: 'supplier/1',
+  name: 'docker',
+  summary: 'Containers of a Docker Engine on this machine.',
+  schema: SUPPLIER_SCHEMA,
+  offeringSchema: OFFERING_SCHEMA,
+  open: async (settings, { log }) => {
+    const driver = new DockerDriver(settings, log);
+    await driver.checkEngine();
+    return driver;
+  },
+});

@@ -25,8 +25,7 @@ import {
   WORK_FOLDER,
 } from '../supplier';
 import { type Answer, type Engine, messageOf } from './engine';
-import { runExec, startExec } from './exec';
-import { COMMAND_MARK, signalCommand } from './group-signal';
+import { COMMAND_MARK, runExec, signalCommand, startExec } from './exec';
 
 /** The user and group that own written files. */
 export interface Owner {

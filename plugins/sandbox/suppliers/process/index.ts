@@ -5,9 +5,17 @@ import { join, posix } from 'node:path';
 import { promisify } from 'node:util';
 import { absolutePath } from '../confined-path';
 import * as supplier from '../supplier';
-import { startCommand, tryIsolation } from './command';
+import {
+  COMMAND_MARK,
+  INSTANCE_MARK,
+  listen,
+  markedProcesses,
+  signalAll,
+  startCommand,
+  startOfMachine,
+  tryIsolation,
+} from './command';
 import { folderFiles, folderIn } from './files';
-import { COMMAND_MARK, INSTANCE_MARK, listen, markedProcesses, signalAll, startOfMachine } from './processes';
 
 /** The embedded supplier: it needs no installation and is meant for trying out. */
 export const processes = supplier.defineSupplier({

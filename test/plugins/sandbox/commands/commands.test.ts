@@ -5,7 +5,7 @@ import { newId } from '../../../../core/ids';
 import type { RunningSandbox } from '../../../../plugins/sandbox/asking/access';
 import { toRow } from '../../../../plugins/sandbox/books/rows';
 import { Commands } from '../../../../plugins/sandbox/commands/commands';
-import { DEFAULT_LIMITS } from '../../../../plugins/sandbox/life/limits';
+import { DEFAULT_LIMITS } from '../../../../plugins/sandbox/life/settings';
 import { Ambiguous, type SupplierDriver, TimedOut } from '../../../../plugins/sandbox/suppliers/supplier';
 import { DATABASES } from '../../../support/databases';
 import { rejection } from '../../../support/rejection';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
-import { Looks } from '../../../../plugins/sandbox/commands/looks';
+import { Looks } from '../../../../plugins/sandbox/commands/events';
 import { DATABASES } from '../../../support/databases';
 import { rejection } from '../../../support/rejection';
 

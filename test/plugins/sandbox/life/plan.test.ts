@@ -3,7 +3,7 @@ import { newId } from '../../../../core/ids';
 import type { Aggregate } from '../../../../plugins/sandbox/life/aggregate';
 import { type Action, nextVisit, type Observation, plan, type Seen } from '../../../../plugins/sandbox/life/plan';
 import type { Period, Sandbox, Segment } from '../../../../plugins/sandbox/life/sandbox';
-import { DEFAULT_TIMINGS } from '../../../../plugins/sandbox/life/timings';
+import { DEFAULT_TIMINGS } from '../../../../plugins/sandbox/life/settings';
 import { accepted } from '../simulation/simulate';
 
 const NOW_MS = Date.UTC(2026, 10, 21, 8);

@@ -1,6 +1,5 @@
 import type { ClosedEntry } from '../../../../core/ledger/ledger';
-import type { Books, Claim } from '../../../../plugins/sandbox/books/books';
-import type { Charge } from '../../../../plugins/sandbox/books/charge';
+import type { Books, Charge, Claim } from '../../../../plugins/sandbox/books/books';
 import { type Aggregate, applyChange, type Change } from '../../../../plugins/sandbox/life/aggregate';
 import type { Line, Operation, Period, SandboxEvent, Segment } from '../../../../plugins/sandbox/life/sandbox';
 import { isFinal } from '../../../../plugins/sandbox/life/states';

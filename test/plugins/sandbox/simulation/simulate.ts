@@ -3,15 +3,15 @@ import { newId } from '../../../../core/ids';
 import { CLOSED_MS } from '../../../../core/ledger/ledger';
 import { MemoryLedger } from '../../../../core/ledger/memory-ledger';
 import { shardOf } from '../../../../core/ledger/shard';
-import { firstPeriod, newSandbox } from '../../../../plugins/sandbox/asking/new-sandbox';
+import { firstPeriod, newSandbox } from '../../../../plugins/sandbox/asking/admission';
 import type { Aggregate } from '../../../../plugins/sandbox/life/aggregate';
 import { newOperation, request } from '../../../../plugins/sandbox/life/lifecycle';
 import type { Sandbox, SandboxPolicy } from '../../../../plugins/sandbox/life/sandbox';
+import { DEFAULT_TIMINGS } from '../../../../plugins/sandbox/life/settings';
 import { isFinal } from '../../../../plugins/sandbox/life/states';
-import { DEFAULT_TIMINGS } from '../../../../plugins/sandbox/life/timings';
 import { type OfferedInstance, readOffering } from '../../../../plugins/sandbox/offers/offering';
+import type { World } from '../../../../plugins/sandbox/worker/apply';
 import { visit } from '../../../../plugins/sandbox/worker/reconciler';
-import type { World } from '../../../../plugins/sandbox/worker/world';
 import { MemoryBooks } from './memory-books';
 import { type Fate, ScriptedSupplier } from './scripted-supplier';
 

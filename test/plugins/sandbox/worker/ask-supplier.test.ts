@@ -3,10 +3,10 @@ import { newId } from '../../../../core/ids';
 import type { Reach } from '../../../../plugins/sandbox/books/places';
 import { plan, type SupplierVerb } from '../../../../plugins/sandbox/life/plan';
 import type { Sandbox } from '../../../../plugins/sandbox/life/sandbox';
-import { DEFAULT_TIMINGS } from '../../../../plugins/sandbox/life/timings';
+import { DEFAULT_TIMINGS } from '../../../../plugins/sandbox/life/settings';
 import type { SupplierDriver } from '../../../../plugins/sandbox/suppliers/supplier';
+import type { World } from '../../../../plugins/sandbox/worker/apply';
 import { askSupplier } from '../../../../plugins/sandbox/worker/ask-supplier';
-import type { World } from '../../../../plugins/sandbox/worker/world';
 import { accepted, EVERYWHERE } from '../simulation/simulate';
 
 const NOW_MS = Date.UTC(2026, 10, 21);

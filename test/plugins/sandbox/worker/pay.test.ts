@@ -3,15 +3,15 @@ import { newId } from '../../../../core/ids';
 import { CLOSED_MS } from '../../../../core/ledger/ledger';
 import { MemoryLedger } from '../../../../core/ledger/memory-ledger';
 import { shardOf } from '../../../../core/ledger/shard';
-import type { Charge } from '../../../../plugins/sandbox/books/charge';
+import type { Charge } from '../../../../plugins/sandbox/books/books';
 import { type Aggregate, applyChange } from '../../../../plugins/sandbox/life/aggregate';
 import { rollPeriod } from '../../../../plugins/sandbox/life/billing';
 import { endInstance } from '../../../../plugins/sandbox/life/lifecycle';
 import type { Period } from '../../../../plugins/sandbox/life/sandbox';
-import { DEFAULT_TIMINGS } from '../../../../plugins/sandbox/life/timings';
+import { DEFAULT_TIMINGS } from '../../../../plugins/sandbox/life/settings';
 import type { SupplierDriver } from '../../../../plugins/sandbox/suppliers/supplier';
+import type { World } from '../../../../plugins/sandbox/worker/apply';
 import { renew, settle } from '../../../../plugins/sandbox/worker/pay';
-import type { World } from '../../../../plugins/sandbox/worker/world';
 import { accepted, EVERYWHERE } from '../simulation/simulate';
 
 const START_MS = Date.UTC(2026, 10, 21);

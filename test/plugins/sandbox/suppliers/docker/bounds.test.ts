@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { buffer } from 'node:stream/consumers';
 import { type Logger, pino } from 'pino';
 import { compileCheck } from '../../../../../core/settings';
-import { docker } from '../../../../../plugins/sandbox/suppliers/docker';
+import { docker } from '../../../../../plugins/sandbox/suppliers/docker/driver';
 import {
   FileFailure,
   type InstanceReference,

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { pino } from 'pino';
-import { docker } from '../../../../../plugins/sandbox/suppliers/docker';
+import { docker } from '../../../../../plugins/sandbox/suppliers/docker/driver';
 import {
   Ambiguous,
   type InstanceReference,

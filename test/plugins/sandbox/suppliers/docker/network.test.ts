@@ -6,7 +6,7 @@ import { networkInterfaces, tmpdir } from 'node:os';
 import { text } from 'node:stream/consumers';
 import { pino } from 'pino';
 import { compileCheck } from '../../../../../core/settings';
-import { docker } from '../../../../../plugins/sandbox/suppliers/docker';
+import { docker } from '../../../../../plugins/sandbox/suppliers/docker/driver';
 import {
   type InstanceReference,
   PortClosed,
