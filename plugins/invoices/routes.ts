@@ -1,10 +1,9 @@
+import { adminRoute } from '../../core/api/admin-route';
 import type { Route } from '../../core/api/route';
 import { ATTEMPT_CAUSES } from '../../core/catalog/attempt-fields';
 import type { Upstream } from '../../core/catalog/catalog';
 import { fail } from '../../core/errors';
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
-import { sendJson } from '../../core/http/http';
-import { readQuery } from '../../core/http/query';
 import { listOf, mapOf, object, oneOf, orNull, shape } from '../../core/http/shape';
 import { formatUsd } from '../../core/money';
 import type { Comparison } from './compare';
@@ -57,26 +56,6 @@ const COMPARISON = object({
     }),
   ),
 });
-
-function compareInvoiceRoute(gateway: PluginGateway): Route {
-  return {
-    listener: 'admin',
-    role: 'read',
-    method: 'GET',
-    path: '/admin/v1/invoices/{name}/comparison',
-    summary:
-      "Compare the report of an upstream's vendor with the usage records for some UTC days; yesterday by default.",
-    query: DAY_READERS,
-    answers: { 200: { description: 'Every difference, with its known causes.', schema: COMPARISON } },
-    errors: ['CONFLICT', 'REPORT_UNAVAILABLE'],
-    handle: async ({ params, query }, _request, response) => {
-      const upstream = requireUpstream(gateway, params['name']);
-      const days = daysOf(readQuery(query, DAY_READERS));
-      const comparison = await compareUpstream(gateway, upstream, days);
-      sendJson(response, 200, { upstream: upstream.name, ...days, ...shownComparison(comparison) });
-    },
-  };
-}
 
 function shownComparison({ counts, costs, causes }: Comparison) {
   return {
@@ -136,32 +115,11 @@ const REPORT = object({
   ),
 });
 
-const DAY_READERS = { from: readDay, to: readDay };
-
 /** Finds an upstream of the configuration in force. @throws NOT_FOUND */
-function requireUpstream({ catalog }: PluginGateway, name: string | undefined): Upstream {
+function requireUpstream({ catalog }: PluginGateway, name: string): Upstream {
   const upstream = catalog.upstreams.find((each) => each.name === name);
   if (upstream === undefined) throw fail('NOT_FOUND', { message: 'The upstream does not exist.' });
   return upstream;
-}
-
-function fetchInvoiceRoute(gateway: PluginGateway): Route {
-  return {
-    listener: 'admin',
-    role: 'read',
-    method: 'GET',
-    path: '/admin/v1/invoices/{name}',
-    summary: "Fetch the report of an upstream's vendor for some UTC days; yesterday by default.",
-    query: DAY_READERS,
-    answers: { 200: { description: 'Usage by day, API key, model and tier; cost by day and item.', schema: REPORT } },
-    errors: ['CONFLICT', 'REPORT_UNAVAILABLE'],
-    handle: async ({ params, query }, _request, response) => {
-      const upstream = requireUpstream(gateway, params['name']);
-      const days = daysOf(readQuery(query, DAY_READERS));
-      const report = await readReport(gateway.egress, upstream, days);
-      sendJson(response, 200, { upstream: upstream.name, ...days, ...shownReport(report) });
-    },
-  };
 }
 
 function shownReport({ usage, costs }: Report) {
@@ -175,5 +133,36 @@ function shownReport({ usage, costs }: Report) {
 }
 
 export function invoiceRoutes(gateway: PluginGateway): readonly Route[] {
-  return [fetchInvoiceRoute(gateway), compareInvoiceRoute(gateway)];
+  const query = { from: readDay, to: readDay };
+  return [
+    adminRoute('GET /admin/v1/invoices/{name}', {
+      role: 'read',
+      summary: "Fetch the report of an upstream's vendor for some UTC days; yesterday by default.",
+      query,
+      answers: {
+        200: { description: 'Usage by day, API key, model and tier; cost by day and item.', schema: REPORT },
+      },
+      errors: ['CONFLICT', 'REPORT_UNAVAILABLE'],
+      handle: async ({ params, filters }) => {
+        const upstream = requireUpstream(gateway, params.name);
+        const days = daysOf(filters);
+        const report = await readReport(gateway.egress, upstream, days);
+        return { upstream: upstream.name, ...days, ...shownReport(report) };
+      },
+    }),
+    adminRoute('GET /admin/v1/invoices/{name}/comparison', {
+      role: 'read',
+      summary:
+        "Compare the report of an upstream's vendor with the usage records for some UTC days; yesterday by default.",
+      query,
+      answers: { 200: { description: 'Every difference, with its known causes.', schema: COMPARISON } },
+      errors: ['CONFLICT', 'REPORT_UNAVAILABLE'],
+      handle: async ({ params, filters }) => {
+        const upstream = requireUpstream(gateway, params.name);
+        const days = daysOf(filters);
+        const comparison = await compareUpstream(gateway, upstream, days);
+        return { upstream: upstream.name, ...days, ...shownComparison(comparison) };
+      },
+    }),
+  ];
 }

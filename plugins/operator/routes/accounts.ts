@@ -3,18 +3,18 @@ import {
   createAccount,
   listAccounts,
   readAccount,
-  type Stores,
   setAccountStatus,
 } from '../../../core/accounts/accounts';
 import { addCredit } from '../../../core/accounts/credits';
 import { updateAccount } from '../../../core/accounts/keys';
-import { AMOUNT, NOTHING, readAmount, showUsd, TEXT } from '../../../core/api/fields';
+import { adminRoute } from '../../../core/api/admin-route';
+import { AMOUNT, readAmount, showUsd, TEXT } from '../../../core/api/fields';
 import type { Route } from '../../../core/api/route';
 import type { Catalog } from '../../../core/catalog/catalog';
 import { fail } from '../../../core/errors';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { jsonBody, sendJson } from '../../../core/http/http';
-import { PAGE_READERS, pageOf, readQuery, readText } from '../../../core/http/query';
+import { PAGE_READERS, pageOf, readText } from '../../../core/http/query';
 import { object, oneOf, orNull, pageOf as pageShape, shape } from '../../../core/http/shape';
 import { formatUsd } from '../../../core/money';
 import type { Settings } from '../../../core/settings';
@@ -67,40 +67,6 @@ export function checkMarkup({ customerPrices }: Catalog, markup: string | null |
   }
 }
 
-const READERS = { search: readText, ...PAGE_READERS };
-
-export function listAccountsRoute(stores: Stores): Route {
-  return {
-    listener: 'admin',
-    role: 'read',
-    method: 'GET',
-    path: '/admin/v1/accounts',
-    summary:
-      'List accounts, newest first; `search` is a part of a name, an id, an e-mail address or the shown end of a key.',
-    query: READERS,
-    answers: { 200: { description: 'A page of accounts.', schema: pageShape(ACCOUNT) } },
-    handle: async ({ query }, _request, response) => {
-      const filters = readQuery(query, READERS);
-      const { items, nextCursor } = await listAccounts(stores, pageOf(filters), filters.search);
-      sendJson(response, 200, { items: items.map(showAccount), nextCursor });
-    },
-  };
-}
-
-export function showAccountRoute(stores: Stores): Route {
-  return {
-    listener: 'admin',
-    role: 'read',
-    method: 'GET',
-    path: '/admin/v1/accounts/{accountId}',
-    summary: 'Show an account with its balance.',
-    answers: { 200: { description: 'The account.', schema: ACCOUNT } },
-    handle: async ({ params }, _request, response) => {
-      sendJson(response, 200, showAccount(await readAccount(stores, params['accountId'] ?? '')));
-    },
-  };
-}
-
 const NEW_ACCOUNT = {
   type: 'object',
   additionalProperties: false,
@@ -108,24 +74,6 @@ const NEW_ACCOUNT = {
   properties: { name: TEXT, markup: NEW_MARKUP },
   example: { name: 'acme' },
 } as const;
-
-export function createAccountRoute(stores: Stores & Pick<PluginGateway, 'catalog'>): Route {
-  const readNewAccount = jsonBody<Settings<typeof NEW_ACCOUNT>>(NEW_ACCOUNT);
-  return {
-    listener: 'admin',
-    role: 'write',
-    method: 'POST',
-    path: '/admin/v1/accounts',
-    summary: 'Create an account.',
-    body: NEW_ACCOUNT,
-    answers: { 201: { description: 'The account.', schema: ACCOUNT } },
-    handle: async ({ operator }, request, response) => {
-      const wanted = await readNewAccount(request);
-      checkMarkup(stores.catalog, wanted.markup);
-      sendJson(response, 201, showAccount(await createAccount(stores, wanted, operator.actor)));
-    },
-  };
-}
 
 const ACCOUNT_CHANGES = {
   type: 'object',
@@ -135,55 +83,66 @@ const ACCOUNT_CHANGES = {
   example: { markup: '1.25' },
 } as const;
 
-export function changeAccountRoute(gateway: Stores & Pick<PluginGateway, 'catalog'>): Route {
-  const readChanges = jsonBody<Settings<typeof ACCOUNT_CHANGES>>(ACCOUNT_CHANGES);
-  return {
-    listener: 'admin',
-    role: 'write',
-    method: 'PATCH',
-    path: '/admin/v1/accounts/{accountId}',
-    summary: 'Rename an account, or change the markup of its keys; null removes it.',
-    body: ACCOUNT_CHANGES,
-    answers: { 200: { description: 'The account.', schema: ACCOUNT } },
-    errors: ['LEDGER_UNAVAILABLE'],
-    handle: async ({ params, operator }, request, response) => {
-      const changes = await readChanges(request);
-      checkMarkup(gateway.catalog, changes.markup);
-      sendJson(
-        response,
-        200,
-        showAccount(await updateAccount(gateway, params['accountId'] ?? '', changes, operator.actor)),
-      );
-    },
-  };
-}
-
 /** The endpoints that set an account's status. They differ only in that status. */
 const CHANGES = {
   freeze: { status: 'frozen', summary: 'Freeze an account: refuse all its further calls.' },
   unfreeze: { status: 'active', summary: 'Unfreeze an account: accept its calls again.' },
 } as const;
 
-export function changeAccountStatusRoute(stores: Stores, verb: keyof typeof CHANGES): Route {
-  const { status, summary } = CHANGES[verb];
-  const readNothing = jsonBody<object>(NOTHING);
-  return {
-    listener: 'admin',
-    role: 'write',
-    method: 'POST',
-    path: `/admin/v1/accounts/{accountId}/${verb}`,
-    summary,
-    body: NOTHING,
-    answers: { 200: { description: 'The account.', schema: ACCOUNT } },
-    handle: async ({ params, operator }, request, response) => {
-      await readNothing(request);
-      sendJson(
-        response,
-        200,
-        showAccount(await setAccountStatus(stores, params['accountId'] ?? '', status, operator.actor)),
-      );
-    },
-  };
+const SHOWN = { 200: { description: 'The account.', schema: ACCOUNT } };
+
+export function accountRoutes(gateway: PluginGateway): readonly Route[] {
+  return [
+    adminRoute('POST /admin/v1/accounts', {
+      role: 'write',
+      summary: 'Create an account.',
+      body: NEW_ACCOUNT,
+      answers: { 201: SHOWN[200] },
+      handle: async ({ body, operator }) => {
+        checkMarkup(gateway.catalog, body.markup);
+        return showAccount(await createAccount(gateway, body, operator.actor));
+      },
+    }),
+    adminRoute('GET /admin/v1/accounts', {
+      role: 'read',
+      summary:
+        'List accounts, newest first; `search` is a part of a name, an id, an e-mail address or the shown end of a key.',
+      query: { search: readText, ...PAGE_READERS },
+      answers: { 200: { description: 'A page of accounts.', schema: pageShape(ACCOUNT) } },
+      handle: async ({ filters }) => {
+        const { items, nextCursor } = await listAccounts(gateway, pageOf(filters), filters.search);
+        return { items: items.map(showAccount), nextCursor };
+      },
+    }),
+    adminRoute('GET /admin/v1/accounts/{accountId}', {
+      role: 'read',
+      summary: 'Show an account with its balance.',
+      answers: SHOWN,
+      handle: async ({ params }) => showAccount(await readAccount(gateway, params.accountId)),
+    }),
+    adminRoute('PATCH /admin/v1/accounts/{accountId}', {
+      role: 'write',
+      summary: 'Rename an account, or change the markup of its keys; null removes it.',
+      body: ACCOUNT_CHANGES,
+      answers: SHOWN,
+      errors: ['LEDGER_UNAVAILABLE'],
+      handle: async ({ body, params, operator }) => {
+        checkMarkup(gateway.catalog, body.markup);
+        return showAccount(await updateAccount(gateway, params.accountId, body, operator.actor));
+      },
+    }),
+    ...(['freeze', 'unfreeze'] as const).map((verb) =>
+      adminRoute(`POST /admin/v1/accounts/{accountId}/${verb}`, {
+        role: 'write',
+        summary: CHANGES[verb].summary,
+        answers: SHOWN,
+        handle: async ({ params, operator }) =>
+          showAccount(await setAccountStatus(gateway, params.accountId, CHANGES[verb].status, operator.actor)),
+      }),
+    ),
+    bookCreditRoute(gateway, 'credits'),
+    bookCreditRoute(gateway, 'debits'),
+  ];
 }
 
 const NEW_CREDIT = {
@@ -203,7 +162,7 @@ const BOOKINGS = {
   },
 } as const;
 
-export function bookCreditRoute(stores: Stores, noun: keyof typeof BOOKINGS): Route {
+function bookCreditRoute(gateway: PluginGateway, noun: keyof typeof BOOKINGS): Route {
   const { sign, summary } = BOOKINGS[noun];
   const readNewCredit = jsonBody<Settings<typeof NEW_CREDIT>>(NEW_CREDIT);
   return {
@@ -225,7 +184,7 @@ export function bookCreditRoute(stores: Stores, noun: keyof typeof BOOKINGS): Ro
         throw fail('INVALID_FIELD', { param: 'amountUsd', message: 'amountUsd: expected more than 0' });
       const accountId = params['accountId'] ?? '';
       const credit = await addCredit(
-        stores,
+        gateway,
         { accountId, amountE8: sign * amountE8, idempotencyKey, note },
         operator.actor,
       );

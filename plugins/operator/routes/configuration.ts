@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Knex } from 'knex';
-import { NOTHING, TEXT } from '../../../core/api/fields';
+import { adminRoute } from '../../../core/api/admin-route';
+import { TEXT } from '../../../core/api/fields';
 import type { Route } from '../../../core/api/route';
 import { changesBetween, meaningOf } from '../../../core/configuration/meaning';
 import { listConfigurationNodes } from '../../../core/configuration/nodes';
@@ -16,7 +16,7 @@ import { fail } from '../../../core/errors';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { readIfMatch, versionTag } from '../../../core/http/etag';
 import { jsonBody, largeJsonBody, sendJson } from '../../../core/http/http';
-import { PAGE_READERS, pageOf, readQuery } from '../../../core/http/query';
+import { PAGE_READERS, pageOf } from '../../../core/http/query';
 import { listOf, object, objectWith, oneOf, orNull, pageOf as pageShape, shape } from '../../../core/http/shape';
 import type { Operator } from '../../../core/operators/operators';
 import type { Settings } from '../../../core/settings';
@@ -196,7 +196,7 @@ const APPLY = {
   example: { text: 'http: { port: 8080 }\n# and all the rest of the file\n', dryRun: true },
 } as const;
 
-export function applyConfigRoute(gateway: PluginGateway): Route {
+function applyConfigRoute(gateway: PluginGateway): Route {
   const readApply = largeJsonBody<Settings<typeof APPLY>>(APPLY, BODY_AT_MOST);
   return {
     listener: 'admin',
@@ -223,7 +223,7 @@ const ROLLBACK = {
   example: { note: 'as it was on Monday' },
 } as const;
 
-export function rollBackConfigRoute(gateway: PluginGateway): Route {
+function rollBackConfigRoute(gateway: PluginGateway): Route {
   const readRollback = jsonBody<Settings<typeof ROLLBACK>>(ROLLBACK);
   return {
     listener: 'admin',
@@ -244,70 +244,7 @@ export function rollBackConfigRoute(gateway: PluginGateway): Route {
   };
 }
 
-export function reloadConfigRoute({ liveConfiguration: live }: PluginGateway): Route {
-  const readNothing = jsonBody<object>(NOTHING);
-  return {
-    listener: 'admin',
-    role: 'write',
-    method: 'POST',
-    path: '/admin/v1/config/reload',
-    summary: 'Reload gateway.config.yml or the newest applied revision; an invalid one changes nothing.',
-    body: NOTHING,
-    answers: {
-      200: {
-        description: 'It is in force.',
-        schema: object({ revision: shape.text, before: shape.text, restartNeeded: shape.texts }),
-      },
-    },
-    errors: ['CONFIGURATION_INVALID'],
-    handle: async ({ operator }, request, response) => {
-      await readNothing(request);
-      const outcome = await live.reload(operator.actor);
-      if (outcome.outcome === 'refused')
-        throw fail('CONFIGURATION_INVALID', { details: { revision: outcome.revision, problems: outcome.problems } });
-      const { before, revision, restartNeeded } = outcome;
-      sendJson(response, 200, { revision, before, restartNeeded });
-    },
-  };
-}
-
-export function showConfigRoute({ liveConfiguration: live, configurationSource: source }: PluginGateway): Route {
-  return {
-    listener: 'admin',
-    role: 'read',
-    method: 'GET',
-    path: '/admin/v1/config/revision',
-    summary: 'The active configuration, since when it is active, and why the last reload was rejected.',
-    answers: {
-      200: {
-        description: 'The revision, and which changes are not active.',
-        schema: object({
-          source: SOURCE,
-          number: orNull(shape.integer),
-          revision: shape.text,
-          since: shape.time,
-          restartNeeded: shape.texts,
-          lastFailure: orNull(
-            object({ at: shape.time, actor: shape.text, number: orNull(shape.integer), problems: listOf(PROBLEM) }),
-          ),
-        }),
-      },
-    },
-    handle: async (_visit, _request, response) => {
-      const { lastFailure } = live;
-      sendJson(response, 200, {
-        source: source.is,
-        number: live.current.number ?? null,
-        revision: live.current.revision,
-        since: live.since,
-        restartNeeded: live.restartNeeded,
-        lastFailure: lastFailure === undefined ? null : { ...lastFailure, number: lastFailure.number ?? null },
-      });
-    },
-  };
-}
-
-export function showConfigRevisionRoute(gateway: PluginGateway): Route {
+function showConfigRevisionRoute(gateway: PluginGateway): Route {
   return {
     listener: 'admin',
     role: 'read',
@@ -328,34 +265,6 @@ export function showConfigRevisionRoute(gateway: PluginGateway): Route {
   };
 }
 
-export function showConfigStatusRoute({ database, configurationSource: source }: PluginGateway): Route {
-  return {
-    listener: 'admin',
-    role: 'read',
-    method: 'GET',
-    path: '/admin/v1/config/status',
-    summary: 'The active configuration of each node, and why a node rejected one.',
-    answers: {
-      200: {
-        description: 'The newest applied revision (null if the configuration comes from files) and every node.',
-        schema: object({
-          source: SOURCE,
-          newest: orNull(object({ number: shape.integer, revision: shape.text })),
-          nodes: listOf(NODE),
-        }),
-      },
-    },
-    handle: async (_visit, _request, response) => {
-      const newest = source.is === 'file' ? undefined : await newestRevision(database);
-      sendJson(response, 200, {
-        source: source.is,
-        newest: newest === undefined ? null : { number: newest.number, revision: newest.revision },
-        nodes: await listConfigurationNodes(database),
-      });
-    },
-  };
-}
-
 const NODE = object({
   node: shape.uuid,
   name: shape.text,
@@ -369,16 +278,88 @@ const NODE = object({
   failure: orNull(object({ at: shape.time, number: orNull(shape.integer), problems: listOf(PROBLEM) })),
 });
 
-export function listConfigRevisionsRoute(database: Knex): Route {
-  return {
-    listener: 'admin',
-    role: 'read',
-    method: 'GET',
-    path: '/admin/v1/config/revisions',
-    summary: 'Every configuration that was applied, newest first.',
-    query: PAGE_READERS,
-    answers: { 200: { description: 'A page of revisions.', schema: pageShape(object(REVISION)) } },
-    handle: async ({ query }, _request, response) =>
-      sendJson(response, 200, await listRevisions(database, pageOf(readQuery(query, PAGE_READERS)))),
-  };
+export function configurationRoutes(gateway: PluginGateway): readonly Route[] {
+  const { database, liveConfiguration: live, configurationSource: source } = gateway;
+  return [
+    adminRoute('POST /admin/v1/config/reload', {
+      role: 'write',
+      summary: 'Reload gateway.config.yml or the newest applied revision; an invalid one changes nothing.',
+      answers: {
+        200: {
+          description: 'It is in force.',
+          schema: object({ revision: shape.text, before: shape.text, restartNeeded: shape.texts }),
+        },
+      },
+      errors: ['CONFIGURATION_INVALID'],
+      handle: async ({ operator }) => {
+        const outcome = await live.reload(operator.actor);
+        if (outcome.outcome === 'refused')
+          throw fail('CONFIGURATION_INVALID', { details: { revision: outcome.revision, problems: outcome.problems } });
+        const { before, revision, restartNeeded } = outcome;
+        return { revision, before, restartNeeded };
+      },
+    }),
+    adminRoute('GET /admin/v1/config/revision', {
+      role: 'read',
+      summary: 'The active configuration, since when it is active, and why the last reload was rejected.',
+      answers: {
+        200: {
+          description: 'The revision, and which changes are not active.',
+          schema: object({
+            source: SOURCE,
+            number: orNull(shape.integer),
+            revision: shape.text,
+            since: shape.time,
+            restartNeeded: shape.texts,
+            lastFailure: orNull(
+              object({ at: shape.time, actor: shape.text, number: orNull(shape.integer), problems: listOf(PROBLEM) }),
+            ),
+          }),
+        },
+      },
+      handle: async () => {
+        const { current, since, restartNeeded, lastFailure } = live;
+        return {
+          source: source.is,
+          number: current.number ?? null,
+          revision: current.revision,
+          since,
+          restartNeeded,
+          lastFailure: lastFailure === undefined ? null : { ...lastFailure, number: lastFailure.number ?? null },
+        };
+      },
+    }),
+    applyConfigRoute(gateway),
+    rollBackConfigRoute(gateway),
+    adminRoute('GET /admin/v1/config/revisions', {
+      role: 'read',
+      summary: 'Every configuration that was applied, newest first.',
+      query: PAGE_READERS,
+      answers: { 200: { description: 'A page of revisions.', schema: pageShape(object(REVISION)) } },
+      handle: ({ filters }) => listRevisions(database, pageOf(filters)),
+    }),
+    showConfigRevisionRoute(gateway),
+    adminRoute('GET /admin/v1/config/status', {
+      role: 'read',
+      summary: 'The active configuration of each node, and why a node rejected one.',
+      answers: {
+        200: {
+          description: 'The newest applied revision (null if the configuration comes from files) and every node.',
+          schema: object({
+            source: SOURCE,
+            newest: orNull(object({ number: shape.integer, revision: shape.text })),
+            nodes: listOf(NODE),
+          }),
+        },
+      },
+      handle: async () => {
+        const newest = source.is === 'file' ? undefined : await newestRevision(database);
+        return {
+          source: source.is,
+          newest: newest === undefined ? null : { number: newest.number, revision: newest.revision },
+          nodes: await listConfigurationNodes(database),
+        };
+      },
+    }),
+  ];
 }

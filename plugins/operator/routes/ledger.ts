@@ -1,10 +1,8 @@
-import type { Knex } from 'knex';
 import { requireAccount, type Stores } from '../../../core/accounts/accounts';
 import { type Repair, repair } from '../../../core/accounts/repair';
-import { NOTHING } from '../../../core/api/fields';
+import { adminRoute } from '../../../core/api/admin-route';
 import type { Route } from '../../../core/api/route';
-import { jsonBody, sendJson } from '../../../core/http/http';
-import { integerReader, PAGE_READERS, pageOf, readQuery, readUuid } from '../../../core/http/query';
+import { type Filters, integerReader, PAGE_READERS, pageOf, readUuid } from '../../../core/http/query';
 import { listOf, object, oneOf, orNull, pageOf as pageShape, shape } from '../../../core/http/shape';
 import { askLedger } from '../../../core/ledger/unavailable';
 import { INVARIANTS, type Violation } from '../../../core/ledger/verify/invariants';
@@ -25,10 +23,9 @@ const PASS_READERS = {
 /** Verifies one page of accounts. `items` lists the violated invariants, each with the result of `mend`. */
 async function passLedger(
   stores: Stores,
-  query: URLSearchParams,
+  { account, days = DAYS, ...filters }: Filters<typeof PASS_READERS>,
   mend: (each: Violation) => Promise<Repair>,
 ): Promise<object> {
-  const { account, days = DAYS, ...filters } = readQuery(query, PASS_READERS);
   const { limit, cursor } = pageOf(filters);
   if (account !== undefined) await requireAccount(stores.database, account);
   const after = decodeIdCursor(cursor);
@@ -62,46 +59,6 @@ const VERIFIED = object({
   entries: shape.integer,
 });
 
-export function verifyLedgerRoute(stores: Stores): Route {
-  const readNothing = jsonBody<object>(NOTHING);
-  return {
-    listener: 'admin',
-    role: 'read',
-    method: 'GET',
-    path: '/admin/v1/ledger/verify',
-    summary: 'Look for broken invariants of the ledger, a page of accounts at a time, while calls continue.',
-    query: PASS_READERS,
-    answers: { 200: { description: 'The violations; an empty list if there are none.', schema: VERIFIED } },
-    errors: ['NOT_FOUND', 'LEDGER_UNAVAILABLE'],
-    handle: async ({ query }, request, response) => {
-      await readNothing(request);
-      sendJson(response, 200, await passLedger(stores, query, async () => null));
-    },
-  };
-}
-
-export function repairLedgerRoute(stores: Stores): Route {
-  const readNothing = jsonBody<object>(NOTHING);
-  return {
-    listener: 'admin',
-    role: 'write',
-    method: 'POST',
-    path: '/admin/v1/ledger/repair',
-    summary:
-      'Look for broken invariants and repair them by new entries if possible; `repair` describes each repair, null needs a person.',
-    query: PASS_READERS,
-    body: NOTHING,
-    answers: { 200: { description: 'The violations, and what was done.', schema: VERIFIED } },
-    errors: ['NOT_FOUND', 'LEDGER_UNAVAILABLE'],
-    handle: async ({ query, operator }, request, response) => {
-      await readNothing(request);
-      sendJson(response, 200, await passLedger(stores, query, (each) => repair(stores, each, operator.actor)));
-    },
-  };
-}
-
-const READERS = { account: readUuid, ...PAGE_READERS };
-
 interface ShortfallRow {
   readonly rid: string;
   readonly account_id: string;
@@ -109,36 +66,6 @@ interface ShortfallRow {
   readonly amount_e8: bigint;
   readonly shortfall_e8: bigint;
   readonly created_at: Date;
-}
-
-export function listShortfallsRoute(database: Knex): Route {
-  return {
-    listener: 'admin',
-    role: 'read',
-    method: 'GET',
-    path: '/admin/v1/ledger/shortfalls',
-    summary: 'Charges below the cost of their call because the balance was too low; newest first.',
-    query: READERS,
-    answers: { 200: { description: 'A page of charges.', schema: pageShape(SHORTFALL) } },
-    handle: async ({ query }, _request, response) => {
-      const { account, ...filters } = readQuery(query, READERS);
-      const { limit, cursor } = pageOf(filters);
-      // A reservation's id contains its time.
-      const rows = database<ShortfallRow>('ledger_entries')
-        .where('shortfall_e8', '>', 0)
-        .orderBy('rid', 'desc')
-        .limit(limit + 1);
-      if (account !== undefined) rows.where({ account_id: account });
-      const after = decodeIdCursor(cursor);
-      if (after !== undefined) rows.where('rid', '<', after);
-      const found: ShortfallRow[] = await rows;
-      sendJson(
-        response,
-        200,
-        toPage(found, limit, ({ rid }) => [rid], showShortfall),
-      );
-    },
-  };
 }
 
 function showShortfall(row: ShortfallRow): object {
@@ -162,3 +89,45 @@ const SHORTFALL = object({
   chargedUsd: shape.usd,
   shortfallUsd: shape.usd,
 });
+
+export function ledgerRoutes(stores: Stores): readonly Route[] {
+  return [
+    adminRoute('GET /admin/v1/ledger/verify', {
+      role: 'read',
+      summary: 'Look for broken invariants of the ledger, a page of accounts at a time, while calls continue.',
+      query: PASS_READERS,
+      answers: { 200: { description: 'The violations; an empty list if there are none.', schema: VERIFIED } },
+      errors: ['NOT_FOUND', 'LEDGER_UNAVAILABLE'],
+      handle: ({ filters }) => passLedger(stores, filters, async () => null),
+    }),
+    adminRoute('POST /admin/v1/ledger/repair', {
+      role: 'write',
+      summary:
+        'Look for broken invariants and repair them by new entries if possible; `repair` describes each repair, null needs a person.',
+      query: PASS_READERS,
+      answers: { 200: { description: 'The violations, and what was done.', schema: VERIFIED } },
+      errors: ['NOT_FOUND', 'LEDGER_UNAVAILABLE'],
+      handle: ({ filters, operator }) => passLedger(stores, filters, (each) => repair(stores, each, operator.actor)),
+    }),
+    adminRoute('GET /admin/v1/ledger/shortfalls', {
+      role: 'read',
+      summary: 'Charges below the cost of their call because the balance was too low; newest first.',
+      query: { account: readUuid, ...PAGE_READERS },
+      answers: { 200: { description: 'A page of charges.', schema: pageShape(SHORTFALL) } },
+      handle: async ({ filters: { account, ...filters } }) => {
+        const { limit, cursor } = pageOf(filters);
+        // A reservation's id contains its time.
+        const rows = stores
+          .database<ShortfallRow>('ledger_entries')
+          .where('shortfall_e8', '>', 0)
+          .orderBy('rid', 'desc')
+          .limit(limit + 1);
+        if (account !== undefined) rows.where({ account_id: account });
+        const after = decodeIdCursor(cursor);
+        if (after !== undefined) rows.where('rid', '<', after);
+        const found: ShortfallRow[] = await rows;
+        return toPage(found, limit, ({ rid }) => [rid], showShortfall);
+      },
+    }),
+  ];
+}

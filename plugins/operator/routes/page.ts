@@ -1,16 +1,16 @@
-import type { Knex } from 'knex';
+import { adminRoute } from '../../../core/api/admin-route';
+import { servePage } from '../../../core/api/built-page';
 import { showUsd } from '../../../core/api/fields';
 import type { Handler, Route } from '../../../core/api/route';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
-import { sendJson } from '../../../core/http/http';
-import { PAGE_READERS, pageOf, readQuery, readText, readTime } from '../../../core/http/query';
+import { PAGE_READERS, pageOf, readText, readTime } from '../../../core/http/query';
 import { listOf, object, orNull, pageOf as pageShape, shape } from '../../../core/http/shape';
 import { formatUsd } from '../../../core/money';
 import { listAudit } from '../../../core/storage/audit';
 import { heldByAll, MINUTES, type Minute, readMinutes, readOutbox } from '../now';
 
 /** Serves the operator's page. All of its paths get the same files, because the page itself reads the path. */
-export function showOperatorPageRoute(path: '/operator' | '/operator/{path...}', handle: Handler): Route {
+function showOperatorPageRoute(path: '/operator' | '/operator/{path...}', handle: Handler): Route {
   return {
     listener: 'admin',
     auth: 'page',
@@ -42,54 +42,8 @@ const NOW = object({
   outbox: object({ oldestSeconds: shape.number, memoryShare: shape.number }),
 });
 
-export function showNowRoute(gateway: PluginGateway): Route {
-  const readCalls = readMinutes(gateway.database);
-  const readHeld = heldByAll(gateway);
-  return {
-    listener: 'admin',
-    role: 'read',
-    method: 'GET',
-    path: '/admin/v1/now',
-    summary: `Calls of all nodes in each of the last ${MINUTES} minutes, the held amount, and what waits for Postgres.`,
-    answers: {
-      200: {
-        description: '`heldUsd` is null while the ledger is unavailable, and with more than 2,000 accounts.',
-        schema: NOW,
-      },
-    },
-    handle: async (_visit, _request, response) => {
-      const [{ lately, minutes }, heldE8, outbox] = await Promise.all([readCalls(), readHeld(), readOutbox()]);
-      sendJson(response, 200, {
-        at: new Date().toISOString(),
-        lately: showMinute(lately),
-        minutes: minutes.map(showMinute),
-        heldUsd: showUsd(heldE8),
-        outbox,
-      });
-    },
-  };
-}
-
 function showMinute({ start, costE8, ...counts }: Minute) {
   return { start: start.toISOString(), ...counts, costUsd: formatUsd(costE8) };
-}
-
-const FILTER_READERS = { subject: readText, actor: readText, action: readText, from: readTime, to: readTime };
-
-export function listAuditRoute(database: Knex): Route {
-  return {
-    listener: 'admin',
-    role: 'read',
-    method: 'GET',
-    path: '/admin/v1/audit',
-    summary: 'Who changed what, newest first; filters subject (`key:<id>`), actor, action, from, to.',
-    query: { ...FILTER_READERS, ...PAGE_READERS },
-    answers: { 200: { description: 'A page of changes.', schema: pageShape(CHANGE) } },
-    handle: async ({ query }, _request, response) => {
-      const filters = readQuery(query, { ...FILTER_READERS, ...PAGE_READERS });
-      sendJson(response, 200, await listAudit(database, filters, pageOf(filters)));
-    },
-  };
 }
 
 const CHANGE = object({
@@ -101,3 +55,41 @@ const CHANGE = object({
   before: orNull({ type: 'object' }),
   after: orNull({ type: 'object' }),
 });
+
+export function pageRoutes(gateway: PluginGateway): readonly Route[] {
+  const { database } = gateway;
+  const page = servePage('operator');
+  const readCalls = readMinutes(database);
+  const readHeld = heldByAll(gateway);
+  return [
+    adminRoute('GET /admin/v1/audit', {
+      role: 'read',
+      summary: 'Who changed what, newest first; filters subject (`key:<id>`), actor, action, from, to.',
+      query: { subject: readText, actor: readText, action: readText, from: readTime, to: readTime, ...PAGE_READERS },
+      answers: { 200: { description: 'A page of changes.', schema: pageShape(CHANGE) } },
+      handle: ({ filters }) => listAudit(database, filters, pageOf(filters)),
+    }),
+    adminRoute('GET /admin/v1/now', {
+      role: 'read',
+      summary: `Calls of all nodes in each of the last ${MINUTES} minutes, the held amount, and what waits for Postgres.`,
+      answers: {
+        200: {
+          description: '`heldUsd` is null while the ledger is unavailable, and with more than 2,000 accounts.',
+          schema: NOW,
+        },
+      },
+      handle: async () => {
+        const [{ lately, minutes }, heldE8, outbox] = await Promise.all([readCalls(), readHeld(), readOutbox()]);
+        return {
+          at: new Date().toISOString(),
+          lately: showMinute(lately),
+          minutes: minutes.map(showMinute),
+          heldUsd: showUsd(heldE8),
+          outbox,
+        };
+      },
+    }),
+    showOperatorPageRoute('/operator', page),
+    showOperatorPageRoute('/operator/{path...}', page),
+  ];
+}

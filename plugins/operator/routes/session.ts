@@ -29,11 +29,7 @@ const OPERATOR_SESSION = object({
 });
 
 /** Sets the session cookie, or clears it. A proxy may terminate TLS, so the `Origin` header decides whether the cookie is secure. */
-export function giveSession(
-  request: IncomingMessage,
-  response: ServerResponse,
-  session: OperatorSession | undefined,
-): void {
+function giveSession(request: IncomingMessage, response: ServerResponse, session: OperatorSession | undefined): void {
   const secure = request.headers.origin?.startsWith('https:') === true;
   const lastsMs = session === undefined ? 0 : session.expiresAt.getTime() - session.createdAt.getTime();
   const options = { sameSite: 'Strict', maxAgeSeconds: Math.floor(lastsMs / 1_000), secure } as const;
@@ -47,7 +43,7 @@ const TOKEN = {
   properties: { token: { type: 'string', maxLength: 1_000 } },
 } as const;
 
-export function signInOperatorRoute({ operators }: PluginGateway, times: SessionTimes): Route {
+function signInOperatorRoute({ operators }: PluginGateway, times: SessionTimes): Route {
   const readToken = jsonBody<Settings<typeof TOKEN>>(TOKEN);
   return {
     listener: 'admin',
@@ -73,7 +69,7 @@ export function signInOperatorRoute({ operators }: PluginGateway, times: Session
   };
 }
 
-export function showOperatorSessionRoute({ operators }: PluginGateway): Route {
+function showOperatorSessionRoute({ operators }: PluginGateway): Route {
   return {
     listener: 'admin',
     auth: 'page',
@@ -87,7 +83,7 @@ export function showOperatorSessionRoute({ operators }: PluginGateway): Route {
   };
 }
 
-export function endOperatorSessionRoute({ operators }: PluginGateway): Route {
+function endOperatorSessionRoute({ operators }: PluginGateway): Route {
   return {
     listener: 'admin',
     auth: 'page',
@@ -103,4 +99,8 @@ export function endOperatorSessionRoute({ operators }: PluginGateway): Route {
       response.end();
     },
   };
+}
+
+export function sessionRoutes(gateway: PluginGateway, times: SessionTimes): readonly Route[] {
+  return [signInOperatorRoute(gateway, times), showOperatorSessionRoute(gateway), endOperatorSessionRoute(gateway)];
 }

@@ -1,7 +1,8 @@
-import { NOTHING, TEXT } from '../../../core/api/fields';
+import { adminRoute } from '../../../core/api/admin-route';
+import { TEXT } from '../../../core/api/fields';
 import type { Route } from '../../../core/api/route';
 import { PRICE_PER_MILLION, showPrice } from '../../../core/api/show-price';
-import { recordedAttempt } from '../../../core/calls/made-attempt';
+import { type MadeAttempt, recordedAttempt } from '../../../core/calls/made-attempt';
 import { callableIn, type ModelEntry, protocolsOf, TIERS, type Upstream } from '../../../core/catalog/catalog';
 import { askedWith, type Credential } from '../../../core/catalog/credential';
 import { PROTOCOL_NAMES, type Protocol, TRANSLATED } from '../../../core/catalog/protocols';
@@ -19,10 +20,9 @@ import {
 import type { UpstreamGauge } from '../../../core/health/gauge';
 import type { UpstreamHealth } from '../../../core/health/health';
 import { rounded, UPSTREAM_STATES, upstreamState } from '../../../core/health/state';
-import { jsonBody, newRequestId, sendJson } from '../../../core/http/http';
+import { newRequestId } from '../../../core/http/http';
 import { listOf, object, oneOf, orNull, pageOf as pageShape, shape } from '../../../core/http/shape';
 import { insertAttempts } from '../../../core/ledger/outbox/rows';
-import type { Settings } from '../../../core/settings';
 import { writeAudit } from '../../../core/storage/audit';
 import { callUpstream, type Speaking } from '../call-upstream';
 import { recordUpstream } from '../record-upstream';
@@ -124,7 +124,7 @@ function toTime(atMs: number | undefined, nowMs: number): string | null {
 }
 
 /** The result of `showUpstream` in the OpenAPI document. */
-export const UPSTREAM = object({
+const UPSTREAM = object({
   name: shape.text,
   url: shape.text,
   adapters: shape.texts,
@@ -175,7 +175,7 @@ const ASKED = {
   example: { model: 'demo-model', protocol: 'messages' },
 } as const;
 
-export interface Asked {
+interface Asked {
   readonly model: ModelEntry;
   readonly speaking: Speaking;
 }
@@ -217,80 +217,12 @@ function invalid(param: string, problem: string): GatewayError {
   return fail('INVALID_FIELD', { param, message: `${param}: ${problem}` });
 }
 
-export function listUpstreamsRoute(gateway: PluginGateway): Route {
-  const { database, health } = gateway;
-  return {
-    listener: 'admin',
-    role: 'read',
-    method: 'GET',
-    path: '/admin/v1/upstreams',
-    summary: 'Every upstream with its health, its prices and whether it is disabled or ejected.',
-    answers: { 200: { description: 'All upstreams.', schema: pageShape(UPSTREAM) } },
-    handle: async (_visit, _request, response) => {
-      const disabled = await listDisabledUpstreams(database);
-      const items = gateway.catalog.upstreams.map((each) => showUpstream(each, health, disabled.get(each.name)));
-      sendJson(response, 200, { items, nextCursor: null });
-    },
-  };
-}
-
-export function showUpstreamRoute(gateway: PluginGateway): Route {
-  return {
-    listener: 'admin',
-    role: 'read',
-    method: 'GET',
-    path: '/admin/v1/upstreams/{name}',
-    summary: 'One upstream.',
-    answers: { 200: { description: 'The upstream.', schema: UPSTREAM } },
-    handle: async ({ params }, _request, response) =>
-      sendJson(response, 200, await readUpstream(gateway, requireUpstream(gateway, params['name']))),
-  };
-}
-
 const DISABLE = {
   type: 'object',
   additionalProperties: false,
   properties: { reason: TEXT },
   example: { reason: 'maintenance until noon' },
 } as const;
-
-export function disableUpstreamRoute(gateway: PluginGateway): Route {
-  const readDisable = jsonBody<Settings<typeof DISABLE>>(DISABLE);
-  return {
-    listener: 'admin',
-    role: 'write',
-    method: 'POST',
-    path: '/admin/v1/upstreams/{name}/disable',
-    summary: 'Disable an upstream on every node until it is enabled.',
-    body: DISABLE,
-    answers: { 200: { description: 'The upstream.', schema: UPSTREAM } },
-    handle: async ({ params, operator }, request, response) => {
-      const upstream = requireUpstream(gateway, params['name']);
-      const { reason } = await readDisable(request);
-      await disableUpstream(gateway, upstream.name, { actor: operator.actor, reason });
-      sendJson(response, 200, await readUpstream(gateway, upstream));
-    },
-  };
-}
-
-export function enableUpstreamRoute(gateway: PluginGateway): Route {
-  const readNothing = jsonBody<object>(NOTHING);
-  return {
-    listener: 'admin',
-    role: 'write',
-    method: 'POST',
-    path: '/admin/v1/upstreams/{name}/enable',
-    summary: 'Enable an upstream that an operator disabled, and end its ejection.',
-    body: NOTHING,
-    answers: { 200: { description: 'The upstream.', schema: UPSTREAM } },
-    handle: async ({ params, operator }, request, response) => {
-      const upstream = requireUpstream(gateway, params['name']);
-      await readNothing(request);
-      await enableUpstream(gateway, upstream.name, operator.actor);
-      sendJson(response, 200, await readUpstream(gateway, upstream));
-    },
-  };
-}
 
 const TESTED = object({
   upstream: shape.text,
@@ -302,38 +234,6 @@ const TESTED = object({
   problem: orNull(shape.text),
 });
 
-export function testUpstreamRoute(gateway: PluginGateway): Route {
-  const { database } = gateway;
-  const readTest = jsonBody<Settings<typeof ASKED>>(ASKED);
-  return {
-    listener: 'admin',
-    role: 'write',
-    method: 'POST',
-    path: '/admin/v1/upstreams/{name}/test',
-    summary: 'Make one small real call to an upstream and report the result.',
-    body: ASKED,
-    answers: { 200: { description: 'The result.', schema: TESTED } },
-    errors: ['CONFLICT'],
-    handle: async ({ params, operator }, request, response) => {
-      const upstream = requireUpstream(gateway, params['name']);
-      const { model, protocol, credential } = await readTest(request);
-      const asked = findAsked(upstream, model, protocol);
-      const at = askedWith(upstream, findCredential(gateway, upstream, credential));
-      const { result, made } = await callUpstream(gateway.egress, at, asked.model, asked.speaking);
-      const { ok, status, problem } = result;
-      // A test changes nothing in the gateway, but the vendor charges for it.
-      const after = { model: result.model, ok, status, problem };
-      const subject = `upstream:${upstream.name}`;
-      await database.transaction((transaction) =>
-        writeAudit(transaction, { actor: operator.actor, action: 'upstream.test', subject, after }),
-      );
-      const row = { requestId: newRequestId(), accountId: null, made: [recordedAttempt(made, 0)] };
-      await insertAttempts(database, [row]);
-      sendJson(response, 200, result);
-    },
-  };
-}
-
 const RECORDED = object({
   upstream: shape.text,
   model: shape.text,
@@ -342,36 +242,99 @@ const RECORDED = object({
   problem: orNull(shape.text),
 });
 
-export function recordUpstreamRoute(gateway: PluginGateway): Route {
-  const { database, egress } = gateway;
-  const readAsked = jsonBody<Settings<typeof ASKED>>(ASKED);
-  return {
-    listener: 'admin',
-    role: 'write',
-    method: 'POST',
-    path: '/admin/v1/upstreams/{name}/record',
-    summary:
-      'Make three small real calls to an upstream and return its answers, without secrets and ids of the account.',
-    body: ASKED,
-    answers: { 200: { description: 'The files of a folder of recordings.', schema: RECORDED } },
-    errors: ['CONFLICT'],
-    handle: async ({ params, operator }, request, response) => {
-      const upstream = requireUpstream(gateway, params['name']);
-      const { model: named, protocol: wanted, credential } = await readAsked(request);
-      const { model, speaking } = findAsked(upstream, named, wanted);
-      if (speaking.adapter.own !== undefined)
-        throw invalid('protocol', `"${upstream.name}" has its own dialect, whose answers must be recorded by hand`);
-      const at = askedWith(upstream, findCredential(gateway, upstream, credential));
-      const { made, files, problem } = await recordUpstream(egress, at, model, speaking);
-      const after = { model: model.name, ok: problem === null, problem };
-      const subject = `upstream:${upstream.name}`;
-      await database.transaction((transaction) =>
-        writeAudit(transaction, { actor: operator.actor, action: 'upstream.record', subject, after }),
-      );
-      const attempts = made.map((each, index) => recordedAttempt(each, index));
-      await insertAttempts(database, [{ requestId: newRequestId(), accountId: null, made: attempts }]);
-      const { protocol } = speaking;
-      sendJson(response, 200, { upstream: upstream.name, model: model.name, protocol, files, problem });
-    },
-  };
+/** Records what real calls of an operator did: an audit row, and the attempts for which the vendor may charge. */
+async function noteCalls(
+  database: PluginGateway['database'],
+  actor: string,
+  action: 'upstream.test' | 'upstream.record',
+  { name }: Upstream,
+  after: object,
+  made: readonly MadeAttempt[],
+): Promise<void> {
+  await database.transaction((transaction) =>
+    writeAudit(transaction, { actor, action, subject: `upstream:${name}`, after: { ...after } }),
+  );
+  const attempts = made.map((each, index) => recordedAttempt(each, index));
+  await insertAttempts(database, [{ requestId: newRequestId(), accountId: null, made: attempts }]);
+}
+
+const SHOWN = { 200: { description: 'The upstream.', schema: UPSTREAM } };
+
+export function upstreamRoutes(gateway: PluginGateway): readonly Route[] {
+  const { database, egress, health } = gateway;
+  return [
+    adminRoute('GET /admin/v1/upstreams', {
+      role: 'read',
+      summary: 'Every upstream with its health, its prices and whether it is disabled or ejected.',
+      answers: { 200: { description: 'All upstreams.', schema: pageShape(UPSTREAM) } },
+      handle: async () => {
+        const disabled = await listDisabledUpstreams(database);
+        const items = gateway.catalog.upstreams.map((each) => showUpstream(each, health, disabled.get(each.name)));
+        return { items, nextCursor: null };
+      },
+    }),
+    adminRoute('GET /admin/v1/upstreams/{name}', {
+      role: 'read',
+      summary: 'One upstream.',
+      answers: SHOWN,
+      handle: async ({ params }) => readUpstream(gateway, requireUpstream(gateway, params.name)),
+    }),
+    adminRoute('POST /admin/v1/upstreams/{name}/disable', {
+      role: 'write',
+      summary: 'Disable an upstream on every node until it is enabled.',
+      body: DISABLE,
+      answers: SHOWN,
+      handle: async ({ body: { reason }, params, operator }) => {
+        const upstream = requireUpstream(gateway, params.name);
+        await disableUpstream(gateway, upstream.name, { actor: operator.actor, reason });
+        return readUpstream(gateway, upstream);
+      },
+    }),
+    adminRoute('POST /admin/v1/upstreams/{name}/enable', {
+      role: 'write',
+      summary: 'Enable an upstream that an operator disabled, and end its ejection.',
+      answers: SHOWN,
+      handle: async ({ params, operator }) => {
+        const upstream = requireUpstream(gateway, params.name);
+        await enableUpstream(gateway, upstream.name, operator.actor);
+        return readUpstream(gateway, upstream);
+      },
+    }),
+    adminRoute('POST /admin/v1/upstreams/{name}/test', {
+      role: 'write',
+      summary: 'Make one small real call to an upstream and report the result.',
+      body: ASKED,
+      answers: { 200: { description: 'The result.', schema: TESTED } },
+      errors: ['CONFLICT'],
+      handle: async ({ body, params, operator }) => {
+        const upstream = requireUpstream(gateway, params.name);
+        const { model, speaking } = findAsked(upstream, body.model, body.protocol);
+        const at = askedWith(upstream, findCredential(gateway, upstream, body.credential));
+        const { result, made } = await callUpstream(egress, at, model, speaking);
+        const { ok, status, problem } = result;
+        const after = { model: result.model, ok, status, problem };
+        await noteCalls(database, operator.actor, 'upstream.test', upstream, after, [made]);
+        return result;
+      },
+    }),
+    adminRoute('POST /admin/v1/upstreams/{name}/record', {
+      role: 'write',
+      summary:
+        'Make three small real calls to an upstream and return its answers, without secrets and ids of the account.',
+      body: ASKED,
+      answers: { 200: { description: 'The files of a folder of recordings.', schema: RECORDED } },
+      errors: ['CONFLICT'],
+      handle: async ({ body, params, operator }) => {
+        const upstream = requireUpstream(gateway, params.name);
+        const { model, speaking } = findAsked(upstream, body.model, body.protocol);
+        if (speaking.adapter.own !== undefined)
+          throw invalid('protocol', `"${upstream.name}" has its own dialect, whose answers must be recorded by hand`);
+        const at = askedWith(upstream, findCredential(gateway, upstream, body.credential));
+        const { made, files, problem } = await recordUpstream(egress, at, model, speaking);
+        const after = { model: model.name, ok: problem === null, problem };
+        await noteCalls(database, operator.actor, 'upstream.record', upstream, after, made);
+        return { upstream: upstream.name, model: model.name, protocol: speaking.protocol, files, problem };
+      },
+    }),
+  ];
 }

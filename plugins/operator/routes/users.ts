@@ -1,11 +1,10 @@
 import type { Knex } from 'knex';
-import { NOTHING, PASSWORD } from '../../../core/api/fields';
+import { adminRoute } from '../../../core/api/admin-route';
+import { PASSWORD } from '../../../core/api/fields';
 import type { Route } from '../../../core/api/route';
-import { jsonBody, sendJson } from '../../../core/http/http';
 import { saidPublicUrl } from '../../../core/http/public-url';
-import { PAGE_READERS, pageOf, readQuery } from '../../../core/http/query';
+import { PAGE_READERS, pageOf } from '../../../core/http/query';
 import { object, oneOf, orNull, pageOf as pageShape, shape } from '../../../core/http/shape';
-import type { Settings } from '../../../core/settings';
 import { unbindIdentity } from '../../../core/sign-in/identities';
 import { makeSignInLink } from '../../../core/sign-in/links';
 import { createUser, listUsers, type User, updateUser } from '../../../core/sign-in/users';
@@ -24,7 +23,7 @@ function showUser({ id, accountId, email, status, createdAt, passwordChangedAt, 
 }
 
 /** The result of `showUser` in the OpenAPI document. */
-export const USER = object({
+const USER = object({
   id: shape.uuid,
   accountId: shape.uuid,
   email: shape.text,
@@ -36,23 +35,6 @@ export const USER = object({
     description: 'The only identity of a provider that signs this user in; null until the first sign-in by one.',
   }),
 });
-
-export function listUsersRoute(database: Knex): Route {
-  return {
-    listener: 'admin',
-    role: 'read',
-    method: 'GET',
-    path: '/admin/v1/accounts/{accountId}/users',
-    summary: 'List the users of an account, newest first.',
-    query: PAGE_READERS,
-    answers: { 200: { description: 'A page of users.', schema: pageShape(USER) } },
-    handle: async ({ params, query }, _request, response) => {
-      const page = pageOf(readQuery(query, PAGE_READERS));
-      const { items, nextCursor } = await listUsers(database, params['accountId'] ?? '', page);
-      sendJson(response, 200, { items: items.map(showUser), nextCursor });
-    },
-  };
-}
 
 const EMAIL = {
   type: 'string',
@@ -69,24 +51,6 @@ const NEW_USER = {
   example: { email: 'ada@example.com', password: 'correct horse battery' },
 } as const;
 
-export function createUserRoute(database: Knex): Route {
-  const readNewUser = jsonBody<Settings<typeof NEW_USER>>(NEW_USER);
-  return {
-    listener: 'admin',
-    role: 'write',
-    method: 'POST',
-    path: '/admin/v1/accounts/{accountId}/users',
-    summary: 'Create a user who can sign in to the console and see this account.',
-    body: NEW_USER,
-    answers: { 201: { description: 'The user.', schema: USER } },
-    errors: ['CONFLICT'],
-    handle: async ({ params, operator }, request, response) => {
-      const wanted = await readNewUser(request);
-      sendJson(response, 201, showUser(await createUser(database, params['accountId'] ?? '', wanted, operator.actor)));
-    },
-  };
-}
-
 const USER_CHANGES = {
   type: 'object',
   additionalProperties: false,
@@ -94,38 +58,6 @@ const USER_CHANGES = {
   properties: { password: PASSWORD, status: { enum: ['active', 'disabled'] } },
   example: { status: 'disabled' },
 } as const;
-
-export function changeUserRoute(database: Knex): Route {
-  const readChanges = jsonBody<Settings<typeof USER_CHANGES>>(USER_CHANGES);
-  return {
-    listener: 'admin',
-    role: 'write',
-    method: 'PATCH',
-    path: '/admin/v1/users/{userId}',
-    summary: 'Set a new password, or disable or enable a user; open sessions end.',
-    body: USER_CHANGES,
-    answers: { 200: { description: 'The user.', schema: USER } },
-    handle: async ({ params, operator }, request, response) => {
-      const changes = await readChanges(request);
-      sendJson(response, 200, showUser(await updateUser(database, params['userId'] ?? '', changes, operator.actor)));
-    },
-  };
-}
-
-export function unbindIdentityRoute(database: Knex): Route {
-  return {
-    listener: 'admin',
-    role: 'write',
-    method: 'DELETE',
-    path: '/admin/v1/users/{userId}/identity',
-    summary:
-      'Unbind a user from its identity at the provider; open sessions end, and the next identity with its address is bound.',
-    answers: { 200: { description: 'The user.', schema: USER } },
-    handle: async ({ params, operator }, _request, response) => {
-      sendJson(response, 200, showUser(await unbindIdentity(database, params['userId'] ?? '', operator.actor)));
-    },
-  };
-}
 
 const LINK_LIFETIME_MS = 3_600_000;
 
@@ -135,30 +67,56 @@ const LINK = object({
   expiresAt: shape.time,
 });
 
-export function makeSignInLinkRoute(database: Knex): Route {
-  const readNothing = jsonBody<object>(NOTHING);
-  return {
-    listener: 'admin',
-    role: 'write',
-    method: 'POST',
-    path: '/admin/v1/users/{userId}/sign-in-link',
-    summary: 'Create a link that signs a user in to the console once, within an hour; only this answer contains it.',
-    body: NOTHING,
-    answers: { 201: { description: 'The link.', schema: LINK } },
-    errors: ['CONFLICT'],
-    handle: async ({ params, operator }, request, response) => {
-      await readNothing(request);
-      const { token, expiresAt } = await makeSignInLink(
-        database,
-        params['userId'] ?? '',
-        LINK_LIFETIME_MS,
-        operator.actor,
-      );
-      // The token is in the fragment, because browsers do not send it and so no log contains it.
-      const path = `/console/sign-in#token=${token}`;
-      const publicUrl = saidPublicUrl();
-      const url = publicUrl === undefined ? null : publicUrl + path;
-      sendJson(response, 201, { url, path, expiresAt: expiresAt.toISOString() }, { 'cache-control': 'no-store' });
-    },
-  };
+const SHOWN = { 200: { description: 'The user.', schema: USER } };
+
+export function userRoutes(database: Knex): readonly Route[] {
+  return [
+    adminRoute('POST /admin/v1/accounts/{accountId}/users', {
+      role: 'write',
+      summary: 'Create a user who can sign in to the console and see this account.',
+      body: NEW_USER,
+      answers: { 201: SHOWN[200] },
+      errors: ['CONFLICT'],
+      handle: async ({ body, params, operator }) =>
+        showUser(await createUser(database, params.accountId, body, operator.actor)),
+    }),
+    adminRoute('GET /admin/v1/accounts/{accountId}/users', {
+      role: 'read',
+      summary: 'List the users of an account, newest first.',
+      query: PAGE_READERS,
+      answers: { 200: { description: 'A page of users.', schema: pageShape(USER) } },
+      handle: async ({ params, filters }) => {
+        const { items, nextCursor } = await listUsers(database, params.accountId, pageOf(filters));
+        return { items: items.map(showUser), nextCursor };
+      },
+    }),
+    adminRoute('PATCH /admin/v1/users/{userId}', {
+      role: 'write',
+      summary: 'Set a new password, or disable or enable a user; open sessions end.',
+      body: USER_CHANGES,
+      answers: SHOWN,
+      handle: async ({ body, params, operator }) =>
+        showUser(await updateUser(database, params.userId, body, operator.actor)),
+    }),
+    adminRoute('DELETE /admin/v1/users/{userId}/identity', {
+      role: 'write',
+      summary:
+        'Unbind a user from its identity at the provider; open sessions end, and the next identity with its address is bound.',
+      answers: SHOWN,
+      handle: async ({ params, operator }) => showUser(await unbindIdentity(database, params.userId, operator.actor)),
+    }),
+    adminRoute('POST /admin/v1/users/{userId}/sign-in-link', {
+      role: 'write',
+      summary: 'Create a link that signs a user in to the console once, within an hour; only this answer contains it.',
+      answers: { 201: { description: 'The link.', schema: LINK } },
+      errors: ['CONFLICT'],
+      handle: async ({ params, operator }) => {
+        const { token, expiresAt } = await makeSignInLink(database, params.userId, LINK_LIFETIME_MS, operator.actor);
+        // The token is in the fragment, because browsers do not send it and so no log contains it.
+        const path = `/console/sign-in#token=${token}`;
+        const publicUrl = saidPublicUrl();
+        return { url: publicUrl === undefined ? null : publicUrl + path, path, expiresAt: expiresAt.toISOString() };
+      },
+    }),
+  ];
 }

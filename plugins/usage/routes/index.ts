@@ -1,15 +1,7 @@
 import { asSessionRoute, type Route } from '../../../core/api/route';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { consoleListRecordsRoute, consoleShowRecordRoute, showSeriesRoute, showTotalsRoute } from './console';
-import {
-  adminExportRecordsRoute,
-  adminListAttemptsRoute,
-  adminListRecordsRoute,
-  adminShowRecordRoute,
-  exportRecordsRoute,
-  listRecordsRoute,
-  showRecordRoute,
-} from './records';
+import { adminUsageRoutes, exportRecordsRoute, listRecordsRoute, showRecordRoute } from './records';
 import { showBalanceRoute } from './show-balance';
 
 /** Lists the endpoints of usage; docs/contract.md, sections 1 and 6. */
@@ -19,10 +11,7 @@ export function usageRoutes(gateway: PluginGateway): readonly Route[] {
     listRecordsRoute(gateway),
     exportRecordsRoute(gateway),
     showRecordRoute(gateway),
-    adminListRecordsRoute(gateway),
-    adminExportRecordsRoute(gateway),
-    adminShowRecordRoute(gateway),
-    adminListAttemptsRoute(gateway),
+    ...adminUsageRoutes(gateway),
     consoleListRecordsRoute(gateway),
     showTotalsRoute(gateway),
     showSeriesRoute(gateway),

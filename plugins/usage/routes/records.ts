@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { adminRoute } from '../../../core/api/admin-route';
 import type { AccountRoute, Route } from '../../../core/api/route';
 import { ATTEMPT_SHAPES, showAttempt } from '../../../core/catalog/attempt-fields';
 import { sendJson } from '../../../core/http/http';
@@ -68,39 +69,7 @@ export function exportRecordsRoute(gateway: Parts): AccountRoute {
   };
 }
 
-/** Lists records to operators: those of every account, or of one with `account=`. Each record names its account. */
-export function adminListRecordsRoute(gateway: Parts): Route {
-  const listQuery = { ...filterReaders(gateway), account: readUuid, ...PAGE_READERS };
-  return {
-    listener: 'admin',
-    role: 'read',
-    method: 'GET',
-    path: '/admin/v1/usage',
-    summary: 'Usage records of all accounts, newest first.',
-    query: listQuery,
-    answers: { 200: { description: 'A page of records.', schema: pageShape(EXPLAINED_RECORD) } },
-    handle: async ({ query }, _request, response) => {
-      const filters = readQuery(query, listQuery);
-      sendJson(response, 200, await listRecords(gateway.database, filters, pageOf(filters), toExplainedRecord));
-    },
-  };
-}
-
-export function adminShowRecordRoute({ database }: Parts): Route {
-  return {
-    listener: 'admin',
-    role: 'read',
-    method: 'GET',
-    path: '/admin/v1/usage/{requestId}',
-    summary: 'The usage record of one call of any account.',
-    answers: { 200: { description: 'The record.', schema: EXPLAINED_RECORD } },
-    handle: async ({ params }, _request, response) => {
-      sendJson(response, 200, toExplainedRecord(await requireRecord(database, params['requestId'])));
-    },
-  };
-}
-
-export function adminExportRecordsRoute(gateway: Parts): Route {
+function adminExportRecordsRoute(gateway: Parts): Route {
   const filterQuery = { ...filterReaders(gateway), account: readUuid };
   return {
     listener: 'admin',
@@ -120,26 +89,41 @@ export function adminExportRecordsRoute(gateway: Parts): Route {
   };
 }
 
-/** Lists a call's attempts, for operators only: they show what vendors charge the platform, whatever the customer pays. */
-export function adminListAttemptsRoute({ database }: Parts): Route {
-  return {
-    listener: 'admin',
-    role: 'read',
-    method: 'GET',
-    path: '/admin/v1/usage/{requestId}/attempts',
-    summary: 'Every request to an upstream that one call of any account made, with what it used and cost there.',
-    answers: { 200: { description: 'The attempts, in order.', schema: pageShape(object(ATTEMPT_SHAPES)) } },
-    handle: async ({ params }, _request, response) => {
-      const { request_id: requestId } = await requireRecord(database, params['requestId']);
-      sendJson(response, 200, { items: await listAttempts(database, requestId), nextCursor: null });
-    },
-  };
-}
-
 /** Returns the attempts of one call, in order; none if the call was refused before any upstream was tried. */
 async function listAttempts(database: Knex, requestId: string) {
   const rows: Record<string, unknown>[] = await database('upstream_attempts')
     .where({ request_id: requestId })
     .orderBy(['created_at', 'number']);
   return rows.map(showAttempt);
+}
+
+/** Lists the endpoints for operators: records of every account, or of one with `account=`. Each record names its account. */
+export function adminUsageRoutes(gateway: Parts): readonly Route[] {
+  const { database } = gateway;
+  return [
+    adminRoute('GET /admin/v1/usage', {
+      role: 'read',
+      summary: 'Usage records of all accounts, newest first.',
+      query: { ...filterReaders(gateway), account: readUuid, ...PAGE_READERS },
+      answers: { 200: { description: 'A page of records.', schema: pageShape(EXPLAINED_RECORD) } },
+      handle: ({ filters }) => listRecords(database, filters, pageOf(filters), toExplainedRecord),
+    }),
+    adminExportRecordsRoute(gateway),
+    adminRoute('GET /admin/v1/usage/{requestId}', {
+      role: 'read',
+      summary: 'The usage record of one call of any account.',
+      answers: { 200: { description: 'The record.', schema: EXPLAINED_RECORD } },
+      handle: async ({ params }) => toExplainedRecord(await requireRecord(database, params.requestId)),
+    }),
+    // Only operators see attempts, because they show what vendors charge the platform, whatever the customer pays.
+    adminRoute('GET /admin/v1/usage/{requestId}/attempts', {
+      role: 'read',
+      summary: 'Every request to an upstream that one call of any account made, with what it used and cost there.',
+      answers: { 200: { description: 'The attempts, in order.', schema: pageShape(object(ATTEMPT_SHAPES)) } },
+      handle: async ({ params }) => {
+        const { request_id: requestId } = await requireRecord(database, params.requestId);
+        return { items: await listAttempts(database, requestId), nextCursor: null };
+      },
+    }),
+  ];
 }
