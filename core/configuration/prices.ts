@@ -10,7 +10,7 @@ type RateSettings = Readonly<Partial<Record<TokenMeter, number | string>>>;
 type Report = (at: readonly string[], message: string) => void;
 
 /** The meter whose rate applies to a meter without its own. */
-export const FALLBACK_METER = byMeter(({ fallback }) => fallback as TokenMeter | undefined);
+const FALLBACK_METER = byMeter(({ fallback }) => fallback as TokenMeter | undefined);
 
 /** The kinds of variants, by their names in prices and in answers. */
 const KINDS = [

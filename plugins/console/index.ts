@@ -1,5 +1,6 @@
 import { definePlugin } from '../../core/gateway/plugin';
-import { DURATION, parseDuration } from '../../core/settings';
+import { duration, flag } from '../../core/setting-schemas';
+import { parseDuration } from '../../core/settings';
 import { StartFailure } from '../../core/start-failure';
 import { identityProvider, OIDC } from './oidc';
 import { consoleRoutes } from './routes';
@@ -16,14 +17,10 @@ export default definePlugin({
     type: 'object',
     additionalProperties: false,
     properties: {
-      sessionIdle: { ...DURATION, description: 'A session ends this long after its last use.', default: '12h' },
-      sessionLifetime: { ...DURATION, description: 'A session ends this long after the sign-in.', default: '168h' },
+      sessionIdle: duration('A session ends this long after its last use.', { default: '12h' }),
+      sessionLifetime: duration('A session ends this long after the sign-in.', { default: '168h' }),
       oidc: OIDC,
-      passwordSignIn: {
-        description: 'Whether people may sign in with a password; false needs `oidc`.',
-        type: 'boolean',
-        default: true,
-      },
+      passwordSignIn: flag('Whether people may sign in with a password; false needs `oidc`.', { default: true }),
     },
   },
   routes: ({ sessionIdle, sessionLifetime, oidc, passwordSignIn }, gateway) => {

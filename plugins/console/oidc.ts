@@ -1,46 +1,32 @@
 import * as oidc from 'openid-client';
 import { fetch } from 'undici';
-import { DURATION, type Settings } from '../../core/settings';
+import { duration, flag, group, text } from '../../core/setting-schemas';
+import type { Settings } from '../../core/settings';
 import type { Identity } from '../../core/sign-in/identities';
 import { StartFailure } from '../../core/start-failure';
 import type { Destination, Egress } from '../../core/wire/egress';
 
 /** Sign-in with an identity provider: OpenID Connect, authorization code with PKCE, state and nonce. */
 
-export const OIDC = {
-  description:
-    'Signs users in with an identity provider: a user is bound to the first identity that shows its verified e-mail address.',
-  type: 'object',
-  additionalProperties: false,
-  required: ['name', 'issuer', 'clientId'],
-  properties: {
-    name: { description: 'Its name on the sign-in page.', type: 'string', minLength: 1, maxLength: 80 },
-    issuer: {
-      description: 'As its documents name it, such as https://accounts.example.',
-      type: 'string',
-      pattern: '^https?://',
-    },
-    clientId: { description: 'The client id of this gateway at the provider.', type: 'string', minLength: 1 },
-    clientSecret: {
-      description: 'The environment variable that holds it; absent for a public client.',
-      type: 'object',
-      additionalProperties: false,
-      required: ['env'],
-      properties: { env: { description: "The variable's name.", type: 'string', minLength: 1 } },
-    },
-    trustsAddresses: {
-      description: 'Trusts its e-mail addresses without email_verified, because users cannot choose them.',
-      type: 'boolean',
+export const OIDC = group(
+  'Signs users in with an identity provider: a user is bound to the first identity that shows its verified e-mail address.',
+  {
+    name: text('Its name on the sign-in page.', { minLength: 1, maxLength: 80 }),
+    issuer: text('As its documents name it, such as https://accounts.example.', { pattern: '^https?://' }),
+    clientId: text('The client id of this gateway at the provider.', { minLength: 1 }),
+    clientSecret: group(
+      'The environment variable that holds it; absent for a public client.',
+      { env: text("The variable's name.", { minLength: 1 }) },
+      { required: ['env'] },
+    ),
+    trustsAddresses: flag('Trusts its e-mail addresses without email_verified, because users cannot choose them.', {
       default: false,
-    },
-    allowPrivate: {
-      description: 'Allows a private address, and requests without TLS.',
-      type: 'boolean',
-      default: false,
-    },
-    timeout: { ...DURATION, description: 'Timeout of each request to the provider.', default: '10s' },
+    }),
+    allowPrivate: flag('Allows a private address, and requests without TLS.', { default: false }),
+    timeout: duration('Timeout of each request to the provider.', { default: '10s' }),
   },
-} as const;
+  { required: ['name', 'issuer', 'clientId'] },
+);
 
 export type OidcSettings = Settings<typeof OIDC>;
 

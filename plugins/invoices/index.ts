@@ -1,5 +1,6 @@
 import { definePlugin } from '../../core/gateway/plugin';
-import { DURATION, parseDuration } from '../../core/settings';
+import { duration, flag } from '../../core/setting-schemas';
+import { parseDuration } from '../../core/settings';
 import { invoiceRoutes } from './routes';
 import { startInvoiceWatch } from './watch';
 
@@ -12,16 +13,14 @@ export default definePlugin({
     type: 'object',
     additionalProperties: false,
     properties: {
-      compareInvoices: {
-        description: "Once a day compares each vendor's report with the usage records, if an upstream has `reporting`.",
-        type: 'boolean',
-        default: true,
-      },
-      compareInvoicesAfter: {
-        ...DURATION,
-        description: 'How long after the end of a day (UTC) its report is read: vendors need a while to count.',
-        default: '12h',
-      },
+      compareInvoices: flag(
+        "Once a day compares each vendor's report with the usage records, if an upstream has `reporting`.",
+        { default: true },
+      ),
+      compareInvoicesAfter: duration(
+        'How long after the end of a day (UTC) its report is read: vendors need a while to count.',
+        { default: '12h' },
+      ),
     },
   },
   routes: (_settings, gateway) => invoiceRoutes(gateway),

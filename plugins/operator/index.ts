@@ -1,7 +1,8 @@
 import { definePlugin } from '../../core/gateway/plugin';
 import { followDisabledUpstreams } from '../../core/health/disabled-upstreams';
 import { startWatch } from '../../core/ledger/verify/watch';
-import { DURATION, parseDuration } from '../../core/settings';
+import { duration, flag, number } from '../../core/setting-schemas';
+import { parseDuration } from '../../core/settings';
 import { operatorRoutes } from './routes';
 
 /** The operator's API under /admin/v1 (docs/contract.md, section 7) and page under /operator (docs/operator.md). */
@@ -13,28 +14,15 @@ export default definePlugin({
     type: 'object',
     additionalProperties: false,
     properties: {
-      watchLedger: {
-        description: 'This process checks all accounts regularly and reports violated invariants.',
-        type: 'boolean',
+      watchLedger: flag('This process checks all accounts regularly and reports violated invariants.', {
         default: true,
-      },
-      watchEvery: { ...DURATION, description: 'Time between two passes.', default: '10m' },
-      watchAccountsPerSecond: {
-        description: 'Highest speed of a pass.',
-        type: 'number',
-        exclusiveMinimum: 0,
-        default: 100,
-      },
-      sessionIdle: {
-        ...DURATION,
-        description: "A session of the operator's page ends this long after its last use.",
-        default: '1h',
-      },
-      sessionLifetime: {
-        ...DURATION,
-        description: "A session of the operator's page ends this long after the sign-in.",
+      }),
+      watchEvery: duration('Time between two passes.', { default: '10m' }),
+      watchAccountsPerSecond: number('Highest speed of a pass.', { exclusiveMinimum: 0, default: 100 }),
+      sessionIdle: duration("A session of the operator's page ends this long after its last use.", { default: '1h' }),
+      sessionLifetime: duration("A session of the operator's page ends this long after the sign-in.", {
         default: '12h',
-      },
+      }),
     },
   },
   routes: ({ sessionIdle, sessionLifetime }, gateway) =>

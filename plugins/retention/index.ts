@@ -1,6 +1,7 @@
 import { definePlugin } from '../../core/gateway/plugin';
 import { keepPartitions } from '../../core/ledger/outbox/partitions';
 import { startLoop } from '../../core/loop';
+import { integer } from '../../core/setting-schemas';
 
 const LOOK_EVERY_MS = 3_600_000;
 
@@ -11,18 +12,14 @@ export default definePlugin({
   schema: {
     type: 'object',
     properties: {
-      usageMonths: {
-        description:
-          'Whole months for which usage records are kept, in addition to the current one. Default: for ever.',
-        type: 'integer',
-        minimum: 1,
-      },
-      entryMonths: {
-        description:
-          'Whole months for which entries of the ledger are kept; a checkpoint of each account replaces older ones. Default: for ever.',
-        type: 'integer',
-        minimum: 1,
-      },
+      usageMonths: integer(
+        'Whole months for which usage records are kept, in addition to the current one. Default: for ever.',
+        { minimum: 1 },
+      ),
+      entryMonths: integer(
+        'Whole months for which entries of the ledger are kept; a checkpoint of each account replaces older ones. Default: for ever.',
+        { minimum: 1 },
+      ),
     },
   },
   start: async ({ usageMonths, entryMonths }, { database, log }) => {

@@ -5,27 +5,24 @@ import {
   type RolloutChange,
   type RolloutStage,
 } from '../../core/rollouts/rollout';
-import { DURATION, parseDuration, type Settings } from '../../core/settings';
+import { duration, flag, group, integer, list, mapOf, number, text, word } from '../../core/setting-schemas';
+import { parseDuration, type Settings } from '../../core/settings';
 
-const UPSTREAMS = {
-  description: 'Names of upstreams under serviceEndpoints.',
-  type: 'array',
-  items: { type: 'string', 'x-names': 'upstream' },
-  uniqueItems: true,
-  default: [],
-} as const;
+const UPSTREAMS = list(
+  'Names of upstreams under serviceEndpoints.',
+  { type: 'string', 'x-names': 'upstream' },
+  { uniqueItems: true, default: [] },
+);
 
-const CALLERS = {
-  description: 'Ids of accounts and keys.',
-  type: 'array',
-  items: {
+const CALLERS = list(
+  'Ids of accounts and keys.',
+  {
     type: 'string',
     pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$',
     'x-expected': 'the id of an account or of a key',
   },
-  uniqueItems: true,
-  default: [],
-} as const;
+  { uniqueItems: true, default: [] },
+);
 
 const GUARDS: readonly GuardName[] = ['errorRate', 'p95FirstTokenMs', 'costRatio'];
 
@@ -34,78 +31,56 @@ const GUARD = {
   additionalProperties: false,
   required: ['minCalls'],
   properties: {
-    above: {
-      description:
-        "How much larger the treatment group's share of failed, slow or dear calls may be: 0.01 is one call in a hundred.",
-      type: 'number',
-      minimum: 0,
-      maximum: 1,
-      default: 0.02,
-    },
-    times: {
-      description: "A call is slow or dear above this multiple of the control group's 95th percentile or median.",
-      type: 'number',
+    above: number(
+      "How much larger the treatment group's share of failed, slow or dear calls may be: 0.01 is one call in a hundred.",
+      { minimum: 0, maximum: 1, default: 0.02 },
+    ),
+    times: number("A call is slow or dear above this multiple of the control group's 95th percentile or median.", {
       minimum: 1,
       default: 1,
-    },
-    minCalls: {
-      description: 'Calls of the treatment group in the stage before the guard judges; no stage ends before.',
-      type: 'integer',
+    }),
+    minCalls: integer('Calls of the treatment group in the stage before the guard judges; no stage ends before.', {
       minimum: 10,
-    },
+    }),
   },
 } as const;
 
-const CHANGE = {
-  description: 'The change: one of these.',
-  type: 'object',
-  additionalProperties: false,
-  minProperties: 1,
-  maxProperties: 1,
-  properties: {
-    upstreams: {
-      description: 'The upstreams for calls of a model.',
-      type: 'object',
-      additionalProperties: false,
-      required: ['model'],
-      properties: {
-        model: { description: 'The model, by any of its names.', type: 'string', 'x-names': 'model' },
+const CHANGE = group(
+  'The change: one of these.',
+  {
+    upstreams: group(
+      'The upstreams for calls of a model.',
+      {
+        model: text('The model, by any of its names.', { 'x-names': 'model' }),
         add: { ...UPSTREAMS, description: 'Upstreams for the treatment group only.' },
         drop: { ...UPSTREAMS, description: 'Upstreams that the treatment group no longer uses.' },
-        first: {
-          description: 'Tries added upstreams before all others; otherwise the strategy ranks them.',
-          type: 'boolean',
-          default: true,
-        },
+        first: flag('Tries added upstreams before all others; otherwise the strategy ranks them.', { default: true }),
       },
-    },
-    version: {
-      description: 'Which model an alias means.',
-      type: 'object',
-      additionalProperties: false,
-      required: ['alias', 'model'],
-      properties: {
-        alias: { description: 'A name that calls use now.', type: 'string', 'x-names': 'model' },
-        model: { description: 'The model it means from now on.', type: 'string', 'x-names': 'model' },
+      { required: ['model'] },
+    ),
+    version: group(
+      'Which model an alias means.',
+      {
+        alias: text('A name that calls use now.', { 'x-names': 'model' }),
+        model: text('The model it means from now on.', { 'x-names': 'model' }),
       },
-    },
-    pipeline: {
-      description: 'Settings of policies of a pipeline.',
-      type: 'object',
-      additionalProperties: false,
-      required: ['name', 'settings'],
-      properties: {
-        name: { description: 'The pipeline.', type: 'string' },
-        settings: {
-          description: 'By policy: the changed settings; the rest of its action stays.',
-          type: 'object',
-          minProperties: 1,
-          additionalProperties: { type: 'object', minProperties: 1 },
-        },
+      { required: ['alias', 'model'] },
+    ),
+    pipeline: group(
+      'Settings of policies of a pipeline.',
+      {
+        name: text('The pipeline.'),
+        settings: mapOf(
+          'By policy: the changed settings; the rest of its action stays.',
+          { type: 'object', minProperties: 1 },
+          { minProperties: 1 },
+        ),
       },
-    },
+      { required: ['name', 'settings'] },
+    ),
   },
-} as const;
+  { minProperties: 1, maxProperties: 1 },
+);
 
 const ROLLOUT = {
   type: 'object',
@@ -113,66 +88,49 @@ const ROLLOUT = {
   required: ['change', 'stages'],
   properties: {
     change: CHANGE,
-    stickyBy: {
-      description: 'The unit that is assigned to a group: all its calls are in the same group.',
-      enum: ['account', 'key', 'request'],
-      default: 'account',
-    },
+    stickyBy: word(
+      'The unit that is assigned to a group: all its calls are in the same group.',
+      ['account', 'key', 'request'],
+      { default: 'account' },
+    ),
     include: {
       ...CALLERS,
       description: 'Accounts and keys in the treatment group from the first stage on; guards do not count them.',
     },
     exclude: { ...CALLERS, description: 'Accounts and keys that are never in the treatment group.' },
-    stages: {
-      description: 'The stages, in order.',
-      type: 'array',
-      minItems: 1,
-      items: {
+    stages: list(
+      'The stages, in order.',
+      {
         type: 'object',
         additionalProperties: false,
         required: ['share', 'hold'],
         properties: {
-          share: {
-            description: 'Percent of the callers in the treatment group.',
-            type: 'number',
-            minimum: 0,
-            maximum: 100,
-          },
-          hold: { ...DURATION, description: 'Shortest duration of the stage.' },
+          share: number('Percent of the callers in the treatment group.', { minimum: 0, maximum: 100 }),
+          hold: duration('Shortest duration of the stage.'),
         },
       },
-    },
-    guards: {
-      description:
-        'Guards that end the rollout if more calls of the treatment group than of the control group fail (`errorRate`), are slow (`p95FirstTokenMs`) or are dear (`costRatio`).',
-      type: 'object',
-      propertyNames: { enum: GUARDS },
-      additionalProperties: GUARD,
-      default: {},
-    },
-    shadow: {
-      description:
-        "Percent of the control group's calls that are mirrored to the treatment; these answers are measured, discarded and never charged.",
-      type: 'number',
-      minimum: 0,
-      maximum: 100,
-      default: 0,
-    },
-    onAbort: {
-      description:
-        'When a guard ends it: `rollback` serves everybody as before; `hold` stays where it is and waits for an operator.',
-      enum: ['rollback', 'hold'],
-      default: 'rollback',
-    },
+      { minItems: 1 },
+    ),
+    guards: mapOf(
+      'Guards that end the rollout if more calls of the treatment group than of the control group fail (`errorRate`), are slow (`p95FirstTokenMs`) or are dear (`costRatio`).',
+      GUARD,
+      { propertyNames: { enum: GUARDS }, default: {} },
+    ),
+    shadow: number(
+      "Percent of the control group's calls that are mirrored to the treatment; these answers are measured, discarded and never charged.",
+      { minimum: 0, maximum: 100, default: 0 },
+    ),
+    onAbort: word(
+      'When a guard ends it: `rollback` serves everybody as before; `hold` stays where it is and waits for an operator.',
+      ['rollback', 'hold'],
+      { default: 'rollback' },
+    ),
   },
 } as const;
 
-export const ROLLOUTS = {
-  description: 'Changes that are rolled out in stages, by name.',
-  type: 'object',
+export const ROLLOUTS = mapOf('Changes that are rolled out in stages, by name.', ROLLOUT, {
   propertyNames: { pattern: '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$' },
-  additionalProperties: ROLLOUT,
-} as const;
+});
 
 export type RolloutSettings = Settings<typeof ROLLOUT>;
 export type RolloutsSettings = Readonly<Record<string, RolloutSettings>>;

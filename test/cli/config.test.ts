@@ -170,9 +170,9 @@ describe('tollgate config', () => {
       const said = new Map(items.map(({ what, after }) => [what, after]));
       expect(said.get('upstream openai url')).to.equal('https://user:${WORD}@${WORD}.example');
       expect(said.get('upstream anthropic adapter')).to.equal('${ADAPTER}');
-      expect(said.get('price openai/gpt-5.4-mini cacheWrite1h')).to.equal('${COUNT}');
-      expect(said.get('model openai/gpt-5.4-mini estimatedMaxTokens')).to.equal('${COUNT}');
-      expect(said.get('upstream demo timeouts connectMs')).to.equal('${COUNT}ms');
+      expect(said.get('price openai/gpt-5.4-mini output')).to.equal('${COUNT}');
+      expect(said.get('model openai/gpt-5.4-mini maxOutput')).to.equal('${COUNT}');
+      expect(said.get('upstream demo timeouts connect')).to.equal('${COUNT}ms');
       expect(said.get('pipeline quality strategy-routing upstreams')).to.equal('${UPSTREAM}');
       expect(said.get('route POST *.p.${WORD}/v1/messages')).to.equal('direct');
       expect(said.get('offerings demo-docker supplierSettings image')).to.equal('${WORD}');

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { parse, stringify } from 'yaml';
 import { type Configuration, configurationReader } from '../../../core/configuration/configuration';
-import { changesBetween, meaningOf } from '../../../core/configuration/meaning';
 import { ConfigurationError } from '../../../core/configuration/yaml-file';
 import { loadPlugins } from '../../../core/serving/load-plugins';
 import { skippedStages } from '../../../plugins/rollouts/skipped';
@@ -306,19 +305,5 @@ describe('the section `rollouts` of gateway.config.yml', () => {
       expect(back({ status: 'running', stage: 1 })).to.deep.equal([]);
       expect(back({ status: 'rolled-back' })).to.deep.equal([]);
     });
-  });
-
-  it('is printed as its plan: which callers get the change, and when', () => {
-    const guards = { errorRate: { above: 0.01, minCalls: 50 } };
-    const next = { change: ADD, stages: STAGES, guards, shadow: 10, stickyBy: 'key' };
-    const changes = changesBetween(meaningOf(configured(undefined)), meaningOf(configured({ next })));
-    expect(changes.map(({ what, after }) => `${what}: ${after}`)).to.deep.equal([
-      'rollout next change: calls of acme-large ask beta first',
-      'rollout next stage 1: 1 % of the keys for at least 10m',
-      'rollout next stage 2: 100 % of the keys and, if all is well, for good: watched for at least 1h',
-      'rollout next shadow: 10 % of the calls of all others, unanswered',
-      "rollout next guard errorRate: at most 1 % more of the calls than of the control group's fail, judged from 50 calls on",
-      'rollout next when a guard ends it: everybody as before',
-    ]);
   });
 });
