@@ -164,30 +164,30 @@ type Stores = Awaited<ReturnType<typeof openStores>>;
 
 /** Opens the ledger, makes it agree with Postgres, and starts everything that moves money. */
 async function openMoney({ env, dataFolder, system }: Files, { database }: Stores, { keep }: Resources) {
-  const { ledger: shared, store, redis } = await openLedger(env['REDIS_URL'], system.ledger);
-  keep(shared, () => shared.close());
-  await ensureReady({ ledger: shared, database, log });
-  keep(startGuardian({ ledger: shared, database, log }));
+  const { ledger, store, redis } = await openLedger(env['REDIS_URL'], system.ledger);
+  keep(ledger, () => ledger.close());
+  await ensureReady({ ledger, database, log });
+  keep(startGuardian({ ledger, database, log }));
   const folder = await openSpoolFolder(join(dataFolder, 'spool'));
-  const shipper = openShipper({ ledger: shared, database, log, onWritten: (rids) => spool.written(rids) }, env);
+  const shipper = openShipper({ ledger, database, log, onWritten: (rids) => spool.written(rids) }, env);
   const times = leaseTimes(system.ledger.leaseSeconds);
   const has = (generation: string): boolean => taken?.has(generation) === true;
   const allowances = store && { store, has };
-  const spool: Spool = keep(openSpool({ ledger: shared, allowances, database, shipper, log, times, folder }));
+  const spool: Spool = keep(openSpool({ ledger, allowances, database, shipper, log, times, folder }));
   // The shipper closes before the spool, because the spool then drops the calls that the last shipped entries have closed.
   keep(shipper);
   const taken =
     store && system.ledger.allowances
       ? keep(new AllowanceLedger({ inner: store, spool, log, nudge: (accountId) => shipper.nudge(accountId) }))
       : undefined;
-  const ledger = taken ?? shared;
+  const calls = taken ?? ledger;
   const outbox = keep(startOutboxWatch({ ledger, shipper, log }));
   const stopKeyAboveE8 = parseUsd(system.excess.stopKeyAboveUsd.toFixed(8));
-  keep(startSweeper({ ledger, database, log, stopKeyAboveE8 }));
+  keep(startSweeper({ ledger, calls, database, log, stopKeyAboveE8 }));
   keep(startUsageRollUp({ database, log }));
-  const leases = keep(startLeases({ ledger, log, times }));
-  const settler = keep(createSettler({ ledger, shipper, log, spool, giveUpAfterMs: times.giveUpAfterMs }));
-  return { ledger, redis, outbox, leases, settler };
+  const leases = keep(startLeases({ calls, ledger, log, times }));
+  const settler = keep(createSettler({ ledger: calls, shipper, log, spool, giveUpAfterMs: times.giveUpAfterMs }));
+  return { ledger, calls, redis, outbox, leases, settler };
 }
 
 type Money = Awaited<ReturnType<typeof openMoney>>;
@@ -196,7 +196,7 @@ type Money = Awaited<ReturnType<typeof openMoney>>;
 async function openGateway(files: Files, stores: Stores, money: Money, { keep }: Resources) {
   const { system, plugins, proxies, env, dataFolder } = files;
   const { database, live, source, role } = stores;
-  const { ledger, redis, outbox, leases, settler } = money;
+  const { ledger, calls, redis, outbox, leases, settler } = money;
   const stopTracing = openTracing(env, log);
   keep(stopTracing, () => stopTracing?.());
   const refusedCalls = startRefusedCalls({ database, log });
@@ -219,6 +219,7 @@ async function openGateway(files: Files, stores: Stores, money: Money, { keep }:
   keep(startTopAccounts({ database, log, most: system.metrics.accounts }));
   const parts = {
     ledger,
+    calls,
     database,
     egress,
     settler,

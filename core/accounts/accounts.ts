@@ -1,8 +1,7 @@
 import type { Knex } from 'knex';
 import { fail, GatewayError } from '../errors';
 import { newId } from '../ids';
-import { type Ledger, LedgerUnavailable } from '../ledger/ledger';
-import type { AccountState, AccountStatus } from '../ledger/payer';
+import { type AccountState, type AccountStatus, type Calls, type Ledger, LedgerUnavailable } from '../ledger/ledger';
 import { askLedger } from '../ledger/unavailable';
 import { writeAudit } from '../storage/audit';
 import { newestPage, type Page, type PageRequest, UUID } from '../storage/page';
@@ -11,6 +10,8 @@ import { newestPage, type Page, type PageRequest, UUID } from '../storage/page';
 export interface Stores {
   readonly database: Knex;
   readonly ledger: Ledger;
+  /** Reads balances with what this node has not reported yet. */
+  readonly calls: Pick<Calls, 'readAccount' | 'readKey'>;
 }
 
 /** An account, which pays for the calls of its keys. `money` is undefined while the ledger is unreachable. */
@@ -201,7 +202,7 @@ function noAccount(): GatewayError {
 }
 
 async function withMoney(stores: Stores, row: AccountRow): Promise<Account> {
-  const money = await unlessUnavailable(() => stores.ledger.readAccount(row.id));
+  const money = await unlessUnavailable(() => stores.calls.readAccount(row.id));
   const { id, name, status, created_at: createdAt, excess_e8: excessE8 } = row;
   return { id, name, status, createdAt, excessE8, markup: row.markup ?? undefined, money };
 }

@@ -122,8 +122,8 @@ export async function pushCredit(stores: Stores, creditId: string, actor: string
   });
 }
 
-async function insufficient({ ledger }: Stores, row: CreditRow) {
-  const state = await askLedger(() => ledger.readAccount(row.account_id));
+async function insufficient({ calls }: Stores, row: CreditRow) {
+  const state = await askLedger(() => calls.readAccount(row.account_id));
   return fail('INSUFFICIENT_BALANCE', {
     message: 'The available balance of the account is lower than this debit.',
     details: { requiredUsd: formatUsd(-row.amount_e8), availableUsd: formatUsd(state?.availableE8 ?? 0n) },

@@ -405,7 +405,7 @@ function noKey(): GatewayError {
   return fail('NOT_FOUND', { message: 'The key does not exist.' });
 }
 
-async function withMoney({ ledger }: Stores, row: KeyRow): Promise<AccountKey> {
+async function withMoney({ calls }: Stores, row: KeyRow): Promise<AccountKey> {
   return {
     id: row.id,
     accountId: row.account_id,
@@ -422,7 +422,7 @@ async function withMoney({ ledger }: Stores, row: KeyRow): Promise<AccountKey> {
     allowedAddresses: row.allowed_addresses ?? undefined,
     previousSecretUntil: row.previous_until ?? undefined,
     revokedAt: row.revoked_at ?? undefined,
-    money: await unlessUnavailable(() => ledger.readKey({ accountId: row.account_id, keyId: row.id })),
+    money: await unlessUnavailable(() => calls.readKey({ accountId: row.account_id, keyId: row.id })),
   };
 }
 

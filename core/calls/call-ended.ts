@@ -2,9 +2,9 @@ import { INPUT_METERS, outputTokens, tokensOf } from '../catalog/usage';
 import type { LineLog } from '../line-log';
 import { madeOnce } from '../made-once';
 import { formatUsd } from '../money';
-import { ACCOUNT_SUMS } from './account-sums';
 import type { Call } from './call';
 import { countCall } from './call-metrics';
+import { ACCOUNT_SUMS } from './top-accounts';
 
 /**
  * Returns the log line of a call that has ended, as JSON members. It has no text of the client, except the ids of the session as

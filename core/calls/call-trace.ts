@@ -16,8 +16,7 @@ import { parseJson } from '../parse-json';
 import { contextIn, endSpan, headersOf, type TraceHeaders, tracer } from '../traces/tracing';
 import type { AttemptOutcome } from '../wire/dial-failure';
 import type { Call } from './call';
-import { attemptCostE14, type MadeAttempt } from './made-attempt';
-import type { AttemptTrace, CallTrace } from './trace';
+import { type AttemptTrace, attemptCostE14, type CallTrace, type MadeAttempt } from './made-attempt';
 
 /** Traces a call from now to its end if it is sampled. */
 export function traceCall(call: Call, request: IncomingMessage, response: ServerResponse): void {

@@ -24,9 +24,8 @@ import type { EventReader, NotedEvent } from '../wire/event-reader';
 import { upstreamSocketOf } from '../wire/inner-connection';
 import type { UpstreamSocket } from '../wire/upstream-socket';
 import type { KeptObject } from './kept-objects';
-import type { MadeAttempt } from './made-attempt';
+import type { CallTrace, MadeAttempt } from './made-attempt';
 import type { NewIds } from './new-ids';
-import type { CallTrace } from './trace';
 
 /** The field of model-request: the call as the upstream gets it. reserve-settle may lower its limit. */
 export interface ModelRequest extends UpstreamCall, AskedFor {

@@ -95,6 +95,26 @@ export function usageRecord(
   };
 }
 
+/** Returns what is known of a call before its end, as the record of its hold's expiry has it. */
+export function factsOfHold(call: Recordable, configRevision: string): string {
+  const { facts, key, request } = call;
+  const { intent } = facts.routing;
+  return JSON.stringify({
+    requestId: call.id,
+    createdAt: call.createdAt,
+    accountId: key?.accountId,
+    keyId: key?.keyId,
+    protocol: call.protocol,
+    path: call.path,
+    modelRequested: request?.modelRequested,
+    stream: request?.stream ?? false,
+    configRevision,
+    sessionId: facts.sessionId,
+    agentId: facts.agentId,
+    routing: intent && { candidates: [], of: 0, attempts: [], intent },
+  });
+}
+
 function upstreamCostOf(made: readonly MadeAttempt[]): string {
   let costE14 = 0n;
   for (const each of made) costE14 += attemptCostE14(each);

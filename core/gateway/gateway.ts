@@ -9,13 +9,16 @@ import type { Catalog } from '../catalog/catalog';
 import type { Configuration } from '../configuration/configuration';
 import type { UpstreamHealth } from '../health/health';
 import type { Leases } from '../ledger/leases';
-import type { Ledger } from '../ledger/ledger';
+import type { Calls, Ledger } from '../ledger/ledger';
 import type { Settler } from '../ledger/settler';
 import type { LiveRollouts } from '../rollouts/live-rollouts';
 import type { Egress } from '../wire/egress';
 
 /** The parts of the process and the configuration that a policy gets when it is prepared. */
 export interface Gateway extends Configured {
+  /** The money of calls; over allowances where the node has them. */
+  readonly calls: Calls;
+  /** The ledger that all nodes share, for everything but calls. */
   readonly ledger: Ledger;
   readonly database: Knex;
   readonly keys: ApiKeys;

@@ -1,8 +1,7 @@
 import { Gauge } from 'prom-client';
 import { type Loop, startLoop } from '../loop';
 import { metrics } from '../metrics';
-import type { ShipOptions } from './outbox/ship';
-import { recover } from './recovery';
+import { type RecoverOptions, recover } from './recovery';
 
 const LOOK_EVERY_MS = 1_000;
 
@@ -14,7 +13,7 @@ const ready = new Gauge({
 });
 
 /** Watches the ledger while the process runs. Recovers a ledger that was lost, emptied or went back in time. */
-export function startGuardian(options: ShipOptions & { readonly everyMs?: number }): Loop {
+export function startGuardian(options: RecoverOptions & { readonly everyMs?: number }): Loop {
   const { ledger, log, everyMs = LOOK_EVERY_MS } = options;
   let trouble: string | undefined;
 

@@ -4,9 +4,8 @@ import { eachAtOnce } from '../each-at-once';
 import { onFirstFailure, startLoop } from '../loop';
 import type { Stop } from '../resources';
 import { type LeaseTimes, leaseTimes } from './lease-times';
-import type { Ledger } from './ledger';
+import type { Calls, Payer, Recovery } from './ledger';
 import { countExpired } from './ledger-metrics';
-import type { Payer } from './payer';
 import { ALL_SHARDS } from './shard';
 
 /** Renews the holds of this process's open calls, and gives back the holds of processes that have stopped. */
@@ -26,7 +25,8 @@ export interface Leases {
 }
 
 export interface LeasesOptions {
-  readonly ledger: Ledger;
+  readonly calls: Pick<Calls, 'renew'>;
+  readonly ledger: Recovery;
   readonly log: Logger;
   /** Overrides some times of the usual lease. */
   readonly times?: Partial<LeaseTimes>;
@@ -48,14 +48,14 @@ interface Lease {
  * disk go first.
  */
 export function startLeases(options: LeasesOptions): Leases {
-  const { ledger, log, times } = options;
+  const { calls, ledger, log, times } = options;
   const { leaseMs, renewEveryMs, retryMs, sweepEveryMs, pauseMs } = { ...leaseTimes(), ...times };
   /** Leases in the order in which they are due: a renewed lease moves to the end. */
   const leases = new Map<string, Lease>();
 
   const renew = async (rid: string, lease: Lease) => {
     try {
-      const { outcome } = await ledger.renew({ ...lease.payer, rid, lifetimeMs: leaseMs });
+      const { outcome } = await calls.renew({ ...lease.payer, rid, lifetimeMs: leaseMs });
       if (outcome !== 'not_open') return;
       leases.delete(rid);
     } catch (error) {

@@ -1,6 +1,6 @@
 import { Counter, Histogram } from 'prom-client';
 import { metrics } from '../metrics';
-import type { Ledger, ReserveOutcome, ReserveRequest, SettleOutcome, SettleRequest } from './ledger';
+import type { Calls, ReserveOutcome, ReserveRequest, SettleOutcome, SettleRequest } from './ledger';
 
 const registers = [metrics];
 
@@ -55,9 +55,9 @@ const secondsSince = (startedMs: number): number => (performance.now() - started
  * Reserves, and measures how long that takes.
  * @throws what the ledger throws
  */
-export function measuredReserve(ledger: Ledger, request: ReserveRequest): Promise<ReserveOutcome> {
+export function measuredReserve(calls: Pick<Calls, 'reserve'>, request: ReserveRequest): Promise<ReserveOutcome> {
   const startedMs = performance.now();
-  return ledger.reserve(request).then(
+  return calls.reserve(request).then(
     (answer) => {
       reserves.observe(secondsSince(startedMs));
       if (answer.outcome !== 'reserved') refusals.inc({ reason: answer.outcome });
@@ -75,9 +75,9 @@ export function measuredReserve(ledger: Ledger, request: ReserveRequest): Promis
  * Settles, and measures how long that takes.
  * @throws what the ledger throws
  */
-export function measuredSettle(ledger: Ledger, request: SettleRequest): Promise<SettleOutcome> {
+export function measuredSettle(calls: Pick<Calls, 'settle'>, request: SettleRequest): Promise<SettleOutcome> {
   const startedMs = performance.now();
-  return ledger.settle(request).then(
+  return calls.settle(request).then(
     (answer) => {
       settles.observe(secondsSince(startedMs));
       if (answer.outcome === 'expired') late.inc();

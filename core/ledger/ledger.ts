@@ -1,16 +1,15 @@
 /**
- * The ledger's contract: every operation and every outcome by name. Two ledgers implement it: `MemoryLedger` (the reference
- * model, and the embedded default) and `RedisLedger` (production). One test suite checks both.
+ * The ledger's contract: every operation and every outcome by name, in three interfaces. `MemoryLedger` (the reference model, and
+ * the embedded default) and `RedisLedger` (production) implement all of it, `AllowanceLedger` the calls. One test suite checks
+ * all three.
  *
  * Amounts are E8 (1e-8 USD), integers from 0 to 2^53 - 1. Every operation is safe to repeat by its id. A refused operation has
  * written nothing. If the store does not answer in time, operations reject with `LedgerUnavailable`. If a caller uses one id for
  * two payers, which is a defect, they reject with `WrongPayer`.
  */
 import type { ReportedCall } from './allowances/reported-calls';
-import type { Inspection } from './inspection';
 import type { KeyAccess } from './key-access';
 import type { KeyLimits } from './limit-fields';
-import type { AccountState, AccountStatus, Payer } from './payer';
 
 /** The store did not answer in time, or refused the connection. The operation may or may not have taken place. */
 export class LedgerUnavailable extends Error {
@@ -20,6 +19,24 @@ export class LedgerUnavailable extends Error {
 /** The id belongs to another account or key than the caller says. Nothing was written. */
 export class WrongPayer extends Error {
   override readonly name = 'WrongPayer';
+}
+
+/** The account and key whose money an operation moves. */
+export interface Payer {
+  readonly accountId: string;
+  readonly keyId: string;
+}
+
+export type AccountStatus = 'active' | 'frozen';
+
+export interface AccountState {
+  readonly status: AccountStatus;
+  readonly availableE8: bigint;
+  readonly heldE8: bigint;
+  /** Always `availableE8` + `heldE8`. */
+  readonly postedE8: bigint;
+  /** The number of the account's last entry. */
+  readonly seq: number;
 }
 
 export type KeyStatus = 'active' | 'revoked';
@@ -73,8 +90,8 @@ export interface ReserveRequest extends Payer {
   readonly leastE8?: bigint | undefined;
   /** The length of the lease; undefined for a hold without a deadline (sandboxes). */
   readonly lifetimeMs: number | undefined;
-  /** JSON of the usage record that is written if this reservation expires. */
-  readonly record: string;
+  /** JSON of what is known of the call before it ends. The shipper completes it to a usage record if the hold expires. Absent for a sandbox. */
+  readonly facts?: string | undefined;
   /** The most tokens that the call may use. If set, the request counts as one call in the key's per-minute limits; sandboxes leave it out. */
   readonly tokens?: number;
   /** Kept for INTENT_MS after the call; absent for a call without an Idempotency-Key. */
@@ -228,7 +245,7 @@ export interface OutboxEntry {
   /** The account's `posted` after this entry. */
   readonly postedE8: bigint;
   readonly shortfallE8: bigint;
-  /** JSON of the usage record without its cost; undefined for an entry that has none (credits, sandbox holds). */
+  /** JSON of the usage record without its cost, or of the facts of an expired call; undefined for an entry without any (credits, sandbox holds). */
   readonly record: string | undefined;
   /** The calls that a report's charge pays for, each with a usage record. `rid` is then the report's own id. */
   readonly calls?: readonly ReportedCall[] | undefined;
@@ -271,6 +288,31 @@ export interface ClosedEntry extends Pick<OutboxEntry, 'rid' | 'kind' | 'keyId' 
   readonly intent?: PaidIntent | undefined;
 }
 
+/** A consistent view of some accounts of one shard: all of it is from one moment. */
+export interface Inspection {
+  /** The time on the ledger's own clock, which also judges deadlines. */
+  readonly nowMs: number;
+  readonly accounts: ReadonlyMap<string, AccountState>;
+  readonly keys: ReadonlyMap<string, KeyMoney>;
+  /** All open holds of these accounts, of any key. */
+  readonly holds: readonly SeenHold[];
+}
+
+export interface KeyMoney {
+  readonly spentE8: bigint;
+  readonly heldE8: bigint;
+  readonly limitE8?: bigint | undefined;
+}
+
+export interface SeenHold extends Payer {
+  readonly rid: string;
+  readonly amountE8: bigint;
+  /** undefined for a hold without a deadline. */
+  readonly deadlineMs: number | undefined;
+  /** Whether a call took the hold. A call's hold has its facts, a sandbox's has none. */
+  readonly ofCall: boolean;
+}
+
 export const SHARDS = 256;
 
 /** How long a closed reservation is remembered after its row is committed, and a tombstone after it was written. */
@@ -285,40 +327,34 @@ export const INTENT_MS = 10 * 60_000;
 /** How many Idempotency-Keys of one account are known. A new key replaces the oldest one whose call has ended. */
 export const INTENTS_AT_MOST = 10_000;
 
-export interface Ledger {
-  findKey(hash: string): Promise<FindKeyOutcome>;
+/** The money of calls. Only this part has a layer over it: the allowances of a node. */
+export interface Calls {
   reserve(request: ReserveRequest): Promise<ReserveOutcome>;
-  /** Counts a call that was refused without a hold against the key's per-minute limit of calls. */
-  countRefused(payer: Payer): Promise<CountOutcome>;
-  /** Counts a request to our own API against this limit per minute of the key. */
-  countRequest(payer: Payer, perMinute: number): Promise<CountOutcome>;
   settle(request: SettleRequest): Promise<SettleOutcome>;
   release(request: ReleaseRequest): Promise<ReleaseOutcome>;
   renew(request: RenewRequest): Promise<RenewOutcome>;
-  roll(request: RollRequest): Promise<RollOutcome>;
-  expire(payer: Payer, rid: string): Promise<ExpireOutcome>;
-  credit(request: CreditRequest): Promise<CreditOutcome>;
-  /** Creates the account or changes its status. Rejects with LedgerUnavailable while the ledger is not ready, and so does setKey. */
-  setAccount(accountId: string, status: AccountStatus): Promise<void>;
-  setKey(request: SetKeyRequest): Promise<void>;
-
-  /** Returns undefined if the account does not exist. Rejects with LedgerUnavailable while the ledger is not ready. */
+  /** Returns undefined if the account does not exist. Rejects with LedgerUnavailable while the ledger is not ready, and so does readKey. */
   readAccount(accountId: string): Promise<AccountState | undefined>;
   readKey(payer: Payer): Promise<KeyState | undefined>;
+}
 
-  /** Returns reservations of this shard whose lease has ended, oldest first. */
-  due(shard: number, limit: number): Promise<readonly (Payer & { readonly rid: string })[]>;
+/** The entries on their way to Postgres. */
+export interface Outbox {
   /** Returns the oldest entries of the shards' outboxes in order, at most `limit` each. The map has only shards with entries. */
   readOutbox(shards: readonly number[], limit: number): Promise<ReadonlyMap<number, readonly OutboxEntry[]>>;
   /** Forgets these entries, which were read from the head and committed as rows. Their reservations are forgotten after CLOSED_MS. */
   trimOutbox(shard: number, entries: readonly OutboxEntry[]): Promise<void>;
-
   /** Returns the outboxes' share of the memory that the ledger may use, from 0 to 1. */
   outboxShare(): Promise<number>;
+}
 
+/** What finds and repairs faults: lost holds, differences from Postgres, and a store that was emptied or went back in time. */
+export interface Recovery {
+  /** Returns reservations of this shard whose lease has ended, oldest first. */
+  due(shard: number, limit: number): Promise<readonly (Payer & { readonly rid: string })[]>;
+  expire(payer: Payer, rid: string): Promise<ExpireOutcome>;
   /** Reads accounts of one shard, and some of their keys, at one moment. Rejects with LedgerUnavailable while the ledger is not ready. */
   inspect(shard: number, accountIds: readonly string[], keyIds: readonly string[]): Promise<Inspection>;
-
   /**
    * Returns true if the store was filled from Postgres and is still the same store. A store that was restarted, promoted or
    * emptied may have gone back in time. Nothing uses it until recovery has compared it with Postgres (`open`).
@@ -326,19 +362,33 @@ export interface Ledger {
   isReady(): Promise<boolean>;
   /** Returns how long ago the ledger was opened, by its own clock. */
   openedAgoMs(): Promise<number>;
-  /** Recovery: stops a ledger that answers but is wrong. It answers nothing until `open`. */
+  /** Stops a ledger that answers but is wrong. It answers nothing until `open`. */
   shut(): Promise<void>;
-  /** Recovery, first step: marks the store. Returns the mark for `open`. */
+  /** The first step: marks the store. Returns the mark for `open`. */
   begin(): Promise<string>;
   /**
-   * Recovery: writes accounts that are missing or behind, with only the snapshot's open holds. An account whose seq is not lower
-   * keeps its money. Its status and its missing or outdated keys are still written, and so are the index entries of all keys.
+   * Writes accounts that are missing or behind, with only the snapshot's open holds. An account whose seq is not lower keeps its
+   * money. Its status and its missing or outdated keys are still written, and so are the index entries of all keys.
    */
   restore(accounts: readonly AccountSnapshot[]): Promise<void>;
   /**
-   * Recovery, last step: makes the ledger answer from now on. Returns `lost` if the writes since `begin` are gone; the ledger
-   * then stays shut. Without `begun`, as in tests, it opens the ledger without that check.
+   * The last step: makes the ledger answer from now on. Returns `lost` if the writes since `begin` are gone; the ledger then
+   * stays shut. Without `begun`, as in tests, it opens the ledger without that check.
    */
   open(begun?: string): Promise<'opened' | 'lost'>;
+}
+
+/** The ledger that all nodes share: the three parts, and what accounts, keys and sandboxes need. */
+export interface Ledger extends Calls, Outbox, Recovery {
+  findKey(hash: string): Promise<FindKeyOutcome>;
+  /** Counts a call that was refused without a hold against the key's per-minute limit of calls. */
+  countRefused(payer: Payer): Promise<CountOutcome>;
+  /** Counts a request to our own API against this limit per minute of the key. */
+  countRequest(payer: Payer, perMinute: number): Promise<CountOutcome>;
+  roll(request: RollRequest): Promise<RollOutcome>;
+  credit(request: CreditRequest): Promise<CreditOutcome>;
+  /** Creates the account or changes its status. Rejects with LedgerUnavailable while the ledger is not ready, and so does setKey. */
+  setAccount(accountId: string, status: AccountStatus): Promise<void>;
+  setKey(request: SetKeyRequest): Promise<void>;
   close(): Promise<void>;
 }

@@ -2,7 +2,6 @@ import { getHeapStatistics } from 'node:v8';
 import { newId } from '../ids';
 import { MAX_AMOUNT_E8 } from '../money';
 import { assertAmount, holdWithin, repeatOpen, smallest } from './amount';
-import type { Inspection, SeenHold } from './inspection';
 import { deadHashes, secretsOf } from './key-access';
 import {
   assertLimits,
@@ -17,6 +16,8 @@ import {
 } from './key-limits';
 import {
   type AccountSnapshot,
+  type AccountState,
+  type AccountStatus,
   CLOSED_MS,
   type CountOutcome,
   type CreditOutcome,
@@ -25,10 +26,12 @@ import {
   type ExpireOutcome,
   type FindKeyOutcome,
   INTENT_MS,
+  type Inspection,
   type KeyState,
   type Ledger,
   LedgerUnavailable,
   type OutboxEntry,
+  type Payer,
   type ReleaseOutcome,
   type ReleaseRequest,
   type RenewOutcome,
@@ -37,6 +40,7 @@ import {
   type ReserveRequest,
   type RollOutcome,
   type RollRequest,
+  type SeenHold,
   type SetKeyRequest,
   type SettleOutcome,
   type SettleRequest,
@@ -44,7 +48,6 @@ import {
 } from './ledger';
 import { limitsFrom, limitsOf } from './limit-fields';
 import { type CallState, type IntentCall, MemoryIntents } from './memory-intents';
-import type { AccountState, AccountStatus, Payer } from './payer';
 import { shardOf } from './shard';
 import { coverHolds, STATE_AFTER } from './snapshot';
 
@@ -64,7 +67,8 @@ interface Reservation {
   amountE8: bigint;
   chargedE8: bigint;
   shortfallE8: bigint;
-  readonly record: string;
+  /** JSON of what is known of the call; empty for a sandbox. */
+  readonly facts: string;
   /** How many tokens the call was expected to use; undefined if no limit counts them. */
   readonly tokens?: number;
 }
@@ -135,7 +139,7 @@ export class MemoryLedger implements Ledger {
       ...closedNow(request, 'open'),
       keyId,
       amountE8: heldE8,
-      record: request.record,
+      facts: request.facts ?? '',
       ...(counted === undefined ? {} : { tokens: counted }),
     });
     this.#deadlinesOf(accountId).set(rid, this.#deadlineAfter(request.lifetimeMs));
@@ -252,7 +256,7 @@ export class MemoryLedger implements Ledger {
     if (reservation?.state !== 'open') return { outcome: 'not_due' };
     const deadline = this.#deadlinesOf(payer.accountId).get(rid);
     if (deadline === undefined || deadline > this.now()) return { outcome: 'not_due' };
-    this.#close(payer, rid, reservation, 'expire', reservation.record);
+    this.#close(payer, rid, reservation, 'expire', reservation.facts);
     return { outcome: 'expired' };
   }
 
@@ -348,9 +352,9 @@ export class MemoryLedger implements Ledger {
     const wanted = new Set(accountIds);
     const deadlines = this.#deadlines.get(shard);
     const holds = [...this.#reservations].flatMap(([rid, each]): SeenHold[] => {
-      const { accountId, keyId, amountE8, state, record } = each;
+      const { accountId, keyId, amountE8, state, facts } = each;
       if (state !== 'open' || keyId === undefined || !wanted.has(accountId)) return [];
-      return [{ rid, accountId, keyId, amountE8, deadlineMs: deadlines?.get(rid), ofCall: record !== '' }];
+      return [{ rid, accountId, keyId, amountE8, deadlineMs: deadlines?.get(rid), ofCall: facts !== '' }];
     });
     return {
       nowMs: this.now(),
@@ -586,7 +590,7 @@ export interface MemorySnapshot {
 
 function closedNow(payer: { accountId: string; keyId: string | undefined }, state: Reservation['state']): Reservation {
   const { accountId, keyId } = payer;
-  return { accountId, keyId, state, amountE8: 0n, chargedE8: 0n, shortfallE8: 0n, record: '' };
+  return { accountId, keyId, state, amountE8: 0n, chargedE8: 0n, shortfallE8: 0n, facts: '' };
 }
 
 /** Returns the outcome of a roll that is decided without looking at money, or undefined if the roll may continue. */

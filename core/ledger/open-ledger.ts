@@ -4,8 +4,7 @@ import { checkRedis, connectRedis, type RedisClient } from '../storage/redis';
 import type { AllowanceStore } from './allowances/allowance-store';
 import type { Ledger } from './ledger';
 import { MemoryLedger } from './memory-ledger';
-import type { ShipOptions } from './outbox/ship';
-import { type Shipper, startShipper } from './outbox/shipper';
+import { type Shipper, type ShipperOptions, startShipper } from './outbox/shipper';
 import { startShipperThread } from './outbox/shipper-thread';
 import { RedisLedger } from './redis/redis-ledger';
 import type { ReplicaPolicy } from './redis/replicas';
@@ -43,7 +42,7 @@ export async function openLedger(redisUrl: string | undefined, replicas: Replica
 }
 
 /** Opens the shipper: in a thread of its own with Redis and Postgres, or on the main thread with the embedded stores. */
-export function openShipper(options: ShipOptions, env: NodeJS.ProcessEnv): Shipper {
+export function openShipper(options: ShipperOptions, env: NodeJS.ProcessEnv): Shipper {
   const { REDIS_URL: redisUrl, DATABASE_URL: databaseUrl } = env;
   if (!redisUrl || !databaseUrl) return startShipper(options);
   const onWritten = (rids: readonly string[]) => options.onWritten?.(rids);

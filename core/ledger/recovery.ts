@@ -1,14 +1,15 @@
 import type { Knex } from 'knex';
 import { withoutTimeLimit } from '../storage/silent-connections';
-import { readOpenHolds } from './hold-sources';
 import { type AccessColumns, accessOf } from './key-access';
 import { dayOf, monthOf } from './key-limits';
 import {
   type AccountSnapshot,
+  type AccountStatus,
   CLOSED_MS,
   type ClosedEntry,
   type EntryKind,
   type KeyStatus,
+  type Ledger,
   type OpenHold,
   type PaidIntent,
   type SpendingWindows,
@@ -16,7 +17,6 @@ import {
 import { type KeyLimitColumns, LIMIT_COLUMNS, limitsOfRow } from './limit-fields';
 import { resendCredits } from './outbox/credits';
 import { findWaiting, lockAllShards, type ShipOptions, shipShards } from './outbox/ship';
-import type { AccountStatus } from './payer';
 
 /** How many accounts are read at once, with their recently closed reservations. */
 const ACCOUNTS_AT_ONCE = 100;
@@ -33,8 +33,12 @@ const LOG_EVERY_MS = 2_000;
 /** The advisory lock that lets one process at a time recover. */
 const RECOVERY_LOCK = 0x70_6c_68;
 
+export interface RecoverOptions extends ShipOptions {
+  readonly ledger: Ledger;
+}
+
 /** Fills the ledger if it is empty. Every start of a process does this, with either ledger. */
-export async function ensureReady(options: ShipOptions): Promise<void> {
+export async function ensureReady(options: RecoverOptions): Promise<void> {
   if (!(await options.ledger.isReady())) await recover(options);
 }
 
@@ -43,7 +47,7 @@ export async function ensureReady(options: ShipOptions): Promise<void> {
  * are missing or behind, and finally opens the ledger. Processes that start at the same time wait for each other, and the later
  * ones find the ledger ready.
  */
-export async function recover(given: ShipOptions): Promise<void> {
+export async function recover(given: RecoverOptions): Promise<void> {
   const options = { ...given, isRecovery: true };
   const { log } = options;
   let accounts: number | 'again' | undefined;
@@ -59,7 +63,7 @@ export async function recover(given: ShipOptions): Promise<void> {
  * Returns how many accounts were compared, or undefined if another process has recovered the ledger. Returns `again` if entries
  * must be shipped first, or if the ledger was lost meanwhile.
  */
-function restoreLocked(options: ShipOptions): Promise<number | 'again' | undefined> {
+function restoreLocked(options: RecoverOptions): Promise<number | 'again' | undefined> {
   const { ledger, database } = options;
   // Another process may hold the lock for long, so waiting has no timeout. A process that hangs loses the lock, because
   // Postgres ends transactions that are idle for too long.
@@ -85,7 +89,7 @@ async function shipAll(options: ShipOptions): Promise<void> {
 }
 
 /** Restores all accounts, in batches by id. Every query uses the transaction, because the embedded database has only one connection. */
-async function restoreAccounts({ ledger, log }: ShipOptions, trx: Knex): Promise<number> {
+async function restoreAccounts({ ledger, log }: RecoverOptions, trx: Knex): Promise<number> {
   const [all] = await trx('accounts').count<{ count: bigint }[]>({ count: '*' });
   const total = Number(all?.count ?? 0);
   let done = 0;
@@ -296,4 +300,28 @@ function groupByAccount<T extends { readonly accountId: string }>(rows: readonly
     else group.push(row);
   }
   return groups;
+}
+
+/**
+ * Returns the holds without a deadline that the database has as open on these accounts, oldest first. The caller removes holds
+ * that already have an entry of the ledger.
+ */
+export type HoldSource = (database: Knex, accountIds: readonly string[]) => Promise<readonly OpenHold[]>;
+
+const sources: HoldSource[] = [];
+
+/**
+ * Registers a source of open holds without a deadline, because the ledger does not write these to the database. Each feature that
+ * takes them (sandboxes, for their billing periods) lists its open holds here, so that recovery can restore them. It registers
+ * before the stores are opened.
+ */
+export function registerHoldSource(source: HoldSource): () => void {
+  sources.push(source);
+  return () => void sources.splice(sources.indexOf(source), 1);
+}
+
+export async function readOpenHolds(database: Knex, accountIds: readonly string[]): Promise<readonly OpenHold[]> {
+  const holds: OpenHold[] = [];
+  for (const source of sources) holds.push(...(await source(database, accountIds)));
+  return holds;
 }

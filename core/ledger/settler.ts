@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Stop } from '../resources';
 import { leaseTimes } from './lease-times';
-import type { Ledger, ReleaseRequest, SettleRequest } from './ledger';
+import type { Calls, ReleaseRequest, SettleRequest } from './ledger';
 import { measuredSettle } from './ledger-metrics';
 import type { Shipper } from './outbox/shipper';
 import type { Spool } from './spool/spool';
@@ -24,7 +24,7 @@ export interface Settler {
 }
 
 export interface SettlerOptions {
-  readonly ledger: Ledger;
+  readonly ledger: Pick<Calls, 'settle' | 'release'>;
   readonly shipper: Pick<Shipper, 'nudge'>;
   readonly log: Logger;
   /** Keeps on disk what is sent; absent in tests of something else. */

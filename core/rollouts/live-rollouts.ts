@@ -1,4 +1,4 @@
-import type { Payer } from '../ledger/payer';
+import type { Payer } from '../ledger/ledger';
 import { groupOf, type Place, type Rollout, type RolloutPosition } from './rollout';
 
 /** A call's place in the one rollout that it takes part in. Only calls whose group was drawn are compared. */

@@ -1,5 +1,5 @@
 import { createHash, hash } from 'node:crypto';
-import type { Payer } from '../ledger/payer';
+import type { Payer } from '../ledger/ledger';
 
 /** A change that is released in stages: some calls are served with it, the others as before, until all are or none. */
 export interface Rollout {

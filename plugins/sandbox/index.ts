@@ -1,6 +1,6 @@
 import { definePlugin } from '../../core/gateway/plugin';
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
-import { registerHoldSource } from '../../core/ledger/hold-sources';
+import { registerHoldSource } from '../../core/ledger/recovery';
 import { onFirstFailure, startLoop } from '../../core/loop';
 import { describeFault } from '../../core/thrown';
 import { readSandboxHolds } from './books/audit';

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import type { Method } from '../../core/api/route';
-import { keptCandidate } from '../../core/calls/kept-candidate';
+import { keptCandidate } from '../../core/calls/candidates';
 import type { Upstream } from '../../core/catalog/catalog';
 import { PROTOCOLS } from '../../core/catalog/protocols';
 import type { ModelCall, UpstreamAdapter, UpstreamRequest } from '../../core/catalog/upstream';

@@ -1,8 +1,5 @@
-import { assertAllowed } from '../../core/calls/allowed-models';
 import type { ModelRequest } from '../../core/calls/call';
-import { keptCandidate } from '../../core/calls/kept-candidate';
-import { pricedCandidates } from '../../core/calls/priced-candidates';
-import { refusedVersion } from '../../core/calls/refuse-version';
+import { assertAllowed, keptCandidate, pricedCandidates, refusedVersion } from '../../core/calls/candidates';
 import { type Model, protocolsOf, type Upstream } from '../../core/catalog/catalog';
 import { nearestNames, shortenName } from '../../core/catalog/model-names';
 import { servedAt } from '../../core/catalog/protocols';

@@ -1,8 +1,7 @@
 import { append } from '../../core/append';
 import type { Answer, ModelRequest, UpstreamHeaders } from '../../core/calls/call';
-import { type MadeAttempt, upstreamRequestId } from '../../core/calls/made-attempt';
+import { type AttemptTrace, type MadeAttempt, upstreamRequestId } from '../../core/calls/made-attempt';
 import type { NewIds } from '../../core/calls/new-ids';
-import type { AttemptTrace } from '../../core/calls/trace';
 import type { Candidate, Upstream } from '../../core/catalog/catalog';
 import { NotTranslatable } from '../../core/catalog/conversation';
 import { AdapterFault } from '../../core/catalog/guarded-adapter';

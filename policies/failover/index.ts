@@ -1,5 +1,5 @@
-import { ABSENT_CALLS } from '../../core/calls/absent-calls';
 import type { Answer, Attempt } from '../../core/calls/call';
+import { ABSENT_CALLS } from '../../core/calls/open-calls';
 import { endingOfUnanswered } from '../../core/calls/unfinished';
 import type { Candidate } from '../../core/catalog/catalog';
 import { fail } from '../../core/errors';

@@ -1,6 +1,5 @@
 import type { Answer, Call, Mirror, ModelRequest } from '../../core/calls/call';
-import { beginAttempt, type MadeAttempt, recordedAttempt } from '../../core/calls/made-attempt';
-import type { AttemptTrace } from '../../core/calls/trace';
+import { type AttemptTrace, beginAttempt, type MadeAttempt, recordedAttempt } from '../../core/calls/made-attempt';
 import { type Candidate, entryOf } from '../../core/catalog/catalog';
 import { askedWith } from '../../core/catalog/credential';
 import { chargeOf } from '../../core/catalog/price';

@@ -9,10 +9,8 @@ import { formatUsd } from '../../core/money';
  * covers this call.
  * @throws INSUFFICIENT_BALANCE, KEY_LIMIT_EXCEEDED, FORBIDDEN, INVALID_API_KEY, LEDGER_UNAVAILABLE
  */
-export async function requireMoney({ ledger }: Pick<Gateway, 'ledger'>, payer: CallKey): Promise<void> {
-  const [account, key] = await askLedger(() =>
-    Promise.all([ledger.readAccount(payer.accountId), ledger.readKey(payer)]),
-  );
+export async function requireMoney({ calls }: Pick<Gateway, 'calls'>, payer: CallKey): Promise<void> {
+  const [account, key] = await askLedger(() => Promise.all([calls.readAccount(payer.accountId), calls.readKey(payer)]));
   if (account === undefined || key?.status !== 'active') throw fail('INVALID_API_KEY');
   if (account.status === 'frozen')
     throw fail('FORBIDDEN', { message: 'This account is frozen. Ask the operator of the gateway.' });

@@ -1,9 +1,16 @@
-import type { Ending } from '../../core/calls/call';
-import { entryOf } from '../../core/catalog/catalog';
+import { Counter } from 'prom-client';
+import type { CallFacts, Ending, ModelRequest } from '../../core/calls/call';
+import { unpricedUnseen } from '../../core/calls/candidates';
+import { type Candidate, entryOf } from '../../core/catalog/catalog';
 import { type PriceOf, upstreamPrice } from '../../core/catalog/customer-prices';
 import { type Charge, chargeOf } from '../../core/catalog/price';
-import type { Usage } from '../../core/catalog/usage';
+import { outputTokens, totalInputTokens, type Usage } from '../../core/catalog/usage';
+import { piecesOf, pointsOutside, type ToolUse } from '../../core/dialects/reading';
+import { log } from '../../core/log';
+import { metrics } from '../../core/metrics';
 import { atMostCountable } from '../../core/money';
+import { mostTokens } from './hold';
+import type { Covered } from './reserve';
 
 export type Charged = Exclude<Ending, { billing: 'released' }>;
 
@@ -40,4 +47,142 @@ export function recordedUsage({ usage, candidate }: Charged): Usage {
       return { model: name === candidate.model.name ? undefined : name, tier, speed, geo, counts };
     }),
   };
+}
+
+const registers = [metrics];
+
+const doubts = new Counter({
+  name: 'tollgate_usage_doubts_total',
+  help: 'Answers whose reported usage cannot be charged as reported, by upstream and kind (unknown, unpriced, suspect).',
+  labelNames: ['upstream', 'kind'],
+  registers,
+});
+const excess = new Counter({
+  name: 'tollgate_excess_usd_total',
+  help: 'Cost in USD above the holds of calls, which the platform pays, by upstream and cause (request, upstream).',
+  labelNames: ['upstream', 'cause'],
+  registers,
+});
+
+/** Answers that were charged by the gateway's own count. A rise is an alarm: an upstream or an adapter counts wrongly. */
+export const estimatedUsage = new Counter({
+  name: 'tollgate_usage_estimated_total',
+  help: 'Answers whose usage was missing or impossible and was estimated instead, by upstream.',
+  labelNames: ['upstream'],
+  registers,
+});
+
+type UsageFlag = 'unknown' | 'unpriced' | 'suspect';
+
+/**
+ * Raises an alarm for numbers that no meter counts, for usage without a price, and for a report that the call cannot have caused.
+ * Returns the flags of the usage record. Names in the upstream's `ignoreUsage` raise none.
+ */
+export function judgeUsage(
+  charged: Charged,
+  { unpriced, excessE8 }: CappedCharge,
+  { request, priceOf }: Covered,
+): ReadonlySet<UsageFlag> {
+  const { usage, candidate } = charged;
+  const { upstream } = candidate;
+  const atPrices = { ...candidate, model: { ...candidate.model, price: priceOf(candidate.model) }, priceOf };
+  const isSuspect = cannotBe(charged, request, excessE8);
+  if (excessE8 > 0n)
+    excess.inc({ upstream: upstream.name, cause: isSuspect ? 'upstream' : 'request' }, Number(excessE8) / 1e8);
+  const flags = new Set<UsageFlag>();
+  const raise = (kind: UsageFlag, names: readonly string[]) => {
+    const meant = names.filter((name) => !upstream.ignoreUsage.has(name));
+    if (meant.length === 0) return;
+    for (const name of meant)
+      warnOnce(`${upstream.name} ${kind} ${name}`, { upstream: upstream.name, what: name }, DOUBTS[kind]);
+    doubts.inc({ upstream: upstream.name, kind });
+    flags.add(kind);
+  };
+  raise('unknown', usage.unknown ?? []);
+  raise('unpriced', [...new Set([...unpriced, ...unpricedUnseen(request.reading, atPrices)])]);
+  if (isSuspect) raise('suspect', ['tokens']);
+  return flags;
+}
+
+/**
+ * True for a report that the call's own limits exclude: more output, or more input than the context window in each run. If the
+ * cost is above the hold, only such input can be the request's doing, and only where the body points outside itself.
+ */
+function cannotBe(ending: Charged, request: ModelRequest, excessE8: bigint): boolean {
+  if (ending.isEstimate) return false;
+  const { usage, candidate } = ending;
+  const most = mostTokens(request, candidate);
+  if (totalInputTokens(usage) > most.input || (outputTokens(usage) ?? 0) > most.output) return true;
+  return excessE8 > 0n && (!pointsOutside(request.reading) || hasMorePieces(usage, request, candidate));
+}
+
+/** True if an answer reports more uses of a vendor's tool than the vendor was told. */
+function hasMorePieces({ passes }: Usage, { reading, choices }: ModelRequest, { model }: Candidate): boolean {
+  for (const meter of model.price.pieces.keys()) {
+    let most = 0;
+    for (const tool of reading.toolUses ?? []) if (tool.meter === meter) most += piecesOf(tool, model) * choices;
+    if (passes.reduce((sum, { counts }) => sum + (counts.get(meter) ?? 0), 0) > most) return true;
+  }
+  return false;
+}
+
+const DOUBTS: Readonly<Record<UsageFlag, string>> = {
+  unknown:
+    'an upstream reports usage that no meter counts, and it is not charged: see docs/money.md, or add it to ignoreUsage',
+  unpriced:
+    'a call used something without a price: tokens cost the highest price that could apply, all else nothing: add a price, or set unpricedTools',
+  suspect:
+    'an upstream reports more usage than the call allows; at most the hold is charged: compare with its invoice, or raise tokenizerFactor',
+};
+
+/** The most names in the log. Each is logged once, and their number is limited because clients and vendors may send any names. */
+const MOST_LOGGED = 1_000;
+const logged = new Set<string>();
+
+function warnOnce(what: string, facts: object, message: string): void {
+  if (logged.has(what) || logged.size === MOST_LOGGED) return;
+  logged.add(what);
+  log.warn(facts, message);
+}
+
+/** A name that cannot hold a secret or a sentence. */
+const PLAIN_NAME = /^[A-Za-z][A-Za-z0-9_.() -]{0,63}$/;
+
+/**
+ * Names in the log what a request has that no table and no asked upstream knows. Returns whether there is any; a call that asked
+ * no upstream counts as unknown to all.
+ */
+export function noteUnknownMembers({ made }: Pick<CallFacts, 'made'>, { reading, protocol }: ModelRequest): boolean {
+  const names = reading.unknownMembers;
+  if (names.length === 0 || made.length === 0) return names.length > 0;
+  let isUnknown = false;
+  for (const { upstream } of made.map(({ candidate }) => candidate)) {
+    for (const name of names) {
+      if (upstream.freeMembers?.has(name) === true) continue;
+      isUnknown = true;
+      const member = PLAIN_NAME.test(name) ? name : '(a name that is not shown)';
+      const facts = { upstream: upstream.name, protocol, member };
+      warnOnce(`${upstream.name} member ${member}`, facts, 'a request has an unknown member');
+    }
+  }
+  return isUnknown;
+}
+
+/** Adds usage that the vendor charges for each call of a kind but does not report, such as the search of a Chat call. */
+export function withUnreported(ending: Charged, { reading: { toolUses } }: Pick<ModelRequest, 'reading'>): Charged {
+  const missing =
+    toolUses?.filter(({ meter, isReported }) => !isReported && meter !== undefined && !has(ending.usage, meter)) ?? [];
+  if (missing.length === 0) return ending;
+  return { ...ending, usage: withPieces(ending.usage, missing) };
+}
+
+function has({ passes }: Usage, meter: string): boolean {
+  return passes.some(({ counts }) => counts.has(meter));
+}
+
+function withPieces({ passes, ...rest }: Usage, tools: readonly ToolUse[]): Usage {
+  const [first = { counts: new Map<string, number>() }, ...others] = passes;
+  const counts = new Map(first.counts);
+  for (const { meter, pieces } of tools) if (meter !== undefined) counts.set(meter, pieces);
+  return { ...rest, passes: [{ ...first, counts }, ...others] };
 }

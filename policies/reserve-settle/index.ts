@@ -1,19 +1,9 @@
-import { ABSENT_CALLS, ABSENT_CALLS_AT_MOST } from '../../core/calls/absent-calls';
-import type { Ending, Reservation, Settlement } from '../../core/calls/call';
-import { type RecordedUsage, usageRecord } from '../../core/calls/usage-record';
-import { upstreamPrice } from '../../core/catalog/customer-prices';
-import { outputTokens, totalInputTokens } from '../../core/catalog/usage';
+import { ABSENT_CALLS, ABSENT_CALLS_AT_MOST } from '../../core/calls/open-calls';
 import { fail } from '../../core/errors';
-import type { Gateway } from '../../core/gateway/gateway';
 import { definePolicy } from '../../core/gateway/policy';
 import { newId } from '../../core/ids';
-import { chargeOfEnding, recordedUsage, upstreamCostOf } from './charge';
-import { tokensFor } from './hold';
-import { intentOf } from './intent';
-import { estimatedUsage, judgeUsage, noteUnknownMembers, withUnreported } from './judge-usage';
-import { keepNewIds } from './new-ids';
-import { noteCost, noteLastAttempt } from './note-attempt';
-import { type Covered, type PayingCall, reserve } from './reserve';
+import { intentOf, type PayingCall, reserve } from './reserve';
+import { openReservation } from './settle';
 import { answerKeeper, sendStored } from './stored-answer';
 
 export default definePolicy({
@@ -59,12 +49,11 @@ export default definePolicy({
         await sendStored(gateway, call, response, covered.stored);
         return;
       }
-      const { request } = covered;
       call.facts.reservationId = rid;
       const opened = openReservation(gateway, call, { rid, ...covered }, onClientAbort);
-      const reservation = keepNewIds(gateway, call, keepAnswer?.(opened) ?? opened);
+      const reservation = keepAnswer?.(opened) ?? opened;
       call.onEnd(() => reservation.settle({ billing: 'released' }));
-      return { request, reservation };
+      return { request: covered.request, reservation };
     },
 });
 
@@ -79,68 +68,4 @@ function refuseBesideAbsent({ request, key }: PayingCall): void {
     message: 'Too many unstreamed calls of this account still run although their clients disconnected.',
     details: { of: 'account', limit: ABSENT_CALLS_AT_MOST },
   });
-}
-
-function openReservation(
-  gateway: Gateway,
-  call: PayingCall,
-  paid: Covered & { readonly rid: string },
-  onClientAbort: Reservation['onClientAbort'],
-): Reservation {
-  const { accountId, keyId } = call.key;
-  const { rid, request, heldE8 } = paid;
-  let settlement: Promise<Settlement> | undefined;
-  gateway.leases.track(call.key, rid, heldE8);
-  return {
-    rid,
-    onClientAbort,
-    settle: (ending) => {
-      settlement ??= settleOnce(ending);
-      return settlement;
-    },
-  };
-
-  function recordOf(facts: RecordedUsage): string {
-    return JSON.stringify(usageRecord(call, facts));
-  }
-
-  async function settleOnce(ending: Ending): Promise<Settlement> {
-    gateway.leases.untrack(rid);
-    const { billing } = ending;
-    const { configRevision } = gateway;
-    call.facts.billing = billing;
-    if (ending.billing === 'released') {
-      noteLastAttempt(call, ending);
-      const flags = noteUnknownMembers(call.facts, request) ? ['unknown'] : [];
-      const record = recordOf({ billing, flags, configRevision });
-      await gateway.settler.release({ rid, accountId, keyId, record });
-      return { chargedE8: 0n, billing };
-    }
-    if (billing === 'estimated' && ending.isEstimate) estimatedUsage.inc({ upstream: ending.candidate.upstream.name });
-    const charged = withUnreported(ending, request);
-    noteLastAttempt(call, charged);
-    const charge = chargeOfEnding(charged, heldE8, paid.priceOf);
-    const { costE8, excessE8 } = charge;
-    const isOwnPrice = paid.priceOf === upstreamPrice;
-    if (isOwnPrice) noteCost(call, charged, charge.exactE14);
-    const { candidate, usage } = charged;
-    call.facts.usage = usage;
-    const doubts = judgeUsage(charged, charge, paid);
-    const isSuspect = doubts.has('suspect');
-    if (!isSuspect && billing === 'actual') gateway.health.used(call.facts.model ?? '', candidate, usage, request);
-    const flags = new Set<string>(noteUnknownMembers(call.facts, request) ? ['unknown', ...doubts] : doubts);
-    if (candidate.dialect !== undefined) flags.add('translated');
-    const record = recordOf({ billing, usage: recordedUsage(charged), flags: [...flags], excessE8, configRevision });
-    // A suspect report must not use up the key's limit of tokens.
-    const tokens = isSuspect ? Math.min(tokensUsed(ending), tokensFor(request, call.candidates)) : tokensUsed(ending);
-    const { chargedE8 } = await gateway.settler.settle({ rid, accountId, keyId, costE8, record, tokens });
-    call.facts.costE8 = chargedE8;
-    call.facts.charged = charged.usage;
-    call.facts.upstreamCostE8 = isOwnPrice ? chargedE8 : upstreamCostOf(charged);
-    return { chargedE8, billing };
-  }
-}
-
-function tokensUsed({ usage }: Exclude<Ending, { billing: 'released' }>): number {
-  return totalInputTokens(usage) + (outputTokens(usage) ?? 0);
 }

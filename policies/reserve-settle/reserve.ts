@@ -1,21 +1,24 @@
-import { askedFor } from '../../core/calls/allowed-models';
+import { createHash, hash } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { rateLimited } from '../../core/accounts/identify';
 import type { StoredAnswer } from '../../core/calls/answer-store';
-import type { ModelRequest } from '../../core/calls/call';
-import { pricedCandidates } from '../../core/calls/priced-candidates';
-import { usageRecord } from '../../core/calls/usage-record';
+import type { CallFields, ModelRequest } from '../../core/calls/call';
+import { askedFor, pricedCandidates } from '../../core/calls/candidates';
+import { factsOfHold, usageRecord } from '../../core/calls/usage-record';
 import { type Candidate, isAllowed } from '../../core/catalog/catalog';
 import type { CustomerCandidates } from '../../core/catalog/customer-prices';
-import { ERRORS, fail } from '../../core/errors';
+import { ERRORS, fail, type GatewayError } from '../../core/errors';
 import type { Gateway } from '../../core/gateway/gateway';
 import type { CallWith } from '../../core/gateway/policy';
 import { ClientLeft } from '../../core/http/client-left';
-import type { KeySettings, ReserveOutcome } from '../../core/ledger/ledger';
+import { hostOf, isDirectHost } from '../../core/http/request-target';
+import { INTENTS_AT_MOST, type Intent, type KeySettings, type ReserveOutcome } from '../../core/ledger/ledger';
 import { measuredReserve } from '../../core/ledger/ledger-metrics';
-import { clampTo, leastHold, withLimit } from './clamp';
-import { holdFor, tokensFor } from './hold';
-import { refusalOf } from './refusal';
+import { formatUsd } from '../../core/money';
+import { clampTo, holdFor, leastHold, tokensFor, withLimit } from './hold';
 
-export type PayingCall = CallWith<'key' | 'request' | 'candidates'>;
+/** The call of this policy. Later steps leave its answer and its meter, which its settlement reads. */
+export type PayingCall = CallWith<'key' | 'request' | 'candidates'> & Partial<Pick<CallFields, 'answer' | 'meter'>>;
 
 export interface ReserveSettings {
   readonly onInsufficient: 'reject' | 'clamp';
@@ -150,11 +153,11 @@ async function ask(
   const request = {
     ...{ rid, accountId, keyId, keyRev: keySettings.rev },
     ...{ amountE8: wanted.wholeE8, leastE8: wanted.leastE8, lifetimeMs: gateway.leases.leaseMs },
-    record: JSON.stringify(usageRecord(call, { billing: 'expired', configRevision: gateway.configRevision })),
+    facts: factsOfHold(call, gateway.configRevision),
     tokens: tokensFor(wanted.request, call.candidates),
     intent: intent && { ...intent, requestId: call.id },
   };
-  const outcome = await measuredReserve(gateway.ledger, request).catch((error: unknown) => {
+  const outcome = await measuredReserve(gateway.calls, request).catch((error: unknown) => {
     releaseUnanswered(gateway, call, rid);
     throw error;
   });
@@ -171,4 +174,89 @@ function releaseUnanswered(gateway: Gateway, call: PayingCall, rid: string): voi
   call.facts.errorCode = 'LEDGER_UNAVAILABLE';
   const record = JSON.stringify(usageRecord(call, { billing: 'released', configRevision: gateway.configRevision }));
   void gateway.settler.release({ rid, accountId, keyId, record });
+}
+
+const IDEMPOTENCY_HEADER = 'idempotency-key';
+
+const MOST_CHARACTERS = 160;
+
+/**
+ * Returns the client's intent to make this call only once; undefined without an Idempotency-Key.
+ * @throws IDEMPOTENCY_KEY_INVALID
+ */
+export function intentOf(call: PayingCall, message: IncomingMessage): Intent | undefined {
+  const value = message.headers[IDEMPOTENCY_HEADER];
+  if (value === undefined) return undefined;
+  const isOnce = message.headersDistinct[IDEMPOTENCY_HEADER]?.length === 1;
+  if (typeof value !== 'string' || !isOnce || value === '' || value.length > MOST_CHARACTERS) throw invalid();
+  return { key: hash('sha256', value, 'base64url'), body: hashOfCall(call, message) };
+}
+
+function invalid(): GatewayError {
+  const message = `Idempotency-Key: expected one header of 1 to ${MOST_CHARACTERS} characters`;
+  return fail('IDEMPOTENCY_KEY_INVALID', { param: IDEMPOTENCY_HEADER, message });
+}
+
+/** Returns the hash of the body's bytes and the address. The host counts only if it is a direct address, because a gateway may have several hosts. */
+function hashOfCall({ protocol, path, request }: PayingCall, message: IncomingMessage): string {
+  const host = hostOf(message);
+  const digest = createHash('sha256');
+  digest.update(`${protocol} ${isDirectHost(host) ? host : ''} ${path} ${request.query}\n`);
+  for (const chunk of request.body.chunks) digest.update(chunk);
+  return digest.digest('base64url');
+}
+
+/** After how many seconds a client may repeat a call whose first call still runs. SDKs retry twice. */
+const ASK_AGAIN_SECONDS = 5;
+
+type Refused = Exclude<ReserveOutcome, { outcome: 'reserved' }>;
+
+/** Returns the error for a refused hold. `requiredE8` is the least amount that would have been held. */
+function refusalOf(outcome: Refused, requiredE8: bigint): GatewayError {
+  switch (outcome.outcome) {
+    case 'unknown_key':
+    case 'revoked':
+    case 'unknown_account':
+      return fail('INVALID_API_KEY');
+    case 'frozen':
+      return fail('FORBIDDEN', { message: 'This account is frozen. Ask the operator of the gateway.' });
+    case 'insufficient_balance':
+      return fail('INSUFFICIENT_BALANCE', { details: amounts(requiredE8, outcome.availableE8) });
+    case 'key_limit_exceeded':
+      return fail('KEY_LIMIT_EXCEEDED', { details: amounts(requiredE8, outcome.availableE8) });
+    case 'intent_conflict':
+      return fail('IDEMPOTENCY_CONFLICT', {
+        param: IDEMPOTENCY_HEADER,
+        message: 'This Idempotency-Key was already used with another body or address. Use a new key for a new request.',
+        details: { requestId: outcome.requestId },
+      });
+    case 'intent_open':
+      return fail('IDEMPOTENCY_KEY_IN_USE', {
+        details: { requestId: outcome.requestId },
+        retryAfterSeconds: ASK_AGAIN_SECONDS,
+      });
+    case 'intent_charged':
+      return fail('ALREADY_CHARGED', {
+        details: { requestId: outcome.requestId, costUsd: formatUsd(outcome.chargedE8) },
+      });
+    case 'too_many_intents':
+      return fail('CONCURRENCY_LIMIT', {
+        message: 'The account has too many running calls with an Idempotency-Key. Retry later.',
+        details: { of: 'idempotency keys', limit: INTENTS_AT_MOST },
+        retryAfterSeconds: ASK_AGAIN_SECONDS,
+      });
+    case 'rate_limited':
+      return rateLimited(outcome.retryAfterMs);
+    case 'not_ready':
+    case 'stale_key':
+      return fail('LEDGER_UNAVAILABLE', { retryAfterSeconds: 1 });
+    default:
+      return fail('INTERNAL_ERROR', {
+        cause: new Error(`the ledger answered a new reservation with ${outcome.outcome}`),
+      });
+  }
+}
+
+function amounts(requiredE8: bigint, availableE8: bigint): Record<string, string> {
+  return { requiredUsd: formatUsd(requiredE8), availableUsd: formatUsd(availableE8) };
 }

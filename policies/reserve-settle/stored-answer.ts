@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { StoredAnswer } from '../../core/calls/answer-store';
-import type { CallFields, Reservation } from '../../core/calls/call';
+import type { Reservation } from '../../core/calls/call';
 import { usageRecord } from '../../core/calls/usage-record';
 import { outputTokens, totalInputTokens } from '../../core/catalog/usage';
 import type { Gateway } from '../../core/gateway/gateway';
@@ -12,9 +12,6 @@ import type { PayingCall } from './reserve';
 
 /** Headers of the upstream's answer that say how to read its body. */
 const KEPT_HEADERS = ['content-type'] as const;
-
-/** The call when it is settled, with what later steps left on it. */
-type SettledCall = PayingCall & Partial<Pick<CallFields, 'answer' | 'meter'>>;
 
 /**
  * Returns what makes a reservation store its call's answer once it is settled; undefined if the operator has not enabled the
@@ -40,7 +37,7 @@ export function answerKeeper(
 }
 
 /** Returns the answer of a settled call if it was unstreamed and charged. */
-function storableAnswer(call: SettledCall): StoredAnswer | undefined {
+function storableAnswer(call: PayingCall): StoredAnswer | undefined {
   const { answer, meter, facts } = call;
   if (answer?.kind !== 'body' || answer.bytes === undefined || meter === undefined || facts.costE8 === 0n)
     return undefined;

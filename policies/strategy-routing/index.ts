@@ -1,9 +1,6 @@
 import { mayDebug } from '../../core/accounts/keys';
-import { assertAllowed } from '../../core/calls/allowed-models';
 import type { ModelRequest } from '../../core/calls/call';
-import { keptCandidate } from '../../core/calls/kept-candidate';
-import { pricedCandidates } from '../../core/calls/priced-candidates';
-import { refusedVersion } from '../../core/calls/refuse-version';
+import { assertAllowed, keptCandidate, pricedCandidates, refusedVersion } from '../../core/calls/candidates';
 import { sessionHash } from '../../core/catalog/affinity';
 import type { Candidate, Model } from '../../core/catalog/catalog';
 import type { Gateway } from '../../core/gateway/gateway';

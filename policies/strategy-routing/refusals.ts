@@ -1,5 +1,5 @@
 import type { ModelRequest } from '../../core/calls/call';
-import { refusedVersion } from '../../core/calls/refuse-version';
+import { refusedVersion } from '../../core/calls/candidates';
 import { type Catalog, type Model, protocolsOf, translationTarget } from '../../core/catalog/catalog';
 import { shortenName } from '../../core/catalog/model-names';
 import { servedAt } from '../../core/catalog/protocols';

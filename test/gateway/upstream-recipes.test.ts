@@ -22,6 +22,7 @@ const API_KEY = { 'api-key': KEY };
 const NONE = { authorization: undefined, 'x-api-key': undefined, 'api-key': undefined };
 
 interface Recipe {
+  readonly adapter?: string | readonly string[];
   readonly url: string;
   readonly credential: { readonly env?: string };
   readonly models: Readonly<Record<string, { readonly maxOutput: number }>>;

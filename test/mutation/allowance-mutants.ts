@@ -31,14 +31,14 @@ export const ALLOWANCE_MUTANTS: readonly SourceMutant[] = [
   },
   {
     name: 'the lease goes by monotonic time alone',
-    file: `${AT}/lease.ts`,
+    file: `${AT}/allowance.ts`,
     from: 'Date.now() - wallMs < ADMIT_MS',
     to: 'wallMs > 0',
     story: SIMULATION,
   },
   {
     name: 'the lease goes by the time of day alone',
-    file: `${AT}/lease.ts`,
+    file: `${AT}/allowance.ts`,
     from: 'performance.now() - monotonicMs < ADMIT_MS',
     to: 'monotonicMs > Number.NEGATIVE_INFINITY',
     story: SIMULATION,
@@ -75,14 +75,14 @@ export const ALLOWANCE_MUTANTS: readonly SourceMutant[] = [
   },
   {
     name: 'who takes over settles reported calls again',
-    file: `${AT}/take-over.ts`,
+    file: 'core/ledger/spool/take-over.ts',
     from: 'reported.flatMap(({ rids }) => rids)',
     to: 'reported.flatMap(({ rids }) => rids.slice(rids.length))',
     story: SIMULATION,
   },
   {
     name: 'who takes over tells again of what Postgres has',
-    file: 'core/ledger/spool/left-allowances.ts',
+    file: 'core/ledger/spool/take-over.ts',
     from: '} else if (file.waiting.has(line.rid)) {',
     to: "} else if (file.waiting.has(line.rid) || line.rid !== '') {",
     story: SIMULATION,

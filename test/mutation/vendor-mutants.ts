@@ -27,7 +27,7 @@ export const VENDOR_MUTANTS: readonly SourceMutant[] = [
   },
   {
     name: 'a clamped call is told one token more than is held',
-    file: 'policies/reserve-settle/clamp.ts',
+    file: 'policies/reserve-settle/hold.ts',
     from: 'return limitedTo(most, request);',
     to: 'return limitedTo(most + 1, request);',
     story: CLAMP,

@@ -328,9 +328,10 @@ for (const { name } of DATABASES) {
           modelRequested: 'small',
           model: undefined,
           upstream: undefined,
+          billing: 'expired' as const,
         };
         const expired = { record: JSON.stringify(usageRecord(payer, record)), rid: v7(), costE8: 0n };
-        await insertUsage(desk.database, [{ ...expired, billing: 'expired' }]);
+        await insertUsage(desk.database, [expired]);
         anthropic.books.usage.push({ day: DAY, apiKeyId: 'apikey_acme', model: 'small', input: 700 });
         const [difference, ...more] = (await compare()).counts;
         await desk.database('usage_records').delete();

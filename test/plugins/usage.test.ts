@@ -93,7 +93,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
         keyRev: 1,
         amountE8: 100n,
         lifetimeMs: 1_000,
-        record: '{}',
+        facts: '{}',
       });
       assert.equal(reserved.outcome, 'reserved');
       assert.deepEqual((await desk.get('/v1/balance', one.apiKey)).body, {

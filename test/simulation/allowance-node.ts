@@ -47,7 +47,9 @@ const NOTHING_DUE = Promise.resolve([]);
  */
 export class AllowanceNode {
   readonly machine: Machine;
+  /** The calls of this node, and the ledger that all nodes share. */
   readonly ledger: AllowanceLedger;
+  readonly shared: Store;
   readonly settler;
   readonly leases;
   readonly #network: Network;
@@ -71,6 +73,7 @@ export class AllowanceNode {
     this.#network = network;
     this.#messagesLeft = messagesLeft;
     const store = this.#client();
+    this.shared = store;
     const database = shared.connect(
       (work) =>
         this.#send(
@@ -97,7 +100,7 @@ export class AllowanceNode {
     const { giveUpAfterMs } = times;
     const settling = { ledger: this.ledger, shipper: this.#shipper, spool: this.#spool, log: quiet, giveUpAfterMs };
     this.settler = createSettler(settling);
-    this.leases = startLeases({ ledger: this.ledger, log: quiet, times });
+    this.leases = startLeases({ calls: this.ledger, ledger: store, log: quiet, times });
   }
 
   get isDead(): boolean {

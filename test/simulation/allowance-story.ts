@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { RECALL_WAIT_MS } from '../../core/ledger/allowances/allowance-store';
 import type { OpenedCall } from '../../core/ledger/allowances/reporter';
 import { leaseTimes } from '../../core/ledger/lease-times';
-import type { AccountStatus, Payer } from '../../core/ledger/payer';
+import type { AccountStatus, Payer } from '../../core/ledger/ledger';
 import { shardOf } from '../../core/ledger/shard';
 import { ModelLedger } from '../support/model-ledger';
 import { type Random, seeded } from '../support/random';
@@ -288,7 +288,7 @@ class AllowanceStory {
     };
     const asking = this.#ask(payer, rid);
     try {
-      const request = { ...payer, rid, amountE8, keyRev: 0, lifetimeMs: leaseMs, record: record('expired') };
+      const request = { ...payer, rid, amountE8, keyRev: 0, lifetimeMs: leaseMs, facts: record('expired') };
       const { outcome } = await node.ledger.reserve(request);
       if (outcome === 'insufficient_balance' || outcome === 'key_limit_exceeded')
         this.#mayRefuse(asking, amountE8, `reserve ${rid} ${outcome}`);
@@ -339,8 +339,8 @@ class AllowanceStory {
     const work = this.#as(node, async () => {
       for (let times = 0; times < 5; times += 1) {
         try {
-          if (isKey) await node.ledger.setKey(this.#keyRequest(second, 'revoked', 1));
-          else await node.ledger.setAccount(accountId, 'frozen' as AccountStatus);
+          if (isKey) await node.shared.setKey(this.#keyRequest(second, 'revoked', 1));
+          else await node.shared.setAccount(accountId, 'frozen' as AccountStatus);
           this.#stopped = isKey ? second.keyId : 'account';
           return;
         } catch {

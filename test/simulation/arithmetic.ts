@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { costOf, type Price, plainPrice } from '../../core/catalog/price';
 import { usageOf } from '../../core/catalog/usage';
+import type { Payer } from '../../core/ledger/ledger';
 import { MemoryLedger } from '../../core/ledger/memory-ledger';
 import { usageRowsOf } from '../../core/ledger/outbox/rows';
-import type { Payer } from '../../core/ledger/payer';
 import { shardOf } from '../../core/ledger/shard';
 import { type Random, seeded } from '../support/random';
 
@@ -60,7 +60,14 @@ export async function dayOfCalls(calls: number, seed: number): Promise<Day> {
     // One hold in twenty is too small, as an estimate may be.
     const amountE8 = random.below(20) === 0 ? costE8 / 2n : costE8 + BigInt(random.below(1_000));
     const record = '{}';
-    const { outcome } = await ledger.reserve({ ...payer, rid, amountE8, keyRev: 0, lifetimeMs: 120_000, record });
+    const { outcome } = await ledger.reserve({
+      ...payer,
+      rid,
+      amountE8,
+      keyRev: 0,
+      lifetimeMs: 120_000,
+      facts: record,
+    });
     if (outcome === 'insufficient_balance')
       await ledger.credit({ accountId: payer.accountId, rid: ids.next(now), amountE8: FUNDS_E8 });
     if (outcome !== 'reserved') continue;

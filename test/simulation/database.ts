@@ -1,9 +1,8 @@
 import type { Knex } from 'knex';
 import type { ReportedCall } from '../../core/ledger/allowances/reported-calls';
 import { smallest } from '../../core/ledger/amount';
-import { CLOSED_MS, type Intent, type KeyStatus, type OutboxEntry } from '../../core/ledger/ledger';
+import { type AccountStatus, CLOSED_MS, type Intent, type KeyStatus, type OutboxEntry } from '../../core/ledger/ledger';
 import { changeLimits } from '../../core/ledger/limit-fields';
-import type { AccountStatus } from '../../core/ledger/payer';
 import { ALL_SHARDS } from '../../core/ledger/shard';
 
 export interface EntryRow {

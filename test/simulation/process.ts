@@ -67,7 +67,7 @@ export class SimulatedProcess {
       spool: this.#spool,
       giveUpAfterMs,
     });
-    this.leases = startLeases({ ledger: this.ledger, log: quiet, times });
+    this.leases = startLeases({ ledger: this.ledger, calls: this.ledger, log: quiet, times });
   }
 
   /** Resolves when the process crashes. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { leaseTimes } from '../../core/ledger/lease-times';
+import type { Payer } from '../../core/ledger/ledger';
 import { MemoryLedger } from '../../core/ledger/memory-ledger';
-import type { Payer } from '../../core/ledger/payer';
 import { shardOf } from '../../core/ledger/shard';
 import { type Random, seeded } from '../support/random';
 import { SimulatedDatabase } from './database';
@@ -163,7 +163,7 @@ class Story {
       amountE8: HOLD_E8,
       keyRev: 0,
       lifetimeMs: leaseMs,
-      record: record('expired'),
+      facts: record('expired'),
       intent: intent && { ...intent, requestId },
     };
     if (intent !== undefined) this.#keyed.set(rid, `${payer.accountId} ${intent.key}`);

@@ -85,6 +85,7 @@ export async function openDesk(
   const gateway = {
     database,
     ledger,
+    calls: ledger,
     keys,
     health,
     egress,
@@ -93,7 +94,7 @@ export async function openDesk(
     proxies: NO_PROXIES,
     sessionIds: await openSessionIds(database),
     log: quiet,
-  } as PluginGateway;
+  } as object as PluginGateway;
   const routes = [operator, invoices, usage, models, consolePlugin].flatMap((plugin) => {
     const checked = compileCheck(plugin.schema)(plugin === consolePlugin ? settings : {});
     if ('problems' in checked) throw new Error(JSON.stringify(checked.problems));

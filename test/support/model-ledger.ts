@@ -11,11 +11,14 @@ import { smallest } from '../../core/ledger/amount';
 import { countSpending, roomOf } from '../../core/ledger/key-limits';
 import {
   type AccountSnapshot,
+  type AccountState,
+  type AccountStatus,
   type CreditOutcome,
   type CreditRequest,
   type ExpireOutcome,
   type KeyState,
   LedgerUnavailable,
+  type Payer,
   type RenewOutcome,
   type RenewRequest,
   type ReserveOutcome,
@@ -28,7 +31,6 @@ import {
 } from '../../core/ledger/ledger';
 import { limitsOf } from '../../core/ledger/limit-fields';
 import { type MemoryKey, MemoryLedger } from '../../core/ledger/memory-ledger';
-import type { AccountState, AccountStatus, Payer } from '../../core/ledger/payer';
 import { shardOf } from '../../core/ledger/shard';
 
 export interface ModelAllowance {

@@ -56,8 +56,8 @@ async function fund(ledger, payer) {
 /** Runs the two steps of a call, with a usage record of realistic size. */
 export async function reserve(ledger, model, payer = PAYER) {
   const rid = newId();
-  const record = JSON.stringify({ ...RECORD, rid, model });
-  const hold = { ...payer, rid, keyRev: 0, amountE8: 150_000n, lifetimeMs: 120_000, record };
+  const facts = JSON.stringify({ ...RECORD, rid, model });
+  const hold = { ...payer, rid, keyRev: 0, amountE8: 150_000n, lifetimeMs: 120_000, facts };
   const { outcome } = await ledger.reserve(hold);
   if (outcome !== 'reserved') throw new Error(`reserve answered ${outcome}`);
   return async (usage) => {

@@ -3,41 +3,30 @@ import type { Logger } from 'pino';
 import { newId } from '../../ids';
 import type { Stop } from '../../resources';
 import { assertAmount, repeatOpen, smallest } from '../amount';
-import type { Inspection } from '../inspection';
 import {
-  type AccountSnapshot,
-  type CountOutcome,
-  type CreditOutcome,
-  type CreditRequest,
-  type ExpireOutcome,
-  type FindKeyOutcome,
+  type AccountState,
+  type Calls,
   type KeyState,
-  type Ledger,
   LedgerUnavailable,
-  type OutboxEntry,
+  type Payer,
   type ReleaseOutcome,
   type ReleaseRequest,
   type RenewOutcome,
   type RenewRequest,
   type ReserveOutcome,
   type ReserveRequest,
-  type RollOutcome,
-  type RollRequest,
-  type SetKeyRequest,
   type SettleOutcome,
   type SettleRequest,
   WrongPayer,
 } from '../ledger';
-import type { AccountState, AccountStatus, Payer } from '../payer';
-import { Allowance, besideOf, leastFree, type OpenCall } from './allowance';
+import { Allowance, besideOf, leastFree, type OpenCall, rightNow } from './allowance';
 import { ALLOWANCE_LEASE_MS, type AllowanceStore } from './allowance-store';
 import { KeyTraffic } from './key-traffic';
-import { rightNow } from './lease';
 import type { CallEnding, ReportedCall } from './reported-calls';
 import { type AllowanceSpool, Reporter } from './reporter';
 
 export interface AllowanceLedgerOptions {
-  readonly inner: Ledger & AllowanceStore;
+  readonly inner: Calls & AllowanceStore;
   readonly log: Logger;
   readonly spool?: AllowanceSpool;
   /** Signals that the outbox of this account has a new entry. */
@@ -84,11 +73,11 @@ interface Ended {
 }
 
 /**
- * The ledger of a node that takes money in advance. It holds and settles the calls of busy keys in memory, and reports them in
+ * The calls of a node that takes money in advance. It holds and settles the calls of busy keys in memory, and reports them in
  * batches to the ledger that all nodes share. Everything else goes to the shared ledger unchanged.
  */
-export class AllowanceLedger implements Ledger {
-  readonly #inner: Ledger & AllowanceStore;
+export class AllowanceLedger implements Calls {
+  readonly #inner: Calls & AllowanceStore;
   readonly #log: Logger;
   readonly #spool: AllowanceSpool | undefined;
   readonly #isHot: (traffic: KeyTraffic) => boolean;
@@ -153,7 +142,7 @@ export class AllowanceLedger implements Ledger {
       allowance.hold(amountE8);
       this.#open.set(rid, { rid, allowance, amountE8 });
       const { accountId, keyId, generation } = allowance;
-      this.#spool?.keepOpened({ accountId, keyId, generation, rid, amountE8, record: request.record });
+      this.#spool?.keepOpened({ accountId, keyId, generation, rid, amountE8, facts: request.facts ?? '' });
       this.#reportSoon(allowance);
       return { outcome: 'reserved', heldE8: amountE8 };
     }
@@ -402,87 +391,6 @@ export class AllowanceLedger implements Ledger {
     if (reports.length === 0) return;
     const allReported = Promise.all(reports);
     await Promise.race([allReported, sleep(READ_WITHIN_MS, undefined, { ref: false })]);
-  }
-
-  findKey(hash: string): Promise<FindKeyOutcome> {
-    return this.#inner.findKey(hash);
-  }
-
-  countRefused(payer: Payer): Promise<CountOutcome> {
-    return this.#inner.countRefused(payer);
-  }
-
-  countRequest(payer: Payer, perMinute: number): Promise<CountOutcome> {
-    return this.#inner.countRequest(payer, perMinute);
-  }
-
-  roll(request: RollRequest): Promise<RollOutcome> {
-    return this.#inner.roll(request);
-  }
-
-  expire(payer: Payer, rid: string): Promise<ExpireOutcome> {
-    return this.#inner.expire(payer, rid);
-  }
-
-  credit(request: CreditRequest): Promise<CreditOutcome> {
-    return this.#inner.credit(request);
-  }
-
-  setAccount(accountId: string, status: AccountStatus): Promise<void> {
-    return this.#inner.setAccount(accountId, status);
-  }
-
-  setKey(request: SetKeyRequest): Promise<void> {
-    return this.#inner.setKey(request);
-  }
-
-  due(shard: number, limit: number): Promise<readonly (Payer & { readonly rid: string })[]> {
-    return this.#inner.due(shard, limit);
-  }
-
-  readOutbox(shards: readonly number[], limit: number): Promise<ReadonlyMap<number, readonly OutboxEntry[]>> {
-    return this.#inner.readOutbox(shards, limit);
-  }
-
-  trimOutbox(shard: number, entries: readonly OutboxEntry[]): Promise<void> {
-    return this.#inner.trimOutbox(shard, entries);
-  }
-
-  outboxShare(): Promise<number> {
-    return this.#inner.outboxShare();
-  }
-
-  inspect(shard: number, accountIds: readonly string[], keyIds: readonly string[]): Promise<Inspection> {
-    return this.#inner.inspect(shard, accountIds, keyIds);
-  }
-
-  isReady(): Promise<boolean> {
-    return this.#inner.isReady();
-  }
-
-  openedAgoMs(): Promise<number> {
-    return this.#inner.openedAgoMs();
-  }
-
-  shut(): Promise<void> {
-    return this.#inner.shut();
-  }
-
-  begin(): Promise<string> {
-    return this.#inner.begin();
-  }
-
-  restore(accounts: readonly AccountSnapshot[]): Promise<void> {
-    return this.#inner.restore(accounts);
-  }
-
-  open(begun?: string): Promise<'opened' | 'lost'> {
-    return this.#inner.open(begun);
-  }
-
-  async close(): Promise<void> {
-    if (!this.#isStopped) await this.stop();
-    return this.#inner.close();
   }
 }
 

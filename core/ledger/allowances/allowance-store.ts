@@ -6,7 +6,7 @@
  *
  * Amounts are E8 (1e-8 USD). Every operation is safe to repeat: a grant by its generation, a report by its sequence.
  */
-import type { Payer } from '../payer';
+import type { Payer } from '../ledger';
 
 export interface GrantRequest extends Payer {
   /** UUIDv7, made by the node. */

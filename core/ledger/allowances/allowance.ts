@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import { newId } from '../../ids';
 import { largest } from '../amount';
-import type { Payer } from '../payer';
-import { ALLOWANCE_LEASE_MS, type ReportOutcome, type ReportRequest } from './allowance-store';
-import { type Moment, mayAdmitSince } from './lease';
+import type { Payer } from '../ledger';
+import { ADMIT_MS, ALLOWANCE_LEASE_MS, type ReportOutcome, type ReportRequest } from './allowance-store';
 import { headOf, type ReportedCall, writeCalls } from './reported-calls';
 
 /** A call that an allowance pays for. */
@@ -167,4 +166,22 @@ function sinking(amountE8: bigint): bigint {
 /** Hashes what decides about money. Two reports with one sequence are the same report only if their digests are equal. */
 export function digestOf(calls: readonly ReportedCall[]): string {
   return createHash('sha1').update(calls.map(headOf).join('\n')).digest('base64url');
+}
+
+/** A moment on two clocks: the monotonic clock, which is never set, and the wall clock, which continues while the machine sleeps. */
+export interface Moment {
+  readonly monotonicMs: number;
+  readonly wallMs: number;
+}
+
+export function rightNow(): Moment {
+  return { monotonicMs: performance.now(), wallMs: Date.now() };
+}
+
+/**
+ * Whether a node may admit calls on a lease that it asked for at that moment. After a suspension, only the wall clock shows how
+ * much time has passed. After the wall clock was set back, only the monotonic clock does.
+ */
+export function mayAdmitSince({ monotonicMs, wallMs }: Moment): boolean {
+  return performance.now() - monotonicMs < ADMIT_MS && Date.now() - wallMs < ADMIT_MS;
 }

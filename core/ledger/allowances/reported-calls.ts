@@ -14,7 +14,7 @@ export interface ReportedCall {
   readonly costE8: bigint;
   /** The part of the cost that no money was there for. `costE8` does not include it. */
   readonly shortfallE8: bigint;
-  /** JSON of the usage record without its cost; empty for none. */
+  /** JSON of the usage record without its cost, or of the facts of an expired call; empty for none. */
   readonly record: string;
 }
 

@@ -3,11 +3,9 @@ import type { Logger } from 'pino';
 import { Counter } from 'prom-client';
 import { metrics } from '../../metrics';
 import { formatUsd } from '../../money';
-import { LedgerUnavailable } from '../ledger';
-import type { Payer } from '../payer';
-import type { Allowance } from './allowance';
+import { LedgerUnavailable, type Payer } from '../ledger';
+import { type Allowance, rightNow } from './allowance';
 import { type AllowanceStore, RECALL_WAIT_MS, type ReportOutcome, type ReportRequest } from './allowance-store';
-import { rightNow } from './lease';
 
 /** Keeps the calls and reports of an allowance on disk; see `Spool`. */
 export interface AllowanceSpool {
@@ -20,8 +18,8 @@ export interface OpenedCall extends Payer {
   readonly generation: string;
   readonly rid: string;
   readonly amountE8: bigint;
-  /** JSON of the usage record that is written if the process dies. */
-  readonly record: string;
+  /** JSON of what is known of the call. */
+  readonly facts: string;
 }
 
 export interface ReporterOptions {

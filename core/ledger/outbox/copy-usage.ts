@@ -49,13 +49,12 @@ function parse(record: string): Parsed {
   }
 }
 
-function addRecord(rows: CopyRows, { rid, reportId, costE8, billing }: UsageRow, record: Parsed): void {
+function addRecord(rows: CopyRows, { rid, reportId, costE8 }: UsageRow, record: Parsed): void {
   rows.begin(VALUES_OF_RECORD);
   rows.add('uuid', rid);
   rows.add('uuid', reportId);
   for (const { name, sql, otherwise } of USAGE_COPY) {
     if (name === 'costE8') rows.add(sql, costE8.toString());
-    else if (name === 'billing') rows.add(sql, billing ?? record[name]);
     else rows.add(sql, record[name] ?? otherwise);
   }
 }

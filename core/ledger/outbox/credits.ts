@@ -77,7 +77,11 @@ export async function sendCredit(
 }
 
 /** Sends all credits that have no entry yet. Returns how many there were. */
-export async function resendCredits({ ledger, database, log }: ShipOptions): Promise<number> {
+export async function resendCredits({
+  ledger,
+  database,
+  log,
+}: ShipOptions & { readonly ledger: Ledger }): Promise<number> {
   let count = 0;
   let ids = await unsentCredits(database, {});
   while (ids.length > 0) {

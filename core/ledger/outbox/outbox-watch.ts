@@ -3,7 +3,7 @@ import { Counter, Gauge } from 'prom-client';
 import { startLoop } from '../../loop';
 import { metrics } from '../../metrics';
 import type { Stop } from '../../resources';
-import type { Ledger } from '../ledger';
+import type { Outbox } from '../ledger';
 import type { Shipper } from './shipper';
 
 /** Watches how many entries wait for Postgres, because calls continue without Postgres only up to a bound. */
@@ -14,7 +14,7 @@ export interface OutboxWatch {
 }
 
 export interface OutboxWatchOptions {
-  readonly ledger: Pick<Ledger, 'outboxShare'>;
+  readonly ledger: Pick<Outbox, 'outboxShare'>;
   readonly shipper: Pick<Shipper, 'oldestAgeMs'>;
   readonly log: Logger;
   readonly everyMs?: number;

@@ -14,8 +14,6 @@ export interface UsageRow {
   /** The report whose entry charges for the call; undefined for a call that has an entry of its own. */
   readonly reportId?: string;
   readonly costE8: bigint;
-  /** Overrides the record's own value. */
-  readonly billing?: 'expired';
 }
 
 /*
@@ -136,8 +134,8 @@ export async function insertAttempts(database: Knex, rows: readonly AttemptsRow[
 }
 
 /** Returns a row as JSON. The ledger's values come last, because they override the record's: in JSON, the last of repeated members counts. */
-function usageJson({ record, rid, reportId, costE8, billing }: UsageRow): string {
-  const more = JSON.stringify({ rid, reportId, costE8: costE8.toString(), billing });
+function usageJson({ record, rid, reportId, costE8 }: UsageRow): string {
+  const more = JSON.stringify({ rid, reportId, costE8: costE8.toString() });
   return `${record.slice(0, record.lastIndexOf('}'))},${more.slice(1)}`;
 }
 
@@ -172,11 +170,50 @@ export function usageRowsOf({ record, calls, rid, accountId, amountE8, kind }: O
     return calls
       .filter((call) => call.record !== '')
       .map((call) => ({
-        ...{ record: call.record, rid: call.rid, reportId: rid, accountId, costE8: call.costE8 },
-        ...(call.ending === 'expired' && EXPIRED),
+        record: call.ending === 'expired' ? expiredRecord(call.record) : call.record,
+        rid: call.rid,
+        reportId: rid,
+        accountId,
+        costE8: call.costE8,
       }));
   if (record === undefined) return [];
-  return [{ record, rid, accountId, costE8: -amountE8, ...(kind === 'expire' && EXPIRED) }];
+  return [{ record: kind === 'expire' ? expiredRecord(record) : record, rid, accountId, costE8: -amountE8 }];
 }
 
-const EXPIRED = { billing: 'expired' } as const;
+const EXPIRED = JSON.stringify({
+  ...{ attempts: 0, fallback: false, status: 0, source: 'platform', responseTimeMs: 0, billing: 'expired' },
+});
+
+/** Returns the usage record of a call whose hold expired, made of the facts that the hold had. */
+export function expiredRecord(facts: string): string {
+  return `${EXPIRED.slice(0, -1)},${facts.slice(1)}`;
+}
+
+export interface Reservation {
+  readonly rid: string;
+  readonly accountId: string;
+}
+
+/**
+ * Finds the closing entry of a reservation, or the usage record of a call that a report charged for. Records are indexed by
+ * reservation and time. A record's time is when its call arrived: at most an hour from the time of the reservation's id, because
+ * clocks may differ.
+ */
+const WRITTEN = `
+  SELECT wanted.rid::text AS rid
+  FROM jsonb_to_recordset(:reservations::jsonb) AS wanted (rid uuid, "accountId" uuid, at timestamptz)
+  LEFT JOIN LATERAL (
+    SELECT 1 AS found FROM ledger_entries AS entry
+    WHERE entry.account_id = wanted."accountId" AND entry.rid = wanted.rid AND entry.created_at = wanted.at LIMIT 1) AS closing ON true
+  LEFT JOIN LATERAL (
+    SELECT 1 AS found FROM usage_records AS record
+    WHERE closing.found IS NULL AND record.rid = wanted.rid AND record.account_id = wanted."accountId"
+      AND record.created_at BETWEEN wanted.at - interval '1 hour' AND wanted.at + interval '1 hour' LIMIT 1) AS reported ON true
+  WHERE coalesce(closing.found, reported.found) IS NOT NULL`;
+
+/** Returns the ids of the reservations that Postgres has as closed: by an entry, or by the record of a reported call. */
+export async function writtenCalls(database: Knex, reservations: readonly Reservation[]): Promise<ReadonlySet<string>> {
+  const wanted = reservations.map(({ rid, accountId }) => ({ rid, accountId, at: new Date(timeOfId(rid)) }));
+  const { rows } = await database.raw<{ rows: { rid: string }[] }>(WRITTEN, { reservations: JSON.stringify(wanted) });
+  return new Set(rows.map(({ rid }) => rid));
+}

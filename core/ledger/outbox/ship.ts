@@ -3,14 +3,14 @@ import type { Logger } from 'pino';
 import { eachAtOnce } from '../../each-at-once';
 import { canCopy } from '../../storage/copy';
 import { NotCopyable } from '../../storage/copy-rows';
-import { type Ledger, type OutboxEntry, SHARDS } from '../ledger';
+import { type Outbox, type OutboxEntry, SHARDS } from '../ledger';
 import { ALL_SHARDS } from '../shard';
 import { copyUsage } from './copy-usage';
 import { continueChains } from './rebase';
 import { type EntryUsage, insertEntries, insertUsage, type UsageRow, usageRowsOf } from './rows';
 
 export interface ShipOptions {
-  readonly ledger: Ledger;
+  readonly ledger: Outbox;
   readonly database: Knex;
   readonly log: Logger;
   /** Whether this is a recovery. It appends entries to the chain if Postgres has others with their numbers, because the ledger went back in time. */
@@ -45,7 +45,7 @@ const TRIMMED_AT_ONCE = 2;
 export const LOCK_SPACE = 0x70_6c_67;
 
 /** Returns the shards that have entries, with the oldest entry of each, in one round trip. */
-export function findWaiting(ledger: Ledger): Promise<ReadonlyMap<number, readonly OutboxEntry[]>> {
+export function findWaiting(ledger: Outbox): Promise<ReadonlyMap<number, readonly OutboxEntry[]>> {
   return ledger.readOutbox(ALL_SHARDS, 1);
 }
 

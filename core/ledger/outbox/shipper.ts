@@ -1,6 +1,7 @@
 import { isDatabaseUnavailable } from '../../database-reach';
 import { startLoop } from '../../loop';
 import type { Stop } from '../../resources';
+import type { Outbox, Recovery } from '../ledger';
 import { ALL_SHARDS, shardOf } from '../shard';
 import { findWaiting, type ShipOptions, SteppedBack, shipShards } from './ship';
 
@@ -20,6 +21,7 @@ export interface ShardShipper extends Shipper {
 }
 
 export interface ShipperOptions extends ShipOptions {
+  readonly ledger: Outbox & Pick<Recovery, 'shut'>;
   /** How long nudges are collected; 0 if the caller has already collected them. */
   readonly collectMs?: number;
 }

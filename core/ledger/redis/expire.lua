@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Gives back a hold whose lease has ended, and writes the usage record that reserve has kept.
+-- Gives back a hold whose lease has ended, and writes the facts that reserve has kept.
 --
 -- KEYS[1] {sNNN}:meta
 -- KEYS[2] {sNNN}:a:<account>
@@ -21,7 +21,7 @@ local function integer(number) return string.format('%.0f', number + 0) end
 
 if redis.call('HEXISTS', KEYS[1], 'epoch') == 0 then return 'not_ready' end
 
-local reservation = redis.call('HMGET', KEYS[4], 'state', 'amount', 'account', 'key', 'record')
+local reservation = redis.call('HMGET', KEYS[4], 'state', 'amount', 'account', 'key', 'facts')
 if not reservation[1] then return 'not_due' end
 if reservation[3] ~= ARGV[2] or reservation[4] ~= ARGV[3] then return 'other_payer' end
 if reservation[1] == 'expired' then return 'expired' end
@@ -38,7 +38,7 @@ local seq = redis.call('HINCRBY', KEYS[2], 'seq', 1)
 redis.call('HINCRBY', KEYS[3], 'held', integer(0 - hold))
 -- Changed in place, not deleted and made anew: while a Cluster moves the slot, Redis refuses to make a missing key, and the script would fail
 -- half-way.
-redis.call('HDEL', KEYS[4], 'amount', 'record', 'tokens')
+redis.call('HDEL', KEYS[4], 'amount', 'facts', 'tokens')
 redis.call('HSET', KEYS[4], 'state', 'expired', 'account', ARGV[2], 'key', ARGV[3])
 redis.call('ZREM', KEYS[5], ARGV[1])
 redis.call('XADD', KEYS[6], '*', 'kind', 'expire', 'account', ARGV[2], 'key', ARGV[3], 'rid', ARGV[1],

@@ -10,7 +10,7 @@
 --
 -- answers
 --   inspected, JSON   now (milliseconds), accounts (id to status, available, held, posted, seq), keys (id to spent, held,
---                     limit), holds (lists of rid, account, key, amount, deadline, whether it has a record; an allowance is
+--                     limit), holds (lists of rid, account, key, amount, deadline, whether it has facts; an allowance is
 --                     listed with its generation as rid); a missing value is false, amounts are strings
 --   not_ready         the shard has not been filled from Postgres
 
@@ -35,7 +35,7 @@ for _, id in ipairs(wanted.accounts) do
   end)
 end
 for at = 1, #index, 2 do
-  local hold = redis.call('HMGET', ARGV[1] .. 'r:' .. index[at], 'account', 'key', 'amount', 'record')
+  local hold = redis.call('HMGET', ARGV[1] .. 'r:' .. index[at], 'account', 'key', 'amount', 'facts')
   if hold[1] and seen.accounts[hold[1]] and hold[3] then
     table.insert(seen.holds, { index[at], hold[1], hold[2], hold[3], index[at + 1], hold[4] ~= '' })
   end

@@ -15,22 +15,25 @@ import {
   type ReportRequest,
 } from '../allowances/allowance-store';
 import { assertAmount } from '../amount';
-import { type Inspection, readInspection } from '../inspection';
 import { deadHashes, secretsOf } from '../key-access';
 import { assertLimits } from '../key-limits';
 import {
   type AccountSnapshot,
+  type AccountState,
+  type AccountStatus,
   CLOSED_MS,
   type CountOutcome,
   type CreditOutcome,
   type CreditRequest,
   type ExpireOutcome,
   type FindKeyOutcome,
+  type Inspection,
   type KeyState,
   type KeyStatus,
   type Ledger,
   LedgerUnavailable,
   type OutboxEntry,
+  type Payer,
   type ReleaseOutcome,
   type ReleaseRequest,
   type RenewOutcome,
@@ -45,62 +48,43 @@ import {
   WrongPayer,
 } from '../ledger';
 import { LIMIT_FIELDS, limitsFrom } from '../limit-fields';
-import type { AccountState, AccountStatus, Payer } from '../payer';
 import { ALL_SHARDS } from '../shard';
-import { refuseBrokenMoves } from './broken-moves';
-import { RedisConnection, type ScriptAnswer } from './connection';
-import { firstIdAfter, readEntry, type StreamEntry } from './entry';
-import { readSettings, settingFields } from './key-fields';
+import { RedisConnection, refuseBrokenMoves, type ScriptAnswer } from './connection';
+import {
+  describeSnapshot,
+  firstIdAfter,
+  readEntry,
+  readInspection,
+  readSettings,
+  type StreamEntry,
+  settingFields,
+} from './fields';
 import { accountPrefix, KEY_INDEX, keyIndexEntry, shardPrefix } from './keys';
 import { RecallChannel, Recalls } from './recalls';
 import { type ReplicaPolicy, Replicas } from './replicas';
-import { describeSnapshot } from './snapshot';
 
-const script = (name: string): LuaScript => loadScript(__dirname, name);
+const NAMES = [
+  ...([
+    'reserve',
+    'count',
+    'settle',
+    'release',
+    'renew',
+    'roll',
+    'expire',
+    'credit',
+    'set-account',
+    'set-key',
+  ] as const),
+  ...(['index-key', 'due', 'trim', 'restore', 'inspect', 'grant', 'report', 'recall', 'lapse', 'mark'] as const),
+] as const;
 
-const RESERVE = script('reserve');
-const COUNT = script('count');
-const SETTLE = script('settle');
-const RELEASE = script('release');
-const RENEW = script('renew');
-const ROLL = script('roll');
-const EXPIRE = script('expire');
-const CREDIT = script('credit');
-const SET_ACCOUNT = script('set-account');
-const SET_KEY = script('set-key');
-const INDEX_KEY = script('index-key');
-const DUE = script('due');
-const TRIM = script('trim');
-const RESTORE = script('restore');
-const INSPECT = script('inspect');
-const GRANT = script('grant');
-const REPORT = script('report');
-const RECALL = script('recall');
-const LAPSE = script('lapse');
-const MARK = script('mark');
+const SCRIPT = Object.fromEntries(NAMES.map((name) => [name, loadScript(__dirname, name)])) as Record<
+  (typeof NAMES)[number],
+  LuaScript
+>;
 
-export const LEDGER_SCRIPTS: readonly LuaScript[] = [
-  RESERVE,
-  COUNT,
-  SETTLE,
-  RELEASE,
-  RENEW,
-  ROLL,
-  EXPIRE,
-  CREDIT,
-  SET_ACCOUNT,
-  SET_KEY,
-  INDEX_KEY,
-  DUE,
-  TRIM,
-  RESTORE,
-  INSPECT,
-  GRANT,
-  REPORT,
-  RECALL,
-  LAPSE,
-  MARK,
-];
+export const LEDGER_SCRIPTS: readonly LuaScript[] = Object.values(SCRIPT);
 
 /**
  * The options of the connection for shipping and recovery. These move many entries at once and no call waits for them, so their
@@ -154,18 +138,6 @@ export interface RedisLedgerOptions {
   readonly recallWaitMs?: number;
 }
 
-/** Opens the ledger on a connected client, with its scripts loaded. `close` of the ledger disconnects the client. */
-export async function openRedisLedger(options: {
-  redis: RedisClient;
-  log: Logger;
-  replicas?: ReplicaPolicy;
-}): Promise<Ledger> {
-  const { redis, log, replicas } = options;
-  const ledger = new RedisLedger({ redis, ...(replicas === undefined ? {} : { replicas: { ...replicas, log } }) });
-  log.debug({ ready: await ledger.isReady() }, 'the ledger is in Redis');
-  return ledger;
-}
-
 /** The ledger of production: one Lua script per operation, one round trip each. */
 export class RedisLedger implements Ledger, AllowanceStore {
   readonly #calls: RedisConnection;
@@ -181,7 +153,7 @@ export class RedisLedger implements Ledger, AllowanceStore {
     background.on('error', () => undefined); // The first connection reports that Redis is not reachable.
     this.#background = new RedisConnection(background, LEDGER_SCRIPTS);
     if (replicas !== undefined && replicas.waitReplicas > 0)
-      this.#replicas = new Replicas({ redis, mark: MARK, policy: replicas, log: replicas.log });
+      this.#replicas = new Replicas({ redis, mark: SCRIPT.mark, policy: replicas, log: replicas.log });
     this.#channel = new RecallChannel(redis);
     this.#recalls = new Recalls({
       publish: (accountId) => this.#channel.publish(accountId),
@@ -211,7 +183,7 @@ export class RedisLedger implements Ledger, AllowanceStore {
 
   async #countLive(accountId: string, keyId = ''): Promise<number> {
     const p = accountPrefix(accountId);
-    const [word, live = '0'] = await this.#calls.run(RECALL, [`${p}meta`, `${p}a:${accountId}`], [keyId]);
+    const [word, live = '0'] = await this.#calls.run(SCRIPT.recall, [`${p}meta`, `${p}a:${accountId}`], [keyId]);
     if (word === 'not_ready') throw notReady();
     return Number(live);
   }
@@ -242,7 +214,7 @@ export class RedisLedger implements Ledger, AllowanceStore {
       String(request.keyRev),
       accountId,
       keyId,
-      request.record,
+      request.facts ?? '',
       request.tokens === undefined ? '' : String(request.tokens),
       (request.leastE8 ?? request.amountE8).toString(),
     ];
@@ -250,36 +222,8 @@ export class RedisLedger implements Ledger, AllowanceStore {
       keys.push(`${p}i:${accountId}`, `${p}io:${accountId}`);
       args.push(intent.key, intent.body, intent.requestId);
     }
-    const [word, value = '', other = '', charged = ''] = await this.#runWanting(RESERVE, accountId, keys, args);
-    switch (word) {
-      case 'reserved':
-        return { outcome: word, heldE8: BigInt(value) };
-      case 'not_ready':
-      case 'released_before':
-      case 'closed_before':
-      case 'exists_with_different_amount':
-      case 'unknown_account':
-      case 'frozen':
-      case 'unknown_key':
-      case 'revoked':
-      case 'too_many_intents':
-        return { outcome: word };
-      case 'intent_conflict':
-        return { outcome: word, requestId: value };
-      case 'intent_open':
-        return { outcome: word, requestId: value, rid: other };
-      case 'intent_charged':
-        return { outcome: word, requestId: value, rid: other, chargedE8: BigInt(charged) };
-      case 'stale_key':
-        return { outcome: word, settings: readSettings(value, other) };
-      case 'rate_limited':
-        return { outcome: word, retryAfterMs: Number(value) };
-      case 'insufficient_balance':
-      case 'key_limit_exceeded':
-        return { outcome: word, availableE8: BigInt(value) };
-      default:
-        throw unexpected(word, rid);
-    }
+    const answer = await this.#runWanting(SCRIPT.reserve, accountId, keys, args);
+    return outcomeOf(SCRIPT.reserve, answer, rid);
   }
 
   countRefused(payer: Payer): Promise<CountOutcome> {
@@ -292,23 +236,14 @@ export class RedisLedger implements Ledger, AllowanceStore {
 
   async #count({ accountId, keyId }: Payer, perMinute: string): Promise<CountOutcome> {
     const p = accountPrefix(accountId);
-    const [word, value = ''] = await this.#calls.run(COUNT, [`${p}meta`, `${p}k:${keyId}`], [accountId, perMinute]);
-    switch (word) {
-      case 'counted':
-      case 'not_ready':
-      case 'unknown_key':
-        return { outcome: word };
-      case 'rate_limited':
-        return { outcome: word, retryAfterMs: Number(value) };
-      default:
-        throw unexpected(word, keyId);
-    }
+    const answer = await this.#calls.run(SCRIPT.count, [`${p}meta`, `${p}k:${keyId}`], [accountId, perMinute]);
+    return outcomeOf(SCRIPT.count, answer, keyId);
   }
 
   async settle(request: SettleRequest): Promise<SettleOutcome> {
     assertAmount(request.costE8);
     const { accountId, keyId, rid } = request;
-    const [word, charged = '', shortfall = ''] = await this.#runWanting(SETTLE, accountId, closingKeys(request, rid), [
+    const answer = await this.#runWanting(SCRIPT.settle, accountId, closingKeys(request, rid), [
       rid,
       request.costE8.toString(),
       accountId,
@@ -317,107 +252,53 @@ export class RedisLedger implements Ledger, AllowanceStore {
       request.isLate === true ? 'late' : '',
       request.tokens === undefined ? '' : String(request.tokens),
     ]);
-    switch (word) {
-      case 'settled':
-        return { outcome: word, chargedE8: BigInt(charged), shortfallE8: BigInt(shortfall) };
-      case 'not_ready':
-      case 'unknown_reservation':
-      case 'released':
-      case 'expired':
-        return { outcome: word };
-      default:
-        throw unexpected(word, rid);
-    }
+    return outcomeOf(SCRIPT.settle, answer, rid);
   }
 
   async release(request: ReleaseRequest): Promise<ReleaseOutcome> {
     const { accountId, keyId, rid, record } = request;
     const args = [rid, accountId, keyId, record, CLOSED];
-    const [word] = await this.#run(RELEASE, closingKeys(request, rid), args);
-    switch (word) {
-      case 'released':
-      case 'tombstoned':
-      case 'settled':
-      case 'expired':
-      case 'not_ready':
-        return { outcome: word };
-      default:
-        throw unexpected(word, rid);
-    }
+    const answer = await this.#run(SCRIPT.release, closingKeys(request, rid), args);
+    return outcomeOf(SCRIPT.release, answer, rid);
   }
 
   async renew({ accountId, keyId, rid, lifetimeMs, amountE8 = 0n }: RenewRequest): Promise<RenewOutcome> {
     assertAmount(amountE8);
     const p = accountPrefix(accountId);
-    const [word, value = ''] = await this.#runWanting(
-      RENEW,
+    const answer = await this.#runWanting(
+      SCRIPT.renew,
       accountId,
       [`${p}meta`, `${p}a:${accountId}`, `${p}k:${keyId}`, `${p}r:${rid}`, `${p}exp`],
       [rid, lifetimeMs === undefined ? '' : String(lifetimeMs), accountId, keyId, amountE8.toString()],
     );
-    switch (word) {
-      case 'renewed':
-      case 'not_open':
-      case 'not_ready':
-      case 'frozen':
-        return { outcome: word };
-      case 'insufficient_balance':
-      case 'key_limit_exceeded':
-        return { outcome: word, availableE8: BigInt(value) };
-      default:
-        throw unexpected(word, rid);
-    }
+    return outcomeOf(SCRIPT.renew, answer, rid);
   }
 
   async roll(request: RollRequest): Promise<RollOutcome> {
     const { accountId, keyId, rid, costE8, record, next } = request;
     assertAmount(costE8);
     assertAmount(next.amountE8);
-    const [word, value = '', shortfall = ''] = await this.#runWanting(
-      ROLL,
+    const answer = await this.#runWanting(
+      SCRIPT.roll,
       accountId,
       [...closingKeys(request, rid), `${accountPrefix(accountId)}r:${next.rid}`],
       [rid, costE8.toString(), accountId, keyId, record, next.rid, next.amountE8.toString()],
     );
-    switch (word) {
-      case 'rolled':
-      case 'settled':
-        return { outcome: word, chargedE8: BigInt(value), shortfallE8: BigInt(shortfall) };
-      case 'insufficient_balance':
-      case 'key_limit_exceeded':
-        return { outcome: word, availableE8: BigInt(value) };
-      case 'not_ready':
-      case 'unknown_reservation':
-      case 'released':
-      case 'expired':
-      case 'frozen':
-      case 'exists_with_different_amount':
-      case 'released_before':
-        return { outcome: word };
-      default:
-        throw unexpected(word, rid);
-    }
+    return outcomeOf(SCRIPT.roll, answer, rid);
   }
 
   async expire(payer: Payer, rid: string): Promise<ExpireOutcome> {
     if (rid.startsWith(OF_ALLOWANCES)) return this.#lapse(payer.accountId);
     const args = [rid, payer.accountId, payer.keyId];
-    const [word] = await this.#run(EXPIRE, closingKeys(payer, rid), args);
-    switch (word) {
-      case 'expired':
-      case 'not_due':
-      case 'not_ready':
-        return { outcome: word };
-      default:
-        throw unexpected(word, rid);
-    }
+    const answer = await this.#run(SCRIPT.expire, closingKeys(payer, rid), args);
+    return outcomeOf(SCRIPT.expire, answer, rid);
   }
 
   /** Takes back the allowances of this account whose leases have ended. */
   async #lapse(accountId: string): Promise<ExpireOutcome> {
     const p = accountPrefix(accountId);
     const keys = [`${p}meta`, `${p}a:${accountId}`, `${p}exp`, `${p}ob`];
-    const [word, , givenUp = '0'] = await this.#background.run(LAPSE, keys, [accountId]);
+    const [word, , givenUp = '0'] = await this.#background.run(SCRIPT.lapse, keys, [accountId]);
     if (word === 'not_ready') return { outcome: word };
     return { outcome: givenUp === '0' ? 'not_due' : 'expired' };
   }
@@ -425,8 +306,8 @@ export class RedisLedger implements Ledger, AllowanceStore {
   async grant(request: GrantRequest): Promise<GrantOutcome> {
     const { accountId, keyId, generation } = request;
     const p = accountPrefix(accountId);
-    const [word, free = ''] = await this.#run(
-      GRANT,
+    const answer = await this.#run(
+      SCRIPT.grant,
       [`${p}meta`, `${p}a:${accountId}`, `${p}k:${keyId}`, `${p}exp`],
       [
         generation,
@@ -439,30 +320,14 @@ export class RedisLedger implements Ledger, AllowanceStore {
         String(request.leaseMs),
       ],
     );
-    switch (word) {
-      case 'granted':
-        return { outcome: word, freeE8: BigInt(free) };
-      case 'not_ready':
-      case 'unknown_account':
-      case 'unknown_key':
-      case 'revoked':
-      case 'frozen':
-      case 'stale_key':
-      case 'limited':
-      case 'recalled':
-      case 'too_little':
-      case 'closed_before':
-        return { outcome: word };
-      default:
-        throw unexpected(word, generation);
-    }
+    return outcomeOf(SCRIPT.grant, answer, generation);
   }
 
   async report(request: ReportRequest): Promise<ReportOutcome> {
     const { accountId, keyId, generation } = request;
     const p = accountPrefix(accountId);
-    const [word, free = '', admit = '', uncovered = ''] = await this.#run(
-      REPORT,
+    const answer = await this.#run(
+      SCRIPT.report,
       [`${p}meta`, `${p}a:${accountId}`, `${p}k:${keyId}`, `${p}ob`, `${p}exp`],
       [
         generation,
@@ -485,17 +350,7 @@ export class RedisLedger implements Ledger, AllowanceStore {
         request.isSettling ? 'settling' : '',
       ],
     );
-    switch (word) {
-      case 'reported':
-        return { outcome: word, freeE8: BigInt(free), mayAdmit: admit !== '', uncoveredE8: BigInt(uncovered) };
-      case 'not_ready':
-      case 'unknown_generation':
-      case 'other_report':
-      case 'recalling':
-        return { outcome: word };
-      default:
-        throw unexpected(word, generation);
-    }
+    return outcomeOf(SCRIPT.report, answer, generation);
   }
 
   async lastReport(accountId: string, generation: string): Promise<LastReport | undefined> {
@@ -517,28 +372,18 @@ export class RedisLedger implements Ledger, AllowanceStore {
   async credit({ accountId, rid, amountE8 }: CreditRequest): Promise<CreditOutcome> {
     assertAmount(amountE8, -MAX_AMOUNT_E8);
     const p = accountPrefix(accountId);
-    const [word, posted = ''] = await this.#runWanting(
-      CREDIT,
+    const answer = await this.#runWanting(
+      SCRIPT.credit,
       accountId,
       [`${p}meta`, `${p}a:${accountId}`, `${p}r:${rid}`, `${p}ob`],
       [rid, amountE8.toString(), accountId, MAX_AMOUNT],
     );
-    switch (word) {
-      case 'credited':
-        return { outcome: word, postedE8: BigInt(posted) };
-      case 'not_ready':
-      case 'unknown_account':
-      case 'above_maximum':
-      case 'insufficient_balance':
-        return { outcome: word };
-      default:
-        throw unexpected(word, rid);
-    }
+    return outcomeOf(SCRIPT.credit, answer, rid);
   }
 
   async setAccount(accountId: string, status: AccountStatus): Promise<void> {
     const p = accountPrefix(accountId);
-    const [word, live = '0'] = await this.#run(SET_ACCOUNT, [`${p}meta`, `${p}a:${accountId}`], [status]);
+    const [word, live = '0'] = await this.#run(SCRIPT['set-account'], [`${p}meta`, `${p}a:${accountId}`], [status]);
     if (word === 'not_ready') throw notReady();
     if (live !== '0') await this.#recalls.allBack(accountId);
   }
@@ -550,11 +395,11 @@ export class RedisLedger implements Ledger, AllowanceStore {
     const p = accountPrefix(accountId);
     const args = [accountId, keyId, String(settings.rev), JSON.stringify(settingFields(request))];
     const keys = [`${p}meta`, `${p}k:${keyId}`, `${p}a:${accountId}`];
-    const [word, live = '0', before = ''] = await this.#run(SET_KEY, keys, args);
+    const [word, live = '0', before = ''] = await this.#run(SCRIPT['set-key'], keys, args);
     if (word === 'not_ready') throw notReady();
     if (word === 'other_payer') throw unexpected(word, keyId);
     if (word !== 'older') {
-      for (const { entry, values } of indexEntries(request)) await this.#run(INDEX_KEY, [entry], values);
+      for (const { entry, values } of indexEntries(request)) await this.#run(SCRIPT['index-key'], [entry], values);
       const dead = deadHashes(request, before === '' ? undefined : readSettings('0', before).access);
       for (const hash of dead) await this.#calls.ask((redis) => redis.del(keyIndexEntry(hash)));
     }
@@ -613,7 +458,7 @@ export class RedisLedger implements Ledger, AllowanceStore {
 
   async due(shard: number, limit: number): Promise<readonly (Payer & { readonly rid: string })[]> {
     const p = shardPrefix(shard);
-    const [, ...found] = await this.#background.run(DUE, [`${p}exp`], [String(limit)]);
+    const [, ...found] = await this.#background.run(SCRIPT.due, [`${p}exp`], [String(limit)]);
     const rids = found.filter((rid) => !rid.startsWith(OF_ALLOWANCES));
     const ofAllowances = found.filter((rid) => rid.startsWith(OF_ALLOWANCES));
     const payers = await Promise.all(
@@ -674,14 +519,14 @@ export class RedisLedger implements Ledger, AllowanceStore {
       const piece = entries.slice(at, at + ENTRIES_PER_COMMAND);
       const [first, last] = [piece[0], piece.at(-1)] as [OutboxEntry, OutboxEntry];
       const reservations = piece.map((entry) => `${p}r:${entry.rid}`);
-      await this.#background.run(TRIM, [`${p}ob`, ...reservations], [firstIdAfter(last.id), CLOSED, first.id]);
+      await this.#background.run(SCRIPT.trim, [`${p}ob`, ...reservations], [firstIdAfter(last.id), CLOSED, first.id]);
     }
   }
 
   async inspect(shard: number, accountIds: readonly string[], keyIds: readonly string[]): Promise<Inspection> {
     const p = shardPrefix(shard);
     const wanted = JSON.stringify({ accounts: accountIds, keys: keyIds });
-    const [word, seen = ''] = await this.#background.run(INSPECT, [`${p}meta`, `${p}exp`], [p, wanted]);
+    const [word, seen = ''] = await this.#background.run(SCRIPT.inspect, [`${p}meta`, `${p}exp`], [p, wanted]);
     if (word === 'not_ready') throw notReady();
     return readInspection(seen);
   }
@@ -762,9 +607,9 @@ export class RedisLedger implements Ledger, AllowanceStore {
   async #restore(account: AccountSnapshot): Promise<void> {
     const p = accountPrefix(account.accountId);
     const args = [account.accountId, p, describeSnapshot(account), CLOSED];
-    await this.#background.run(RESTORE, [`${p}a:${account.accountId}`, `${p}exp`], args);
+    await this.#background.run(SCRIPT.restore, [`${p}a:${account.accountId}`, `${p}exp`], args);
     await eachAtOnce(account.keys.flatMap(indexEntries), INDEXED_AT_ONCE, ({ entry, values }) =>
-      this.#background.run(INDEX_KEY, [entry], values),
+      this.#background.run(SCRIPT['index-key'], [entry], values),
     );
   }
 
@@ -812,6 +657,38 @@ function closingKeys({ accountId, keyId }: Payer, rid: string): string[] {
 
 function notReady(): LedgerUnavailable {
   return new LedgerUnavailable('the ledger is being restored from Postgres');
+}
+
+/** The values that follow a word of the scripts. They have one meaning in all scripts, and some scripts leave them out. */
+const VALUES: Readonly<Record<string, (...values: string[]) => object>> = {
+  reserved: (held) => ({ heldE8: BigInt(held) }),
+  stale_key: (rev, settings) => ({ settings: readSettings(rev, settings) }),
+  rate_limited: (ms) => ({ retryAfterMs: Number(ms) }),
+  insufficient_balance: (available) => ({ availableE8: BigInt(available) }),
+  key_limit_exceeded: (available) => ({ availableE8: BigInt(available) }),
+  intent_conflict: (requestId) => ({ requestId }),
+  intent_open: (requestId, rid) => ({ requestId, rid }),
+  intent_charged: (requestId, rid, charged) => ({ requestId, rid, chargedE8: BigInt(charged) }),
+  settled: (charged, shortfall) => ({ chargedE8: BigInt(charged), shortfallE8: BigInt(shortfall) }),
+  rolled: (charged, shortfall) => ({ chargedE8: BigInt(charged), shortfallE8: BigInt(shortfall) }),
+  credited: (posted) => ({ postedE8: BigInt(posted) }),
+  granted: (free) => ({ freeE8: BigInt(free) }),
+  reported: (free, admit, uncovered) => ({
+    freeE8: BigInt(free),
+    mayAdmit: admit !== '',
+    uncoveredE8: BigInt(uncovered),
+  }),
+};
+
+/** Reads the answer of a script as an outcome. The script's header lists its answers, and the contract names them alike. */
+function outcomeOf<T extends { readonly outcome: string }>(
+  script: LuaScript,
+  [word, ...values]: ScriptAnswer,
+  id: string,
+): T {
+  if (word === 'other_payer' || !script.answers.includes(word)) throw unexpected(word, id);
+  const read = values.length === 0 ? undefined : VALUES[word];
+  return { outcome: word, ...read?.(...values) } as T;
 }
 
 function unexpected(word: string, id: string): Error {

@@ -47,7 +47,7 @@ redis.call('HINCRBY', KEYS[3], 'held', integer(0 - hold))
 correct_tokens(KEYS[3], reservation[5], 0)
 -- Changed in place, not deleted and made anew: while a Cluster moves the slot, Redis refuses to make a missing key, and the script would fail
 -- half-way.
-redis.call('HDEL', KEYS[4], 'amount', 'record', 'tokens')
+redis.call('HDEL', KEYS[4], 'amount', 'facts', 'tokens')
 redis.call('HSET', KEYS[4], 'state', 'released', 'account', ARGV[2], 'key', ARGV[3])
 redis.call('ZREM', KEYS[5], ARGV[1])
 redis.call('XADD', KEYS[6], '*', 'kind', 'release', 'account', ARGV[2], 'key', ARGV[3], 'rid', ARGV[1],

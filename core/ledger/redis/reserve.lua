@@ -16,7 +16,7 @@
 -- ARGV[4] revision of the key's settings that the node has used
 -- ARGV[5] account
 -- ARGV[6] key
--- ARGV[7] JSON of the usage record that is written if the reservation expires
+-- ARGV[7] JSON of what is known of the call, for the entry of an expiry; empty for a sandbox
 -- ARGV[8] tokens the call may use, for the per-minute limits; empty if they do not count
 -- ARGV[9] least amount in E8
 -- ARGV[10] hash of the Idempotency-Key
@@ -111,7 +111,7 @@ if amount > room then return { 'key_limit_exceeded', integer(math.max(0, room)) 
 redis.call('HINCRBY', KEYS[2], 'available', integer(0 - amount))
 redis.call('HINCRBY', KEYS[2], 'held', integer(amount))
 redis.call('HINCRBY', KEYS[3], 'held', integer(amount))
-redis.call('HSET', KEYS[4], 'state', 'open', 'amount', integer(amount), 'account', ARGV[5], 'key', ARGV[6], 'record', ARGV[7])
+redis.call('HSET', KEYS[4], 'state', 'open', 'amount', integer(amount), 'account', ARGV[5], 'key', ARGV[6], 'facts', ARGV[7])
 if calls_at then redis.call('HSET', KEYS[3], 'calls_at', integer(calls_at)) end
 if tokens_at then
   redis.call('HSET', KEYS[3], 'tokens_at', integer(tokens_at))

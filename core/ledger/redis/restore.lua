@@ -71,7 +71,7 @@ end
 for _, open in ipairs(snapshot.open) do
   local name = ARGV[2] .. 'r:' .. open.rid
   redis.call('DEL', name)
-  redis.call('HSET', name, 'state', 'open', 'amount', open.amount, 'account', ARGV[1], 'key', open.key, 'record', '')
+  redis.call('HSET', name, 'state', 'open', 'amount', open.amount, 'account', ARGV[1], 'key', open.key, 'facts', '')
   redis.call('ZADD', KEYS[2], '+inf', open.rid)
 end
 redis.call('HSET', KEYS[1], 'status', snapshot.status, 'available', snapshot.available, 'held', snapshot.held,

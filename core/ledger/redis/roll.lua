@@ -80,10 +80,10 @@ redis.call('HINCRBY', KEYS[3], 'held', integer(more - hold))
 spend(KEYS[3], ARGV[2], key[4])
 -- Changed in place, not deleted and made anew: while a Cluster moves the slot, Redis refuses to make a missing key, and the script would fail
 -- half-way.
-redis.call('HDEL', KEYS[4], 'amount', 'record', 'tokens')
+redis.call('HDEL', KEYS[4], 'amount', 'facts', 'tokens')
 redis.call('HSET', KEYS[4], 'state', 'settled', 'charged', ARGV[2], 'shortfall', '0', 'account', ARGV[3], 'key', ARGV[4])
 if not following[1] then
-  redis.call('HSET', KEYS[7], 'state', 'open', 'amount', ARGV[7], 'account', ARGV[3], 'key', ARGV[4], 'record', '')
+  redis.call('HSET', KEYS[7], 'state', 'open', 'amount', ARGV[7], 'account', ARGV[3], 'key', ARGV[4], 'facts', '')
   redis.call('ZADD', KEYS[5], '+inf', ARGV[6])
 end
 redis.call('ZREM', KEYS[5], ARGV[1])

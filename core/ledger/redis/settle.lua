@@ -75,7 +75,7 @@ spend(KEYS[3], charged, key[4])
 correct_tokens(KEYS[3], reservation[7], ARGV[7])
 -- Changed in place, not deleted and made anew: while a Cluster moves the slot, Redis refuses to make a missing key, and the script would fail
 -- half-way.
-redis.call('HDEL', KEYS[4], 'amount', 'record', 'tokens')
+redis.call('HDEL', KEYS[4], 'amount', 'facts', 'tokens')
 redis.call('HSET', KEYS[4], 'state', 'settled', 'charged', charged, 'shortfall', shortfall,
   'account', ARGV[3], 'key', ARGV[4])
 redis.call('ZREM', KEYS[5], ARGV[1])

@@ -1,8 +1,7 @@
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
 import type { OpenedCall } from '../allowances/reporter';
-import type { SettleRequest } from '../ledger';
-import type { Payer } from '../payer';
+import type { Payer, SettleRequest } from '../ledger';
 
 interface ClosedBy<Kind> extends Pick<SettleRequest, 'accountId' | 'keyId' | 'rid' | 'costE8' | 'record'> {
   readonly kind: Kind;
@@ -11,7 +10,7 @@ interface ClosedBy<Kind> extends Pick<SettleRequest, 'accountId' | 'keyId' | 'ri
 /** A settle or release as the spool keeps it: enough to send it again. A release costs nothing. */
 export type Closing = ClosedBy<'settle'> | ClosedBy<'release'>;
 
-/** A call that was admitted from an allowance: what it holds, and the record that is written if its process dies. */
+/** A call that was admitted from an allowance: what it holds, and what is known of it. */
 export interface Opening extends OpenedCall {
   readonly kind: 'open';
 }
@@ -134,7 +133,7 @@ function textOf(line: SpoolLine): string {
   const head = `${kind}\t${accountId}\t${keyId}\t${rid}`;
   switch (kind) {
     case 'open':
-      return `${head}\t${line.amountE8}\t${line.generation}\t${line.record}\n`;
+      return `${head}\t${line.amountE8}\t${line.generation}\t${line.facts}\n`;
     case 'report':
       return `${head}\t${line.sequence}\t${line.generation}\t${line.digest}\t${line.rids.join(' ')}\n`;
     default:
@@ -152,15 +151,15 @@ function parseLine(text: string): readonly SpoolLine[] {
   }
   const [generation = '', ...content] = rest;
   if (kind === 'open') {
-    const record = content.join('\t');
-    return isWhole(record) ? [{ ...payer, kind, generation, amountE8: BigInt(number), record }] : [];
+    const facts = content.join('\t');
+    return isWhole(facts) ? [{ ...payer, kind, generation, amountE8: BigInt(number), facts }] : [];
   }
   if (kind !== 'report') return [];
   const [digest = '', rids = ''] = content;
   return [{ ...payer, kind, generation, sequence: Number(number), digest, rids: rids.split(' ') }];
 }
 
-/** Whether a record is complete: empty, or an object that is not cut off. */
+/** Whether a record, or the facts of a call, are complete: empty, or an object that is not cut off. */
 function isWhole(record: string): boolean {
   return record === '' || record.endsWith('}');
 }

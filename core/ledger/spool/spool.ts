@@ -6,16 +6,14 @@ import { metrics } from '../../metrics';
 import type { Stop } from '../../resources';
 import type { AllowanceStore } from '../allowances/allowance-store';
 import type { AllowanceSpool } from '../allowances/reporter';
-import { takeOver } from '../allowances/take-over';
 import { type LeaseTimes, leaseTimes } from '../lease-times';
-import type { Ledger } from '../ledger';
+import type { Calls } from '../ledger';
 import { measuredSettle } from '../ledger-metrics';
-import { insertUsage } from '../outbox/rows';
+import { expiredRecord, insertUsage, writtenCalls } from '../outbox/rows';
 import type { Shipper } from '../outbox/shipper';
-import { writtenCalls } from '../outbox/written-calls';
-import { type KnownFile, readAllowances } from './left-allowances';
 import type { Closing, Opening, SpoolFile, SpoolLine } from './spool-file';
 import type { SpoolFolder } from './spool-folder';
+import { type KnownFile, readAllowances, takeOver } from './take-over';
 
 /**
  * Keeps settles and releases on this machine's disk, from before they are sent until Postgres has their rows. The spool sends
@@ -35,7 +33,8 @@ export interface Spool extends AllowanceSpool {
 }
 
 export interface SpoolOptions {
-  readonly ledger: Ledger;
+  /** The ledger that all nodes share. */
+  readonly ledger: Pick<Calls, 'settle' | 'release'>;
   /** The store that gets reports of allowances. `has` tells whether this process itself reports the calls of a generation. */
   readonly allowances?: { readonly store: AllowanceStore; has(generation: string): boolean } | undefined;
   readonly database: Knex;
@@ -199,8 +198,8 @@ export function openSpool(options: SpoolOptions): Spool {
   };
 
   /** Writes the record of a call that was open when its process died and whose hold the ledger does not know. The call costs nothing. */
-  const expire = async ({ rid, record }: Opening) => {
-    await insertUsage(database, [{ record, rid: null, costE8: 0n, billing: 'expired' }]);
+  const expire = async ({ rid, facts }: Opening) => {
+    await insertUsage(database, [{ record: expiredRecord(facts), rid: null, costE8: 0n }]);
     forget(rid);
   };
 
@@ -250,8 +249,8 @@ export function openSpool(options: SpoolOptions): Spool {
   });
   return {
     keep: append,
-    keepOpened: ({ accountId, keyId, rid, generation, amountE8, record }) =>
-      void append({ kind: 'open', accountId, keyId, rid, generation, amountE8, record }),
+    keepOpened: ({ accountId, keyId, rid, generation, amountE8, facts }) =>
+      void append({ kind: 'open', accountId, keyId, rid, generation, amountE8, facts }),
     keepReport: ({ accountId, keyId, rid, generation, sequence, digest }, rids) =>
       append({ kind: 'report', accountId, keyId, rid, generation, sequence, digest, rids }),
     written: (rids) => {

@@ -1,4 +1,4 @@
-import type { Inspection, SeenHold } from '../inspection';
+import type { Inspection, SeenHold } from '../ledger';
 
 /** What must hold of the ledger at every moment. Documents, tests and metrics use these names, and a violation names one of them. */
 export const INVARIANTS = {

@@ -1,6 +1,5 @@
 import type { Knex } from 'knex';
-import type { Inspection } from '../inspection';
-import type { Ledger, OutboxEntry } from '../ledger';
+import type { Inspection, Ledger, OutboxEntry } from '../ledger';
 import { findWaiting } from '../outbox/ship';
 import { shardOf } from '../shard';
 import { judgeAccount, judgeKey, PATIENCE_MS, type Violation, violation } from './invariants';

@@ -25,9 +25,9 @@ interface ConsoleSettings {
 
 /** Lists the console's endpoints; docs/console.md. */
 export function consoleRoutes(gateway: PluginGateway, settings: ConsoleSettings): readonly Route[] {
-  const { database, ledger, log, proxies, keys } = gateway;
+  const { database, ledger, calls, log, proxies, keys } = gateway;
   const { times, passwordSignIn, provider } = settings;
-  const stores = { database, ledger };
+  const stores = { database, ledger, calls };
   const signIn = { database, times, proxies, insteadOfPasswords: passwordSignIn ? undefined : provider?.name };
   const oidc = { database, log, times, proxies, provider };
   return [

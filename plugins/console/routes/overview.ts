@@ -123,7 +123,7 @@ const OVERVIEW = object({
 });
 
 export function showOverviewRoute(
-  gateway: Pick<PluginGateway, 'ledger' | 'database' | 'catalog' | 'configuration' | 'health'>,
+  gateway: Pick<PluginGateway, 'calls' | 'ledger' | 'database' | 'catalog' | 'configuration' | 'health'>,
 ): Route {
   return {
     listener: 'public',

@@ -3,8 +3,7 @@ import type { CallKey } from '../../../core/accounts/identify';
 import { limitCreates } from '../../../core/accounts/rates';
 import { type ErrorCode, fail, type GatewayError } from '../../../core/errors';
 import { newId } from '../../../core/ids';
-import type { Ledger, ReserveOutcome } from '../../../core/ledger/ledger';
-import type { Payer } from '../../../core/ledger/payer';
+import type { Ledger, Payer, ReserveOutcome } from '../../../core/ledger/ledger';
 import { ledgerUnavailable } from '../../../core/ledger/unavailable';
 import { formatUsd, parseUsd } from '../../../core/money';
 import { claimQuote, redeemable, returnQuote } from '../books/quotes';
@@ -155,7 +154,7 @@ async function readHold(database: Knex, sandboxId: string): Promise<Period | und
  */
 async function reserve({ gateway }: SandboxService, key: CallKey, period: Period): Promise<ReserveOutcome> {
   const { accountId, keyId, holdId: rid, reservedE8: amountE8 } = period;
-  const request = { accountId, keyId, rid, amountE8, lifetimeMs: undefined, record: '' };
+  const request = { accountId, keyId, rid, amountE8, lifetimeMs: undefined };
   const own = key.keyId === keyId ? key.settings.rev : Number.MAX_SAFE_INTEGER;
   const outcome = await gateway.ledger.reserve({ ...request, keyRev: own });
   if (outcome.outcome === 'not_ready') throw ledgerUnavailable();

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
-import type { HoldSource } from '../../../core/ledger/hold-sources';
 import type { Ledger, OpenHold } from '../../../core/ledger/ledger';
+import type { HoldSource } from '../../../core/ledger/recovery';
 import { shardOf } from '../../../core/ledger/shard';
 
 /**

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import { fail } from '../../../core/errors';
-import type { Payer } from '../../../core/ledger/payer';
+import type { Payer } from '../../../core/ledger/ledger';
 import type { Timed } from '../books/store';
 
 /** The header with the token that opens one port of one sandbox. The token is valid while the API key that created it is. Only its hash is stored. */

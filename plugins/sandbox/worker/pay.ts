@@ -1,5 +1,5 @@
-import { LedgerUnavailable } from '../../../core/ledger/ledger';
-import type { Payer } from '../../../core/ledger/payer';
+import { LedgerUnavailable, type Payer } from '../../../core/ledger/ledger';
+
 import type { Charge } from '../books/books';
 import type { Aggregate } from '../life/aggregate';
 import { unrollPeriod } from '../life/billing';
@@ -66,7 +66,7 @@ async function prolong(world: World, sandbox: Sandbox, coversUntilMs: number): P
 /** Takes a hold anew that the ledger lost and that recovery did not restore. */
 async function reserveAgain({ ledger }: World, period: Period, amountE8: bigint): Promise<boolean> {
   const request = { ...payerOf(period), rid: period.holdId, keyRev: Number.MAX_SAFE_INTEGER, amountE8 };
-  const answer = await answerOf(ledger.reserve({ ...request, lifetimeMs: undefined, record: '' }));
+  const answer = await answerOf(ledger.reserve({ ...request, lifetimeMs: undefined }));
   return answer?.outcome === 'reserved';
 }
 

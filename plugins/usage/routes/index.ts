@@ -7,7 +7,7 @@ import { showBalanceRoute } from './show-balance';
 /** Lists the endpoints of usage; docs/contract.md, sections 1 and 6. */
 export function usageRoutes(gateway: PluginGateway): readonly Route[] {
   return [
-    showBalanceRoute(gateway.ledger),
+    showBalanceRoute(gateway.calls),
     listRecordsRoute(gateway),
     exportRecordsRoute(gateway),
     showRecordRoute(gateway),

@@ -2,10 +2,10 @@ import type { Route } from '../../../core/api/route';
 import { fail } from '../../../core/errors';
 import { sendJson } from '../../../core/http/http';
 import { object, orNull, shape } from '../../../core/http/shape';
-import type { Ledger } from '../../../core/ledger/ledger';
+import type { Calls } from '../../../core/ledger/ledger';
 import { formatUsd } from '../../../core/money';
 
-export function showBalanceRoute(ledger: Ledger): Route {
+export function showBalanceRoute(calls: Calls): Route {
   return {
     listener: 'public',
     auth: 'key',
@@ -15,7 +15,7 @@ export function showBalanceRoute(ledger: Ledger): Route {
     answers: { 200: { description: 'The balance.', schema: BALANCE } },
     handle: async ({ key }, _request, response) => {
       const payer = { accountId: key.accountId, keyId: key.keyId };
-      const [account, state] = await Promise.all([ledger.readAccount(payer.accountId), ledger.readKey(payer)]);
+      const [account, state] = await Promise.all([calls.readAccount(payer.accountId), calls.readKey(payer)]);
       if (account === undefined || state === undefined) throw fail('INVALID_API_KEY');
       sendJson(response, 200, {
         balanceUsd: formatUsd(account.postedE8),

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
-import { openApiKeys } from '../../../core/accounts/identify';
+import { openApiKeys, UnknownKeys } from '../../../core/accounts/identify';
 import { hashApiKey, makeApiKey } from '../../../core/accounts/key-format';
-import { UnknownKeys } from '../../../core/accounts/unknown-keys';
 import { GatewayError } from '../../../core/errors';
 import { type FindKeyOutcome, type KeyState, LedgerUnavailable } from '../../../core/ledger/ledger';
 import { quiet } from '../../support/databases';
@@ -198,17 +197,6 @@ describe('API keys', () => {
       'INVALID_API_KEY',
     );
     assert.equal(await code(keysOver(new Map()).keys.confirm({ ...payer, settings })), 'INVALID_API_KEY');
-  });
-
-  it('are cached up to a bound; the least recently used one is dropped', async () => {
-    const three = [makeApiKey(), makeApiKey(), makeApiKey()] as const;
-    const small = keysOver(new Map(three.map((each, index) => known(each, `key-${index}`))), undefined, 2);
-    const show = (index: 0 | 1 | 2) => small.keys.identify(requestWith('x-api-key', three[index]));
-    for (const index of [0, 1, 0, 2, 0, 1] as const) await show(index);
-    assert.deepEqual(
-      small.asked,
-      [0, 1, 2, 1].map((index) => hashApiKey(three[index as 0 | 1 | 2])),
-    );
   });
 
   it('use newer settings from the next call on, and never older settings again', async () => {

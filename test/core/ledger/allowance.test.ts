@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
-import { Allowance, type OpenCall } from '../../../core/ledger/allowances/allowance';
+import { Allowance, type OpenCall, rightNow } from '../../../core/ledger/allowances/allowance';
 import type { ReportRequest } from '../../../core/ledger/allowances/allowance-store';
-import { rightNow } from '../../../core/ledger/allowances/lease';
 
 describe("an account's allowance on one node", () => {
   const payer = { accountId: 'account', keyId: 'key' };

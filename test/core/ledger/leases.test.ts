@@ -38,7 +38,12 @@ describe('the leases of holds', () => {
 
   it('are renewed for an open call until it is untracked', async () => {
     const { ledger, payer, rid } = await open(60_000);
-    const leases = startLeases({ ledger, log: quiet, times: { renewEveryMs: 20, sweepEveryMs: NEVER_MS } });
+    const leases = startLeases({
+      calls: ledger,
+      ledger,
+      log: quiet,
+      times: { renewEveryMs: 20, sweepEveryMs: NEVER_MS },
+    });
     leases.track(payer, rid, 400n);
     await until('it is renewed three times', () => ledger.renewed.length >= 3);
     assert.ok((ledger.snapshot().deadlines.get(rid) ?? 0) > Date.now() + 100_000);
@@ -51,7 +56,12 @@ describe('the leases of holds', () => {
 
   it('use the monotonic clock: a hold is renewed even if the time of day is set back', async () => {
     const { ledger, payer, rid } = await open(60_000);
-    const leases = startLeases({ ledger, log: quiet, times: { renewEveryMs: 20, sweepEveryMs: NEVER_MS } });
+    const leases = startLeases({
+      calls: ledger,
+      ledger,
+      log: quiet,
+      times: { renewEveryMs: 20, sweepEveryMs: NEVER_MS },
+    });
     leases.track(payer, rid, 400n);
     const { now } = Date;
     Date.now = () => now() - NEVER_MS;
@@ -66,7 +76,12 @@ describe('the leases of holds', () => {
   it('are not renewed once the call is closed', async () => {
     const { ledger, payer, rid } = await open(60_000);
     await ledger.release({ ...payer, rid, record: '' });
-    const leases = startLeases({ ledger, log: quiet, times: { renewEveryMs: 20, sweepEveryMs: NEVER_MS } });
+    const leases = startLeases({
+      calls: ledger,
+      ledger,
+      log: quiet,
+      times: { renewEveryMs: 20, sweepEveryMs: NEVER_MS },
+    });
     leases.track(payer, rid, 400n);
     await until('it is asked once', () => ledger.renewed.length === 1);
     await new Promise((wake) => setTimeout(wake, 80));
@@ -77,7 +92,12 @@ describe('the leases of holds', () => {
   it('are renewed again after the ledger was unavailable', async () => {
     const { ledger, payer, rid } = await open(3_600);
     ledger.isDown = true;
-    const leases = startLeases({ ledger, log: quiet, times: { renewEveryMs: 20, sweepEveryMs: NEVER_MS } });
+    const leases = startLeases({
+      calls: ledger,
+      ledger,
+      log: quiet,
+      times: { renewEveryMs: 20, sweepEveryMs: NEVER_MS },
+    });
     leases.track(payer, rid, 400n);
     await until('it was tried', () => ledger.renewed.length >= 2);
     ledger.isDown = false;
@@ -89,7 +109,7 @@ describe('the leases of holds', () => {
     const before = await read('tollgate_ledger_expired_total');
     const { ledger, payer, rid } = await open(0);
     await ledger.reserve(reserveRequest(payer, 100n));
-    const leases = startLeases({ ledger, log: quiet, times: { sweepEveryMs: 20 } });
+    const leases = startLeases({ calls: ledger, ledger, log: quiet, times: { sweepEveryMs: 20 } });
     await until('it has expired', async () => (await heldOf(ledger, payer.accountId)) === 100n);
     await leases.stop();
     assert.equal(await read('tollgate_ledger_expired_total'), before + 1);
@@ -104,7 +124,7 @@ describe('the leases of holds', () => {
       const payer = await fundedPayer(ledger, 1_000n);
       ahead = step;
       await ledger.reserve(reserveRequest(payer, 400n, { lifetimeMs: 0 }));
-      const leases = startLeases({ ledger, log: quiet, times: { sweepEveryMs: 20 } });
+      const leases = startLeases({ calls: ledger, ledger, log: quiet, times: { sweepEveryMs: 20 } });
       await until('it has expired', async () => (await heldOf(ledger, payer.accountId)) === 0n);
       await leases.stop();
     }

@@ -48,7 +48,7 @@ export function runPolicy(
   const call = new Call(request, response);
   call.key = KEY;
   const step = modelRequest.prepare({ ...SETTINGS, ...settings }, {
-    ledger: RICH,
+    calls: RICH,
     catalog: { upstreams: [] },
     keptObjects: { find: async () => undefined, findItems: async () => new Map() },
   } as unknown as Gateway);

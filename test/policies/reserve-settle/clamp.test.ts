@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
 import type { ModelRequest } from '../../../core/calls/call';
-import { clampTo, leastHold, withLimit } from '../../../policies/reserve-settle/clamp';
-import { holdFor } from '../../../policies/reserve-settle/hold';
+import { clampTo, holdFor, leastHold, withLimit } from '../../../policies/reserve-settle/hold';
 import { sampleCandidate, samplePrice } from '../../support/catalog-samples';
 import { sampleModelRequest } from '../../support/request-sample';
 

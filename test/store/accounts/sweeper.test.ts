@@ -33,8 +33,12 @@ describe('a change whose process ended between Postgres and the ledger', () => {
 
   const away = () => Promise.reject(new LedgerUnavailable('its process ended'));
   /** Writes rows to the database but never calls the ledger. */
-  const ending = () => ({ database, ledger: instead(ledger, { credit: away, setKey: away, setAccount: away }) });
-  const whole = () => ({ database, ledger, keys: { rates: KEY_RATES } });
+  const ending = () => ({
+    database,
+    calls: ledger,
+    ledger: instead(ledger, { credit: away, setKey: away, setAccount: away }),
+  });
+  const whole = () => ({ database, ledger, calls: ledger, keys: { rates: KEY_RATES } });
   const sweepUntil = async (what: string, condition: () => Promise<boolean>) => {
     const sweeper = startSweeper({ ...whole(), log: quiet, everyMs: 20, olderThanMs: 0 });
     await until(what, condition).finally(() => sweeper.stop());

@@ -32,15 +32,6 @@ for (const { name, open } of DATABASES) {
       await refused.close();
     });
 
-    it('are written at the end if they still wait', async () => {
-      const payer = newPayer();
-      const refused = startRefusedCalls({ database: test.database, log: quiet });
-      refused.add(usageRecord(payer));
-      refused.add(usageRecord(payer));
-      await refused.close();
-      assert.equal(await countOf(payer.accountId), 2);
-    });
-
     it('get their reservation if a reserve without an answer was accepted after all', async () => {
       const payer = newPayer();
       const ledger = new MemoryLedger();

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Knex } from 'knex';
-import { ACCOUNT_SUMS } from '../../../core/calls/account-sums';
-import { startTopAccounts } from '../../../core/calls/top-accounts';
+import { ACCOUNT_SUMS, startTopAccounts } from '../../../core/calls/top-accounts';
 import { usageOf } from '../../../core/catalog/usage';
 import { newId } from '../../../core/ids';
 import type { Loop } from '../../../core/loop';

@@ -80,22 +80,4 @@ describe('nodes that exchange the health of upstreams', function () {
     client.disconnect();
     await until('the other leaves it out', () => isOut(two));
   });
-
-  it('ignore malformed events', async () => {
-    const [one, two] = [await node(), await node()];
-    await allListen(2);
-    const client = new Redis(redis.url);
-    for (const text of [
-      '',
-      '{',
-      'null',
-      '{"node":"x","news":[{"upstream":"acme","is":"new"}]}',
-      '{"node":"x","news":7}',
-      '{"node":"x","news":[{"upstream":"acme","is":"out","forMs":"1"}]}',
-    ])
-      await client.publish('tollgate:upstream-health', text);
-    client.disconnect();
-    eject(one);
-    await until('the other leaves it out', () => isOut(two));
-  });
 });

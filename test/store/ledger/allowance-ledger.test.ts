@@ -7,9 +7,8 @@ import { Redis } from 'ioredis';
 import type { Knex } from 'knex';
 import { newId } from '../../../core/ids';
 import { AllowanceLedger } from '../../../core/ledger/allowances/allowance-ledger';
-import { LedgerUnavailable } from '../../../core/ledger/ledger';
+import { LedgerUnavailable, type Payer } from '../../../core/ledger/ledger';
 import { shipShards } from '../../../core/ledger/outbox/ship';
-import type { Payer } from '../../../core/ledger/payer';
 import { accountPrefix } from '../../../core/ledger/redis/keys';
 import { RedisLedger } from '../../../core/ledger/redis/redis-ledger';
 import { createSettler } from '../../../core/ledger/settler';
@@ -22,7 +21,7 @@ import { DATABASES, quiet, type TestDatabase, temporaryFolder } from '../../supp
 import { watchCommands } from '../../support/redis-monitor';
 import { emptyRedis } from '../../support/shared';
 import { until } from '../../support/until';
-import { fundedPayer, instead, keyRequest, reserveRequest, usageRecord } from './ledger-fixture';
+import { fundedPayer, instead, keyRequest, ledgerOf, reserveRequest, usageRecord } from './ledger-fixture';
 import { insertCredit, insertPayer, readChain } from './ledger-rows';
 import { ledgerSuite } from './ledger-suite';
 
@@ -45,11 +44,15 @@ const hot = { isHot: () => true, log: quiet };
 
 const openNode = async (url: string) => {
   const node = new AllowanceLedger({ inner: await openStore(url), ...hot });
-  closings.push(() => node.close());
+  closings.push(node.stop);
   return node;
 };
 
-ledgerSuite('with allowances', async () => openNode(await emptyRedis()));
+ledgerSuite('with allowances', async () => {
+  const store = await openStore(await emptyRedis());
+  const node = new AllowanceLedger({ inner: store, ...hot });
+  return ledgerOf(node, store);
+});
 
 describe('allowances that nodes hold for accounts', () => {
   let url: string;
@@ -165,7 +168,7 @@ describe('allowances that nodes hold for accounts', () => {
       }
     });
     await sleep(100);
-    await (nodes[0] as AllowanceLedger).setKey(keyRequest(payer, { status: 'revoked' }));
+    await store.setKey(keyRequest(payer, { status: 'revoked' }));
     isRevoked = true;
     await sleep(200);
     isDone = true;
@@ -224,7 +227,7 @@ describe('allowances that nodes hold for accounts', () => {
       },
     });
     const node = new AllowanceLedger({ inner: losesAnswers, ...hot });
-    closings.push(() => node.close());
+    closings.push(node.stop);
     const payer = await fundedPayer(store, 1_000_000n);
     await warm(node, payer);
     const { postedE8 = 0n } = (await node.readAccount(payer.accountId)) ?? {};
@@ -243,7 +246,7 @@ describe('allowances that nodes hold for accounts', () => {
       report: (request) => (isSilent ? Promise.reject(new LedgerUnavailable('away')) : inner.report(request)),
     });
     const node = new AllowanceLedger({ inner: silent, ...hot });
-    closings.push(() => node.close());
+    closings.push(node.stop);
     const payer = await fundedPayer(store, 1_000_000n);
     await warm(node, payer);
     const open = reserveRequest(payer, 100n);

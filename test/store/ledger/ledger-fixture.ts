@@ -2,8 +2,12 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import type { UsageRecord } from '../../../core/calls/usage-record';
 import { newId } from '../../../core/ids';
-import type { KeySettings, Ledger, ReserveRequest, SetKeyRequest } from '../../../core/ledger/ledger';
-import type { Payer } from '../../../core/ledger/payer';
+import type { AllowanceLedger } from '../../../core/ledger/allowances/allowance-ledger';
+import type { KeySettings, Ledger, Payer, ReserveRequest, SetKeyRequest } from '../../../core/ledger/ledger';
+import { RedisLedger } from '../../../core/ledger/redis/redis-ledger';
+import type { ReplicaPolicy } from '../../../core/ledger/redis/replicas';
+import type { RedisClient } from '../../../core/storage/redis';
+import { quiet } from '../../support/databases';
 
 /** Makes the usage record that a call of this payer leaves. */
 export function usageRecord(payer: Payer, changes: Partial<UsageRecord> = {}): UsageRecord {
@@ -50,9 +54,26 @@ export function keyRequest(payer: Payer, changes: Partial<SetKeyRequest> = {}): 
   return { ...payer, hash: hashOf(payer), status: 'active', limitE8: undefined, settings: settingsOf(), ...changes };
 }
 
-export function reserveRequest(payer: Payer, amountE8: bigint, changes: Partial<ReserveRequest> = {}): ReserveRequest {
-  const record = JSON.stringify(usageRecord(payer));
-  return { ...payer, rid: newId(), keyRev: 0, amountE8, lifetimeMs: 120_000, record, ...changes };
+/** Makes a reserve with the facts of its call, and with the record that settles it. */
+export function reserveRequest(payer: Payer, amountE8: bigint, changes: Partial<ReserveRequest> = {}) {
+  const record = usageRecord(payer);
+  const texts = { facts: JSON.stringify(factsOf(record)), record: JSON.stringify(record) };
+  return { ...payer, rid: newId(), keyRev: 0, amountE8, lifetimeMs: 120_000, ...texts, ...changes };
+}
+
+/** Opens the ledger on a connected client. */
+export async function openRedisLedger(redis: RedisClient, replicas?: ReplicaPolicy): Promise<RedisLedger> {
+  const ledger = new RedisLedger({ redis, ...(replicas && { replicas: { ...replicas, log: quiet } }) });
+  await ledger.isReady();
+  return ledger;
+}
+
+export type TestReserve = ReturnType<typeof reserveRequest>;
+
+/** Returns what is known of a call before its end. */
+export function factsOf(record: UsageRecord) {
+  const { requestId, createdAt, accountId, keyId, protocol, path, modelRequested, stream, configRevision } = record;
+  return { requestId, createdAt, accountId, keyId, protocol, path, modelRequested, stream, configRevision };
 }
 
 /** Makes an account with this much money and one key, in an open ledger. */
@@ -68,6 +89,20 @@ export async function fundedPayer(ledger: Ledger, amountE8: bigint, limitE8?: bi
 export function assertIncludes(value: object | undefined, expected: object): void {
   const there = value as Record<string, unknown> | undefined;
   assert.deepEqual(Object.fromEntries(Object.keys(expected).map((name) => [name, there?.[name]])), expected);
+}
+
+/** Returns the ledger of a node: calls over its allowances, everything else in the ledger that all nodes share. */
+export function ledgerOf(node: AllowanceLedger, shared: Ledger): Ledger {
+  const { stop } = node;
+  const close = () => stop().then(() => shared.close());
+  return new Proxy(shared, {
+    get: (_, name) => {
+      if (name === 'close') return close;
+      const owner = name in node ? node : shared;
+      const member: unknown = Reflect.get(owner, name);
+      return typeof member === 'function' ? member.bind(owner) : member;
+    },
+  });
 }
 
 /** Returns the object with some of its operations replaced. */

@@ -5,8 +5,7 @@ import { newId } from '../../../core/ids';
 import type { AllowanceStore } from '../../../core/ledger/allowances/allowance-store';
 import { writeCalls } from '../../../core/ledger/allowances/reported-calls';
 import { smallest } from '../../../core/ledger/amount';
-import type { Intent, Ledger } from '../../../core/ledger/ledger';
-import type { Payer } from '../../../core/ledger/payer';
+import type { Intent, Ledger, Payer } from '../../../core/ledger/ledger';
 import { RedisLedger } from '../../../core/ledger/redis/redis-ledger';
 import { shardOf } from '../../../core/ledger/shard';
 import { MAX_AMOUNT_E8 } from '../../../core/money';
@@ -101,7 +100,7 @@ const reserve = command(
       ...who,
       ...request,
       leastE8: leastE8 && smallest(leastE8, request.amountE8),
-      record: `{"of":"${request.rid}"}`,
+      facts: `{"of":"${request.rid}"}`,
       ...(intent && { intent: { ...intent, requestId: requestOf(request.rid) } }),
     }),
 );

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Knex } from 'knex';
-import type { Payer } from '../../../core/ledger/payer';
+import type { Payer } from '../../../core/ledger/ledger';
 import { hashOf } from './ledger-fixture';
 
 /** Writes account and key to Postgres as the operator interface does. */

@@ -9,19 +9,6 @@ import { ledgerSuite } from './ledger-suite';
 ledgerSuite('in the process', async () => new MemoryLedger());
 
 describe('the ledger in memory', () => {
-  it('expires a hold at its deadline and not a millisecond before', async () => {
-    let now = 1_000;
-    const ledger = new MemoryLedger({ now: () => now });
-    await ledger.open();
-    const payer = await fundedPayer(ledger, 10n);
-    const request = reserveRequest(payer, 10n, { lifetimeMs: 500 });
-    await ledger.reserve(request);
-    now = 1_499;
-    assert.deepEqual(await ledger.expire(payer, request.rid), { outcome: 'not_due' });
-    now = 1_500;
-    assert.deepEqual(await ledger.expire(payer, request.rid), { outcome: 'expired' });
-  });
-
   it('restarts the sums of a day and a month when they begin, and refills limits by the minute evenly', async () => {
     let now = Date.parse('2027-01-30T23:59:59.999Z');
     const ledger = new MemoryLedger({ now: () => now });

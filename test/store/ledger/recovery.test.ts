@@ -2,14 +2,11 @@ import assert from 'node:assert/strict';
 import { Redis } from 'ioredis';
 import knexOf, { type Knex } from 'knex';
 import { newId } from '../../../core/ids';
-import { registerHoldSource } from '../../../core/ledger/hold-sources';
-import type { Ledger } from '../../../core/ledger/ledger';
+import type { Ledger, Payer } from '../../../core/ledger/ledger';
 import { MemoryLedger } from '../../../core/ledger/memory-ledger';
 import { resendCredits } from '../../../core/ledger/outbox/credits';
 import { shipShards } from '../../../core/ledger/outbox/ship';
-import type { Payer } from '../../../core/ledger/payer';
-import { ensureReady, recover } from '../../../core/ledger/recovery';
-import { openRedisLedger } from '../../../core/ledger/redis/redis-ledger';
+import { ensureReady, recover, registerHoldSource } from '../../../core/ledger/recovery';
 import { ALL_SHARDS, shardOf } from '../../../core/ledger/shard';
 import { checkRedis, connectRedis } from '../../../core/storage/redis';
 import { DATABASES, quiet, type TestDatabase } from '../../support/databases';
@@ -21,6 +18,7 @@ import {
   instead,
   keyRequest,
   newPayer,
+  openRedisLedger,
   reserveRequest,
   settingsOf,
   usageRecord,
@@ -31,7 +29,7 @@ let redisUrl = '';
 const openRedis = async () => {
   const redis = connectRedis(redisUrl, quiet);
   await checkRedis(redis);
-  return openRedisLedger({ redis, log: quiet });
+  return openRedisLedger(redis);
 };
 /** The kinds of ledgers, and how each loses everything in it. */
 const LEDGERS: readonly { name: string; open(): Promise<Ledger>; lose(ledger: Ledger): Promise<Ledger> }[] = [
@@ -153,8 +151,8 @@ for (const database of DATABASES) {
       it('restores the holds without a deadline that plugins report, except those with an entry', async () => {
         const payer = await fund(1_000n);
         const [open, closed] = [newId(), newId()];
-        await ledger.reserve(reserveRequest(payer, 300n, { rid: open, lifetimeMs: undefined, record: '' }));
-        await ledger.reserve(reserveRequest(payer, 200n, { rid: closed, lifetimeMs: undefined, record: '' }));
+        await ledger.reserve(reserveRequest(payer, 300n, { rid: open, lifetimeMs: undefined, facts: '' }));
+        await ledger.reserve(reserveRequest(payer, 200n, { rid: closed, lifetimeMs: undefined, facts: '' }));
         await ledger.settle({ ...payer, rid: closed, costE8: 150n, record: '' });
         await ship();
         const unregister = registerHoldSource(async (_, accountIds) => {
@@ -228,13 +226,6 @@ for (const database of DATABASES) {
         await spend(payer, 10n);
         await ship();
         assert.equal((await readChain(knex, payer.accountId)).length, 2);
-      });
-
-      it('does nothing if the ledger is ready', async () => {
-        const payer = await fund(1_000n);
-        await ledger.reserve(reserveRequest(payer, 600n));
-        await ensureReady({ ledger, database: knex, log: quiet });
-        assert.equal((await ledger.readAccount(payer.accountId))?.heldE8, 600n);
       });
     });
   }

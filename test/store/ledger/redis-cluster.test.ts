@@ -10,13 +10,13 @@ import { startGuardian } from '../../../core/ledger/guardian';
 import {
   type Ledger,
   LedgerUnavailable,
+  type Payer,
   type ReleaseRequest,
   type ReserveRequest,
   type SettleRequest,
 } from '../../../core/ledger/ledger';
 import { shipShards } from '../../../core/ledger/outbox/ship';
 import { startShipperThread } from '../../../core/ledger/outbox/shipper-thread';
-import type { Payer } from '../../../core/ledger/payer';
 import { accountPrefix } from '../../../core/ledger/redis/keys';
 import { RedisLedger } from '../../../core/ledger/redis/redis-ledger';
 import { ALL_SHARDS, shardOf } from '../../../core/ledger/shard';
@@ -31,7 +31,7 @@ import { startCluster, type TestCluster } from '../../support/redis-cluster';
 import { rejection } from '../../support/rejection';
 import { newDatabase } from '../../support/shared';
 import { until } from '../../support/until';
-import { assertIncludes, hashOf, keyRequest, newPayer, reserveRequest, usageRecord } from './ledger-fixture';
+import { assertIncludes, hashOf, keyRequest, ledgerOf, newPayer, reserveRequest, usageRecord } from './ledger-fixture';
 import { insertCredit, insertPayer, readChain } from './ledger-rows';
 
 const OPERATING = join(__dirname, '../../../docs/operating.md');
@@ -57,7 +57,8 @@ describe('the ledger in a Redis Cluster of three primaries', () => {
     cluster = await startCluster();
     const redis = connectRedis(cluster.url, quiet);
     await checkRedis(redis, 10_000);
-    ledger = new AllowanceLedger({ inner: new RedisLedger({ redis }), log: quiet, isHot: () => isUsedMuch });
+    const inner = new RedisLedger({ redis });
+    ledger = ledgerOf(new AllowanceLedger({ inner, log: quiet, isHot: () => isUsedMuch }), inner);
     databaseUrl = await newDatabase();
     database = openPostgres(databaseUrl, { log: quiet });
     guard();
@@ -142,7 +143,7 @@ describe('the ledger in a Redis Cluster of three primaries', () => {
       const intents =
         index % 2 === 0 ? () => ({ intent: { key: newId(), body: 'body', requestId: 'req_1' } }) : () => ({});
       while (!stopped) {
-        const request = reserveRequest(payer, 10n, { record: recordNow(payer), ...intents() });
+        const request = reserveRequest(payer, 10n, { facts: recordNow(payer), ...intents() });
         const reserved = await ledger.reserve(request).catch((error) => {
           assert.ok(error instanceof LedgerUnavailable, String(error));
           return { outcome: 'unavailable' };
@@ -183,7 +184,7 @@ describe('the ledger in a Redis Cluster of three primaries', () => {
     const payer = await fund(await payerOn(0));
     const [prefix, requests] = [
       accountPrefix(payer.accountId),
-      [1, 2, 3].map(() => reserveRequest(payer, 10n, { record: recordNow(payer) })),
+      [1, 2, 3].map(() => reserveRequest(payer, 10n, { facts: recordNow(payer) })),
     ];
     const told = requests.slice(0, 2).map(({ rid, record }) => ({ ...payer, rid, costE8: 3n, record }));
     for (const request of requests)
@@ -248,7 +249,7 @@ describe('the ledger in a Redis Cluster of three primaries', () => {
 
   it('settles and releases completely while a slot moves and its keys are still at the old node', async () => {
     const payer = await fund(await payerOn(0));
-    const requests = [1, 2, 3].map(() => reserveRequest(payer, 10n, { record: recordNow(payer) }));
+    const requests = [1, 2, 3].map(() => reserveRequest(payer, 10n, { facts: recordNow(payer) }));
     for (const request of requests) await atLast('it is held', async () => void (await ledger.reserve(request)));
     const slot = await cluster.slotOf(accountPrefix(payer.accountId));
     await cluster.beginMove(slot, () => false);
@@ -290,7 +291,7 @@ describe('the ledger in a Redis Cluster of three primaries', () => {
     await until('the ledger is open again', () => ledger.isReady(), 40_000);
     for (const { payer, told, open } of halves) {
       for (const request of told) assert.equal(await settleAtLast(request), 'settled');
-      assert.equal(await settleAtLast({ ...payer, rid: open.rid, costE8: 3n, record: open.record }), 'settled');
+      assert.equal(await settleAtLast({ ...payer, rid: open.rid, costE8: 3n, record: recordNow(payer) }), 'settled');
       assertIncludes(await ledger.readAccount(payer.accountId), { postedE8: 999_991n, heldE8: 0n, seq: 4 });
     }
     await shipShards({ ledger, database, log: quiet }, ALL_SHARDS);

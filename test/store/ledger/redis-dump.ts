@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { dayOf, monthOf } from '../../../core/ledger/key-limits';
 import { limitTexts } from '../../../core/ledger/limit-fields';
-import { readEntry, type StreamEntry } from '../../../core/ledger/redis/entry';
+import { readEntry, type StreamEntry } from '../../../core/ledger/redis/fields';
 import type { ModelAllowance, ModelLedger } from '../../support/model-ledger';
 
 /** Everything that a ledger stores, in the terms of Redis, without values that always differ: entry ids and clocks. */
@@ -86,12 +86,12 @@ export function dumpMemory(model: ModelLedger, now: number): LedgerDump {
     hashes[`k:${id}`] = withoutZeros(relative(texts(values), now));
   }
   for (const [rid, reservation] of snapshot.reservations) {
-    const { accountId, keyId, state, amountE8, chargedE8, shortfallE8, record, tokens } = reservation;
+    const { accountId, keyId, state, amountE8, chargedE8, shortfallE8, facts, tokens } = reservation;
     hashes[`r:${rid}`] = texts({
       account: accountId,
       key: keyId,
       state,
-      ...(state === 'open' ? { amount: amountE8, record, tokens } : {}),
+      ...(state === 'open' ? { amount: amountE8, facts, tokens } : {}),
       ...(state === 'settled' ? { charged: chargedE8, shortfall: shortfallE8 } : {}),
     });
   }

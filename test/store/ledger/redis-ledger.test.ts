@@ -4,7 +4,7 @@ import { newId } from '../../../core/ids';
 import { dayOf } from '../../../core/ledger/key-limits';
 import { CLOSED_MS, INTENT_MS, INTENTS_AT_MOST, LedgerUnavailable } from '../../../core/ledger/ledger';
 import { accountPrefix } from '../../../core/ledger/redis/keys';
-import { LEDGER_SCRIPTS, openRedisLedger } from '../../../core/ledger/redis/redis-ledger';
+import { LEDGER_SCRIPTS } from '../../../core/ledger/redis/redis-ledger';
 import { shardOf } from '../../../core/ledger/shard';
 import { checkRedis, connectRedis } from '../../../core/storage/redis';
 import { quiet } from '../../support/databases';
@@ -14,7 +14,7 @@ import { watchCommands } from '../../support/redis-monitor';
 import { rejection } from '../../support/rejection';
 import { emptyRedis } from '../../support/shared';
 import { settlesWithin, until } from '../../support/until';
-import { fundedPayer, keyRequest, reserveRequest } from './ledger-fixture';
+import { fundedPayer, keyRequest, openRedisLedger, reserveRequest } from './ledger-fixture';
 import { ledgerSuite } from './ledger-suite';
 
 /** What a test has opened. The hook closes it even if the test fails. */
@@ -25,7 +25,7 @@ const openLedger = async (url: string, commandTimeout?: number) => {
   if (commandTimeout !== undefined && redis instanceof Redis) redis.options.commandTimeout = commandTimeout;
   closings.push(() => redis.disconnect());
   await checkRedis(redis);
-  const ledger = await openRedisLedger({ redis, log: quiet });
+  const ledger = await openRedisLedger(redis);
   closings.push(() => ledger.close());
   return ledger;
 };

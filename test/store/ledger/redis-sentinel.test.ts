@@ -82,7 +82,7 @@ describe('the ledger behind sentinels', () => {
     const waiting = await open(1);
     const payer = await fundedPayer(ledger, 100_000n);
     const inAdvance = new AllowanceLedger({ inner: await open(1), log: quiet, isHot: () => true });
-    closings.push(() => inAdvance.close());
+    closings.push(inAdvance.stop);
     const usedMuch = await fundedPayer(ledger, 1_000_000n);
     const other = new Redis(master.url);
     closings.push(() => other.disconnect());

@@ -1,9 +1,8 @@
 import type { UsageRecord } from '../../../core/calls/usage-record';
 import { newId, timeOfId } from '../../../core/ids';
 import type { ReportedCall } from '../../../core/ledger/allowances/reported-calls';
-import type { OutboxEntry } from '../../../core/ledger/ledger';
+import type { OutboxEntry, Payer } from '../../../core/ledger/ledger';
 import { MemoryLedger } from '../../../core/ledger/memory-ledger';
-import type { Payer } from '../../../core/ledger/payer';
 import { shardOf } from '../../../core/ledger/shard';
 import { usageRecord } from './ledger-fixture';
 

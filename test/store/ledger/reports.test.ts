@@ -2,17 +2,13 @@ import assert from 'node:assert/strict';
 import type { Knex } from 'knex';
 import { newId, timeOfId } from '../../../core/ids';
 import type { ReportedCall } from '../../../core/ledger/allowances/reported-calls';
-import { insertUsage } from '../../../core/ledger/outbox/rows';
+import type { Payer } from '../../../core/ledger/ledger';
+import { insertUsage, writtenCalls } from '../../../core/ledger/outbox/rows';
 import { shipShards } from '../../../core/ledger/outbox/ship';
-import { writtenCalls } from '../../../core/ledger/outbox/written-calls';
-import type { Payer } from '../../../core/ledger/payer';
 import { ensureReady } from '../../../core/ledger/recovery';
 import { ALL_SHARDS } from '../../../core/ledger/shard';
 import { compareRecords } from '../../../core/ledger/verify/records';
-import { sumSomeUntil } from '../../../core/records/usage-roll-up';
 import { DATABASES, quiet, type TestDatabase } from '../../support/databases';
-import { rejection } from '../../support/rejection';
-import { assertSumsAreExact } from '../records/exact-sums';
 import { keyRequest, newPayer, reserveRequest, usageRecord } from './ledger-fixture';
 import { insertCredit, insertPayer, readChain } from './ledger-rows';
 import { ReportingLedger, reportEntry, reportedCall } from './report-entries';
@@ -76,7 +72,7 @@ for (const { name, open } of DATABASES) {
         reportedCall(payer, 100n, { record: { made: [MADE, { ...MADE, costE14: '12345678901234567890' }] } }),
         reportedCall(payer, 20n, { shortfallE8: 5n }),
         reportedCall(payer, 0n, { ending: 'released', record: { billing: 'released' } }),
-        reportedCall(payer, 0n, { ending: 'expired' }),
+        reportedCall(payer, 0n, { ending: 'expired', record: { billing: 'expired' } }),
         reportedCall(payer, 3n, { record: '' }),
       ];
       const { rid } = await report(payer, calls);
@@ -102,14 +98,6 @@ for (const { name, open } of DATABASES) {
       assert.equal(attempts[0].created_at.getTime(), MADE.startedAtMs);
       const [spent] = await database('key_spending').where({ key_id: payer.keyId });
       assert.equal(spent.spent_e8, 123n);
-    });
-
-    it('is written even if its calls cost nothing', async () => {
-      const payer = await fund();
-      await report(payer, [reportedCall(payer, 0n)]);
-      const [, entry] = await entriesOf(payer);
-      assert.deepEqual([entry.kind, entry.amount_e8, entry.calls], ['charge', 0n, 1]);
-      assert.deepEqual(await found(payer), []);
     });
 
     it('is written once however often it is shipped, together with new ones', async () => {
@@ -146,17 +134,6 @@ for (const { name, open } of DATABASES) {
       );
       assert.equal((await readChain(database, payer.accountId)).length, 2);
       assert.deepEqual(await found(payer), [['record_missing', rid]]);
-    });
-
-    it('adds the reservation to the record of a refused call that had none', async () => {
-      const payer = await fund();
-      const call = reportedCall(payer, 7n);
-      await insertUsage(database, [{ record: call.record, rid: null, costE8: 0n }]);
-      const { rid } = await report(payer, [call]);
-      assert.deepEqual(
-        (await recordsOf(payer)).map((row) => [row.rid, row.report_id, row.cost_e8]),
-        [[call.rid, rid, 7n]],
-      );
     });
 
     it('writes every field of a record as an insert does', async () => {
@@ -202,23 +179,6 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual([account.excess_e8, key.excess_e8], [12n, 12n]);
     });
 
-    it('is in the sums of usage if its calls come after these', async () => {
-      const payer = await fund();
-      while (await sumSomeUntil(database, new Date(Date.now() + 60_000)));
-      await report(payer, [reportedCall(payer, 10n), reportedCall(payer, 20n, { record: { status: 429 } })]);
-      const sums = await database('usage_sums')
-        .where({ account_id: payer.accountId, grouped_by: 'none' })
-        .orderBy('status');
-      assert.deepEqual(
-        sums.map((row) => [row.status, row.calls, row.cost_e8]),
-        [
-          [200, 1n, 10n],
-          [429, 1n, 20n],
-        ],
-      );
-      await assertSumsAreExact(database);
-    });
-
     it('takes a shortfall of an old balance from its last calls', async () => {
       const payer = await fund();
       const first = await report(payer, [reportedCall(payer, 900n)]);
@@ -236,18 +196,9 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual(await found(payer), []);
     });
 
-    it('leaves no room for a second record of a reservation', async () => {
-      const payer = await fund();
-      const call = reportedCall(payer, 1n);
-      await report(payer, [call]);
-      const [row] = await recordsOf(payer);
-      const error = await rejection(database('usage_records').insert({ ...row, request_id: 'req_other' }));
-      assert.equal((error as { code?: string }).code, '23505');
-    });
-
     it('shows, like entries, which reservations are closed', async () => {
       const payer = await fund();
-      const own = reserveRequest(payer, 1n, { record: '' });
+      const own = reserveRequest(payer, 1n, { facts: '' });
       await ledger.reserve(own);
       await ledger.release({ ...payer, rid: own.rid, record: '' });
       await ship();
@@ -260,75 +211,31 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual(await writtenCalls(database, [{ rid: reportId, accountId }]), new Set([reportId]));
     });
 
-    describe('under verification', () => {
-      const broken = async (by: (payer: Payer, reportId: string, rids: readonly string[]) => Promise<unknown>) => {
+    it('is found by verification if its records or another entry disagree with it', async () => {
+      const rows: readonly (readonly [string, (payer: Payer, id: string, paid: string, free: string) => unknown])[] = [
+        ['record_missing', (_payer, _id, _paid, free) => database('usage_records').where({ rid: free }).delete()],
+        [
+          'record_differs',
+          (_payer, _id, paid) => database('usage_records').where({ rid: paid }).update({ cost_e8: 11 }),
+        ],
+        ['record_without_entry', (_payer, id) => database('ledger_entries').where({ rid: id }).delete()],
+        [
+          'closed_twice',
+          async (_payer, id, paid) => {
+            const [entry] = await database('ledger_entries').where({ rid: id });
+            const own = { rid: paid, seq: 3, calls: null, created_at: new Date(timeOfId(paid)) };
+            await database('ledger_entries').insert({ ...entry, ...own });
+          },
+        ],
+      ];
+      for (const [invariant, by] of rows) {
         const payer = await fund();
-        const calls = [reportedCall(payer, 10n), reportedCall(payer, 0n)];
-        const { rid } = await report(payer, calls);
+        const [paid, free] = [reportedCall(payer, 10n), reportedCall(payer, 0n)];
+        const { rid } = await report(payer, [paid, free]);
         assert.deepEqual(await found(payer), []);
-        await by(
-          payer,
-          rid,
-          calls.map((call) => call.rid),
-        );
-        return { found: await found(payer), rid, rids: calls.map((call) => call.rid), payer };
-      };
-
-      it('is found if it lacks a record that cost nothing', async () => {
-        const { found: named, rid } = await broken((_payer, _id, [, free = '']) =>
-          database('usage_records').where({ rid: free }).delete(),
-        );
-        assert.deepEqual(named, [['record_missing', rid]]);
-      });
-
-      it('is found if it has one record more than calls', async () => {
-        const { found: named, rid } = await broken(async (payer) => {
-          const [row] = await recordsOf(payer);
-          await database('usage_records').insert({ ...row, rid: newId(), request_id: newId(), cost_e8: 0 });
-        });
-        assert.deepEqual(named, [['record_twice', rid]]);
-      });
-
-      it('is found if its cost differs from the sum of its records', async () => {
-        const { found: named, rid } = await broken((_payer, _id, [paid = '']) =>
-          database('usage_records').where({ rid: paid }).update({ cost_e8: 11 }),
-        );
-        assert.deepEqual(named, [['record_differs', rid]]);
-      });
-
-      it('is found if a record names it and it is missing', async () => {
-        const { found: named, rid } = await broken((_payer, id) =>
-          database('ledger_entries').where({ rid: id }).delete(),
-        );
-        assert.deepEqual(named, [['record_without_entry', rid]]);
-      });
-
-      it('is found if it charges for a reservation that has its own entry', async () => {
-        const {
-          found: named,
-          rids,
-          payer,
-        } = await broken(async (_payer, id, [paid = '']) => {
-          const [entry] = await database('ledger_entries').where({ rid: id });
-          const createdAt = new Date(timeOfId(paid));
-          await database('ledger_entries').insert({ ...entry, rid: paid, seq: 3, calls: null, created_at: createdAt });
-        });
-        assert.deepEqual(named, [['closed_twice', rids[0]]]);
-        const given = { id: newId(), account_id: payer.accountId, amount_e8: '10', note: 'given back' };
-        await database('credits').insert({ ...given, idempotency_key: `ledger.repair:${rids[0]}` });
-        assert.deepEqual(await found(payer), []);
-      });
-
-      it('is valid if its calls came on the previous day', async () => {
-        const payer = await fund();
-        const createdAt = new Date(Date.now() - 23 * 3_600_000).toISOString();
-        const entry = reportEntry(payer, [reportedCall(payer, 10n, { record: { createdAt } })], FUNDED);
-        ledger.waiting = [entry];
-        await ship();
-        assert.deepEqual(await compareRecords(database, [payer.accountId], 2), []);
-        const noon = timeOfId(entry.rid) - 3_600_000;
-        assert.deepEqual(await compareRecords(database, [payer.accountId], 2, noon + 86_400_000), []);
-      });
+        await by(payer, rid, paid.rid, free.rid);
+        assert.deepEqual(await found(payer), [[invariant, invariant === 'closed_twice' ? paid.rid : rid]]);
+      }
     });
 
     it('returns from a recovery with the Idempotency-Keys of its calls, and not as a reservation', async () => {

@@ -1,15 +1,11 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import type { Redis } from 'ioredis';
 import type { Knex } from 'knex';
 import { type Logger, pino } from 'pino';
 import { newId } from '../../../core/ids';
-import { startGuardian } from '../../../core/ledger/guardian';
-import type { Ledger } from '../../../core/ledger/ledger';
+import type { Ledger, Payer } from '../../../core/ledger/ledger';
 import { type ShipperThreadOptions, startShipperThread } from '../../../core/ledger/outbox/shipper-thread';
-import type { Payer } from '../../../core/ledger/payer';
 import { ensureReady } from '../../../core/ledger/recovery';
-import { openRedisLedger } from '../../../core/ledger/redis/redis-ledger';
 import { ALL_SHARDS } from '../../../core/ledger/shard';
 import { metrics } from '../../../core/metrics';
 import { openPostgres } from '../../../core/storage/database';
@@ -18,7 +14,7 @@ import { quiet } from '../../support/databases';
 import { freePort } from '../../support/free-port';
 import { emptyRedis, newDatabase } from '../../support/shared';
 import { until } from '../../support/until';
-import { keyRequest, newPayer, reserveRequest } from './ledger-fixture';
+import { keyRequest, newPayer, openRedisLedger, reserveRequest } from './ledger-fixture';
 import { insertCredit, insertPayer, readChain } from './ledger-rows';
 
 const program = (name: string) => join(__dirname, `../../support/scripts/${name}.cjs`);
@@ -33,7 +29,7 @@ describe('the thread of the outbox shipper', () => {
   before(async () => {
     [redisUrl, databaseUrl] = [await emptyRedis(), await newDatabase()];
     redis = connectRedis(redisUrl, quiet);
-    ledger = await openRedisLedger({ redis, log: quiet });
+    ledger = await openRedisLedger(redis);
     database = openPostgres(databaseUrl, { log: quiet });
     await ensureReady({ ledger, database, log: quiet });
   });
@@ -82,21 +78,6 @@ describe('the thread of the outbox shipper', () => {
     );
   });
 
-  it('writes every entry once, even if two threads share an outbox', async () => {
-    const payers = await Promise.all(Array.from({ length: 8 }, fund));
-    const shippers = [start(), start()];
-    try {
-      for (let round = 0; round < 20; round++) {
-        await Promise.all(payers.map(spend));
-        for (const { accountId } of payers) for (const shipper of shippers) shipper.nudge(accountId);
-      }
-      await until('all is shipped', isShipped);
-    } finally {
-      await Promise.all(shippers.map((shipper) => shipper.stop()));
-    }
-    for (const { accountId } of payers) assert.equal((await readChain(database, accountId)).length, 21);
-  });
-
   it('is restarted when it crashes, logs this, and writes every entry once', async () => {
     const lines: string[] = [];
     const log: Logger = pino({ level: 'error' }, { write: (line) => void lines.push(line) });
@@ -125,32 +106,6 @@ describe('the thread of the outbox shipper', () => {
       await until('its report is there', () => shipper.oldestAgeMs() > 500);
       assert.deepEqual(await readChain(database, payer.accountId), []);
     } finally {
-      await shipper.stop();
-    }
-  });
-
-  it('shuts a ledger that went back in time, and continues once it was recovered', async () => {
-    const payer = await fund();
-    const shipper = start();
-    const guardian = startGuardian({ ledger, database, log: quiet, everyMs: 50 });
-    const seqs = () => database('ledger_entries').where({ account_id: payer.accountId }).orderBy('seq').pluck('seq');
-    const isAnswering = async () => (await ledger.readAccount(payer.accountId)) !== undefined;
-    try {
-      await until('all is shipped', isShipped);
-      // Simulates a Redis that lost its last second: it will give an entry the number that Postgres has for another.
-      await database('ledger_accounts').where({ account_id: payer.accountId }).increment('seq', 1);
-      await spend(payer);
-      shipper.nudge(payer.accountId);
-      await until('the charge continues the chain', async () => (await seqs()).length === 2);
-      assert.deepEqual(await seqs(), [1n, 3n]);
-      await until('the ledger answers again', isAnswering);
-      await (redis as Redis).flushall();
-      await until('the ledger is filled again', isAnswering);
-      await spend(payer);
-      shipper.nudge(payer.accountId);
-      await until('what came after is shipped', async () => (await seqs()).length === 3);
-    } finally {
-      await guardian.stop();
       await shipper.stop();
     }
   });

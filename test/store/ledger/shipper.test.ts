@@ -2,11 +2,10 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import { timeOfId } from '../../../core/ids';
-import type { Ledger } from '../../../core/ledger/ledger';
+import type { Ledger, Payer } from '../../../core/ledger/ledger';
 import { MemoryLedger } from '../../../core/ledger/memory-ledger';
 import { LOCK_SPACE, shipShards } from '../../../core/ledger/outbox/ship';
 import { startShipper } from '../../../core/ledger/outbox/shipper';
-import type { Payer } from '../../../core/ledger/payer';
 import { ALL_SHARDS, shardOf } from '../../../core/ledger/shard';
 import { DATABASES, quiet, type TestDatabase } from '../../support/databases';
 import { rejection } from '../../support/rejection';
@@ -66,7 +65,7 @@ for (const { name, open } of DATABASES) {
       const expiring = reserveRequest(payer, 10n, { lifetimeMs: 0 });
       await ledger.reserve(expiring);
       await ledger.expire(payer, expiring.rid);
-      const sandbox = reserveRequest(payer, 10n, { record: '', lifetimeMs: undefined });
+      const sandbox = reserveRequest(payer, 10n, { facts: '', lifetimeMs: undefined });
       await ledger.reserve(sandbox);
       await ledger.release({ ...payer, rid: sandbox.rid, record: '' });
       await shipAll();
@@ -156,28 +155,6 @@ for (const { name, open } of DATABASES) {
         payers.map(({ accountId }) => accountId),
       );
       assert.equal(usage.length, 8 * 20);
-    });
-
-    it('ships as many batches as there are', async () => {
-      const payer = await fundedPayer(ledger, 1_000n);
-      for (let each = 0; each < 150; each++) await spend(payer, 1n);
-      assert.deepEqual(await shipAll(), []);
-      assert.equal(await waiting(), 0);
-      assert.equal((await readChain(database, payer.accountId)).length, 151);
-    });
-
-    it('ships entries that it is woken for, that it finds, and that are left when it stops', async () => {
-      const payer = await fundedPayer(ledger, 1_000n);
-      await spend(payer, 1n);
-      const shipper = startShipper({ ledger, database, log: quiet });
-      await until('the sweep has shipped it', async () => (await waiting()) === 0);
-      await spend(payer, 1n);
-      shipper.nudge(payer.accountId);
-      await until('the nudge has shipped it', async () => (await waiting()) === 0, 700);
-      await spend(payer, 1n);
-      await shipper.stop();
-      assert.equal(await waiting(), 0, 'what is left is shipped at the end');
-      assert.equal((await readChain(database, payer.accountId)).length, 4);
     });
 
     it('keeps every entry while the database is down, reports their age, and continues by itself', async () => {

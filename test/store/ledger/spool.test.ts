@@ -3,12 +3,11 @@ import fs from 'node:fs';
 import { readdir, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { newId } from '../../../core/ids';
+import type { Payer } from '../../../core/ledger/ledger';
 import { MemoryLedger } from '../../../core/ledger/memory-ledger';
 import { shipShards } from '../../../core/ledger/outbox/ship';
-import type { Payer } from '../../../core/ledger/payer';
 import { recover } from '../../../core/ledger/recovery';
 import { createSettler } from '../../../core/ledger/settler';
 import { ALL_SHARDS } from '../../../core/ledger/shard';
@@ -103,31 +102,6 @@ describe('the spool of settles on disk', () => {
     await until('it is forgotten', async () => (await files()) === 0);
     await spool.stop();
     assert.deepEqual(await readdir(folder), []);
-  });
-
-  it('does not look in Postgres for settles that the shipper reports as written', async () => {
-    const noDatabase = { raw: async () => Promise.reject(new Error('asked')) } as unknown as Knex;
-    const times = { spoolEveryMs: 20, resendAfterMs: 60_000 };
-    const shipper = { nudge: () => undefined };
-    const spool = openSpool({
-      ledger,
-      database: noDatabase,
-      shipper,
-      log: quiet,
-      folder: await openSpoolFolder(folder),
-      times,
-    });
-    const payer = await fund();
-    const [first, second] = [await reserve(payer), await reserve(payer)];
-    await spool.keep({ ...first, kind: 'settle', costE8: 30n });
-    spool.written([newId(), first.rid]);
-    await until('it is forgotten', async () => (await files()) === 0);
-    await spool.keep({ ...second, kind: 'settle', costE8: 30n });
-    await sleep(100); // Lets its file become old.
-    assert.equal(await files(), 1);
-    spool.written([second.rid]);
-    await until('this one is, too', async () => (await files()) === 0);
-    await spool.stop();
   });
 
   it('sends, once, what a killed process had kept and not sent', async () => {

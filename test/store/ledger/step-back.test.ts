@@ -2,20 +2,26 @@ import assert from 'node:assert/strict';
 import type { Knex } from 'knex';
 import { newId } from '../../../core/ids';
 import { startGuardian } from '../../../core/ledger/guardian';
-import { type Ledger, LedgerUnavailable } from '../../../core/ledger/ledger';
+import { type Ledger, LedgerUnavailable, type Payer } from '../../../core/ledger/ledger';
 import { MemoryLedger } from '../../../core/ledger/memory-ledger';
 import { shipShards } from '../../../core/ledger/outbox/ship';
 import { startShipper } from '../../../core/ledger/outbox/shipper';
-import type { Payer } from '../../../core/ledger/payer';
 import { recover } from '../../../core/ledger/recovery';
-import { openRedisLedger } from '../../../core/ledger/redis/redis-ledger';
 import { ALL_SHARDS } from '../../../core/ledger/shard';
 import { checkRedis, connectRedis } from '../../../core/storage/redis';
 import { DATABASES, quiet, type TestDatabase, temporaryFolder } from '../../support/databases';
 import { startRedis } from '../../support/redis';
 import { rejection } from '../../support/rejection';
 import { until } from '../../support/until';
-import { assertIncludes, keyRequest, newPayer, reserveRequest, settingsOf, usageRecord } from './ledger-fixture';
+import {
+  assertIncludes,
+  keyRequest,
+  newPayer,
+  openRedisLedger,
+  reserveRequest,
+  settingsOf,
+  usageRecord,
+} from './ledger-fixture';
 import { insertCredit, insertPayer, readChain } from './ledger-rows';
 
 describe('a ledger that has gone back in time', () => {
@@ -64,7 +70,7 @@ describe('a ledger that has gone back in time', () => {
     closings.push(() => server.stop());
     const redis = connectRedis(server.url, quiet);
     await checkRedis(redis);
-    const ledger = await openRedisLedger({ redis, log: quiet });
+    const ledger = await openRedisLedger(redis);
     closings.push(() => ledger.close());
     await recover({ ledger, database, log: quiet });
     const [behind, healthy] = [await fund(ledger, 1_000n), await fund(ledger, 1_000n)];

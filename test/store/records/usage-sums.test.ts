@@ -3,18 +3,17 @@ import type { Knex } from 'knex';
 import { startRefusedCalls } from '../../../core/calls/refused-calls';
 import type { UsageRecord } from '../../../core/calls/usage-record';
 import { newId } from '../../../core/ids';
+import type { Payer } from '../../../core/ledger/ledger';
 import { MemoryLedger } from '../../../core/ledger/memory-ledger';
 import { keepPartitions } from '../../../core/ledger/outbox/partitions';
 import { insertUsage } from '../../../core/ledger/outbox/rows';
 import { startShipper } from '../../../core/ledger/outbox/shipper';
-import type { Payer } from '../../../core/ledger/payer';
-import { startUsageRollUp, sumSomeUntil } from '../../../core/records/usage-roll-up';
+import { sumSomeUntil } from '../../../core/records/usage-roll-up';
 import { FIRST_TOKEN_BOUNDS_MS, readCells, readSums, type SumFilters } from '../../../core/records/usage-sums';
 import { openDatabase } from '../../../core/storage/database';
 import { DATABASES, quiet, type TestDatabase } from '../../support/databases';
 import { seeded } from '../../support/random';
 import { newDatabase } from '../../support/shared';
-import { until } from '../../support/until';
 import { fundedPayer, newPayer, reserveRequest, usageRecord } from '../ledger/ledger-fixture';
 import { assertSumsAreExact, FIRST_TOKENS } from './exact-sums';
 
@@ -85,17 +84,6 @@ for (const { name, open } of DATABASES) {
       await database('usage_records').where({ request_id: record.requestId }).delete();
       assert.deepEqual([(await costOf())?.calls, (await costOf())?.cost_e8], [1n, 70n]);
       await assertSumsAreExact(database);
-    });
-
-    it('are rolled back together with their records', async () => {
-      const payer = newPayer();
-      await assert.rejects(
-        database.transaction(async (trx) => {
-          await insertUsage(trx, [rowOf(usageRecord(payer), 5n)]);
-          throw new Error('no commit');
-        }),
-      );
-      assert.equal((await database('usage_sums').where({ account_id: payer.accountId })).length, 0);
     });
 
     it('give the same answer as the records for any range and filter', async () => {
@@ -327,21 +315,6 @@ describe('a query of usage during the roll-up', () => {
       [1, 2, 3, 4, 5].map(() => rowOf(usageRecord(payer, { createdAt }), 1n)),
     );
     while (await sumSomeUntil(database, new Date(START_MS + HOUR_MS), 2));
-    await assertSumsAreExact(database);
-  });
-
-  it('equals the records if several processes roll up at once: each record counts once', async () => {
-    await startOver();
-    const [payer = newPayer()] = payers;
-    const createdAt = new Date(Date.now() - 120_000).toISOString();
-    await insertUsage(
-      database,
-      [1, 2, 3].map(() => rowOf(usageRecord(payer, { createdAt }), 1n)),
-    );
-    const soon = { everyMs: 5, youngerMs: 60_000, atOnceMs: 0 };
-    const loops = [1, 2, 3].map(() => startUsageRollUp({ database, log: quiet, ...soon }));
-    await until('it is summed', async () => (await database('usage_summed').first()).until > new Date(createdAt));
-    await Promise.all(loops.map((loop) => loop.stop()));
     await assertSumsAreExact(database);
   });
 });

@@ -288,7 +288,7 @@ for (const { name, open } of DATABASES) {
           keyRev: 0,
           amountE8: 1n,
           lifetimeMs,
-          record: lifetimeMs === undefined ? '' : '{}',
+          facts: lifetimeMs === undefined ? '' : '{}',
         });
       const stray = newId();
       for (const rid of [period.holdId, stray]) await hold(rid);

@@ -58,7 +58,7 @@ describe('paying for a sandbox', () => {
     const simulation = { seed: 1, trouble: 0, usd: 0n, endAfterMs: 0, hourlyUsd: { RUNNING: 3.6 } };
     const made = accepted(simulation, payer, nowMs);
     period = made.period as Period;
-    const hold = { ...payer, rid: period.holdId, amountE8: period.reservedE8, lifetimeMs: undefined, record: '' };
+    const hold = { ...payer, rid: period.holdId, amountE8: period.reservedE8, lifetimeMs: undefined };
     await ledger.reserve({ ...hold, keyRev: 0 });
     const segment = {
       id: newId(),

@@ -1,9 +1,73 @@
 import { newId } from '../../ids';
-import type { Payer } from '../payer';
-import type { Closing, KeptReport, Opening } from '../spool/spool-file';
-import { digestOf } from './allowance';
-import { ALLOWANCE_LEASE_MS, type AllowanceStore, type ReportRequest } from './allowance-store';
-import { type ReportedCall, writeCalls } from './reported-calls';
+import { digestOf } from '../allowances/allowance';
+import { ALLOWANCE_LEASE_MS, type AllowanceStore, type ReportRequest } from '../allowances/allowance-store';
+import { type ReportedCall, writeCalls } from '../allowances/reported-calls';
+import type { Payer } from '../ledger';
+import type { Closing, KeptReport, Opening, SpoolFile } from './spool-file';
+
+/** A spool file, and whether the process that wrote it has stopped. */
+export interface KnownFile {
+  readonly file: SpoolFile;
+  readonly isLeft: boolean;
+}
+
+/** An allowance with one of its files, to which the next reports of it are written. */
+export type KeptAllowance = LeftAllowance & { readonly file: SpoolFile };
+
+interface Reading {
+  readonly accountId: string;
+  readonly keyId: string;
+  readonly generation: string;
+  readonly file: SpoolFile;
+  readonly openings: Map<string, Opening>;
+  readonly closings: Map<string, Closing>;
+  readonly reports: KeptReport[];
+}
+
+/**
+ * Reads what spool files have about allowances. It leaves out calls that are open while their process lives. It also leaves out
+ * calls that Postgres has, because the line of their report may be gone with its file.
+ */
+export async function readAllowances(
+  files: readonly KnownFile[],
+  generations: ReadonlySet<string>,
+): Promise<readonly KeptAllowance[]> {
+  const found = new Map<string, Reading>();
+  const callsOf = new Map<string, Reading>();
+  const readingOf = ({ accountId, keyId, generation }: Opening | KeptReport, file: SpoolFile): Reading => {
+    const known = found.get(generation);
+    if (known !== undefined) return known;
+    const empty = { openings: new Map(), closings: new Map(), reports: [] };
+    const reading: Reading = { accountId, keyId, generation, file, ...empty };
+    found.set(generation, reading);
+    return reading;
+  };
+  const closings: Closing[] = [];
+  const running = new Set<string>();
+  for (const { file, isLeft } of files) {
+    for (const line of await file.lines()) {
+      if (line.kind === 'settle' || line.kind === 'release') {
+        closings.push(line);
+      } else if (generations.has(line.generation)) {
+        const reading = readingOf(line, file);
+        if (line.kind === 'report') {
+          reading.reports.push(line);
+        } else if (file.waiting.has(line.rid)) {
+          reading.openings.set(line.rid, line);
+          callsOf.set(line.rid, reading);
+          if (!isLeft) running.add(line.rid);
+        }
+      }
+    }
+  }
+  for (const closing of closings) {
+    callsOf.get(closing.rid)?.closings.set(closing.rid, closing);
+    running.delete(closing.rid);
+  }
+  for (const rid of running) callsOf.get(rid)?.openings.delete(rid);
+  for (const { reports } of found.values()) reports.sort((one, other) => one.sequence - other.sequence);
+  return [...found.values()];
+}
 
 /** What a stopped process left on disk of one allowance. */
 export interface LeftAllowance extends Payer {
@@ -18,7 +82,7 @@ export type TakenOver = 'reported' | 'lost' | 'not_ready';
 
 /**
  * Reports to the ledger what a stopped process has not reported: repeats its last report unchanged, then reports the rest. Calls
- * that were open cost nothing, and their records say that they expired. `keep` puts a report on disk before it is sent, so that a
+ * that were open cost nothing, and their records are made of the facts that the process kept. `keep` puts a report on disk before it is sent, so that a
  * process that takes over from this one can repeat it.
  */
 export async function takeOver(
@@ -60,7 +124,7 @@ export async function takeOver(
 function endOf({ openings, closings }: LeftAllowance, rid: string): ReportedCall {
   const closing = closings.get(rid);
   if (closing === undefined)
-    return { rid, ending: 'expired', costE8: 0n, shortfallE8: 0n, record: openings.get(rid)?.record ?? '' };
+    return { rid, ending: 'expired', costE8: 0n, shortfallE8: 0n, record: openings.get(rid)?.facts ?? '' };
   const { kind, costE8, record } = closing;
   return { rid, ending: kind === 'settle' ? 'settled' : 'released', costE8, shortfallE8: 0n, record };
 }

@@ -1,0 +1,172 @@
+import type { ApiKeys, CallKey } from '../accounts/identify';
+import {
+  type Candidate,
+  type Catalog,
+  entryNamed,
+  isAllowed,
+  type ModelEntry,
+  type Upstream,
+} from '../catalog/catalog';
+import { keptTo } from '../catalog/credential';
+import { upstreamPrice } from '../catalog/customer-prices';
+import { shortenName } from '../catalog/model-names';
+import { pricesFor } from '../catalog/price';
+import { VARIANTS } from '../catalog/usage';
+import { takesVersion, versionOf } from '../catalog/versions';
+import type { NeededModel } from '../dialects/dialect';
+import { type Extra, isUnpriced, type Reading } from '../dialects/reading';
+import { fail, type GatewayError } from '../errors';
+import { RATE_LIMITED } from '../health/credential-gauge';
+import type { UpstreamHealth } from '../health/health';
+import type { Call, CallFields, KeptPlace, ModelRequest } from './call';
+
+type Asked = Pick<ModelRequest, 'reading' | 'refusesUnpriced'>;
+
+/**
+ * Leaves out candidates without a price for what a call asks for. A tool or an extra for which no candidate has one goes to those
+ * that do not refuse it.
+ * @throws MODEL_NOT_PRICED when none is left
+ */
+export function pricedCandidates(candidates: readonly Candidate[], asked: Asked): readonly Candidate[] {
+  const { toolUses = [], extras = [] } = asked.reading;
+  let left = candidates;
+  for (const tool of toolUses)
+    left = preferPriced(left, asked, ({ model }) => !isUnpriced(tool, model), tool.meter ?? '', tool.param);
+  for (const extra of extras)
+    left = preferPriced(left, asked, (candidate) => isPriced(extra, candidate), extra.name, extra.param);
+  return withVariants(left, asked.reading);
+}
+
+function preferPriced(
+  candidates: readonly Candidate[],
+  { refusesUnpriced }: Asked,
+  hasPrice: (candidate: Candidate) => boolean,
+  what: string,
+  param: string,
+): readonly Candidate[] {
+  const priced = candidates.filter(hasPrice);
+  if (priced.length > 0 || candidates.length === 0) return priced;
+  const left = refusesUnpriced === true ? [] : candidates.filter(({ upstream }) => upstream.unpricedTools !== 'refuse');
+  if (left.length > 0) return left;
+  throw fail('MODEL_NOT_PRICED', { param, message: `This model has no price for ${what} in the configuration.` });
+}
+
+function isPriced({ meters, models }: Extra, candidate: Candidate): boolean {
+  if (models !== undefined) return furtherModels(models, candidate).length === models.length;
+  return meters?.every((meter) => !candidate.model.price.unpriced.has(meter)) ?? false;
+}
+
+/** A further model that a call may run, at the customer's price. */
+export interface FurtherModel extends Pick<NeededModel, 'maxOutputTokens'> {
+  readonly model: ModelEntry;
+}
+
+/** Returns those of some models that the candidate's upstream has. */
+export function furtherModels(
+  models: readonly NeededModel[],
+  { upstream, priceOf = upstreamPrice }: Pick<Candidate, 'upstream' | 'priceOf'>,
+): readonly FurtherModel[] {
+  return models.flatMap(({ model: name, maxOutputTokens }) => {
+    const model = entryNamed(upstream.models, name);
+    return model === undefined ? [] : [{ model: { ...model, price: priceOf(model) }, maxOutputTokens }];
+  });
+}
+
+/** Returns the names of what a call asks for without a price at the candidate, and answers do not report. */
+export function unpricedUnseen({ extras = [] }: Reading, candidate: Candidate): readonly string[] {
+  // Answers count the tokens of a meter apart.
+  return extras.flatMap((extra) => (extra.meters !== undefined || isPriced(extra, candidate) ? [] : extra.name));
+}
+
+function withVariants(candidates: readonly Candidate[], { asked }: Reading): readonly Candidate[] {
+  if (asked === undefined) return candidates;
+  const priced = candidates.filter(({ model }) => pricesFor(model.price, asked) !== undefined);
+  if (priced.length > 0 || candidates.length === 0) return priced;
+  const [first = 'tier'] = VARIANTS.filter((kind) => asked[kind] !== undefined);
+  const what = VARIANTS.flatMap((kind) => asked[kind] ?? []).join(', ');
+  throw fail('MODEL_NOT_PRICED', {
+    param: MEMBERS[first],
+    message: `This model has no price for ${what} in the configuration.`,
+  });
+}
+
+/** The members that name a variant. All protocols use the same names. */
+const MEMBERS = { tier: 'service_tier', speed: 'speed', geo: 'inference_geo' } as const;
+
+/** Rejects a model that the key may not call. It reads the key again first, because a newer version may allow the model. */
+export async function assertAllowed(
+  { catalog, keys }: { readonly catalog: Catalog; readonly keys: ApiKeys },
+  key: CallKey,
+  candidates: readonly Pick<Candidate, 'model'>[],
+  { modelRequested }: ModelRequest,
+): Promise<void> {
+  if (isAllowed(catalog, candidates, key.settings.allowedModels)) return;
+  const { settings } = await keys.confirm(key);
+  if (isAllowed(catalog, candidates, settings.allowedModels)) return;
+  throw fail('MODEL_NOT_ALLOWED', {
+    param: 'model',
+    message: `This API key may not call the model "${shortenName(modelRequested)}". GET /v1/models lists the models that it may call.`,
+  });
+}
+
+/** Returns the models that the key must allow for a call. These belong to the name in the request, even if a rollout changes the model. */
+export function askedFor(
+  { catalog }: { readonly catalog: Catalog },
+  { candidates, request, facts }: Pick<Call, 'facts'> & Pick<CallFields, 'candidates' | 'request'>,
+): readonly Pick<Candidate, 'model'>[] {
+  if (facts.rollout === undefined || facts.rollout === null) return candidates;
+  const lookup = catalog.find(request.modelRequested);
+  return 'found' in lookup ? lookup.found.entries : candidates;
+}
+
+/** Returns the error for a call whose version none of these upstreams accepts; undefined if one accepts it, or if there is no upstream. */
+export function refusedVersion(
+  upstreams: readonly Pick<Upstream, 'versions'>[],
+  request: Pick<ModelRequest, 'protocol' | 'headers'>,
+): GatewayError | undefined {
+  const version = versionOf(request);
+  if (upstreams.length === 0 || upstreams.some((each) => takesVersion(each, version))) return undefined;
+  const taken = [...new Set(upstreams.flatMap(({ versions }) => [...(versions ?? [])]))].sort();
+  const param = 'anthropic-version';
+  return fail('INVALID_FIELD', {
+    param,
+    message: `${param}: expected ${taken.join(' or ')}, which the upstreams of this model take`,
+  });
+}
+
+/**
+ * Returns the one candidate that has the object a call names, with the credential that created it. It ignores an ejection, because
+ * no other candidate can answer.
+ * @throws MODEL_NOT_SUPPORTED, ALL_PROVIDERS_FAILED, UPSTREAM_RATE_LIMITED
+ */
+export function keptCandidate<C extends Pick<Candidate, 'upstream'>>(
+  candidates: readonly C[],
+  kept: KeptPlace,
+  health: UpstreamHealth,
+): C {
+  const candidate = candidates.find(({ upstream }) => upstream.name === kept.upstream);
+  const credential = candidate?.upstream.credentials.find(({ name }) => name === kept.credential);
+  if (candidate === undefined || credential === undefined)
+    throw fail('MODEL_NOT_SUPPORTED', {
+      param: 'model',
+      message: `The object that "${kept.param}" names is stored at another upstream or with another credential than this model uses. Use the model that created it.`,
+    });
+  const { name } = candidate.upstream;
+  const gauge = health.upstream(name);
+  const { isDisabledByOperator } = gauge;
+  if (isDisabledByOperator)
+    throw fail('ALL_PROVIDERS_FAILED', {
+      message: `The upstream that stores the object named by "${kept.param}" is unavailable. Retry later.`,
+      details: { attempts: [{ upstream: name, outcome: 'disabled by an operator' }] },
+      retryable: false,
+    });
+  const { refusedWith, restsUntilMs } = gauge.credential(credential.name);
+  const isLimited = candidate.upstream.credentials.length > 1 && refusedWith === RATE_LIMITED;
+  const restsForMs = (isLimited ? restsUntilMs : gauge.restsUntilMs) - health.now();
+  if (restsForMs > 0)
+    throw fail('UPSTREAM_RATE_LIMITED', {
+      message: `The upstream that stores the object named by "${kept.param}" is rate limited. Retry later.`,
+      retryAfterSeconds: Math.ceil(restsForMs / 1_000),
+    });
+  return { ...candidate, upstream: keptTo(candidate.upstream, credential) };
+}

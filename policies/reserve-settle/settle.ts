@@ -1,0 +1,150 @@
+import type { Ending, Reservation, Settlement } from '../../core/calls/call';
+import type { KeptObject } from '../../core/calls/kept-objects';
+import { NewIds } from '../../core/calls/new-ids';
+import { type RecordedUsage, usageRecord } from '../../core/calls/usage-record';
+import { upstreamPrice } from '../../core/catalog/customer-prices';
+import { outputTokens, totalInputTokens } from '../../core/catalog/usage';
+import type { Gateway } from '../../core/gateway/gateway';
+import {
+  type Charged,
+  chargeOfEnding,
+  estimatedUsage,
+  judgeUsage,
+  noteUnknownMembers,
+  recordedUsage,
+  upstreamCostOf,
+  withUnreported,
+} from './charge';
+import { tokensFor } from './hold';
+import type { Covered, PayingCall } from './reserve';
+
+/** Returns the reservation of a call that holds its money. The first ending counts. */
+export function openReservation(
+  gateway: Gateway,
+  call: PayingCall,
+  paid: Covered & { readonly rid: string },
+  onClientAbort: Reservation['onClientAbort'],
+): Reservation {
+  const { accountId, keyId } = call.key;
+  const { rid, request, heldE8 } = paid;
+  const { configRevision } = gateway;
+  let settlement: Promise<Settlement> | undefined;
+  gateway.leases.track(call.key, rid, heldE8);
+  if (request.makes !== undefined) call.newIds = new NewIds(request.protocol, request.makes);
+  return {
+    rid,
+    onClientAbort,
+    settle: async (ending) => {
+      settlement ??= ending.billing === 'released' ? release(ending) : charge(ending);
+      const [settled] = await Promise.all([settlement, keepNewIds(gateway, call, ending)]);
+      return settled;
+    },
+  };
+
+  function recordOf(usage: Omit<RecordedUsage, 'configRevision'>): string {
+    return JSON.stringify(usageRecord(call, { ...usage, configRevision }));
+  }
+
+  async function release(ending: Ending & { billing: 'released' }): Promise<Settlement> {
+    const { billing } = ending;
+    gateway.leases.untrack(rid);
+    call.facts.billing = billing;
+    noteLastAttempt(call, ending);
+    const flags = noteUnknownMembers(call.facts, request) ? ['unknown'] : [];
+    await gateway.settler.release({ rid, accountId, keyId, record: recordOf({ billing, flags }) });
+    return { chargedE8: 0n, billing };
+  }
+
+  async function charge(ending: Charged): Promise<Settlement> {
+    const { billing } = ending;
+    gateway.leases.untrack(rid);
+    call.facts.billing = billing;
+    if (billing === 'estimated' && ending.isEstimate) estimatedUsage.inc({ upstream: ending.candidate.upstream.name });
+    const charged = withUnreported(ending, request);
+    noteLastAttempt(call, charged);
+    const capped = chargeOfEnding(charged, heldE8, paid.priceOf);
+    const { costE8, excessE8 } = capped;
+    const { candidate, usage } = charged;
+    const isOwnPrice = paid.priceOf === upstreamPrice;
+    const last = call.facts.made.at(-1);
+    if (isOwnPrice && last?.usage === usage) last.costE14 = capped.exactE14;
+    call.facts.usage = usage;
+    const doubts = judgeUsage(charged, capped, paid);
+    const isSuspect = doubts.has('suspect');
+    if (!isSuspect && billing === 'actual') gateway.health.used(call.facts.model ?? '', candidate, usage, request);
+    const flags = new Set<string>(noteUnknownMembers(call.facts, request) ? ['unknown', ...doubts] : doubts);
+    if (candidate.dialect !== undefined) flags.add('translated');
+    const record = recordOf({ billing, usage: recordedUsage(charged), flags: [...flags], excessE8 });
+    // A suspect report must not use up the key's limit of tokens.
+    const tokens = isSuspect ? Math.min(tokensUsed(ending), tokensFor(request, call.candidates)) : tokensUsed(ending);
+    const { chargedE8 } = await gateway.settler.settle({ rid, accountId, keyId, costE8, record, tokens });
+    call.facts.costE8 = chargedE8;
+    call.facts.charged = usage;
+    call.facts.upstreamCostE8 = isOwnPrice ? chargedE8 : upstreamCostOf(charged);
+    return { chargedE8, billing };
+  }
+}
+
+function tokensUsed({ usage }: Charged): number {
+  return totalInputTokens(usage) + (outputTokens(usage) ?? 0);
+}
+
+/**
+ * Stores the ids of objects that the answer creates for the account, before the client sees the end. The client may name them at
+ * once, at another node too.
+ */
+async function keepNewIds({ keptObjects }: Gateway, { key, newIds }: PayingCall, ending: Ending): Promise<void> {
+  const found = newIds?.take() ?? [];
+  if (found.length === 0) return;
+  const tokens = reportedTokens(ending);
+  const objects = found.map(({ kind, id, days, items, areItemsWritten, candidate: { upstream } }) => ({
+    accountId: key.accountId,
+    kind,
+    id,
+    days,
+    items,
+    upstream: upstream.name,
+    credential: upstream.credential.name,
+    ...(areItemsWritten ? tokens : UNKNOWN),
+  }));
+  await keptObjects.add(objects);
+}
+
+/** What the vendor's tools have put into an answer, such as an image, is not in the reported tokens. */
+const UNKNOWN = { inputTokens: undefined, outputTokens: undefined };
+
+/** Returns the reported tokens; undefined if the gateway only estimated them, because an estimate bounds nothing. */
+function reportedTokens(ending: Ending): Pick<KeptObject, 'inputTokens' | 'outputTokens'> {
+  if (ending.billing !== 'actual' || ending.isEstimate) return UNKNOWN;
+  return { inputTokens: totalInputTokens(ending.usage), outputTokens: outputTokens(ending.usage) };
+}
+
+/** Records the usage of a call's last attempt at its upstream, and why it may differ from what the customer pays. */
+function noteLastAttempt(call: PayingCall, ending: Ending): void {
+  const last = call.facts.made.at(-1);
+  const isLeft = call.leftAtMs !== undefined;
+  if (last === undefined || last.usage !== undefined) return;
+  if (last.outcome !== 'answered') {
+    if (isLeft) last.cause = 'left';
+    if (ending.billing !== 'released') last.usage = ending.usage;
+    return;
+  }
+  const attempted = ending.billing === 'released' ? call.meter?.attempted() : undefined;
+  last.usage = attempted?.usage ?? (ending.billing === 'released' ? undefined : ending.usage);
+  last.isReported = isWhole(ending) && attempted?.isReported !== false;
+  last.cause = causeOf(call, ending, isLeft);
+}
+
+/** True if the upstream finished its answer and reported its usage. */
+function isWhole(ending: Ending): boolean {
+  return ending.billing !== 'released' && ending.billing !== 'partial' && !ending.isEstimate;
+}
+
+function causeOf({ request }: PayingCall, ending: Ending, isLeft: boolean) {
+  if (!isWhole(ending)) {
+    if (isLeft) return 'left';
+    return ending.billing === 'estimated' ? 'estimated' : 'failed';
+  }
+  const unknown = ending.billing === 'released' ? [] : (ending.usage.unknown ?? []);
+  return unknown.length > 0 || request.reading.unknownMembers.length > 0 ? 'unknown' : 'answered';
+}
