@@ -10,9 +10,9 @@ import type {
   UpstreamFailure,
 } from '../core/catalog/upstream';
 import { countsIn, mergeUsage, UNKNOWN_USAGE, type Usage, usageOf } from '../core/catalog/usage';
-import { annotateCost } from '../core/wire/annotate-cost';
 import { applyBodyEdits } from '../core/wire/body-edits';
-import { FinishTracker } from '../core/wire/finish-tracker';
+import { annotateCost } from '../core/wire/event-data';
+import { FinishTracker } from '../core/wire/event-reader';
 import { findMembers, sliceChunks } from '../core/wire/json-members';
 import { type SseFrame, SseSplitter } from '../core/wire/sse';
 import type { RecordedBody, RecordedFailure, RecordedStream, Recordings } from './recordings';

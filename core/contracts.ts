@@ -8,7 +8,6 @@ export interface Contract {
   readonly version: string;
   /** The functions that the gateway calls. */
   readonly functions: readonly string[];
-  /** The functions that may be absent. */
   readonly optional?: readonly string[];
 }
 

@@ -2,7 +2,6 @@ import type { Knex } from 'knex';
 import type { Logger } from 'pino';
 import { fail, type GatewayError } from './errors';
 
-/** Errors of statements that failed because Postgres could not be reached. */
 const unreachable = new WeakSet<object>();
 
 /** Returns whether a statement failed because the database was out of reach, or gave no connection in time. */

@@ -11,7 +11,6 @@ export interface Loop {
 export interface LoopOptions {
   /** The pause after the work in milliseconds, or a function that returns it then. */
   readonly everyMs: number | (() => number);
-  /** The pause before the first run, in milliseconds; 0 by default. */
   readonly firstAfterMs?: number;
   /** How long after `wake` the pause ends, in milliseconds, so that several wakes count once; 0 by default. */
   readonly collectMs?: number;

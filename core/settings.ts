@@ -13,11 +13,8 @@ export type Schema = object;
 export interface Problem {
   readonly path: readonly (string | number)[];
   readonly message: string;
-  /** The missing property, when that is the problem. */
   readonly missing?: string;
-  /** The unknown name, when that is the problem. */
   readonly unknown?: string;
-  /** The names known at this place, when an unknown name is the problem. */
   readonly known?: readonly string[];
 }
 

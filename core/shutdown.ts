@@ -13,7 +13,6 @@ export class OpenRequests {
     return this.#open;
   }
 
-  /** Sets the function that is called whenever a request begins. */
   onBegin(listener: () => void): void {
     this.#onBegin = listener;
   }
@@ -39,13 +38,9 @@ export class OpenRequests {
 }
 
 export interface Stop {
-  /** Makes the process take no new work. */
   readonly begin: () => void;
-  /** Waits for the running calls, however long they take. */
   readonly finish: () => Promise<void>;
-  /** Ends the calls that still run and notifies their clients. */
   readonly cutOff: () => void;
-  /** Closes all resources in order. */
   readonly close: () => Promise<void>;
 }
 

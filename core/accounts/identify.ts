@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { Logger } from 'pino';
 import { fail, type GatewayError } from '../errors';
-import { clientAddress } from '../http/client-place';
-import type { Proxies } from '../http/proxies';
+
+import { clientAddress, type Proxies } from '../http/proxies';
 import type { KeySettings, Ledger, Payer } from '../ledger/ledger';
 import { askLedger, ledgerUnavailable } from '../ledger/unavailable';
 import { refusalOfKey, type Shown } from './check-access';

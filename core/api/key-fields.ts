@@ -10,7 +10,6 @@ import { ALLOWED_MODELS, AMOUNT, readAmount, readComingTime, showUsd, TEXT, TIME
 /** A limit per minute, kept as a bucket: this many are allowed at once, and the bucket refills evenly over the minute. */
 const BY_THE_MINUTE = { type: 'integer', minimum: 1, maximum: 1_000_000_000 } as const;
 
-/** Addresses and ranges of IPv4 and IPv6. */
 const ADDRESSES = {
   type: 'array',
   minItems: 1,

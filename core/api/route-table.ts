@@ -1,3 +1,5 @@
+import { madeOnce } from '../made-once';
+
 /** What a path matches: a route with the values of its `{names}`, or the methods that this path has instead. */
 export type Found<T> =
   | { readonly route: T; readonly params: Readonly<Record<string, string>> }
@@ -32,14 +34,13 @@ const PARAMETER = /^\{([A-Za-z][A-Za-z0-9]*)(\.\.\.)?\}$/;
 export class RouteTable<T> {
   readonly #root: Node<T> = newNode();
 
-  /** @throws Error when another route answers the same method and paths. */
   add(method: string, path: string, route: T): void {
     const names: string[] = [];
     let node = this.#root;
     for (const segment of segmentsOf(path)) {
       const [, name, rest] = PARAMETER.exec(segment) ?? [];
       if (name === undefined) {
-        node = child(node.literals, segment);
+        node = madeOnce(node.literals, segment, () => newNode<T>());
       } else {
         names.push(name);
         if (rest === undefined) node = node.parameter ??= newNode();
@@ -99,15 +100,6 @@ export class RouteTable<T> {
 
 function newNode<T>(): Node<T> {
   return { literals: new Map(), parameter: undefined, rest: undefined, routes: new Map() };
-}
-
-function child<T>(nodes: Map<string, Node<T>>, segment: string): Node<T> {
-  let node = nodes.get(segment);
-  if (node === undefined) {
-    node = newNode();
-    nodes.set(segment, node);
-  }
-  return node;
 }
 
 function segmentsOf(path: string): string[] {

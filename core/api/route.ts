@@ -22,32 +22,18 @@ export interface Visit extends Pick<BodyOwner, 'onEnd'> {
   readonly params: Readonly<Record<string, string>>;
 }
 
+type HandlerOf<Known> = (visit: Visit & Known, request: IncomingMessage, response: ServerResponse) => Promise<void>;
+
 /** Answers a request, or throws. */
-export type Handler = (visit: Visit, request: IncomingMessage, response: ServerResponse) => Promise<void>;
+export type Handler = HandlerOf<unknown>;
 /** The handler of a route that shows or changes what an account owns, for its keys and its console users alike. */
-export type AccountHandler = (
-  visit: Visit & { readonly accountId: string },
-  request: IncomingMessage,
-  response: ServerResponse,
-) => Promise<void>;
+export type AccountHandler = HandlerOf<{ readonly accountId: string }>;
 /** The handler of a route that needs an API key. */
-export type KeyHandler = (
-  visit: Visit & { readonly accountId: string; readonly key: CallKey },
-  request: IncomingMessage,
-  response: ServerResponse,
-) => Promise<void>;
+export type KeyHandler = HandlerOf<{ readonly accountId: string; readonly key: CallKey }>;
 /** The handler of a route that needs a session of the console. */
-export type SessionHandler = (
-  visit: Visit & { readonly accountId: string; readonly session: Session },
-  request: IncomingMessage,
-  response: ServerResponse,
-) => Promise<void>;
+export type SessionHandler = HandlerOf<{ readonly accountId: string; readonly session: Session }>;
 /** The handler of a route of the admin listener. */
-export type AdminHandler = (
-  visit: Visit & { readonly operator: Operator },
-  request: IncomingMessage,
-  response: ServerResponse,
-) => Promise<void>;
+export type AdminHandler = HandlerOf<{ readonly operator: Operator }>;
 
 /**
  * Takes over a connection that the client wants to upgrade to another protocol (WebSocket), or answers with the response. An
@@ -137,9 +123,7 @@ export interface RouteAnswer {
   readonly schema?: Schema;
   /** The media type of a body that is not JSON. */
   readonly mediaType?: string;
-  /** Other forms of the body that the client may ask for: schemas by media type. */
   readonly orAs?: Readonly<Record<string, Schema>>;
-  /** The answer's own headers, with their descriptions. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { ApiKeys, CallKey } from '../accounts/identify';
 import { fail, type GatewayError } from '../errors';
 import { countFor, newRequestId, sendError, setRequestId, whenClosed } from '../http/http';
-import { pathOf } from '../http/request-target';
+import { pathOf } from '../http/request-head';
 import { log as standardLog } from '../log';
 import type { Operators } from '../operators/operators';
 import { USUAL_ROLE } from '../operators/roles';
@@ -162,7 +162,6 @@ function methodNotAllowed(allow: readonly string[]): GatewayError {
   return fail('METHOD_NOT_ALLOWED', { message: `This address accepts ${methods}.`, headers: { allow: methods } });
 }
 
-/** Answers with an error. Returns the code that the client receives. */
 function render(
   error: unknown,
   requestId: string,

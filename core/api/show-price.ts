@@ -44,7 +44,6 @@ export function showPrice(price: Price) {
 export interface DearestPrice {
   /** Per million tokens, with the variants that any answer may have. Meters without a price are absent, except for the usual five. */
   readonly rates: ShownRates;
-  /** Per piece, by meter. */
   readonly pieces: Readonly<Record<string, string>>;
   /** Per million tokens of answers with a tier, speed or region, by its words. */
   readonly variants: Readonly<Record<string, ShownRates>>;

@@ -1,8 +1,7 @@
 import { type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { whenAnswered } from '../http/lingering-close';
-import { checkHead } from '../http/request-head';
-import { hostOf, isDirectHost, pathOf, settleTarget } from '../http/request-target';
+import { hostOf, isDirectHost, pathOf, settleHead } from '../http/request-head';
 import type { OwnHosts, UpgradeHandler, Visit } from './route';
 import { type Router, requestFacts, serveVisit, toVisit } from './router';
 
@@ -19,7 +18,7 @@ export function takeUpgrades(
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on('error', ignore);
     const target = request.url ?? '/';
-    const isSound = (checkHead(request) ?? settleTarget(request)) === undefined;
+    const isSound = settleHead(request) === undefined;
     const found = isSound ? takerOf(request, routes, hosts, ofCalls) : undefined;
     whenAnswered(socket, () => {
       if (found === undefined) serveWithoutUpgrade(server, request, target, socket, head);

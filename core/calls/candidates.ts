@@ -16,7 +16,7 @@ import { takesVersion, versionOf } from '../catalog/versions';
 import type { NeededModel } from '../dialects/dialect';
 import { type Extra, isUnpriced, type Reading } from '../dialects/reading';
 import { fail, type GatewayError } from '../errors';
-import { RATE_LIMITED } from '../health/credential-gauge';
+import { RATE_LIMITED } from '../health/credentials';
 import type { UpstreamHealth } from '../health/health';
 import type { Call, CallFields, KeptPlace, ModelRequest } from './call';
 

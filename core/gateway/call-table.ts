@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Call } from '../calls/call';
 import { traceCall } from '../calls/call-trace';
 import type { EndpointSettings, PipelineSettings } from '../configuration/pipelines';
-import { isDirectHost, pathOf } from '../http/request-target';
+import { isDirectHost, pathOf } from '../http/request-head';
 import { compilePipeline, type PipelineGateway } from './pipeline';
 import type { Policy } from './policy';
 

@@ -30,7 +30,6 @@ export interface Gateway extends Configured {
   readonly refusedCalls: RefusedCalls;
   /** Returns the ids of sessions and agents as usage records keep them. */
   readonly sessionIds: SessionIds;
-  /** The objects that vendors keep, each with its account. */
   readonly keptObjects: KeptObjects;
   /** The answers for clients that repeat a call with its Idempotency-Key; undefined if the operator has not enabled the store. */
   readonly answers?: AnswerStore | undefined;
@@ -44,7 +43,6 @@ export interface Gateway extends Configured {
 /** A configuration and its most used parts. */
 export interface Configured<C extends Configuration = Configuration> {
   readonly configuration: C;
-  /** The configuration's models and upstreams. */
   readonly catalog: Catalog;
   readonly configRevision: string;
   /**

@@ -17,7 +17,6 @@ import { enter, ownerNumber, within } from '../watchdog';
 import type { Gateway } from './gateway';
 import type { AnyStep, Policy } from './policy';
 
-/** The error of a policy that has not finished its step in time. */
 class StepTimeout extends Error {
   override readonly name = 'StepTimeout';
 }
@@ -156,7 +155,6 @@ function takeStep(
   }
 }
 
-/** Sends the error's envelope, after the call has given back everything that it took. */
 async function refuse(
   thrown: unknown,
   policyName: string,

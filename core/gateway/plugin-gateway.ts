@@ -28,6 +28,5 @@ export interface PluginGateway extends Gateway {
   readonly operators: Operators;
   /** The checks that run before a revision is applied. */
   readonly changeChecks: ChangeCheck[];
-  /** The endpoints of all plugins. */
   readonly routes: () => readonly Route[];
 }

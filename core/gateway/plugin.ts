@@ -18,7 +18,6 @@ export interface Plugin<S extends Schema = Schema, V = unknown> {
   readonly contract: 'plugin/1';
   /** Its folder under `plugins/` and its name in system.config.yml. */
   readonly name: string;
-  /** A few words on what it adds. */
   readonly summary: string;
   /** JSON Schema of its settings in system.config.yml, `package` aside. */
   readonly schema: S;

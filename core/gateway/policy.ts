@@ -61,7 +61,6 @@ export function definePolicy<
   return { ...definition, schema: closed(definition.schema) } as unknown as Policy;
 }
 
-/** Returns the schema with unknown settings forbidden. */
 function closed(schema: Schema): Schema {
   return { additionalProperties: false, ...schema };
 }

@@ -74,13 +74,11 @@ export interface CountedFailure {
   readonly accountId: string;
   /** No connection was made. The account has no influence on this, so it counts from one account, too. */
   readonly isDial: boolean;
-  /** When the attempt began. */
   readonly startedMs: number;
 }
 
 /** Decides whether one upstream is ejected. It does no I/O, and its caller passes the time. */
 export class Ejection {
-  readonly #rules: EjectionRules;
   /** The last attempts: when each ended, and whether it failed. The oldest is overwritten first. */
   readonly #times: Float64Array;
   readonly #failures: (CountedFailure | undefined)[];
@@ -98,18 +96,15 @@ export class Ejection {
   #endedIds: ReadonlySet<string> = new Set();
   #ejections: number[] = [];
 
-  constructor(rules: EjectionRules) {
-    this.#rules = rules;
+  constructor(private readonly rules: EjectionRules) {
     this.#times = new Float64Array(rules.sampled).fill(Number.NEGATIVE_INFINITY);
     this.#failures = new Array(rules.sampled);
   }
 
-  /** The number of failed attempts since the last answer. */
   get consecutiveFailures(): number {
     return this.#consecutive;
   }
 
-  /** Identifies the last ejection among those of all nodes. */
   get id(): string {
     return this.#id;
   }
@@ -179,7 +174,6 @@ export class Ejection {
     if (outMs > leftMs) this.putOut(outMs, nowMs, id);
   }
 
-  /** Ejects the upstream for this time from now on. */
   putOut(outMs: number, nowMs: number, id = newId()): void {
     this.#id = id;
     this.#ids.add(id);
@@ -203,9 +197,9 @@ export class Ejection {
    * become rare in a long outage, and the end of a short one is still detected within `outMs`.
    */
   #eject(nowMs: number): number {
-    const failingFor = Math.floor((nowMs - this.#failingSinceMs) / (2 * this.#rules.outMs));
+    const failingFor = Math.floor((nowMs - this.#failingSinceMs) / (2 * this.rules.outMs));
     const times = Math.max(1, this.#ejections.length, failingFor);
-    const outMs = Math.min(times * this.#rules.outMs, this.#rules.outAtMostMs);
+    const outMs = Math.min(times * this.rules.outMs, this.rules.outAtMostMs);
     this.putOut(outMs, nowMs);
     return outMs;
   }
@@ -213,18 +207,18 @@ export class Ejection {
   #remember(failure: CountedFailure | undefined, nowMs: number): void {
     this.#times[this.#next] = nowMs;
     this.#failures[this.#next] = failure;
-    this.#next = (this.#next + 1) % this.#rules.sampled;
+    this.#next = (this.#next + 1) % this.rules.sampled;
   }
 
   #failsInARow(nowMs: number): boolean {
-    const { consecutiveFailures, sampled } = this.#rules;
+    const { consecutiveFailures, sampled } = this.rules;
     if (this.#consecutive < consecutiveFailures) return false;
     const failures = this.#lastFailures(Math.min(this.#consecutive, sampled));
     return this.#isOfMany(failures, Math.min(consecutiveFailures, sampled), nowMs);
   }
 
   #failsTooOften(nowMs: number): boolean {
-    const { sampled, sampledWithinMs, failureShare } = this.#rules;
+    const { sampled, sampledWithinMs, failureShare } = this.rules;
     const oldestMs = this.#times[this.#next] ?? Number.NEGATIVE_INFINITY;
     if (nowMs - oldestMs > sampledWithinMs) return false;
     const failures = this.#lastFailures(sampled);
@@ -234,7 +228,7 @@ export class Ejection {
 
   /** Returns the failures among the last attempts of this node. */
   #lastFailures(attempts: number): readonly CountedFailure[] {
-    const { sampled } = this.#rules;
+    const { sampled } = this.rules;
     const failures: CountedFailure[] = [];
     for (let back = 1; back <= attempts; back += 1) {
       const failure = this.#failures[(this.#next - back + sampled) % sampled];

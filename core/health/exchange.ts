@@ -1,13 +1,14 @@
 import type { Logger } from 'pino';
 import { newId } from '../ids';
+import { asObject } from '../json-values';
 import { parseJson } from '../parse-json';
 import type { Stop } from '../resources';
-import { compileCheck } from '../settings';
 import { duplicateRedis, type RedisClient } from '../storage/redis';
 import type { HealthEvent, UpstreamHealth } from './health';
 import type { Observed } from './tally';
 
-const CHANNEL = 'tollgate:upstream-health';
+/** Only nodes of one version of `Message` share a channel. */
+const CHANNEL = 'tollgate:upstream-health:1';
 
 /** How long observations are collected before they are published together. Events such as ejections are published at once. */
 const PUBLISH_AFTER_MS = 250;
@@ -51,7 +52,7 @@ export function startHealthExchange({ redis, health, log }: HealthExchangeOption
   };
 
   listening.on('message', (_channel, text) => {
-    const message = read(text);
+    const message = asObject(parseJson(text)) as Message | undefined;
     if (message === undefined || message.node === node) return;
     for (const each of message.events ?? []) health.apply(each);
     for (const each of message.observed ?? []) health.applyObserved(each);
@@ -80,66 +81,4 @@ export function startHealthExchange({ redis, health, log }: HealthExchangeOption
     speaking.disconnect();
     listening.disconnect();
   };
-}
-
-const TEXT = { type: 'string' } as const;
-const COUNT = { type: 'number', minimum: 0 } as const;
-const FLAG = { type: 'boolean' } as const;
-
-const checkMessage = compileCheck<Message>({
-  type: 'object',
-  required: ['node'],
-  properties: {
-    node: TEXT,
-    asks: FLAG,
-    events: {
-      type: 'array',
-      items: {
-        type: 'object',
-        required: ['upstream', 'is'],
-        properties: {
-          upstream: TEXT,
-          is: TEXT,
-          forMs: { ...COUNT, default: 0 },
-          ejection: { ...TEXT, default: '' },
-          credential: { ...TEXT, default: '' },
-          status: { ...COUNT, default: 0 },
-        },
-      },
-    },
-    observed: {
-      type: 'array',
-      items: {
-        type: 'object',
-        required: ['upstream', 'answered', 'failed', 'accounts', 'latencies'],
-        properties: {
-          upstream: TEXT,
-          answered: COUNT,
-          failed: COUNT,
-          accounts: {
-            type: 'array',
-            items: {
-              type: 'object',
-              required: ['accountId', 'hasFailed'],
-              properties: { accountId: TEXT, hasFailed: FLAG },
-            },
-          },
-          latencies: {
-            type: 'array',
-            items: {
-              type: 'object',
-              required: ['model', 'stream', 'times', 'totalMs'],
-              properties: { model: TEXT, stream: FLAG, times: COUNT, totalMs: COUNT },
-            },
-          },
-        },
-      },
-    },
-  },
-});
-
-/** Returns undefined for a message that a node of another version sent in another form. */
-function read(text: string): Message | undefined {
-  const checked = checkMessage(parseJson(text));
-  return 'value' in checked ? checked.value : undefined;
 }

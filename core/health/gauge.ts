@@ -1,7 +1,7 @@
+import { madeOnce } from '../made-once';
 import type { AttemptOutcome } from '../wire/dial-failure';
-import { CredentialGauge } from './credential-gauge';
+import { CredentialGauge } from './credentials';
 import { Ejection, type EjectionRules, type EjectionState } from './ejection';
-import { halved, MovingEstimate } from './moving-estimate';
 
 /**
  * The kinds of answers, whose latencies are never compared. The time of a whole answer depends on its length; only a stream shows
@@ -67,16 +67,13 @@ function newLatencies(): Latencies {
 export class UpstreamGauge {
   readonly ejection: Ejection;
   readonly latencies = newLatencies();
-  /** The models, by the names that the upstream uses for them. */
   readonly models = new Map<string, ModelGauge>();
-  /** The credentials, by name. */
   readonly credentials = new Map<string, CredentialGauge>();
   /** When its rest ends. The upstream asked for it (`Retry-After`), and until then it is not a first choice. */
   restsUntilMs = 0;
   /** An operator has disabled the upstream, until an operator enables it. */
   isDisabledByOperator = false;
   answers = 0;
-  /** Failed attempts by their outcome. */
   readonly failures = new Map<AttemptOutcome, number>();
   lastFailureMs = Number.NEGATIVE_INFINITY;
   readonly #failing = new MovingEstimate(FAILURE_WEIGHT);
@@ -89,21 +86,11 @@ export class UpstreamGauge {
   }
 
   model(name: string): ModelGauge {
-    let known = this.models.get(name);
-    if (known === undefined) {
-      known = new ModelGauge(this);
-      this.models.set(name, known);
-    }
-    return known;
+    return madeOnce(this.models, name, () => new ModelGauge(this));
   }
 
   credential(name: string): CredentialGauge {
-    let known = this.credentials.get(name);
-    if (known === undefined) {
-      known = new CredentialGauge(name);
-      this.credentials.set(name, known);
-    }
-    return known;
+    return madeOnce(this.credentials, name, () => new CredentialGauge(name));
   }
 
   noteOutcomes(failureShare: number, nowMs: number, times = 1): void {
@@ -223,4 +210,52 @@ export class ModelGauge implements CandidateFacts {
       if (this.#askedMs === nowMs) this.#askedMs = Number.NEGATIVE_INFINITY;
     };
   }
+}
+
+/**
+ * A moving average over observations. The newest counts `weight`, and more after a silence: after one half-life without
+ * observations it counts at least half.
+ */
+export class MovingEstimate {
+  value: number | undefined;
+  /** Mean distance between an observation and `value`. After the first observation it is as large as that one, which may be pure chance. */
+  deviation = 0;
+  at = Number.NEGATIVE_INFINITY;
+  readonly #halfLifeMs: number;
+
+  /** `first`: the value before the first observation. */
+  constructor(
+    private readonly weight: number,
+    halfLifeMs = Number.POSITIVE_INFINITY,
+    first?: number,
+  ) {
+    this.#halfLifeMs = halfLifeMs;
+    this.value = first;
+  }
+
+  /** Adds `times` observations whose mean is `observed`. */
+  note(observed: number, nowMs: number, times = 1): void {
+    const { value, at } = this;
+    this.at = nowMs;
+    if (value === undefined) {
+      this.value = observed;
+      this.deviation = observed;
+      return;
+    }
+    const forgotten = 1 - halved(nowMs - at, this.#halfLifeMs);
+    const weight = Math.max(1 - (1 - this.weight) ** times, forgotten);
+    this.deviation += (Math.abs(observed - value) - this.deviation) * this.weight;
+    this.value = value + (observed - value) * weight;
+  }
+
+  forget(): void {
+    this.value = undefined;
+    this.deviation = 0;
+    this.at = Number.NEGATIVE_INFINITY;
+  }
+}
+
+/** Returns what exponential decay leaves of 1 after `elapsedMs`. */
+export function halved(elapsedMs: number, halfLifeMs: number): number {
+  return elapsedMs <= 0 || halfLifeMs === Number.POSITIVE_INFINITY ? 1 : 2 ** (-elapsedMs / halfLifeMs);
 }

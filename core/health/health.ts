@@ -1,21 +1,13 @@
 import type { Candidate, Upstream } from '../catalog/catalog';
 import type { Verdict } from '../catalog/upstream';
 import type { Usage } from '../catalog/usage';
+import { madeOnce } from '../made-once';
 import type { AttemptOutcome } from '../wire/dial-failure';
-import { usableCredentials } from './choose-credential';
-import { type CredentialGauge, isAboutCredential, RATE_LIMITED } from './credential-gauge';
+import { type CredentialGauge, isAboutCredential, RATE_LIMITED, usableCredentials } from './credentials';
 import { type AccountOutcome, type CountedFailure, EJECTION_RULES, type EjectionRules } from './ejection';
 import { kindOf, type ModelGauge, UpstreamGauge } from './gauge';
 import { type AskedFor, cacheReadShareOf, ModelUse } from './model-use';
 import { type Observed, Tally } from './tally';
-
-/** What this process knows of an upstream as a whole. */
-export interface UpstreamFacts {
-  /** Moving average of the time to the first content of streams, in milliseconds; undefined while nothing was seen. */
-  readonly firstTokenMs: number | undefined;
-  /** Share of answered attempts, 1 while nothing was seen. */
-  readonly successRate: number;
-}
 
 export type AskedCandidate = Pick<Candidate, 'upstream' | 'model'>;
 
@@ -71,7 +63,6 @@ export interface HealthOptions {
   readonly now?: () => number;
 }
 
-/** The longest rest that an upstream may ask for. */
 const REST_AT_MOST_MS = 3_600_000;
 
 /** Statuses that concern one model or one call, not the upstream. */
@@ -94,18 +85,8 @@ export class UpstreamHealth {
     this.now = now;
   }
 
-  facts(upstream: string): UpstreamFacts {
-    const gauge = this.upstream(upstream);
-    return { firstTokenMs: gauge.latencies.stream.value, successRate: 1 - gauge.failureRate(this.now()) };
-  }
-
   upstream(name: string): UpstreamGauge {
-    let known = this.#gauges.get(name);
-    if (known === undefined) {
-      known = new UpstreamGauge(name, this.#rules);
-      this.#gauges.set(name, known);
-    }
-    return known;
+    return madeOnce(this.#gauges, name, () => new UpstreamGauge(name, this.#rules));
   }
 
   /** Returns all upstreams that this process has observed or looked up. */
@@ -117,14 +98,8 @@ export class UpstreamHealth {
     return this.upstream(upstream.name).model(model.name);
   }
 
-  /** Returns the token use of a model, by the name that clients see. */
   use(model: string): ModelUse {
-    let known = this.#uses.get(model);
-    if (known === undefined) {
-      known = new ModelUse();
-      this.#uses.set(model, known);
-    }
-    return known;
+    return madeOnce(this.#uses, model, () => new ModelUse());
   }
 
   /** Notes an answered attempt: `ms` to the first content of a stream, otherwise to the end of the body. */
@@ -216,7 +191,6 @@ export class UpstreamHealth {
     this.#publish({ upstream: gauge.name, is: 'resting', forMs });
   }
 
-  /** Notes the usage that the upstream reported for a call. */
   used(model: string, candidate: AskedCandidate, usage: Usage, asked: AskedFor): void {
     this.use(model).note(usage, asked);
     const readShare = cacheReadShareOf(usage);
@@ -297,7 +271,6 @@ export class UpstreamHealth {
     if (this.#tally.size > 0) listener();
   }
 
-  /** Applies what another node has decided. */
   apply(event: HealthEvent): void {
     const nowMs = this.now();
     const gauge = this.upstream(event.upstream);
@@ -339,7 +312,6 @@ export class UpstreamHealth {
     return tallies.map((tally) => tally.read());
   }
 
-  /** Applies what another node has observed. */
   applyObserved({ upstream, answered, failed, accounts, latencies }: Observed): void {
     const nowMs = this.now();
     const gauge = this.upstream(upstream);

@@ -1,5 +1,5 @@
 import { CACHE_READ_METERS, outputTokens, tokensOf, totalInputTokens, type Usage } from '../catalog/usage';
-import { MovingEstimate } from './moving-estimate';
+import { MovingEstimate } from './gauge';
 
 /** The weight of the newest call: about twenty calls are remembered. */
 const WEIGHT = 0.05;

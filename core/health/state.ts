@@ -1,5 +1,6 @@
-import type { Upstream } from '../catalog/catalog';
+import type { Model, Upstream } from '../catalog/catalog';
 import type { UpstreamGauge } from './gauge';
+import type { UpstreamHealth } from './health';
 
 /** The states of an upstream. If several apply, the first of them in this list is shown. */
 export const UPSTREAM_STATES = ['disabled', 'taken-out', 'ejected', 'probing', 'resting', 'available'] as const;
@@ -18,4 +19,11 @@ export function upstreamState(upstream: Upstream, gauge: UpstreamGauge, nowMs: n
 /** Rounds a measurement for a response body; null while there is none. */
 export function rounded(value: number | undefined, digits = 0): number | null {
   return value === undefined ? null : Number(value.toFixed(digits));
+}
+
+/** Returns the entries whose upstream is disabled neither in the configuration nor by an operator. */
+export function routableEntries({ entries }: Model, health: UpstreamHealth): Model['entries'] {
+  return entries.filter(
+    ({ upstream: { name, disabled } }) => disabled === undefined && !health.upstream(name).isDisabledByOperator,
+  );
 }

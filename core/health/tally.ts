@@ -5,7 +5,6 @@ export interface Observed {
   readonly upstream: string;
   readonly answered: number;
   readonly failed: number;
-  /** The accounts that asked last. */
   readonly accounts: readonly AccountOutcome[];
   readonly latencies: readonly ObservedLatency[];
 }

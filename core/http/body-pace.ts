@@ -2,7 +2,6 @@ import { fail, type GatewayError } from '../errors';
 
 /** The limits for how fast a request body must arrive; docs/contract.md, section 10. */
 export interface PaceLimits {
-  /** The time within which the whole body must arrive. */
   readonly totalMs: number;
   /** How long a body may be slower than `minBytesPerSecond`. */
   readonly slowMs: number;

@@ -30,7 +30,6 @@ export interface BufferLimits {
 /** Twelve bodies of the largest size fit into the process, three of them of one account. */
 const LIMITS: BufferLimits = { mostBytes: 268_435_456, mostBytesOfAccount: 67_108_864 };
 
-/** The bytes of one account. */
 interface Share {
   /** Received or announced bytes of bodies, and the bytes of answers. */
   bytes: number;
@@ -74,13 +73,11 @@ export class BufferedBytes {
     return new Room(this, owner, announcedBytes);
   }
 
-  /** @throws OVERLOADED */
   take(bytes: number): void {
     if (this.#bytes + bytes > this.#limits.mostBytes) throw overloaded();
     this.#bytes += bytes;
   }
 
-  /** @throws OVERLOADED */
   claim(accountId: string, bytes: number): void {
     const share = this.#shareOf(accountId);
     if (share.bytes + bytes > this.#limits.mostBytesOfAccount) {
@@ -207,15 +204,15 @@ function first(set: ReadonlySet<object>): object | undefined {
 }
 
 class Room implements BodyRoom {
-  readonly #budget: BufferedBytes;
-  readonly #owner: BodyOwner;
   #received = 0;
   #taken = 0;
   #claimed = 0;
 
-  constructor(budget: BufferedBytes, owner: BodyOwner, announcedBytes: number) {
-    this.#budget = budget;
-    this.#owner = owner;
+  constructor(
+    private readonly budget: BufferedBytes,
+    private readonly owner: BodyOwner,
+    announcedBytes: number,
+  ) {
     if (announcedBytes > SMALL_BODY_BYTES) this.#claimUpTo(announcedBytes);
   }
 
@@ -224,7 +221,7 @@ class Room implements BodyRoom {
     if (this.#received <= SMALL_BODY_BYTES) return;
     try {
       this.#claimUpTo(this.#received);
-      this.#budget.take(this.#received - this.#taken);
+      this.budget.take(this.#received - this.#taken);
       this.#taken = this.#received;
     } catch (error) {
       this.#giveBack();
@@ -235,14 +232,14 @@ class Room implements BodyRoom {
   /** The first reservation registers the release, so that small bodies cost nothing. */
   #claimUpTo(bytes: number): void {
     if (bytes <= this.#claimed) return;
-    const { accountId } = this.#owner;
-    if (accountId !== undefined) this.#budget.claim(accountId, bytes - this.#claimed);
-    if (this.#claimed === 0) this.#owner.onEnd(() => this.#giveBack());
+    const { accountId } = this.owner;
+    if (accountId !== undefined) this.budget.claim(accountId, bytes - this.#claimed);
+    if (this.#claimed === 0) this.owner.onEnd(() => this.#giveBack());
     this.#claimed = bytes;
   }
 
   #giveBack(): void {
-    this.#budget.giveBack(this.#owner.accountId, this.#claimed, this.#taken);
+    this.budget.giveBack(this.owner.accountId, this.#claimed, this.#taken);
     this.#claimed = 0;
     this.#taken = 0;
   }
@@ -324,7 +321,6 @@ export class AnswerRoom {
     this.#noteUnread(wanted);
   }
 
-  /** Notes that the client has read something. */
   read(): void {
     if (this.#held > 0) this.budget.noteRead(this.accountId);
   }

@@ -4,14 +4,11 @@ import { TLSSocket } from 'node:tls';
 import type { Logger } from 'pino';
 import { Counter } from 'prom-client';
 import { metrics } from '../metrics';
-import { placeOf } from './client-place';
 import { closeWithConnection } from './pipelined';
-import type { Proxies, ProxySign } from './proxies';
+import { type Proxies, placeOf } from './proxies';
 
 export interface ConnectionLimits {
-  /** The limit for all connections. */
   readonly most: number;
-  /** The limit for connections from one client address. */
   readonly mostOfAddress: number;
 }
 
@@ -31,7 +28,6 @@ export function limitConnections(
   // A proxy opens the connections of many clients.
   { isProxy }: Pick<Proxies, 'isProxy'>,
   log: Logger,
-  warnOfProxy: (peer: string, sign: ProxySign) => void = () => undefined,
 ): void {
   const { most, mostOfAddress } = limits;
   let all = 0;
@@ -73,8 +69,6 @@ export function limitConnections(
       return;
     }
     open.set(place, count);
-    if (count > all / 2 && count > mostOfAddress / 4)
-      warnOfProxy(remoteAddress, 'more than half of the connections come from it');
     socket.once('close', () => {
       const left = (open.get(place) ?? 1) - 1;
       if (left > 0) open.set(place, left);

@@ -15,7 +15,6 @@ export interface CookieOptions {
   readonly sameSite: 'Strict' | 'Lax';
   /** If absent, the cookie lasts until the browser is closed. */
   readonly maxAgeSeconds?: number;
-  /** Whether the browser uses TLS. `PUBLIC_URL` decides if this is not given. */
   readonly secure?: boolean;
 }
 

@@ -32,7 +32,6 @@ const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE';
 /** How long browsers may reuse the answer to a preflight. Chromium uses at most two hours. */
 const MAX_AGE_SECONDS = 7_200;
 
-/** The header names in a preflight. */
 const HEADER_NAMES = /^[\w!#$%&'*+.^`|~-]+(?:, ?[\w!#$%&'*+.^`|~-]+)*$/;
 
 /**

@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream/promises';
 import { type ErrorOptions, errorEnvelope, fail, type GatewayError, shorten } from '../errors';
 import { takeRandom } from '../random';
 import { compileCheckInPlace, type Problem, type Schema } from '../settings';
 import { AnswerRoom, type BodyOwner, BUFFERED, SMALL_BODY_BYTES } from './buffered-bytes';
-import { JsonLimits } from './json-limits';
-import { JsonScanner } from './json-scanner';
+import { JsonError, type JsonObserver, JsonScanner, type JsonToken } from './json-scanner';
 import { answerEarly } from './lingering-close';
 import { announcedBytes, type BodyLook, checkBodyHeaders, ownLimits, readBody, saysJson } from './read-body';
 
@@ -163,7 +163,6 @@ function parseJson(bytes: Buffer): unknown {
   }
 }
 
-/** The most problems that one error lists. */
 const MOST_PROBLEMS = 10;
 /** The most characters of a member's name in an error, because a client can send a name as long as the body. */
 const LONGEST_PARAM = 200;
@@ -191,4 +190,53 @@ export function pathText(path: readonly (string | number)[]): string {
     (text, part) => (typeof part === 'number' ? `${text}[${part}]` : text === '' ? part : `${text}.${part}`),
     '',
   );
+}
+
+/** The deepest nesting of JSON that our own API accepts. */
+const MOST_DEPTH = 64;
+
+/** The most values in one body of our own API: members, elements and containers. */
+const MOST_VALUES = 10_000;
+
+/**
+ * Bounds the cost of parsing and checking a body of our own API. A scanner reports every value while the body arrives, so that a
+ * body with too many values is rejected before anything is built from it.
+ */
+export class JsonLimits implements JsonObserver {
+  #values = 0;
+
+  open(depth: number, _isObject: boolean, token: JsonToken): void {
+    if (depth > MOST_DEPTH) throw new JsonError(`JSON is deeper than ${MOST_DEPTH} levels`, token.start);
+    this.#count(token);
+  }
+
+  scalar(_depth: number, _firstByte: number, token: JsonToken): void {
+    this.#count(token);
+  }
+
+  key(): void {}
+
+  close(): void {}
+
+  #count(token: JsonToken): void {
+    this.#values += 1;
+    if (this.#values > MOST_VALUES) throw new JsonError(`JSON has more than ${MOST_VALUES} values`, token.start);
+  }
+}
+
+/**
+ * Sends the body of an answer that is there whole. A large one is written in pieces, which shows whether its client reads. Never
+ * rejects. The room is freed by its owner, because the bytes stay in memory to the last piece.
+ */
+export async function sendWhole(response: ServerResponse, body: Buffer, room: AnswerRoom | undefined): Promise<void> {
+  if (body.length <= SMALL_BODY_BYTES) return void response.end(body);
+  room?.wait(body.length);
+  await pipeline(piecesOf(body, room), response).catch(() => response.destroy());
+}
+
+function* piecesOf(body: Buffer, room: AnswerRoom | undefined): Generator<Buffer> {
+  for (let at = 0; at < body.length; at += SMALL_BODY_BYTES) {
+    room?.read();
+    yield body.subarray(at, at + SMALL_BODY_BYTES);
+  }
 }

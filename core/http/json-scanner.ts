@@ -1,8 +1,6 @@
 /** The token that a scanner has just read. It is valid only during the observer's call. */
 export interface JsonToken {
-  /** The offset of its first byte in the whole text. */
   readonly start: number;
-  /** The offset after its last byte. */
   readonly end: number;
   /** Whether it is a number that consists of digits only. This is cheaper than reading `text`. */
   readonly isNatural: boolean;
@@ -67,12 +65,10 @@ const KEY_OR_CLOSE = 3;
 const AFTER_KEY = 4;
 const AFTER_VALUE = 5;
 const END = 6;
-/** This and higher states are inside a token. */
 const STRING = 7;
 const ESCAPE = 8;
 const UNICODE = 9;
 const LITERAL = 10;
-/** This and higher states are inside a number. */
 const NUMBER_MINUS = 11;
 const NUMBER_ZERO = 12;
 const NUMBER_INTEGER = 13;
@@ -101,12 +97,10 @@ export class JsonScanner implements JsonToken {
   end = 0;
   isNatural = false;
 
-  readonly #observer: JsonObserver;
   /** One entry for each open container: whether it is an object. */
   readonly #open: boolean[] = [];
   #state = VALUE;
   #chunk = NOTHING;
-  /** The offset of the current chunk in the whole text. */
   #base = 0;
   /** The part of the current token that was in earlier chunks. */
   #carried = NOTHING;
@@ -115,9 +109,7 @@ export class JsonScanner implements JsonToken {
   #hexDigits = 0;
   #literal = NOTHING;
 
-  constructor(observer: JsonObserver) {
-    this.#observer = observer;
-  }
+  constructor(private readonly observer: JsonObserver) {}
 
   /**
    * Reads the next chunk.
@@ -269,7 +261,7 @@ export class JsonScanner implements JsonToken {
     this.end = this.start + 1;
     this.#open.push(isObject);
     this.#state = isObject ? KEY_OR_CLOSE : VALUE_OR_CLOSE;
-    this.#observer.open(this.#open.length, isObject, this);
+    this.observer.open(this.#open.length, isObject, this);
   }
 
   #close(byte: number, at: number): void {
@@ -277,7 +269,7 @@ export class JsonScanner implements JsonToken {
     if (byte !== (isObject ? CLOSE_BRACE : CLOSE_BRACKET)) throw this.#unexpected(byte, at);
     this.#beginToken(at);
     this.end = this.start + 1;
-    this.#observer.close(this.#open.length, this);
+    this.observer.close(this.#open.length, this);
     this.#open.pop();
     this.#state = this.#open.length === 0 ? END : AFTER_VALUE;
   }
@@ -314,7 +306,7 @@ export class JsonScanner implements JsonToken {
     this.end = this.#base + at + 1;
     if (this.#isKey) {
       this.#state = AFTER_KEY;
-      this.#observer.key(this.#open.length, this);
+      this.observer.key(this.#open.length, this);
     } else {
       this.#endScalar(QUOTE);
     }
@@ -322,7 +314,7 @@ export class JsonScanner implements JsonToken {
 
   #endScalar(firstByte: number): void {
     this.#state = this.#open.length === 0 ? END : AFTER_VALUE;
-    this.#observer.scalar(this.#open.length, firstByte, this);
+    this.observer.scalar(this.#open.length, firstByte, this);
   }
 
   #escape(at: number): number {
@@ -381,6 +373,19 @@ export class JsonScanner implements JsonToken {
   #unexpected(byte: number, at: number): JsonError {
     const shown = byte > 0x20 && byte < 0x7f ? `"${String.fromCharCode(byte)}"` : `byte 0x${byte.toString(16)}`;
     return new JsonError(`JSON does not allow ${shown}`, this.#base + at);
+  }
+}
+
+/** Reads a whole text, in one piece or several. Returns false if it is not JSON. */
+export function scanWhole(chunks: readonly Buffer[], observer: JsonObserver): boolean {
+  const scanner = new JsonScanner(observer);
+  try {
+    for (const chunk of chunks) scanner.feed(chunk);
+    scanner.finish();
+    return true;
+  } catch (error) {
+    if (error instanceof JsonError) return false;
+    throw error;
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import ipaddr from 'ipaddr.js';
 import type { Logger } from 'pino';
 
@@ -6,7 +6,6 @@ import type { Logger } from 'pino';
 export interface Proxies {
   /** The number of proxies between clients and this process. Each one adds the address of its client to `X-Forwarded-For`. */
   readonly count: number;
-  /** Returns whether a proxy may connect from an address. */
   readonly isProxy: (address: string) => boolean;
 }
 
@@ -19,30 +18,51 @@ export function isPrivate(address: string): boolean {
   return ipaddr.isValid(address) && USUAL_FOR_PROXIES.has(ipaddr.process(address).range());
 }
 
-/** A sign that a proxy is in front that the operator has not named. */
-export type ProxySign = 'it sent X-Forwarded-For' | 'more than half of the connections come from it';
-
-/** Returns a function that warns, once an hour, if a private address seems to be a proxy and `proxies.count` is 0. */
-export function proxyWarning(
+/** Warns, once an hour, of a private address that sends `X-Forwarded-For` as a proxy does while `proxies.count` is 0. */
+export function watchForwarding(
+  server: Server,
   { count }: Proxies,
   log: Logger,
   now: () => number = () => performance.now(),
-): (peer: string, sign: ProxySign) => void {
+): void {
+  if (count > 0) return;
   let warnedMs = Number.NEGATIVE_INFINITY;
-  return (peer, sign) => {
-    if (count > 0 || now() - warnedMs < WARNED_EVERY_MS || !isPrivate(peer)) return;
+  server.on('request', ({ headers, socket: { remoteAddress: peer = '' } }) => {
+    if (headers['x-forwarded-for'] === undefined || now() - warnedMs < WARNED_EVERY_MS || !isPrivate(peer)) return;
     warnedMs = now();
     log.warn(
-      { peer, sign },
+      { peer },
       'a proxy seems to be in front, but proxies.count in system.config.yml is 0: set it to how many proxies of ' +
         'yours are in front, else all clients count as one for connections and attempts to sign in',
     );
-  };
+  });
 }
 
-/** Warns of proxies that send `X-Forwarded-For` and are not configured. */
-export function watchForwarding(server: Server, warn: (peer: string, sign: ProxySign) => void): void {
-  server.on('request', ({ headers, socket: { remoteAddress = '' } }) => {
-    if (headers['x-forwarded-for'] !== undefined) warn(remoteAddress, 'it sent X-Forwarded-For');
-  });
+/**
+ * Returns the client's address. `X-Forwarded-For` counts only if the connection comes from one of the operator's proxies. Of its
+ * entries only the last ones count, one for each proxy, because the proxies themselves have added them. Undefined if a proxy has
+ * sent fewer, or something that is no address.
+ */
+export function clientAddress({ headers, socket }: IncomingMessage, { count, isProxy }: Proxies): string | undefined {
+  const peer = socket.remoteAddress ?? '';
+  if (count === 0 || !isProxy(peer)) return peer;
+  const added = String(headers['x-forwarded-for'] ?? '')
+    .split(',')
+    .at(-count)
+    ?.trim();
+  return added !== undefined && ipaddr.isValid(added) ? added : undefined;
+}
+
+/** Returns the place of a request's client, or of its proxy if the proxy does not tell the client's address. */
+export function clientPlace(request: IncomingMessage, proxies: Proxies): string {
+  return placeOf(clientAddress(request, proxies) ?? request.socket.remoteAddress ?? '');
+}
+
+/**
+ * Returns what counts as one client: an IPv4 address, or the /64 of an IPv6 address, because a /64 usually belongs to one user.
+ */
+export function placeOf(text: string): string {
+  if (!ipaddr.isValid(text)) return text;
+  const address = ipaddr.process(text);
+  return address instanceof ipaddr.IPv6 ? `${address.parts.slice(0, 4).join(':')}::/64` : address.toString();
 }

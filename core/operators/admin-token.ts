@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { isLoopbackHost } from '../http/loopback';
+import { isLoopbackHost } from '../http/public-url';
 import { StartFailure } from '../start-failure';
 
 export interface AdminToken {

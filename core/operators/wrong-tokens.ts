@@ -1,8 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Logger } from 'pino';
 import { fail, type GatewayError } from '../errors';
-import { clientPlace } from '../http/client-place';
-import type { Proxies } from '../http/proxies';
+import { clientPlace, type Proxies } from '../http/proxies';
 import type { OperatorRole } from './roles';
 
 /** How many wrong tokens an address may show without a wait. */

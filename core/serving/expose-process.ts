@@ -11,7 +11,6 @@ export interface Exposed {
   readonly database: Knex;
 }
 
-/** The pool of a knex client; the embedded database has none. */
 interface Pool {
   numUsed(): number;
   numFree(): number;

@@ -11,8 +11,7 @@ import { type CallTable, compileCallTable } from '../gateway/call-table';
 import { declaredBy, type PipelineGateway } from '../gateway/pipeline';
 import type { Cors } from '../http/cors';
 import { newRequestId, sendError } from '../http/http';
-import { checkHead } from '../http/request-head';
-import { hostOf, isDirectHost, pathOf, settleTarget } from '../http/request-target';
+import { hostOf, isDirectHost, pathOf, settleHead } from '../http/request-head';
 import type { Operators } from '../operators/operators';
 import type { Role } from '../role';
 import { signedIn } from '../sign-in/signed-in';
@@ -77,7 +76,7 @@ export function openFrontDoor(gateway: PipelineGateway, options: FrontDoorOption
       };
     },
     answerUnlessCall: (request, response) => {
-      const wrongTarget = checkHead(request) ?? settleTarget(request);
+      const wrongTarget = settleHead(request);
       if (wrongTarget !== undefined) {
         refuse(request, response, wrongTarget);
         return undefined;
@@ -113,7 +112,7 @@ export function openFrontDoor(gateway: PipelineGateway, options: FrontDoorOption
     },
     fastLane: options.fastLane,
     admin: (request, response, expressGateway) => {
-      const wrongTarget = checkHead(request) ?? settleTarget(request);
+      const wrongTarget = settleHead(request);
       if (wrongTarget !== undefined) refuse(request, response, wrongTarget);
       else if (adminRoutes.methodsOf(pathOf(request)).length > 0) void adminRoutes.serve(request, response, { admit });
       else {

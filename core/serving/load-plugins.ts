@@ -164,7 +164,6 @@ function remedyFor(packageName: string): string {
   return `install it, or write ./${packageName} if it is a folder beside this file`;
 }
 
-/** Returns the place of a syntax error, which Node writes above the stack. */
 function lineOf(cause: unknown): string {
   const place = cause instanceof SyntaxError ? cause.stack?.split('\n')[0] : undefined;
   return place !== undefined && /:\d+$/.test(place) ? ` (${place})` : '';
@@ -174,7 +173,6 @@ function reasonOf(cause: unknown): string {
   return cause instanceof Error ? (cause.message.split('\n')[0] ?? '') : String(cause);
 }
 
-/** Returns the place where a package itself threw an error. */
 function placeOf(thrown: unknown): string {
   const cause = thrown instanceof Error ? thrown.cause : undefined;
   const place = cause instanceof Error ? cause.stack?.split('\n')[1]?.trim() : undefined;

@@ -1,9 +1,174 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
-import { createServer, TLSSocket } from 'node:tls';
+import { resolve } from 'node:path';
+import { createSecureContext, createServer, type SecureContext, TLSSocket } from 'node:tls';
+import { isDeepStrictEqual } from 'node:util';
+import type { Logger } from 'pino';
+import { Gauge } from 'prom-client';
 import type { Configuration } from '../configuration/configuration';
 import type { TlsSettings } from '../configuration/schema';
-import { Certificates } from './certificates';
+import { watchFile } from '../configuration/watch-file';
+import { ConfigurationError } from '../configuration/yaml-file';
+import { metrics } from '../metrics';
+import type { Stop } from '../resources';
+
+/** A certificate with its private key, both in PEM, as files hold them. */
+export interface KeyPair {
+  readonly key: string;
+  readonly cert: string;
+}
+
+interface Certificate {
+  readonly pair: KeyPair;
+  readonly context: SecureContext;
+  readonly expires: Date;
+}
+
+type ByHost = ReadonlyMap<string, Certificate>;
+
+const expiresAt = new Gauge({
+  name: 'tollgate_certificate_expires_timestamp_seconds',
+  help: 'Unix time when a certificate of a listener expires, by its path in gateway.config.yml.',
+  labelNames: ['certificate'] as const,
+  aggregator: 'min',
+  registers: [metrics],
+});
+
+/** The certificates of one listener, as they were when its files were last valid. */
+export class Certificates {
+  readonly #read: () => ByHost;
+  readonly #files: readonly string[];
+  readonly #followers: ((pair: KeyPair) => void)[] = [];
+  #current: ByHost;
+
+  /**
+   * Reads the files.
+   * @param place where gateway.config.yml names them
+   * @throws ConfigurationError if a file is missing, or does not contain a certificate with its key
+   */
+  constructor(
+    private readonly place: string,
+    settings: TlsSettings,
+    configFolder: string,
+  ) {
+    this.#read = () => readAll(place, settings, configFolder);
+    this.#files = Object.values(settings).flatMap(({ key, cert }) =>
+      [key, cert].map((file) => resolve(configFolder, file)),
+    );
+    this.#current = this.#take(this.#read());
+  }
+
+  /** Calls back with the default certificate, now and whenever the files change. */
+  follow(take: (pair: KeyPair) => void): void {
+    this.#followers.push(take);
+    take(certificateOf(this.#current, 'default').pair);
+  }
+
+  contextFor(host: string): SecureContext {
+    return certificateOf(this.#current, host.toLowerCase()).context;
+  }
+
+  /** Reads the files again. If they are invalid, it logs why and keeps the certificates in force. Open connections keep theirs in any case. */
+  reload(log: Logger): void {
+    const certificates = this.place;
+    let read: ByHost;
+    try {
+      read = this.#read();
+    } catch (error) {
+      if (!(error instanceof ConfigurationError)) throw error;
+      const { problems } = error;
+      log.error({ certificates, problems }, 'changed certificates are not valid; the previous ones stay active');
+      return;
+    }
+    if (isDeepStrictEqual(pairsOf(read), pairsOf(this.#current))) return;
+    this.#current = this.#take(read);
+    const { pair, expires } = certificateOf(read, 'default');
+    for (const take of this.#followers) take(pair);
+    log.info({ certificates, expires }, 'certificates were reloaded: new connections use the new ones');
+  }
+
+  /** Reads the files again whenever one of them changes. @returns a function that stops this */
+  watch(log: Logger): Stop {
+    const stops = [...new Set(this.#files)].map((file) => watchFile(file, () => this.reload(log)));
+    return async () => {
+      await Promise.all(stops.map((stop) => stop()));
+    };
+  }
+
+  #take(read: ByHost): ByHost {
+    for (const [host, { expires }] of read)
+      expiresAt.set({ certificate: `${this.place}.${host}` }, expires.getTime() / 1_000);
+    return read;
+  }
+}
+
+function pairsOf(certificates: ByHost): readonly KeyPair[] {
+  return [...certificates.values()].map(({ pair }) => pair);
+}
+
+/** Returns the certificate of a host: its own, that of the wildcard for its first label, or the default. */
+function certificateOf(certificates: ByHost, host: string): Certificate {
+  const found = certificates.get(host) ?? certificates.get(host.replace(/^[^.]+/, '*')) ?? certificates.get('default');
+  if (found === undefined) throw new Error('the default certificate is missing');
+  return found;
+}
+
+function readAll(place: string, settings: TlsSettings, configFolder: string): ByHost {
+  const problems: string[] = [];
+  if (settings['default'] === undefined)
+    problems.push(`${place}: "default" is missing, the certificate for all other hosts`);
+  const read = Object.entries(settings).flatMap(([host, { key, cert }]) => {
+    try {
+      return [[host, readPair(resolve(configFolder, key), resolve(configFolder, cert))] as const];
+    } catch (error) {
+      if (!(error instanceof WrongFile)) throw error;
+      problems.push(`${place}.${host}.${error.member}: ${error.message}`);
+      return [];
+    }
+  });
+  if (problems.length === 0) return new Map(read);
+  const nowhere = { file: 'gateway.config.yml', line: undefined, column: undefined };
+  throw new ConfigurationError(problems.map((message) => ({ ...nowhere, message })));
+}
+
+class WrongFile extends Error {
+  constructor(
+    readonly member: keyof KeyPair,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+function readPair(keyFile: string, certFile: string): Certificate {
+  const pair = { key: readText('key', keyFile), cert: readText('cert', certFile) };
+  const key = parse('key', keyFile, 'a private key in PEM without a passphrase', () => createPrivateKey(pair.key));
+  const cert = parse('cert', certFile, 'a certificate in PEM', () => new X509Certificate(pair.cert));
+  if (!cert.checkPrivateKey(key))
+    throw new WrongFile('cert', `${certFile} is not the certificate of the private key in ${keyFile}`);
+  const context = parse('cert', certFile, 'a certificate that TLS accepts', () => createSecureContext(pair));
+  return { pair, context, expires: new Date(cert.validTo) };
+}
+
+function readText(member: keyof KeyPair, file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    throw new WrongFile(member, `${file} cannot be read (${reason})`);
+  }
+}
+
+function parse<T>(member: keyof KeyPair, file: string, expected: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new WrongFile(member, `${file} is not ${expected} (${reason})`);
+  }
+}
 
 /** The certificates of the listeners; undefined for one without TLS. */
 export interface ListenerCertificates {

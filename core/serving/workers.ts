@@ -4,9 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { StartFailure } from '../start-failure';
 import { countersOf, type MetricsAsJson, type MetricsFormat, sumMetrics, writeMetrics } from '../summed-metrics';
-import type { Facts } from './announce';
-import { Channel, type Message } from './channel';
-import type { Ready } from './worker';
+import type { Facts } from './start';
+import { Channel, type Message, type Ready } from './worker';
 
 const MOST_WORKERS = 256;
 
@@ -51,13 +50,10 @@ interface Member {
   readonly startedMs: number;
   /** A worker that is leaving takes no new connections. */
   state: 'starting' | 'serving' | 'leaving';
-  /** The worker's last report. */
   metrics: MetricsAsJson;
 }
 
 class Workers {
-  readonly #wanted: number;
-  readonly #log: Logger;
   readonly #members = new Set<Member>();
   /** The counters of workers that have ended, because their counts must not be lost. */
   #ended: Promise<MetricsAsJson> = Promise.resolve([]);
@@ -71,10 +67,10 @@ class Workers {
   #restarting: Promise<void> = Promise.resolve();
   #isRestartAsked = false;
 
-  constructor(wanted: number, log: Logger) {
-    this.#wanted = wanted;
-    this.#log = log;
-  }
+  constructor(
+    private readonly wanted: number,
+    private readonly log: Logger,
+  ) {}
 
   /** Starts the first worker alone, because it migrates the database, and because a failed start is then reported once. */
   start(): void {
@@ -84,7 +80,7 @@ class Workers {
   /** Stops in order at the first signal, and at once at the second. */
   stop(signal: NodeJS.Signals): void {
     const isFirst = this.#exitCode === undefined;
-    this.#log.info({ signal }, isFirst ? 'stopping: running calls finish, new ones are refused' : 'stopping at once');
+    this.log.info({ signal }, isFirst ? 'stopping: running calls finish, new ones are refused' : 'stopping at once');
     if (isFirst) this.#end(0);
     else for (const { worker } of this.#members) worker.process.kill('SIGKILL');
   }
@@ -98,18 +94,18 @@ class Workers {
 
   async #replaceAll(): Promise<void> {
     this.#isRestartAsked = false;
-    this.#log.info('rolling restart: each worker is replaced by a new one');
+    this.log.info('rolling restart: each worker is replaced by a new one');
     for (const old of this.#in('serving')) {
       if (old.state !== 'serving' || !this.#members.has(old)) continue;
       if (!(await this.#begin())) {
-        this.#log.error(
+        this.log.error(
           'the rolling restart is aborted because a new worker did not start; the running workers continue',
         );
         return;
       }
       await this.#retire(old);
     }
-    this.#log.info('rolling restart: all workers were replaced');
+    this.log.info('rolling restart: all workers were replaced');
   }
 
   /** Starts a worker. Resolves with true when it serves, with false if it ends before. */
@@ -152,13 +148,13 @@ class Workers {
     member.state = 'serving';
     void this.#giveAdmin();
     this.#fill();
-    if (this.#isAnnounced) this.#log.info({ started: member.worker.process.pid }, 'a worker is ready');
+    if (this.#isAnnounced) this.log.info({ started: member.worker.process.pid }, 'a worker is ready');
     else if (member === this.#admin) this.#announce(facts);
   }
 
   #announce(facts: Facts): void {
     this.#isAnnounced = true;
-    this.#log.info({ ...facts, workers: this.#wanted }, 'ready');
+    this.log.info({ ...facts, workers: this.wanted }, 'ready');
   }
 
   #leaves(member: Member): void {
@@ -186,13 +182,13 @@ class Workers {
     const isEarly = performance.now() - member.startedMs < STEADY_AFTER_MS;
     this.#endedEarly = isEarly ? this.#endedEarly + 1 : 0;
     const waitMs = this.#endedEarly < 2 ? 0 : Math.min(FIRST_WAIT_MS * 2 ** (this.#endedEarly - 2), MOST_WAIT_MS);
-    this.#log.warn({ ended: member.worker.process.pid, ...how, waitMs }, 'a worker ended and is replaced');
+    this.log.warn({ ended: member.worker.process.pid, ...how, waitMs }, 'a worker ended and is replaced');
     clearTimeout(this.#filling);
     this.#filling = setTimeout(() => this.#fill(), waitMs);
   }
 
   #missing(): number {
-    return this.#wanted - this.#in('serving').length - this.#in('starting').length;
+    return this.wanted - this.#in('serving').length - this.#in('starting').length;
   }
 
   #fill(): void {
@@ -254,7 +250,7 @@ class Workers {
 
   #exitWhenAllEnded(): void {
     if (this.#members.size > 0) return;
-    if (this.#isAnnounced) this.#log.info('all workers have stopped');
+    if (this.#isAnnounced) this.log.info('all workers have stopped');
     process.exit(this.#exitCode);
   }
 }

@@ -7,15 +7,13 @@ import { newRequestId } from '../http/http';
 import { log } from '../log';
 import { describeFault } from '../thrown';
 import type { UpstreamExchange } from '../wire/upstream-exchange';
-import { type FrameWriter, giveAnswer } from './answer-frames';
-import { ownErrorEvent } from './error-event';
+import { type FrameWriter, giveAnswer, ownErrorEvent } from './answer-frames';
 import { bodyOf, meanwhile } from './frame';
 import type { InnerClient } from './inner-client';
 
 export interface SocketTimes {
   /** How long a socket stays open without a frame and without a response under way. */
   readonly idleMs: number;
-  /** How long a socket stays open at most. */
   readonly lifeMs: number;
   /** How long a client may receive nothing of the bytes that wait for it. */
   readonly stalledMs: number;
@@ -42,7 +40,6 @@ export class ClientSocket {
   #idle: NodeJS.Timeout | undefined;
   readonly #life: NodeJS.Timeout;
   readonly #incoming: IncomingBytes;
-  /** The room of a frame that waits for the client. */
   readonly #room: AnswerRoom;
 
   constructor(
@@ -90,7 +87,6 @@ export class ClientSocket {
     this.#turn = this.#turn.then(() => this.#answer(frame));
   }
 
-  /** Answers a frame. Never rejects. */
   async #answer(frame: Buffer): Promise<void> {
     let isOver = false;
     const over = (): void => {
@@ -213,7 +209,6 @@ class IncomingBytes {
     this.#room = BUFFERED.open(this.#owner);
   }
 
-  /** @throws OVERLOADED */
   add(bytes: number): void {
     this.#bytes += bytes;
     if (this.#bytes <= this.#counted) return;

@@ -17,9 +17,7 @@ export interface SocketSettings extends SocketTimes {
 }
 
 export interface ClientSocketsOptions {
-  /** The public listener, whose handler serves the calls. */
   readonly listener: Server;
-  /** Returns the valid key that a request shows. */
   readonly identify: (request: IncomingMessage) => Promise<CallKey>;
   readonly isStopping: () => boolean;
   readonly settings: SocketSettings;
@@ -37,15 +35,13 @@ const CLOSES_WITHIN_MS = 2_000;
 
 /** The WebSockets of this process's clients. */
 export class ClientSockets {
-  readonly #options: ClientSocketsOptions;
   readonly #calls: InnerServer;
   readonly #server: WebSocketServer;
   readonly #open = new Set<ClientSocket>();
   readonly #countOfKeys = new Map<string, number>();
   #whenNone: (() => void) | undefined;
 
-  constructor(options: ClientSocketsOptions) {
-    this.#options = options;
+  constructor(private readonly options: ClientSocketsOptions) {
     this.#calls = innerServer(options.listener);
     const ofServer = {
       noServer: true,
@@ -61,7 +57,7 @@ export class ClientSockets {
 
   /** @throws MALFORMED_REQUEST, INVALID_API_KEY, API_KEY_EXPIRED, ADDRESS_NOT_ALLOWED, LEDGER_UNAVAILABLE, CONCURRENCY_LIMIT, DRAINING */
   readonly upgrade: UpgradeHandler = async (_visit, request, socket, head) => {
-    const { identify, isStopping, settings } = this.#options;
+    const { identify, isStopping, settings } = this.options;
     if (isStopping()) throw fail('DRAINING', { retryAfterSeconds: 1 });
     checkHandshake(request);
     const { keyId, accountId } = await identify(request);
@@ -84,7 +80,6 @@ export class ClientSockets {
     for (const client of this.#open) client.leave('the process stops');
   }
 
-  /** Resolves when no socket is open. */
   none(): Promise<void> {
     return new Promise((resolve) => {
       this.#whenNone = resolve;

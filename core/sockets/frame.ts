@@ -5,7 +5,6 @@ import { JsonError, JsonScanner } from '../http/json-scanner';
 import { applyBodyEdits, type EditedBody } from '../wire/body-edits';
 import { TopLevelMembers } from '../wire/json-members';
 
-/** The one type of frame that clients may send. */
 const CREATE = 'response.create';
 
 /** The edits that turn a frame into the body of a POST. Every other byte stays as it is. */

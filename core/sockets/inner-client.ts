@@ -58,7 +58,6 @@ export class InnerClient {
     });
   }
 
-  /** Ends the connection, because the client has disconnected. */
   close(): void {
     this.#upstreamSocket.release();
     this.#client.destroy().catch(() => undefined);

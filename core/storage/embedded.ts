@@ -42,7 +42,9 @@ interface Waiting {
  * thread does not keep the process alive, except while a query waits for its answer.
  */
 export function openInThread(folder: string): EmbeddedDatabase {
-  const { file, execArgv } = ownProgram(require.resolve('./embedded-thread'));
+  const file = require.resolve('./embedded-thread');
+  // Tests run from the sources.
+  const { execArgv } = ownProgram(file);
   const thread = new Worker(file, { workerData: { folder }, execArgv, name: 'embedded database' });
   const waiting = new Map<number, Waiting>();
   const listeners = new Map<string, (payload: string) => void>();

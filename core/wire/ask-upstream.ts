@@ -3,14 +3,7 @@ import type { Dispatcher } from 'undici';
 import type { Candidate, ModelEntry } from '../catalog/catalog';
 import type { BodyEdit, ModelCall, UpstreamRequest } from '../catalog/upstream';
 import { type LimitPlace, piecesOf, type Reading } from '../dialects/reading';
-import {
-  applyBodyEdits,
-  type EditedBody,
-  type ItemPlace,
-  planItemCuts,
-  type RequestBody,
-  type Splice,
-} from './body-edits';
+import { applyBodyEdits, type EditedBody, type ItemPlace, planCuts, type RequestBody, type Splice } from './body-edits';
 import { Exchange } from './exchange';
 import { signedHeaders } from './signed-headers';
 
@@ -92,7 +85,8 @@ export function outgoing(
 /** Returns the changes inside members that this upstream needs. */
 function changesInside({ body, reading, sealed }: UpstreamCall, model: ModelEntry): readonly Splice[] | undefined {
   const limits = limitsOf(reading?.toolUses, model);
-  return sealed === undefined ? limits : [...(limits ?? []), ...planItemCuts(body.chunks, sealed)];
+  // A look into one piece takes no search for the piece.
+  return sealed === undefined ? limits : [...(limits ?? []), ...planCuts([Buffer.concat(body.chunks)], sealed)];
 }
 
 /** Returns the limits of tools that the call does not limit, or may not have. Tools that share a limit get the smallest one. */

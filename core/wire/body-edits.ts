@@ -54,45 +54,31 @@ export function planSplices(body: RequestBody, edits: readonly BodyEdit[]): Spli
   }
   if (drops.length === 0 && appended.length === 0) return splices.sort(byPlace);
   const lastEnd = endOfLastMember(body);
-  const cuts = planCuts(body.chunks, drops.sort(byStart), lastEnd);
+  const cuts = planCuts(body.chunks, drops.sort(byStart));
   splices.push(...cuts);
   if (appended.length > 0) splices.push(planAppend(body, cuts, lastEnd, appended.join(',')));
   return splices.sort(byPlace);
 }
 
-/**
- * Drops members. A member is dropped together with the comma after it. If the last members are dropped, the comma before the
- * first of them goes with them. Adjacent dropped members make one cut.
- */
-function planCuts(chunks: readonly Buffer[], drops: readonly MemberPlace[], lastEnd: number): Splice[] {
-  const cuts: { from: number; to: number; text: string }[] = [];
-  for (const drop of drops) {
-    const to = drop.end === lastEnd ? lastEnd : startOfNextMember(chunks, drop.end);
-    const before = cuts.at(-1);
-    if (before !== undefined && before.to === drop.start) before.to = to;
-    else cuts.push({ from: drop.start, to, text: '' });
-  }
-  const final = cuts.at(-1);
-  if (final !== undefined && final.to === lastEnd) final.from = startOfTail(chunks, final.from);
-  return cuts;
-}
-
 /** The position of one item of an array. */
 export type ItemPlace = Pick<MemberPlace, 'start' | 'end'>;
 
-/** Cuts items out of their arrays. The items must be in the order of the text. */
-export function planItemCuts(pieces: readonly Buffer[], drops: readonly ItemPlace[]): Splice[] {
-  // A look into one piece takes no search for the piece.
-  const chunks = [Buffer.concat(pieces)];
+/**
+ * Cuts members out of their objects, or items out of their arrays, in the order of the text. One is cut together with the comma
+ * after it; the last one with the comma before it, or before those that are cut next to it. Adjacent ones make one cut.
+ */
+export function planCuts(chunks: readonly Buffer[], drops: readonly ItemPlace[]): Splice[] {
   const cuts: { from: number; to: number; text: string }[] = [];
   for (const { start, end } of drops) {
     const isLast = nextSignificantByte(chunks, end).byte !== COMMA;
     const to = isLast ? end : startOfNextMember(chunks, end);
-    const before = cuts.at(-1);
-    if (before?.to === start) before.to = to;
-    else cuts.push({ from: start, to, text: '' });
-    const cut = cuts.at(-1);
-    if (isLast && cut !== undefined) cut.from = startOfTail(chunks, cut.from);
+    let cut = cuts.at(-1);
+    if (cut?.to === start) cut.to = to;
+    else {
+      cut = { from: start, to, text: '' };
+      cuts.push(cut);
+    }
+    if (isLast) cut.from = startOfTail(chunks, cut.from);
   }
   return cuts;
 }

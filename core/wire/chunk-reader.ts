@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream';
 import type { Pauses } from './pauses';
 
 /**
@@ -93,26 +92,19 @@ export function notReady(): Error {
   return new Error('a piece was taken before there was one');
 }
 
-/** Reads the output of a Node stream, such as a decoder. */
-export class StreamChunks implements ChunkReader {
-  readonly #stream: Readable;
-  readonly #iterator: AsyncIterator<Buffer>;
+/** Reads what a decoder makes of a body. */
+export class IteratedChunks implements ChunkReader {
   #coming: Promise<void> | undefined;
   #next: IteratorResult<Buffer> | { readonly failure: unknown } | undefined;
 
-  /** `source`: the body that the stream decodes. */
+  /** `source`: the body that is decoded. */
   constructor(
-    stream: Readable,
-    private readonly source?: Pick<ChunkReader, 'pauses'>,
-  ) {
-    this.#stream = stream;
-    // The stream may fail before it is read. `take` then throws the failure.
-    stream.on('error', () => undefined);
-    this.#iterator = stream.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
-  }
+    private readonly iterator: AsyncIterator<Buffer>,
+    private readonly source: Pick<ChunkReader, 'cancel' | 'pauses'>,
+  ) {}
 
   get pauses(): Pauses | undefined {
-    return this.source?.pauses;
+    return this.source.pauses;
   }
 
   get isReady(): boolean {
@@ -126,7 +118,7 @@ export class StreamChunks implements ChunkReader {
   }
 
   async #read(): Promise<void> {
-    this.#next = await this.#iterator.next().catch((failure: unknown) => ({ failure }));
+    this.#next = await this.iterator.next().catch((failure: unknown) => ({ failure }));
     this.#coming = undefined;
   }
 
@@ -140,6 +132,6 @@ export class StreamChunks implements ChunkReader {
   }
 
   cancel(): void {
-    this.#stream.destroy();
+    this.source.cancel();
   }
 }

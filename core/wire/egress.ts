@@ -15,7 +15,6 @@ export interface DialledAddress {
   /** An IP address, or a name. */
   readonly host: string;
   readonly port: number;
-  /** Whether the connection has TLS. Default: false. */
   readonly tls?: boolean | undefined;
 }
 
@@ -44,7 +43,6 @@ export interface Egress {
   dial(address: DialledAddress, connectMs: number): Promise<Socket>;
   /** Retires the pool of an upstream that is no longer configured: it finishes its requests, then closes. */
   retire(name: string): void;
-  /** Accepts no more requests, waits for those that run, then closes every connection. */
   close(): Promise<void>;
 }
 

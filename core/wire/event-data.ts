@@ -1,5 +1,6 @@
-import { type Splice, spliceChunks } from './body-edits';
-import { findMembers, type MemberPlace } from './json-members';
+import { formatUsd } from '../money';
+import { planSplices, type Splice, spliceChunks } from './body-edits';
+import { findMembers, findPlace, type MemberPlace, sliceChunks } from './json-members';
 import { DATA, EventLines, fieldValueStart } from './sse';
 
 /** The values of an event's `data:` lines. They can be replaced inside of the event's bytes. */
@@ -7,11 +8,9 @@ export class EventData {
   /** The data as pieces of text. Between two lines of data, the line end stands for the line feed that joins them. */
   readonly chunks: readonly Buffer[];
   readonly byteLength: number;
-  readonly #raw: Buffer;
   readonly #pieces: readonly DataPiece[];
 
-  constructor(raw: Buffer) {
-    this.#raw = raw;
+  constructor(private readonly raw: Buffer) {
     this.#pieces = dataOf(raw);
     this.chunks = this.#pieces.map((piece) => piece.bytes);
     this.byteLength = this.chunks.reduce((sum, { length }) => sum + length, 0);
@@ -29,7 +28,7 @@ export class EventData {
       to: this.#placeInRaw(to),
       text,
     }));
-    const { chunks } = spliceChunks({ chunks: [this.#raw], byteLength: this.#raw.length }, inRaw);
+    const { chunks } = spliceChunks({ chunks: [this.raw], byteLength: this.raw.length }, inRaw);
     return Buffer.concat(chunks);
   }
 
@@ -44,7 +43,6 @@ export class EventData {
   }
 }
 
-/** A contiguous part of the event's data, and its position in the raw bytes. */
 interface DataPiece {
   readonly bytes: Buffer;
   readonly rawStart: number;
@@ -63,3 +61,42 @@ function dataOf(raw: Buffer): DataPiece[] {
 }
 
 const LINE_FEED = Buffer.from('\n');
+
+const USAGE = ['usage'] as const;
+
+/**
+ * Writes the cost of a call into the `usage` of an event: `"cost":0.00012345` as its last member. It replaces a member `cost`.
+ * All other bytes stay unchanged, as does an event without a usage object.
+ * @param path the members that lead to the usage
+ */
+export function annotateCost(raw: Buffer, costE8: bigint, path: readonly string[] = USAGE): Buffer {
+  const data = new EventData(raw);
+  const usage = findPlace(data.chunks, path);
+  if (usage === undefined) return raw;
+
+  const text = sliceChunks(data.chunks, usage.valueStart, usage.end);
+  const members = findMembers([text]);
+  if (members === undefined) return raw;
+
+  const body = { chunks: [text], byteLength: text.length, members };
+  const splices = planSplices(body, [{ member: 'cost', set: formatUsd(costE8) }]);
+  return data.edited(
+    splices.map(({ from, to, text }) => ({ from: usage.valueStart + from, to: usage.valueStart + to, text })),
+  );
+}
+
+/**
+ * Writes the `usage` of the event `from` into the event `into`, and replaces one that is there. All other bytes of `into` stay
+ * unchanged. Returns undefined if the data of either is no JSON object, or `from` has no usage.
+ */
+export function moveUsage(from: Buffer, into: Buffer): Buffer | undefined {
+  const source = new EventData(from);
+  const usage = source.members?.get('usage');
+  const target = new EventData(into);
+  const { chunks, byteLength, members } = target;
+  if (usage === undefined || members === undefined) return undefined;
+
+  // A line feed between two `data:` lines is white space of the JSON. Inside of one line it would end the event.
+  const set = sliceChunks(source.chunks, usage.valueStart, usage.end).toString().replaceAll('\n', ' ');
+  return target.edited(planSplices({ chunks, byteLength, members }, [{ member: 'usage', set }]));
+}

@@ -2,7 +2,6 @@ import type { ClientEvent } from '../catalog/answer';
 import type { Deltas, EventNote, SseEvent, UpstreamAdapter } from '../catalog/upstream';
 import type { Translation } from '../dialects/translation';
 import { EventShape } from './event-shape';
-import { FinishTracker } from './finish-tracker';
 import { SseFrame, SseSplitter } from './sse';
 
 /** An event with its exact bytes and its meaning. */
@@ -39,7 +38,6 @@ export class EventReader {
     this.#deltas = watch === undefined && translation === undefined ? adapter.readEvent.deltas : undefined;
   }
 
-  /** @throws SseEventTooLarge */
   read(chunk: Buffer): NotedEvent[] {
     const { translation } = this;
     if (translation !== undefined)
@@ -88,12 +86,10 @@ export class EventReader {
     return written.length === 0 ? undefined : Buffer.concat(written.map(bytesOf));
   }
 
-  /** The bytes of the event that has not arrived whole. */
   get pendingBytes(): number {
     return this.#splitter.pendingBytes;
   }
 
-  /** True if every requested answer has its stop reason. */
   get isWhole(): boolean {
     return this.#finish.isWhole;
   }
@@ -147,4 +143,36 @@ function shownIn({ finish, finalUsage, usageAt }: ClientEvent): EventNote {
   if (finalUsage !== undefined) note.finalUsage = finalUsage;
   if (usageAt !== undefined) note.usageAt = usageAt;
   return note;
+}
+
+/**
+ * Finds out when an answer is complete. An answer with one choice is complete with its stop reason. With several choices (`n`)
+ * each has its own stop reason, and adapters keep no state: they can only report which choice an event ends.
+ */
+export class FinishTracker {
+  readonly #finished = new Set<number>();
+  #isWhole = false;
+
+  constructor(private readonly choices: number) {}
+
+  /** Returns true from the event on that ends the last choice. */
+  note(event: EventNote): boolean {
+    if (this.#isWhole) return true;
+    // The protocol's own end of a stream replaces missing stop reasons. So do counts after the choices, because an upstream that
+    // ignores `n` sends fewer choices.
+    if (event.done === true) this.#isWhole = true;
+    if (event.finalUsage === true && event.finish !== true && this.#finished.size > 0) this.#isWhole = true;
+    if (event.finish !== true) return this.#isWhole;
+    if (this.choices === 1 || event.finishedChoices === undefined) {
+      this.#isWhole = true;
+      return true;
+    }
+    for (const choice of event.finishedChoices) this.#finished.add(choice);
+    this.#isWhole = this.#finished.size >= this.choices;
+    return this.#isWhole;
+  }
+
+  get isWhole(): boolean {
+    return this.#isWhole;
+  }
 }

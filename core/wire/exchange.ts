@@ -1,8 +1,8 @@
 import { subscribe } from 'node:diagnostics_channel';
-import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import type { Dispatcher } from 'undici';
-import { bytesOf, type ChunkReader, StreamChunks } from './chunk-reader';
+import { bytesOf, type ChunkReader, IteratedChunks } from './chunk-reader';
 import { type ExchangeHead, UpstreamExchange } from './upstream-exchange';
 
 /** undici does not report to its handlers how much of a request was sent, but its diagnostics channels do. */
@@ -12,14 +12,6 @@ subscribe('undici:request:bodySent', (message) => {
   const { body } = (message as { readonly request: { readonly body: object | null } }).request;
   if (body !== null) sentBodies.add(body);
 });
-
-/**
- * Returns true after the last byte of a request's body was written to the socket. From then on the request counts as received by
- * the upstream.
- */
-function isBodySent(body: object): boolean {
-  return sentBodies.has(body);
-}
 
 /** Servers send one or two before an answer. */
 const MOST_INTERIM_ANSWERS = 16;
@@ -73,7 +65,8 @@ export class Exchange extends UpstreamExchange implements Dispatcher.DispatchHan
   }
 
   get isRequestSent(): boolean {
-    return typeof this.#body === 'object' && this.#body !== null && isBodySent(this.#body);
+    // From the last byte on the request counts as received by the upstream.
+    return typeof this.#body === 'object' && this.#body !== null && sentBodies.has(this.#body);
   }
 
   protected pauseSender(): void {
@@ -99,11 +92,15 @@ class TooManyInterimAnswers extends Error {
 export function decodedChunks(exchange: UpstreamExchange, { status, headers }: ExchangeHead): ChunkReader {
   const decoder = decoderOf(headers['content-encoding']);
   if (decoder === undefined || status === 204 || status === 304 || headers['content-length'] === '0') return exchange;
-  const source = Readable.from(bytesOf(exchange), { objectMode: false });
-  source.once('error', (error) => decoder.destroy(error));
-  // If the decoder fails or is abandoned, `pipe` only detaches the source, so the exchange is cancelled here.
+  pipeline(bytesOf(exchange), decoder, () => undefined);
+  // A decoder that fails, or whose reader stops, ends the exchange at once.
   decoder.once('close', () => exchange.cancel());
-  return new StreamChunks(source.pipe(decoder), exchange);
+  return new IteratedChunks(decoder.iterator() as AsyncIterator<Buffer>, {
+    cancel: () => decoder.destroy(),
+    get pauses() {
+      return exchange.pauses;
+    },
+  });
 }
 
 function decoderOf(encoding: string | string[] | undefined) {

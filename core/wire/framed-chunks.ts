@@ -1,6 +1,5 @@
 import type { FrameDecoder, UpstreamAdapter } from '../catalog/upstream';
-import { type ChunkReader, notReady } from './chunk-reader';
-import type { Pauses } from './pauses';
+import { bytesOf, type ChunkReader, IteratedChunks } from './chunk-reader';
 import type { ExchangeHead } from './upstream-exchange';
 
 interface AnswerParts {
@@ -12,7 +11,7 @@ interface AnswerParts {
 export function unframed({ framing }: Pick<UpstreamAdapter, 'framing'>, { head, chunks }: AnswerParts): AnswerParts {
   if (framing === undefined || mediaTypeOf(head) !== framing.mediaType) return { head, chunks };
   const headers = { ...head.headers, 'content-type': 'text/event-stream' };
-  return { head: { ...head, headers }, chunks: new FramedChunks(chunks, framing.open()) };
+  return { head: { ...head, headers }, chunks: new IteratedChunks(decoded(chunks, framing.open()), chunks) };
 }
 
 function mediaTypeOf({ headers }: ExchangeHead): string {
@@ -20,57 +19,9 @@ function mediaTypeOf({ headers }: ExchangeHead): string {
   return type.trim().toLowerCase();
 }
 
-/** Reads the output of a decoder of chunks. */
-class FramedChunks implements ChunkReader {
-  #decoded: Buffer | undefined;
-  #hasEnded = false;
-  #failure: { readonly thrown: unknown } | undefined;
-
-  constructor(
-    private readonly source: ChunkReader,
-    private readonly decoder: FrameDecoder,
-  ) {}
-
-  get pauses(): Pauses | undefined {
-    return this.source.pauses;
-  }
-
-  get isReady(): boolean {
-    while (!this.#hasSome && this.source.isReady) this.#read();
-    return this.#hasSome;
-  }
-
-  async ready(): Promise<void> {
-    while (!this.isReady) await this.source.ready();
-  }
-
-  take(): Buffer | undefined {
-    if (!this.isReady) throw notReady();
-    if (this.#failure !== undefined) throw this.#failure.thrown;
-    const decoded = this.#decoded;
-    this.#decoded = undefined;
-    return decoded;
-  }
-
-  cancel(): void {
-    this.source.cancel();
-  }
-
-  get #hasSome(): boolean {
-    return this.#decoded !== undefined || this.#hasEnded || this.#failure !== undefined;
-  }
-
-  #read(): void {
-    try {
-      const chunk = this.source.take();
-      if (chunk === undefined) {
-        this.#hasEnded = true;
-        return;
-      }
-      const text = this.decoder.push(chunk);
-      if (text !== '') this.#decoded = Buffer.from(text);
-    } catch (thrown) {
-      this.#failure = { thrown };
-    }
+async function* decoded(chunks: ChunkReader, decoder: FrameDecoder): AsyncGenerator<Buffer> {
+  for await (const chunk of bytesOf(chunks)) {
+    const text = decoder.push(chunk);
+    if (text !== '') yield Buffer.from(text);
   }
 }

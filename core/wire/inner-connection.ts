@@ -41,14 +41,12 @@ class InnerEnd extends Duplex {
 /** The server's end of a connection that carries a call from a client's WebSocket. */
 export class InnerConnection extends InnerEnd {
   constructor(
-    /** The client's own connection. */
     readonly carrier: Socket,
     readonly upstreamSocket: UpstreamSocket,
   ) {
     super();
   }
 
-  /** The address of the client. */
   get remoteAddress(): string | undefined {
     return this.carrier.remoteAddress;
   }

@@ -1,4 +1,4 @@
-import { JsonError, type JsonObserver, JsonScanner, type JsonToken } from '../http/json-scanner';
+import { JsonError, type JsonObserver, type JsonToken, scanWhole } from '../http/json-scanner';
 
 /** Byte offsets in the body: of the member with its key, and of its value. `end`s are exclusive. */
 export interface MemberPlace {
@@ -17,7 +17,6 @@ export class TopLevelMembers implements JsonObserver {
   isObject = false;
   /** The first key that was repeated but may not be; see the constructor. */
   repeated: string | undefined;
-  /** The current member. */
   name = '';
 
   readonly #once: ReadonlySet<string>;
@@ -65,15 +64,7 @@ export class TopLevelMembers implements JsonObserver {
  */
 export function findMembers(chunks: readonly Buffer[]): ReadonlyMap<string, MemberPlace> | undefined {
   const members = new TopLevelMembers();
-  const scanner = new JsonScanner(members);
-  try {
-    for (const chunk of chunks) scanner.feed(chunk);
-    scanner.finish();
-  } catch (error) {
-    if (error instanceof JsonError) return undefined;
-    throw error;
-  }
-  return members.isObject ? members.places : undefined;
+  return scanWhole(chunks, members) && members.isObject ? members.places : undefined;
 }
 
 /** Returns the text from byte `start` to byte `end`. Most bodies are one piece, and need no view. */

@@ -41,13 +41,10 @@ interface LongText {
 class Tree implements JsonObserver {
   root: unknown;
   readonly longTexts: LongText[] = [];
-  readonly #bytes: Buffer;
   readonly #open: Container[] = [];
   readonly #keys: string[] = [];
 
-  constructor(bytes: Buffer) {
-    this.#bytes = bytes;
-  }
+  constructor(private readonly bytes: Buffer) {}
 
   open(_: number, isObject: boolean): void {
     const container: Container = isObject ? {} : [];
@@ -74,7 +71,7 @@ class Tree implements JsonObserver {
   }
 
   #parsed({ start, end }: JsonToken): string {
-    return this.#bytes.toString('utf8', start, end);
+    return this.bytes.toString('utf8', start, end);
   }
 
   /** Returns a function that replaces the value at this position. */
@@ -130,4 +127,63 @@ function endOfPiece(raw: Buffer, to: number, from: number): number {
   let end = to;
   while (end < raw.length && ((raw[end] as number) & 0xc0) === 0x80) end -= 1;
   return end;
+}
+
+/** Writes a value as JSON in steps. Other calls are served between them. */
+export async function writeSlowly(value: unknown): Promise<Buffer[]> {
+  const pieces: Buffer[] = [];
+  let waiting = '';
+  for (const text of textsOf(value)) {
+    waiting += text;
+    if (waiting.length < PIECE_BYTES) continue;
+    pieces.push(Buffer.from(waiting));
+    waiting = '';
+    await nextTurn();
+  }
+  if (waiting !== '') pieces.push(Buffer.from(waiting));
+  return pieces;
+}
+
+/** Yields the JSON of a value in short texts. */
+function* textsOf(value: unknown): Generator<string> {
+  if (typeof value === 'string' && value.length > PIECE_BYTES) yield* longText(value);
+  else if (typeof value !== 'object' || value === null) yield JSON.stringify(value);
+  else if (Array.isArray(value)) yield* listOf(value);
+  else yield* objectOf(value);
+}
+
+function* listOf(list: readonly unknown[]): Generator<string> {
+  yield '[';
+  for (const [at, each] of list.entries()) {
+    if (at > 0) yield ',';
+    yield* textsOf(each === undefined ? null : each);
+  }
+  yield ']';
+}
+
+function* objectOf(object: object): Generator<string> {
+  let before = '{';
+  for (const [name, value] of Object.entries(object)) {
+    if (value === undefined) continue;
+    yield `${before}${JSON.stringify(name)}:`;
+    yield* textsOf(value);
+    before = ',';
+  }
+  yield before === '{' ? '{}' : '}';
+}
+
+/** Splits between two characters, because half of a surrogate pair would be escaped. */
+function* longText(text: string): Generator<string> {
+  yield '"';
+  for (let from = 0; from < text.length; ) {
+    let to = Math.min(from + PIECE_BYTES, text.length);
+    if (to < text.length && isHighSurrogate(text.charCodeAt(to - 1))) to -= 1;
+    yield JSON.stringify(text.slice(from, to)).slice(1, -1);
+    from = to;
+  }
+  yield '"';
+}
+
+function isHighSurrogate(code: number): boolean {
+  return code >= 0xd800 && code < 0xdc00;
 }

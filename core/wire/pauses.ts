@@ -25,7 +25,6 @@ export class Pauses {
     if (lastedMs > LONG_MS) this.#longUntilReadMs = this.#nowMs - this.#endedMs;
   }
 
-  /** Notes that nothing more is to be read. */
   stop(): void {
     this.end();
     this.#stoppedAtMs ??= this.clock();

@@ -5,7 +5,6 @@ import type { UpstreamAdapter } from '../catalog/upstream';
 
 interface Unsigned {
   readonly method: string;
-  /** The path from the root, with the query. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly chunks: readonly Uint8Array[];

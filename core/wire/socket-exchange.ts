@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type WebSocket from 'ws';
-import { LAST_EVENTS, type Refusal, refusalIn, toEvent, typeOf } from './socket-frames';
+import { parseJson } from '../parse-json';
+import { findPlace } from './json-members';
 import { UpstreamExchange } from './upstream-exchange';
 
 /** What the owner of a socket learns of an exchange on it. */
@@ -126,4 +127,86 @@ export class SocketLost extends Error {
 class SilentUpstream extends Error {
   override readonly name = 'TimeoutError';
   override readonly message = 'the upstream sent no frame within the timeout';
+}
+
+/** These events are the last ones of an answer. */
+export const LAST_EVENTS: ReadonlySet<string> = new Set([
+  'response.completed',
+  'response.failed',
+  'response.incomplete',
+  'error',
+]);
+
+/** Most events begin with this member, so its value is found without parsing. */
+const TYPE_FIRST = /^\s*\{\s*"type"\s*:\s*"([\w.-]{1,100})"/;
+const TYPE = /^[\w.-]{1,100}$/;
+const LOOKED_AT_BYTES = 256;
+
+/** Returns the type of an event; undefined if it has none or is no event. */
+export function typeOf(data: Buffer): string | undefined {
+  const first = TYPE_FIRST.exec(data.toString('latin1', 0, LOOKED_AT_BYTES))?.[1];
+  if (first !== undefined) return first;
+  const type = membersOf(parseJson(data.toString('utf8')))['type'];
+  return typeof type === 'string' && TYPE.test(type) ? type : undefined;
+}
+
+/** Returns a server-sent event. Each line of the data gets its own `data:` field; in JSON, a line end is white space. */
+export function toEvent(type: string | undefined, data: Buffer): Buffer {
+  const head = type === undefined ? 'data: ' : `event: ${type}\ndata: `;
+  const isOneLine = !data.includes(0x0a) && !data.includes(0x0d);
+  const text = isOneLine ? data : Buffer.from(data.toString('utf8').replaceAll(/\r\n|\r|\n/g, '\ndata: '));
+  return Buffer.concat([Buffer.from(head), text, Buffer.from('\n\n')]);
+}
+
+export interface Refusal {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+}
+
+/** The members of an error event's `headers` that say when to retry. */
+const WAITS = ['retry-after', 'retry-after-ms', 'x-should-retry'];
+
+/** Returns the HTTP answer that an error event with a status stands for; undefined for any other event. */
+export function refusalIn(data: Buffer): Refusal | undefined {
+  const event = membersOf(parseJson(data.toString('utf8')));
+  const status = event['status'] ?? event['status_code'];
+  if (typeof status !== 'number' || !Number.isInteger(status) || status < 400 || status > 599) return undefined;
+  const retryHeaders = Object.entries(membersOf(event['headers'])).flatMap(([name, value]) =>
+    WAITS.includes(name.toLowerCase()) ? [[name.toLowerCase(), String(value)]] : [],
+  );
+  const headers = { ...Object.fromEntries(retryHeaders), 'content-type': 'application/json' };
+  return { status, headers, body: Buffer.from(JSON.stringify({ error: event['error'] ?? event })) };
+}
+
+interface Tokens {
+  readonly inputTokens: number | undefined;
+  readonly outputTokens: number | undefined;
+}
+
+/**
+ * Returns the id and the counts of a response from its last event. That event contains the whole answer, so it is not parsed as a
+ * whole.
+ */
+export function answerIn(event: Buffer): { readonly id: string; readonly tokens: Tokens } | undefined {
+  const id = valueAt(event, ['response', 'id']);
+  if (typeof id !== 'string' || id === '' || id.length > LONGEST_ID) return undefined;
+  const { input_tokens, output_tokens } = membersOf(valueAt(event, ['response', 'usage']));
+  return { id, tokens: { inputTokens: countOf(input_tokens), outputTokens: countOf(output_tokens) } };
+}
+
+/** A longer text is no id. */
+const LONGEST_ID = 1_000;
+
+function valueAt(event: Buffer, path: readonly string[]): unknown {
+  const place = findPlace([event], path);
+  return place && parseJson(event.toString('utf8', place.valueStart, place.end));
+}
+
+function countOf(tokens: unknown): number | undefined {
+  return typeof tokens === 'number' && Number.isSafeInteger(tokens) && tokens >= 0 ? tokens : undefined;
+}
+
+function membersOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 }

@@ -86,12 +86,10 @@ export class SseSplitter {
     return frames;
   }
 
-  /** The bytes of the event that has not arrived whole. */
   get pendingBytes(): number {
     return this.#pendingBytes;
   }
 
-  /** The next byte begins an event. */
   get isBetweenEvents(): boolean {
     return this.#pendingBytes === 0 && this.#lineIsEmpty && !this.#afterCr;
   }
@@ -148,21 +146,21 @@ export class EventLines {
   start = 0;
   end = 0;
 
-  readonly #raw: Buffer;
   #next: number;
   #lf: number;
   #cr: number;
 
-  constructor(raw: Buffer, from = 0) {
-    this.#raw = raw;
+  constructor(
+    private readonly raw: Buffer,
+    from = 0,
+  ) {
     this.#next = from;
     this.#lf = indexOrEnd(raw, LF, from);
     this.#cr = indexOrEnd(raw, CR, from);
   }
 
-  /** Returns false after the last line. */
   next(): boolean {
-    const raw = this.#raw;
+    const raw = this.raw;
     this.start = this.#next;
     if (this.start >= raw.length) return false;
     if (this.#lf < this.start) this.#lf = indexOrEnd(raw, LF, this.start);

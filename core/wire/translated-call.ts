@@ -10,15 +10,13 @@ import { asObject, type JsonObject } from '../json-values';
 import type { UpstreamCall } from './ask-upstream';
 import type { RequestBody } from './body-edits';
 import type { MemberPlace } from './json-members';
-import { AT_ONCE_BYTES, parseSlowly } from './parse-slowly';
-import { writeSlowly } from './write-slowly';
+import { AT_ONCE_BYTES, parseSlowly, writeSlowly } from './parse-slowly';
 
 /** A call in the dialect of an upstream that does not speak the client's dialect. */
 export interface CallInOtherWords {
   readonly call: UpstreamCall;
   /** The dialect that reads its answer. */
   readonly asked: TranslatedCall;
-  /** The client's request, parsed. */
   readonly request: JsonObject;
 }
 
@@ -74,7 +72,6 @@ function inClientsWords(
   return new NotTranslatable(names[what as Feature] ?? what, why);
 }
 
-/** Returns the request with the changes for every upstream. */
 function edited(request: JsonObject, edits: readonly BodyEdit[]): JsonObject {
   const changed: Record<string, unknown> = { ...request };
   for (const edit of edits) {

@@ -81,7 +81,6 @@ export abstract class UpstreamExchange implements ChunkReader {
     return this.#waiting.length > 0 || this.isOver;
   }
 
-  /** No more bytes will arrive. */
   get isOver(): boolean {
     return this.#ended || this.#failure !== undefined;
   }
@@ -132,7 +131,6 @@ export abstract class UpstreamExchange implements ChunkReader {
   }
 }
 
-/** The gateway has cancelled the exchange. */
 class ExchangeCancelled extends Error {
   override readonly name = 'AbortError';
   override readonly message = 'the exchange was cancelled';

@@ -7,8 +7,7 @@ import { type Outgoing, outgoing, type UpstreamCall } from './ask-upstream';
 import { noteProgress } from './dial-failure';
 import type { Egress } from './egress';
 import { addressOf, shownCredential } from './signed-headers';
-import { SocketExchange, SocketLost } from './socket-exchange';
-import { answerIn } from './socket-frames';
+import { answerIn, SocketExchange, SocketLost } from './socket-exchange';
 import type { UpstreamExchange } from './upstream-exchange';
 
 /** No event of the protocol is nearly as long. */
@@ -92,17 +91,18 @@ type Handshake = Pick<Outgoing, 'path' | 'headers'>;
 /** Upstreams remember fewer. Older ids are forgotten. */
 const MOST_ANSWERS = 100;
 
-/** One open socket. */
 class Link {
   hasAnswered = false;
   readonly #answers = new Map<string, SocketAnswer>();
-  readonly #upstream: Upstream;
   readonly #socket: WebSocket;
   #exchange: SocketExchange | undefined;
   #isLeaving = false;
 
-  constructor(upstream: Upstream, handshake: Handshake, egress: Egress) {
-    this.#upstream = upstream;
+  constructor(
+    private readonly upstream: Upstream,
+    handshake: Handshake,
+    egress: Egress,
+  ) {
     this.#socket = dial(upstream, handshake, egress);
     this.#socket.on('message', (data: Buffer, isBinary) => this.#exchange?.noteFrame(data, isBinary));
     this.#socket.on('unexpected-response', (_, answer) => this.#exchange?.noteRefusal(answer));
@@ -112,14 +112,14 @@ class Link {
 
   /** No exchange is running on it, and a new socket to this upstream would be opened in the same way. */
   takes({ name, url, credential }: Upstream): boolean {
-    const own = this.#upstream;
+    const own = this.upstream;
     const isShown = credential.name === own.credential.name && credential.value === own.credential.value;
     const isTheSame = name === own.name && url.href === own.url.href && isShown;
     return isTheSame && this.#isOpen && (this.#exchange?.isOver ?? true);
   }
 
   get credential(): Credential {
-    return this.#upstream.credential;
+    return this.upstream.credential;
   }
 
   answerOf(id: string): SocketAnswer | undefined {
@@ -131,7 +131,7 @@ class Link {
   }
 
   ask(frame: Buffer): UpstreamExchange {
-    const exchange = new SocketExchange(this.#socket, this.#upstream.timeouts.idleMs, {
+    const exchange = new SocketExchange(this.#socket, this.upstream.timeouts.idleMs, {
       whenAnswered: () => {
         this.hasAnswered = true;
       },
@@ -159,7 +159,7 @@ class Link {
   #remember(event: Buffer): void {
     const answer = answerIn(event);
     if (answer === undefined) return;
-    const { name: upstream, credential } = this.#upstream;
+    const { name: upstream, credential } = this.upstream;
     this.#answers.set(answer.id, { upstream, credential: credential.name, ...answer.tokens });
     const [oldest] = this.#answers.keys();
     if (this.#answers.size > MOST_ANSWERS && oldest !== undefined) this.#answers.delete(oldest);

@@ -3,7 +3,7 @@ import type { Knex } from 'knex';
 import type { Logger } from 'pino';
 import { fail } from '../../core/errors';
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
-import { readPortDomain } from '../../core/http/port-domain';
+import { readPortDomain } from '../../core/http/public-url';
 import type { Stop } from '../../core/resources';
 import { readRole } from '../../core/role';
 import { compileCheck } from '../../core/settings';

@@ -1,5 +1,4 @@
-import { isLoopbackHost } from '../../core/http/loopback';
-import { saidPublicUrl } from '../../core/http/public-url';
+import { isLoopbackHost, saidPublicUrl } from '../../core/http/public-url';
 import { StartFailure } from '../../core/start-failure';
 import type { OfferedInstance } from './offers/offering';
 import type { SandboxService } from './service';

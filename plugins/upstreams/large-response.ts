@@ -1,6 +1,6 @@
 import { parseJson } from '../../core/parse-json';
-import { itemHeads } from '../../core/wire/item-heads';
 import { findMembers, sliceChunks } from '../../core/wire/json-members';
+import { itemHeads } from '../../core/wire/read-answer';
 import { asText, type JsonObject } from './json';
 
 /** The members that are read of a response too large to parse, which repeats the whole request and answer. */

@@ -5,7 +5,7 @@ import { nearestNames, shortenName } from '../../core/catalog/model-names';
 import { servedAt } from '../../core/catalog/protocols';
 import { fail, type GatewayError } from '../../core/errors';
 import { definePolicy } from '../../core/gateway/policy';
-import { hostOf } from '../../core/http/request-target';
+import { hostOf } from '../../core/http/request-head';
 
 export default definePolicy({
   contract: 'policy/1',

@@ -37,7 +37,6 @@ export type Attempted =
       readonly usage?: Usage | undefined;
     };
 
-/** The largest unstreamed answer. */
 const LARGEST_ANSWER_BYTES = 64 * 1024 * 1024;
 const LARGEST_JUDGED_BYTES = 64 * 1024;
 /** The most bytes of a preamble that are held back. The gateway releases a larger one, like one that outlasts `preambleHold`. */
@@ -351,7 +350,6 @@ function streamRelayOf(
   return { ...head, kind: 'relay', head: rest === undefined ? raws : [...raws, rest], chunks };
 }
 
-/** Returns the usage that the events of a stream report; undefined if they report none. */
 function usageOfEvents(events: readonly NotedEvent[]): Usage | undefined {
   let usage = UNKNOWN_USAGE;
   for (const { note } of events) if (note.usage !== undefined) usage = mergeUsage(usage, note.usage);

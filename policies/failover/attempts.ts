@@ -9,8 +9,7 @@ import { askedWith, keptTo } from '../../core/catalog/credential';
 import { fail, GatewayError } from '../../core/errors';
 import type { Gateway } from '../../core/gateway/gateway';
 import type { CallWith } from '../../core/gateway/policy';
-import { chooseCredential, usableCredentials } from '../../core/health/choose-credential';
-import { isAboutCredential, RATE_LIMITED } from '../../core/health/credential-gauge';
+import { chooseCredential, isAboutCredential, RATE_LIMITED, usableCredentials } from '../../core/health/credentials';
 import type { FailedAttempt } from '../../core/health/health';
 import { BUFFERED } from '../../core/http/buffered-bytes';
 import type { NotedEvent } from '../../core/wire/event-reader';
@@ -19,7 +18,6 @@ import { type Decision, decide, type Failure, type Situation } from './decide';
 import type { RetryBudget } from './retry-budget';
 
 export interface AttemptSettings {
-  /** The most attempts of one call, retries included. */
   readonly maxAttempts: number;
   readonly sameUpstreamRetries: number;
   readonly preambleHoldMs: number;

@@ -5,7 +5,7 @@ import { askedWith } from '../../core/catalog/credential';
 import { chargeOf } from '../../core/catalog/price';
 import { mergeUsage, UNKNOWN_USAGE, type Usage } from '../../core/catalog/usage';
 import type { Gateway } from '../../core/gateway/gateway';
-import { chooseCredential } from '../../core/health/choose-credential';
+import { chooseCredential } from '../../core/health/credentials';
 import { insertAttempts } from '../../core/ledger/outbox/rows';
 import type { SeenCall } from '../../core/rollouts/live-rollouts';
 import type { TraceHeaders } from '../../core/traces/tracing';

@@ -1,4 +1,3 @@
-/** The share of further attempts among the calls of the last ten seconds. */
 const SHARE_OF_CALLS = 0.2;
 const WINDOW_SECONDS = 10;
 /** Three further attempts a second are always allowed. One call a second may then try four upstreams, which overloads none of them. */

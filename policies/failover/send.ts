@@ -64,7 +64,6 @@ export class Patience {
   readonly #head: NodeJS.Timeout;
   readonly #content: NodeJS.Timeout | undefined;
   readonly #stopListening: () => void;
-  readonly #call: AttemptingCall;
   readonly #readOnMs: number | undefined;
   #absence: NodeJS.Timeout | undefined;
   #exchange: UpstreamExchange | undefined;
@@ -77,9 +76,13 @@ export class Patience {
   #hasEnded = false;
 
   /** @param thinkingMs the time for an unstreamed call whose limit explains more than the timeouts; undefined for others */
-  constructor(upstream: Upstream, isStream: boolean, call: AttemptingCall, thinkingMs: number | undefined) {
+  constructor(
+    upstream: Upstream,
+    isStream: boolean,
+    private readonly call: AttemptingCall,
+    thinkingMs: number | undefined,
+  ) {
     const { timeouts } = upstream;
-    this.#call = call;
     this.thinks = thinkingMs !== undefined;
     const { request, reservation } = call;
     if (request !== undefined && reservation !== undefined)
@@ -125,11 +128,11 @@ export class Patience {
   }
 
   #clientLeft(): void {
-    const { leftAtMs } = this.#call;
+    const { leftAtMs } = this.call;
     const isTaken = this.#exchange?.isRequestSent === true;
     if (leftAtMs === undefined || this.#readOnMs === undefined || !isTaken) return void this.#cancel();
     this.#absence = setTimeout(() => this.#abandon(), leftAtMs + this.#readOnMs - performance.now());
-    this.#call.onCutOff?.(() => this.#cancel());
+    this.call.onCutOff?.(() => this.#cancel());
   }
 
   #abandon(): void {

@@ -1,14 +1,12 @@
-import type { Call } from '../../core/calls/call';
 import type { Upstream } from '../../core/catalog/catalog';
 import { FairQueue } from '../../core/fair-queue';
 import type { MaybeLater } from '../../core/gateway/policy';
+import type { AskingCall } from './attempts';
 
 export interface QueueSettings {
   readonly maxQueued: number;
   readonly queueWaitMs: number;
 }
-
-type WaitingCall = Pick<Call, 'onLeave'> & { readonly key: { readonly accountId: string } };
 
 type GiveBack = () => void;
 
@@ -26,7 +24,7 @@ export class UpstreamSlots {
   /** Takes a slot. Returns what gives it back, later if the call has to wait; undefined if the upstream stays busy or the client leaves. */
   take(
     { name, maxConcurrent }: Pick<Upstream, 'name' | 'maxConcurrent'>,
-    call: WaitingCall,
+    call: AskingCall,
     { maxQueued, queueWaitMs }: QueueSettings,
   ): MaybeLater<GiveBack | undefined> {
     if (maxConcurrent === undefined) return NOTHING_TO_GIVE_BACK;
@@ -57,7 +55,7 @@ function occupy(slots: Slots): GiveBack {
   };
 }
 
-function waitFor({ queue }: Slots, call: WaitingCall, queueWaitMs: number): Promise<GiveBack | undefined> {
+function waitFor({ queue }: Slots, call: AskingCall, queueWaitMs: number): Promise<GiveBack | undefined> {
   const { accountId } = call.key;
   return new Promise((resolve) => {
     const stop = (slot: GiveBack | undefined) => {

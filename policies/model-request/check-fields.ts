@@ -7,11 +7,9 @@ import { fail, type GatewayError } from '../../core/errors';
 import { MAX_TOKEN_TEXT_BYTES, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../../core/http/json-scanner';
 import type { MemberPlace } from '../../core/wire/json-members';
 import { sliceChunks, textOfChunks } from '../../core/wire/json-members';
-import { hasDoubtfulKeys } from './doubtful-keys';
-import { lookalikeOf } from './fields';
-import { namesKept } from './names-kept';
-import { notSupported } from './objections';
 import { type CallObserver, type ItemPlace, MOST_USES } from './observe-call';
+import { lookalikeOf, notSupported } from './refusals';
+import { hasDoubtfulKeys, namesKept } from './short-texts';
 import { type MemberSettings, type WeighedMembers, weighMembers } from './weigh-members';
 
 /** The protocols whose calls have messages and a limit for the answer. */
@@ -182,14 +180,11 @@ class Members {
   /** Raw JSON text of the short values. */
   readonly texts = new Map<string, string>();
 
-  readonly #protocol: Protocol;
-  readonly #places: ReadonlyMap<string, MemberPlace>;
-  readonly #chunks: readonly Buffer[];
-
-  constructor(protocol: Protocol, places: ReadonlyMap<string, MemberPlace>, chunks: readonly Buffer[]) {
-    this.#protocol = protocol;
-    this.#places = places;
-    this.#chunks = chunks;
+  constructor(
+    private readonly protocol: Protocol,
+    private readonly places: ReadonlyMap<string, MemberPlace>,
+    private readonly chunks: readonly Buffer[],
+  ) {
     for (const [key, place] of places) {
       const meant = lookalikeOf(key);
       if (meant !== undefined) throw invalid(shorten(key), `did you mean "${meant}"?`);
@@ -200,7 +195,7 @@ class Members {
 
   model(): string {
     const model = this.#value('model');
-    if (model === undefined) throw invalid('model', this.#places.has('model') ? 'is too long' : 'is missing');
+    if (model === undefined) throw invalid('model', this.places.has('model') ? 'is too long' : 'is missing');
     if (typeof model !== 'string' || model === '') throw invalid('model', 'expected a non-empty string');
     if (model.length > LONGEST_MODEL_NAME) throw invalid('model', `expected at most ${LONGEST_MODEL_NAME} characters`);
     // The name goes into the usage record, and Postgres rejects NUL characters and lone surrogates.
@@ -234,12 +229,12 @@ class Members {
 
   /** Checks the kind of a value by its first byte, because the value may be 20 MB long. */
   mustBegin(name: string, firstBytes: readonly number[], expected: string, isRequired = false): void {
-    const place = this.#places.get(name);
+    const place = this.places.get(name);
     if (place === undefined) {
       if (isRequired) throw invalid(name, 'is missing');
       return;
     }
-    const firstByte = textOfChunks(this.#chunks, place.valueStart, place.valueStart + 1).charCodeAt(0);
+    const firstByte = textOfChunks(this.chunks, place.valueStart, place.valueStart + 1).charCodeAt(0);
     if (firstBytes.includes(firstByte) || (!isRequired && this.#isAbsent(name))) {
       if (firstByte === OPEN_BRACE && !this.texts.has(name)) throw invalid(name, 'is too long');
       return;
@@ -249,22 +244,22 @@ class Members {
 
   /** Returns where the gateway writes a number that the body lacks: over its `null`, or as the first member. */
   placeFor(name: string): LimitPlace {
-    const place = this.#places.get(name);
+    const place = this.places.get(name);
     if (place !== undefined) return { from: place.valueStart, to: place.end, name: undefined };
-    const [first = 0] = [...this.#places.values()].map(({ start }) => start);
+    const [first = 0] = [...this.places.values()].map(({ start }) => start);
     return { from: first, to: first, name };
   }
 
   /** Returns an optional value; undefined if it is absent. A value that is too long is as invalid as one of the wrong kind. */
   #optional(name: string): unknown {
-    if (!this.#places.has(name) || this.#isAbsent(name)) return undefined;
+    if (!this.places.has(name) || this.#isAbsent(name)) return undefined;
     const value = this.#value(name);
     return value === undefined ? NOT_READ : value;
   }
 
   /** True if a member is absent. In the protocols of the Chat vendor `null` also counts as absent. */
   #isAbsent(name: string): boolean {
-    return this.#protocol !== 'messages' && this.texts.get(name) === 'null';
+    return this.protocol !== 'messages' && this.texts.get(name) === 'null';
   }
 
   #value(name: string): unknown {

@@ -1,4 +1,6 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { Counter } from 'prom-client';
+import type { CallKey } from '../../core/accounts/identify';
 import type { ModelRequest } from '../../core/calls/call';
 import { readOnce } from '../../core/calls/read-once';
 import { agentOf, sessionInMetadata, sessionOf } from '../../core/calls/session-ids';
@@ -14,17 +16,16 @@ import { BODY_ENCODINGS } from '../../core/http/body-decoder';
 import { BUFFERED } from '../../core/http/buffered-bytes';
 import { JsonScanner } from '../../core/http/json-scanner';
 import { announcedBytes, type BodyLimits, checkBodyHeaders, readBody, saysJson } from '../../core/http/read-body';
+import { askLedger } from '../../core/ledger/unavailable';
+import { metrics } from '../../core/metrics';
+import { formatUsd } from '../../core/money';
 import { DURATION, parseDuration } from '../../core/settings';
 import { type AddressGate, openAddressGate } from './address-gate';
 import { checkFields } from './check-fields';
-import { findKept, type KeptForCall } from './find-kept';
-import { namedItems } from './named-items';
+import { findKept, type KeptForCall, namedItems } from './kept';
 import { nfkcGrowth } from './nfkc-growth';
 import { CallObserver } from './observe-call';
-import { requireMoney } from './require-money';
 import { type AcceptedRoles, acceptedRoles, MESSAGES_ROLES } from './roles';
-import { selectHeaders } from './select-headers';
-import { countUnknown } from './unknown-members';
 import type { MemberSettings, WeighedMembers } from './weigh-members';
 
 /** The tokens that an image is expected to have. The number serves to compare candidates and to estimate usage; the hold has bounds of its own. */
@@ -263,4 +264,65 @@ function without<T>(all: readonly T[] | undefined, some: readonly T[] | undefine
 function queryOf({ url = '' }: IncomingMessage): string {
   const start = url.indexOf('?');
   return start === -1 ? '' : url.slice(start);
+}
+
+/** Members, content parts and tools that are in no table. A rise is an alarm: a vendor or a client has something new. */
+const unknownMembers = new Counter({
+  name: 'tollgate_unknown_members_total',
+  help: 'Unknown request members, content parts and tools, by protocol and by how they were treated.',
+  labelNames: ['protocol', 'treatment'],
+  registers: [metrics],
+});
+
+/** Counts what no table has in one request. */
+export function countUnknown(protocol: Protocol, { unknownMembers: names, heldMembers }: Reading): void {
+  for (const name of names) {
+    const treatment = name.startsWith('content.') || heldMembers.includes(name) ? 'outside' : 'free';
+    unknownMembers.inc({ protocol, treatment });
+  }
+}
+
+/**
+ * Refuses a call before its large body is read if the customer cannot pay for any call. The hold decides later whether the money
+ * covers this call.
+ * @throws INSUFFICIENT_BALANCE, KEY_LIMIT_EXCEEDED, FORBIDDEN, INVALID_API_KEY, LEDGER_UNAVAILABLE
+ */
+export async function requireMoney({ calls }: Pick<Gateway, 'calls'>, payer: CallKey): Promise<void> {
+  const [account, key] = await askLedger(() => Promise.all([calls.readAccount(payer.accountId), calls.readKey(payer)]));
+  if (account === undefined || key?.status !== 'active') throw fail('INVALID_API_KEY');
+  if (account.status === 'frozen')
+    throw fail('FORBIDDEN', { message: 'This account is frozen. Ask the operator of the gateway.' });
+  if (account.availableE8 <= 0n) throw fail('INSUFFICIENT_BALANCE', { details: available(account.availableE8) });
+  if (key.limitE8 === undefined) return;
+  const leftE8 = key.limitE8 - key.spentE8 - key.heldE8;
+  if (leftE8 <= 0n) throw fail('KEY_LIMIT_EXCEEDED', { details: available(leftE8) });
+}
+
+function available(amountE8: bigint) {
+  return { availableUsd: formatUsd(amountE8 > 0n ? amountE8 : 0n) };
+}
+
+/** Headers that are never forwarded, whatever prefixes are configured: the client's credentials and the headers of this hop. */
+const KEPT_HERE =
+  /^(?:x-api-key|svc-key|authorization|cookie|proxy-.*|x-forwarded-.*|forwarded|host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|content-length|content-encoding|accept-encoding|idempotency-key)$/;
+
+/** Returns the headers that an upstream gets: content-type, accept and those with a configured prefix. */
+export function selectHeaders(headers: IncomingHttpHeaders, prefixes: readonly string[]): Record<string, string> {
+  const selected: Record<string, string> = {};
+  const hopOnly = hopOnlyNames(headers.connection);
+  for (const name in headers) {
+    if (name !== 'content-type' && name !== 'accept' && !prefixes.some((prefix) => name.startsWith(prefix))) continue;
+    if (KEPT_HERE.test(name) || hopOnly?.includes(name)) continue;
+    const value = headers[name];
+    if (value !== undefined) selected[name] = Array.isArray(value) ? value.join(', ') : value;
+  }
+  return selected;
+}
+
+function hopOnlyNames(connection: string | undefined): readonly string[] | undefined {
+  if (connection === undefined || connection === 'keep-alive' || connection === 'close') return undefined;
+  return connection
+    .toLowerCase()
+    .split(',')
+    .map((name) => name.trim());
 }

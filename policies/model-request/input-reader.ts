@@ -23,7 +23,6 @@ export class InputReader {
   tokens = 0;
   /** The bytes of the lists of these numbers. */
   tokenBytes = 0;
-  /** The first error found. */
   fault: GatewayError | undefined;
 
   #kind: Kind | undefined;

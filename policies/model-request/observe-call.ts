@@ -6,10 +6,9 @@ import { fail, type GatewayError, shorten } from '../../core/errors';
 import { type JsonObserver, type JsonToken, QUOTE } from '../../core/http/json-scanner';
 import { TopLevelMembers } from '../../core/wire/json-members';
 import { type AddressGate, FOREIGN_PROBLEM, isForeign } from './address-gate';
-import { ONCE } from './fields';
 import { InputReader } from './input-reader';
-import { notShared, notSupported } from './objections';
 import { isUnmetered, type Objection, PartReader } from './part-reader';
+import { notShared, notSupported, ONCE } from './refusals';
 import type { AcceptedRoles } from './roles';
 
 const ROLE = Buffer.from('role');
@@ -59,7 +58,6 @@ const DEEPEST_ENTRY = 7;
  */
 export class CallObserver implements JsonObserver {
   readonly members = new TopLevelMembers(ONCE);
-  /** The first error found inside the conversation or `tools`. */
   fault: GatewayError | undefined;
   /** The reader of the `input` of an embeddings call, which has neither conversation nor tools. */
   readonly inputs: InputReader | undefined;
@@ -92,16 +90,12 @@ export class CallObserver implements JsonObserver {
 
   /** Whether the top-level member under way is in no table, so that it may bring anything. */
   #isUnknown = false;
-  readonly #protocol: Protocol;
-  readonly #roles: AcceptedRoles;
-  readonly #shared: ReadonlySet<SharedObject>;
   readonly #conversation: string;
   readonly #itemsAreParts: boolean;
   /** By depth: whether the container under way is a list, and whether it is an entry of one. */
   readonly #isList: boolean[] = [];
   readonly #isEntry: boolean[] = [];
   #section: Section | 'input' | undefined;
-  /** The index of the item under way. */
   #item = -1;
   /** The key under way in that item; undefined if it is not one that is read. */
   #key: Buffer | undefined;
@@ -112,10 +106,12 @@ export class CallObserver implements JsonObserver {
   #maxUses: MaxUses | undefined;
   #vendorTools = 0;
 
-  constructor(protocol: Protocol, roles: AcceptedRoles, shared: ReadonlySet<SharedObject>, gate: AddressGate) {
-    this.#protocol = protocol;
-    this.#roles = roles;
-    this.#shared = shared;
+  constructor(
+    private readonly protocol: Protocol,
+    private readonly roles: AcceptedRoles,
+    private readonly shared: ReadonlySet<SharedObject>,
+    gate: AddressGate,
+  ) {
     this.inputs = protocol === 'embeddings' ? new InputReader() : undefined;
     this.#conversation = PROTOCOLS[protocol].conversation;
     this.#itemsAreParts = ITEMS_ARE_PARTS[protocol];
@@ -153,7 +149,7 @@ export class CallObserver implements JsonObserver {
       this.members.key(depth, token);
       if (this.members.places.has(this.members.name)) this.repeated.add(this.members.name);
       this.#enterSection(this.members.name);
-      this.#isUnknown = memberRule(DIALECTS[this.#protocol], this.members.name) === undefined;
+      this.#isUnknown = memberRule(DIALECTS[this.protocol], this.members.name) === undefined;
     } else if (this.#section !== undefined && this.#section !== 'input') {
       if (depth === ITEM) this.#beginMember(this.#section, token);
       if (this.#isPart(depth)) this.parts.key(depth, token);
@@ -243,7 +239,7 @@ export class CallObserver implements JsonObserver {
 
   #checkItemValue(firstByte: number, token: JsonToken): void {
     if (this.#section === 'conversation' && this.#key === ROLE) {
-      if (firstByte === QUOTE && this.#roles.words.some((role) => token.is(role))) this.#hasRole = true;
+      if (firstByte === QUOTE && this.roles.words.some((role) => token.is(role))) this.#hasRole = true;
       else this.#badRole();
     } else if (this.#section === 'tools' && this.#key === TYPE) {
       this.#checkToolType(firstByte, token);
@@ -271,7 +267,7 @@ export class CallObserver implements JsonObserver {
 
   #endTool(type: string, to: number): void {
     const place = { from: this.#itemStart, to, index: this.#item };
-    const tool = toolRule(DIALECTS[this.#protocol], type);
+    const tool = toolRule(DIALECTS[this.protocol], type);
     if (this.#vendorTools > MOST_VENDOR_TOOLS) return;
     if (tool === undefined) this.#unknownTool(type, place);
     else if ('forms' in tool) this.#formedTool({ ...place, tool, type });
@@ -300,7 +296,7 @@ export class CallObserver implements JsonObserver {
   /** Weighs a tool of the request itself. @param maxUses the limit that the tool has there */
   #ownTool(rule: ToolRule, type: string, place: ItemPlace, maxUses: MaxUses | undefined): void {
     const param = `tools[${place.index}].type`;
-    if (rule.names !== undefined && !this.#shared.has(rule.names)) this.fault ??= notShared(rule.names, param);
+    if (rule.names !== undefined && !this.shared.has(rule.names)) this.fault ??= notShared(rule.names, param);
     if (isUnmetered(rule)) {
       this.openTools.push(place);
       this.#addExtra({ name: withoutVersion(type), param });
@@ -331,7 +327,7 @@ export class CallObserver implements JsonObserver {
     if (meter === undefined) this.furtherPasses = Math.max(this.furtherPasses, furtherPasses);
     if (rule.class === 'outside') this.parts.isUnbounded = true;
     if (meter === undefined && isLimited !== true) return;
-    const isShared = DIALECTS[this.#protocol].toolLimit !== undefined;
+    const isShared = DIALECTS[this.protocol].toolLimit !== undefined;
     const places = isShared || !canLimit ? NO_PLACE : this.#limitPlaces(maxUses);
     const runsModel = rule.furtherPasses === undefined;
     const limit = isLimited === true ? { runsModel, ...places, ...(isShared && { isShared }) } : undefined;
@@ -358,7 +354,7 @@ export class CallObserver implements JsonObserver {
 
   #badRole(): void {
     this.#hasRole = true;
-    this.fault ??= this.#roles.refuse(this.#item);
+    this.fault ??= this.roles.refuse(this.#item);
   }
 
   #checkToolType(firstByte: number, token: JsonToken): void {
@@ -372,9 +368,9 @@ export class CallObserver implements JsonObserver {
 
   /** Rejects a spoken answer, kept by the vendor, that an assistant's message of a Chat call names. */
   #earlierAudio(): void {
-    if (this.#protocol !== 'chat') return;
+    if (this.protocol !== 'chat') return;
     this.parts.isUnbounded = true;
-    if (!this.#shared.has('audio')) this.fault ??= notShared('audio', `messages[${this.#item}].audio`);
+    if (!this.shared.has('audio')) this.fault ??= notShared('audio', `messages[${this.#item}].audio`);
   }
 
   #invalid(place: string, problem: string): void {
@@ -398,7 +394,6 @@ function withoutVersion(type: string): string {
 }
 
 const NULL = 0x6e;
-/** The most characters of a member's name in an error. */
 const LONGEST_PARAM = 100;
 const UNKNOWN_FORM = 'The tool has a form that the gateway does not know.';
 const UNKNOWN_TOOL = 'a tool of an unknown type';

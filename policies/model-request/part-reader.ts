@@ -110,8 +110,6 @@ class Frame {
   /** The detail that it asks for, and that the object in its `image_url` asks for. */
   detail: ImageDetail | undefined;
   inner: ImageDetail | undefined;
-  /** Where the object begins in the body. */
-  start = 0;
   /** Whether it has a signature that the gateway sealed for a client of another dialect. */
   isSealed = false;
   /** Whether it contains content that is not an image. */
@@ -119,24 +117,8 @@ class Frame {
   /** Whether a key that decides is repeated. JSON readers differ in which one they use. */
   isAmbiguous = false;
 
-  begin(): void {
-    this.key = undefined;
-    this.name = '';
-    this.refused = undefined;
-    this.foreign = undefined;
-    this.hasType = false;
-    this.word = undefined;
-    this.unknownType = undefined;
-    this.untyped = undefined;
-    this.source = undefined;
-    this.hasSource = false;
-    this.dataBytes = 0;
-    this.detail = undefined;
-    this.inner = undefined;
-    this.isSealed = false;
-    this.isNoImage = false;
-    this.isAmbiguous = false;
-  }
+  /** @param start where the object begins in the body */
+  constructor(readonly start: number) {}
 }
 
 /**
@@ -217,9 +199,7 @@ export class PartReader {
     this.#objectAt[depth] = isObject ? depth : (this.#objectAt[depth - 1] ?? 0);
     if (!isObject) return;
     if (this.#isObject[depth - 1] !== true) this.entries += 1;
-    this.#frames[depth] ??= new Frame();
-    this.#frames[depth].begin();
-    this.#frames[depth].start = start;
+    this.#frames[depth] = new Frame(start);
   }
 
   close(depth: number, end: number): void {

@@ -4,8 +4,8 @@ import type { Dialect, MemberRule, SharedObject } from '../../core/dialects/dial
 import { DIALECTS, memberRule } from '../../core/dialects/dialects';
 import type { Extra, ToolUse } from '../../core/dialects/reading';
 import { fail } from '../../core/errors';
-import { hasDoubtfulKeys } from './doubtful-keys';
-import { notPriced, notShared, notSupported } from './objections';
+import { notPriced, notShared, notSupported } from './refusals';
+import { hasDoubtfulKeys } from './short-texts';
 
 /** The treatment of members that are in no table. */
 export type UnknownMembers = 'forward' | 'byValue' | 'hold' | 'refuse';
@@ -41,7 +41,6 @@ export interface WeighedMembers {
 export interface NamedObject {
   readonly kind: SharedObject;
   readonly id: string;
-  /** The member that names it. */
   readonly param: string;
 }
 

@@ -11,7 +11,7 @@ import { ERRORS, fail, type GatewayError } from '../../core/errors';
 import type { Gateway } from '../../core/gateway/gateway';
 import type { CallWith } from '../../core/gateway/policy';
 import { ClientLeft } from '../../core/http/client-left';
-import { hostOf, isDirectHost } from '../../core/http/request-target';
+import { hostOf, isDirectHost } from '../../core/http/request-head';
 import { INTENTS_AT_MOST, type Intent, type KeySettings, type ReserveOutcome } from '../../core/ledger/ledger';
 import { measuredReserve } from '../../core/ledger/ledger-metrics';
 import { formatUsd } from '../../core/money';

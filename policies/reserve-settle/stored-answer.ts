@@ -5,8 +5,7 @@ import { usageRecord } from '../../core/calls/usage-record';
 import { outputTokens, totalInputTokens } from '../../core/catalog/usage';
 import type { Gateway } from '../../core/gateway/gateway';
 import { AnswerRoom } from '../../core/http/buffered-bytes';
-import { setRequestId } from '../../core/http/http';
-import { sendWhole } from '../../core/http/send-whole';
+import { sendWhole, setRequestId } from '../../core/http/http';
 import { formatUsd } from '../../core/money';
 import type { PayingCall } from './reserve';
 

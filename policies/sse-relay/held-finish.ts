@@ -1,6 +1,6 @@
 import type { EventNote } from '../../core/catalog/upstream';
+import { moveUsage } from '../../core/wire/event-data';
 import type { NotedEvent } from '../../core/wire/event-reader';
-import { moveUsage } from '../../core/wire/move-usage';
 
 /**
  * Holds the newest chunk with a `finish_reason` until the usage comes, and writes the usage into it. Old programs read
@@ -24,11 +24,11 @@ export class HeldFinish {
   }
 
   /** Adds to `pieces` what the client may get after an event without the final usage. */
-  pass({ note, event }: NotedEvent, shown: Buffer, pieces: Buffer[]): void {
+  pass({ note, event, raw }: NotedEvent, pieces: Buffer[]): void {
     // A comment is no chunk and may overtake one.
     if (this.#held !== undefined && event.data !== undefined) pieces.push(...this.take());
-    if (note.finish === true) this.#hold(shown);
-    else pieces.push(shown);
+    if (note.finish === true) this.#hold(raw);
+    else pieces.push(raw);
   }
 
   /** True for a chunk that only repeats usage the client already has. */
@@ -52,7 +52,6 @@ export class HeldFinish {
     return shown[0] === LF ? [merged, shown.subarray(0, 1)] : [merged];
   }
 
-  /** Returns the held chunk, if any, and forgets it. */
   take(): Buffer[] {
     clearTimeout(this.#timer);
     const held = this.#held;

@@ -2,11 +2,10 @@ import { endingOfUnanswered } from '../../core/calls/unfinished';
 import { definePolicy } from '../../core/gateway/policy';
 import { ClientLeft } from '../../core/http/client-left';
 import { DURATION, parseDuration } from '../../core/settings';
-import { sendBody } from './body';
 import { noteAnswer } from './headers';
 import { KeepAlive } from './keep-alive';
-import { sendRelay } from './relay';
 import { sendStream } from './stream-relay';
+import { sendBody, sendRelay } from './whole-answers';
 
 export default definePolicy({
   contract: 'policy/1',

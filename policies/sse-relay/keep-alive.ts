@@ -24,18 +24,15 @@ const LEAST_LOOK_MS = 20;
 
 /** Sends signs of life to the clients of silent streams, with one timer for all of them. */
 export class KeepAlive {
-  readonly #afterMs: number;
   readonly #streams = new Set<QuietStream>();
   #timer: NodeJS.Timeout | undefined;
 
   /** `afterMs`: how long an upstream is silent before its client gets a sign, in milliseconds. */
-  constructor(afterMs: number) {
-    this.#afterMs = afterMs;
-  }
+  constructor(private readonly afterMs: number) {}
 
   watch(stream: QuietStream): void {
     this.#streams.add(stream);
-    this.#timer ??= setInterval(() => this.#look(), Math.max(LEAST_LOOK_MS, this.#afterMs / LOOKS)).unref();
+    this.#timer ??= setInterval(() => this.#look(), Math.max(LEAST_LOOK_MS, this.afterMs / LOOKS)).unref();
   }
 
   get hasTimer(): boolean {
@@ -53,7 +50,7 @@ export class KeepAlive {
     const nowMs = performance.now();
     for (const stream of this.#streams) {
       const { silentSinceMs } = stream;
-      if (silentSinceMs !== undefined && nowMs - silentSinceMs >= this.#afterMs) stream.giveSign(nowMs);
+      if (silentSinceMs !== undefined && nowMs - silentSinceMs >= this.afterMs) stream.giveSign(nowMs);
     }
   }
 }

@@ -6,29 +6,25 @@ import { outputTokens } from '../../core/catalog/usage';
 import type { Gateway } from '../../core/gateway/gateway';
 import { SMALL_BODY_BYTES } from '../../core/http/buffered-bytes';
 import { ClientLeft } from '../../core/http/client-left';
-import { annotateCost } from '../../core/wire/annotate-cost';
 import type { AttemptOutcome } from '../../core/wire/dial-failure';
 import { classifyDialFailure } from '../../core/wire/egress';
+import { annotateCost } from '../../core/wire/event-data';
 import type { NotedEvent } from '../../core/wire/event-reader';
 import { Pauses } from '../../core/wire/pauses';
-import { brokenOff, codeOf } from './error-event';
+import { brokenOff, codeOf, type RelayedEvents } from './error-event';
 import { type AnsweredCall, answerHeaders, noteAnswer } from './headers';
 import { asksForUsage, HeldFinish } from './held-finish';
 import { type KeepAlive, type QuietStream, signOf } from './keep-alive';
-import { ReadingOn } from './reading-on';
-import type { RelayedEvents } from './response-failed';
 
 export interface StreamSettings {
   readonly annotateStreamCost: boolean;
   readonly exposeAccountHeaders: boolean;
-  /** How long the relay waits for the usage behind a stop reason. */
   readonly usageWithinMs: number;
   /** undefined: the relay sends no signs of life. */
   readonly keepAlive: KeepAlive | undefined;
   readonly gateway: Pick<Gateway, 'log' | 'health'>;
 }
 
-/** Why a stream is not whole. */
 interface Break {
   readonly outcome: AttemptOutcome;
   /** The upstream's own error event, if it sent one. */
@@ -37,6 +33,8 @@ interface Break {
 
 /** The most bytes in one write, so that the relay notices a client that does not read. */
 const GATHERED_AT_MOST_BYTES = 16 * 1_024;
+/** The most bytes that are read for the usage behind a stop reason after the client left. */
+const USAGE_WITHIN_BYTES = 64 * 1_024;
 
 /**
  * Sends a stream, event by event, at the client's pace. It ends like the upstream's, or with the protocol's own error event: an
@@ -60,7 +58,6 @@ export async function sendStream(
   if (isGone) throw new ClientLeft();
 }
 
-/** Sends one stream to its client. */
 class StreamRelay implements QuietStream {
   /** Since when the client has got nothing because the upstream sent nothing. */
   silentSinceMs: number | undefined;
@@ -70,15 +67,19 @@ class StreamRelay implements QuietStream {
   /** Whether the answer is whole and its usage is known. */
   #isCounted = false;
   #break: Break | undefined;
-  /** The pieces of the next write. */
   readonly #gathered: Buffer[] = [];
   /** The first and last event that the client got, for an error event of Responses. */
   readonly #relayed: RelayedEvents = { first: undefined, last: undefined };
-  readonly #readingOn: ReadingOn;
+  /** How long the upstream is read after the client has left, and how long for the usage of a whole answer. */
+  #absence: NodeJS.Timeout | undefined;
+  #usageWait: NodeJS.Timeout | undefined;
+  /** The bytes behind the stop reason after the client has left. */
+  #bytesBehind = 0;
+  /** Whether the time for a client that has left ran out before the answer was whole. */
+  #isGivenUp = false;
   /** Holds the chunk with the finish reason until the usage comes; undefined: the client gets the usage as the upstream sends it. */
   readonly #finish: HeldFinish | undefined;
   readonly #stopListening: () => void;
-  /** The waits for the client; undefined if there were none. */
   #pauses: Pauses | undefined;
 
   constructor(
@@ -87,7 +88,6 @@ class StreamRelay implements QuietStream {
     private readonly response: ServerResponse,
     private readonly settings: StreamSettings,
   ) {
-    this.#readingOn = new ReadingOn(settings.usageWithinMs, () => answer.chunks.cancel());
     if (call.protocol === 'chat' && !asksForUsage(call.request.members))
       this.#finish = new HeldFinish(settings.usageWithinMs, (chunk) => this.#giveLate(chunk));
     // A write to a connection that is just closing is no error.
@@ -104,7 +104,8 @@ class StreamRelay implements QuietStream {
       this.#pauses?.stop();
       // If the client disconnects during the last bytes, nothing is left to read.
       this.#stopListening();
-      this.#readingOn.stop();
+      clearTimeout(this.#absence);
+      clearTimeout(this.#usageWait);
       this.#finish?.keep();
     }
     if (this.#break !== undefined && !this.#isWhole && !this.call.hasLeft) this.#noteFailed(this.#break);
@@ -155,7 +156,8 @@ class StreamRelay implements QuietStream {
       do {
         const chunk = chunks.take();
         if (chunk === undefined || (this.call.cutOffBy !== undefined && !this.#isWhole)) return false;
-        if (this.#isGone && this.#isWhole) this.#readingOn.noteBytes(chunk.length);
+        if (this.#isGone && this.#isWhole) this.#bytesBehind += chunk.length;
+        if (this.#bytesBehind > USAGE_WITHIN_BYTES) chunks.cancel();
         const settling = this.#give(events.read(chunk));
         if (settling !== undefined) return settling.then(() => this.#flush()).then(() => true);
         takenBytes += chunk.length;
@@ -166,9 +168,9 @@ class StreamRelay implements QuietStream {
     }
   }
 
-  /** Records that the relay waits for the upstream. */
   #waitsForUpstream(): void {
-    if (this.#isWhole && (this.#isGone || !this.#isCounted)) this.#readingOn.forUsage();
+    if (this.#isWhole && (this.#isGone || !this.#isCounted))
+      this.#usageWait ??= setTimeout(() => this.answer.chunks.cancel(), this.settings.usageWithinMs);
     this.silentSinceMs ??= performance.now();
   }
 
@@ -210,20 +212,15 @@ class StreamRelay implements QuietStream {
   }
 
   #show(noted: NotedEvent): void {
-    const shown = this.#shown(noted);
-    if (shown === undefined) return;
-    if (this.#finish === undefined) this.#gathered.push(shown);
-    else this.#finish.pass(noted, shown, this.#gathered);
-  }
-
-  #shown({ raw, event }: NotedEvent): Buffer | undefined {
+    const { raw, event } = noted;
     // A translation drops this event.
-    if (raw.length === 0) return undefined;
+    if (raw.length === 0) return;
     if (this.call.protocol === 'responses') {
       this.#relayed.first ??= event;
       this.#relayed.last = event;
     }
-    return raw;
+    if (this.#finish === undefined) this.#gathered.push(raw);
+    else this.#finish.pass(noted, this.#gathered);
   }
 
   async #settled({ raw, note }: NotedEvent): Promise<Buffer> {
@@ -301,8 +298,14 @@ class StreamRelay implements QuietStream {
       return;
     }
     const atMostMs = readOnMs(this.call, this.answer.candidate.upstream);
-    this.#readingOn.withoutClient(leftAtMs + atMostMs - performance.now());
+    this.#absence = setTimeout(() => this.#giveUp(), leftAtMs + atMostMs - performance.now());
     this.call.onCutOff(() => this.answer.chunks.cancel());
+  }
+
+  #giveUp(): void {
+    if (this.#usageWait !== undefined) return;
+    this.#isGivenUp = true;
+    this.answer.chunks.cancel();
   }
 
   /** Settles the call by how far the stream has come. If it is settled already, this changes nothing. */
@@ -315,7 +318,7 @@ class StreamRelay implements QuietStream {
       await reservation.settle({ candidate: answer.candidate, ...counted });
       return;
     }
-    const [hasContent, isCancelled] = [this.#contentRelayed, this.#readingOn.isOver];
+    const [hasContent, isCancelled] = [this.#contentRelayed, this.#isGivenUp];
     const stream = { ...answer, hasContent, isCancelled, clientPauses: this.#pauses };
     await reservation.settle(endingOfStream(this.call, stream, this.settings.gateway.health));
   }

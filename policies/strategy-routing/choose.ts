@@ -2,13 +2,12 @@ import { drawFor, textHash } from '../../core/catalog/affinity';
 import { type Candidate, isLast } from '../../core/catalog/catalog';
 import type { AnswerKind, ModelGauge } from '../../core/health/gauge';
 import type { UpstreamHealth } from '../../core/health/health';
-import type { Asked, Strategy } from './strategies/strategy';
+import type { Asked, Strategy } from './strategies';
 
 /** The candidates of a model in a pipeline, each with its gauge. It is made once per configuration. */
 export interface CandidateSet {
   readonly candidates: readonly Candidate[];
   readonly gauges: readonly ModelGauge[];
-  /** Hashes of the upstreams' names. */
   readonly hashes: readonly number[];
   /** Which candidates come behind the others, because their calls are translated. */
   readonly last: readonly boolean[];
@@ -82,85 +81,43 @@ export function scoreOf(
   return strategy.score(candidates[index] as Candidate, gauges[index] as ModelGauge, asked);
 }
 
-/**
- * Memory that every choice reuses, because no choice waits in the middle. The first three hold place, noise and lot by index of
- * the candidate; `ordered` holds indices.
- */
-let places = new Float64Array(64);
-let noises = new Float64Array(64);
-let lots = new Float64Array(64);
-let ordered = new Int32Array(64);
+interface Ranked {
+  readonly index: number;
+  readonly place: number;
+  readonly noise: number;
+}
 
-/** Returns the candidates that may be tried, by place, and equals by lot. Inserts each with a binary search, on plain numbers. */
+/** Returns the candidates that may be tried, by place. Each group of equals is in the order of their lots. */
 function inOrder(set: CandidateSet, input: RankingInput, anyIsIn: boolean): number[] {
-  const { gauges } = set;
-  makeRoom(gauges.length);
-  let count = 0;
-  for (let index = 0; index < gauges.length; index += 1) {
-    const gauge = gauges[index] as ModelGauge;
+  const ranked: Ranked[] = [];
+  for (const [index, gauge] of set.gauges.entries()) {
     const place = placeOf(set, index, gauge, input, anyIsIn);
-    if (place === LEFT_OUT) continue;
-    places[index] = place;
-    noises[index] = input.strategy.noise(gauge);
-    insertAt(findPlace(place, count), count, index);
-    count += 1;
+    if (place !== LEFT_OUT) ranked.push({ index, place, noise: input.strategy.noise(gauge) });
   }
-  shareAmongEquals(set, input, count);
-  return Array.from(ordered.subarray(0, count));
-}
-
-function makeRoom(count: number): void {
-  if (places.length >= count) return;
-  [places, noises, lots] = [new Float64Array(count * 2), new Float64Array(count * 2), new Float64Array(count * 2)];
-  ordered = new Int32Array(count * 2);
-}
-
-/** Returns the position behind those of the first `count` whose place is not higher. */
-function findPlace(place: number, count: number): number {
-  let [from, to] = [0, count];
-  if (count > 0 && (places[ordered[count - 1] as number] as number) <= place) from = count;
-  while (from < to) {
-    const middle = (from + to) >> 1;
-    if ((places[ordered[middle] as number] as number) <= place) from = middle + 1;
-    else to = middle;
+  ranked.sort((one, other) => one.place - other.place);
+  const order: number[] = [];
+  while (order.length < ranked.length) {
+    const rest = ranked.slice(order.length);
+    const other = rest.findIndex((each) => !areEqual(rest[0] as Ranked, each));
+    const equals = other === -1 ? rest : rest.slice(0, other);
+    if (equals.length === 1) order.push((equals[0] as Ranked).index);
+    else order.push(...byLot(equals, set, input));
   }
-  return from;
-}
-
-function insertAt(at: number, count: number, index: number): void {
-  ordered.copyWithin(at + 1, at, count);
-  ordered[at] = index;
-}
-
-/** Orders each group of equals by lot: first those equal to the best, then those equal to the best of the rest, and so on. */
-function shareAmongEquals(set: CandidateSet, input: RankingInput, count: number): void {
-  for (let from = 0; from < count; ) {
-    let to = from + 1;
-    while (to < count && areEqual(ordered[from] as number, ordered[to] as number)) to += 1;
-    if (to - from > 1) sortByLot(set, input, from, to);
-    from = to;
-  }
+  return order;
 }
 
 /**
  * True if two scores differ by no more than chance. Independent errors add up as the root of their squares. A candidate without
  * measurements has no noise and no equals by chance.
  */
-function areEqual(best: number, other: number): boolean {
-  const [one, two] = [noises[best] as number, noises[other] as number];
-  const allowed = one === 0 || two === 0 ? 0 : Math.sqrt(one * one + two * two);
-  return (places[other] as number) - (places[best] as number) <= allowed;
+function areEqual(best: Ranked, other: Ranked): boolean {
+  const allowed = best.noise === 0 || other.noise === 0 ? 0 : Math.hypot(best.noise, other.noise);
+  return other.place - best.place <= allowed;
 }
 
-function sortByLot(set: CandidateSet, input: RankingInput, from: number, to: number): void {
-  for (let at = from; at < to; at += 1) {
-    const index = ordered[at] as number;
-    lots[index] = draw(set, index, input);
-    let behind = at;
-    for (; behind > from && (lots[ordered[behind - 1] as number] as number) < (lots[index] as number); behind -= 1)
-      ordered[behind] = ordered[behind - 1] as number;
-    ordered[behind] = index;
-  }
+function byLot(equals: readonly Ranked[], set: CandidateSet, input: RankingInput): number[] {
+  const lots = equals.map(({ index }) => ({ index, lot: draw(set, index, input) }));
+  return lots.sort((one, other) => other.lot - one.lot).map(({ index }) => index);
 }
 
 /** Draws the lot of a candidate. If two equals have the weights 3 and 1, the first comes first three times out of four. */

@@ -4,7 +4,6 @@ import type { Candidate, Model } from '../../core/catalog/catalog';
 import type { ModelGauge } from '../../core/health/gauge';
 import { type CandidateSet, type Choice, type RankingInput, scoreOf } from './choose';
 
-/** The most candidates in the usage record. */
 const LISTED_AT_MOST = 4;
 
 /** Writes the ranking into the usage record. */

@@ -1,6 +1,5 @@
 import type { Candidate } from '../../core/catalog/catalog';
-import type { CandidateFacts, ModelGauge } from '../../core/health/gauge';
-import { halved } from '../../core/health/moving-estimate';
+import { type CandidateFacts, halved, type ModelGauge } from '../../core/health/gauge';
 import { type CandidateSet, type Choice, type RankingInput, scoreOf } from './choose';
 
 /** One call in this many may try a candidate that is not the best, to find out whether it has become the best. */

@@ -12,10 +12,7 @@ import { asksForReasons, explain, noteChoice } from './explain';
 import { Exploration } from './explore';
 import { findModel, noCandidate } from './refusals';
 import { mayAsk, mirrorOf, openRoutes, type Route, rankRoute } from './routes';
-import { byCost, bySessionCost } from './strategies/cost';
-import { byQuality, bySessionQuality } from './strategies/quality';
-import { bySpeed } from './strategies/speed';
-import type { Strategy } from './strategies/strategy';
+import { byCost, byQuality, bySessionCost, bySessionQuality, bySpeed, type Strategy } from './strategies';
 
 /** The strategies, each with its form for calls of a session that should stay at one upstream. */
 const STRATEGIES: Readonly<Record<'quality' | 'speed' | 'cost', { alone: Strategy; inSession: Strategy }>> = {

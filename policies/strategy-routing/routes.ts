@@ -42,7 +42,6 @@ interface RolloutVariants {
   readonly treatment: RouteOf;
 }
 
-/** One of the two prepared settings of a rollout. */
 interface Variant {
   readonly model: Model;
   readonly without?: readonly string[];

@@ -1,5 +1,121 @@
+import type { Counted, Meter, ModelRequest } from '../../core/calls/call';
+import type { Candidate } from '../../core/catalog/catalog';
+import type { EventNote } from '../../core/catalog/upstream';
+import {
+  mergeUsage,
+  OUTPUT_METERS,
+  outputTokens,
+  type Pass,
+  UNKNOWN_USAGE,
+  type Usage,
+  usageOf,
+  withOutput,
+} from '../../core/catalog/usage';
 import { definePolicy } from '../../core/gateway/policy';
-import { TokenMeter } from './token-meter';
+
+/** How many UTF-8 bytes of an answer are charged as one token when the upstream does not say; docs/contract.md, section 6. */
+const BYTES_PER_TOKEN = 4;
+
+const OUTPUTS: ReadonlySet<string> = new Set(OUTPUT_METERS);
+
+/**
+ * Counts the usage of one attempt.
+ *
+ * Reported counts are charged if input and output are both known. Otherwise the call is `estimated`. Output is then counted from
+ * what was relayed, whatever was reported. Input stays as reported if it is known; otherwise it is the estimate that the hold
+ * used.
+ */
+export class TokenMeter implements Meter {
+  #candidate: Candidate | undefined;
+  #usage: Usage = UNKNOWN_USAGE;
+  #contentBytes = 0;
+
+  constructor(private readonly request: Pick<ModelRequest, 'inputTokensEstimate' | 'inputs'>) {}
+
+  begin(candidate: Candidate): void {
+    this.#candidate = candidate;
+    this.#usage = UNKNOWN_USAGE;
+    this.#contentBytes = 0;
+  }
+
+  note(event: EventNote): void {
+    this.#contentBytes += event.contentBytes ?? 0;
+    if (event.usage === undefined) return;
+    this.#usage = mergeUsage(this.#usage, event.usage);
+    // If the final count is invalid, an earlier running count does not replace it.
+    if (event.finalUsage === true && outputTokens(event.usage) === undefined)
+      this.#usage = withOutput(this.#usage, undefined);
+  }
+
+  noteBody(usage: Usage, contentBytes: number): void {
+    this.#usage = usage;
+    this.#contentBytes = contentBytes;
+  }
+
+  read(): Counted & { readonly billing: 'actual' | 'estimated' } {
+    if (!this.#isInputUsable() || !this.#isOutputUsable()) {
+      return { isEstimate: true, billing: 'estimated', usage: withOutput(this.#input(), this.#relayedTokens()) };
+    }
+    return { isEstimate: false, billing: 'actual', usage: this.#usage };
+  }
+
+  readPartial(atLeastTokens = 0): Counted {
+    return { usage: withOutput(this.#input(), Math.max(this.#relayed(), atLeastTokens)), isEstimate: true };
+  }
+
+  attempted(): { readonly usage: Usage; readonly isReported: boolean } | undefined {
+    if (this.#usage.passes.length === 0 && this.#contentBytes === 0) return undefined;
+    const isInputUsable = this.#isInputUsable();
+    if (isInputUsable && this.#isOutputUsable()) return { usage: this.#usage, isReported: true };
+    const input = isInputUsable ? this.#usage : usageOf({ input: this.request.inputTokensEstimate });
+    return { usage: withOutput(input, this.#relayed()), isReported: false };
+  }
+
+  /**
+   * Returns the relayed output, or the reported running count if that is larger, because it includes hidden reasoning. A first
+   * event's placeholder of 1 must not make the rest free.
+   */
+  #relayed(): number {
+    const reported = this.#isOutputUsable() ? (outputTokens(this.#usage) ?? 0) : 0;
+    return Math.max(reported, this.#relayedTokens());
+  }
+
+  #input(): Usage {
+    if (this.#isInputUsable()) return this.#usage;
+    const context = this.#candidate?.model.context ?? Number.POSITIVE_INFINITY;
+    const { inputTokensEstimate, inputs = 1 } = this.request;
+    return usageOf({ input: Math.min(inputTokensEstimate, context * inputs) });
+  }
+
+  #relayedTokens(): number {
+    return Math.ceil(this.#contentBytes / BYTES_PER_TOKEN);
+  }
+
+  #isInputUsable(): boolean {
+    const { passes } = this.#usage;
+    return passes.length > 0 && passes.every(isInputKnown);
+  }
+
+  #isOutputUsable(): boolean {
+    const { passes } = this.#usage;
+    return passes.length > 0 && passes.every(isOutputKnown);
+  }
+}
+
+function isInputKnown(pass: Pass): boolean {
+  if (pass.counts.get('input') === undefined) return false;
+  for (const [meter, count] of pass.counts) if (!OUTPUTS.has(meter) && !isCountOrUnknown(count)) return false;
+  return true;
+}
+
+function isOutputKnown(pass: Pass): boolean {
+  for (const meter of OUTPUT_METERS) if (!isCountOrUnknown(pass.counts.get(meter))) return false;
+  return outputTokens({ passes: [pass] }) !== undefined;
+}
+
+function isCountOrUnknown(count: number | undefined): boolean {
+  return count === undefined || (Number.isSafeInteger(count) && count >= 0);
+}
 
 export default definePolicy({
   contract: 'policy/1',

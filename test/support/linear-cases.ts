@@ -8,11 +8,11 @@ import { clientDialect } from '../../core/dialects/client-dialects';
 import { Translation } from '../../core/dialects/translation';
 import { JsonScanner } from '../../core/http/json-scanner';
 import type { JsonObject } from '../../core/json-values';
-import { planItemCuts } from '../../core/wire/body-edits';
+import { planCuts } from '../../core/wire/body-edits';
 import upstreams from '../../plugins/upstreams';
 import { openAddressGate } from '../../policies/model-request/address-gate';
 import { checkFields } from '../../policies/model-request/check-fields';
-import { namedItems } from '../../policies/model-request/named-items';
+import { namedItems } from '../../policies/model-request/kept';
 import { CallObserver } from '../../policies/model-request/observe-call';
 import { acceptedRoles, MESSAGES_ROLES } from '../../policies/model-request/roles';
 import { requestOf } from '../fuzz/translation/client-requests';
@@ -105,7 +105,7 @@ function native(client: (typeof TRANSLATED)[number], body: JsonObject): () => vo
     const scanner = new JsonScanner(observer);
     for (const chunk of chunks) scanner.feed(chunk);
     scanner.finish();
-    planItemCuts(chunks, observer.parts.sealed ?? []);
+    planCuts([Buffer.concat(chunks)], observer.parts.sealed ?? []);
     try {
       checkFields(client, observer, chunks, { shared: new Set(), unknownMembers: 'byValue', freeMembers: new Set() });
       namedItems(client, observer, chunks);

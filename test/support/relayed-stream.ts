@@ -5,7 +5,7 @@ import { EventReader } from '../../core/wire/event-reader';
 import chat from '../../plugins/upstreams/chat';
 import type { KeepAlive } from '../../policies/sse-relay/keep-alive';
 import { sendStream } from '../../policies/sse-relay/stream-relay';
-import { TokenMeter } from '../../policies/token-metering/token-meter';
+import { TokenMeter } from '../../policies/token-metering';
 import { sampleCandidate } from './catalog-samples';
 import { SampleResponse, sampleGateway, sampleRequest } from './exchange';
 import { sampleModelRequest } from './request-sample';

@@ -9,8 +9,7 @@ import { PROTOCOL_NAMES, type Protocol, TRANSLATED } from '../../../core/catalog
 import { REASONING_SETTINGS } from '../../../core/catalog/upstream';
 import { fail, type GatewayError } from '../../../core/errors';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
-import { chooseCredential } from '../../../core/health/choose-credential';
-import { type CredentialGauge, RATE_LIMITED } from '../../../core/health/credential-gauge';
+import { type CredentialGauge, chooseCredential, RATE_LIMITED } from '../../../core/health/credentials';
 import {
   type DisabledUpstream,
   disableUpstream,

@@ -3,7 +3,7 @@ import type { OwnHosts, Route, Visit } from '../../../core/api/route';
 import { fail } from '../../../core/errors';
 import { sendJson } from '../../../core/http/http';
 import { publicUrlOf } from '../../../core/http/public-url';
-import { hostOf } from '../../../core/http/request-target';
+import { hostOf } from '../../../core/http/request-head';
 import { mapOf, object, oneOf, shape } from '../../../core/http/shape';
 import { openRunning, operate, RUNNING_ERRORS } from '../asking/access';
 import { beginOperation, findSandbox, finishOperation, touchSandbox } from '../books/store';

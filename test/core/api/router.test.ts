@@ -1,16 +1,11 @@
 import assert from 'node:assert/strict';
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
-import { openApiKeys } from '../../../core/accounts/identify';
 import type { Handler, Method, Route } from '../../../core/api/route';
 import { RouteTable } from '../../../core/api/route-table';
-import { compileRoutes, confirmedKey } from '../../../core/api/router';
 import { fail } from '../../../core/errors';
 import { sendJson } from '../../../core/http/http';
 import { LedgerUnavailable } from '../../../core/ledger/ledger';
-import { quiet } from '../../support/databases';
-import { KEY_RATES } from '../../support/key-rates';
-import { NO_PROXIES } from '../../support/proxies';
 import { rejection } from '../../support/rejection';
 import { serveRoutes, type TestServer } from '../../support/serve';
 
@@ -122,46 +117,11 @@ describe('the router', () => {
   });
   after(() => server.close());
 
-  it('sends its own request id in every header that an SDK reads', async () => {
-    const answer = await fetch(`${server.url}/show/1?x=2`);
-    assert.deepEqual(await answer.json(), { id: '1' });
-    const id = answer.headers.get('x-svc-request-id') ?? '';
-    assert.match(id, /^req_[0-9a-f]{24}$/);
-    assert.equal(answer.headers.get('request-id'), id);
-    assert.equal(answer.headers.get('x-request-id'), id);
-  });
-
-  it('answers HEAD like GET, without a body', async () => {
-    const answer = await fetch(`${server.url}/show/1`, { method: 'HEAD' });
-    assert.equal(answer.status, 200);
-    assert.equal(await answer.text(), '');
-  });
-
   it('answers 405 with Allow for another method, and 404 for unknown paths only', async () => {
     const answer = await fetch(`${server.url}/show/1`, { method: 'DELETE' });
     assert.equal(answer.status, 405);
     assert.equal(answer.headers.get('allow'), 'GET, HEAD, POST');
     assert.equal((await fetch(`${server.url}/nothing`)).headers.get('x-svc-request-id'), 'req_none');
-  });
-
-  it('renders an error as the envelope of the error catalogue', async () => {
-    const answer = await fetch(`${server.url}/refused`);
-    const body = (await answer.json()) as { request_id: string; error: object };
-    assert.equal(answer.status, 409);
-    assert.equal(answer.headers.get('x-svc-source'), 'platform');
-    assert.equal(body.request_id, answer.headers.get('request-id'));
-    assert.deepEqual(body.error, {
-      type: 'conflict_error',
-      code: 'CONFLICT',
-      message: 'The request conflicts with the current state of the resource.',
-      param: 'name',
-      details: {},
-      retryable: false,
-    });
-  });
-
-  it('sends an error only after it has read the whole body', async () => {
-    assert.equal((await fetch(`${server.url}/read`, { method: 'POST', body: '{}' })).status, 409);
   });
 
   it('writes the cause of an internal error to the log and hides it from the client', async () => {
@@ -191,52 +151,11 @@ describe('the router', () => {
     await rejection(answer.text());
   });
 
-  it('runs a route that needs an API key only for requests with one', async () => {
-    const refused = await fetch(`${server.url}/mine`);
-    assert.equal(refused.status, 401);
-    const served = await fetch(`${server.url}/mine`, { headers: { 'x-api-key': 'any' } });
-    assert.equal(((await served.json()) as { accountId: string }).accountId, 'account');
-  });
-
   it('never serves a route that needs an API key on a listener without key lookup', async () => {
     const blind = await serveRoutes([
       { method: 'GET', path: '/', summary: '', listener: 'public', auth: 'key', answers: {}, handle: show },
     ]);
     assert.equal((await fetch(`${blind.url}/`)).status, 500);
     await blind.close();
-  });
-
-  it('never serves a route of the public listener on the admin listener, or the reverse', () => {
-    const admin: Route = { method: 'GET', path: '/admin', summary: '', listener: 'admin', answers: {}, handle: show };
-    assert.throws(() => compileRoutes([open('GET', '/'), admin]), /cannot share/);
-  });
-
-  it('confirms a cached key with the ledger: a revoked key is refused', async () => {
-    const status = { value: 'active' };
-    const keys = {
-      ...openApiKeys({
-        ledger: {
-          findKey: async () => ({ outcome: 'unknown' }),
-          readKey: async () => undefined,
-          countRefused: async () => ({ outcome: 'counted' }),
-          countRequest: async () => ({ outcome: 'counted' }),
-        },
-        rates: KEY_RATES,
-        log: quiet,
-        proxies: NO_PROXIES,
-      }),
-      identify: async () => key,
-      admitRequest: async () => {
-        if (status.value !== 'active') throw fail('INVALID_API_KEY');
-        return key;
-      },
-    };
-    const identify = confirmedKey(keys);
-    assert.equal(await identify({} as never), key);
-    status.value = 'revoked';
-    assert.equal(
-      (await rejection(identify({} as never))).message,
-      'The API key is missing, malformed, unknown or revoked.',
-    );
   });
 });

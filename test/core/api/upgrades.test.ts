@@ -1,6 +1,5 @@
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
@@ -103,11 +102,6 @@ describe('an HTTP upgrade request', () => {
     expect([status, await heard(socket)]).to.deep.equal([101, '/any/path: hello']);
   });
 
-  it('gets an error of the catalogue when it is refused', async () => {
-    const { status, body } = await ask('/echo/closed');
-    expect([status, JSON.parse(body ?? '').error.code]).to.deep.equal([403, 'FORBIDDEN']);
-  });
-
   it('is served as an ordinary request, with its body, when no route accepts it', async () => {
     const large = 'x'.repeat(200_000);
     const { status, body } = await ask('/v1/messages?a=b', {
@@ -116,28 +110,6 @@ describe('an HTTP upgrade request', () => {
       headers: { upgrade: 'h2c' },
     });
     expect([status, body]).to.deep.equal([200, `POST /v1/messages?a=b ${large}`]);
-  });
-
-  it('is an ordinary request at a path of one upstream', async () => {
-    const { body } = await ask('/echo/one', { headers: { host: 'acme.p.localhost' } });
-    expect(body).to.equal('GET /echo/one ');
-  });
-
-  it('leaves no listener on its connection when no route accepts it', async () => {
-    const { port } = server.address() as AddressInfo;
-    const connected = once(server, 'connection') as Promise<[Socket]>;
-    const client = connect(port, '127.0.0.1');
-    const [socket] = await connected;
-    let answered = '';
-    client.on('data', (bytes) => (answered += bytes.toString()));
-    const ask = async (count: number) => {
-      client.write('GET /none HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n');
-      await until(`answer ${count}`, () => answered.split('GET /none').length > count);
-      return socket.eventNames().map((name) => `${String(name)}: ${socket.listenerCount(name)}`);
-    };
-    const first = await ask(1);
-    for (let count = 2; count < 15; count += 1) expect(await ask(count)).to.have.members(first);
-    client.destroy();
   });
 
   it('waits for the earlier request on its connection, and ends nothing else', async () => {

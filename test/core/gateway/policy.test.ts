@@ -3,39 +3,26 @@ import { definePolicy } from '../../../core/gateway/policy';
 import { compileCheck } from '../../../core/settings';
 import { sampleGateway } from '../../support/exchange';
 
+const base = { contract: 'policy/1', name: 'p', summary: '' } as const;
 const schema = { type: 'object', properties: {} } as const;
+const attempts = { type: 'object', properties: { attempts: { type: 'integer', default: 4 } } } as const;
 
 describe('definePolicy', () => {
-  it('closes the schema: an unknown setting is refused', () => {
-    const policy = definePolicy({
-      contract: 'policy/1',
-      name: 'p',
-      summary: '',
-      schema,
-      prepare: () => async () => {},
-      needs: [],
-      provides: [],
-    });
-    const check = compileCheck<unknown>(policy.schema);
-    expect(check({})).to.deep.equal({ value: {} });
-    expect(check({ loud: true })).to.have.property('problems');
-  });
-
-  it('passes the checked settings to `prepare`', () => {
+  it('closes the schema, and passes the checked settings to `prepare`', () => {
     let given: unknown;
     const policy = definePolicy({
-      contract: 'policy/1',
-      name: 'p',
-      summary: '',
-      schema: { type: 'object', properties: { attempts: { type: 'integer', default: 4 } } },
+      ...base,
+      schema: attempts,
       needs: [],
       provides: [],
       prepare: (settings) => {
-        const attempts: number = settings.attempts;
-        given = attempts;
+        given = settings.attempts;
         return async () => {};
       },
     });
+    const check = compileCheck<unknown>(policy.schema);
+    expect(check({})).to.deep.equal({ value: { attempts: 4 } });
+    expect(check({ loud: true })).to.have.property('problems');
     policy.prepare({ attempts: 7 }, sampleGateway());
     expect(given).to.equal(7);
   });
@@ -43,86 +30,30 @@ describe('definePolicy', () => {
   // The compiler is the test here. Each declaration below is an error, and one without an error makes `npm run check` fail.
   it('makes the compiler refuse a step that differs from its declaration', () => {
     const key = { accountId: 'a', keyId: 'k', settings: { rev: 0, name: 'n', allowedModels: undefined } };
-
     definePolicy({
-      contract: 'policy/1',
-      name: 'uses-what-it-needs',
-      summary: '',
-      schema,
-      needs: ['key'],
-      provides: [],
-      prepare: () => async (call) => void call.key.accountId.length,
-    });
-
-    definePolicy({
-      contract: 'policy/1',
-      name: 'uses-what-it-does-not-need',
-      summary: '',
+      ...base,
       schema,
       needs: [],
       provides: [],
       // @ts-expect-error `needs` does not list `key`
       prepare: () => async (call) => void call.key.accountId.length,
     });
-
+    // @ts-expect-error the step declares `key` and does not return it
+    definePolicy({ ...base, schema, needs: [], provides: ['key'], prepare: () => async () => ({}) });
+    // @ts-expect-error a key is not a string
+    definePolicy({ ...base, schema, needs: [], provides: ['key'], prepare: () => async () => ({ key: 'sk-svc' }) });
+    // @ts-expect-error no field of a call has this name
+    definePolicy({ ...base, schema, needs: ['luck'], provides: [], prepare: () => async () => {} });
     definePolicy({
-      contract: 'policy/1',
-      name: 'returns-what-it-provides',
-      summary: '',
-      schema,
-      needs: [],
-      provides: ['key'],
-      prepare: () => async () => ({ key }),
-    });
-
-    definePolicy({
-      contract: 'policy/1',
-      name: 'returns-nothing',
-      summary: '',
-      schema,
-      needs: [],
-      provides: ['key'],
-      // @ts-expect-error the step declares `key` and does not return it
-      prepare: () => async () => ({}),
-    });
-
-    definePolicy({
-      contract: 'policy/1',
-      name: 'returns-the-wrong-thing',
-      summary: '',
-      schema,
-      needs: [],
-      provides: ['key'],
-      // @ts-expect-error a key is not a string
-      prepare: () => async () => ({ key: 'sk-svc' }),
-    });
-
-    definePolicy({
-      contract: 'policy/1',
-      name: 'needs-what-nobody-has',
-      summary: '',
-      schema,
-      // @ts-expect-error no field of a call has this name
-      needs: ['luck'],
-      provides: [],
-      prepare: () => async () => {},
-    });
-
-    definePolicy({
-      contract: 'policy/1',
-      name: 'takes-a-setting-for-what-it-is-not',
-      summary: '',
-      schema: { type: 'object', properties: { attempts: { type: 'integer' } } },
+      ...base,
+      schema: attempts,
       needs: [],
       provides: [],
       // @ts-expect-error `attempts` is a number
       prepare: (settings) => async () => void settings.attempts.length,
     });
-
     definePolicy({
-      contract: 'policy/1',
-      name: 'writes-a-field-of-the-call',
-      summary: '',
+      ...base,
       schema,
       needs: ['key'],
       provides: [],

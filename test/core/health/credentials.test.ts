@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { askedWith } from '../../../core/catalog/credential';
-import { chooseCredential } from '../../../core/health/choose-credential';
+import { chooseCredential } from '../../../core/health/credentials';
 import { type HealthEvent, UpstreamHealth } from '../../../core/health/health';
 import { FAILED, sampleCandidate, sampleCredential } from '../../support/catalog-samples';
 
@@ -59,13 +59,6 @@ describe("the health of an upstream's credentials", () => {
     expect(restMs('first')).to.equal(60_000);
   });
 
-  it('simultaneous refusals of one credential count once', () => {
-    expect(refuse(candidate, 401)).to.not.equal(undefined);
-    expect(refuse(candidate, 401)).to.equal(undefined);
-    expect(restMs('first')).to.equal(60_000);
-    expect(health.upstream('acme').credential('first').refusals.get(401)).to.equal(2);
-  });
-
   it('a refused credential does not count against the upstream while another one is usable', () => {
     for (let call = 0; call < 10; call += 1) refuse(candidate, 429);
     expect(health.hasFailedRecently('acme')).to.equal(false);
@@ -74,13 +67,6 @@ describe("the health of an upstream's credentials", () => {
     expect(health.hasFailedRecently('acme')).to.equal(true);
     expect(health.upstream('acme').restsUntilMs - nowMs, 'until the first of them is free').to.equal(5_000);
     expect(chosen(), 'the one that is free first').to.deep.equal(['second']);
-  });
-
-  it('a refusal with another status, or of the call itself, does not count against the credential', () => {
-    refuse(candidate, 503);
-    health.failed(candidate, { outcome: 'status', status: 403, verdict: 'relay', retryAfterMs: undefined }, FAILED);
-    health.failed(candidate, { outcome: 'error_event', status: 200, verdict: 'next', retryAfterMs: undefined }, FAILED);
-    expect(chosen()).to.deep.equal(['first', 'second']);
   });
 
   it("an upstream's only credential is still used after a refusal, and a warning is logged", () => {
@@ -109,22 +95,5 @@ describe("the health of an upstream's credentials", () => {
       for (const each of told) node.apply(each);
       expect(node.upstream('acme').credential('first').restsUntilMs - nowMs).to.be.within(20_000, 30_000);
     }
-  });
-
-  it('a credential that failed a call is not chosen again for the same call', () => {
-    const tried = new Set(['first']);
-    for (let draw = 0; draw < 20; draw += 1)
-      expect(chooseCredential(candidate.upstream, health, { session: draw, tried }).name).to.equal('second');
-  });
-
-  it('a credential without a value is not chosen', () => {
-    const absent = {
-      name: 'first',
-      weight: 1_000,
-      value: undefined,
-      missing: 'the credential has not been fetched yet',
-    };
-    const upstream = { ...candidate.upstream, credential: absent, credentials: [absent, second] };
-    expect(chooseCredential(upstream, health, { session: undefined })).to.equal(second);
   });
 });

@@ -20,12 +20,6 @@ describe('the health of upstreams', () => {
   const answer = (ms: number, stream = true) => health.answered(candidate, { accountId: 'one', ms, stream });
   const fail = (more: object = {}) => health.failed(candidate, { ...BROKEN, ...more }, FAILED);
 
-  it('is unknown at first', () => {
-    expect(health.facts('acme')).to.deep.equal({ firstTokenMs: undefined, successRate: 1 });
-    expect(gauge()).to.include({ isUntried: true, latencyMs: undefined, failureRate: 0 });
-    expect(health.hasFailedRecently('acme')).to.equal(false);
-  });
-
   it('follows the response times that it observes', () => {
     for (let call = 0; call < 30; call += 1) answer(100);
     expect(gauge().latencyMs).to.be.closeTo(100, 1);
@@ -33,24 +27,10 @@ describe('the health of upstreams', () => {
     expect(gauge().latencyMs).to.be.within(360, 400);
   });
 
-  it('gives the newest time more weight after a pause', () => {
-    for (let call = 0; call < 30; call += 1) answer(100);
-    nowMs += 60_000;
-    answer(500);
-    expect(gauge().latencyMs).to.be.closeTo(300, 1);
-  });
-
   it('never compares the first token of a stream with the time of a whole answer', () => {
     answer(9_000, false);
     expect(gauge(true)).to.include({ isUntried: true, latencyMs: undefined });
     expect(gauge(false).latencyMs).to.equal(9_000);
-  });
-
-  it('uses the times of the upstream for a model without its own', () => {
-    answer(250);
-    const other = health.gauge(sampleCandidate('acme', { model: { name: 'other' } }));
-    other.look('stream', nowMs);
-    expect(other.latencyMs).to.equal(250);
   });
 
   it('forgets failures while there are no calls', () => {
@@ -89,30 +69,6 @@ describe('the health of upstreams', () => {
     });
   }
 
-  it('shows for half a minute that an upstream has failed, unless it has answered since', () => {
-    fail();
-    expect(health.hasFailedRecently('acme')).to.equal(true);
-    answer(1);
-    expect(health.hasFailedRecently('acme')).to.equal(false);
-    fail();
-    nowMs += 31_000;
-    expect(health.hasFailedRecently('acme')).to.equal(false);
-  });
-
-  it('does not rank an upstream first until its Retry-After has passed', () => {
-    fail({ outcome: 'status', status: 429, retryAfterMs: 7_000 });
-    expect(gauge().isResting).to.equal(true);
-    nowMs += 7_000;
-    expect(gauge().isResting).to.equal(false);
-  });
-
-  it('lets one call probe an upstream, and lets another if the first never reports', () => {
-    health.asked(gauge());
-    expect(gauge()).to.include({ isUntried: false, isBeingTried: true });
-    nowMs += 10_000;
-    expect(gauge()).to.include({ isUntried: true, isBeingTried: false });
-  });
-
   describe('of an ejected upstream', () => {
     const news: HealthEvent[] = [];
     beforeEach(() => {
@@ -120,12 +76,6 @@ describe('the health of upstreams', () => {
       health.onEvent((each) => news.push(each));
       answer(100);
       for (let call = 0; call < 5; call += 1) fail();
-    });
-
-    it('is sent to the other nodes at once', () => {
-      const { id: ejection } = health.upstream('acme').ejection;
-      expect(news).to.deep.equal([{ upstream: 'acme', is: 'out', ejection, forMs: 30_000 }]);
-      expect(health.standing()).to.deep.equal(news);
     });
 
     it('is unknown once a call may probe the upstream, and only one call does', () => {
@@ -144,20 +94,6 @@ describe('the health of upstreams', () => {
       answer(250);
       expect(gauge()).to.include({ mayBeAsked: true, latencyMs: 250, failureRate: 0 });
       expect(news.at(-1)).to.deep.equal({ upstream: 'acme', is: 'back' });
-    });
-
-    it('is good again when the upstream rejects the probe as a bad request, because it is alive', () => {
-      nowMs += 30_000;
-      health.asked(gauge());
-      fail({ outcome: 'status', status: 400, verdict: 'relay' });
-      expect(gauge()).to.include({ state: 'in', mayBeAsked: true });
-    });
-
-    it('allows another probe when the client of the first has disconnected', () => {
-      nowMs += 30_000;
-      health.asked(gauge());
-      fail({ outcome: 'cancelled' });
-      expect(gauge()).to.include({ state: 'due', mayBeAsked: true });
     });
 
     it('allows another probe when the first was refused before it was sent, on every node', () => {
@@ -193,17 +129,6 @@ describe('the health of upstreams', () => {
       for (let call = 0; call < 5; call += 1) fail();
       expect(gauge().state, 'failing again').to.equal('out');
     });
-
-    it('is shared: another node ejects it too, and uses it again after it has recovered', () => {
-      const other = new UpstreamHealth({ now: () => nowMs });
-      for (const each of news) other.apply(each);
-      const there = other.gauge(candidate);
-      there.look('stream', nowMs);
-      expect(there.state).to.equal('out');
-      other.apply({ upstream: 'acme', is: 'back' });
-      there.look('stream', nowMs);
-      expect(there.state).to.equal('in');
-    });
   });
 
   it('is shared: another node applies each observation once', () => {
@@ -219,13 +144,5 @@ describe('the health of upstreams', () => {
     expect(there.failureRate).to.be.within(0.05, 0.15);
     expect(health.takeObserved()).to.deep.equal([]);
     expect(other.takeObserved(), 'what was heard is not told again').to.deep.equal([]);
-  });
-
-  it('is reset when an operator disables and enables it', () => {
-    for (let call = 0; call < 5; call += 1) fail();
-    health.disable('acme');
-    expect(gauge().upstream.isDisabledByOperator).to.equal(true);
-    health.enable('acme');
-    expect(gauge()).to.include({ state: 'in', failureRate: 0 });
   });
 });

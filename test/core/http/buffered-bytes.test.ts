@@ -64,15 +64,6 @@ describe('The memory for answers', () => {
     expect(budget.bytes).to.equal(0);
   });
 
-  it('lets the largest answers pass beside each other and beside bodies of the same account', async () => {
-    const budget = new BufferedBytes(limits);
-    const endings: (() => void)[] = [];
-    budget.open({ accountId: 'account', onEnd: (work) => endings.push(work) }).add(60 * MB);
-    expect(await Promise.all([passes(budget, 64 * MB), passes(budget, 64 * MB)])).to.deep.equal([true, true]);
-    for (const end of endings) end();
-    expect(budget.bytes).to.equal(0);
-  });
-
   it('lets answers of many accounts pass that do not fit all at once', async () => {
     const budget = new BufferedBytes(limits);
     const passed = await Promise.all(Array.from({ length: 20 }, (_, at) => passes(budget, 40 * MB, `account ${at}`)));

@@ -124,12 +124,6 @@ describe('the JSON scanner', () => {
     });
   }
 
-  it('refuses every control character inside a string', () => {
-    for (let code = 0; code < 0x20; code += 1)
-      assert.throws(() => scan(`["a${String.fromCharCode(code)}"]`), JsonError);
-    assert.deepEqual(scan('["\u007f "]'), ['\u007f ']);
-  });
-
   it('agrees with JSON.parse on damaged texts', () => {
     const damaged = fc
       .tuple(fc.json({ maxDepth: 4 }), fc.nat(), fc.constantFrom(...'{}[],:"\\0e-.t \n'))
@@ -204,10 +198,5 @@ describe('the positions of top-level members', () => {
     scanner.finish();
     assert.equal(members.repeated, 'model');
     assert.deepEqual([...members.places.keys()], ['model', 'x']);
-  });
-
-  it('are empty if the text is not an object', () => {
-    for (const text of ['[]', '[{"a":1}]', '1', '"a"', '{"a":1', ''])
-      assert.equal(findMembers([Buffer.from(text)]), undefined);
   });
 });

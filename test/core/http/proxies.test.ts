@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import { pino } from 'pino';
 import type { LocatedProblem } from '../../../core/configuration/problems';
 import { readProxies } from '../../../core/configuration/read-proxies';
-import { proxyWarning, watchForwarding } from '../../../core/http/proxies';
+import { clientAddress, clientPlace, watchForwarding } from '../../../core/http/proxies';
 
 function read(proxies: { count: number; addresses?: string[] }) {
   const problems: LocatedProblem[] = [];
@@ -42,46 +42,63 @@ describe('the trusted proxies of system.config.yml', () => {
 
 describe('the warning of a proxy that is not configured', () => {
   let nowMs: number;
-  let lines: { peer: string; sign: string; msg: string }[];
+  let lines: { peer: string; msg: string }[];
   let server: EventEmitter;
   const watch = (count = 0) => {
     nowMs = 0;
     lines = [];
     server = new EventEmitter();
     const log = pino({}, { write: (text: string) => lines.push(JSON.parse(text)) });
-    watchForwarding(
-      server as Server,
-      proxyWarning(read({ count }), log, () => nowMs),
-    );
+    watchForwarding(server as Server, read({ count }), log, () => nowMs);
   };
   const ask = (remoteAddress: string, headers: object = { 'x-forwarded-for': '192.0.2.1' }) =>
     server.emit('request', { headers, socket: { remoteAddress } });
 
   it('names the setting, once an hour', () => {
     watch();
+    ask('192.0.2.1');
+    ask('10.0.0.1', {});
+    assert.equal(lines.length, 0);
     for (let request = 0; request < 100; request += 1) ask('10.0.0.1');
     nowMs = 3_599_999;
     ask('10.0.0.1');
     assert.deepEqual(
-      lines.map(({ peer, sign }) => [peer, sign]),
-      [['10.0.0.1', 'it sent X-Forwarded-For']],
+      lines.map(({ peer }) => peer),
+      ['10.0.0.1'],
     );
     assert.match(lines[0]?.msg ?? '', /proxies\.count in system\.config\.yml is 0/);
     nowMs = 3_600_000;
     ask('10.0.0.1');
     assert.equal(lines.length, 2);
-  });
-
-  it('is not logged for clients that send the header themselves, or do not send it', () => {
-    watch();
-    ask('192.0.2.1');
-    ask('10.0.0.1', {});
-    assert.deepEqual(lines, []);
-  });
-
-  it('is not logged if proxies are configured', () => {
     watch(1);
     ask('10.0.0.1');
-    assert.deepEqual(lines, []);
+    assert.equal(lines.length, 0);
+  });
+});
+
+describe("the client's address, and the place to which wrong sign-ins are counted", () => {
+  const isProxy = (address: string) => address.startsWith('10.');
+  const from = (remoteAddress: string, forwarded?: string) =>
+    ({ headers: { 'x-forwarded-for': forwarded }, socket: { remoteAddress } }) as unknown as IncomingMessage;
+  const placeOf = (remoteAddress: string, count = 0, forwarded?: string) =>
+    clientPlace(from(remoteAddress, forwarded), { count, isProxy });
+
+  it('is unknown if the proxies do not tell one each', () => {
+    for (const forwarded of [undefined, '192.0.2.7', 'nonsense, 192.0.2.7', ' , 192.0.2.7'])
+      assert.equal(clientAddress(from('10.0.0.1', forwarded), { count: 2, isProxy }), undefined, forwarded);
+    assert.equal(clientAddress(from('10.0.0.1', '192.0.2.7, 10.0.0.2'), { count: 2, isProxy }), '192.0.2.7');
+  });
+
+  it('is the whole IPv4 address, or the first half of an IPv6 address', () => {
+    assert.equal(placeOf('::ffff:192.0.2.1'), '192.0.2.1');
+    assert.equal(placeOf('2001:db8:1:2::1'), placeOf('2001:db8:1:2:ffff:ffff:ffff:ffff'));
+    assert.notEqual(placeOf('2001:db8:1:2::1'), placeOf('2001:db8:1:3::1'));
+  });
+
+  it('is the client address that our proxies report, and not a header that a client writes', () => {
+    assert.equal(placeOf('10.0.0.1', 0, '192.0.2.7'), '10.0.0.1');
+    assert.equal(placeOf('10.0.0.1', 1, '203.0.113.9, 192.0.2.7'), '192.0.2.7');
+    assert.equal(placeOf('10.0.0.1', 1, 'nonsense'), '10.0.0.1');
+    assert.equal(placeOf('192.0.2.1', 1, '192.0.2.7'), '192.0.2.1');
   });
 });

@@ -36,17 +36,6 @@ function refusal(...plugins: LoadedPlugin[]): string {
 }
 
 describe('The routes of plugins', () => {
-  it('fail with the name of the plugin that throws', () => {
-    const broken = plugin('broken', {
-      routes: () => {
-        throw new Error('no such setting');
-      },
-    });
-    expect(refusal(broken))
-      .to.include('"broken" (./broken in system.config.yml) failed in `routes`')
-      .and.include('no such setting');
-  });
-
   it('fail with the names of both plugins if they serve the same path, whatever their parameters are called', () => {
     const one = plugin('one', { routes: () => [route('GET', '/v1/things/{id}')] });
     const other = plugin('other', { routes: () => [route('GET', '/v1/things/{thingId}')] });
@@ -91,11 +80,6 @@ describe('The routes of plugins', () => {
       expect(refusal(thief)).to.include('"thief"').and.include('the endpoint "default"');
     });
   }
-
-  it('may stand beside model calls with other methods, on other hosts and on the admin listener', () => {
-    const routes = [route('GET', '/v1/messages'), route('POST', '/v1/direct'), route('POST', '/v1/messages', 'admin')];
-    expect(routesOf([plugin('good', { routes: () => routes })], GATEWAY)).to.deep.equal(routes);
-  });
 });
 
 describe('The start of plugins', () => {
@@ -111,13 +95,5 @@ describe('The start of plugins', () => {
     expect((await rejection(startPlugins([broken], GATEWAY))).message).to.match(
       /"broken" \(.*\) failed in `start`.*no port/,
     );
-  });
-
-  it('is undone in reverse order', async () => {
-    const order: string[] = [];
-    const named = (name: string) => plugin(name, { start: async () => async () => void order.push(name) });
-    const stop = await startPlugins([named('first'), plugin('idle', {}), named('last')], GATEWAY);
-    await stop();
-    expect(order).to.deep.equal(['last', 'first']);
   });
 });

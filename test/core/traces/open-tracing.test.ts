@@ -67,10 +67,6 @@ describe('the start of tracing', () => {
       await tracing?.();
     });
 
-  it('ignores the protocol if no traces are sent', () => {
-    expect(opened({ OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' })).to.equal(undefined);
-  });
-
   it("is the only importer of OpenTelemetry's SDK, through a file that nothing else imports", () => {
     const ours = ['core', 'policies', 'plugins', 'cli'].flatMap((room) => filesUnder(room)).concat('server.ts');
     const importing = (isMeant: (from: string) => boolean) =>

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { createServer, type Server } from 'node:net';
-import { privateRange } from '../../../core/wire/address-check';
 import {
   AddressRefused,
   classifyDialFailure,
@@ -8,6 +7,7 @@ import {
   openEgress,
   type Resolve,
 } from '../../../core/wire/egress';
+import { privateRange } from '../../../core/wire/guarded-connector';
 import { destination } from '../../support/destination';
 
 const LOOPBACK_SPELLINGS = [
@@ -169,19 +169,6 @@ describe('the addresses that egress connects to', () => {
     assert.equal(connections, 0);
   });
 
-  it('every new connection resolves the name again and checks it again', async () => {
-    const asked: string[] = [];
-    const resolve = answering(asked, [[UNREACHABLE], ['127.0.0.1']]);
-    const egress = openEgress({ resolve });
-    const there = destination(`http://rebinding.example:${port}`, { connectMs: 200 });
-    await rejection(egress.pool(there).request({ method: 'GET', path: '/' }));
-    const second = await rejection(egress.pool(there).request({ method: 'GET', path: '/' }));
-    assert.ok(second instanceof AddressRefused);
-    assert.equal(asked.length, 2);
-    assert.equal(connections, 0);
-    await egress.close();
-  });
-
   it('the connection goes to the address that was checked', async () => {
     const asked: string[] = [];
     const egress = openEgress({ resolve: answering(asked, [['127.0.0.1']]) });
@@ -190,12 +177,6 @@ describe('the addresses that egress connects to', () => {
     assert.equal(await answer.body.text(), 'ok');
     assert.deepEqual(asked, ['named.example']);
     await egress.close();
-  });
-
-  it('a name without any address is a failed connection', async () => {
-    const error = await failureOf('http://nothing.example', answering([], [[]]));
-    assert.equal(classifyDialFailure(error), 'connect_failed');
-    assert.equal(nothingWasSent(error), true);
   });
 });
 

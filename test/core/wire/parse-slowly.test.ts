@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { parseSlowly } from '../../../core/wire/parse-slowly';
-import { writeSlowly } from '../../../core/wire/write-slowly';
+import { parseSlowly, writeSlowly } from '../../../core/wire/parse-slowly';
 
 describe('parsing and writing a large body piece by piece', () => {
   it('gives the same result as JSON.parse', async () => {

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { expect } from 'chai';
 import { AnswerRoom, BufferedBytes } from '../../../core/http/buffered-bytes';
-import { StreamChunks } from '../../../core/wire/chunk-reader';
+import { IteratedChunks, NO_CHUNKS } from '../../../core/wire/chunk-reader';
 import { readAnswer } from '../../../core/wire/read-answer';
 
 const MB = 1_048_576;
@@ -14,11 +14,11 @@ function textOf(dataBytes: number): string {
 }
 
 /** Returns the text in pieces of this length. */
-function piecesOf(text: string, length: number): StreamChunks {
+function piecesOf(text: string, length: number): IteratedChunks {
   const bytes = Buffer.from(text);
   const pieces: Buffer[] = [];
   for (let at = 0; at < bytes.length; at += length) pieces.push(bytes.subarray(at, at + length));
-  return new StreamChunks(Readable.from(pieces));
+  return new IteratedChunks(Readable.from(pieces).iterator(), NO_CHUNKS);
 }
 
 describe('an unstreamed answer', () => {

@@ -71,19 +71,6 @@ describe("the upstream WebSocket of a client's WebSocket", () => {
 
   const textOf = async (exchange: UpstreamExchange) => String(await readAll(exchange, MOST_BYTES));
 
-  it('connects with the credential, and sends a call as one frame', async () => {
-    const seen: string[] = [];
-    onFrame = (from, frame) => {
-      seen.push(frame);
-      from.send(DONE);
-    };
-    const exchange = ask();
-    expect(await exchange.head).to.deep.equal({ status: 200, headers: { 'content-type': 'text/event-stream' } });
-    expect(await textOf(exchange)).to.equal(`event: response.completed\ndata: ${DONE}\n\n`);
-    expect(exchange.isRequestSent).to.equal(true);
-    expect(seen).to.deep.equal(['{"model":"m","type":"response.create"}']);
-  });
-
   it('is reused, remembers its answers, and reconnects for another credential', async () => {
     await textOf(ask());
     expect(socket.find('resp_1')).to.include({ upstream: 'acme', inputTokens: 7, outputTokens: 2 });
@@ -101,29 +88,12 @@ describe("the upstream WebSocket of a client's WebSocket", () => {
     );
   });
 
-  it('answers with the status of an error event that comes first', async () => {
-    onFrame = (from) =>
-      from.send('{"type":"error","status":429,"error":{"code":"slow"},"headers":{"Retry-After":3,"x-secret":"a"}}');
-    const exchange = ask();
-    expect(await exchange.head).to.deep.equal({
-      status: 429,
-      headers: { 'retry-after': '3', 'content-type': 'application/json' },
-    });
-    expect(await textOf(exchange)).to.equal('{"error":{"code":"slow"}}');
-    expect(socket.isAt(sampleCandidate('acme').upstream)).to.equal(false);
-  });
-
   it('answers with the response of an upstream that refuses the handshake', async () => {
     onHandshake = (_, raw) => raw.end('HTTP/1.1 401 No\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}');
     const exchange = ask();
     expect((await exchange.head).status).to.equal(401);
     expect(await textOf(exchange)).to.equal('{}');
     expect(exchange.isRequestSent).to.equal(false);
-  });
-
-  it('fails if the upstream answers the handshake as an ordinary request', async () => {
-    onHandshake = (_, raw) => raw.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}');
-    expect(classifyDialFailure(await rejection(ask().head))).to.equal('reset');
   });
 
   it('fails like any connection if no server listens or the address is private', async () => {
@@ -157,59 +127,4 @@ describe("the upstream WebSocket of a client's WebSocket", () => {
       expect(classifyDialFailure(await rejection(textOf(exchange)))).to.equal(kind);
       await until('it is closed', () => open.size === 0);
     });
-
-  it('is not read further while the client takes nothing', async () => {
-    let sent = 0;
-    onFrame = (from) => {
-      const delta = `{"type":"response.output_text.delta","delta":"${'x'.repeat(50_000)}"}`;
-      const more = (): void => {
-        if (sent === 1_000) return void from.send(DONE);
-        from.send(delta, more);
-        sent += 1;
-      };
-      more();
-    };
-    const exchange = ask();
-    await exchange.head;
-    let before = -1;
-    await until('the upstream has to wait', async () => {
-      if (sent === before) return true;
-      before = sent;
-      // The number of bytes that the system accepts is known one turn of the event loop later.
-      for (let turn = 0; turn < 100; turn += 1) await new Promise(setImmediate);
-      return false;
-    });
-    expect(sent).to.be.below(1_000);
-    let bytes = 0;
-    for (;;) {
-      if (!exchange.isReady) await exchange.ready();
-      const chunk = exchange.take();
-      if (chunk === undefined) break;
-      bytes += chunk.length;
-    }
-    expect(bytes).to.be.above(50_000_000);
-  });
-
-  it('is closed by a call that is cancelled', async () => {
-    onFrame = (from) => from.send('{"type":"response.created"}');
-    const exchange = ask();
-    await exchange.head;
-    exchange.cancel();
-    await until('it is closed', () => open.size === 0);
-    expect(socket.find('resp_1')).to.equal(undefined);
-  });
-
-  it('outlives its client until the answer is complete', async () => {
-    let finish = (): void => undefined;
-    onFrame = (from) => {
-      from.send('{"type":"response.created"}');
-      finish = () => from.send(DONE);
-    };
-    const exchange = ask();
-    await exchange.head;
-    socket.release();
-    finish();
-    expect(await textOf(exchange)).to.contain('response.completed');
-    await until('it is closed', () => open.size === 0);
-  });
 });

@@ -27,50 +27,6 @@ describe('a model request', () => {
       assert.equal(Buffer.concat([...request.body.chunks]).toString(), text);
     }
   });
-
-  it('is read from a Chat call, in which null is the same as a missing member', async () => {
-    const request = await ask(
-      { ...CHAT, max_tokens: 5, max_completion_tokens: 7, n: 3, temperature: 2, stream: null, tools: null },
-      CHAT_PATH,
-    );
-    assert.deepEqual(
-      [request.protocol, request.stream, request.maxOutputTokens, request.choices],
-      ['chat', false, 7, 3],
-    );
-    const bare = await ask({ ...CHAT, max_completion_tokens: null, max_tokens: null, n: null }, CHAT_PATH);
-    assert.deepEqual([bare.maxOutputTokens, bare.choices], [undefined, 1]);
-  });
-
-  it('may have any unknown members, and a JSON content type with parameters', async () => {
-    const request = await ask(
-      { ...MESSAGES, unknown: { deep: [1] } },
-      { headers: { 'content-type': 'Application/JSON; charset=utf-8' } },
-    );
-    assert.equal(request.members.get('unknown'), '{"deep":[1]}');
-  });
-
-  it('forwards only vendor headers, content-type and accept', async () => {
-    const headers = {
-      accept: 'text/event-stream',
-      'anthropic-beta': 'a,b',
-      'protoa-version': '1',
-      'anthropic-hop': 'x',
-      connection: 'keep-alive, Anthropic-Hop',
-      'x-api-key': 'secret',
-      authorization: 'Bearer secret',
-      cookie: 'c=1',
-      'x-forwarded-for': '10.0.0.1',
-    };
-    const request = await ask(MESSAGES, { headers });
-    assert.deepEqual(request.headers, {
-      'content-type': 'application/json',
-      accept: 'text/event-stream',
-      'anthropic-beta': 'a,b',
-      'protoa-version': '1',
-    });
-    const all = await ask(MESSAGES, { headers, settings: { forwardHeaderPrefixes: ['x-', 'author'] } });
-    assert.deepEqual(Object.keys(all.headers).sort(), ['accept', 'content-type']);
-  });
 });
 
 describe('a refused body', () => {
@@ -80,22 +36,7 @@ describe('a refused body', () => {
       assert.equal(await refusal(ask(text)), 'INVALID_JSON'));
   }
 
-  it('is 20 MB of brackets', async () => {
-    assert.equal(await refusal(ask(Buffer.alloc(20_000_000, '['), { pieceBytes: 65_536 })), 'INVALID_JSON');
-  });
-
-  for (const name of [
-    'model',
-    'stream',
-    'stream_options',
-    'max_tokens',
-    'max_completion_tokens',
-    'n',
-    'priority',
-    'service_tier',
-    'messages',
-    'tools',
-  ]) {
+  for (const name of ['model', 'stream', 'max_tokens', 'service_tier', 'messages', 'tools']) {
     it(`has "${name}" twice, once with an escape`, async () => {
       const escaped = `\\u${name.charCodeAt(0).toString(16).padStart(4, '0')}${name.slice(1)}`;
       assert.equal(await refusal(ask(`{"${name}":1,"x":1,"x":2,"${escaped}":1}`)), `INVALID_FIELD ${name}`);
@@ -106,38 +47,18 @@ describe('a refused body', () => {
     assert.equal(await messages({ Max_Tokens: 9_999 }), 'INVALID_FIELD Max_Tokens');
     assert.equal(await messages({ meſſages: 1 }), 'INVALID_FIELD meſſages');
   });
-
-  it('has a wrong content type, or an encoding that is not accepted', async () => {
-    for (const headers of [
-      { 'content-type': 'text/plain' },
-      { 'content-type': 'application/jsonp' },
-      { 'content-encoding': 'compress' },
-      { 'content-encoding': 'gzip, zstd' },
-    ]) {
-      assert.equal(await refusal(ask(MESSAGES, { headers })), 'UNSUPPORTED_MEDIA_TYPE');
-    }
-    assert.equal(await refusal(ask(MESSAGES, { headers: { 'content-encoding': 'Identity' } })), 'accepted');
-  });
 });
 
 describe('a field of a Messages call', () => {
   const TABLE: readonly [object, string][] = [
     [{ model: '' }, 'INVALID_FIELD model'],
-    [{ model: 5 }, 'INVALID_FIELD model'],
-    [{ model: null }, 'INVALID_FIELD model'],
     [{ model: 'x'.repeat(257) }, 'INVALID_FIELD model'],
-    [{ model: 'x'.repeat(5_000) }, 'INVALID_FIELD model'],
     [{ max_tokens: undefined }, 'INVALID_FIELD max_tokens'],
-    [{ max_tokens: null }, 'INVALID_FIELD max_tokens'],
-    [{ max_tokens: -1 }, 'INVALID_FIELD max_tokens'],
     [{ max_tokens: 0 }, 'accepted'],
     [{ max_tokens: 1.5 }, 'INVALID_FIELD max_tokens'],
-    [{ max_tokens: '10' }, 'INVALID_FIELD max_tokens'],
-    [{ max_tokens: 1e300 }, 'INVALID_FIELD max_tokens'],
     [{ messages: undefined }, 'INVALID_FIELD messages'],
     [{ messages: {} }, 'INVALID_FIELD messages'],
     [{ messages: ['x'] }, 'INVALID_FIELD messages[0]'],
-    [{ messages: [[]] }, 'INVALID_FIELD messages[0]'],
     [{ messages: [...HELLO, { content: 'x' }] }, 'INVALID_FIELD messages[1].role'],
     [{ messages: [{ role: 'tool', content: 'x' }] }, 'INVALID_FIELD messages[0].role'],
     [{ messages: [{ role: { a: 'user' } }] }, 'INVALID_FIELD messages[0].role'],
@@ -145,13 +66,9 @@ describe('a field of a Messages call', () => {
     [{ stream: 'true' }, 'INVALID_FIELD stream'],
     [{ stream: null }, 'INVALID_FIELD stream'],
     [{ temperature: 1.1 }, 'INVALID_FIELD temperature'],
-    [{ temperature: -0.1 }, 'INVALID_FIELD temperature'],
-    [{ temperature: 1 }, 'accepted'],
     [{ tools: {} }, 'INVALID_FIELD tools'],
     [{ system: 5 }, 'INVALID_FIELD system'],
-    [{ system: 'x' }, 'accepted'],
     [{ system: [{ type: 'text', text: 'x' }] }, 'accepted'],
-    [{ n: 'whatever' }, 'accepted'],
   ];
   for (const [more, expected] of TABLE) {
     it(`${JSON.stringify(more).slice(0, 60)}: ${expected}`, async () => assert.equal(await messages(more), expected));
@@ -167,11 +84,7 @@ describe('a field of a Chat call', () => {
     [{ messages: [{ role: 'robot' }] }, 'INVALID_FIELD messages[0].role'],
     [{ messages: null }, 'INVALID_FIELD messages'],
     [{ temperature: 2.1 }, 'INVALID_FIELD temperature'],
-    [{ temperature: null }, 'accepted'],
-    [{ n: 0 }, 'INVALID_FIELD n'],
     [{ n: 129 }, 'INVALID_FIELD n'],
-    [{ n: 128 }, 'accepted'],
-    [{ max_completion_tokens: -1 }, 'INVALID_FIELD max_completion_tokens'],
     [{ stream_options: [] }, 'INVALID_FIELD stream_options'],
     [{ stream_options: null }, 'accepted'],
     [{ stream_options: { a: 'x'.repeat(5_000) } }, 'INVALID_FIELD stream_options'],
@@ -188,12 +101,8 @@ describe('a member that has no price', () => {
     // A model may have a price for these values, which routing checks when it knows the candidates.
     [{ service_tier: 'priority' }, 'accepted'],
     [{ service_tier: 7 }, `${REFUSED} service_tier`],
-    [{ service_tier: 'auto' }, 'accepted'],
     [{ service_tier: 'standard_only' }, 'accepted'],
-    [{ speed: 'fast' }, 'accepted'],
-    [{ speed: {} }, `${REFUSED} speed`],
     [{ speed: 'standard' }, 'accepted'],
-    [{ inference_geo: 'us' }, 'accepted'],
     [{ inference_geo: 'x'.repeat(5_000) }, `${REFUSED} inference_geo`],
     [{ tools: [{ name: 'a' }, { type: 'web_search_20250305' }] }, 'accepted'],
     [{ tools: [{ type: 'code_execution_20250825' }] }, 'accepted'],
@@ -209,12 +118,9 @@ describe('a member that has no price', () => {
       assert.equal(await messages(more), expected));
   }
   const IN_CHAT: readonly [object, string][] = [
-    [{ service_tier: 'flex' }, 'accepted'],
     [{ service_tier: ['flex'] }, `${REFUSED} service_tier`],
-    [{ service_tier: null }, 'accepted'],
     [{ web_search_options: {} }, 'accepted'],
     [{ modalities: ['text', 'audio'] }, 'extra modalities'],
-    [{ modalities: ['text'] }, 'accepted'],
     [{ tools: [{ type: 'function' }, { type: 'web_search' }] }, 'extra tools[1].type'],
   ];
   for (const [more, expected] of IN_CHAT) {
@@ -389,11 +295,6 @@ describe('the content that the vendor reads beside the body', () => {
       assert.equal((await ask(raw(part))).reading.isUnbounded, true));
   }
 
-  it('is a document even if its key and type are escaped', async () => {
-    const part = '{"\\u0074ype":"docu\\u006dent","s\\u006furce":{"type":"\\u0075rl","url":"https://x"}}';
-    assert.equal((await ask(raw(part.replaceAll('\\\\', '\\')))).reading.documents, 1);
-  });
-
   /** Makes messages that add a tool to those of the request. */
   const adding = (definition: object) => [
     { role: 'system', content: [{ type: 'tool_addition', tool: { type: 'tool_definition', definition } }] },
@@ -433,14 +334,11 @@ describe('the content that the vendor reads beside the body', () => {
     [{ fallbacks: 'default' }, 'extra fallbacks'],
     [{ billing_policy: { type: 'billing_policy' } }, 'extra billing_policy'],
     [{ background: true }, 'NOT_SUPPORTED background'],
-    [{ background: false }, 'accepted'],
     [{ thread: { type: 'create' } }, 'accepted'],
     [{ thread: { type: 'create', previous_message_id: 'm' } }, 'NOT_SUPPORTED thread'],
-    [{ thread: null }, 'accepted'],
     [{ thread: { type: 'continue', previous_message_id: 'm' } }, 'KEPT_OBJECT_NOT_FOUND thread'],
     [{ thread: { type: 'resume' } }, 'NOT_SUPPORTED thread'],
     [{ container: { id: 'c' } }, 'KEPT_OBJECT_NOT_FOUND container'],
-    [{ container: { id: null, skills: [] } }, 'accepted'],
     [{ container: { skills: [{ type: 'anthropic', skill_id: 'pdf' }] } }, 'accepted'],
     [{ container: { skills: [{ type: 'custom', skill_id: 's' }] } }, 'NOT_SUPPORTED container'],
     [{ container: { id: 'c', files: ['f'] } }, 'NOT_SUPPORTED container'],
@@ -496,10 +394,6 @@ describe('the content that the vendor reads beside the body', () => {
 
 describe('tools that run at the vendor', () => {
   const toolUses = async (tools: readonly object[]) => (await ask({ ...MESSAGES, tools })).reading.toolUses;
-
-  it('are none for most calls', async () => {
-    assert.equal(await toolUses([{ name: 'a' }, { type: 'bash_20250124' }]), undefined);
-  });
 
   it('are listed with their limit, wherever it stands', async () => {
     for (const tool of [
@@ -564,12 +458,6 @@ describe('members of a request that the gateway does not know', () => {
   it('cost nothing if the value is small, and a whole context window otherwise', async () => {
     for (const value of SMALL) assert.equal(await held(value), false, JSON.stringify(value));
     for (const value of LARGE) assert.equal(await held(value), true, JSON.stringify(value));
-  });
-
-  it('are listed for the first ten content parts of unknown types', async () => {
-    const content = Array.from({ length: 50 }, (_, at) => ({ type: `new_${at}` }));
-    const { reading } = await ask({ ...MESSAGES, messages: [{ role: 'user', content }] });
-    assert.deepEqual([reading.unknownMembers.length, reading.unknownMembers[0]], [10, 'content.new_0']);
   });
 
   it('are held for if they stand twice in a request', async () => {

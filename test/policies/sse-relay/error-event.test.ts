@@ -5,12 +5,8 @@ import type { AnsweredCall } from '../../../policies/sse-relay/headers';
 
 const VENDOR_TYPES: Partial<Record<ErrorCode, string>> = {
   ALL_PROVIDERS_FAILED: 'api_error',
-  INTERNAL_ERROR: 'api_error',
   UPSTREAM_TIMEOUT: 'timeout_error',
-  OVERLOADED: 'overloaded_error',
   DRAINING: 'overloaded_error',
-  LEDGER_UNAVAILABLE: 'overloaded_error',
-  UPSTREAM_RATE_LIMITED: 'rate_limit_error',
   KEY_RATE_LIMITED: 'rate_limit_error',
 };
 

@@ -92,7 +92,7 @@ function given(pieces: readonly Buffer[], choices = 1): string {
   const held = new HeldFinish(60_000, () => expect.fail('nothing is late'));
   const out: Buffer[] = [];
   for (const noted of pieces.flatMap((piece) => events.read(piece))) {
-    if (noted.note.finalUsage !== true || !noted.isWhole) held.pass(noted, noted.raw, out);
+    if (noted.note.finalUsage !== true || !noted.isWhole) held.pass(noted, out);
     else if (!held.repeats(noted.note)) out.push(...held.withUsage(noted, noted.raw));
   }
   return Buffer.concat([...out, ...held.take(), events.rest() ?? Buffer.alloc(0)]).toString();
@@ -116,34 +116,14 @@ describe('usage that a Chat client did not request', () => {
     });
   }
 
-  it('keeps lines that end with CR LF, even if the LF arrives late', () => {
-    const text = [said(0), finish(0), usage(5), DONE].join('').replaceAll('\n', '\r\n');
-    const byteByByte = [...Buffer.from(text)].map((byte) => Buffer.from([byte]));
-    const wanted = [said(0), finish(0, usageOf(5)), DONE].map((event) => event.replaceAll('\n', '\r\n'));
-    expect(given(byteByByte)).to.equal([...wanted.slice(0, 2), '\n', wanted[2]].join(''));
-  });
-
   it('delays the finish chunk for a limited time; after that the chunk is sent unchanged', async () => {
     const [noted] = new EventReader(chat, 1).read(Buffer.from(finish(0)));
     const released = new Promise<Buffer>((resolve) => {
       const held = new HeldFinish(5, resolve);
-      if (noted !== undefined) held.pass(noted, noted.raw, []);
+      if (noted !== undefined) held.pass(noted, []);
       expect(held.isHolding).to.equal(true);
     });
     expect(String(await released)).to.equal(finish(0));
-  });
-
-  it('ends the wait of the finish chunk when it arrives, even before the settlement', () => {
-    const timers = () => process.getActiveResourcesInfo().filter((each) => each === 'Timeout').length;
-    const before = timers();
-    const [finished, told] = new EventReader(chat, 1).read(Buffer.from(finish(0) + usage(5)));
-    if (finished === undefined || told === undefined) return expect.fail('two events');
-    const held = new HeldFinish(60_000, () => expect.fail('it is not late'));
-    held.pass(finished, finished.raw, []);
-    expect(timers()).to.equal(before + 1);
-    held.keep();
-    expect(timers()).to.equal(before);
-    expect(Buffer.concat(held.withUsage(told, told.raw)).toString()).to.equal(finish(0, usageOf(5)));
   });
 
   for (const [options, isAsked] of [

@@ -4,10 +4,7 @@ import { usageOf } from '../../../core/catalog/usage';
 import { UpstreamHealth } from '../../../core/health/health';
 import { choose, openCandidateSet, type RankingInput } from '../../../policies/strategy-routing/choose';
 import { Exploration } from '../../../policies/strategy-routing/explore';
-import { byCost } from '../../../policies/strategy-routing/strategies/cost';
-import { byQuality } from '../../../policies/strategy-routing/strategies/quality';
-import { bySpeed } from '../../../policies/strategy-routing/strategies/speed';
-import type { Strategy } from '../../../policies/strategy-routing/strategies/strategy';
+import { byCost, byQuality, bySpeed, type Strategy } from '../../../policies/strategy-routing/strategies';
 import { FAILED, sampleCandidate, samplePrice } from '../../support/catalog-samples';
 import { sampleModelRequest } from '../../support/request-sample';
 

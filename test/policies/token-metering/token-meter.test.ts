@@ -3,7 +3,7 @@ import type { Candidate } from '../../../core/catalog/catalog';
 import { outputTokens, tokensOf, usageOf } from '../../../core/catalog/usage';
 import chat from '../../../plugins/upstreams/chat';
 import messages from '../../../plugins/upstreams/messages';
-import { TokenMeter } from '../../../policies/token-metering/token-meter';
+import { TokenMeter } from '../../../policies/token-metering';
 
 const CANDIDATE = { model: { context: 1_000, maxOutput: 100 } } as Candidate;
 const ESTIMATE = 5_000;

@@ -59,8 +59,8 @@ describe('nodes that exchange the health of upstreams', function () {
     const [one, two] = [await node(), await node()];
     await allListen(2);
     one.answered(candidate, { accountId: 'one', ms: 321, stream: true });
-    await until('the other knows it', () => two.facts('acme').firstTokenMs === 321, 2_000);
-    expect(one.facts('acme').firstTokenMs, 'nobody hears itself').to.equal(321);
+    await until('the other knows it', () => two.upstream('acme').latencies.stream.value === 321, 2_000);
+    expect(one.upstream('acme').latencies.stream.value, 'nobody hears itself').to.equal(321);
   });
 
   it('ask for the ejected upstreams when they start', async () => {

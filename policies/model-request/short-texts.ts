@@ -1,0 +1,52 @@
+import { type JsonToken, QUOTE, scanWhole } from '../../core/http/json-scanner';
+import { isForeign } from './address-gate';
+
+/** The form of the vendors' member names. All JSON readers read such names alike, whatever case and Unicode form they compare in. */
+const PLAIN_KEY = /^[a-z][a-z0-9_]*$/;
+
+/**
+ * True if JSON readers could read the objects of a text differently: a key is repeated or is not in plain lower case. `except` is
+ * a top-level member whose value may have any keys, because it decides nothing here.
+ */
+export function hasDoubtfulKeys(text: string, except?: string): boolean {
+  let isDoubtful = false;
+  let isExcepted = false;
+  const known: Set<string>[] = [];
+  scanWhole([Buffer.from(text)], {
+    open: () => void known.push(new Set()),
+    close: () => void known.pop(),
+    key: (depth: number, token: JsonToken) => {
+      if (depth > 1 && isExcepted) return;
+      const key = token.text() ?? '';
+      if (depth === 1) isExcepted = key === except;
+      isDoubtful ||= known.at(-1)?.has(key) === true || !PLAIN_KEY.test(key);
+      known.at(-1)?.add(key);
+    },
+    scalar: () => undefined,
+  });
+  return isDoubtful;
+}
+
+/** Names of members whose text names an object. In the schema of a client's arguments such keys have objects as values. */
+const NAMING = /(^|[_-])ids?$|^(container|file|skill|thread|vector_store)s?$/i;
+const CAMEL_ID = /[a-z0-9]Ids?$/;
+
+/** True if a tool names something by id, or by an address that is not of the web: the object at the vendor may be another account's. */
+export function namesKept(text: string): boolean {
+  let hasSome = false;
+  const keys: string[] = [];
+  scanWhole([Buffer.from(text)], {
+    open: (depth, isObject) => {
+      keys[depth] = isObject ? '' : (keys[depth - 1] ?? '');
+    },
+    close: () => undefined,
+    key: (depth, token) => {
+      keys[depth] = token.text() ?? '';
+    },
+    scalar: (depth, firstByte, token) => {
+      const key = keys[depth] ?? '';
+      hasSome ||= firstByte === QUOTE && (NAMING.test(key) || CAMEL_ID.test(key) || isForeign(token));
+    },
+  });
+  return hasSome;
+}

@@ -1,0 +1,142 @@
+import type { ModelRequest } from '../../core/calls/call';
+import { type Candidate, type ModelEntry, TIERS } from '../../core/catalog/catalog';
+import type { CandidateFacts } from '../../core/health/gauge';
+
+/** The facts about a call that strategies use. */
+export interface Asked {
+  readonly request: Pick<ModelRequest, 'inputTokensEstimate' | 'maxOutputTokens' | 'choices'>;
+  /** The output tokens of one recent answer of this model; undefined while unknown. */
+  readonly outputTokens: number | undefined;
+  /** How many input tokens a call had for each estimated one. */
+  readonly inputShare: number;
+  /** The share of input tokens that sessions read from caches recently, 0 to 1. */
+  readonly sessionReadShare: number;
+}
+
+/** The meaning of "best". Its functions are pure. */
+export interface Strategy {
+  /** Returns the score of a candidate; the lowest is tried first. */
+  score(candidate: Candidate, facts: CandidateFacts, asked: Asked): number;
+  /** Returns how far the score may be off by chance. Candidates whose scores differ by no more are equals and share the load by weight. */
+  noise(facts: CandidateFacts): number;
+}
+
+/** A score above all others. It is finite, because it is written into JSON. */
+export const LAST = 1e9;
+
+/** The share by which two times may differ and still count as equal. */
+const SAME_SHARE = 0.2;
+
+/** Returns how far a measured time may be off by chance, as a share of it; 0 if the time is unknown. */
+export function latencyNoise({ latencyMs, latencyDeviationMs }: CandidateFacts): number {
+  return latencyMs === undefined ? 0 : Math.max(SAME_SHARE, latencyDeviationMs / Math.max(1, latencyMs));
+}
+
+/**
+ * Ranks official upstreams first, then the most reliable, then the fastest. Reliability is compared in classes. Times are compared
+ * as logarithms: a difference below half as long again is no difference, so that noise moves no calls.
+ */
+export const byQuality: Strategy = {
+  score: ({ upstream }, facts) =>
+    TIERS.indexOf(upstream.tier) * 10_000 + failureClass(facts.failureRate) * 1_000 + latencySteps(facts),
+  noise: (facts) => (facts.latencyMs === undefined ? 0 : Math.max(1, stepsDown(latencyNoise(facts)))),
+};
+
+/** The least share of a time that is left after chance is subtracted. One answer can be most of what is known. */
+const LEAST_LEFT = 0.01;
+
+/**
+ * Ranks calls of a session, whose prompt cache is worth more than a faster upstream. Candidates of one tier are equals, and only
+ * one that fails often comes behind. A single failure moves no session, because the next candidate serves that call.
+ */
+export const bySessionQuality: Strategy = {
+  score: ({ upstream }, { failureRate }) => {
+    const failing = failureClass(failureRate);
+    return TIERS.indexOf(upstream.tier) * 10_000 + (failing < FAILS_OFTEN ? 0 : failing * 1_000);
+  },
+  noise: () => 0,
+};
+
+/** The failure class from which sessions move: more than 15 % of the attempts failed. */
+const FAILS_OFTEN = 2;
+
+/** Returns how many steps a time is above the same time without this share. After one slow answer the share is nearly the whole. */
+function stepsDown(share: number): number {
+  return -Math.log(Math.max(LEAST_LEFT, 1 - share)) / STEP;
+}
+
+/**
+ * Returns the class of a failure rate, 0 to 4, with bounds at 5, 15, 40 and 75 %. One failure among answers means class 1 for a
+ * quarter of a minute.
+ */
+function failureClass(rate: number): number {
+  if (rate <= 0.05) return 0;
+  if (rate <= 0.15) return 1;
+  if (rate <= 0.4) return 2;
+  return rate <= 0.75 ? 3 : 4;
+}
+
+const STEP = Math.log(1.5);
+
+/** Returns a time in steps, each half as long again. An untried candidate comes first, one that another call is trying comes last. */
+function latencySteps({ latencyMs, isUntried, isBeingTried }: CandidateFacts): number {
+  if (isUntried) return 0;
+  if (isBeingTried || latencyMs === undefined) return 999;
+  return 1 + Math.log(Math.max(1, latencyMs)) / STEP;
+}
+
+/** The lowest success rate assumed, because a candidate that hardly ever answers is not infinitely slow. */
+const LEAST_SUCCESS = 0.02;
+
+/**
+ * Ranks by the shortest expected time to the first token, including the time of failed attempts. An untried candidate comes first,
+ * one that another call is trying comes last.
+ */
+export const bySpeed: Strategy = {
+  score: (_candidate, facts) => expectedMs(facts),
+  noise: (facts) => latencyNoise(facts) * expectedMs(facts),
+};
+
+function expectedMs({ latencyMs, failureRate, isUntried }: CandidateFacts): number {
+  if (isUntried) return 0;
+  return latencyMs === undefined ? LAST : latencyMs / Math.max(LEAST_SUCCESS, 1 - failureRate);
+}
+
+/**
+ * Ranks by the lowest expected price of this call, in E8 (1e-8 USD). The price is a plain number, because it is an estimate that
+ * no customer pays.
+ */
+export const byCost: Strategy = {
+  score: (candidate, { cacheReadShare = 0 }, asked) => expectedE8(candidate, asked, cacheReadShare),
+  noise: () => 0,
+};
+
+/**
+ * Ranks calls of a session by price, as if the session stayed at each candidate. Every candidate gets the share that sessions read
+ * from caches recently, at any upstream. One upstream's own share says little, because each session that moves there lowers it;
+ * such prices would move all sessions to and fro. Only a share far below the others' is believed.
+ */
+export const bySessionCost: Strategy = {
+  score: (candidate, { sessionReadShare }, asked) =>
+    expectedE8(candidate, asked, Math.min(asked.sessionReadShare, sessionReadShare * BELIEVED)),
+  noise: () => 0,
+};
+
+/**
+ * The factor for an upstream whose sessions read little from its cache. Below a quarter of the usual share, its expected share is
+ * its own share times this factor.
+ */
+const BELIEVED = 4;
+
+function expectedE8({ model, rough }: Candidate, asked: Asked, cacheReadShare: number): number {
+  const inputTokens = asked.request.inputTokensEstimate * asked.inputShare;
+  const price = rough.above !== undefined && inputTokens > rough.above.tokens ? rough.above : rough;
+  const inputRate = price.input + (price.cacheRead - price.input) * cacheReadShare;
+  return (inputTokens * inputRate + expectedOutputTokens(model, asked) * price.output) / 1e6;
+}
+
+/** Returns the expected output: what recent answers had, and at most what the call or the model allows. */
+function expectedOutputTokens(model: ModelEntry, { request, outputTokens }: Asked): number {
+  const limit = Math.min(request.maxOutputTokens ?? model.estimatedMaxTokens, model.maxOutput);
+  return Math.min(limit, outputTokens ?? limit) * request.choices;
+}
