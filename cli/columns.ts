@@ -1,17 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import { problemText } from '../core/configuration/yaml-file';
 import type { Answers } from '../shapes/answers';
-import type { Columns } from './output';
-import type { AdminRoute, Shown } from './route-verb';
+import type { AdminRoute, Shown } from './command';
+import { type Columns, same } from './output';
 
 /** The columns of tables, by what they show. */
 
 type Of<R extends AdminRoute> = Columns<Shown<R>>;
 
 export const ACCOUNT: Of<'GET /admin/v1/accounts/{accountId}'> = {
-  id: ({ id }) => id,
-  name: ({ name }) => name,
-  status: ({ status }) => status,
+  ...same('id', 'name', 'status'),
   'balance USD': ({ balanceUsd }) => balanceUsd,
   'available USD': ({ availableUsd }) => availableUsd,
   markup: ({ markup }) => markup,
@@ -25,8 +23,7 @@ export const BALANCE: Of<'GET /admin/v1/accounts/{accountId}'> = {
 };
 
 export const KEY: Of<'GET /admin/v1/accounts/{accountId}/keys'> = {
-  id: ({ id }) => id,
-  name: ({ name }) => name,
+  ...same('id', 'name'),
   key: ({ prefix, suffix }) => `${prefix}…${suffix}`,
   status: ({ status }) => status,
   'spent USD': ({ spentUsd }) => spentUsd,
@@ -44,9 +41,7 @@ export const KEY: Of<'GET /admin/v1/accounts/{accountId}/keys'> = {
 };
 
 export const USER: Of<'GET /admin/v1/accounts/{accountId}/users'> = {
-  id: ({ id }) => id,
-  email: ({ email }) => email,
-  status: ({ status }) => status,
+  ...same('id', 'email', 'status'),
   created: ({ createdAt }) => createdAt,
   'password set': ({ passwordChangedAt }) => passwordChangedAt,
   identity: ({ identity }) => identity && `${identity.subject} at ${identity.issuer}`,
@@ -64,8 +59,7 @@ export const SANDBOX: Of<'GET /admin/v1/sandboxes'> = {
 };
 
 export const ORPHAN: Of<'GET /admin/v1/sandboxes/orphans'> = {
-  supplier: ({ supplier }) => supplier,
-  name: ({ name }) => name,
+  ...same('supplier', 'name'),
   sandbox: ({ sandboxId }) => sandboxId,
   reason: ({ reason }) => reason,
   'failed tries': ({ attempts }) => attempts,
@@ -74,9 +68,7 @@ export const ORPHAN: Of<'GET /admin/v1/sandboxes/orphans'> = {
 };
 
 export const PLACE: Of<'GET /admin/v1/sandboxes/places'> = {
-  id: ({ id }) => id,
-  supplier: ({ supplier }) => supplier,
-  host: ({ host }) => host,
+  ...same('id', 'supplier', 'host'),
   'last seen': ({ seenAt }) => seenAt,
   silent: ({ silent }) => (silent ? 'yes' : 'no'),
   lost: ({ lostAt }) => lostAt,
@@ -86,8 +78,7 @@ export const PLACE: Of<'GET /admin/v1/sandboxes/places'> = {
 export const UPSTREAM: Of<'GET /admin/v1/upstreams/{name}'> = {
   name: ({ name }) => name,
   adapters: ({ adapters }) => adapters.join(', '),
-  tier: ({ tier }) => tier,
-  state: ({ state }) => state,
+  ...same('tier', 'state'),
   // An upstream without calls has no success rate to show.
   'success %': ({ successRate, attempts: { answered, failed } }) =>
     successRate === null || (successRate === 1 && answered + failed === 0) ? null : (successRate * 100).toFixed(1),
@@ -127,18 +118,13 @@ function range(amounts: readonly string[]): string {
 }
 
 export const TEST: Of<'POST /admin/v1/upstreams/{name}/test'> = {
-  upstream: ({ upstream }) => upstream,
-  model: ({ model }) => model,
-  protocol: ({ protocol }) => protocol,
+  ...same('upstream', 'model', 'protocol'),
   result: ({ ok }) => (ok ? 'answered' : 'failed'),
-  status: ({ status }) => status,
-  ms: ({ ms }) => ms,
-  problem: ({ problem }) => problem,
+  ...same('status', 'ms', 'problem'),
 };
 
 export const ROLLOUT: Of<'GET /admin/v1/rollouts/{name}'> = {
-  name: ({ name }) => name,
-  status: ({ status }) => status,
+  ...same('name', 'status'),
   stage: ({ stage, stages }) => `${stage} of ${stages.length}`,
   'share %': ({ share }) => share,
   'next in': ({ stageEndsAt }) => timeTo(stageEndsAt),
@@ -165,8 +151,7 @@ export const RECORD: Of<'GET /admin/v1/usage'> = {
   request: ({ requestId }) => requestId,
   key: ({ keyName }) => keyName,
   model: ({ model, modelRequested }) => model ?? modelRequested,
-  upstream: ({ upstream }) => upstream,
-  status: ({ status }) => status,
+  ...same('upstream', 'status'),
   tokens: ({ totalTokens }) => totalTokens,
   'cost USD': ({ cost }) => cost,
   billing: ({ billing }) => billing,
@@ -174,21 +159,14 @@ export const RECORD: Of<'GET /admin/v1/usage'> = {
 
 export const ATTEMPT: Of<'GET /admin/v1/usage/{requestId}/attempts'> = {
   time: ({ createdAt }) => createdAt,
-  upstream: ({ upstream }) => upstream,
-  credential: ({ credential }) => credential,
-  model: ({ model }) => model,
-  cause: ({ cause }) => cause,
-  outcome: ({ outcome }) => outcome,
-  status: ({ status }) => status,
+  ...same('upstream', 'credential', 'model', 'cause', 'outcome', 'status'),
   reported: ({ isReported }) => (isReported ? 'yes' : 'no'),
   'upstream cost USD': ({ upstreamCost }) => upstreamCost,
   'upstream request': ({ upstreamRequestId }) => upstreamRequestId,
 };
 
 export const TOKEN: Of<'GET /admin/v1/tokens'> = {
-  id: ({ id }) => id,
-  name: ({ name }) => name,
-  role: ({ role }) => role,
+  ...same('id', 'name', 'role'),
   ends: ({ suffix }) => `…${suffix}`,
   created: ({ createdAt }) => createdAt,
   expires: ({ expiresAt }) => expiresAt ?? 'never',
@@ -199,8 +177,7 @@ export const TOKEN: Of<'GET /admin/v1/tokens'> = {
 export const CHANGE: Of<'GET /admin/v1/audit'> = {
   time: ({ createdAt }) => createdAt,
   who: ({ actor }) => actor,
-  action: ({ action }) => action,
-  subject: ({ subject }) => subject,
+  ...same('action', 'subject'),
   before: ({ before, after }) => differing(before, after),
   after: ({ before, after }) => differing(after, before),
 };
@@ -215,8 +192,7 @@ function differing(side: Side, other: Side): string | null {
 }
 
 export const REVISION: Of<'GET /admin/v1/config/revisions'> = {
-  number: ({ number }) => number,
-  revision: ({ revision }) => revision,
+  ...same('number', 'revision'),
   time: ({ createdAt }) => createdAt,
   who: ({ actor }) => actor,
   'brings back': ({ restores }) => restores,
@@ -224,10 +200,7 @@ export const REVISION: Of<'GET /admin/v1/config/revisions'> = {
 };
 
 export const ACTIVE_REVISION: Of<'GET /admin/v1/config/revision'> = {
-  revision: ({ revision }) => revision,
-  number: ({ number }) => number,
-  source: ({ source }) => source,
-  since: ({ since }) => since,
+  ...same('revision', 'number', 'source', 'since'),
   'restart needed for': ({ restartNeeded }) => restartNeeded.join(', ') || null,
   'last failure': ({ lastFailure }) => lastFailure?.at,
   problems: ({ lastFailure }) => lastFailure?.problems.map(problemText).join('; '),
@@ -239,7 +212,5 @@ export const VIOLATION: Of<'GET /admin/v1/ledger/verify'> = {
   seq: ({ seq }) => seq,
   key: ({ keyId }) => keyId,
   reservation: ({ rid }) => rid,
-  expected: ({ expected }) => expected,
-  found: ({ found }) => found,
-  repair: ({ repair }) => repair,
+  ...same('expected', 'found', 'repair'),
 };

@@ -1,6 +1,7 @@
-import type { Command } from 'commander';
-import { type Client, connect, type Environment } from './client';
-import type { Output } from './output';
+import type { Command, Option } from 'commander';
+import type { Answers } from '../shapes/answers';
+import { type Client, connect, type Environment, withQuery } from './client';
+import { type Columns, type Output, showList, showOne } from './output';
 
 /** The environment of a verb. The client is created on first use. */
 export interface Session {
@@ -18,4 +19,79 @@ export function sessions(environment: Environment, output: Omit<Output, 'json'>)
     environment,
     output: { ...output, json: command.optsWithGlobals()['json'] === true },
   });
+}
+
+function withListOptions(command: Command): Command {
+  return command
+    .option('--limit <count>', 'how many to list, up to 1000 (default 100)')
+    .option('--cursor <cursor>', 'continue after the end of the previous list');
+}
+
+/** Notes for people that a list has more pages. Programs read nextCursor. */
+function noteMore(output: Output, { nextCursor }: { readonly nextCursor: string | null }): void {
+  if (!output.json && nextCursor !== null) output.note(`More entries: --cursor ${nextCursor}`);
+}
+
+/** A route of the operator's interface, by its method and path. */
+export type AdminRoute = keyof Answers & `${string} /admin/v1/${string}`;
+
+/** What a table shows: an item of a list, or the answer itself. */
+export type Shown<R extends AdminRoute> = Answers[R] extends { items: (infer Item)[] } ? Item : Answers[R];
+
+type Options = Readonly<Record<string, unknown>>;
+
+interface More<R extends AdminRoute> {
+  readonly options?: readonly Option[];
+  /** Whether the list has pages, with the options --limit and --cursor. */
+  readonly pages?: true;
+  /** The query of a GET. Default: the options. */
+  readonly query?: (options: Options) => Options;
+  /** The body of a POST or PATCH, from the options and the arguments that the path does not take. Default: empty. */
+  readonly body?: (options: Options, ...words: string[]) => object;
+  /** The members of the answer that are shown. Default: all. */
+  readonly members?: readonly (keyof Answers[R])[];
+  /** Runs after the table. @throws Failure for an answer that means failure */
+  readonly after?: (answer: Answers[R], output: Output) => void;
+}
+
+/**
+ * Returns a verb that makes one request and shows one table. The first arguments of `usage` fill the placeholders of the path.
+ */
+export function verb<R extends AdminRoute>(
+  route: R,
+  usage: string,
+  summary: string,
+  columns: Columns<Shown<R>>,
+  { options = [], pages, query, body, members, after }: More<R> = {},
+): Verb {
+  const [method = '', path = ''] = route.replace('/admin/v1', '').split(' ');
+  return (noun, open) => {
+    const command = noun.command(usage).description(summary);
+    if (pages) withListOptions(command);
+    for (const option of options) command.addOption(option);
+    command.action(async (...given: unknown[]) => {
+      const self = given.pop() as Command;
+      const { client, output } = open(self);
+      const chosen = given.pop() as Options;
+      const words = given as string[];
+      const filled = path.replace(/\{\w+\}/g, () => encodeURIComponent(words.shift() ?? ''));
+      const answer = await client.ask<Answers[R]>(
+        method,
+        method === 'GET' ? withQuery(filled, (query?.(chosen) ?? chosen) as Readonly<Record<string, string>>) : filled,
+        method === 'POST' || method === 'PATCH' ? (body?.(chosen, ...words) ?? {}) : undefined,
+      );
+      await show(output, members === undefined ? answer : pick(answer, members), columns);
+      after?.(answer, output);
+    });
+  };
+}
+
+async function show<T>(output: Output, answer: object, columns: Columns<T>): Promise<void> {
+  if (!('items' in answer)) return showOne(output, answer as T, columns);
+  await showList(output, answer as { items: readonly T[] }, columns);
+  if ('nextCursor' in answer) noteMore(output, answer as { nextCursor: string | null });
+}
+
+function pick<T extends object>(item: T, members: readonly (keyof T)[]): object {
+  return Object.fromEntries(members.map((name) => [name, item[name]]));
 }

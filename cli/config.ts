@@ -11,9 +11,8 @@ import { validateConfiguration } from '../core/serving/validate-configuration';
 import type { Answers } from '../shapes/answers';
 import type { Client, Environment } from './client';
 import type { Session, Verb } from './command';
-import { confirm } from './confirm';
 import { Failure, Refusal, UsageError } from './failure';
-import { type Columns, type Output, showList, showOne, showText } from './output';
+import { type Columns, confirm, type Output, same, showList, showOne, showText } from './output';
 
 /** Returns the folder of the YAML files: the given one, or that of TOLLGATE_CONFIG_DIR, or the current one. */
 export function folderOf(given: string | undefined, environment: Environment): string {
@@ -34,9 +33,7 @@ type StatusShape = Answers['GET /admin/v1/config/status'];
 
 const NODE_COLUMNS: Columns<NodeShape> = {
   node: ({ name }) => name,
-  number: ({ number }) => number,
-  revision: ({ revision }) => revision,
-  since: ({ since }) => since,
+  ...same('number', 'revision', 'since'),
   'restart needed for': ({ restartNeeded }) => restartNeeded.join(', ') || null,
   'could not take': ({ failure }) => (failure === null ? null : failureText(failure)),
 };

@@ -2,7 +2,7 @@ import { Option } from 'commander';
 import { ROLES } from '../core/operators/roles';
 import { credit, debit } from './adjustment';
 import * as columns from './columns';
-import type { Verb } from './command';
+import { type Verb, verb } from './command';
 import {
   applyConfig,
   configSchema,
@@ -16,16 +16,25 @@ import {
 import { explainDialects, explainMembers, explainSettings } from './explain';
 import { Failure } from './failure';
 import { compareInvoice, fetchInvoice } from './invoices';
-import { KEY_CHANGES, keyChanges, NEW_KEY, newKey, orNull, someOf, toSeconds } from './key-fields';
-import verifyLedger from './ledger/verify';
-import newPlugin from './plugin/new';
-import checkPrices from './prices/check';
-import updatePrices from './prices/update';
-import { pauseRollout, promoteRollout, resumeRollout, rollbackRollout } from './rollout/orders';
-import rolloutStatus from './rollout/status';
-import { verb } from './route-verb';
-import { EXPIRY, FROM, TO, toExpiry, toTime } from './time';
-import recordUpstream from './upstreams/record';
+import {
+  EXPIRY,
+  FROM,
+  KEY_CHANGES,
+  keyChanges,
+  NEW_KEY,
+  newKey,
+  orNull,
+  someOf,
+  TO,
+  toExpiry,
+  toSeconds,
+  toTime,
+} from './key-fields';
+import verifyLedger from './ledger';
+import newPlugin from './plugin';
+import { checkPrices, updatePrices } from './prices';
+import rolloutStatus, { pauseRollout, promoteRollout, resumeRollout, rollbackRollout } from './rollout';
+import recordUpstream from './upstreams';
 import { exportUsage, FILTERS, filtersOf } from './usage';
 import { createUser, setPassword } from './users';
 

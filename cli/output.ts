@@ -1,3 +1,5 @@
+import { Failure, UsageError } from './failure';
+
 /** The streams of a command: the answer goes to `write`, everything else to `note`. */
 export interface Output {
   readonly json: boolean;
@@ -10,7 +12,15 @@ export interface Output {
   readonly ask?: (question: string) => Promise<string>;
 }
 
-export type Columns<T> = Readonly<Record<string, (item: T) => string | number | boolean | null | undefined>>;
+type Cell = string | number | boolean | null | undefined;
+
+export type Columns<T> = Readonly<Record<string, (item: T) => Cell>>;
+
+/** Returns columns that show the members of the same names. */
+export function same<K extends string>(...names: readonly K[]): Record<K, (item: Readonly<Record<K, Cell>>) => Cell> {
+  const columns = names.map((name) => [name, (item: Readonly<Record<K, Cell>>) => item[name]]);
+  return Object.fromEntries(columns) as Record<K, (item: Readonly<Record<K, Cell>>) => Cell>;
+}
 
 /** Shows a list: as the original answer for programs, as an aligned table for people. */
 export async function showList<T>(output: Output, answer: { items: readonly T[] }, columns: Columns<T>): Promise<void> {
@@ -46,7 +56,7 @@ async function showJson(output: Output, value: unknown): Promise<void> {
   await output.write(`${JSON.stringify(value, null, 2)}\n`);
 }
 
-function cell(value: string | number | boolean | null | undefined): string {
+function cell(value: Cell): string {
   // Names may hold control characters, which must not move the cursor or change the terminal.
   return value === null || value === undefined ? '-' : String(value).replace(/\p{Cc}/gu, '?');
 }
@@ -66,4 +76,21 @@ function table(rows: readonly (readonly string[])[]): string {
           .trimEnd()}\n`,
     )
     .join('');
+}
+
+export interface Question {
+  readonly question: string;
+  /** What to do instead if no terminal can ask. */
+  readonly otherwise: string;
+  readonly declined: string;
+}
+
+/** Returns if the operator answers yes. @throws UsageError without a terminal, Failure for any other answer */
+export async function confirm(
+  { ask }: Pick<Output, 'ask'>,
+  { question, otherwise, declined }: Question,
+): Promise<void> {
+  if (ask === undefined) throw new UsageError(`this is not a terminal, so no confirmation is possible: ${otherwise}`);
+  const answer = await ask(`${question} [y/N] `);
+  if (!/^y(es)?$/i.test(answer.trim())) throw new Failure(declined);
 }

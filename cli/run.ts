@@ -3,10 +3,10 @@ import type { Environment } from './client';
 import { sessions } from './command';
 import showCompletion from './completion';
 import { Ended, Failure, UsageError } from './failure';
-import init from './init/init';
+import init from './init';
 import { NOUNS, showBalance } from './nouns';
 import type { Output } from './output';
-import start from './start/start';
+import start from './start';
 
 const { version: VERSION } = require('tollgate/package.json') as { readonly version: string };
 

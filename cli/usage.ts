@@ -2,7 +2,7 @@ import { Option } from 'commander';
 import { withQuery } from './client';
 import type { Verb } from './command';
 import { Failure } from './failure';
-import { FROM, TO, toTime } from './time';
+import { FROM, TO, toTime } from './key-fields';
 
 export const FILTERS: readonly Option[] = [
   new Option('--account <id>', 'only of this account'),

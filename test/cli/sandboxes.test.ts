@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { newId } from '../../core/ids';
 import { instanceName, instanceTags } from '../../plugins/sandbox/suppliers/tags';
 import { operate } from '../support/command-line';
-import { freePort } from '../support/free-port';
 import { startGateway, type TestGateway } from '../support/gateway';
 import {
   type AnyRecord,
@@ -128,26 +127,5 @@ describe('tollgate sandboxes', function () {
     assert.equal(refused.status, 1);
     assert.match(refused.notes, /Stop that node first\. \(CONFLICT\)/);
     assert.match((await tollgate(['lose', 'nowhere'])).notes, /The place does not exist\. \(NOT_FOUND\)/);
-  });
-
-  it('names the wrong filter, token or address in its error, and how to correct it', async () => {
-    const wrong = await tollgate(['list', '--state', 'SLEEPING']);
-    assert.equal(wrong.status, 1);
-    assert.match(wrong.notes, /state: .*RUNNING.*\(INVALID_FIELD\)/);
-    assert.match((await tollgate(['list', '--account', 'acme'])).notes, /account: .*\(INVALID_FIELD\)/);
-    assert.match((await tollgate(['orphans', '--limit', '0'])).notes, /limit: .*\(INVALID_FIELD\)/);
-    const refused = await tollgate(['list'], { adminToken: 'another' });
-    assert.equal(refused.status, 1);
-    assert.match(refused.notes, /refused the operator token of TOLLGATE_TOKEN: .* Set TOLLGATE_TOKEN/);
-    const away = await tollgate(['orphans'], { adminUrl: `http://127.0.0.1:${await freePort()}` });
-    assert.equal(away.status, 1);
-    assert.match(away.notes, /Cannot reach .* Start the gateway there \(npm start\), or set TOLLGATE_URL/);
-    const publicUrl = await tollgate(['list'], { adminUrl: gateway.url });
-    assert.match(publicUrl.notes, /Check that TOLLGATE_URL is its admin listener/);
-    for (const args of [['list', '--colour', 'blue'], ['destroy'], []]) {
-      const { status, notes } = await tollgate(args);
-      assert.equal(status, 2, args.join(' '));
-      assert.match(notes, /--help|Usage/);
-    }
   });
 });

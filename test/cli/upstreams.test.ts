@@ -112,19 +112,6 @@ describe('tollgate upstreams', function () {
     await remove();
   });
 
-  it('record writes answers even if the adapter cannot read them yet', async () => {
-    const { path, remove } = await temporaryFolder();
-    const folder = join(path, 'recordings');
-    upstream.next(messagesAnswer(), messagesStream(), respond({ body: {} }));
-    assert.equal((await tollgate('record', 'unready', '--to', folder)).status, 0);
-    const { answers } = JSON.parse(await readFile(join(folder, 'expected.json'), 'utf8'));
-    assert.deepEqual(answers, {
-      'answer.json': { usage: {}, contentBytes: 0 },
-      'stream.sse': { usage: {}, contentBytes: 0, ends: 'done' },
-    });
-    await remove();
-  });
-
   it('record writes nothing and exits with 1 if the upstream refuses', async () => {
     upstream.next(respond({ status: 401, body: { error: { message: 'who are you' } } }), messagesStream());
     const { status, notes } = await tollgate('record', 'acme', '--to', 'nowhere');

@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join, resolve } from 'node:path';
-import type { Verb } from '../command';
-import { folderOf } from '../config';
-import { Ended, Failure } from '../failure';
-import { OWN_FOLDER } from '../own-folder';
+import type { Verb } from './command';
+import { folderOf } from './config';
+import { Ended, Failure } from './failure';
+import { OWN_FOLDER } from './init';
 
 /** The base of exit statuses of programs that a signal ended, as shells define it. */
 const ENDED_BY_SIGNAL = 128;

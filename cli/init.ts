@@ -1,9 +1,8 @@
-import { readFile, writeFile } from 'node:fs/promises';
-import { basename, join, resolve } from 'node:path';
-import type { Verb } from '../command';
-import { makeFolder } from '../make-folder';
-import { showText } from '../output';
-import { OWN_FOLDER } from '../own-folder';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import type { Verb } from './command';
+import { Failure } from './failure';
+import { showText } from './output';
 
 const CONFIGURATION = ['gateway.config.yml', 'system.config.yml'];
 
@@ -68,3 +67,17 @@ function nextSteps(folder: string): string[] {
 }
 
 export default init;
+
+/** The folder of this package, wherever it is installed. */
+export const OWN_FOLDER = dirname(require.resolve('tollgate/package.json'));
+
+/** Creates a folder. @throws Failure if it exists or cannot be created */
+export async function makeFolder(folder: string): Promise<void> {
+  try {
+    await mkdir(folder);
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    const why = code === 'EEXIST' ? 'already exists: choose another name' : `cannot be created (${code})`;
+    throw new Failure(`${folder} ${why}.`, { cause });
+  }
+}

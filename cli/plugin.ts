@@ -2,12 +2,11 @@ import { cp, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promis
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 import { Argument } from 'commander';
-import type { Verb } from '../command';
-import { folderOf } from '../config';
-import { UsageError } from '../failure';
-import { makeFolder } from '../make-folder';
-import { showText } from '../output';
-import { OWN_FOLDER } from '../own-folder';
+import type { Verb } from './command';
+import { folderOf } from './config';
+import { UsageError } from './failure';
+import { makeFolder, OWN_FOLDER } from './init';
+import { showText } from './output';
 
 const NAME = /^[a-z][a-z0-9-]{0,61}$/;
 

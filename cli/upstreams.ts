@@ -1,10 +1,10 @@
 import { writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import type { Answers } from '../../shapes/answers';
-import type { Verb } from '../command';
-import { Failure } from '../failure';
-import { makeFolder } from '../make-folder';
-import { showText } from '../output';
+import type { Answers } from '../shapes/answers';
+import type { Verb } from './command';
+import { Failure } from './failure';
+import { makeFolder } from './init';
+import { showText } from './output';
 
 type RecordedShape = Answers['POST /admin/v1/upstreams/{name}/record'];
 

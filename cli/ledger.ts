@@ -1,9 +1,9 @@
-import type { Answers } from '../../shapes/answers';
-import { type Client, withQuery } from '../client';
-import { VIOLATION } from '../columns';
-import type { Verb } from '../command';
-import { Failure } from '../failure';
-import { showList } from '../output';
+import type { Answers } from '../shapes/answers';
+import { type Client, withQuery } from './client';
+import { VIOLATION } from './columns';
+import type { Verb } from './command';
+import { Failure } from './failure';
+import { showList } from './output';
 
 interface Options {
   readonly account?: string;
