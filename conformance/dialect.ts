@@ -3,7 +3,7 @@ import { withOwnDialect } from '../core/catalog/adapters';
 import type { AnswerError, AnswerEvent, AnswerReader } from '../core/catalog/answer';
 import { type Conversation, NotTranslatable, type Turn } from '../core/catalog/conversation';
 import type { TranslatedCall, TranslatingAdapter, Verdict } from '../core/catalog/upstream';
-import { type Meter, mergeUsage, UNKNOWN_USAGE, type Usage } from '../core/catalog/usage';
+import { countsIn, type Meter, mergeUsage, UNKNOWN_USAGE, type Usage } from '../core/catalog/usage';
 import { Translation } from '../core/dialects/translation';
 import { asObject, type JsonObject } from '../core/json-values';
 import type { Schema, Settings } from '../core/settings';
@@ -303,17 +303,10 @@ function says(said: readonly AnswerEvent[], { text, calls = [], usage, ends }: R
     part.is === 'tool_call' ? [[part.name, JSON.parse(part.text) as unknown]] : [],
   );
   assert.deepEqual(called, calls);
-  assert.deepEqual(countsOf(counted), usage);
+  assert.deepEqual(countsIn(counted), usage);
   const reasons = said.flatMap((event) => (event.is === 'finish' && event.choice === 0 ? [event.reason] : []));
   if (ends === 'error') assert(said.some(({ is }) => is === 'error'));
   else assert.deepEqual(reasons, [ends]);
-}
-
-function countsOf({ passes }: Usage): Partial<Record<Meter, number>> {
-  const sums: Partial<Record<Meter, number>> = {};
-  for (const { counts } of passes)
-    for (const [meter, count] of counts) if (count !== undefined) sums[meter] = (sums[meter] ?? 0) + count;
-  return sums;
 }
 
 /**

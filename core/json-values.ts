@@ -18,3 +18,12 @@ export function asText(value: unknown): string {
 export function asCount(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 }
+
+/** Returns the value at a path inside a value; undefined if there is none. */
+export function memberOf(value: unknown, ...path: readonly (string | number)[]): unknown {
+  return path.reduce<unknown>(
+    (within, part) =>
+      within !== null && typeof within === 'object' ? (within as Record<string, unknown>)[String(part)] : undefined,
+    value,
+  );
+}

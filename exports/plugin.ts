@@ -13,7 +13,7 @@ export type {
   UpgradeHandler,
   Visit,
 } from '../core/api/route';
-export type { Section } from '../core/configuration/section';
+export type { Section } from '../core/configuration/configuration';
 export { definePlugin, type Plugin, type PluginDefinition } from '../core/gateway/plugin';
 export type { PluginGateway } from '../core/gateway/plugin-gateway';
 export type { Operator } from '../core/operators/operators';

@@ -7,12 +7,11 @@ import {
   type ModelEntry,
   type Upstream,
 } from '../catalog/catalog';
-import { keptTo } from '../catalog/credential';
 import { upstreamPrice } from '../catalog/customer-prices';
 import { shortenName } from '../catalog/model-names';
 import { pricesFor } from '../catalog/price';
+import { keptTo, takesVersion, versionOf } from '../catalog/upstream';
 import { VARIANTS } from '../catalog/usage';
-import { takesVersion, versionOf } from '../catalog/versions';
 import type { NeededModel } from '../dialects/dialect';
 import { type Extra, isUnpriced, type Reading } from '../dialects/reading';
 import { fail, type GatewayError } from '../errors';

@@ -1,9 +1,8 @@
-import type { Credential } from './credential';
 import { type CustomerPriceList, CustomerPrices, type PriceOf } from './customer-prices';
 import { nearestNames, normaliseModelName } from './model-names';
 import { type Price, type RoughPrice, roughPrice } from './price';
 import { forEachProtocol, hasOutput, type Protocol, TRANSLATED } from './protocols';
-import type { ReasoningSetting, UpstreamAdapter } from './upstream';
+import type { Credential, ReasoningSetting, UpstreamAdapter } from './upstream';
 import type { Meter, Pass } from './usage';
 
 export type Tier = 'official' | 'high-sla' | 'standard';

@@ -11,12 +11,12 @@ import {
   type Framing,
   type OwnDialect,
   type ReadEvent,
+  readUsualError,
   type SseEvent,
   type UpstreamAdapter,
   withDeltas,
 } from './upstream';
 import type { Usage } from './usage';
-import { readUsualError } from './usual-error';
 
 /** An adapter threw, or returned an invalid value: the attempt has failed, whatever the upstream answered. */
 export class AdapterFault extends Error {

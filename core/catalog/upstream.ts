@@ -1,5 +1,7 @@
+import { asObject, asText } from '../json-values';
 import type { Schema, Settings } from '../settings';
 import type { AnswerError, AnswerReader, SseEvent } from './answer';
+import type { Upstream } from './catalog';
 import type { Conversation } from './conversation';
 import type { Protocol } from './protocols';
 import type { Usage } from './usage';
@@ -245,4 +247,63 @@ export function defineAdapter<const S extends Schema>(adapter: TranslatingAdapte
 export function defineAdapter<const S extends Schema>(adapter: UpstreamAdapter<S>): UpstreamAdapter<S>;
 export function defineAdapter(adapter: AnyAdapter): AnyAdapter {
   return adapter;
+}
+
+/** Reads `{"error": {"message", "type", "code", "param"}}` and its bare forms, which some upstreams send. */
+export function readUsualError(body: unknown): AnswerError {
+  const outer = asObject(body) ?? {};
+  const error = asObject(outer['error']) ?? outer;
+  const message = asText(error['message']) || asText(outer['error']) || asText(outer['detail']) || asText(body);
+  const textOf = (name: string) => asText(error[name]) || undefined;
+  return {
+    message: message || 'The upstream sent an error without a message.',
+    type: textOf('type') ?? textOf('status'),
+    code: textOf('code'),
+    param: textOf('param'),
+  };
+}
+
+/** The version of the Messages protocol that the gateway sends where the client names none. */
+export const USUAL_VERSION = '2023-06-01';
+
+/** The headers that name the version. `protoa-` is the service's own spelling of the vendor's prefix. */
+const VERSION_HEADERS = ['anthropic-version', 'protoa-version'] as const;
+
+/** Returns the protocol version of a call; undefined in Chat, which has none. */
+export function versionOf({ protocol, headers }: Pick<ModelCall, 'protocol' | 'headers'>): string | undefined {
+  if (protocol !== 'messages') return undefined;
+  for (const name of VERSION_HEADERS) if (headers[name] !== undefined) return headers[name];
+  return USUAL_VERSION;
+}
+
+/** Whether an upstream takes calls of a version. An upstream that declares no versions takes all. */
+export function takesVersion({ versions }: Pick<Upstream, 'versions'>, version: string | undefined): boolean {
+  return versions === undefined || version === undefined || versions.has(version);
+}
+
+/** A secret that shows an upstream that a call comes from the platform. */
+export interface Credential {
+  /** The operator's name of it, or its source, such as `env NAME`. The name is shown and stays when the value changes; the value is never shown. */
+  readonly name: string;
+  /** Its share of the calls, relative to the upstream's other credentials. */
+  readonly weight: number;
+  /** The current value; undefined while there is none. Empty: the upstream needs no credential. */
+  readonly value: string | undefined;
+  /** Why there is no value; undefined when there is one. */
+  readonly missing: string | undefined;
+}
+
+interface Shown {
+  readonly credentials: readonly Credential[];
+  readonly credential: Credential;
+}
+
+/** Returns a copy of an upstream that uses one of its credentials for the next attempt. */
+export function askedWith<U extends Shown>(upstream: U, credential: Credential): U {
+  return upstream.credential === credential ? upstream : { ...upstream, credential };
+}
+
+/** Returns a copy of an upstream that has this credential only. */
+export function keptTo<U extends Shown>(upstream: U, credential: Credential): U {
+  return upstream.credentials.length === 1 ? upstream : { ...upstream, credential, credentials: [credential] };
 }

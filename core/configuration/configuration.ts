@@ -1,21 +1,19 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import type { Catalog, Upstream } from '../catalog/catalog';
+import { type Catalog, type ModelEntry, protocolsOf, type Upstream } from '../catalog/catalog';
+import type { Meter } from '../catalog/usage';
+import { DIALECTS, usedMeters } from '../dialects/dialects';
 import type { Rollout } from '../rollouts/rollout';
-import { compileCheck } from '../settings';
-import { readCustomerPrices } from './customer-prices';
+import { compileCheck, type Problem, type Schema } from '../settings';
 import { BY_FILE, byRevision, credentialNames, type OwnNames } from './nameable';
-import { type PipelineSettings, readPipelines } from './pipelines';
-import type { PolicyShape } from './policy-shape';
+import { type PipelineSettings, type PolicyShape, readPipelines } from './pipelines';
 import { withPublishedPrices } from './price-lists';
-import { type LocatedProblem, locate, withHint } from './problems';
+import { readCustomerPrices } from './prices';
+import { type LocatedProblem, locate, namesWritten, unknownNames, withHint } from './problems';
 import { RotatingCredential } from './rotating-credential';
 import { GATEWAY_SCHEMA, type GatewaySettings } from './schema';
-import type { Section } from './section';
 import { soundPart, withEmptyMaps } from './sound-part';
-import { unpricedWarnings } from './unpriced-warnings';
 import { readCatalog, readUpstreams } from './upstreams';
-import { namesWritten, unknownNames } from './written-names';
 import { ConfigurationError, type ConfigurationProblem, parseYamlFile } from './yaml-file';
 
 /** A checked configuration. `P` is what is known of its policies: their shape, or also what prepares them for calls. */
@@ -191,4 +189,55 @@ function readSections(
     problems.push(...found.map(({ path, message }) => ({ path: [name, ...path], message })));
   }
   return new Map(given.map(([name]) => [name, gateway[name]]));
+}
+
+/** A top-level key of gateway.config.yml that a plugin owns; `gateway.section(name)` has its checked value. */
+export interface Section {
+  /** JSON Schema of the value under the key. */
+  readonly schema: Schema;
+  /**
+   * Checks what the schema cannot express, after the schema has accepted the value. Paths begin below the key. The catalog and
+   * the pipelines are undefined while they have mistakes, so the check must not report names as missing from them.
+   */
+  readonly check?: (
+    value: never,
+    catalog: Catalog | undefined,
+    pipelines: readonly PipelineSettings[] | undefined,
+  ) => readonly Pick<Problem, 'path' | 'message'>[];
+  /** Returns the changes under this key that go out in stages. */
+  readonly rollouts?: (value: never) => readonly Rollout[];
+}
+
+/**
+ * Warns of each enabled upstream whose models lack prices for tools that clients may offer, because the platform pays for these.
+ * An upstream with `unpricedTools` raises none: its operator has decided.
+ */
+export function unpricedWarnings(
+  upstreams: readonly Upstream[],
+  pipelines: readonly Pick<PipelineSettings, 'steps'>[],
+): LocatedProblem[] {
+  if (pipelines.every(refusesUnpriced)) return [];
+  return upstreams.flatMap((upstream) => {
+    const { name, models, disabled, unpricedTools } = upstream;
+    if (disabled !== undefined || unpricedTools !== undefined) return [];
+    const lacking = models.flatMap((model) => {
+      const meters = missingMeters(upstream, model);
+      return meters.length === 0 ? [] : [`${model.name} (${meters.join(', ')})`];
+    });
+    if (lacking.length === 0) return [];
+    const message = `upstream "${name}" has models without a price for tools that clients may offer, which you pay: ${lacking.join('; ')}. Add price.pieces, or set unpricedTools to "refuse" or "forward"`;
+    return [{ path: ['serviceEndpoints', name, 'models'], message }];
+  });
+}
+
+function missingMeters(upstream: Upstream, model: ModelEntry): readonly Meter[] {
+  const meters = protocolsOf({ upstream, model }).flatMap((protocol) => usedMeters(DIALECTS[protocol]));
+  return [...new Set(meters)].filter((meter) => !model.price.pieces.has(meter));
+}
+
+function refusesUnpriced({ steps }: Pick<PipelineSettings, 'steps'>): boolean {
+  return steps.every(
+    ({ policy, settings }) =>
+      policy.name !== 'model-request' || (settings as { unpricedTools?: string }).unpricedTools === 'refuse',
+  );
 }

@@ -1,11 +1,10 @@
 import { readFileSync, realpathSync } from 'node:fs';
 import { relative, resolve, sep } from 'node:path';
-import type { Credential } from '../catalog/credential';
+import type { Credential } from '../catalog/upstream';
 import { parseDuration } from '../settings';
-import { fetchingFrom } from './cloud-identity';
 import type { Nameable } from './nameable';
 import type { LocatedProblem } from './problems';
-import { type Fetching, fetchingCommand, RotatingCredential } from './rotating-credential';
+import { type Fetching, fetchingCommand, fetchingFrom, RotatingCredential } from './rotating-credential';
 import type { ServiceEndpointSettings } from './schema';
 
 /** The current value of a secret, why there is none yet, or what is wrong with its place. */

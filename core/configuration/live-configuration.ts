@@ -1,10 +1,12 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { Counter, Gauge } from 'prom-client';
 import { metrics } from '../metrics';
 import type { OperatorActor } from '../storage/audit';
 import { describeFault } from '../thrown';
 import type { Configuration } from './configuration';
-import type { RestartNeeded } from './restart-needed';
 import { ConfigurationError, type ConfigurationProblem } from './yaml-file';
 
 /**
@@ -226,4 +228,26 @@ function begins(): Date {
   lastReloadSuccessful.set(1);
   inForceSince.set(now.getTime() / 1_000);
   return now;
+}
+
+/** Returns the parts of the files that have changed since the start and that only a restart can apply. */
+export type RestartNeeded = (current: Configuration) => readonly string[];
+
+export function restartNeededSince(first: Configuration, configFolder: string): RestartNeeded {
+  const path = join(configFolder, 'system.config.yml');
+  const system = textOf(path);
+  return (current) => [
+    ...(textOf(path) === system ? [] : ['system.config.yml']),
+    ...(['http', 'https', 'admin'] as const)
+      .filter((part) => !isDeepStrictEqual(current.gateway[part], first.gateway[part]))
+      .map((part) => `gateway.config.yml: ${part}`),
+  ];
+}
+
+function textOf(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
 }

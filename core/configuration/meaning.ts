@@ -1,3 +1,4 @@
+import { memberOf } from '../json-values';
 import { formatUsd, parseUsd } from '../money';
 import type { Configuration } from './configuration';
 import { decimalText } from './prices';
@@ -103,12 +104,4 @@ function facts(what: string, value: unknown, written: unknown): Fact[] {
 /** Returns the value, or its written form if that has a variable. */
 function shown(value: unknown, written: unknown): string {
   return typeof written === 'string' && written.includes('${') ? written : String(value);
-}
-
-function memberOf(value: unknown, ...path: readonly (string | number)[]): unknown {
-  return path.reduce<unknown>(
-    (within, part) =>
-      within !== null && typeof within === 'object' ? (within as Record<string, unknown>)[String(part)] : undefined,
-    value,
-  );
 }

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { parse } from 'yaml';
+import { memberOf } from '../json-values';
 import { mapValues } from '../map-values';
 import { hint, type LocatedProblem } from './problems';
 import type { ModelSettings } from './schema';
@@ -87,8 +88,4 @@ export function findPublished(
   return model === undefined
     ? { problem: `the price list "${vendor}" has no model "${wanted}"${hint(wanted, Object.keys(list.models))}` }
     : { list, model };
-}
-
-function memberOf(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
 }

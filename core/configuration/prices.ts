@@ -1,8 +1,10 @@
+import { type CustomerPriceList, parseFactor } from '../catalog/customer-prices';
+import { normaliseModelName } from '../catalog/model-names';
 import { cardsWith, type Price, type RateCard, type Rates, type Variant, variantKey } from '../catalog/price';
 import { byMeter, INPUT_METERS, OUTPUT_METERS, TOKEN_METERS, type TokenMeter } from '../catalog/usage';
 import { parseUsd } from '../money';
 import type { LocatedProblem } from './problems';
-import type { ModelSettings } from './schema';
+import type { GatewaySettings, ModelSettings } from './schema';
 
 type PriceSettings = ModelSettings['price'];
 type VariantSettings = NonNullable<PriceSettings['tiers']>[string];
@@ -170,4 +172,39 @@ export function decimalText(value: number | string): string {
   const [, whole, fraction = '', exponent] = /^(\d)(?:\.(\d+))?e-(\d+)$/.exec(text) ?? [];
   if (typeof value === 'string' || whole === undefined) return text;
   return `0.${'0'.repeat(Number(exponent) - 1)}${whole}${fraction}`;
+}
+
+const NOTHING_MORE = { tiers: [], speeds: [], geos: [] };
+
+/** Reads the prices that customers pay instead of the upstreams' prices, by the list's name. */
+export function readCustomerPrices(
+  { customerPrices = {}, serviceEndpoints }: GatewaySettings,
+  problems: LocatedProblem[],
+): ReadonlyMap<string, CustomerPriceList> {
+  const known = new Set(
+    Object.values(serviceEndpoints).flatMap(({ models }) =>
+      Object.entries(models).flatMap(([name, { aliases }]) => [name, ...aliases].map(normaliseModelName)),
+    ),
+  );
+  const lists = Object.entries(customerPrices).map(([name, { factor, models }]) => {
+    const path = ['customerPrices', name];
+    const prices = Object.entries(models).map(([model, { price }]): [string, Price] => {
+      const at = [...path, 'models', model];
+      const normalised = normaliseModelName(model);
+      if (!known.has(normalised)) problems.push({ path: at, message: 'no upstream has a model with this name' });
+      return [normalised, readPrice(at, { price, mayAnswerWith: NOTHING_MORE }, problems)];
+    });
+    return [name, { factorE8: readFactor([...path, 'factor'], factor, problems), models: new Map(prices) }] as const;
+  });
+  return new Map(lists);
+}
+
+function readFactor(path: readonly string[], value: number | string, problems: LocatedProblem[]): bigint {
+  try {
+    return parseFactor(decimalText(value));
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    problems.push({ path, message: error.message });
+    return 0n;
+  }
 }

@@ -1,6 +1,7 @@
-import { nearestNames } from '../catalog/model-names';
+import { nearestNames, normaliseModelName } from '../catalog/model-names';
 import { pathText } from '../http/http';
-import type { Problem } from '../settings';
+import { asArray, asObject, type JsonObject } from '../json-values';
+import type { NamedKind, NameUse, Problem } from '../settings';
 import type { ConfigurationProblem, YamlFile } from './yaml-file';
 
 /** A problem at a place of the parsed file. */
@@ -23,4 +24,56 @@ export function hint(unknown: string | undefined, known: readonly string[]): str
   if (unknown === undefined || known.length === 0) return '';
   const [nearest] = nearestNames(unknown, known);
   return nearest === undefined ? `; known: ${known.join(', ')}` : `; did you mean "${nearest}"?`;
+}
+
+/**
+ * The names in a file, including those of parts with mistakes. A name must not be reported as unknown because the part that it
+ * names has a mistake.
+ */
+export interface WrittenNames {
+  /** The keys at the top level. */
+  readonly keys: readonly string[];
+  readonly endpoints: readonly string[];
+  /** The endpoints that any pipeline uses. */
+  readonly usedEndpoints: readonly unknown[];
+  readonly upstreams: readonly string[];
+  /** The models and their aliases. */
+  readonly models: readonly string[];
+}
+
+export function namesWritten(value: unknown): WrittenNames {
+  const file = membersOf(value);
+  const models = Object.values(membersOf(file['serviceEndpoints'])).map((each) => membersOf(membersOf(each)['models']));
+  return {
+    keys: Object.keys(file),
+    endpoints: Object.keys(membersOf(file['apiEndpoints'])),
+    usedEndpoints: Object.values(membersOf(file['pipelines'])).flatMap((each) =>
+      asArray(membersOf(each)['apiEndpoints']),
+    ),
+    upstreams: Object.keys(membersOf(file['serviceEndpoints'])),
+    models: models.flatMap((each) => [...Object.keys(each), ...Object.values(each).flatMap(aliasesOf)]),
+  };
+}
+
+/** Reports the names that the file does not have. `*` stands for all. */
+export function unknownNames(uses: readonly NameUse[], written: WrittenNames): LocatedProblem[] {
+  return uses
+    .filter(({ kind, name }) => name !== '*' && !isKnown(kind, name, written))
+    .map(({ kind, name, path }) => ({
+      path,
+      message: `${kind} "${name}" does not exist${hint(name, kind === 'upstream' ? written.upstreams : written.models)}`,
+    }));
+}
+
+function isKnown(kind: NamedKind, name: string, { upstreams, models }: WrittenNames): boolean {
+  if (kind === 'upstream') return upstreams.includes(name);
+  return models.some((each) => normaliseModelName(each) === normaliseModelName(name));
+}
+
+function aliasesOf(model: unknown): string[] {
+  return asArray(membersOf(model)['aliases']).filter((each) => typeof each === 'string');
+}
+
+function membersOf(value: unknown): JsonObject {
+  return asObject(value) ?? {};
 }

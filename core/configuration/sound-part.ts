@@ -1,3 +1,4 @@
+import { memberOf } from '../json-values';
 import type { Check, NameUse, Problem } from '../settings';
 
 type Path = readonly (string | number)[];
@@ -69,8 +70,4 @@ function takeAway(value: unknown, path: Path): void {
     delete (parent as Record<string, unknown>)[String(path[depth])];
     return;
   }
-}
-
-function memberOf(value: unknown, part: string | number): unknown {
-  return value === null || typeof value !== 'object' ? undefined : (value as Record<string, unknown>)[String(part)];
 }

@@ -1,6 +1,8 @@
 import { join } from 'node:path';
+import { isWithin, readAddressRange } from '../http/address-ranges';
+import { isPrivate, type Proxies } from '../http/proxies';
 import { compileCheck } from '../settings';
-import { locate, withHint } from './problems';
+import { type LocatedProblem, locate, withHint } from './problems';
 import { SYSTEM_SCHEMA, type SystemSettings } from './schema';
 import { ConfigurationError, readYamlFile, type YamlFile } from './yaml-file';
 
@@ -15,4 +17,23 @@ export function readSystemSettings(
   const checked = check(file.value ?? {});
   if ('problems' in checked) throw new ConfigurationError(locate(file, checked.problems.map(withHint)));
   return { settings: checked.value, file };
+}
+
+/**
+ * Reads `proxies` of system.config.yml, and adds mistakes to the problems. Without a count and addresses no address is a proxy's; with
+ * a count alone those of loopback and the private ranges are.
+ */
+export function readProxies({ proxies }: Pick<SystemSettings, 'proxies'>, problems: LocatedProblem[]): Proxies {
+  const { count = 0, addresses } = proxies;
+  if (addresses === undefined) return { count, isProxy: count > 0 ? isPrivate : () => false };
+  const ranges = addresses.flatMap((text, index) => {
+    const range = readAddressRange(text);
+    if (range !== undefined) return [range];
+    problems.push({
+      path: ['proxies', 'addresses', index],
+      message: `${text} is neither an IP address nor a range such as 10.0.0.0/8`,
+    });
+    return [];
+  });
+  return { count, isProxy: (address) => isWithin(address, ranges) };
 }

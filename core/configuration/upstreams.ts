@@ -5,17 +5,17 @@ import {
   CatalogProblem,
   type ModelEntry,
   protocolsOf,
+  type Reporting,
   type Upstream,
 } from '../catalog/catalog';
 import type { CustomerPriceList } from '../catalog/customer-prices';
 import { mostCost } from '../catalog/price';
 import type { UpstreamAdapter } from '../catalog/upstream';
-import { formatUsd, MAX_AMOUNT_E8 } from '../money';
+import { formatUsd, MAX_AMOUNT_E8, parseUsd } from '../money';
 import { type Check, compileCheck, type Problem, parseDuration } from '../settings';
-import { type CredentialReading, readCredentials } from './credentials';
+import { type CredentialReading, readCredentials, readSecret } from './credentials';
 import { readPrice } from './prices';
 import { hint, type LocatedProblem, withHint } from './problems';
-import { readReporting } from './reporting';
 import { RotatingCredential } from './rotating-credential';
 import type { GatewaySettings, ModelSettings, ServiceEndpointSettings } from './schema';
 
@@ -226,5 +226,58 @@ export function readCatalog(
     if (!(error instanceof CatalogProblem)) throw error;
     problems.push({ path: ['serviceEndpoints', error.upstream, 'models', error.model], message: error.message });
     return undefined;
+  }
+}
+
+/** The vendors whose reports the gateway can read, by the adapter that speaks their dialect. */
+const VENDOR_OF_ADAPTER: Readonly<Record<string, Reporting['vendor']>> = {
+  messages: 'anthropic',
+  chat: 'openai',
+  embeddings: 'openai',
+};
+
+/** Returns the place of the vendor's reports; undefined when they are not read or misconfigured. Adds mistakes to the problems. */
+export function readReporting(
+  upstream: readonly string[],
+  { reporting, adapter, url, credentials = [] }: ServiceEndpointSettings,
+  reading: CredentialReading,
+): Reporting | undefined {
+  if (reporting === undefined) return undefined;
+  const path = [...upstream, 'reporting'];
+  const { problems } = reading;
+  const credential = readSecret(reporting.credential, reading);
+  if ('problem' in credential)
+    problems.push({ path: [...path, 'credential', credential.at], message: credential.problem });
+  const [first = ''] = [adapter].flat();
+  const vendor = reporting.vendor ?? VENDOR_OF_ADAPTER[first];
+  if (vendor === undefined)
+    problems.push({
+      path,
+      message: `add \`vendor\`: the adapter "${first}" does not determine the vendor of the reports`,
+    });
+  if (reporting.apiKeyId !== undefined && credentials.length > 1)
+    problems.push({ path: [...path, 'apiKeyId'], message: 'names one key, but the upstream has several credentials' });
+  const base = reporting.url ?? url;
+  if (!URL.canParse(base)) problems.push({ path: [...path, 'url'], message: 'is not a valid address' });
+  const alarmAboveE8 = readUsd([...path, 'alarmAboveUsd'], reporting.alarmAboveUsd, problems);
+  if (vendor === undefined || !URL.canParse(base)) return undefined;
+  return {
+    vendor,
+    url: new URL(base),
+    credential: 'value' in credential ? credential.value : undefined,
+    missing: 'missing' in credential ? credential.missing : undefined,
+    apiKeyId: reporting.apiKeyId,
+    workspaceId: reporting.workspaceId,
+    alarmAboveE8,
+  };
+}
+
+function readUsd(path: readonly string[], amount: number | string, problems: LocatedProblem[]): bigint {
+  try {
+    return parseUsd(String(amount));
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    problems.push({ path: [...path], message: error.message });
+    return 0n;
   }
 }

@@ -3,9 +3,8 @@ import type { AnswerError, AnswerEvent, AnswerReader, AnswerWriter, ClientEvent 
 import type { Candidate } from '../catalog/catalog';
 import { guardOf } from '../catalog/guarded-adapter';
 import type { Protocol } from '../catalog/protocols';
-import type { EventNote, SseEvent, TranslatedCall } from '../catalog/upstream';
+import { type EventNote, readUsualError, type SseEvent, type TranslatedCall } from '../catalog/upstream';
 import { mergeUsage, UNKNOWN_USAGE, type Usage } from '../catalog/usage';
-import { readUsualError } from '../catalog/usual-error';
 import type { JsonObject } from '../json-values';
 import { parseJson } from '../parse-json';
 import { clientDialect } from './client-dialects';

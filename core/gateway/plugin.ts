@@ -1,5 +1,5 @@
 import type { OwnHosts, Route } from '../api/route';
-import type { Section } from '../configuration/section';
+import type { Section } from '../configuration/configuration';
 import type { Contract } from '../contracts';
 import type { Stop } from '../resources';
 import type { Schema, Settings } from '../settings';

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Call, CallField, CallFields, Declared } from '../calls/call';
-import type { PolicyShape } from '../configuration/policy-shape';
+import type { PolicyShape } from '../configuration/pipelines';
 import type { Contract } from '../contracts';
 import type { Schema, Settings } from '../settings';
 import type { Gateway } from './gateway';

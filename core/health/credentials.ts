@@ -1,6 +1,6 @@
 import { drawFor, textHash } from '../catalog/affinity';
 import type { Upstream } from '../catalog/catalog';
-import type { Credential } from '../catalog/credential';
+import type { Credential } from '../catalog/upstream';
 import type { UpstreamGauge } from './gauge';
 
 /** Statuses that concern the credential and not the upstream. */

@@ -1,5 +1,7 @@
-import { timingSafeEqual } from 'node:crypto';
+import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
+import { dirname, join } from 'node:path';
 import type { Knex } from 'knex';
 import type { Logger } from 'pino';
 import { hashApiKey, isOperatorToken } from '../accounts/key-format';
@@ -7,9 +9,10 @@ import { isDatabaseUnavailable } from '../database-reach';
 import { fail, GatewayError } from '../errors';
 import { cookieOf, OPERATOR_COOKIE } from '../http/cookies';
 import type { Proxies } from '../http/proxies';
-import { refuseOtherSites } from '../sign-in/console-requests';
+import { isLoopbackHost } from '../http/public-url';
+import { refuseOtherSites, requireCsrfToken } from '../sign-in/console-requests';
 import type { SessionTimes } from '../sign-in/sessions';
-import { requireCsrfToken } from '../sign-in/signed-in';
+import { StartFailure } from '../start-failure';
 import { ADMIN, type OperatorActor } from '../storage/audit';
 import {
   beginOperatorSession,
@@ -196,4 +199,34 @@ function roleNeeded({ name, role }: Operator, needed: OperatorRole): GatewayErro
     message: `This needs a token of the role "${needed}"; "${name}" has the role "${role}".`,
     details: { needed, role },
   });
+}
+
+export interface AdminToken {
+  readonly token: string;
+  /** The file that keeps the token; undefined if it came from the environment. */
+  readonly file: string | undefined;
+}
+
+/** What other machines can guess at the rate of new connections must be long. */
+const SHORTEST = 24;
+
+/** @throws StartFailure if `ADMIN_TOKEN` is too short for an admin listener that other machines reach */
+export function refuseShortToken(token: string | undefined, hostname: string): void {
+  if (token === undefined || token === '' || token.length >= SHORTEST || isLoopbackHost(hostname)) return;
+  throw new StartFailure(
+    `ADMIN_TOKEN has ${token.length} characters. Because the admin listener (${hostname}) can be reached from other machines, ` +
+      `it needs at least ${SHORTEST}. Make one with \`openssl rand -hex 24\`, or leave the variable out to have one made.`,
+  );
+}
+
+/** Returns `ADMIN_TOKEN`, or a token that is made at the first start and kept in the data folder, readable only by the file's owner. */
+export function readAdminToken(fromEnvironment: string | undefined, dataFolder: string): AdminToken {
+  if (fromEnvironment !== undefined && fromEnvironment !== '') return { token: fromEnvironment, file: undefined };
+  const file = join(dataFolder, 'admin-token');
+  if (!existsSync(file)) {
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    writeFileSync(file, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600, flag: 'wx' });
+  }
+  chmodSync(file, 0o600);
+  return { token: readFileSync(file, 'utf8').trim(), file };
 }

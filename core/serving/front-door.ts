@@ -14,7 +14,7 @@ import { newRequestId, sendError } from '../http/http';
 import { hostOf, isDirectHost, pathOf, settleHead } from '../http/request-head';
 import type { Operators } from '../operators/operators';
 import type { Role } from '../role';
-import { signedIn } from '../sign-in/signed-in';
+import { signedIn } from '../sign-in/console-requests';
 import { ClientSockets, type SocketSettings } from '../sockets/client-sockets';
 import { asksForWebSocket } from '../sockets/handshake';
 import type { Served } from './express-gateway';

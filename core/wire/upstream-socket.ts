@@ -1,8 +1,7 @@
 import type { Duplex } from 'node:stream';
 import WebSocket, { type ClientOptions } from 'ws';
 import type { Candidate, Upstream } from '../catalog/catalog';
-import type { Credential } from '../catalog/credential';
-import type { BodyEdit } from '../catalog/upstream';
+import type { BodyEdit, Credential } from '../catalog/upstream';
 import { type Outgoing, outgoing, type UpstreamCall } from './ask-upstream';
 import { noteProgress } from './dial-failure';
 import type { Egress } from './egress';

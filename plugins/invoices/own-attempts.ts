@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { AttemptCause } from '../../core/catalog/attempt-fields';
-import { boundsOf, type Days } from './days';
+import { boundsOf, type Days } from './report';
 
 /** The recorded count of one meter, for the attempts with one cause at one model on one day. */
 export interface OwnCount {

@@ -3,8 +3,7 @@ import type { Reporting } from '../../core/catalog/catalog';
 import { readAll } from '../../core/wire/chunk-reader';
 import { classifyDialFailure, type Destination, type Egress } from '../../core/wire/egress';
 import { decodedChunks, Exchange } from '../../core/wire/exchange';
-import { parseE14 } from './money';
-import { ReportFailure } from './report';
+import { parseE14, ReportFailure } from './report';
 
 /** The vendor's admin API, and how it is called. */
 export interface ReportSource {

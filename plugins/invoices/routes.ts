@@ -1,4 +1,4 @@
-import { adminRoute } from '../../core/api/admin-route';
+import { adminRoute } from '../../core/api/json-routes';
 import type { Route } from '../../core/api/route';
 import { ATTEMPT_CAUSES } from '../../core/catalog/attempt-fields';
 import type { Upstream } from '../../core/catalog/catalog';
@@ -6,12 +6,9 @@ import { fail } from '../../core/errors';
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
 import { listOf, mapOf, object, oneOf, orNull, shape } from '../../core/http/shape';
 import { formatUsd } from '../../core/money';
-import type { Comparison } from './compare';
-import { compareUpstream } from './comparison';
-import { daysOf, readDay } from './days';
-import { toE8 } from './money';
-import { readReport } from './read-report';
-import type { Report } from './report';
+import { type Comparison, compareUpstream } from './compare';
+import { daysOf, type Report, readDay, toE8 } from './report';
+import { readReport } from './vendors';
 
 const COMPARISON = object({
   upstream: shape.text,

@@ -5,9 +5,8 @@ import type { Upstream } from '../../core/catalog/catalog';
 import { type Loop, startLoop } from '../../core/loop';
 import { metrics } from '../../core/metrics';
 import { formatUsd } from '../../core/money';
-import type { Comparison, CountDifference } from './compare';
-import { type Books, compareUpstream } from './comparison';
-import { DAY_MS, dayOf } from './days';
+import { type Books, type Comparison, type CountDifference, compareUpstream } from './compare';
+import { DAY_MS, dayOf } from './report';
 
 const LOOK_EVERY_MS = 3_600_000;
 const FIRST_AFTER_MS = 60_000;

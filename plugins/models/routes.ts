@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { CallKey } from '../../core/accounts/identify';
+import { keyRoute } from '../../core/api/json-routes';
 import type { Route } from '../../core/api/route';
 import { dearestPrice } from '../../core/api/show-price';
 import { isAllowed, type Model } from '../../core/catalog/catalog';
@@ -45,7 +46,7 @@ function callableModels(gateway: Parts, prefix: string, key: CallKey, request: I
 }
 
 /** Clients read the list below the base address of their calls. */
-const PREFIXES = ['', '/default', '/quality', '/speed', '/cost'];
+const PREFIXES = ['', '/default', '/quality', '/speed', '/cost'] as const;
 
 /** Lists the endpoints of models; docs/contract.md, section 1. */
 export function modelRoutes(gateway: Parts): readonly Route[] {
@@ -181,22 +182,18 @@ const MODELS = objectWith(
   },
 );
 
-function showModelRoute(gateway: Parts, prefix: string): Route {
-  return {
-    listener: 'public',
-    auth: 'key',
-    method: 'GET',
-    path: `${prefix}/v1/models/{id...}`,
+function showModelRoute(gateway: Parts, prefix: (typeof PREFIXES)[number]): Route {
+  return keyRoute(`GET ${prefix}/v1/models/{id...}`, {
     summary: 'One model; its name may contain slashes.',
     answers: { 200: { description: 'The model.', schema: MODEL } },
     errors: ['MODEL_AMBIGUOUS'],
-    handle: async ({ params, key }, request, response) => {
-      const lookup = gateway.catalog.find(params['id'] ?? '');
+    handle: async ({ params, key }, request) => {
+      const lookup = gateway.catalog.find(params.id);
       if ('ambiguous' in lookup) throw fail('MODEL_AMBIGUOUS', { details: { models: lookup.ambiguous } });
       const shown = 'found' in lookup ? callableModels(gateway, prefix, key, request)(lookup.found) : undefined;
       if (shown === undefined)
         throw fail('NOT_FOUND', { message: 'The model does not exist. GET /v1/models lists all models.' });
-      sendJson(response, 200, shown);
+      return shown;
     },
-  };
+  });
 }

@@ -2,13 +2,10 @@ import type { PluginGateway } from '../../core/gateway/plugin-gateway';
 import { mapValues } from '../../core/map-values';
 import { ROLE_NAMES } from '../../core/operators/roles';
 import { CALL_ERROR_SCHEMA, ERROR_SCHEMA, errorCatalogue, errorCodes } from './errors';
-import { header } from './header';
-import { modelPaths } from './model-calls';
+import { modelPaths, publicServer } from './model-calls';
 import { CHAT_REQUEST, EMBEDDINGS_REQUEST, MESSAGES_REQUEST, RESPONSES_REQUEST } from './model-requests';
-import { routePaths } from './own-paths';
+import { header, routePaths, tagsOf } from './own-paths';
 import { toOpenApi } from './schema';
-import { publicServer } from './servers';
-import { tagsOf } from './tags';
 
 const LICENSE = { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' };
 

@@ -2,11 +2,11 @@ import { hasOutput, isSocketPath, PROTOCOLS, protocolOf } from '../../core/catal
 import type { Configuration } from '../../core/configuration/configuration';
 import { type EndpointSettings, isAnyHost, type PipelineSettings } from '../../core/configuration/pipelines';
 import type { ErrorCode } from '../../core/errors';
+import { saidPublicUrl } from '../../core/http/public-url';
 import { tokenBilling } from './billing';
 import { errorResponse, errorResponses } from './errors';
-import { operationId } from './operation-id';
+import { operationId } from './own-paths';
 import { toOpenApi } from './schema';
-import { directServer, publicServer } from './servers';
 
 /** A path of a pipeline's endpoint. */
 interface ModelPath {
@@ -147,3 +147,18 @@ const MODEL_CALL_ERRORS: readonly ErrorCode[] = [
   'DRAINING',
   'UPSTREAM_TIMEOUT',
 ];
+
+/** Returns the address of the public listener: `PUBLIC_URL`, or else the address at which the document was read. */
+export function publicServer(): object {
+  return { url: saidPublicUrl() ?? '/' };
+}
+
+/** Returns a direct address with the scheme and port of `PUBLIC_URL`. The first label of its host is the upstream that it pins. */
+export function directServer(host: string, listenerPort: number): object {
+  const said = saidPublicUrl() ?? '';
+  const { protocol, port } = new URL(URL.canParse(said) ? said : `http://localhost:${listenerPort}`);
+  const url = `${protocol}//${host.replace('*', '{upstream}')}${port === '' ? '' : `:${port}`}`;
+  if (!host.includes('*')) return { url };
+  const description = 'A direct address: it pins one upstream.';
+  return { url, description, variables: { upstream: { default: 'upstream' } } };
+}

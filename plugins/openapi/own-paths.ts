@@ -3,10 +3,7 @@ import type { DeclaredCode, ErrorCode } from '../../core/errors';
 import { mapValues } from '../../core/map-values';
 import { USUAL_ROLE } from '../../core/operators/roles';
 import { errorResponses } from './errors';
-import { header } from './header';
-import { operationId } from './operation-id';
 import { toOpenApi } from './schema';
-import { tagOf } from './tags';
 
 /** Describes the gateway's own endpoints on one listener. */
 export function routePaths(routes: readonly Route[], listener: Route['listener']): Record<string, object> {
@@ -112,4 +109,39 @@ function errorsOf(route: Route): readonly (ErrorCode | DeclaredCode)[] {
 
 function readsJson({ body, bodyType }: Route): boolean {
   return body !== undefined && bodyType === undefined;
+}
+
+/** Describes a header of an answer. */
+export function header(description: string, type: string): object {
+  return { description, schema: { type } };
+}
+
+/** Returns the operation id: `getV1UsageByRequestId` for `GET /v1/usage/{requestId}`, `getRoot` for `GET /`. */
+export function operationId(method: string, path: string): string {
+  if (path === '/') return `${method.toLowerCase()}Root`;
+  const words = path.split('/').flatMap((segment) => {
+    const [, name] = /^\{(\w+)(?:\.\.\.)?\}$/.exec(segment) ?? [];
+    return name === undefined ? segment.split(/[^A-Za-z0-9]+/) : ['by', name];
+  });
+  return method.toLowerCase() + words.map((word) => word.slice(0, 1).toUpperCase() + word.slice(1)).join('');
+}
+
+const TAG_DESCRIPTIONS: Readonly<Record<string, string>> = {
+  models: 'Model calls, and the models that they can name.',
+  service: 'The health and the description of the process.',
+};
+
+/** Returns the noun of a path: `accounts` for `/admin/v1/accounts/{id}`, `usage` for `/v1/usage.csv`. */
+export function tagOf(path: string): string {
+  const [noun] = /(?<=\/v1\/)[a-z-]+/.exec(path) ?? ['service'];
+  return noun;
+}
+
+/** Lists the tags of these paths' operations, as linters require. */
+export function tagsOf(paths: Readonly<Record<string, object>>): readonly object[] {
+  const operations = Object.values(paths).flatMap((path) => Object.values(path) as { readonly tags: string[] }[]);
+  return [...new Set(operations.flatMap(({ tags }) => tags))].map((name) => ({
+    name,
+    description: TAG_DESCRIPTIONS[name] ?? `Routes below \`/v1/${name}\`.`,
+  }));
 }

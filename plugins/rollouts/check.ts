@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Catalog, Model } from '../../core/catalog/catalog';
 import { normaliseModelName } from '../../core/catalog/model-names';
-import type { PipelineSettings } from '../../core/configuration/pipelines';
-import { checkAction } from '../../core/configuration/policy-shape';
+import { checkAction, type PipelineSettings } from '../../core/configuration/pipelines';
 import { hint, type LocatedProblem, withHint } from '../../core/configuration/problems';
 import type { RolloutChange, SettingsChange, UpstreamsChange, VersionChange } from '../../core/rollouts/rollout';
 import { type RolloutSettings, type RolloutsSettings, readChange } from './section';

@@ -1,6 +1,5 @@
 import type { Guard, GuardName, Rollout, RolloutGroup } from '../../core/rollouts/rollout';
-import { addCounts, type Counts, NOTHING_SEEN } from './counts';
-import { describeLine, isWorse, type Line, linesOf } from './guards';
+import { addCounts, type Counts, describeLine, isWorse, type Line, linesOf, NOTHING_SEEN } from './guards';
 
 /** The number of the stage that keeps a run's counts from before its stages were changed. */
 export const BEFORE_ITS_STAGES = 0;

@@ -10,21 +10,24 @@ import type { Rollout, RolloutPosition } from '../../core/rollouts/rollout';
 import { type AuditEntry, writeAudit } from '../../core/storage/audit';
 import { describeFault } from '../../core/thrown';
 import { callsPerAccount, type Decision, decide } from './decide';
-import { afterStandstill, watchedAt } from './hold-time';
-import { rolloutCalls } from './metrics';
-import { hasStagesOf, restage, sharesOf } from './restage';
+import { rolloutCalls } from './show';
 import {
   addSeen,
+  afterStandstill,
   alone,
   beginRun,
   carrySeen,
   forgetAccounts,
+  hasStagesOf,
   type RolloutRow,
   readNow,
   readRows,
   readSeen,
+  restage,
+  sharesOf,
   unlessOtherDoes,
   updateRow,
+  watchedAt,
 } from './store';
 
 /** How often a node writes its counts, decides unless another node does, and follows the decisions. */

@@ -2,9 +2,9 @@ import { definePlugin } from '../../core/gateway/plugin';
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
 import { checkRollouts } from './check';
 import { Engine } from './engine';
-import { exposeRollouts } from './metrics';
 import { rolloutRoutes } from './routes';
 import { ROLLOUTS, readRollouts } from './section';
+import { exposeRollouts } from './show';
 import { skippedStages } from './skipped';
 import { readRows } from './store';
 

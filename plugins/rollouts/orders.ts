@@ -3,9 +3,17 @@ import { fail } from '../../core/errors';
 import type { Rollout } from '../../core/rollouts/rollout';
 import { writeAudit } from '../../core/storage/audit';
 import type { Status } from './decide';
-import { afterStandstill } from './hold-time';
-import { hasStagesOf } from './restage';
-import { alone, beginRun, forgetAccounts, type RolloutRow, readNow, readRows, updateRow } from './store';
+import {
+  afterStandstill,
+  alone,
+  beginRun,
+  forgetAccounts,
+  hasStagesOf,
+  type RolloutRow,
+  readNow,
+  readRows,
+  updateRow,
+} from './store';
 
 export type Order = 'pause' | 'resume' | 'promote' | 'rollback';
 

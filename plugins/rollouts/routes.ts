@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
-import { adminRoute } from '../../core/api/admin-route';
 import { TEXT } from '../../core/api/fields';
+import { adminRoute } from '../../core/api/json-routes';
 import type { Route } from '../../core/api/route';
 import { fail } from '../../core/errors';
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';

@@ -2,8 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Configuration } from '../../core/configuration/configuration';
 import { percent } from '../../core/rollouts/plan';
 import type { Rollout, RolloutChange } from '../../core/rollouts/rollout';
-import { restage } from './restage';
-import type { RolloutRow } from './store';
+import { type RolloutRow, restage } from './store';
 
 type Part = Pick<Configuration, 'rollouts' | 'catalog' | 'pipelines'>;
 

@@ -1,10 +1,10 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Knex } from 'knex';
 import { newId } from '../../core/ids';
 import type { SeenCall } from '../../core/rollouts/live-rollouts';
 import type { Rollout } from '../../core/rollouts/rollout';
-import { type Counts, countCall } from './counts';
 import { BEFORE_ITS_STAGES, type Looks, type Status } from './decide';
-import { sharesOf } from './restage';
+import { type Counts, countCall } from './guards';
 
 /** The row of a rollout in Postgres. */
 export interface RolloutRow {
@@ -186,4 +186,66 @@ export async function readSeen(database: Knex, run: string): Promise<SeenOfRun> 
     seen.set(key, (seen.get(key) ?? new Map<string, number>()).set(counted, Number(count)));
   }
   return (stage, group) => seen.get(`${stage} ${group}`);
+}
+
+/** The written progress of a rollout. */
+interface Placed {
+  readonly shares: readonly number[];
+  readonly stage: number;
+}
+
+/** Where a rollout continues after its stages were changed. */
+export interface Restaged {
+  readonly stage: number;
+  /** Whether the stages up to this one are unchanged, so that their counts still belong to them. */
+  readonly isSameSoFar: boolean;
+}
+
+export function sharesOf({ stages }: Pick<Rollout, 'stages'>): readonly number[] {
+  return stages.map(({ share }) => share);
+}
+
+export function hasStagesOf({ shares }: Pick<Placed, 'shares'>, rollout: Pick<Rollout, 'stages'>): boolean {
+  return isDeepStrictEqual(shares, sharesOf(rollout));
+}
+
+/** Continues at the last stage with at most the current share of callers; if all have more, at the first. */
+export function restage({ shares, stage }: Placed, rollout: Pick<Rollout, 'stages'>): Restaged {
+  const next = sharesOf(rollout);
+  if (stage <= next.length && isDeepStrictEqual(shares.slice(0, stage), next.slice(0, stage)))
+    return { stage, isSameSoFar: true };
+  const share = shares[stage - 1] ?? 0;
+  const last = next.findLastIndex((each) => each <= share);
+  return { stage: Math.max(last, 0) + 1, isSameSoFar: false };
+}
+
+/** How often a node writes that it watches a rollout. */
+const NOTED_EVERY_MS = 5_000;
+
+/** A rollout that no node watched for longer than this did not hold meanwhile. */
+const UNWATCHED_MS = 30_000;
+
+type Watched = Pick<RolloutRow, 'stage_since' | 'followed_at'>;
+
+/**
+ * Returns what to write about a watched rollout; undefined while nothing is due. Time without a watching node does not count as
+ * held, nor does a jump of the database's clock. `resume` excludes the time of a pause.
+ */
+export function watchedAt(
+  { status, stage_since, followed_at }: Watched & Pick<RolloutRow, 'status'>,
+  now: Date,
+): Watched | undefined {
+  const passedMs = now.getTime() - followed_at.getTime();
+  if (passedMs >= 0 && passedMs < NOTED_EVERY_MS) return undefined;
+  const isUnwatched = passedMs < 0 || passedMs > UNWATCHED_MS;
+  const shiftMs = isUnwatched && status === 'running' ? passedMs : 0;
+  return { stage_since: new Date(stage_since.getTime() + shiftMs), followed_at: now };
+}
+
+/** Returns the beginning of the stage, moved by the time since the last change, in which the rollout stood still. */
+export function afterStandstill(
+  { stage_since, changed_at }: Pick<RolloutRow, 'stage_since' | 'changed_at'>,
+  now: Date,
+) {
+  return new Date(stage_since.getTime() + now.getTime() - changed_at.getTime());
 }

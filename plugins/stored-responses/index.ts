@@ -1,5 +1,7 @@
+import type { KeyHandler, Method, Route } from '../../core/api/route';
+import { fail } from '../../core/errors';
 import { definePlugin } from '../../core/gateway/plugin';
-import { storedResponseRoutes } from './routes';
+import { askVendor, type Parts } from './ask-vendor';
 
 /** Access to responses that a vendor keeps (Responses protocol); docs/contract.md, section 4.6. */
 export default definePlugin({
@@ -9,3 +11,47 @@ export default definePlugin({
   schema: { type: 'object', additionalProperties: false, properties: {} },
   routes: (_settings, gateway) => storedResponseRoutes(gateway),
 });
+
+/** Clients use stored responses below the base address of their calls. */
+const PREFIXES = ['', '/default', '/quality', '/speed', '/cost'];
+
+/** The endpoints of a stored response: method, path after its id, summary, and what the answer is. */
+const ENDPOINTS: readonly (readonly [Method, string, string, string])[] = [
+  ['GET', '', 'Show a response that its vendor keeps.', 'The response.'],
+  ['DELETE', '', 'Have the vendor delete a response.', 'It is deleted.'],
+  ['POST', '/cancel', 'Have the vendor cancel a response.', 'The response.'],
+  ['GET', '/input_items', 'List the input of a response that its vendor keeps.', 'The items.'],
+];
+
+/** Lists the endpoints of stored responses; docs/contract.md, section 4.6. */
+export function storedResponseRoutes(gateway: Parts): readonly Route[] {
+  return PREFIXES.flatMap((prefix) =>
+    ENDPOINTS.map(([method, after, summary, description]) => ({
+      listener: 'public',
+      auth: 'key',
+      method,
+      path: `${prefix}/v1/responses/{id}${after}`,
+      summary,
+      answers: { 200: { description, schema: { type: 'object' } } },
+      errors: [
+        'KEPT_OBJECT_NOT_FOUND',
+        'UPSTREAM_RATE_LIMITED',
+        'ALL_PROVIDERS_FAILED',
+        'DATABASE_UNAVAILABLE',
+        'UPSTREAM_TIMEOUT',
+      ],
+      handle: passOn(gateway, method, after),
+    })),
+  );
+}
+
+/** Returns the handler that forwards a request to the vendor that keeps the response, with `after` behind the id. */
+function passOn(gateway: Parts, method: Method, after: string): KeyHandler {
+  return async ({ accountId, params, query }, request, response) => {
+    if (query.get('stream') === 'true') throw fail('INVALID_FIELD', { param: 'stream', message: NO_STREAM });
+    const search = query.size === 0 ? '' : `?${query}`;
+    await askVendor(gateway, { accountId, id: params['id'] ?? '', method, after: after + search }, request, response);
+  };
+}
+
+const NO_STREAM = 'stream: this gateway does not stream stored responses again';

@@ -1,6 +1,5 @@
-import { defineAdapter, type EventNote, withDeltas } from '../../core/catalog/upstream';
+import { defineAdapter, type EventNote, USUAL_VERSION, withDeltas } from '../../core/catalog/upstream';
 import { type Counts, countsOf, type Pass, UNKNOWN_USAGE, type Usage, withOutput } from '../../core/catalog/usage';
-import { USUAL_VERSION } from '../../core/catalog/versions';
 import { ADDRESS_SCHEMA, addressOf, credentialHeader } from './address';
 import { asArray, asCount, asObject, asText, bytesOf, type JsonObject, parseData } from './json';
 import { judgeFailure } from './judge-failure';

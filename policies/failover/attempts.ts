@@ -5,7 +5,7 @@ import { thinkingMs } from '../../core/calls/unfinished';
 import { sessionHash } from '../../core/catalog/affinity';
 import { type Candidate, isLast } from '../../core/catalog/catalog';
 import { NotTranslatable } from '../../core/catalog/conversation';
-import { askedWith, keptTo } from '../../core/catalog/credential';
+import { askedWith, keptTo } from '../../core/catalog/upstream';
 import { fail, GatewayError } from '../../core/errors';
 import type { Gateway } from '../../core/gateway/gateway';
 import type { CallWith } from '../../core/gateway/policy';

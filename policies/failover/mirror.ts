@@ -1,8 +1,8 @@
 import type { Answer, Call, Mirror, ModelRequest } from '../../core/calls/call';
 import { type AttemptTrace, beginAttempt, type MadeAttempt, recordedAttempt } from '../../core/calls/made-attempt';
 import { type Candidate, entryOf } from '../../core/catalog/catalog';
-import { askedWith } from '../../core/catalog/credential';
 import { chargeOf } from '../../core/catalog/price';
+import { askedWith } from '../../core/catalog/upstream';
 import { mergeUsage, UNKNOWN_USAGE, type Usage } from '../../core/catalog/usage';
 import type { Gateway } from '../../core/gateway/gateway';
 import { chooseCredential } from '../../core/health/credentials';

@@ -3,7 +3,7 @@ import { refusedVersion } from '../../core/calls/candidates';
 import { type Catalog, type Model, protocolsOf, translationTarget } from '../../core/catalog/catalog';
 import { shortenName } from '../../core/catalog/model-names';
 import { servedAt } from '../../core/catalog/protocols';
-import { takesVersion, versionOf } from '../../core/catalog/versions';
+import { takesVersion, versionOf } from '../../core/catalog/upstream';
 import { fail } from '../../core/errors';
 import type { UpstreamHealth } from '../../core/health/health';
 

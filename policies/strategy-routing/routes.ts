@@ -3,7 +3,7 @@ import type { Mirror, ModelRequest } from '../../core/calls/call';
 import type { Candidate, Model } from '../../core/catalog/catalog';
 import { normaliseModelName } from '../../core/catalog/model-names';
 import type { Protocol } from '../../core/catalog/protocols';
-import { takesVersion, versionOf } from '../../core/catalog/versions';
+import { takesVersion, versionOf } from '../../core/catalog/upstream';
 import type { Gateway } from '../../core/gateway/gateway';
 import type { JoiningCall, LiveRollouts, RolloutPart } from '../../core/rollouts/live-rollouts';
 import type { Rollout } from '../../core/rollouts/rollout';

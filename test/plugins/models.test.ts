@@ -3,7 +3,7 @@ import { request } from 'undici';
 import { buildCatalog, type ModelEntry, type Upstream } from '../../core/catalog/catalog';
 import { plainPrice } from '../../core/catalog/price';
 import type { PipelineSettings } from '../../core/configuration/pipelines';
-import { imageTokens, sampleAdapter, sampleCredential } from '../support/catalog-samples';
+import { sampleAdapter, sampleModel, sampleUpstream } from '../support/catalog-samples';
 import { openDesk, type TestDesk } from '../support/desk';
 
 const RATES = {
@@ -15,40 +15,12 @@ const RATES = {
 };
 
 function entry(name: string, aliases: string[] = [], input = RATES.input): ModelEntry {
-  return {
-    name,
-    aliases,
-    context: 200_000,
-    maxOutput: 64_000,
-    estimatedMaxTokens: 4_096,
-    bounds: { imageByUrl: undefined, documentByUrl: undefined },
-    imageTokens: imageTokens(1_600),
-    tokenizerFactor: 1,
-    toolOverheadTokens: 1_000,
-    price: plainPrice(
-      { ...RATES, input },
-      { tokens: 200_000, rates: plainPrice({ ...RATES, input: input * 2n }).rates },
-    ),
-  };
+  const above = { tokens: 200_000, rates: plainPrice({ ...RATES, input: input * 2n }).rates };
+  return sampleModel(name, { aliases, price: plainPrice({ ...RATES, input }, above) });
 }
 
 function upstream(name: string, models: ModelEntry[], disabled?: string): Upstream {
-  return {
-    name,
-    models,
-    url: new URL('https://upstream.example'),
-    adapters: [sampleAdapter('both', ['messages', 'chat'])],
-    adapterSettings: {},
-    credentials: [sampleCredential()],
-    credential: sampleCredential(),
-    disabled,
-    tier: 'official',
-    weight: 1,
-    allowPrivate: false,
-    timeouts: { connectMs: 1, headersMs: 1, firstTokenMs: undefined, idleMs: 1, answerMs: 1 },
-    streamUsage: true,
-    ignoreUsage: new Set(),
-  };
+  return sampleUpstream(name, models, { adapters: [sampleAdapter('both', ['messages', 'chat'])], disabled });
 }
 
 function pipeline(name: string, paths: string[], settings: object = {}, host?: string): PipelineSettings {
@@ -155,11 +127,6 @@ describe('the list of models', () => {
       );
     });
 
-    it('ends with an empty page or an exactly full one', async () => {
-      assert.deepEqual((await list('after_id=m-5')).ends, [null, null, false]);
-      assert.deepEqual((await list('limit=5')).ends, ['m-1', 'm-5', false]);
-    });
-
     it('continues after an alias, and after a model that is no longer listed', async () => {
       assert.deepEqual((await list('after_id=m-4-alias')).listed, ['m-5']);
       assert.equal((await list('after_id=gone')).status, 200);
@@ -167,13 +134,9 @@ describe('the list of models', () => {
 
     for (const [query, param] of [
       ['limit=0', 'limit'],
-      ['limit=1001', 'limit'],
-      ['limit=ten', 'limit'],
       ['limit=', 'limit'],
       ['limit=1&limit=2', 'limit'],
       ['after_id=nothing', 'after_id'],
-      ['after_id=', 'after_id'],
-      ['before_id=nothing', 'before_id'],
       ['after_id=m-1&before_id=m-3', 'before_id'],
       ['client_version=', 'client_version'],
     ] as const) {
@@ -183,10 +146,6 @@ describe('the list of models', () => {
         assert.match(body.error.message, new RegExp(`^${param}: `));
       });
     }
-
-    it('accepts a limit of 1000, and ignores unknown parameters', async () => {
-      assert.deepEqual((await list('limit=1000&beta=true')).listed, ids);
-    });
 
     it('has an empty `models` for Codex beside what the SDKs read, and for no other client', async () => {
       const { body, listed } = await list('client_version=0.169.0');
@@ -224,19 +183,12 @@ describe('the list of models', () => {
     assert.equal((await desk.get('/best/v1/models', apiKey)).status, 404);
   });
 
-  for (const id of ['acme/large-4.5', 'acme%2Flarge-4.5', 'large', 'Large-4-5']) {
-    it(`returns one model by ${id}`, async () => {
-      const { status, body } = await desk.get(`/v1/models/${id}`, apiKey);
-      assert.equal(status, 200);
-      assert.equal(body.upstreams, 2);
-    });
-  }
-
-  for (const id of ['', 'acme/absent', 'nothing', 'acme/large-4.5/']) {
-    it(`answers 404 to ${JSON.stringify(id)}`, async () => {
-      assert.equal((await desk.get(`/v1/models/${id}`, apiKey)).status, 404);
-    });
-  }
+  it('returns one model by any of its names, and 404 for any other', async () => {
+    for (const id of ['acme/large-4.5', 'acme%2Flarge-4.5', 'large', 'Large-4-5'])
+      assert.equal((await desk.get(`/v1/models/${id}`, apiKey)).body.upstreams, 2, id);
+    for (const id of ['', 'acme/absent', 'nothing', 'acme/large-4.5/'])
+      assert.equal((await desk.get(`/v1/models/${id}`, apiKey)).status, 404, id);
+  });
 
   it('has, for a key with a model list, only those models, by any of their names', async () => {
     const { accountId } = await desk.customer();
@@ -259,9 +211,5 @@ describe('the list of models', () => {
     assert.deepEqual((await desk.get('/v1/models', apiKey)).body.data, []);
     for (const name of ['one', 'two']) await desk.admin('POST', `/upstreams/${name}/enable`, {});
     assert.equal((await desk.get('/v1/models/large', apiKey)).body.upstreams, 2);
-  });
-
-  it('requires an API key', async () => {
-    assert.equal((await desk.get('/v1/models', 'none')).status, 401);
   });
 });

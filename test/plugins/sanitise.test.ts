@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { sanitise } from '../../plugins/operator/sanitise';
+import { sanitise } from '../../plugins/operator/record-upstream';
 
 describe('sanitised recordings of vendors', () => {
   it('have invented ids and account names, the same for the same original', () => {

@@ -160,20 +160,15 @@ for (const name of ['Postgres', 'PGlite'] as const) {
 
     for (const [filter, expected] of [
       ['from=2026-11-20T08:00:02Z', [4, 3, 2]],
-      ['to=2026-11-20T08:00:02.000Z', [1, 0]],
       ['from=2026-11-20T09:00:02%2B01:00', [4, 3, 2]],
       ['from=2026-11-20T09:00:02+01:00&to=2026-11-20T08:00:03Z', [2]],
       ['model=acme-large-4.5', [4, 3, 2, 0]],
-      ['model=unknown', [1]],
       ['model=large', [4, 3, 2, 0]],
       ['upstream=other', [2]],
-      ['status=400', [1]],
       ['status=200&upstream=acme-official', [4, 3, 0]],
       ['session=s', [3, 2]],
       ['session=s&agent=a', [2]],
-      ['agent=a&status=400', []],
       ["session='%20or%20''='", []],
-      ["model='%20or%20''='", []],
     ] as const) {
       it(`filters by ${filter}`, async () => {
         assert.deepEqual(ids((await desk.get(`/v1/usage?${filter}`, one.apiKey)).body), expected);
@@ -190,21 +185,12 @@ for (const name of ['Postgres', 'PGlite'] as const) {
     for (const filter of [
       'from=yesterday',
       'to=2026-02-30T00:00:00Z',
-      'to=2026-13-01T00:00:00Z',
       'from=2026-11-20',
-      'from=2026-11-20T08:00:00',
-      'to=2026-11-20T25:00:00Z',
       'to=2026-11-20T08:00:00+99:00',
       'key=1',
       'model=',
-      'model=%00',
-      'upstream=%00',
-      'session=',
-      'agent=%00',
-      'status=2xx',
       'status=99',
       'limit=1001',
-      'limit=-1',
       'account=x',
       'cursor=e30',
       'cursor=WyIyMDI2LTExLTIwVDA4OjAwOjAzLjAwMFoiLCJcdTAwMDAiXQ',
@@ -319,17 +305,7 @@ describe('usage records of several months', () => {
     });
   }
 
-  for (const filter of [
-    '',
-    'key={key}',
-    'model=m',
-    'upstream=u',
-    'status=502',
-    'model=m&status=502',
-    'session=s',
-    'agent=a',
-    'from={from}',
-  ]) {
+  for (const filter of ['', 'key={key}', 'model=m', 'status=502', 'session=s', 'from={from}']) {
     it(`are found by an index of each partition, in their order: ${filter === '' ? 'all' : filter}`, async () => {
       const query = filter.replace('{key}', customer.keyId).replace('{from}', at(0, 1).toISOString());
       const asOwner = await planOf(() => desk.get(`/v1/usage?${query}`, customer.apiKey));

@@ -10,7 +10,7 @@ import { newId } from '../../core/ids';
 import type { Ledger } from '../../core/ledger/ledger';
 import { MemoryLedger } from '../../core/ledger/memory-ledger';
 import { compileCheck } from '../../core/settings';
-import { signedIn } from '../../core/sign-in/signed-in';
+import { signedIn } from '../../core/sign-in/console-requests';
 import consolePlugin from '../../plugins/console';
 import invoices from '../../plugins/invoices';
 import models from '../../plugins/models';

@@ -1,8 +1,7 @@
 import { append } from '../../append';
 import type { AnswerEvent, AnswerReader } from '../../catalog/answer';
-import type { SseEvent } from '../../catalog/upstream';
+import { readUsualError, type SseEvent } from '../../catalog/upstream';
 import { UNKNOWN_USAGE } from '../../catalog/usage';
-import { readUsualError } from '../../catalog/usual-error';
 import { asArray, asCount, asObject, asText, type JsonObject } from '../../json-values';
 import { parseJson } from '../../parse-json';
 import { ChoiceReader } from './read-choice';

@@ -1,7 +1,6 @@
 import type { AnswerEvent, AnswerReader, Citation, FinishReason, OpenPart } from '../../catalog/answer';
-import type { SseEvent } from '../../catalog/upstream';
+import { readUsualError, type SseEvent } from '../../catalog/upstream';
 import { UNKNOWN_USAGE } from '../../catalog/usage';
-import { readUsualError } from '../../catalog/usual-error';
 import { asArray, asCount, asObject, asText, type JsonObject } from '../../json-values';
 import { parseJson } from '../../parse-json';
 import { redactedValue } from './write-parts';

@@ -2,8 +2,7 @@ import type { Knex } from 'knex';
 import { ATTEMPT_COPY, type RecordedAttempt } from '../../catalog/attempt-fields';
 import { USAGE_COPY } from '../../catalog/usage-fields';
 import { atMostCountable } from '../../money';
-import { copyInto } from '../../storage/copy';
-import { CopyRows, NotCopyable } from '../../storage/copy-rows';
+import { CopyRows, copyInto, NotCopyable } from '../../storage/copy-rows';
 import { ADD_CAUSED_EXCESS, type UsageRow } from './rows';
 
 /** A UsageRecord, parsed from JSON. */

@@ -1,8 +1,7 @@
 import type { Knex } from 'knex';
 import type { Logger } from 'pino';
 import { eachAtOnce } from '../../each-at-once';
-import { canCopy } from '../../storage/copy';
-import { NotCopyable } from '../../storage/copy-rows';
+import { canCopy, NotCopyable } from '../../storage/copy-rows';
 import { type Outbox, type OutboxEntry, SHARDS } from '../ledger';
 import { ALL_SHARDS } from '../shard';
 import { copyUsage } from './copy-usage';

@@ -1,21 +1,13 @@
 import { servePage } from '../../../core/api/built-page';
 import type { Route } from '../../../core/api/route';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
+import { shape } from '../../../core/http/shape';
 import type { SessionTimes } from '../../../core/sign-in/sessions';
 import type { IdentityProvider } from '../oidc';
-import { changeKeyRoute, createKeyRoute, listKeysRoute, revokeKeyRoute, rotateKeyRoute, showKeyRoute } from './keys';
+import { keyRoutes } from './keys';
 import { finishOidcRoute, startOidcRoute } from './oidc';
-import { showCatalogRoute, showOverviewRoute } from './overview';
-import { showPageRoute } from './show-page';
-import {
-  changePasswordRoute,
-  endAllSessionsRoute,
-  endSessionRoute,
-  listSignInWaysRoute,
-  showSessionRoute,
-  signInWithLinkRoute,
-  signInWithPasswordRoute,
-} from './sign-in';
+import { overviewRoutes } from './overview';
+import { signInRoutes } from './sign-in';
 
 interface ConsoleSettings {
   readonly times: SessionTimes;
@@ -25,35 +17,34 @@ interface ConsoleSettings {
 
 /** Lists the console's endpoints; docs/console.md. */
 export function consoleRoutes(gateway: PluginGateway, settings: ConsoleSettings): readonly Route[] {
-  const { database, ledger, calls, log, proxies, keys } = gateway;
+  const { database, log, proxies } = gateway;
   const { times, passwordSignIn, provider } = settings;
-  const stores = { database, ledger, calls };
-  const signIn = { database, times, proxies, insteadOfPasswords: passwordSignIn ? undefined : provider?.name };
+  const signIn = { database, times, proxies, insteadOfPasswords: passwordSignIn ? undefined : (provider?.name ?? '') };
   const oidc = { database, log, times, proxies, provider };
   return [
     ...pageRoutes(),
-    listSignInWaysRoute({ passwordSignIn, provider }),
-    signInWithPasswordRoute(signIn),
-    signInWithLinkRoute(signIn),
-    showSessionRoute(signIn),
-    endSessionRoute(signIn),
-    endAllSessionsRoute(signIn),
-    changePasswordRoute(signIn),
+    ...signInRoutes(signIn, provider),
     startOidcRoute(oidc),
     finishOidcRoute(oidc),
-    showOverviewRoute(gateway),
-    showCatalogRoute(gateway),
-    listKeysRoute(stores),
-    showKeyRoute(stores),
-    createKeyRoute({ ...stores, keys }),
-    changeKeyRoute(stores),
-    rotateKeyRoute({ ...stores, keys }),
-    revokeKeyRoute(stores),
+    ...overviewRoutes(gateway),
+    ...keyRoutes(gateway),
   ];
 }
 
-/** Serves the page that is built into `folder`, at all of its paths. */
+/** Serves the page that is built into `folder`, at all of its paths. They get the same files, because the page itself reads the path. */
 export function pageRoutes(folder?: string): readonly Route[] {
   const handle = servePage('console', folder);
-  return [showPageRoute('/console', handle), showPageRoute('/console/{path...}', handle)];
+  return ['/console', '/console/{path...}'].map((path) => ({
+    listener: 'public',
+    auth: 'page',
+    method: 'GET',
+    path,
+    summary: 'The console.',
+    answers: {
+      200: { description: 'The page, or a file of its build.', schema: shape.text, mediaType: 'text/html' },
+      304: { description: 'The file that `If-None-Match` names.' },
+      503: { description: 'The page was not built.', schema: shape.text, mediaType: 'text/plain' },
+    },
+    handle,
+  }));
 }

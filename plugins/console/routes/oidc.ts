@@ -1,12 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Knex } from 'knex';
 import type { Logger } from 'pino';
+import { pageRoute } from '../../../core/api/json-routes';
 import type { Route } from '../../../core/api/route';
 import { fail, GatewayError } from '../../../core/errors';
 import { cookieOf, setCookie } from '../../../core/http/cookies';
 import { clientPlace, type Proxies } from '../../../core/http/proxies';
 import { publicUrlOf } from '../../../core/http/public-url';
-import { type Reader, reader, readQuery } from '../../../core/http/query';
+import { type Reader, reader } from '../../../core/http/query';
 import { beginAtProvider } from '../../../core/sign-in/attempts';
 import { type IdentityRefusal, recogniseIdentity } from '../../../core/sign-in/identities';
 import { beginSession, type SessionTimes } from '../../../core/sign-in/sessions';
@@ -94,17 +95,12 @@ function textOf(error: unknown): string {
   return `${code === undefined ? '' : `${code} `}${message}${inner}`;
 }
 
-const READERS = { returnTo: readReturnTo };
 const CALLBACK = '/console/api/oidc/callback';
 
 export function startOidcRoute(parts: OidcParts): Route {
-  return {
-    listener: 'public',
-    auth: 'page',
-    method: 'GET',
-    path: '/console/api/oidc/start',
+  return pageRoute('GET /console/api/oidc/start', {
     summary: 'Sends the browser to the identity provider.',
-    query: READERS,
+    query: { returnTo: readReturnTo },
     answers: {
       302: { description: 'The browser goes to the provider.', headers: { Location: 'Where it signs in.' } },
       303: {
@@ -113,8 +109,7 @@ export function startOidcRoute(parts: OidcParts): Route {
       },
     },
     errors: ['NOT_FOUND'],
-    handle: async ({ query }, request, response) => {
-      const { returnTo = '/console' } = readQuery(query, READERS);
+    handle: async ({ filters: { returnTo = '/console' } }, request, response) => {
       const provider = requireProvider(parts);
       try {
         await beginAtProvider(parts.database, clientPlace(request, parts.proxies));
@@ -125,15 +120,11 @@ export function startOidcRoute(parts: OidcParts): Route {
         signInAgain(response, reasonOf(error, parts.log, 'the identity provider cannot be reached'));
       }
     },
-  };
+  });
 }
 
 export function finishOidcRoute(parts: OidcParts): Route {
-  return {
-    listener: 'public',
-    auth: 'page',
-    method: 'GET',
-    path: CALLBACK,
+  return pageRoute(`GET ${CALLBACK}`, {
     summary: 'Where the identity provider sends the browser back to.',
     answers: {
       303: {
@@ -151,7 +142,7 @@ export function finishOidcRoute(parts: OidcParts): Route {
       if (typeof next === 'string') redirect(response, 303, next);
       else signInAgain(response, next.reason);
     },
-  };
+  });
 }
 
 /** @returns the path where the browser continues, or the reason for the refusal */

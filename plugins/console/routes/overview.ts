@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { readAccount, readAccountRow } from '../../../core/accounts/accounts';
 import { showUsd } from '../../../core/api/fields';
+import { sessionRoute } from '../../../core/api/json-routes';
 import type { Route } from '../../../core/api/route';
 import { RATES_PER_MILLION, showDearestRates } from '../../../core/api/show-price';
 import { callableIn, TIERS } from '../../../core/catalog/catalog';
@@ -8,14 +9,12 @@ import { PROTOCOL_NAMES, PROTOCOLS } from '../../../core/catalog/protocols';
 import { isAnyHost, type PipelineSettings } from '../../../core/configuration/pipelines';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { rounded, routableEntries, UPSTREAM_STATES, upstreamState } from '../../../core/health/state';
-import { sendJson } from '../../../core/http/http';
 import { publicUrlOf } from '../../../core/http/public-url';
-import { readQuery } from '../../../core/http/query';
 import { listOf, object, oneOf, orNull, shape } from '../../../core/http/shape';
 import { readSpending } from '../../../core/records/spending';
 import { readTimeZone } from '../../../core/records/time-zones';
 
-export type Parts = Pick<PluginGateway, 'catalog' | 'configuration' | 'health'>;
+type Parts = Pick<PluginGateway, 'catalog' | 'configuration' | 'health'>;
 
 /** Shows the models that an account with this markup can call, their prices, the upstreams, and the addresses. Reads no store. */
 function showCatalog({ catalog, configuration, health }: Parts, request: IncomingMessage, markup: string | undefined) {
@@ -94,8 +93,6 @@ const CATALOG_FIELDS = {
   ),
 } satisfies Record<keyof ReturnType<typeof showCatalog>, object>;
 
-const READERS = { timeZone: readTimeZone };
-
 const SPEND = object({
   todayUsd: shape.usd,
   yesterdayUsd: shape.usd,
@@ -121,48 +118,38 @@ const OVERVIEW = object({
   ...CATALOG_FIELDS,
 });
 
-export function showOverviewRoute(
-  gateway: Pick<PluginGateway, 'calls' | 'ledger' | 'database' | 'catalog' | 'configuration' | 'health'>,
-): Route {
-  return {
-    listener: 'public',
-    auth: 'session',
-    method: 'GET',
-    path: '/console/api/overview',
-    summary: 'The balance, spending by day, and the models that can be called.',
-    query: READERS,
-    answers: {
-      200: { description: 'The overview; the amounts are null while the ledger is unavailable.', schema: OVERVIEW },
-    },
-    handle: async ({ accountId, query }, request, response) => {
-      const { timeZone = 'UTC' } = readQuery(query, READERS);
-      const [{ money, markup }, spend] = await Promise.all([
-        readAccount(gateway, accountId),
-        readSpending(gateway.database, accountId, timeZone),
-      ]);
-      sendJson(response, 200, {
-        balanceUsd: showUsd(money?.postedE8),
-        heldUsd: showUsd(money?.heldE8),
-        availableUsd: showUsd(money?.availableE8),
-        timeZone,
-        spend,
-        ...showCatalog(gateway, request, markup),
-      });
-    },
-  };
-}
-
-export function showCatalogRoute(gateway: Parts & Pick<PluginGateway, 'database'>): Route {
-  return {
-    listener: 'public',
-    auth: 'session',
-    method: 'GET',
-    path: '/console/api/catalog',
-    summary: 'The models and upstreams, for lists to choose from.',
-    answers: { 200: { description: 'The catalog.', schema: object(CATALOG_FIELDS) } },
-    handle: async ({ accountId }, request, response) => {
-      const { markup } = await readAccountRow(gateway.database, accountId);
-      sendJson(response, 200, showCatalog(gateway, request, markup ?? undefined));
-    },
-  };
+export function overviewRoutes(
+  gateway: Parts & Pick<PluginGateway, 'calls' | 'ledger' | 'database'>,
+): readonly Route[] {
+  return [
+    sessionRoute('GET /console/api/overview', {
+      summary: 'The balance, spending by day, and the models that can be called.',
+      query: { timeZone: readTimeZone },
+      answers: {
+        200: { description: 'The overview; the amounts are null while the ledger is unavailable.', schema: OVERVIEW },
+      },
+      handle: async ({ accountId, filters: { timeZone = 'UTC' } }, request) => {
+        const [{ money, markup }, spend] = await Promise.all([
+          readAccount(gateway, accountId),
+          readSpending(gateway.database, accountId, timeZone),
+        ]);
+        return {
+          balanceUsd: showUsd(money?.postedE8),
+          heldUsd: showUsd(money?.heldE8),
+          availableUsd: showUsd(money?.availableE8),
+          timeZone,
+          spend,
+          ...showCatalog(gateway, request, markup),
+        };
+      },
+    }),
+    sessionRoute('GET /console/api/catalog', {
+      summary: 'The models and upstreams, for lists to choose from.',
+      answers: { 200: { description: 'The catalog.', schema: object(CATALOG_FIELDS) } },
+      handle: async ({ accountId }, request) => {
+        const { markup } = await readAccountRow(gateway.database, accountId);
+        return showCatalog(gateway, request, markup ?? undefined);
+      },
+    }),
+  ];
 }

@@ -2,13 +2,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Knex } from 'knex';
 import { readAccountRow } from '../../../core/accounts/accounts';
 import { PASSWORD } from '../../../core/api/fields';
+import { pageRoute, sessionRoute } from '../../../core/api/json-routes';
 import type { Route } from '../../../core/api/route';
 import { fail } from '../../../core/errors';
 import { SESSION_COOKIE, setCookie } from '../../../core/http/cookies';
-import { jsonBody, sendJson } from '../../../core/http/http';
 import { clientPlace, type Proxies } from '../../../core/http/proxies';
 import { object, oneOf, orNull, shape } from '../../../core/http/shape';
-import type { Settings } from '../../../core/settings';
 import { beginAttempt } from '../../../core/sign-in/attempts';
 import { takeSignInLink } from '../../../core/sign-in/links';
 import {
@@ -106,55 +105,12 @@ const SIGNED_OUT = { 204: { description: 'It has ended.', headers: { 'Set-Cookie
 
 const WAYS = object({ password: shape.yes, oidc: orNull(object({ name: shape.text, startUrl: shape.text })) });
 
-export interface SignInWays {
-  readonly passwordSignIn: boolean;
-  readonly provider: { readonly name: string } | undefined;
-}
-
-export function listSignInWaysRoute({ passwordSignIn, provider }: SignInWays): Route {
-  const startUrl = '/console/api/oidc/start';
-  return {
-    listener: 'public',
-    auth: 'page',
-    method: 'GET',
-    path: '/console/api/sign-in',
-    summary: 'The available ways to sign in.',
-    answers: { 200: { description: 'The ways.', schema: WAYS } },
-    handle: async (_visit, _request, response) => {
-      sendJson(response, 200, {
-        password: passwordSignIn,
-        oidc: provider === undefined ? null : { name: provider.name, startUrl },
-      });
-    },
-  };
-}
-
 const CREDENTIALS = {
   type: 'object',
   additionalProperties: false,
   required: ['email', 'password'],
   properties: { email: GUESS, password: GUESS },
 } as const;
-
-export function signInWithPasswordRoute(parts: SignIn): Route {
-  const readCredentials = jsonBody<Settings<typeof CREDENTIALS>>(CREDENTIALS);
-  return {
-    listener: 'public',
-    auth: 'page',
-    method: 'POST',
-    path: '/console/api/session',
-    summary: 'Signs in with a password.',
-    body: CREDENTIALS,
-    answers: { 201: { description: 'The session.', schema: SESSION, headers: SESSION_HEADERS } },
-    errors: ['FORBIDDEN', 'SIGN_IN_FAILED', 'SIGN_IN_SLOWED'],
-    handle: async (_visit, request, response) => {
-      requirePasswords(parts);
-      const { email, password } = await readCredentials(request);
-      const user = await recognise(parts, request, email, password);
-      sendJson(response, 201, await signIn(parts, response, user, 'password'));
-    },
-  };
-}
 
 const LINK = {
   type: 'object',
@@ -163,67 +119,6 @@ const LINK = {
   properties: { token: GUESS },
 } as const;
 
-export function signInWithLinkRoute(parts: SignIn): Route {
-  const readLink = jsonBody<Settings<typeof LINK>>(LINK);
-  return {
-    listener: 'public',
-    auth: 'page',
-    method: 'POST',
-    path: '/console/api/session/link',
-    summary: 'Signs in with the token of a one-time link.',
-    body: LINK,
-    answers: { 201: { description: 'The session.', schema: SESSION, headers: SESSION_HEADERS } },
-    errors: ['SIGN_IN_FAILED'],
-    handle: async (_visit, request, response) => {
-      const { token } = await readLink(request);
-      const user = await takeSignInLink(parts.database, token);
-      sendJson(response, 201, await signIn(parts, response, user, 'link'));
-    },
-  };
-}
-
-export function showSessionRoute(parts: SignIn): Route {
-  return {
-    listener: 'public',
-    auth: 'session',
-    method: 'GET',
-    path: '/console/api/session',
-    summary: 'The session, and the token that changes must carry.',
-    answers: { 200: { description: 'The session.', schema: SESSION } },
-    handle: async ({ session }, _request, response) => sendJson(response, 200, await showSession(parts, session)),
-  };
-}
-
-export function endSessionRoute({ database }: SignIn): Route {
-  return {
-    listener: 'public',
-    auth: 'session',
-    method: 'DELETE',
-    path: '/console/api/session',
-    summary: 'Signs out.',
-    answers: SIGNED_OUT,
-    handle: async ({ session }, _request, response) => {
-      await endSession(database, session);
-      signOut(response);
-    },
-  };
-}
-
-export function endAllSessionsRoute({ database }: SignIn): Route {
-  return {
-    listener: 'public',
-    auth: 'session',
-    method: 'DELETE',
-    path: '/console/api/sessions',
-    summary: 'Signs out everywhere: all sessions of the user end.',
-    answers: SIGNED_OUT,
-    handle: async ({ session }, _request, response) => {
-      await endSessions(database, session.user.id);
-      signOut(response);
-    },
-  };
-}
-
 const NEW_PASSWORD = {
   type: 'object',
   additionalProperties: false,
@@ -231,23 +126,67 @@ const NEW_PASSWORD = {
   properties: { current: GUESS, password: PASSWORD },
 } as const;
 
-export function changePasswordRoute(parts: SignIn): Route {
-  const readNewPassword = jsonBody<Settings<typeof NEW_PASSWORD>>(NEW_PASSWORD);
-  return {
-    listener: 'public',
-    auth: 'session',
-    method: 'PUT',
-    path: '/console/api/password',
-    summary: 'Sets a new password; all other sessions of the user end.',
-    body: NEW_PASSWORD,
-    answers: { 200: { description: 'The new session.', schema: SESSION, headers: SESSION_HEADERS } },
-    errors: ['FORBIDDEN', 'SIGN_IN_FAILED', 'SIGN_IN_SLOWED'],
-    handle: async ({ session }, request, response) => {
-      requirePasswords(parts);
-      const { current, password } = await readNewPassword(request);
-      const { id } = await recognise(parts, request, session.user.email, current);
-      const user = await updateUser(parts.database, id, { password }, `user:${id}`);
-      sendJson(response, 200, await signIn(parts, response, user, 'password'));
-    },
-  };
+export function signInRoutes(parts: SignIn, provider: { readonly name: string } | undefined): readonly Route[] {
+  const { database } = parts;
+  return [
+    pageRoute('GET /console/api/sign-in', {
+      summary: 'The available ways to sign in.',
+      answers: { 200: { description: 'The ways.', schema: WAYS } },
+      handle: async () => ({
+        password: parts.insteadOfPasswords === undefined,
+        oidc: provider === undefined ? null : { name: provider.name, startUrl: '/console/api/oidc/start' },
+      }),
+    }),
+    pageRoute('POST /console/api/session', {
+      summary: 'Signs in with a password.',
+      body: CREDENTIALS,
+      answers: { 201: { description: 'The session.', schema: SESSION, headers: SESSION_HEADERS } },
+      errors: ['FORBIDDEN', 'SIGN_IN_FAILED', 'SIGN_IN_SLOWED'],
+      handle: async ({ body: { email, password } }, request, response) => {
+        requirePasswords(parts);
+        return signIn(parts, response, await recognise(parts, request, email, password), 'password');
+      },
+    }),
+    pageRoute('POST /console/api/session/link', {
+      summary: 'Signs in with the token of a one-time link.',
+      body: LINK,
+      answers: { 201: { description: 'The session.', schema: SESSION, headers: SESSION_HEADERS } },
+      errors: ['SIGN_IN_FAILED'],
+      handle: async ({ body: { token } }, _request, response) =>
+        signIn(parts, response, await takeSignInLink(database, token), 'link'),
+    }),
+    sessionRoute('GET /console/api/session', {
+      summary: 'The session, and the token that changes must carry.',
+      answers: { 200: { description: 'The session.', schema: SESSION } },
+      handle: ({ session }) => showSession(parts, session),
+    }),
+    sessionRoute('DELETE /console/api/session', {
+      summary: 'Signs out.',
+      answers: SIGNED_OUT,
+      handle: async ({ session }, _request, response) => {
+        await endSession(database, session);
+        signOut(response);
+      },
+    }),
+    sessionRoute('DELETE /console/api/sessions', {
+      summary: 'Signs out everywhere: all sessions of the user end.',
+      answers: SIGNED_OUT,
+      handle: async ({ session }, _request, response) => {
+        await endSessions(database, session.user.id);
+        signOut(response);
+      },
+    }),
+    sessionRoute('PUT /console/api/password', {
+      summary: 'Sets a new password; all other sessions of the user end.',
+      body: NEW_PASSWORD,
+      answers: { 200: { description: 'The new session.', schema: SESSION, headers: SESSION_HEADERS } },
+      errors: ['FORBIDDEN', 'SIGN_IN_FAILED', 'SIGN_IN_SLOWED'],
+      handle: async ({ session, body: { current, password } }, request, response) => {
+        requirePasswords(parts);
+        const { id } = await recognise(parts, request, session.user.email, current);
+        const user = await updateUser(database, id, { password }, `user:${id}`);
+        return signIn(parts, response, user, 'password');
+      },
+    }),
+  ];
 }

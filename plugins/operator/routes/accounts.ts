@@ -7,8 +7,8 @@ import {
 } from '../../../core/accounts/accounts';
 import { addCredit } from '../../../core/accounts/credits';
 import { updateAccount } from '../../../core/accounts/keys';
-import { adminRoute } from '../../../core/api/admin-route';
 import { AMOUNT, readAmount, showUsd, TEXT } from '../../../core/api/fields';
+import { adminRoute } from '../../../core/api/json-routes';
 import type { Route } from '../../../core/api/route';
 import type { Catalog } from '../../../core/catalog/catalog';
 import { fail } from '../../../core/errors';

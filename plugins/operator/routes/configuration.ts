@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { adminRoute } from '../../../core/api/admin-route';
 import { TEXT } from '../../../core/api/fields';
+import { adminRoute } from '../../../core/api/json-routes';
 import type { Route } from '../../../core/api/route';
 import { changesBetween, meaningOf } from '../../../core/configuration/meaning';
 import { listConfigurationNodes } from '../../../core/configuration/nodes';

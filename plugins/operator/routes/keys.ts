@@ -1,5 +1,5 @@
 import { type AccountKey, createKey, listKeys, revokeKey, rotateKey, updateKey } from '../../../core/accounts/keys';
-import { adminRoute } from '../../../core/api/admin-route';
+import { adminRoute } from '../../../core/api/json-routes';
 import {
   KEY,
   KEY_CHANGE_FIELDS,

@@ -1,6 +1,6 @@
 import { requireAccount, type Stores } from '../../../core/accounts/accounts';
 import { type Repair, repair } from '../../../core/accounts/repair';
-import { adminRoute } from '../../../core/api/admin-route';
+import { adminRoute } from '../../../core/api/json-routes';
 import type { Route } from '../../../core/api/route';
 import { type Filters, integerReader, PAGE_READERS, pageOf, readUuid } from '../../../core/http/query';
 import { listOf, object, oneOf, orNull, pageOf as pageShape, shape } from '../../../core/http/shape';

@@ -1,6 +1,6 @@
-import { adminRoute } from '../../../core/api/admin-route';
 import { servePage } from '../../../core/api/built-page';
 import { showUsd } from '../../../core/api/fields';
+import { adminRoute } from '../../../core/api/json-routes';
 import type { Handler, Route } from '../../../core/api/route';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { PAGE_READERS, pageOf, readText, readTime } from '../../../core/http/query';

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
-import { adminRoute } from '../../../core/api/admin-route';
 import { readComingTime, TIME } from '../../../core/api/fields';
+import { adminRoute } from '../../../core/api/json-routes';
 import type { Route } from '../../../core/api/route';
 import { PAGE_READERS, pageOf } from '../../../core/http/query';
 import { object, orNull, pageOf as pageShape, shape } from '../../../core/http/shape';

@@ -1,12 +1,11 @@
-import { adminRoute } from '../../../core/api/admin-route';
 import { TEXT } from '../../../core/api/fields';
+import { adminRoute } from '../../../core/api/json-routes';
 import type { Route } from '../../../core/api/route';
 import { PRICE_PER_MILLION, showPrice } from '../../../core/api/show-price';
 import { type MadeAttempt, recordedAttempt } from '../../../core/calls/made-attempt';
 import { callableIn, type ModelEntry, protocolsOf, TIERS, type Upstream } from '../../../core/catalog/catalog';
-import { askedWith, type Credential } from '../../../core/catalog/credential';
 import { PROTOCOL_NAMES, type Protocol, TRANSLATED } from '../../../core/catalog/protocols';
-import { REASONING_SETTINGS } from '../../../core/catalog/upstream';
+import { askedWith, type Credential, REASONING_SETTINGS } from '../../../core/catalog/upstream';
 import { fail, type GatewayError } from '../../../core/errors';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { type CredentialGauge, chooseCredential, RATE_LIMITED } from '../../../core/health/credentials';

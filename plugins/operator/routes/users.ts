@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
-import { adminRoute } from '../../../core/api/admin-route';
 import { PASSWORD } from '../../../core/api/fields';
+import { adminRoute } from '../../../core/api/json-routes';
 import type { Route } from '../../../core/api/route';
 import { saidPublicUrl } from '../../../core/http/public-url';
 import { PAGE_READERS, pageOf } from '../../../core/http/query';

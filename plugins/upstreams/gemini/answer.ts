@@ -1,7 +1,6 @@
 import { append } from '../../../core/append';
 import type { AnswerEvent, AnswerReader, FinishReason, OpenPart } from '../../../core/catalog/answer';
-import type { SseEvent } from '../../../core/catalog/upstream';
-import { readUsualError } from '../../../core/catalog/usual-error';
+import { readUsualError, type SseEvent } from '../../../core/catalog/upstream';
 import { takeRandom } from '../../../core/random';
 import { asArray, asCount, asObject, asText, type JsonObject, parseData } from '../json';
 import { readUsage, reasoningTokens } from './usage';

@@ -1,5 +1,4 @@
-import { defineAdapter } from '../../../core/catalog/upstream';
-import { readUsualError } from '../../../core/catalog/usual-error';
+import { defineAdapter, readUsualError } from '../../../core/catalog/upstream';
 import { judgeFailure } from '../judge-failure';
 import { GeminiReader } from './answer';
 import { writeRequest } from './request';

@@ -1,3 +1,4 @@
+import { sessionRoute } from '../../../core/api/json-routes';
 import type { Route } from '../../../core/api/route';
 import { MORE_PRICE_FIELDS, PRICE_FIELDS, showPrice } from '../../../core/api/show-price';
 import type { UsageRecordRow } from '../../../core/catalog/usage-fields';
@@ -5,7 +6,7 @@ import { fail } from '../../../core/errors';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { contentTag } from '../../../core/http/etag';
 import { sendJson } from '../../../core/http/http';
-import { PAGE_READERS, pageOf, readQuery, wordReader } from '../../../core/http/query';
+import { PAGE_READERS, pageOf, wordReader } from '../../../core/http/query';
 import { listOf, object, objectWith, oneOf, orNull, pageOf as pageShape, shape } from '../../../core/http/shape';
 import { INTERVALS, type Interval, readTimeZone, startsWithin } from '../../../core/records/time-zones';
 import { filterReaders, listRecords, type Parts, requireRecord } from '../query';
@@ -13,21 +14,15 @@ import { CONSOLE_RECORD_FIELDS, RECORD, toConsoleRecord, toRecord } from '../rec
 import { GROUPED_BY, readSeries, readTotals, SERIES_FIELDS, TOTALS } from '../summary';
 
 export function consoleListRecordsRoute(gateway: Parts): Route {
-  const listQuery = { ...filterReaders(gateway), ...PAGE_READERS };
-  return {
-    listener: 'public',
-    auth: 'session',
-    method: 'GET',
-    path: '/console/api/usage',
+  return sessionRoute('GET /console/api/usage', {
     summary: "Usage records of the account, newest first; the page asks again with the answer's tag.",
-    query: listQuery,
+    query: { ...filterReaders(gateway), ...PAGE_READERS },
     headers: { 'If-None-Match': 'The `ETag` of the answer that the page has.' },
     answers: {
       200: { description: 'A page of records.', schema: pageShape(RECORD), headers: { ETag: 'For `If-None-Match`.' } },
       304: { description: 'Nothing has changed.' },
     },
-    handle: async ({ accountId, query }, request, response) => {
-      const filters = readQuery(query, listQuery);
+    handle: async ({ accountId, filters }, request, response) => {
       const own = { ...filters, account: accountId };
       const page = await listRecords(gateway.database, own, pageOf(filters), toRecord);
       const etag = contentTag(JSON.stringify(page));
@@ -35,7 +30,7 @@ export function consoleListRecordsRoute(gateway: Parts): Route {
       response.writeHead(304, { etag });
       response.end();
     },
-  };
+  });
 }
 
 const PRICED_RECORD = object({
@@ -44,18 +39,14 @@ const PRICED_RECORD = object({
 });
 
 export function consoleShowRecordRoute(gateway: Parts & Pick<PluginGateway, 'configRevision'>): Route {
-  return {
-    listener: 'public',
-    auth: 'session',
-    method: 'GET',
-    path: '/console/api/usage/{requestId}',
+  return sessionRoute('GET /console/api/usage/{requestId}', {
     summary: 'One usage record with its route, and what a million tokens cost there.',
     answers: { 200: { description: 'The record.', schema: PRICED_RECORD } },
-    handle: async ({ accountId, params }, _request, response) => {
-      const row = await requireRecord(gateway.database, params['requestId'], accountId);
-      sendJson(response, 200, { ...toConsoleRecord(row), price: priceOf(gateway, row) });
+    handle: async ({ accountId, params }) => {
+      const row = await requireRecord(gateway.database, params.requestId, accountId);
+      return { ...toConsoleRecord(row), price: priceOf(gateway, row) };
     },
-  };
+  });
 }
 
 /**
@@ -70,20 +61,12 @@ function priceOf({ catalog, configRevision }: Pick<PluginGateway, 'catalog' | 'c
 }
 
 export function showTotalsRoute(gateway: Parts): Route {
-  const filterQuery = filterReaders(gateway);
-  return {
-    listener: 'public',
-    auth: 'session',
-    method: 'GET',
-    path: '/console/api/usage/totals',
+  return sessionRoute('GET /console/api/usage/totals', {
     summary: 'Totals of the usage records that match the filters.',
-    query: filterQuery,
+    query: filterReaders(gateway),
     answers: { 200: { description: 'The totals.', schema: TOTALS } },
-    handle: async ({ accountId, query }, _request, response) => {
-      const filters = readQuery(query, filterQuery);
-      sendJson(response, 200, await readTotals(gateway.database, { ...filters, account: accountId }));
-    },
-  };
+    handle: ({ accountId, filters }) => readTotals(gateway.database, { ...filters, account: accountId }),
+  });
 }
 
 const SERIES = object({
@@ -95,23 +78,15 @@ const SERIES = object({
   ...SERIES_FIELDS,
 });
 
+const SERIES_READERS = { interval: wordReader(INTERVALS), by: wordReader(GROUPED_BY), timeZone: readTimeZone };
+
 export function showSeriesRoute(gateway: Parts): Route {
-  const seriesQuery = {
-    ...filterReaders(gateway),
-    interval: wordReader(INTERVALS),
-    by: wordReader(GROUPED_BY),
-    timeZone: readTimeZone,
-  };
-  return {
-    listener: 'public',
-    auth: 'session',
-    method: 'GET',
-    path: '/console/api/usage/series',
+  return sessionRoute('GET /console/api/usage/series', {
     summary: 'Calls, cost and first tokens of the usage records that match the filters, by interval.',
-    query: seriesQuery,
+    query: { ...filterReaders(gateway), ...SERIES_READERS },
     answers: { 200: { description: 'The chart; every list is as long as `starts`.', schema: SERIES } },
-    handle: async ({ accountId, query }, _request, response) => {
-      const { interval: wanted, by = 'none', timeZone = 'UTC', ...filters } = readQuery(query, seriesQuery);
+    handle: async ({ accountId, filters: given }) => {
+      const { interval: wanted, by = 'none', timeZone = 'UTC', ...filters } = given;
       const to = filters.to ?? new Date();
       const from = filters.from ?? new Date(to.getTime() - UNLESS_GIVEN_MS);
       const range = { fromMs: from.getTime(), toMs: to.getTime(), timeZone, most: POINTS_AT_MOST };
@@ -119,16 +94,16 @@ export function showSeriesRoute(gateway: Parts): Route {
       const starts = startsWithin(interval, range);
       if (starts.length > POINTS_AT_MOST) throw tooMany(interval);
       const series = await readSeries(gateway.database, { ...filters, from, to, account: accountId }, starts, by);
-      sendJson(response, 200, {
+      return {
         timeZone,
         interval,
         from: from.toISOString(),
         to: to.toISOString(),
         starts: starts.map((startMs) => new Date(startMs).toISOString()),
         ...series,
-      });
+      };
     },
-  };
+  });
 }
 
 const DAY_MS = 86_400_000;

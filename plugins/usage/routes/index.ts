@@ -1,8 +1,12 @@
+import { keyRoute } from '../../../core/api/json-routes';
 import { asSessionRoute, type Route } from '../../../core/api/route';
+import { fail } from '../../../core/errors';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
+import { object, orNull, shape } from '../../../core/http/shape';
+import type { Calls } from '../../../core/ledger/ledger';
+import { formatUsd } from '../../../core/money';
 import { consoleListRecordsRoute, consoleShowRecordRoute, showSeriesRoute, showTotalsRoute } from './console';
 import { adminUsageRoutes, exportRecordsRoute, listRecordsRoute, showRecordRoute } from './records';
-import { showBalanceRoute } from './show-balance';
 
 /** Lists the endpoints of usage; docs/contract.md, sections 1 and 6. */
 export function usageRoutes(gateway: PluginGateway): readonly Route[] {
@@ -19,3 +23,32 @@ export function usageRoutes(gateway: PluginGateway): readonly Route[] {
     consoleShowRecordRoute(gateway),
   ];
 }
+
+export function showBalanceRoute(calls: Calls): Route {
+  return keyRoute('GET /v1/balance', {
+    summary: "The account's balance, and what this key has spent of its limit.",
+    answers: { 200: { description: 'The balance.', schema: BALANCE } },
+    handle: async ({ key }) => {
+      const payer = { accountId: key.accountId, keyId: key.keyId };
+      const [account, state] = await Promise.all([calls.readAccount(payer.accountId), calls.readKey(payer)]);
+      if (account === undefined || state === undefined) throw fail('INVALID_API_KEY');
+      return {
+        balanceUsd: formatUsd(account.postedE8),
+        heldUsd: formatUsd(account.heldE8),
+        availableUsd: formatUsd(account.availableE8),
+        key: {
+          balanceLimit: state.limitE8 === undefined ? null : formatUsd(state.limitE8),
+          spentUsd: formatUsd(state.spentE8),
+          heldUsd: formatUsd(state.heldE8),
+        },
+      };
+    },
+  });
+}
+
+const BALANCE = object({
+  balanceUsd: shape.usd,
+  heldUsd: shape.usd,
+  availableUsd: shape.usd,
+  key: object({ balanceLimit: orNull(shape.usd), spentUsd: shape.usd, heldUsd: shape.usd }),
+});

@@ -1,8 +1,7 @@
 import type { Knex } from 'knex';
-import { adminRoute } from '../../../core/api/admin-route';
+import { adminRoute, keyRoute } from '../../../core/api/json-routes';
 import type { AccountRoute, Route } from '../../../core/api/route';
 import { ATTEMPT_SHAPES, showAttempt } from '../../../core/catalog/attempt-fields';
-import { sendJson } from '../../../core/http/http';
 import { PAGE_READERS, pageOf, readQuery, readUuid } from '../../../core/http/query';
 import { object, pageOf as pageShape, shape } from '../../../core/http/shape';
 import { sendCsv } from '../export';
@@ -19,35 +18,21 @@ import {
 
 /** Lists the records of the key's own account, and of no other. */
 export function listRecordsRoute(gateway: Parts): Route {
-  const listQuery = { ...filterReaders(gateway), ...PAGE_READERS };
-  return {
-    listener: 'public',
-    auth: 'key',
-    method: 'GET',
-    path: '/v1/usage',
+  return keyRoute('GET /v1/usage', {
     summary: "Usage records of the key's account, newest first.",
-    query: listQuery,
+    query: { ...filterReaders(gateway), ...PAGE_READERS },
     answers: { 200: { description: 'A page of records.', schema: pageShape(RECORD) } },
-    handle: async ({ accountId, query }, _request, response) => {
-      const filters = readQuery(query, listQuery);
-      const own = { ...filters, account: accountId };
-      sendJson(response, 200, await listRecords(gateway.database, own, pageOf(filters), toRecord));
-    },
-  };
+    handle: ({ accountId, filters }) =>
+      listRecords(gateway.database, { ...filters, account: accountId }, pageOf(filters), toRecord),
+  });
 }
 
 export function showRecordRoute({ database }: Parts): Route {
-  return {
-    listener: 'public',
-    auth: 'key',
-    method: 'GET',
-    path: '/v1/usage/{requestId}',
+  return keyRoute('GET /v1/usage/{requestId}', {
     summary: 'The usage record of one call.',
     answers: { 200: { description: 'The record.', schema: RECORD } },
-    handle: async ({ accountId, params }, _request, response) => {
-      sendJson(response, 200, toRecord(await requireRecord(database, params['requestId'], accountId)));
-    },
-  };
+    handle: async ({ accountId, params }) => toRecord(await requireRecord(database, params.requestId, accountId)),
+  });
 }
 
 export function exportRecordsRoute(gateway: Parts): AccountRoute {
@@ -59,9 +44,7 @@ export function exportRecordsRoute(gateway: Parts): AccountRoute {
     path: '/v1/usage.csv',
     summary: 'The same records as a CSV file.',
     query: filterQuery,
-    answers: {
-      200: { description: 'A line for each record, newest first.', schema: shape.text, mediaType: 'text/csv' },
-    },
+    answers: CSV,
     handle: async ({ accountId, query }, _request, response) => {
       const own = { ...readQuery(query, filterQuery), account: accountId };
       await sendCsv(response, gateway.database, own, RECORD_COLUMNS, toRecord);
@@ -69,25 +52,9 @@ export function exportRecordsRoute(gateway: Parts): AccountRoute {
   };
 }
 
-function adminExportRecordsRoute(gateway: Parts): Route {
-  const filterQuery = { ...filterReaders(gateway), account: readUuid };
-  return {
-    listener: 'admin',
-    role: 'read',
-    method: 'GET',
-    path: '/admin/v1/usage.csv',
-    summary: 'The same records as a CSV file.',
-    query: filterQuery,
-    answers: {
-      200: { description: 'A line for each record, newest first.', schema: shape.text, mediaType: 'text/csv' },
-    },
-    handle: async ({ query }, _request, response) => {
-      const filters = readQuery(query, filterQuery);
-      const columns = [...RECORD_COLUMNS, ...OPERATOR_COLUMNS];
-      await sendCsv(response, gateway.database, filters, columns, toRecordOfAccount);
-    },
-  };
-}
+const CSV = {
+  200: { description: 'A line for each record, newest first.', schema: shape.text, mediaType: 'text/csv' },
+} as const;
 
 /** Returns the attempts of one call, in order; none if the call was refused before any upstream was tried. */
 async function listAttempts(database: Knex, requestId: string) {
@@ -108,7 +75,14 @@ export function adminUsageRoutes(gateway: Parts): readonly Route[] {
       answers: { 200: { description: 'A page of records.', schema: pageShape(EXPLAINED_RECORD) } },
       handle: ({ filters }) => listRecords(database, filters, pageOf(filters), toExplainedRecord),
     }),
-    adminExportRecordsRoute(gateway),
+    adminRoute('GET /admin/v1/usage.csv', {
+      role: 'read',
+      summary: 'The same records as a CSV file.',
+      query: { ...filterReaders(gateway), account: readUuid },
+      answers: CSV,
+      handle: ({ filters }, _request, response) =>
+        sendCsv(response, database, filters, [...RECORD_COLUMNS, ...OPERATOR_COLUMNS], toRecordOfAccount),
+    }),
     adminRoute('GET /admin/v1/usage/{requestId}', {
       role: 'read',
       summary: 'The usage record of one call of any account.',

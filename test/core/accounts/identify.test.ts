@@ -155,11 +155,6 @@ describe('API keys', () => {
     });
   });
 
-  it('are refused with 503 instead of 401 while the index of keys is being rebuilt', async () => {
-    const rebuilding = keysOver(new Map([[hashApiKey(key), { outcome: 'not_ready' }]]));
-    assert.equal(await code(rebuilding.keys.identify(requestWith('x-api-key', key))), 'LEDGER_UNAVAILABLE');
-  });
-
   it('count a refused call only if the key has a limit per minute', async () => {
     const plain = keysOver(new Map(), { status: 'active', settings });
     await plain.keys.countRefused({ ...payer, settings });

@@ -8,7 +8,6 @@ import {
   type Lookup,
   type Upstream,
 } from '../../../core/catalog/catalog';
-import { normaliseModelName } from '../../../core/catalog/model-names';
 import { sampleAdapter, sampleModel, sampleUpstream } from '../../support/catalog-samples';
 
 type Names = Readonly<Record<string, readonly string[]>>;
@@ -42,17 +41,6 @@ function refusalOf(make: () => unknown): CatalogProblem {
 
 describe('the catalog', () => {
   describe('with entries of different upstreams', () => {
-    it('joins those that have the same name into one model', () => {
-      const catalog = catalogOf({ a: { large: [] }, b: { large: [] } });
-      expect(entriesOf(catalog.find('large'))).to.have.members(['a:large', 'b:large']);
-      expect(catalog.models).to.have.length(1);
-    });
-
-    it('joins those of which one has an alias that names the other', () => {
-      const catalog = catalogOf({ a: { 'big-one': ['vendor.large'] }, b: { 'vendor.large': [] } });
-      for (const name of ['big-one', 'vendor.large']) expect(entriesOf(catalog.find(name))).to.have.length(2);
-    });
-
     it('joins those that share an alias; all their names then mean this model', () => {
       const catalog = catalogOf({ a: { one: ['large'] }, b: { two: ['large'] }, c: { three: ['two'] } });
       for (const name of ['one', 'two', 'three', 'large']) expect(entriesOf(catalog.find(name))).to.have.length(3);
@@ -126,33 +114,6 @@ describe('the catalog', () => {
     });
   });
 
-  it('lists all meanings of an ambiguous name, and each meaning has a name of its own', () => {
-    const spelling = fc.constantFrom('m-20250101', 'm-20251101', 'M', 'm-latest', 'v/m', 'w/m', 'n', 'n.1', 'N-1');
-    const models = fc.uniqueArray(spelling, { minLength: 1, maxLength: 4 });
-    void fc.assert(
-      fc.property(models, models, fc.constantFrom('m', 'x/M', 'm-20260101', 'n-1', 'N'), (one, two, asked) => {
-        const named = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, []]));
-        const catalog = catalogOf({ a: named(one), b: named(two) });
-        const lookup = catalog.find(asked);
-        if (!('ambiguous' in lookup)) return;
-        expect(lookup.ambiguous.length).to.be.greaterThan(1);
-        for (const name of lookup.ambiguous) expect(catalog.find(name)).to.have.property('found');
-        const meant = [...one, ...two].filter((name) => normaliseModelName(name) === normaliseModelName(asked));
-        const listed = catalog.models
-          .filter(({ name }) => lookup.ambiguous.includes(name))
-          .flatMap((each) => each.entries);
-        expect(listed.map(({ model }) => model.name)).to.have.members(meant);
-      }),
-      { numRuns: 500 },
-    );
-  });
-
-  it('prefers an exact name to a normalised one', () => {
-    const catalog = catalogOf({ a: { 'large-4.5': [], 'LARGE-4.5': [] } });
-    expect(entriesOf(catalog.find('LARGE-4.5'))).to.deep.equal(['a:LARGE-4.5']);
-    expect(catalog.find('Large-4.5')).to.have.property('ambiguous');
-  });
-
   it("accepts an upstream's own name only for the model of that upstream", () => {
     const catalog = catalogOf({ a: { 'large-4.5': ['large'] }, b: { 'vendor/large-4-5': [] } });
     const model = catalog.findExact('a', 'large-4.5');
@@ -201,11 +162,6 @@ describe('the catalog', () => {
     it('returns the enabled upstreams that speak the protocol', () => {
       expect(namesFor('messages')).to.have.members(['both', 'messages-only']);
       expect(namesFor('chat')).to.deep.equal(['both']);
-    });
-
-    it('returns each upstream with its adapter for that protocol', () => {
-      const [candidate] = 'found' in lookup ? catalog.candidates(lookup.found, 'chat') : [];
-      expect(candidate?.adapter.name).to.equal('chat');
     });
   });
 

@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import * as fc from 'fast-check';
 import { nearestNames, normaliseModelName } from '../../../core/catalog/model-names';
 
 describe('model names', () => {
@@ -18,15 +17,6 @@ describe('model names', () => {
   ] as const) {
     it(`normalises "${name}" to "${normalised}"`, () => expect(normaliseModelName(name)).to.equal(normalised));
   }
-
-  it('treats a vendor prefix, case, dots and underscores as spelling', () => {
-    void fc.assert(
-      fc.property(fc.stringMatching(/^[a-z0-9]{1,8}(-[a-z]{1,8}){0,3}$/), (name) => {
-        const spelled = `vendor/${name.toUpperCase().replaceAll('-', '_')}`;
-        expect(normaliseModelName(spelled)).to.equal(normaliseModelName(name));
-      }),
-    );
-  });
 
   it('suggest the nearest names first, at most three', () => {
     const known = ['large', 'larger', 'largest', 'barge', 'small'];

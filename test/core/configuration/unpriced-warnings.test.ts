@@ -1,6 +1,6 @@
 import { expect } from 'chai';
+import { unpricedWarnings } from '../../../core/configuration/configuration';
 import type { PipelineSettings } from '../../../core/configuration/pipelines';
-import { unpricedWarnings } from '../../../core/configuration/unpriced-warnings';
 import modelRequest from '../../../policies/model-request';
 import { sampleModel, samplePrice, sampleUpstream } from '../../support/catalog-samples';
 

@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import type { EndpointSettings, PipelineSettings } from '../../../core/configuration/pipelines';
 import { type CallPlace, compileCallTable } from '../../../core/gateway/call-table';
-import type { Policy } from '../../../core/gateway/policy';
-import { definePolicy } from '../../../core/gateway/policy';
+import { definePolicy, type Policy } from '../../../core/gateway/policy';
 import { hostOf } from '../../../core/http/request-head';
 import { SampleResponse, sampleGateway, sampleRequest } from '../../support/exchange';
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { askedWith } from '../../../core/catalog/credential';
+import { askedWith } from '../../../core/catalog/upstream';
 import { chooseCredential } from '../../../core/health/credentials';
 import { type HealthEvent, UpstreamHealth } from '../../../core/health/health';
 import { FAILED, sampleCandidate, sampleCredential } from '../../support/catalog-samples';

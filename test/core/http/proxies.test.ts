@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events';
 import type { IncomingMessage, Server } from 'node:http';
 import { pino } from 'pino';
 import type { LocatedProblem } from '../../../core/configuration/problems';
-import { readProxies } from '../../../core/configuration/read-proxies';
+import { readProxies } from '../../../core/configuration/system-settings';
 import { clientAddress, clientPlace, watchForwarding } from '../../../core/http/proxies';
 
 function read(proxies: { count: number; addresses?: string[] }) {

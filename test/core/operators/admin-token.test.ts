@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { refuseShortToken } from '../../../core/operators/admin-token';
+import { refuseShortToken } from '../../../core/operators/operators';
 import { StartFailure } from '../../../core/start-failure';
 
 describe('ADMIN_TOKEN', () => {

@@ -77,27 +77,4 @@ describe('wrong tokens of operators', () => {
     for (let address = 0; address < 10_000; address += 1) show(`10.0.${address >> 8}.${address & 255}`);
     assert.equal(show('192.0.2.1').status, 401);
   });
-
-  it('are remembered for an address that continues to try while others arrive', () => {
-    showMany(21, '192.0.2.1');
-    for (let address = 0; address < 20_000; address += 1) {
-      show(`10.0.${address >> 8}.${address & 255}`);
-      if (address % 1_000 === 0) assert.equal(show('192.0.2.1').status, 429);
-    }
-  });
-
-  it('are logged once a minute, with the address and the number of delayed requests', () => {
-    showMany(30);
-    assert.deepEqual(
-      lines.map(({ place, slowed }) => [place, slowed]),
-      [['192.0.2.1', 1]],
-    );
-    nowMs += 500;
-    showMany(5);
-    nowMs += 60_000;
-    show();
-    const [{ retryAfterSeconds = 0 }] = [show().options];
-    assert.ok(retryAfterSeconds > 0);
-    assert.deepEqual(lines.map(({ place, slowed }) => [place, slowed]).slice(1), [['192.0.2.1', 15]]);
-  });
 });

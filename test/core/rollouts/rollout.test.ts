@@ -16,7 +16,7 @@ const caller = (accountId: string, keyId = 'k') => ({ accountId, keyId });
 describe('the treatment group of a rollout', () => {
   const accounts = Array.from({ length: CALLS }, newId);
 
-  for (const share of [0.001, 0.01, 0.05, 0.25, 0.5, 0.99]) {
+  for (const share of [0.01, 0.25, 0.99]) {
     it(`has ${share * 100} % of the callers, within chance`, () => {
       const drawn = accounts.filter((id) => groupOf(rollout, share, caller(id), 'c').group === 'treatment').length;
       expect(drawn).to.be.within(...bounds(share));

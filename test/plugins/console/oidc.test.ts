@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { GatewayError } from '../../../core/errors';
-import { newId } from '../../../core/ids';
 import { beginSession } from '../../../core/sign-in/sessions';
 import { findBySignIn, findUser } from '../../../core/sign-in/users';
 import { openEgress } from '../../../core/wire/egress';
@@ -194,17 +193,6 @@ describe('signing in to the console with an identity provider', function () {
       const { body: rows } = await desk.admin('GET', `/audit?subject=user:${userId}&action=user.unbind`);
       const [{ actor, before, after }] = rows.items;
       assert.deepEqual([actor, before, after], ['admin', { issuer: provider.url, subject: 'erin' }, null]);
-    });
-
-    it('changes nothing if an operator unbinds a user that is not bound', async () => {
-      const { userId, email: address } = await newPerson();
-      await new TestBrowser(desk.publicUrl).signIn(address, PASSWORD);
-      const { status, body } = await desk.admin('DELETE', `/users/${userId}/identity`);
-      assert.deepEqual([status, body.identity], [200, null]);
-      assert.equal((await desk.database('user_sessions').where({ user_id: userId })).length, 1);
-      const { body: rows } = await desk.admin('GET', `/audit?subject=user:${userId}&action=user.unbind`);
-      assert.deepEqual(rows.items, []);
-      assert.equal((await desk.admin('DELETE', `/users/${newId()}/identity`)).status, 404);
     });
 
     it('starts no session for a subject that was unbound after it was recognised', async () => {

@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import type { Guard, Rollout, RolloutGroup } from '../../../core/rollouts/rollout';
-import { bucketOf, type Counts, keyOf, type Measure } from '../../../plugins/rollouts/counts';
 import { type Decision, decide, type Looks, type Progress } from '../../../plugins/rollouts/decide';
-import { intervalOf } from '../../../plugins/rollouts/guards';
+import { bucketOf, type Counts, intervalOf, keyOf, type Measure } from '../../../plugins/rollouts/guards';
 import { seeded } from '../../support/random';
 import { type Behaviour, type Simulation, simulate, USUAL } from './simulated-rollout';
 

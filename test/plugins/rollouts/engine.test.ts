@@ -5,10 +5,10 @@ import type { Prepare } from '../../../core/configuration/live-configuration';
 import { newId } from '../../../core/ids';
 import { LiveRollouts, type SeenCall } from '../../../core/rollouts/live-rollouts';
 import { definitionOf, type Rollout } from '../../../core/rollouts/rollout';
-import { countOf, measured } from '../../../plugins/rollouts/counts';
 import { Engine, type EngineGateway } from '../../../plugins/rollouts/engine';
+import { countOf, measured } from '../../../plugins/rollouts/guards';
 import { give, type Order } from '../../../plugins/rollouts/orders';
-import { LOCK, readRows, readSeen } from '../../../plugins/rollouts/store';
+import { readRows, readSeen } from '../../../plugins/rollouts/store';
 import { DATABASES, quiet, type TestDatabase } from '../../support/databases';
 import { until } from '../../support/until';
 
@@ -141,27 +141,6 @@ describe('the engine of rollouts', function () {
   const pause = (ms: number) => new Promise((done) => setTimeout(done, ms));
   const LOOK_MS = 1_000;
 
-  it('knows the state of a rollout before it logs that it has started', async () => {
-    const rollout = rolloutOf([0.1, 1]);
-    await start(with_(rollout));
-    await order(rollout, 'promote');
-    const second = await start(with_(rollout));
-    expect(second.share(rollout)).to.equal(1);
-  });
-
-  it('applies its configuration before it serves, even while another node decides', async () => {
-    const rollout = rolloutOf([0.1, 1]);
-    await start(with_(rollout));
-    const other = await database.transaction();
-    await other.raw('SELECT pg_advisory_xact_lock(?)', [LOCK]);
-    const starting = start(with_(rollout));
-    const waiting = `SELECT 1 FROM pg_locks JOIN pg_database ON pg_database.oid = database
-      WHERE locktype = 'advisory' AND NOT granted AND datname = current_database()`;
-    await until('it waits for its turn', async () => (await database.raw(waiting)).rows.length > 0);
-    await other.rollback();
-    expect((await starting).share(rollout)).to.equal(0.1);
-  });
-
   it('keeps the state of rollouts when the configuration is reloaded', async () => {
     const rollout = rolloutOf([0.1, 1]);
     const node = await start(with_(rollout));
@@ -213,52 +192,6 @@ describe('the engine of rollouts', function () {
       await until('a guard ends it', async () => (await row()).status === 'rolled-back');
       expect((await row()).reason).to.contain('of the control group 0 of 500');
       expect((await row()).reason).to.match(/^errorRate: 30 of 30 calls failed/);
-    });
-
-    it('restarts the time of a smaller share, and never gives it to more callers than have it', async () => {
-      const [before, after] = [rolloutOf([0.1, 0.5, 1]), rolloutOf([0.1, 0.3, 1])];
-      const node = await start(with_(before));
-      await order(before, 'promote');
-      await until('it follows', () => node.share(before) === 0.5);
-      await database('rollouts').update({ stage_since: ago(3_000) });
-      await node.reload(with_(after));
-      await until('it follows', () => node.share(after) === 0.3);
-      expect((await row()).stage_since.getTime()).to.be.above(ago(60).getTime());
-    });
-
-    it('leaves an aborted rollout aborted', async () => {
-      const [before, after] = [rolloutOf([0.1, 1]), rolloutOf([0.05, 1])];
-      const node = await start(with_(before));
-      await order(before, 'rollback');
-      await node.reload(with_(after));
-      await until('it has taken them over', async () => (await row()).shares[0] === 0.05);
-      expect((await row()).status).to.equal('rolled-back');
-      expect(node.share(after)).to.equal(undefined);
-      await order(after, 'resume');
-      await until('the rollout restarts', () => node.share(after) === 0.05);
-    });
-
-    it('continues a completed rollout if there are further stages', async () => {
-      const [before, after] = [rolloutOf([0.1, 0.5]), rolloutOf([0.1, 0.5, 1])];
-      const node = await start(with_(before));
-      await order(before, 'promote');
-      await order(before, 'promote');
-      expect((await row()).status).to.equal('completed');
-      await node.reload(with_(after));
-      await until('the rollout continues', async () => (await row()).status === 'running');
-      expect(node.share(after)).to.equal(0.5);
-    });
-
-    it('does not count time twice in which it was stopped', async () => {
-      const [before, after] = [rolloutOf([0.1, 1]), rolloutOf([0.1, 0.5, 1])];
-      const node = await start(with_(before));
-      await order(before, 'pause');
-      await database('rollouts').update({ stage_since: ago(700), changed_at: ago(600) });
-      await node.reload(with_(after));
-      await until('it has taken them over', async () => (await row()).shares.length === 3);
-      await order(after, 'resume');
-      const heldMs = Date.now() - (await row()).stage_since.getTime();
-      expect(heldMs).to.be.within(95_000, 110_000);
     });
 
     it('has one share on all nodes, even on one with the older file', async () => {
@@ -317,21 +250,6 @@ describe('the engine of rollouts', function () {
     await until('as many count again', async () => (await callsOf(1, 'treatment')) === 120);
   });
 
-  it('compares all calls of an account whose calls are in both groups', async () => {
-    const rollout = rolloutOf([0.5, 1], { guards: [GUARD], stickyBy: 'request' });
-    const node = await start(with_(rollout));
-    node.see(rollout, 'treatment', 15, false, { accountId: newId() });
-    await until('all count', async () => (await callsOf(1, 'treatment')) === 15);
-  });
-
-  it('follows other nodes even if it cannot save its observations', async () => {
-    const rollout = rolloutOf([0.1, 1]);
-    const node = await start(with_(rollout));
-    node.see(rollout, 'shadow', 1, false, { costE8: 10n ** 19n });
-    await order(rollout, 'promote');
-    await until('it follows', () => node.share(rollout) === 1);
-  });
-
   it('keeps its state while the database is away, can be reloaded, and forgets no observation', async () => {
     const rollout = rolloutOf([0.1, 1]);
     const [node, other] = [await start(with_(rollout)), await start(with_(rollout))];
@@ -348,21 +266,5 @@ describe('the engine of rollouts', function () {
     node.isDatabaseAway = false;
     await until('it follows', () => node.share(reloaded) === 1);
     await until('all is saved', async () => (await callsOf(1, 'treatment')) === 7);
-  });
-
-  it('starts a rollout even if its first attempt to save that failed', async () => {
-    const rollout = rolloutOf([0.1, 1]);
-    await database.raw(
-      `CREATE FUNCTION refuse() RETURNS trigger AS 'BEGIN RAISE EXCEPTION ''away''; END' LANGUAGE plpgsql`,
-    );
-    await database.raw(
-      'CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON rollouts DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse()',
-    );
-    const node = await start(with_());
-    await node.reload(with_(rollout));
-    await pause(LOOK_MS);
-    expect(node.share(rollout)).to.equal(undefined);
-    await database.raw('DROP FUNCTION refuse CASCADE');
-    await until('it begins', () => node.share(rollout) === 0.1);
   });
 });

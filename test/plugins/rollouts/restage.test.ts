@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import { watchedAt } from '../../../plugins/rollouts/hold-time';
-import { restage } from '../../../plugins/rollouts/restage';
+import { restage, watchedAt } from '../../../plugins/rollouts/store';
 
 describe('new stages for a running rollout', () => {
   const stagesOf = (shares: readonly number[]) =>

@@ -1,7 +1,7 @@
 import type { SeenCall } from '../../../core/rollouts/live-rollouts';
 import type { Rollout, RolloutGroup } from '../../../core/rollouts/rollout';
-import { countCall } from '../../../plugins/rollouts/counts';
 import { callsPerAccount, type Decision, decide, type Looks } from '../../../plugins/rollouts/decide';
+import { countCall } from '../../../plugins/rollouts/guards';
 
 /** How calls of a group behave. Times and costs have a median and a logarithmic spread. */
 export interface Behaviour {

@@ -1,0 +1,90 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { CallKey } from '../accounts/identify';
+import { jsonBody, sendJson } from '../http/http';
+import { type Filters, type Reader, readQuery } from '../http/query';
+import type { Operator } from '../operators/operators';
+import type { OperatorRole } from '../operators/roles';
+import type { Schema, Settings } from '../settings';
+import type { Session } from '../sign-in/sessions';
+import { NOTHING } from './fields';
+import type { Method, Route, Visit } from './route';
+
+type Readers = Record<string, Reader<unknown>>;
+
+/** The `{names}` of a path. */
+type Names<P extends string> = P extends `${string}{${infer Name}}${infer Rest}`
+  ? (Name extends `${infer Rest}...` ? Rest : Name) | Names<Rest>
+  : never;
+
+/** A request with its body and its filters checked. */
+interface Asked<P extends string, B extends Schema, Q extends Readers> extends Visit {
+  readonly params: Readonly<Record<Names<P>, string>>;
+  readonly body: Settings<B>;
+  readonly filters: Filters<Q>;
+}
+
+/**
+ * Returns an endpoint at a method and path that takes and answers JSON. Its handler returns what the first of `answers` has, or
+ * answers by itself and returns undefined, or throws. A POST without `body` must have an empty one.
+ */
+type RouteMaker<Who, More = object> = <
+  const P extends `${Exclude<Method, '*'>} /${string}`,
+  const B extends Schema = typeof NOTHING,
+  Q extends Readers = Record<never, never>,
+>(
+  at: P,
+  endpoint: Pick<Route, 'summary' | 'answers' | 'errors' | 'headers' | 'inWorkers' | 'isAskedOften'> &
+    More & {
+      readonly query?: Q;
+      readonly body?: B;
+      readonly handle: (
+        asked: Asked<P, B, Q> & Who,
+        request: IncomingMessage,
+        response: ServerResponse,
+      ) => Promise<unknown>;
+    },
+) => Route;
+
+/** For operators, on the admin listener. No cache stores the answer. */
+export const adminRoute = maker<{ operator: Operator }, { role: OperatorRole }>(
+  { listener: 'admin' },
+  { 'cache-control': 'no-store' },
+);
+
+/** For customers with a key. */
+export const keyRoute = maker<{ accountId: string; key: CallKey }>({ listener: 'public', auth: 'key' });
+
+/** For users of the console who are signed in. */
+export const sessionRoute = maker<{ accountId: string; session: Session }>({ listener: 'public', auth: 'session' });
+
+/** For the console's page before sign-in. */
+export const pageRoute = maker<unknown>({ listener: 'public', auth: 'page' });
+
+/** For everyone. */
+export const openRoute = maker<unknown>({ listener: 'public', auth: 'none' });
+
+function maker<Who, More = object>(
+  place: Pick<Route, 'listener' | 'auth'>,
+  headers: Record<string, string> = {},
+): RouteMaker<Who, More> {
+  return (at, { body: given, handle, ...facts }) => {
+    const [method, path] = at.split(' ');
+    const body: Schema | undefined = given ?? (method === 'POST' ? NOTHING : undefined);
+    const readBody = body && jsonBody(body);
+    const [status] = Object.keys(facts.answers);
+    const route = {
+      ...place,
+      method,
+      path,
+      ...facts,
+      ...(body && { body }),
+      handle: async (visit: Visit, request: IncomingMessage, response: ServerResponse) => {
+        const filters = facts.query && readQuery(visit.query, facts.query);
+        const asked = { ...visit, body: await readBody?.(request), filters };
+        const answer = await handle(asked as never, request, response);
+        if (answer !== undefined) sendJson(response, Number(status), answer, headers);
+      },
+    };
+    return route as unknown as Route;
+  };
+}
