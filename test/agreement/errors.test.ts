@@ -20,7 +20,7 @@ const catalogue = Object.entries(ERRORS).map(([code, { status, type, retryable, 
 const page = textOf('docs/errors.md');
 const types = new Map(
   [...page.matchAll(TYPES)].flatMap(([, statuses = '', type]) =>
-    statuses.split(', ').map((status) => [Number(status), type ?? '']),
+    statuses.split(', ').map((status) => [Number(status), type ?? ''] as const),
   ),
 );
 

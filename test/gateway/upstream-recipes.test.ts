@@ -24,6 +24,7 @@ const NONE = { authorization: undefined, 'x-api-key': undefined, 'api-key': unde
 interface Recipe {
   readonly adapter?: string | readonly string[];
   readonly url: string;
+  readonly adapter: string | readonly string[];
   readonly credential: { readonly env?: string };
   readonly models: Readonly<Record<string, { readonly maxOutput: number }>>;
 }
