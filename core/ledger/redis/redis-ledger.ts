@@ -63,21 +63,10 @@ import { accountPrefix, KEY_INDEX, keyIndexEntry, shardPrefix } from './keys';
 import { RecallChannel, Recalls } from './recalls';
 import { type ReplicaPolicy, Replicas } from './replicas';
 
-const NAMES = [
-  ...([
-    'reserve',
-    'count',
-    'settle',
-    'release',
-    'renew',
-    'roll',
-    'expire',
-    'credit',
-    'set-account',
-    'set-key',
-  ] as const),
-  ...(['index-key', 'due', 'trim', 'restore', 'inspect', 'grant', 'report', 'recall', 'lapse', 'mark'] as const),
-] as const;
+const CALLS = ['reserve', 'settle', 'release', 'renew', 'roll', 'expire', 'count'] as const;
+const ACCOUNTS = ['credit', 'set-account', 'set-key', 'index-key', 'restore', 'inspect', 'due', 'trim'] as const;
+const ALLOWANCES = ['grant', 'report', 'recall', 'lapse', 'mark'] as const;
+const NAMES = [...CALLS, ...ACCOUNTS, ...ALLOWANCES] as const;
 
 const SCRIPT = Object.fromEntries(NAMES.map((name) => [name, loadScript(__dirname, name)])) as Record<
   (typeof NAMES)[number],
@@ -109,7 +98,6 @@ const LOOK_EVERY_MS = 30_000;
 /** The prefix of a member in a shard's deadlines. Such a member stands for all allowances of an account. */
 const OF_ALLOWANCES = 'a ';
 
-const MAX_AMOUNT = MAX_AMOUNT_E8.toString();
 const CLOSED = String(CLOSED_MS);
 
 /**
@@ -162,23 +150,26 @@ export class RedisLedger implements Ledger, AllowanceStore {
     });
   }
 
-  #run(script: LuaScript, keys: readonly string[], args: readonly string[]): Promise<ScriptAnswer> {
-    const answer = this.#calls.run(script, keys, args);
-    return this.#replicas === undefined ? answer : confirmed(answer, this.#replicas);
+  async #run(script: LuaScript, keys: readonly string[], args: readonly string[]): Promise<ScriptAnswer> {
+    const answer = await this.#calls.run(script, keys, args);
+    if (DONE.has(answer[0])) await this.#replicas?.confirm();
+    return answer;
   }
 
-  /** Runs an operation that needs money. Before it is refused, nodes must give back the money that they have in advance. */
-  async #runWanting(
+  /** Runs an operation. If it lacks money that nodes have in advance, it waits until these give the money back. */
+  async #ask<T extends { readonly outcome: string }>(
     script: LuaScript,
-    accountId: string,
+    { accountId, id }: { readonly accountId: string; readonly id: string },
     keys: readonly string[],
-    args: readonly string[],
-  ): Promise<ScriptAnswer> {
-    const ask = async () => {
-      const answer = await this.#run(script, keys, args);
-      return answer[0] === 'recalling' ? undefined : answer;
+    args: readonly (string | number | bigint | undefined)[],
+  ): Promise<T> {
+    const texts = args.map((each) => (each === undefined ? '' : String(each)));
+    const once = async () => {
+      const answer = await this.#run(script, keys, texts);
+      return answer[0] === 'recalling' && script !== SCRIPT.report ? undefined : answer;
     };
-    return (await ask()) ?? this.#recalls.whileRecalling(accountId, ask);
+    const answer = (await once()) ?? (await this.#recalls.whileRecalling(accountId, once));
+    return outcomeOf(script, answer, id);
   }
 
   async #countLive(accountId: string, keyId = ''): Promise<number> {
@@ -202,28 +193,15 @@ export class RedisLedger implements Ledger, AllowanceStore {
   }
 
   async reserve(request: ReserveRequest): Promise<ReserveOutcome> {
-    assertAmount(request.amountE8);
-    const { accountId, keyId, rid, lifetimeMs, intent } = request;
-    const p = accountPrefix(accountId);
-    const lifetime = lifetimeMs === undefined ? '' : String(lifetimeMs);
-    const keys = [`${p}meta`, `${p}a:${accountId}`, `${p}k:${keyId}`, `${p}r:${rid}`, `${p}exp`];
-    const args = [
-      rid,
-      request.amountE8.toString(),
-      lifetime,
-      String(request.keyRev),
-      accountId,
-      keyId,
-      request.facts ?? '',
-      request.tokens === undefined ? '' : String(request.tokens),
-      (request.leastE8 ?? request.amountE8).toString(),
-    ];
+    const { accountId, keyId, rid, amountE8, leastE8 = amountE8, lifetimeMs, keyRev, facts, tokens, intent } = request;
+    assertAmount(amountE8);
+    const keys = keysOf(request, 'meta', 'a', 'k', `r:${rid}`, 'exp');
+    const args = [rid, amountE8, lifetimeMs, keyRev, accountId, keyId, facts, tokens, leastE8];
     if (intent !== undefined) {
-      keys.push(`${p}i:${accountId}`, `${p}io:${accountId}`);
+      keys.push(...keysOf(request, 'i', 'io'));
       args.push(intent.key, intent.body, intent.requestId);
     }
-    const answer = await this.#runWanting(SCRIPT.reserve, accountId, keys, args);
-    return outcomeOf(SCRIPT.reserve, answer, rid);
+    return this.#ask(SCRIPT.reserve, { accountId, id: rid }, keys, args);
   }
 
   countRefused(payer: Payer): Promise<CountOutcome> {
@@ -242,115 +220,67 @@ export class RedisLedger implements Ledger, AllowanceStore {
 
   async settle(request: SettleRequest): Promise<SettleOutcome> {
     assertAmount(request.costE8);
-    const { accountId, keyId, rid } = request;
-    const answer = await this.#runWanting(SCRIPT.settle, accountId, closingKeys(request, rid), [
-      rid,
-      request.costE8.toString(),
-      accountId,
-      keyId,
-      request.record,
-      request.isLate === true ? 'late' : '',
-      request.tokens === undefined ? '' : String(request.tokens),
-    ]);
-    return outcomeOf(SCRIPT.settle, answer, rid);
+    const { accountId, keyId, rid, costE8, record, isLate, tokens } = request;
+    const args = [rid, costE8, accountId, keyId, record, isLate === true ? 'late' : '', tokens];
+    return this.#ask(SCRIPT.settle, { accountId, id: rid }, closingKeys(request, rid), args);
   }
 
   async release(request: ReleaseRequest): Promise<ReleaseOutcome> {
     const { accountId, keyId, rid, record } = request;
-    const args = [rid, accountId, keyId, record, CLOSED];
-    const answer = await this.#run(SCRIPT.release, closingKeys(request, rid), args);
-    return outcomeOf(SCRIPT.release, answer, rid);
+    const args = [rid, accountId, keyId, record, CLOSED_MS];
+    return this.#ask(SCRIPT.release, { accountId, id: rid }, closingKeys(request, rid), args);
   }
 
-  async renew({ accountId, keyId, rid, lifetimeMs, amountE8 = 0n }: RenewRequest): Promise<RenewOutcome> {
+  async renew(request: RenewRequest): Promise<RenewOutcome> {
+    const { accountId, keyId, rid, lifetimeMs, amountE8 = 0n } = request;
     assertAmount(amountE8);
-    const p = accountPrefix(accountId);
-    const answer = await this.#runWanting(
-      SCRIPT.renew,
-      accountId,
-      [`${p}meta`, `${p}a:${accountId}`, `${p}k:${keyId}`, `${p}r:${rid}`, `${p}exp`],
-      [rid, lifetimeMs === undefined ? '' : String(lifetimeMs), accountId, keyId, amountE8.toString()],
-    );
-    return outcomeOf(SCRIPT.renew, answer, rid);
+    const keys = keysOf(request, 'meta', 'a', 'k', `r:${rid}`, 'exp');
+    return this.#ask(SCRIPT.renew, { accountId, id: rid }, keys, [rid, lifetimeMs, accountId, keyId, amountE8]);
   }
 
   async roll(request: RollRequest): Promise<RollOutcome> {
     const { accountId, keyId, rid, costE8, record, next } = request;
     assertAmount(costE8);
     assertAmount(next.amountE8);
-    const answer = await this.#runWanting(
-      SCRIPT.roll,
-      accountId,
-      [...closingKeys(request, rid), `${accountPrefix(accountId)}r:${next.rid}`],
-      [rid, costE8.toString(), accountId, keyId, record, next.rid, next.amountE8.toString()],
-    );
-    return outcomeOf(SCRIPT.roll, answer, rid);
+    const keys = [...closingKeys(request, rid), ...keysOf(request, `r:${next.rid}`)];
+    const args = [rid, costE8, accountId, keyId, record, next.rid, next.amountE8];
+    return this.#ask(SCRIPT.roll, { accountId, id: rid }, keys, args);
   }
 
   async expire(payer: Payer, rid: string): Promise<ExpireOutcome> {
-    if (rid.startsWith(OF_ALLOWANCES)) return this.#lapse(payer.accountId);
-    const args = [rid, payer.accountId, payer.keyId];
-    const answer = await this.#run(SCRIPT.expire, closingKeys(payer, rid), args);
-    return outcomeOf(SCRIPT.expire, answer, rid);
+    const { accountId, keyId } = payer;
+    if (rid.startsWith(OF_ALLOWANCES)) return this.#lapse(payer);
+    return this.#ask(SCRIPT.expire, { accountId, id: rid }, closingKeys(payer, rid), [rid, accountId, keyId]);
   }
 
   /** Takes back the allowances of this account whose leases have ended. */
-  async #lapse(accountId: string): Promise<ExpireOutcome> {
-    const p = accountPrefix(accountId);
-    const keys = [`${p}meta`, `${p}a:${accountId}`, `${p}exp`, `${p}ob`];
-    const [word, , givenUp = '0'] = await this.#background.run(SCRIPT.lapse, keys, [accountId]);
+  async #lapse(payer: Payer): Promise<ExpireOutcome> {
+    const keys = keysOf(payer, 'meta', 'a', 'exp', 'ob');
+    const [word, , givenUp = '0'] = await this.#background.run(SCRIPT.lapse, keys, [payer.accountId]);
     if (word === 'not_ready') return { outcome: word };
     return { outcome: givenUp === '0' ? 'not_due' : 'expired' };
   }
 
   async grant(request: GrantRequest): Promise<GrantOutcome> {
-    const { accountId, keyId, generation } = request;
-    const p = accountPrefix(accountId);
-    const answer = await this.#run(
-      SCRIPT.grant,
-      [`${p}meta`, `${p}a:${accountId}`, `${p}k:${keyId}`, `${p}exp`],
-      [
-        generation,
-        accountId,
-        keyId,
-        String(request.keyRev),
-        request.wantE8.toString(),
-        request.besideE8.toString(),
-        request.leastE8.toString(),
-        String(request.leaseMs),
-      ],
-    );
-    return outcomeOf(SCRIPT.grant, answer, generation);
+    const { accountId, keyId, generation, keyRev, wantE8, besideE8, leastE8, leaseMs } = request;
+    const args = [generation, accountId, keyId, keyRev, wantE8, besideE8, leastE8, leaseMs];
+    return this.#ask(SCRIPT.grant, { accountId, id: generation }, keysOf(request, 'meta', 'a', 'k', 'exp'), args);
   }
 
   async report(request: ReportRequest): Promise<ReportOutcome> {
     const { accountId, keyId, generation } = request;
-    const p = accountPrefix(accountId);
-    const answer = await this.#run(
+    const args = [
+      ...[generation, request.sequence, request.digest, accountId, keyId, request.keyRev, request.costE8],
+      ...[request.openE8, request.giveE8, request.wantE8, request.besideE8, request.admits ? 'admits' : ''],
+      ...[request.leaseMs, request.rid, request.calls, request.shortfallE8, request.isPatient ? 'patient' : ''],
+      request.isSettling ? 'settling' : '',
+    ];
+    return this.#ask(
       SCRIPT.report,
-      [`${p}meta`, `${p}a:${accountId}`, `${p}k:${keyId}`, `${p}ob`, `${p}exp`],
-      [
-        generation,
-        String(request.sequence),
-        request.digest,
-        accountId,
-        keyId,
-        String(request.keyRev),
-        request.costE8.toString(),
-        request.openE8.toString(),
-        request.giveE8.toString(),
-        request.wantE8.toString(),
-        request.besideE8.toString(),
-        request.admits ? 'admits' : '',
-        String(request.leaseMs),
-        request.rid,
-        request.calls,
-        request.shortfallE8.toString(),
-        request.isPatient ? 'patient' : '',
-        request.isSettling ? 'settling' : '',
-      ],
+      { accountId, id: generation },
+      keysOf(request, 'meta', 'a', 'k', 'ob', 'exp'),
+      args,
     );
-    return outcomeOf(SCRIPT.report, answer, generation);
   }
 
   async lastReport(accountId: string, generation: string): Promise<LastReport | undefined> {
@@ -371,14 +301,8 @@ export class RedisLedger implements Ledger, AllowanceStore {
 
   async credit({ accountId, rid, amountE8 }: CreditRequest): Promise<CreditOutcome> {
     assertAmount(amountE8, -MAX_AMOUNT_E8);
-    const p = accountPrefix(accountId);
-    const answer = await this.#runWanting(
-      SCRIPT.credit,
-      accountId,
-      [`${p}meta`, `${p}a:${accountId}`, `${p}r:${rid}`, `${p}ob`],
-      [rid, amountE8.toString(), accountId, MAX_AMOUNT],
-    );
-    return outcomeOf(SCRIPT.credit, answer, rid);
+    const keys = keysOf({ accountId, keyId: '' }, 'meta', 'a', `r:${rid}`, 'ob');
+    return this.#ask(SCRIPT.credit, { accountId, id: rid }, keys, [rid, amountE8, accountId, MAX_AMOUNT_E8]);
   }
 
   async setAccount(accountId: string, status: AccountStatus): Promise<void> {
@@ -643,16 +567,16 @@ function indexEntries(key: SetKeyRequest) {
   }));
 }
 
-async function confirmed(answering: Promise<ScriptAnswer>, replicas: Replicas): Promise<ScriptAnswer> {
-  const answer = await answering;
-  if (DONE.has(answer[0])) await replicas.confirm();
-  return answer;
+/** Returns names of an account's keys in Redis. `a`, `i` and `io` are the account's own, and `k` is that of an API key. */
+function keysOf({ accountId, keyId }: Payer, ...names: readonly string[]): string[] {
+  const p = accountPrefix(accountId);
+  const ids: Readonly<Record<string, string>> = { a: accountId, i: accountId, io: accountId, k: keyId };
+  return names.map((name) => (ids[name] === undefined ? p + name : `${p}${name}:${ids[name]}`));
 }
 
 /** Returns the six keys of every script that closes a reservation. */
-function closingKeys({ accountId, keyId }: Payer, rid: string): string[] {
-  const p = accountPrefix(accountId);
-  return [`${p}meta`, `${p}a:${accountId}`, `${p}k:${keyId}`, `${p}r:${rid}`, `${p}exp`, `${p}ob`];
+function closingKeys(payer: Payer, rid: string): string[] {
+  return keysOf(payer, 'meta', 'a', 'k', `r:${rid}`, 'exp', 'ob');
 }
 
 function notReady(): LedgerUnavailable {
