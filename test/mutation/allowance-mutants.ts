@@ -97,8 +97,8 @@ export const ALLOWANCE_MUTANTS: readonly SourceMutant[] = [
   {
     name: 'a report is sent before it is on disk',
     file: `${AT}/reporter.ts`,
-    from: 'await spool?.keepReport(report, rids);',
-    to: 'void spool?.keepReport(report, rids);',
+    from: 'await spool?.keep(',
+    to: 'void spool?.keep(',
     story: SIMULATION,
   },
   {

@@ -1,6 +1,5 @@
 import { AllowanceLedger } from '../../core/ledger/allowances/allowance-ledger';
 import type { AllowanceStore } from '../../core/ledger/allowances/allowance-store';
-import type { OpenedCall } from '../../core/ledger/allowances/reporter';
 import { startGuardian } from '../../core/ledger/guardian';
 import type { LeaseTimes } from '../../core/ledger/lease-times';
 import { startLeases } from '../../core/ledger/leases';
@@ -9,6 +8,7 @@ import { startShipper } from '../../core/ledger/outbox/shipper';
 import { Recalls } from '../../core/ledger/redis/recalls';
 import { createSettler } from '../../core/ledger/settler';
 import { openSpool } from '../../core/ledger/spool/spool';
+import type { Opening, SpoolLine } from '../../core/ledger/spool/spool-file';
 import { quiet } from '../support/databases';
 import { type ModelLedger, Recalling } from '../support/model-ledger';
 import type { Random } from '../support/random';
@@ -31,7 +31,7 @@ export interface Network {
   atStore<T>(work: (store: ModelLedger) => Promise<T>): Promise<T>;
   /** Publishes an event, which other nodes may or may not receive. */
   publish(accountId: string): void;
-  admitted(node: AllowanceNode, call: OpenedCall): void;
+  admitted(node: AllowanceNode, call: Opening): void;
 }
 
 /** Operations that change nothing if they arrive a second time, or later. */
@@ -90,9 +90,10 @@ export class AllowanceNode {
     this.#spool = openSpool({ ...stores, allowances, shipper: this.#shipper, folder: disk.open(), times });
     const spool = {
       ...this.#spool,
-      keepOpened: (call: OpenedCall) => {
-        this.#spool.keepOpened(call);
-        network.admitted(this, call);
+      keep: (line: SpoolLine) => {
+        const kept = this.#spool.keep(line);
+        if (line.kind === 'open') network.admitted(this, line);
+        return kept;
       },
     };
     const nudge = (accountId: string) => this.#shipper.nudge(accountId);

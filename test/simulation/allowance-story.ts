@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { RECALL_WAIT_MS } from '../../core/ledger/allowances/allowance-store';
-import type { OpenedCall } from '../../core/ledger/allowances/reporter';
 import { leaseTimes } from '../../core/ledger/lease-times';
 import type { AccountStatus, Payer } from '../../core/ledger/ledger';
 import { shardOf } from '../../core/ledger/shard';
+import type { Opening } from '../../core/ledger/spool/spool-file';
 import { ModelLedger } from '../support/model-ledger';
 import { type Random, seeded } from '../support/random';
 import { AllowanceNode, type Network } from './allowance-node';
@@ -391,7 +391,7 @@ class AllowanceStory {
   }
 
   /** Checks a call that a node admitted from its allowance: the ledger must have granted that money. */
-  #admitted(node: AllowanceNode, { rid, generation, accountId, keyId }: OpenedCall): void {
+  #admitted(node: AllowanceNode, { rid, generation, accountId, keyId }: Opening): void {
     const call = this.#calls.get(rid);
     if (call === undefined) return;
     this.#figures.admitted += 1;

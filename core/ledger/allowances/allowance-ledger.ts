@@ -142,7 +142,8 @@ export class AllowanceLedger implements Calls {
       allowance.hold(amountE8);
       this.#open.set(rid, { rid, allowance, amountE8 });
       const { accountId, keyId, generation } = allowance;
-      this.#spool?.keepOpened({ accountId, keyId, generation, rid, amountE8, facts: request.facts ?? '' });
+      const { facts = '' } = request;
+      void this.#spool?.keep({ kind: 'open', accountId, keyId, generation, rid, amountE8, facts });
       this.#reportSoon(allowance);
       return { outcome: 'reserved', heldE8: amountE8 };
     }

@@ -3,23 +3,15 @@ import type { Logger } from 'pino';
 import { Counter } from 'prom-client';
 import { metrics } from '../../metrics';
 import { formatUsd } from '../../money';
-import { LedgerUnavailable, type Payer } from '../ledger';
+import { LedgerUnavailable } from '../ledger';
+import type { KeptReport, Opening } from '../spool/spool-file';
 import { type Allowance, rightNow } from './allowance';
 import { type AllowanceStore, RECALL_WAIT_MS, type ReportOutcome, type ReportRequest } from './allowance-store';
 
 /** Keeps the calls and reports of an allowance on disk; see `Spool`. */
 export interface AllowanceSpool {
-  keepOpened(call: OpenedCall): void;
-  /** Resolves when the report is on disk. Only then is it sent. */
-  keepReport(report: ReportRequest, rids: readonly string[]): Promise<void>;
-}
-
-export interface OpenedCall extends Payer {
-  readonly generation: string;
-  readonly rid: string;
-  readonly amountE8: bigint;
-  /** JSON of what is known of the call. */
-  readonly facts: string;
+  /** Resolves when the line is on disk. Only then a report is sent. */
+  keep(line: Opening | KeptReport): Promise<void>;
 }
 
 export interface ReporterOptions {
@@ -97,7 +89,9 @@ export class Reporter {
     if (allowance.isLost) return { outcome: 'unknown_generation' };
     const rids = allowance.ended.map(({ rid }) => rid);
     const report = next(allowance);
-    if (rids.length > 0) await spool?.keepReport(report, rids);
+    const { accountId, keyId, rid, generation, sequence, digest } = report;
+    if (rids.length > 0)
+      await spool?.keep({ kind: 'report', accountId, keyId, rid, generation, sequence, digest, rids });
     const sentAt = rightNow();
     const answer = await this.#insist(report);
     reports.inc({ outcome: answer.outcome });

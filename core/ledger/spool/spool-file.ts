@@ -1,6 +1,5 @@
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
-import type { OpenedCall } from '../allowances/reporter';
 import type { Payer, SettleRequest } from '../ledger';
 
 interface ClosedBy<Kind> extends Pick<SettleRequest, 'accountId' | 'keyId' | 'rid' | 'costE8' | 'record'> {
@@ -11,8 +10,13 @@ interface ClosedBy<Kind> extends Pick<SettleRequest, 'accountId' | 'keyId' | 'ri
 export type Closing = ClosedBy<'settle'> | ClosedBy<'release'>;
 
 /** A call that was admitted from an allowance: what it holds, and what is known of it. */
-export interface Opening extends OpenedCall {
+export interface Opening extends Payer {
   readonly kind: 'open';
+  readonly generation: string;
+  readonly rid: string;
+  readonly amountE8: bigint;
+  /** JSON of what is known of the call. */
+  readonly facts: string;
 }
 
 /** A report of an allowance, as it is kept before it is sent: with the calls that it charges, in their order. */

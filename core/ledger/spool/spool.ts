@@ -5,7 +5,6 @@ import { startLoop } from '../../loop';
 import { metrics } from '../../metrics';
 import type { Stop } from '../../resources';
 import type { AllowanceStore } from '../allowances/allowance-store';
-import type { AllowanceSpool } from '../allowances/reporter';
 import { type LeaseTimes, leaseTimes } from '../lease-times';
 import type { Calls } from '../ledger';
 import { measuredSettle } from '../ledger-metrics';
@@ -19,13 +18,13 @@ import { type KnownFile, readAllowances, takeOver } from './take-over';
  * Keeps settles and releases on this machine's disk, from before they are sent until Postgres has their rows. The spool sends
  * them again to a ledger that lost what it acknowledged. It also sends those that their process could not send before it ended.
  */
-export interface Spool extends AllowanceSpool {
+export interface Spool {
   /**
-   * Keeps a closing before it is sent, and again if its charge differs from its cost. Resolves when it is on disk: all closings
-   * of one turn of the event loop are one write. It never rejects, because a full disk removes a safety net and must not stop the
-   * service.
+   * Keeps a closing before it is sent, and again if its charge differs from its cost; the calls and reports of allowances too.
+   * Resolves when the line is on disk: all lines of one turn of the event loop are one write. It never rejects, because a full
+   * disk removes a safety net and must not stop the service.
    */
-  keep(closing: Closing): Promise<void>;
+  keep(line: SpoolLine): Promise<void>;
   /** Forgets closings that Postgres has. It ignores unknown ids. */
   written(rids: readonly string[]): void;
   /** Drops what Postgres has by now. The rest waits for the next process that uses the folder. */
@@ -175,11 +174,8 @@ export function openSpool(options: SpoolOptions): Spool {
     // The current file must count, too, because an allowance of this process may have been lost a moment ago.
     rotate();
     for (const left of await readAllowances(old, generations)) {
-      const { file, accountId, generation, openings, closings, reports } = left;
-      const outcome = await takeOver(left, store, (report) => {
-        file.append(report);
-        file.flush();
-      });
+      const { accountId, generation, openings, closings, reports } = left;
+      const outcome = await takeOver(left, store);
       shipper.nudge(accountId);
       // A report never reaches Postgres if the ledger lost it, or has another report with its sequence.
       const over = reports.filter(({ rids }) => outcome === 'lost' || !rids.some(waits));
@@ -249,10 +245,6 @@ export function openSpool(options: SpoolOptions): Spool {
   });
   return {
     keep: append,
-    keepOpened: ({ accountId, keyId, rid, generation, amountE8, facts }) =>
-      void append({ kind: 'open', accountId, keyId, rid, generation, amountE8, facts }),
-    keepReport: ({ accountId, keyId, rid, generation, sequence, digest }, rids) =>
-      append({ kind: 'report', accountId, keyId, rid, generation, sequence, digest, rids }),
     written: (rids) => {
       for (const rid of rids)
         if (current?.waiting.delete(rid) !== true) old.some(({ file }) => file.waiting.delete(rid));

@@ -11,12 +11,8 @@ export interface KnownFile {
   readonly isLeft: boolean;
 }
 
-/** An allowance with one of its files, to which the next reports of it are written. */
-export type KeptAllowance = LeftAllowance & { readonly file: SpoolFile };
-
-interface Reading {
-  readonly accountId: string;
-  readonly keyId: string;
+/** What spool files have of one allowance, with one of these files, to which further reports are written. */
+interface LeftAllowance extends Payer {
   readonly generation: string;
   readonly file: SpoolFile;
   readonly openings: Map<string, Opening>;
@@ -31,14 +27,14 @@ interface Reading {
 export async function readAllowances(
   files: readonly KnownFile[],
   generations: ReadonlySet<string>,
-): Promise<readonly KeptAllowance[]> {
-  const found = new Map<string, Reading>();
-  const callsOf = new Map<string, Reading>();
-  const readingOf = ({ accountId, keyId, generation }: Opening | KeptReport, file: SpoolFile): Reading => {
+): Promise<readonly LeftAllowance[]> {
+  const found = new Map<string, LeftAllowance>();
+  const callsOf = new Map<string, LeftAllowance>();
+  const readingOf = ({ accountId, keyId, generation }: Opening | KeptReport, file: SpoolFile): LeftAllowance => {
     const known = found.get(generation);
     if (known !== undefined) return known;
     const empty = { openings: new Map(), closings: new Map(), reports: [] };
-    const reading: Reading = { accountId, keyId, generation, file, ...empty };
+    const reading: LeftAllowance = { accountId, keyId, generation, file, ...empty };
     found.set(generation, reading);
     return reading;
   };
@@ -69,27 +65,15 @@ export async function readAllowances(
   return [...found.values()];
 }
 
-/** What a stopped process left on disk of one allowance. */
-export interface LeftAllowance extends Payer {
-  readonly generation: string;
-  readonly openings: ReadonlyMap<string, Opening>;
-  readonly closings: ReadonlyMap<string, Closing>;
-  readonly reports: readonly KeptReport[];
-}
-
 /** `reported`: all ended calls are in the ledger's outbox or in Postgres. `lost`: the ledger does not know the allowance, or lacks one of its reports. */
-export type TakenOver = 'reported' | 'lost' | 'not_ready';
+type TakenOver = 'reported' | 'lost' | 'not_ready';
 
 /**
  * Reports to the ledger what a stopped process has not reported: repeats its last report unchanged, then reports the rest. Calls
- * that were open cost nothing, and their records are made of the facts that the process kept. `keep` puts a report on disk before it is sent, so that a
- * process that takes over from this one can repeat it.
+ * that were open cost nothing, and their records are made of the facts that the process kept. A report is on disk before it is
+ * sent, so that a process that takes over from this one can repeat it.
  */
-export async function takeOver(
-  left: LeftAllowance,
-  store: AllowanceStore,
-  keep: (report: KeptReport) => void,
-): Promise<TakenOver> {
+export async function takeOver(left: LeftAllowance, store: AllowanceStore): Promise<TakenOver> {
   const { accountId, generation, reports } = left;
   const known = await store.lastReport(accountId, generation);
   const last = reports.at(-1);
@@ -115,7 +99,8 @@ export async function takeOver(
     digest: digestOf(rest),
     rids: rest.map(({ rid }) => rid),
   };
-  keep(report);
+  left.file.append(report);
+  left.file.flush();
   const { outcome } = await store.report(reportOf(left, report, 0n));
   if (outcome === 'reported') return 'reported';
   return outcome === 'unknown_generation' ? 'lost' : 'not_ready';
