@@ -49,49 +49,43 @@ const shortfallUsd = new Counter({
   registers,
 });
 
-const secondsSince = (startedMs: number): number => (performance.now() - startedMs) / 1_000;
-
-/**
- * Reserves, and measures how long that takes.
- * @throws what the ledger throws
- */
-export function measuredReserve(calls: Pick<Calls, 'reserve'>, request: ReserveRequest): Promise<ReserveOutcome> {
+/** Asks the ledger, and measures how long its answer takes. */
+async function measured<T>(histogram: Histogram, ask: () => Promise<T>): Promise<T> {
   const startedMs = performance.now();
-  return calls.reserve(request).then(
-    (answer) => {
-      reserves.observe(secondsSince(startedMs));
-      if (answer.outcome !== 'reserved') refusals.inc({ reason: answer.outcome });
-      return answer;
-    },
-    (error: unknown) => {
-      reserves.observe(secondsSince(startedMs));
-      refusals.inc({ reason: 'unavailable' });
-      throw error;
-    },
-  );
+  try {
+    return await ask();
+  } finally {
+    histogram.observe((performance.now() - startedMs) / 1_000);
+  }
 }
 
 /**
- * Settles, and measures how long that takes.
+ * Reserves, and counts refusals.
  * @throws what the ledger throws
  */
-export function measuredSettle(calls: Pick<Calls, 'settle'>, request: SettleRequest): Promise<SettleOutcome> {
-  const startedMs = performance.now();
-  return calls.settle(request).then(
-    (answer) => {
-      settles.observe(secondsSince(startedMs));
-      if (answer.outcome === 'expired') late.inc();
-      if (answer.outcome === 'settled' && answer.shortfallE8 > 0n) {
-        shortfalls.inc();
-        shortfallUsd.inc(Number(answer.shortfallE8) / 1e8);
-      }
-      return answer;
-    },
-    (error: unknown) => {
-      settles.observe(secondsSince(startedMs));
-      throw error;
-    },
-  );
+export async function measuredReserve(calls: Pick<Calls, 'reserve'>, request: ReserveRequest): Promise<ReserveOutcome> {
+  try {
+    const answer = await measured(reserves, () => calls.reserve(request));
+    if (answer.outcome !== 'reserved') refusals.inc({ reason: answer.outcome });
+    return answer;
+  } catch (error) {
+    refusals.inc({ reason: 'unavailable' });
+    throw error;
+  }
+}
+
+/**
+ * Settles, and counts what could not be charged.
+ * @throws what the ledger throws
+ */
+export async function measuredSettle(calls: Pick<Calls, 'settle'>, request: SettleRequest): Promise<SettleOutcome> {
+  const answer = await measured(settles, () => calls.settle(request));
+  if (answer.outcome === 'expired') late.inc();
+  if (answer.outcome === 'settled' && answer.shortfallE8 > 0n) {
+    shortfalls.inc();
+    shortfallUsd.inc(Number(answer.shortfallE8) / 1e8);
+  }
+  return answer;
 }
 
 export function countExpired(holds: number): void {

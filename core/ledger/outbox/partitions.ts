@@ -32,20 +32,17 @@ export async function keepPartitions(options: PartitionsOptions, now = new Date(
     for (const table of TABLES) {
       for (let ahead = 0; ahead <= MONTHS_AHEAD; ahead++) done.push(...(await createMonth(trx, table, now, ahead)));
     }
-    for (const partition of await olderThan(trx, 'usage_records', now, usageMonths)) {
-      await trx.schema.dropTable(partition);
-      await dropSums(trx, partition);
-      done.push(partition);
-    }
-    for (const partition of await olderThan(trx, 'upstream_attempts', now, usageMonths)) {
-      await trx.schema.dropTable(partition);
-      done.push(partition);
-    }
-    for (const partition of await olderThan(trx, 'ledger_entries', now, entryMonths)) {
-      await writeCheckpoints(trx, partition);
-      await rememberCredits(trx, partition);
-      await trx.schema.dropTable(partition);
-      done.push(partition);
+    for (const table of TABLES) {
+      const months = table === 'ledger_entries' ? entryMonths : usageMonths;
+      for (const partition of await olderThan(trx, table, now, months)) {
+        if (table === 'ledger_entries') {
+          await writeCheckpoints(trx, partition);
+          await rememberCredits(trx, partition);
+        }
+        await trx.schema.dropTable(partition);
+        if (table === 'usage_records') await dropSums(trx, partition);
+        done.push(partition);
+      }
     }
     return done;
   });

@@ -13,7 +13,6 @@ export interface WatchOptions extends VerifyOptions {
   readonly everyMs: number;
   /** The highest speed of a pass, so that it costs little of the database's time. */
   readonly accountsPerSecond: number;
-  readonly entriesPerSecond?: number;
 }
 
 const violations = new Gauge({
@@ -61,7 +60,7 @@ export function startWatch(options: WatchOptions): Loop {
 }
 
 async function pass(options: WatchOptions, signal: AbortSignal): Promise<void> {
-  const { log, accountsPerSecond, entriesPerSecond = ENTRIES_PER_SECOND } = options;
+  const { log, accountsPerSecond } = options;
   const counts = new Map<Invariant, number>();
   let lines = 0;
   const report = (found: readonly Violation[]) => {
@@ -84,7 +83,7 @@ async function pass(options: WatchOptions, signal: AbortSignal): Promise<void> {
     accountsVerified.inc(done.accounts);
     entriesVerified.inc(done.entries);
     after = done.next;
-    const leastMs = Math.max(done.accounts / accountsPerSecond, done.entries / entriesPerSecond) * 1_000;
+    const leastMs = Math.max(done.accounts / accountsPerSecond, done.entries / ENTRIES_PER_SECOND) * 1_000;
     await sleep(Math.max(0, leastMs - (Date.now() - begun)), undefined, { signal, ref: false }).catch(() => undefined);
     if (signal.aborted) return;
   } while (after !== undefined);
