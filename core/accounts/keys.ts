@@ -130,11 +130,7 @@ export async function createKey(
       (plain.markup ?? account?.markup ?? null) === null &&
       accessOf(plain).access === undefined;
     const made = { ...plain, rev: isPlain ? 0 : 1 };
-    await transaction('api_keys').insert({
-      ...made,
-      allowed_models: asJson(made.allowed_models),
-      allowed_addresses: asJson(made.allowed_addresses),
-    });
+    await transaction('api_keys').insert(columnsOf(made));
     await writeAudit(transaction, { actor, action: 'key.create', subject: `key:${made.id}`, after: audited(made) });
     return made;
   });
@@ -165,42 +161,19 @@ export async function updateKey(
   changes: KeyChanges,
   actor: string,
 ): Promise<AccountKey> {
-  await stores.database.transaction(async (transaction) => {
-    const before = await lockRow(transaction, keyId);
+  await changeKey(stores, keyId, { actor, action: 'key.update' }, (before) => {
     if (before.status === 'revoked')
       throw fail('CONFLICT', { message: 'The key is revoked and cannot be changed. Create a new key.' });
-    const after: KeyRow = {
-      ...before,
-      name: changes.name ?? before.name,
+    const { name, markup, debug, expiresAt, allowedModels, allowedAddresses } = changes;
+    return {
+      name: name ?? before.name,
       ...changeLimits(changes, before),
-      allowed_models: changes.allowedModels === undefined ? before.allowed_models : changes.allowedModels,
-      markup: changes.markup === undefined ? before.markup : changes.markup,
-      debug: changes.debug ?? before.debug,
-      expires_at: changes.expiresAt === undefined ? before.expires_at : changes.expiresAt,
-      allowed_addresses: changes.allowedAddresses === undefined ? before.allowed_addresses : changes.allowedAddresses,
-      rev: before.rev + 1,
+      allowed_models: allowedModels === undefined ? before.allowed_models : allowedModels,
+      markup: markup === undefined ? before.markup : markup,
+      debug: debug ?? before.debug,
+      expires_at: expiresAt === undefined ? before.expires_at : expiresAt,
+      allowed_addresses: allowedAddresses === undefined ? before.allowed_addresses : allowedAddresses,
     };
-    const { name, markup, debug, expires_at, rev } = after;
-    await transaction('api_keys')
-      .where({ id: keyId })
-      .update({
-        name,
-        markup,
-        debug,
-        expires_at,
-        rev,
-        allowed_models: asJson(after.allowed_models),
-        allowed_addresses: asJson(after.allowed_addresses),
-        changed_at: transaction.fn.now(),
-        ...changeLimits(changes, before),
-      });
-    await writeAudit(transaction, {
-      actor,
-      action: 'key.update',
-      subject: `key:${keyId}`,
-      before: audited(before),
-      after: audited(after),
-    });
   });
   return withMoney(stores, await pushKey(stores, keyId));
 }
@@ -241,7 +214,8 @@ export async function rotateKey(
   if (owner === undefined) throw noKey();
   await limitKeys(stores.database, owner.account_id, stores.keys.rates);
   const apiKey = makeApiKey();
-  const before = await replaceSecret(stores, keyId, actor, ({ hash, status, expires_at }) => {
+  const change = { actor, action: 'key.rotate' };
+  const before = await changeKey(stores, keyId, change, ({ hash, status, expires_at }) => {
     const isOver = status === 'revoked' || (expires_at !== null && expires_at.getTime() <= Date.now());
     if (isOver) throw fail('CONFLICT', { message: 'The key is revoked or expired. Create a new key.' });
     const previous_until = new Date(Date.now() + graceSeconds * 1_000);
@@ -251,38 +225,38 @@ export async function rotateKey(
     return { apiKey, key: await withMoney(stores, await pushKey(stores, keyId)) };
   } catch (error) {
     const { hash, prefix, suffix, previous_hash, previous_until } = before;
-    await replaceSecret(stores, keyId, actor, () => ({ hash, prefix, suffix, previous_hash, previous_until }));
+    await changeKey(stores, keyId, change, () => ({ hash, prefix, suffix, previous_hash, previous_until }));
     throw error;
   }
 }
 
-type Secret = Pick<KeyRow, 'hash' | 'prefix' | 'suffix' | 'previous_hash' | 'previous_until'>;
-
-/** Replaces a key's secret. Returns the row as it was before. */
-async function replaceSecret(
-  stores: Stores,
+/**
+ * Changes a key's row under its lock, with a new revision and an entry of the audit log. `changeOf` returns undefined if there is
+ * nothing to change. Returns the row as it was before.
+ */
+async function changeKey(
+  { database }: Stores,
   keyId: string,
-  actor: string,
-  secretAfter: (row: KeyRow) => Secret,
+  { actor, action }: { readonly actor: string; readonly action: string },
+  changeOf: (before: KeyRow) => Partial<KeyRow> | undefined,
 ): Promise<KeyRow> {
-  return stores.database.transaction(async (transaction) => {
+  return database.transaction(async (transaction) => {
     const before = await lockRow(transaction, keyId);
-    const after = { ...secretAfter(before), rev: before.rev + 1 };
+    const change = changeOf(before);
+    if (change === undefined) return before;
+    const after = { ...before, ...change, rev: before.rev + 1 };
+    const columns = columnsOf({ ...change, rev: after.rev });
     await transaction('api_keys')
       .where({ id: keyId })
-      .update({ ...after, changed_at: transaction.fn.now() });
-    await writeAudit(transaction, {
-      actor,
-      action: 'key.rotate',
-      subject: `key:${keyId}`,
-      before: auditedSecret(before),
-      after: auditedSecret(after),
-    });
+      .update({ ...columns, changed_at: transaction.fn.now() });
+    const shown = action === 'key.rotate' ? auditedSecret : audited;
+    const subject = `key:${keyId}`;
+    await writeAudit(transaction, { actor, action, subject, before: shown(before), after: shown(after) });
     return before;
   });
 }
 
-function auditedSecret({ suffix, previous_until }: Secret): object {
+function auditedSecret({ suffix, previous_until }: KeyRow): object {
   return { suffix, previousSecretUntil: previous_until };
 }
 
@@ -338,21 +312,9 @@ export async function listKeys(
 }
 
 async function markRevoked(stores: Stores, keyId: string, actor: string): Promise<void> {
-  await stores.database.transaction(async (transaction) => {
-    const before = await lockRow(transaction, keyId);
-    if (before.status === 'revoked') return;
-    const change = { status: 'revoked', revoked_at: new Date(), rev: before.rev + 1 } as const;
-    await transaction('api_keys')
-      .where({ id: keyId })
-      .update({ ...change, changed_at: transaction.fn.now() });
-    await writeAudit(transaction, {
-      actor,
-      action: 'key.revoke',
-      subject: `key:${keyId}`,
-      before: audited(before),
-      after: audited({ ...before, ...change }),
-    });
-  });
+  await changeKey(stores, keyId, { actor, action: 'key.revoke' }, ({ status }) =>
+    status === 'revoked' ? undefined : { status: 'revoked', revoked_at: new Date() },
+  );
 }
 
 /** Sends a key's row to the ledger. It holds the row's lock, so that the later of two changes reaches the ledger last. */
@@ -432,8 +394,15 @@ function audited(row: KeyRow): object {
   return { name, status, ...showLimits(limitsOfRow(row)), allowedModels: allowed_models, markup, debug, ...access };
 }
 
-function asJson(texts: readonly string[] | null): string | null {
-  return texts === null ? null : JSON.stringify(texts);
+/** Returns the values of columns. Lists are sent as JSON. */
+function columnsOf(row: Partial<KeyRow>): object {
+  const asJson = (texts: readonly string[] | null) => (texts === null ? null : JSON.stringify(texts));
+  const { allowed_models: models, allowed_addresses: addresses } = row;
+  return {
+    ...row,
+    ...(models !== undefined && { allowed_models: asJson(models) }),
+    ...(addresses !== undefined && { allowed_addresses: asJson(addresses) }),
+  };
 }
 
 /**
