@@ -4,7 +4,7 @@ import { LedgerUnavailable } from '../../../core/ledger/ledger';
 import { measuredSettle } from '../../../core/ledger/ledger-metrics';
 import { MemoryLedger } from '../../../core/ledger/memory-ledger';
 import { metrics } from '../../../core/metrics';
-import { fundedPayer, reserveRequest } from '../../store/ledger/ledger-fixture';
+import { fundedPayer, holding, reserveRequest } from '../../store/ledger/ledger-fixture';
 import { quiet } from '../../support/databases';
 import { until } from '../../support/until';
 
@@ -29,9 +29,7 @@ describe('the leases of holds', () => {
   const open = async (lifetimeMs: number) => {
     const ledger = new CountingLedger();
     await ledger.open();
-    const payer = await fundedPayer(ledger, 1_000n);
-    const request = reserveRequest(payer, 400n, { lifetimeMs });
-    await ledger.reserve(request);
+    const { payer, request } = await holding(ledger, 1_000n, 400n, { lifetimeMs });
     return { ledger, payer, rid: request.rid };
   };
   const heldOf = async (ledger: MemoryLedger, accountId: string) => (await ledger.readAccount(accountId))?.heldE8;

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import type { ModelEntry } from '../../../core/catalog/catalog';
+import type { Candidate, ModelEntry, Upstream } from '../../../core/catalog/catalog';
 import { costOf } from '../../../core/catalog/price';
 import { UNKNOWN_USAGE } from '../../../core/catalog/usage';
 import { type Reading, textReading } from '../../../core/dialects/reading';
@@ -13,164 +13,144 @@ import { sampleModelRequest } from '../../support/request-sample';
 const simple = { price: samplePrice(1_000_000n, 10_000_000n), context: 5_000, maxOutput: 400, estimatedMaxTokens: 100 };
 const candidate = sampleCandidate('a', { model: simple });
 
+interface Held {
+  readonly request?: Parameters<typeof sampleModelRequest>[0];
+  readonly reading?: Partial<Reading>;
+  readonly model?: Partial<ModelEntry>;
+  readonly upstream?: Partial<Upstream>;
+  readonly dialect?: Candidate['dialect'];
+}
+
+/** Returns the hold of a call of 1,000 tokens with at most one token of output, at one candidate. */
+function held({ request, reading, model, upstream, dialect }: Held): bigint {
+  const each = {
+    ...sampleCandidate('a', { upstream: upstream ?? {}, model: { ...simple, ...model } }),
+    ...(dialect && { dialect }),
+  };
+  const asked = { maxOutputTokens: 1, reading: { ...textReading(1_000), ...reading }, ...request };
+  return holdFor(sampleModelRequest(asked), [each]);
+}
+
+const LIMIT = { runsModel: true, insert: undefined };
+const TOOL = { meter: 'webSearch', pieces: undefined, isReported: true, param: 'tools[0].type', limit: LIMIT } as const;
+const MANY = { ...TOOL, pieces: 400 };
+const PIECES = { ...simple.price, pieces: new Map([['webSearch', 30n]]) };
+const CACHED = samplePrice(1_000_000n, 0n, { cacheWrite1h: 2_000_000n });
+const BOUNDS = { imageByUrl: 200, documentByUrl: 600 };
+const FREE = { freeMembers: new Set(['x']) };
+const WRITES = { cacheWrite: 4_000_000n };
+const NORMALIZING = { normalizing: () => 500 };
+
+const ROWS: readonly (readonly [what: string, of: Held, heldE8: bigint])[] = [
+  ['the input and the output that the client allows', { request: { maxOutputTokens: 7 } }, 1_070n],
+  ['the longest answer of the model without a limit', { request: { maxOutputTokens: undefined } }, 5_000n],
+  ['no more output than the model can produce', { request: { maxOutputTokens: 1_000_000 } }, 5_000n],
+  ['no more input than the model accepts', { reading: textReading(9_999) }, 5_010n],
+  ['every answer that the call requests', { request: { maxOutputTokens: 7, choices: 3 } }, 1_210n],
+  ['a window and a piece for a use of a tool', { reading: { toolUses: [TOOL] }, model: { price: PIECES } }, 6_040n],
+  [
+    "a window and a piece for each use that is the model's own limit",
+    { reading: { toolUses: [TOOL] }, model: { price: PIECES, toolUses: new Map([['webSearch', 2]]) } },
+    11_070n,
+  ],
+  ['nine further runs, and every piece', { reading: { toolUses: [MANY, MANY] }, model: { price: PIECES } }, 70_010n],
+  [
+    'no more than the largest amount of the ledger',
+    {
+      reading: { toolUses: [MANY] },
+      model: { price: { ...PIECES, pieces: new Map([['webSearch', MAX_AMOUNT_E8]]) } },
+    },
+    MAX_AMOUNT_E8,
+  ],
+  ['the window for a reading without a bound', { reading: { isUnbounded: true } }, 5_010n],
+  ['the window for an image by URL', { reading: { imagesByUrl: 1 } }, 5_010n],
+  ['the window for a document', { reading: { documents: 1 } }, 5_010n],
+  ['the window for a held member', { reading: { heldMembers: ['x'] } }, 5_010n],
+  ['the window at the dearest price of input', { reading: { documents: 1 }, model: { price: CACHED } }, 10_000n],
+  ['input at the price of cache writes', { model: { price: CACHED } }, 2_000n],
+  ["the operator's bounds", { reading: { imagesByUrl: 2, documents: 1 }, model: { bounds: BOUNDS } }, 2_010n],
+  ['at most the window for many documents', { reading: { documents: 100 }, model: { bounds: BOUNDS } }, 5_010n],
+  [
+    'the window if one bound is missing',
+    { reading: { documents: 1, imagesByUrl: 1 }, model: { bounds: { ...BOUNDS, imageByUrl: undefined } } },
+    5_010n,
+  ],
+  ['a window for each further run', { reading: { furtherPasses: 2 } }, 11_010n],
+  [
+    'a window and an answer for a further run',
+    { reading: { isUnbounded: true, furtherPasses: 1, furtherAnswers: 1 } },
+    14_010n,
+  ],
+  [
+    'tools and images',
+    {
+      reading: { toolOverheads: 2, images: new Map([['auto', 1]]) },
+      model: { toolOverheadTokens: 300, imageTokens: imageTokens(400) },
+    },
+    2_010n,
+  ],
+  ['predicted output', { reading: { predictedTokens: 5 } }, 1_060n],
+  ['predicted output by the factor', { reading: { predictedTokens: 5 }, model: { tokenizerFactor: 2 } }, 2_110n],
+  ['nothing for a free member', { reading: { heldMembers: ['x'] }, upstream: FREE }, 1_010n],
+  ['the window for a member that is not free', { reading: { heldMembers: ['x', 'y'] }, upstream: FREE }, 5_010n],
+  ['what NFKC makes longer for Messages', { reading: NORMALIZING, request: { protocol: 'messages' } }, 1_510n],
+  [
+    'nothing for NFKC where the model does not normalise',
+    { reading: NORMALIZING, request: { protocol: 'messages' }, model: { normalizes: 'none' } },
+    1_010n,
+  ],
+  ['nothing for NFKC in Chat', { reading: NORMALIZING, request: { protocol: 'chat' } }, 1_010n],
+  [
+    'what NFKC makes longer where a model of Chat normalises',
+    { reading: NORMALIZING, request: { protocol: 'chat' }, model: { normalizes: 'nfkc' } },
+    1_510n,
+  ],
+  [
+    'a window for each input of an embeddings call',
+    { reading: textReading(9_000), request: { inputs: 2, maxOutputTokens: 0 } },
+    9_000n,
+  ],
+  [
+    'the windows of all inputs without a bound',
+    { reading: { isUnbounded: true }, request: { inputs: 3, maxOutputTokens: 0 } },
+    15_000n,
+  ],
+  [
+    'the cache writes that a vendor makes of a translated call',
+    { reading: { cacheWrites: 'none' }, model: { price: samplePrice(3_000_000n, 0n, WRITES) }, dialect: 'chat' },
+    4_000n,
+  ],
+  [
+    'no cache writes of a translated call that Messages does not ask for',
+    { reading: { cacheWrites: 'none' }, model: { price: samplePrice(3_000_000n, 0n, WRITES) }, dialect: 'messages' },
+    3_000n,
+  ],
+  [
+    "the vendor's own instructions for tools of a translated call",
+    { reading: { hasTools: true }, model: { toolOverheadTokens: 300 }, dialect: 'messages' },
+    1_310n,
+  ],
+  ['no instructions without tools', { model: { toolOverheadTokens: 300 }, dialect: 'messages' }, 1_010n],
+];
+
 describe('the hold of a call', () => {
-  it('covers the input and the output that the client allows', () => {
-    expect(holdFor(sampleModelRequest({ maxOutputTokens: 7 }), [candidate])).to.equal(1_000n + 70n);
-  });
+  for (const [what, of, heldE8] of ROWS) it(`covers ${what}`, () => expect(held(of)).to.equal(heldE8));
 
-  it('covers the longest answer of the model if the client sets no limit', () => {
-    expect(holdFor(sampleModelRequest(), [candidate])).to.equal(1_000n + 4_000n);
-  });
-
-  describe('with tools that run at the vendor', () => {
-    const tool = { meter: 'webSearch', pieces: undefined, isReported: true, param: 'tools[0].type' } as const;
-    const limit = { runsModel: true, insert: undefined };
-    const price = { ...simple.price, pieces: new Map([['webSearch', 30n]]) };
-    const holding = (toolUses: Reading['toolUses'], ...models: readonly Partial<ModelEntry>[]) =>
-      holdFor(
-        sampleModelRequest({ maxOutputTokens: 1, reading: { ...textReading(1_000), toolUses } }),
-        models.map((model) => sampleCandidate('a', { model: { ...simple, price, ...model } })),
-      );
-
-    it("covers a context window and a piece for each use: one, or the model's own limit", () => {
-      expect(holding([{ ...tool, limit }], {})).to.equal(1_000n + 5_000n + 10n + 30n);
-      const few = { toolUses: new Map([['webSearch', 2]]) };
-      expect(holding([{ ...tool, limit }], few)).to.equal(1_000n + 2n * 5_000n + 10n + 60n);
-      expect(holding([{ ...tool, limit }], few, {}), 'the dearest candidate').to.equal(1_000n + 10_000n + 70n);
-    });
-
-    it('covers at most nine further runs, and every piece', () => {
-      const many = { ...tool, pieces: 400, limit };
-      expect(holding([many, many], {})).to.equal(1_000n + 45_000n + 10n + 24_000n);
-    });
-
-    it('never exceeds the largest amount of the ledger', () => {
-      const dear = { price: { ...price, pieces: new Map([['webSearch', MAX_AMOUNT_E8]]) } };
-      expect(holding([{ ...tool, pieces: 1_000, limit }], dear)).to.equal(MAX_AMOUNT_E8);
-    });
-  });
-
-  describe('with content that is not in the body', () => {
-    const holding = (reading: Partial<Reading>, model: Partial<ModelEntry> = {}, freeMembers: readonly string[] = []) =>
-      holdFor(sampleModelRequest({ maxOutputTokens: 1, reading: { ...textReading(1_000), ...reading } }), [
-        sampleCandidate('a', { model: { ...simple, ...model }, upstream: { freeMembers: new Set(freeMembers) } }),
-      ]);
-    const bounds = { imageByUrl: 200, documentByUrl: 600 };
-
-    it('covers the context window at the dearest price of input', () => {
-      for (const reading of [{ isUnbounded: true }, { imagesByUrl: 1 }, { documents: 1 }, { heldMembers: ['x'] }])
-        expect(holding(reading)).to.equal(5_010n);
-      const price = samplePrice(1_000_000n, 0n, { cacheWrite1h: 2_000_000n });
-      expect(holding({ documents: 1 }, { price })).to.equal(10_000n);
-    });
-
-    it("covers the operator's bounds instead, at most the context window", () => {
-      expect(holding({ imagesByUrl: 2, documents: 1 }, { bounds })).to.equal(2_010n);
-      expect(holding({ documents: 100 }, { bounds })).to.equal(5_010n);
-      expect(holding({ documents: 1, isUnbounded: true }, { bounds })).to.equal(5_010n);
-      expect(holding({ documents: 1, imagesByUrl: 1 }, { bounds: { ...bounds, imageByUrl: undefined } })).to.equal(
-        5_010n,
-      );
-    });
-
-    it('covers one more context window and answer for each further run of the model', () => {
-      expect(holding({ furtherPasses: 2 })).to.equal(11_010n);
-      expect(holding({ isUnbounded: true, furtherPasses: 1, furtherAnswers: 1 })).to.equal(10_000n + 4_010n);
-    });
-
-    it('covers the extra tokens of tools, images and predicted output', () => {
-      expect(
-        holding(
-          { toolOverheads: 2, images: new Map([['auto', 1]]) },
-          { toolOverheadTokens: 300, imageTokens: imageTokens(400) },
-        ),
-      ).to.equal(2_010n);
-      expect(holding({ predictedTokens: 5 })).to.equal(1_060n);
-      expect(holding({ predictedTokens: 5 }, { tokenizerFactor: 2 })).to.equal(2_110n);
-    });
-
-    it('adds nothing for a member that the upstream declares free', () => {
-      expect(holding({ heldMembers: ['x'] }, {}, ['x'])).to.equal(1_010n);
-      expect(holding({ heldMembers: ['x', 'y'] }, {}, ['x'])).to.equal(5_010n);
-    });
-  });
-
-  it('covers no more output than the model can produce', () => {
-    expect(holdFor(sampleModelRequest({ maxOutputTokens: 1_000_000 }), [candidate])).to.equal(1_000n + 4_000n);
-  });
-
-  it('covers no more input than the model accepts', () => {
-    expect(holdFor(sampleModelRequest({ inputTokensEstimate: 9_999, maxOutputTokens: 1 }), [candidate])).to.equal(
-      5_010n,
-    );
+  it('covers the dearest candidate, wherever it is in the order', () => {
+    const dear = sampleCandidate('b', { model: { ...simple, price: samplePrice(3_000_000n, 10_000_000n) } });
+    const request = sampleModelRequest({ maxOutputTokens: 1 });
+    expect(
+      [
+        [candidate, dear],
+        [dear, candidate],
+      ].map((each) => holdFor(request, each)),
+    ).to.deep.equal([3_010n, 3_010n]);
   });
 
   it('counts the estimate of the input for the limits by the minute, and the largest output', () => {
     const asked = { inputTokensEstimate: 400, reading: textReading(1_200) };
     expect(tokensFor(sampleModelRequest({ ...asked, maxOutputTokens: 7 }), [candidate])).to.equal(407);
     expect(tokensFor(sampleModelRequest({ ...asked, inputTokensEstimate: 9_999 }), [candidate])).to.equal(5_400);
-  });
-
-  it('counts what NFKC makes longer for Messages, unless the model says otherwise', () => {
-    const reading: Reading = { ...textReading(1_000), normalizing: () => 500 };
-    const held = (protocol: 'messages' | 'chat', model: Partial<ModelEntry> = {}) =>
-      holdFor(sampleModelRequest({ protocol, maxOutputTokens: 1, reading }), [
-        sampleCandidate('a', { model: { ...simple, ...model } }),
-      ]);
-    expect([held('messages'), held('messages', { normalizes: 'none' })]).to.deep.equal([1_510n, 1_010n]);
-    expect([held('chat'), held('chat', { normalizes: 'nfkc' })]).to.deep.equal([1_010n, 1_510n]);
-  });
-
-  it('covers a context window for each input of an embeddings call', () => {
-    const embedded = (inputs: number, reading: Partial<Reading> = {}) =>
-      holdFor(sampleModelRequest({ inputs, maxOutputTokens: 0, reading: { ...textReading(9_000), ...reading } }), [
-        candidate,
-      ]);
-    expect(embedded(1)).to.equal(5_000n);
-    expect(embedded(2)).to.equal(9_000n);
-    expect(embedded(3, { isUnbounded: true })).to.equal(15_000n);
-  });
-
-  it('covers every answer that the call requests', () => {
-    expect(holdFor(sampleModelRequest({ maxOutputTokens: 7, choices: 3 }), [candidate])).to.equal(1_000n + 210n);
-  });
-
-  it('covers input at the price of cache writes if that is the dearest', () => {
-    const price = samplePrice(1_000_000n, 0n, { cacheWrite1h: 2_000_000n });
-    const dear = sampleCandidate('a', { model: { ...simple, price } });
-    expect(holdFor(sampleModelRequest(), [dear])).to.equal(2_000n);
-  });
-
-  it('covers the dearest candidate, wherever it is in the order', () => {
-    const dear = sampleCandidate('b', { model: { ...simple, price: samplePrice(3_000_000n, 10_000_000n) } });
-    for (const candidates of [
-      [candidate, dear],
-      [dear, candidate],
-    ])
-      expect(holdFor(sampleModelRequest({ maxOutputTokens: 1 }), candidates)).to.equal(3_010n);
-  });
-
-  describe('for a call that may be translated', () => {
-    it('covers the cache writes that a vendor makes by itself, if the call is translated', () => {
-      const price = samplePrice(3_000_000n, 1_000_000n, { cacheWrite: 4_000_000n });
-      const model = { ...simple, price, toolOverheadTokens: 0 };
-      const translated = { ...sampleCandidate('a', { model }), dialect: 'chat' as const };
-      const reading: Reading = { ...textReading(1_000), cacheWrites: 'none' };
-      const request = sampleModelRequest({ stream: true, maxOutputTokens: 7, reading });
-      expect(holdFor(request, [candidate, translated])).to.equal(4_000n + 7n);
-      expect(holdFor(request, [candidate, { ...translated, dialect: 'messages' }])).to.equal(3_000n + 7n);
-    });
-
-    it("covers the vendor's own instructions for tools, if the call is translated and has tools", () => {
-      const model = { ...simple, toolOverheadTokens: 300 };
-      const translated = { ...sampleCandidate('a', { model }), dialect: 'messages' as const };
-      const held = (hasTools: boolean) => {
-        const reading: Reading = { ...textReading(1_000), cacheWrites: 'none', hasTools };
-        return holdFor(sampleModelRequest({ maxOutputTokens: 7, reading }), [translated]);
-      };
-      expect(held(true) - held(false)).to.equal(300n);
-      expect(held(false)).to.equal(1_000n + 70n);
-    });
   });
 
   it('never is below the cost at any candidate while the tokens stay within the bounds', () => {

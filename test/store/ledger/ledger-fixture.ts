@@ -85,6 +85,19 @@ export async function fundedPayer(ledger: Ledger, amountE8: bigint, limitE8?: bi
   return payer;
 }
 
+/** Makes an account with this much money, and an open hold of it. */
+export async function holding(
+  ledger: Ledger,
+  fundsE8: bigint,
+  amountE8: bigint,
+  changes: Partial<ReserveRequest> = {},
+) {
+  const payer = await fundedPayer(ledger, fundsE8);
+  const request = reserveRequest(payer, amountE8, changes);
+  await ledger.reserve(request);
+  return { payer, request };
+}
+
 /** Asserts that the value has these members, among any others. */
 export function assertIncludes(value: object | undefined, expected: object): void {
   const there = value as Record<string, unknown> | undefined;

@@ -17,6 +17,7 @@ import {
   assertIncludes,
   fundedPayer,
   hashOf,
+  holding,
   keyRequest,
   newPayer,
   reserveRequest,
@@ -77,9 +78,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
       }
 
       it('holds once if it is repeated with the same id', async () => {
-        const payer = await fundedPayer(ledger, 1_000n);
-        const request = reserveRequest(payer, 300n);
-        await ledger.reserve(request);
+        const { payer, request } = await holding(ledger, 1_000n, 300n);
         assert.deepEqual(await ledger.reserve(request), { outcome: 'reserved', heldE8: 300n });
         assert.equal((await moneyOf(payer)).held, 300n);
       });
@@ -116,17 +115,13 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
       });
 
       it('is refused if its id is open with less than its least amount', async () => {
-        const payer = await fundedPayer(ledger, 1_000n);
-        const request = reserveRequest(payer, 800n, { leastE8: 300n });
-        await ledger.reserve(request);
+        const { request } = await holding(ledger, 1_000n, 800n, { leastE8: 300n });
         const answer = await ledger.reserve({ ...request, leastE8: 501n });
         assert.deepEqual(answer, { outcome: 'exists_with_different_amount' });
       });
 
       it('reports a closed reservation if it is repeated after settlement or expiry', async () => {
-        const payer = await fundedPayer(ledger, 1_000n);
-        const settled = reserveRequest(payer, 300n);
-        await ledger.reserve(settled);
+        const { payer, request: settled } = await holding(ledger, 1_000n, 300n);
         await ledger.settle({ ...closing(payer, settled.rid), costE8: 1n });
         assert.deepEqual(await ledger.reserve(settled), { outcome: 'closed_before' });
         const expired = reserveRequest(payer, 300n, { lifetimeMs: 0 });
@@ -137,9 +132,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
       });
 
       it('is refused after its release, even if the release of the unknown id came first', async () => {
-        const payer = await fundedPayer(ledger, 1_000n);
-        const released = reserveRequest(payer, 300n);
-        await ledger.reserve(released);
+        const { payer, request: released } = await holding(ledger, 1_000n, 300n);
         await ledger.release(closing(payer, released.rid));
         assert.deepEqual(await ledger.reserve(released), { outcome: 'released_before' });
         const late = reserveRequest(payer, 300n);
@@ -193,9 +186,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
       });
 
       it('reports 0 as left if the limit was lowered below the spent money', async () => {
-        const payer = await fundedPayer(ledger, 1_000n);
-        const first = reserveRequest(payer, 40n);
-        await ledger.reserve(first);
+        const { payer } = await holding(ledger, 1_000n, 40n);
         await ledger.setKey(keyRequest(payer, { limitE8: 10n }));
         const refused = await ledger.reserve(reserveRequest(payer, 1n));
         assert.deepEqual(refused, { outcome: 'key_limit_exceeded', availableE8: 0n });
@@ -371,9 +362,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
       });
 
       it('of a settled or expired reservation reports this and changes nothing', async () => {
-        const payer = await fundedPayer(ledger, 1_000n);
-        const settled = reserveRequest(payer, 400n);
-        await ledger.reserve(settled);
+        const { payer, request: settled } = await holding(ledger, 1_000n, 400n);
         await ledger.settle({ ...closing(payer, settled.rid), costE8: 100n });
         assert.deepEqual(await ledger.release(closing(payer, settled.rid)), { outcome: 'settled' });
         const expired = reserveRequest(payer, 400n, { lifetimeMs: 0 });
@@ -385,9 +374,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
       });
 
       it('without a record, as sandboxes send it, leaves an entry without one', async () => {
-        const payer = await fundedPayer(ledger, 1_000n);
-        const request = reserveRequest(payer, 1n, { facts: '', lifetimeMs: undefined });
-        await ledger.reserve(request);
+        const { payer, request } = await holding(ledger, 1_000n, 1n, { facts: '', lifetimeMs: undefined });
         await ledger.release({ ...payer, rid: request.rid, record: '' });
         assert.equal((await outboxOf(payer)).at(-1)?.record, undefined);
       });
@@ -420,9 +407,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
       });
 
       it('renews an open reservation even after its deadline, and never a closed one', async () => {
-        const payer = await fundedPayer(ledger, 1_000n);
-        const request = reserveRequest(payer, 400n, { lifetimeMs: 0 });
-        await ledger.reserve(request);
+        const { payer, request } = await holding(ledger, 1_000n, 400n, { lifetimeMs: 0 });
         const renewal = { ...payer, rid: request.rid, lifetimeMs: 60_000 };
         assert.deepEqual(await ledger.renew(renewal), { outcome: 'renewed' });
         assert.deepEqual(await ledger.expire(payer, request.rid), { outcome: 'not_due' });
@@ -432,9 +417,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
       });
 
       it('never makes a hold overdue that has no deadline, even after a renewal', async () => {
-        const payer = await fundedPayer(ledger, 1_000n);
-        const request = reserveRequest(payer, 400n, { lifetimeMs: undefined });
-        await ledger.reserve(request);
+        const { payer, request } = await holding(ledger, 1_000n, 400n, { lifetimeMs: undefined });
         await ledger.renew({ ...payer, rid: request.rid, lifetimeMs: 0 });
         assert.deepEqual(await ledger.due(shardOf(payer.accountId), 10), []);
         assert.deepEqual(await ledger.expire(payer, request.rid), { outcome: 'not_due' });

@@ -3,7 +3,7 @@ import { newId } from '../../../core/ids';
 import { CLOSED_MS, INTENT_MS } from '../../../core/ledger/ledger';
 import { MemoryLedger } from '../../../core/ledger/memory-ledger';
 import { shardOf } from '../../../core/ledger/shard';
-import { fundedPayer, keyRequest, reserveRequest } from './ledger-fixture';
+import { fundedPayer, holding, keyRequest, reserveRequest } from './ledger-fixture';
 import { ledgerSuite } from './ledger-suite';
 
 ledgerSuite('in the process', async () => new MemoryLedger());
@@ -44,9 +44,7 @@ describe('the ledger in memory', () => {
     let now = 0;
     const ledger = new MemoryLedger({ now: () => now });
     await ledger.open();
-    const payer = await fundedPayer(ledger, 10n);
-    const closed = reserveRequest(payer, 10n);
-    await ledger.reserve(closed);
+    const { payer, request: closed } = await holding(ledger, 10n, 10n);
     await ledger.settle({ ...payer, rid: closed.rid, costE8: 1n, record: '' });
     now += 2 * CLOSED_MS;
     await ledger.release({ ...payer, rid: newId(), record: '' });

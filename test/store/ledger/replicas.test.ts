@@ -9,7 +9,7 @@ import { quiet } from '../../support/databases';
 import { type Link, linkTo } from '../../support/link';
 import { startRedis, type TestRedis } from '../../support/redis';
 import { settlesWithin, until } from '../../support/until';
-import { fundedPayer, openRedisLedger, reserveRequest } from './ledger-fixture';
+import { fundedPayer, holding, openRedisLedger, reserveRequest } from './ledger-fixture';
 
 /** Waits long for a late replica on a busy machine; a test that expects a refusal waits less. */
 const POLICY: ReplicaPolicy = { waitReplicas: 1, waitTimeoutMs: 5_000, onTooFew: 'refuse' };
@@ -115,9 +115,7 @@ describe('a ledger that waits for a replica', function () {
 
   it('waits even if Redis is full, and accepts settles and releases', async () => {
     const ledger = await open();
-    const payer = await fundedPayer(ledger, 100n);
-    const request = reserveRequest(payer, 10n);
-    await ledger.reserve(request);
+    const { payer, request } = await holding(ledger, 100n, 10n);
     await watching.config('SET', 'maxmemory', '1');
     try {
       assert.deepEqual(await ledger.settle({ ...request, costE8: 3n }), {

@@ -10,7 +10,7 @@ import { ALL_SHARDS, shardOf } from '../../../core/ledger/shard';
 import { DATABASES, quiet, type TestDatabase } from '../../support/databases';
 import { rejection } from '../../support/rejection';
 import { until } from '../../support/until';
-import { fundedPayer, instead, reserveRequest, usageRecord } from './ledger-fixture';
+import { fundedPayer, holding, instead, reserveRequest, usageRecord } from './ledger-fixture';
 import { readChain } from './ledger-rows';
 
 for (const { name, open } of DATABASES) {
@@ -61,9 +61,7 @@ for (const { name, open } of DATABASES) {
     });
 
     it('writes credits, releases and expiries; an expiry has the record of its reserve, billed as expired', async () => {
-      const payer = await fundedPayer(ledger, 1_000n);
-      const expiring = reserveRequest(payer, 10n, { lifetimeMs: 0 });
-      await ledger.reserve(expiring);
+      const { payer, request: expiring } = await holding(ledger, 1_000n, 10n, { lifetimeMs: 0 });
       await ledger.expire(payer, expiring.rid);
       const sandbox = reserveRequest(payer, 10n, { facts: '', lifetimeMs: undefined });
       await ledger.reserve(sandbox);
