@@ -2,7 +2,10 @@ import { expect } from 'chai';
 import { CHAT } from '../../../core/dialects/chat';
 import { MESSAGES } from '../../../core/dialects/messages';
 import { RESPONSES } from '../../../core/dialects/responses';
+import { requests } from '../../fuzz/targets/requests';
+import { streams } from '../../fuzz/targets/streams';
 import { outcomeOf, pairsOf, readPair, type Subject } from '../../support/golden';
+import { seeded } from '../../support/random';
 
 const SUBJECTS: Readonly<Record<string, Subject>> = { messages: MESSAGES, chat: CHAT, responses: RESPONSES };
 
@@ -15,3 +18,10 @@ for (const [dialect, subject] of Object.entries(SUBJECTS)) {
       });
   });
 }
+
+describe('translation', () => {
+  for (const target of [requests, streams])
+    it(`keeps the meaning of ${target.summary}, as the fuzzer draws them`, async () => {
+      for (let seed = 1; seed <= 10; seed += 1) await target.run(undefined as never, seeded(seed));
+    });
+});
