@@ -108,31 +108,4 @@ describe('documents', () => {
       .filter((line) => Number(line.split(': ')[1]) > 280);
     expect(long).to.deep.equal([]);
   });
-
-  describe('this test itself', () => {
-    it('counts words, without the marks of tables and the targets of links', () => {
-      expect(wordsIn('| a [b c](d.md) | `e-f` |\n| --- | – |\n')).to.equal(4);
-    });
-
-    it('reads links, with and without a heading, and none in code', () => {
-      expect(
-        linksIn('[a](b.md#c) [d](../e.ts) [f](#g) [h](https://i.example) `[j](k)`\n```\n[l](m)\n```\n'),
-      ).to.deep.equal([
-        { file: 'b.md', heading: 'c' },
-        { file: '../e.ts', heading: undefined },
-        { file: '', heading: 'g' },
-      ]);
-    });
-
-    it('reports a missing file and a missing heading', () => {
-      expect(missing('docs/routing.md', { file: 'nowhere.md', heading: undefined })).to.contain('no docs/nowhere.md');
-      expect(missing('docs/routing.md', { file: 'errors.md', heading: 'nowhere' })).to.contain('no heading #nowhere');
-      expect(missing('docs/routing.md', { file: 'errors.md', heading: 'the-catalogue' })).to.equal(undefined);
-    });
-
-    it('derives the anchors of headings as GitHub does', () => {
-      expect(anchorOf('`x-tollgate-debug: routing`')).to.equal('x-tollgate-debug-routing');
-      expect(anchorOf('1.3 The OpenAPI document and `x-billing`')).to.equal('13-the-openapi-document-and-x-billing');
-    });
-  });
 });

@@ -1,4 +1,9 @@
-import { tableOf } from '../support/markdown-table';
+/** Returns a table in which all cells of a column have the same width; the first row is its head. */
+export function tableOf(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
+  const [head, ...rest] = rows.map((row) => `| ${row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(' | ')} |\n`);
+  return [head, `| ${widths.map((width) => '-'.repeat(width)).join(' | ')} |\n`, ...rest].join('');
+}
 
 /**
  * The measures, how much the line of each may rise from the first judged sample to the last, and how many minutes a run needs
