@@ -1,3 +1,11 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { findProgram } from '../support/programs';
+import { until } from '../support/until';
 import assert from 'node:assert/strict';
 import { connect as connectHttp2 } from 'node:http2';
 import { text } from 'node:stream/consumers';
@@ -7,12 +15,54 @@ import { newAuthority } from '../support/certificates';
 import { temporaryFolder } from '../support/configuration-folder';
 import { freePort } from '../support/free-port';
 import { startGateway, type TestGateway } from '../support/gateway';
-import { startNginx } from '../support/nginx';
 import { textOf } from '../support/sources';
 import { databaseOf } from '../support/stores';
 import { TestSocket } from '../support/test-socket';
-import { until } from '../support/until';
 import { messagesAnswer, messagesStream, responsesStream, startUpstream, type TestUpstream } from '../support/upstream';
+
+const TEMPORARY = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
+
+/** Starts nginx in the foreground with this `http` block, in a temporary folder. Resolves when the port accepts connections. */
+export async function startNginx(http: string, port: number): Promise<{ stop(): Promise<void> }> {
+  const folder = await mkdtemp(join(tmpdir(), 'tollgate-nginx-'));
+  const file = join(folder, 'nginx.conf');
+  await writeFile(
+    file,
+    `${process.getuid?.() === 0 ? 'user root;' : ''}
+daemon off;
+worker_processes 1;
+pid ${folder}/nginx.pid;
+events { worker_connections 1024; }
+http {
+  access_log off;
+  ${TEMPORARY.map((each) => `${each}_temp_path ${folder}/${each};`).join('\n  ')}
+  ${http}
+}
+`,
+  );
+  const child = spawn(findProgram('nginx'), ['-p', folder, '-e', 'stderr', '-c', file], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let output = '';
+  child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  await until('nginx takes connections', async () => {
+    if (child.exitCode !== null) throw new Error(`nginx ended: ${output}`);
+    const socket = connect(port, '127.0.0.1');
+    await once(socket, 'connect');
+    return socket.destroy();
+  });
+  return {
+    stop: async () => {
+      const ended = once(child, 'exit');
+      if (child.exitCode === null) {
+        child.kill('SIGQUIT');
+        setTimeout(() => child.kill('SIGTERM'), 2_000).unref();
+        await ended;
+      }
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
 
 const USAGE = { input: 10, output: 5 };
 

@@ -26,7 +26,7 @@ const NEVER_AGAIN = new RegExp(
     ...['ledger', 'money', 'bill', 'hold', 'held', 'clamp', 'excess', 'reserve', 'price', 'cost', 'invoice', 'usage'],
     ...['allowance', 'meter', 'idempotency', 'vendor', 'credit-'],
     ...['revo', 'key-', 'keys', 'identify', 'check-access', 'access', 'operator-tokens', 'sessions'],
-    ...['stored-', 'kept-', 'named-items', 'egress', 'address', 'limit', 'concurren', 'abuse', 'hostile'],
+    ...['stored-', 'kept-', 'named-items', 'egress', 'address', 'limit', 'concurren', 'hostile'],
     ...['sandbox', 'unisolated', 'proxies', 'security'],
   ].join('|'),
 );

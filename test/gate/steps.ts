@@ -35,7 +35,7 @@ const EMBEDDED_STORIES = [
   'translation',
 ];
 /** Stories whose calls pass Express Gateway's own router, as with `FAST_LANE=false`. */
-const EXPRESS_STORIES = ['hello', 'forwarding', 'stream-errors'];
+const EXPRESS_STORIES = ['hello', 'forwarding', 'endings'];
 
 const stories = (names: readonly string[]) => names.map((name) => `test/gateway/${name}.test.ts`);
 const NO_REAL_STORES = ['--ignore', 'test/**/*.real.test.ts'];

@@ -1,14 +1,11 @@
 import assert from 'node:assert/strict';
 import { Agent, request } from 'undici';
-import { failToStart, startGateway, type TestGateway } from '../support/gateway';
+import { failToStart } from '../support/gateway';
+import { useGateway } from '../support/story';
 
 describe('The admin token', function () {
   this.timeout(90_000);
-  let gateway: TestGateway;
-  before(async () => {
-    gateway = await startGateway({ upstreams: { acme: { url: 'http://127.0.0.1:9' } } });
-  });
-  after(() => gateway.stop());
+  const gateway = useGateway(() => ({ upstreams: { acme: { url: 'http://127.0.0.1:9' } } }));
 
   /** Sends a request with this token from an address of this machine. */
   async function show(token: string, localAddress: string) {

@@ -1,31 +1,25 @@
 import { expect } from 'chai';
 import { ask } from '../support/calls';
-import { startGateway, type TestGateway } from '../support/gateway';
 import { setPolicy } from '../support/policy-settings';
+import { useGateway, useUpstream } from '../support/story';
 import { until } from '../support/until';
-import { messagesAnswer, respond, startUpstream, type TestUpstream } from '../support/upstream';
+import { messagesAnswer, respond } from '../support/upstream';
 
 const SESSIONS = Array.from({ length: 20 }, (_, index) => `session-${index}`);
 const DOWN = respond({ status: 503, body: {} });
 
-describe('The calls of a session', function () {
-  this.timeout(60_000);
-  let one: TestUpstream;
-  let two: TestUpstream;
-  let gateway: TestGateway;
+describe('The calls of a session', () => {
+  const one = useUpstream();
+  const two = useUpstream();
   let key: string;
 
+  const gateway = useGateway(() => ({
+    upstreams: { one: { url: one.url }, two: { url: two.url } },
+    configure: (config) => setPolicy(config, 'strategy-routing', { strategy: 'quality', affinity: false }, 'speed'),
+  }));
+
   before(async () => {
-    [one, two] = await Promise.all([startUpstream(), startUpstream()]);
-    gateway = await startGateway({
-      upstreams: { one: { url: one.url }, two: { url: two.url } },
-      configure: (config) => setPolicy(config, 'strategy-routing', { strategy: 'quality', affinity: false }, 'speed'),
-    });
     ({ key } = await gateway.newCustomer('1000'));
-  });
-  after(async () => {
-    await gateway?.stop();
-    await Promise.all([one?.stop(), two?.stop()]);
   });
   beforeEach(async () => {
     for (const upstream of [one, two]) {
@@ -103,14 +97,5 @@ describe('The calls of a session', function () {
       ({ key } = await gateway.newCustomer('1'));
       return ofKeys.add(await providerOf('session-0')).size === 2;
     });
-  });
-
-  it('show their affinity in the debug header of a key with `debug`', async () => {
-    ({ key } = await gateway.newCustomer('10', { debug: true }));
-    const headers = { 'x-tollgate-debug': 'routing', 'session-id': 'session-0' };
-    const answer = await gateway.call('/v1/messages', { key, body: ask(), headers });
-    const shown = JSON.parse(String(answer.headers['x-tollgate-routing']));
-    expect(shown).to.include({ strategy: 'quality', affinity: true });
-    expect(shown.candidates.map(({ score }: { score: number }) => score)).to.deep.equal([20_000, 20_000]);
   });
 });

@@ -1,16 +1,8 @@
 import { expect } from 'chai';
 import { ask, PATH } from '../support/calls';
-import { type Answered, MODEL, startGateway, type TestGateway } from '../support/gateway';
-import { LeavingClient } from '../support/leaving-client';
-import { until } from '../support/until';
-import {
-  messagesAnswer,
-  messagesErrorStream,
-  messagesFailure,
-  messagesStream,
-  startUpstream,
-  type TestUpstream,
-} from '../support/upstream';
+import { type Answered, MODEL } from '../support/gateway';
+import { useGateway, useUpstream } from '../support/story';
+import { messagesAnswer, messagesErrorStream, messagesFailure, messagesStream } from '../support/upstream';
 
 const USAGE = { input: 1_000, output: 100 };
 /** The cost of that usage: 1,000 × 3 + 100 × 15 USD per million. */
@@ -20,16 +12,13 @@ function passesOf(attempt: Record<string, unknown> | undefined): readonly Record
   return (attempt?.['passes'] ?? []) as Record<string, number>[];
 }
 
-describe('The attempts of a call', function () {
-  this.timeout(60_000);
-  let first: TestUpstream;
-  let second: TestUpstream;
-  let gateway: TestGateway;
+describe('The attempts of a call', () => {
+  const first = useUpstream();
+  const second = useUpstream();
   let key: string;
   let story = 0;
 
-  before(async () => {
-    [first, second] = [await startUpstream(), await startUpstream()];
+  const gateway = useGateway(() => {
     const timeouts = { connect: '1s', headers: '1s', idle: '700ms' };
     const upstreams = Object.fromEntries(
       Array.from({ length: 9 }, (_, each) => {
@@ -41,15 +30,13 @@ describe('The attempts of a call', function () {
         ] as const;
       }).flat(),
     );
-    gateway = await startGateway({
+    return {
       upstreams,
-    });
-    ({ key } = await gateway.newCustomer('1000'));
+    };
   });
-  after(async () => {
-    await gateway?.stop();
-    await first?.stop();
-    await second?.stop();
+
+  before(async () => {
+    ({ key } = await gateway.newCustomer('1000'));
   });
   beforeEach(() => {
     first.reset();
@@ -104,31 +91,6 @@ describe('The attempts of a call', function () {
     expect(failed).to.include({ cause: 'failed', outcome: 'error_event', isReported: false });
     expect(passesOf(failed)[0]?.['input']).to.be.greaterThan(0);
     expect(answered).to.include({ cause: 'answered', upstreamCost: '0.00900000' });
-  });
-
-  it("say that the client disconnected if the upstream's usage is unknown", async () => {
-    const texts = Array.from({ length: 400 }, () => 'word ');
-    first.always(messagesStream({ texts, usage: USAGE, delayMs: 50 }));
-    const client = new LeavingClient(
-      gateway,
-      PATH.messages,
-      key,
-      ask({ model: `${MODEL}-${story}`, stream: true, max_tokens: 10_000 }),
-    );
-    await client.sees('word ');
-    client.leave();
-    const record = await until(
-      'the record is there',
-      async () => {
-        const { items } = (await gateway.call(`/v1/usage?model=${MODEL}-${story}`, { method: 'GET', key })).json;
-        return items[0];
-      },
-      30_000,
-    );
-    expect(record['billing']).to.equal('partial');
-    const [left, ...more] = await attemptsOf(record['requestId']);
-    expect(more).to.deep.equal([]);
-    expect(left).to.include({ cause: 'left', outcome: 'answered', isReported: false, upstreamCost: record['cost'] });
   });
 
   it("show the upstream's cost of a broken stream for which the customer paid nothing", async () => {

@@ -1,3 +1,4 @@
+import { useGateway, useUpstream } from '../support/story';
 import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -6,15 +7,8 @@ import { expect } from 'chai';
 import { type AwsKeys, wrongSignature } from '../support/aws-signature';
 import { ask } from '../support/calls';
 import { asEventStream, chunkMessage, eventStreamMessage, exceptionMessage } from '../support/event-stream';
-import { startGateway, type TestEndpoint, type TestGateway } from '../support/gateway';
-import {
-  messagesAnswer,
-  type RecordedCall,
-  respond,
-  type Script,
-  startUpstream,
-  type TestUpstream,
-} from '../support/upstream';
+import { type TestEndpoint } from '../support/gateway';
+import { messagesAnswer, type RecordedCall, respond, type Script } from '../support/upstream';
 
 const MODEL = 'anthropic.claude-sonnet-4-5-20250929-v1:0';
 const REGION = 'us-east-1';
@@ -28,11 +22,9 @@ function framed(body: Buffer): Script {
   return respond({ headers: FRAMED, body });
 }
 
-describe("Anthropic's models at Amazon Bedrock", function () {
-  this.timeout(60_000);
-  let upstream: TestUpstream;
-  let other: TestUpstream;
-  let gateway: TestGateway;
+describe("Anthropic's models at Amazon Bedrock", () => {
+  const upstream = useUpstream();
+  const other = useUpstream();
   let key: string;
   let metadata: Server;
 
@@ -43,9 +35,7 @@ describe("Anthropic's models at Amazon Bedrock", function () {
     credential: { env },
     models: { [MODEL]: { aliases: [`claude-by-${env.toLowerCase()}`] } },
   });
-  before(async () => {
-    upstream = await startUpstream();
-    other = await startUpstream();
+  const gateway = useGateway(async () => {
     const role = {
       AccessKeyId: ROLE.id,
       SecretAccessKey: ROLE.secret,
@@ -55,7 +45,7 @@ describe("Anthropic's models at Amazon Bedrock", function () {
     metadata = createServer((_request, response) => response.end(JSON.stringify(role)));
     await new Promise<void>((done) => metadata.listen(0, '127.0.0.1', done));
     const token = { AccessKeyId: SESSION.id, SecretAccessKey: SESSION.secret, SessionToken: SESSION.token };
-    gateway = await startGateway({
+    return {
       upstreams: {
         bedrock: { ...at('PLAIN_KEYS'), tier: 'official' },
         spare: {
@@ -79,7 +69,10 @@ describe("Anthropic's models at Amazon Bedrock", function () {
         AWS_CONTAINER_CREDENTIALS_FULL_URI: `http://127.0.0.1:${(metadata.address() as AddressInfo).port}/role`,
         WRONG_KEYS: '{"AccessKeyId":"half"}',
       },
-    });
+    };
+  });
+
+  before(async () => {
     ({ key } = await gateway.newCustomer('10'));
   });
   beforeEach(() => {
@@ -87,9 +80,6 @@ describe("Anthropic's models at Amazon Bedrock", function () {
     other.reset();
   });
   after(async () => {
-    await gateway?.stop();
-    await upstream?.stop();
-    await other?.stop();
     metadata?.close();
   });
 
@@ -150,14 +140,6 @@ describe("Anthropic's models at Amazon Bedrock", function () {
     expect(only().headers.authorization).to.equal('Bearer ABSKexample');
   });
 
-  it('get a signed call for a body of several megabytes', async () => {
-    upstream.next(messagesAnswer());
-    const content = 'x'.repeat(3 * 1024 * 1024);
-    const answer = await call({ messages: [{ role: 'user', content }] });
-    expect(answer.status, answer.text.slice(0, 300)).to.equal(200);
-    expect(wrongSignature(only(), KEYS, REGION)).to.equal(undefined);
-  });
-
   it('get the betas that they know in the body, without unknown ones', async () => {
     upstream.next(messagesAnswer());
     await call({}, { 'anthropic-beta': 'claude-code-20250219,context-1m-2025-08-07' });
@@ -201,14 +183,6 @@ describe("Anthropic's models at Amazon Bedrock", function () {
     expect(answer.text).not.to.include('message_stop');
   });
 
-  it('refuse a call that is too long, and it is not repeated at a model with the same context window', async () => {
-    const body = { message: 'Input is too long for requested model.' };
-    upstream.next(respond({ status: 400, body }));
-    const answer = await call();
-    expect(answer.status).to.equal(400);
-    expect(other.calls).to.have.length(0);
-  });
-
   it('are not called with an invalid credential, and the log gives the reason without the credential', async () => {
     const answer = await call({ model: 'claude-by-wrong_keys' });
     expect(answer.status).to.equal(502);
@@ -216,13 +190,6 @@ describe("Anthropic's models at Amazon Bedrock", function () {
     expect(gateway.output()).to.include('the credential is neither ID:SECRET nor JSON');
     for (const secret of [KEYS.secret, SESSION.secret, ROLE.secret, 'ABSKexample', '"half"'])
       expect(gateway.output()).not.to.include(secret);
-  });
-
-  it('get a signed call when an operator tests the upstream', async () => {
-    upstream.next(messagesAnswer());
-    const { json } = await gateway.admin('POST', '/admin/v1/upstreams/bedrock/test', {});
-    expect(json).to.include({ ok: true });
-    expect(wrongSignature(only(), KEYS, REGION)).to.equal(undefined);
   });
 });
 

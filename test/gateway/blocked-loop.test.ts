@@ -66,8 +66,7 @@ interface Told {
   readonly at?: readonly string[];
 }
 
-describe('A blocked event loop', function () {
-  this.timeout(60_000);
+describe('A blocked event loop', () => {
   let upstream: TestUpstream;
   let gateway: TestGateway;
   let key: string;

@@ -1,7 +1,8 @@
+import { useGateway } from '../support/story';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { ask, PATH } from '../support/calls';
-import { PRICE, startGateway, type TestGateway } from '../support/gateway';
+import { PRICE } from '../support/gateway';
 import { LeavingClient } from '../support/leaving-client';
 import { showBill } from '../support/show-figures';
 import { until } from '../support/until';
@@ -33,22 +34,23 @@ const STORIES = ['fin', 'reset', 'keeping up', 'resting', 'bridged'] as const;
 type Story = (typeof STORIES)[number];
 const modelOf = (name: Story) => name.replace(' ', '-');
 
-describe('A stream whose upstream breaks it off', function () {
-  this.timeout(60_000);
+describe('A stream whose upstream breaks it off', () => {
   const upstreams = new Map<Story, TestUpstream>();
   /** The results. All stories run at once because they mostly wait, and each test awaits one. */
   const told = new Map<Story, Promise<void>>();
-  let gateway: TestGateway;
 
-  before(async () => {
+  const gateway = useGateway(async () => {
     for (const name of STORIES) upstreams.set(name, await startUpstream());
     const endpoint = (name: Story) => ({
       url: upstreamOf(name).url,
       models: { [modelOf(name)]: { maxOutput: 10_000_000 } },
     });
-    gateway = await startGateway({
+    return {
       upstreams: Object.fromEntries(STORIES.map((name) => [modelOf(name), endpoint(name)])),
-    });
+    };
+  });
+
+  before(async () => {
     const tellers = {
       fin: () => stops('fin'),
       reset: () => stops('reset'),
@@ -63,7 +65,6 @@ describe('A stream whose upstream breaks it off', function () {
     }
   });
   after(async () => {
-    await gateway?.stop();
     for (const upstream of upstreams.values()) await upstream.stop();
   });
 

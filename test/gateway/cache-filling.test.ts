@@ -1,9 +1,10 @@
 import { expect } from 'chai';
 import { ask } from '../support/calls';
-import { MODEL, startGateway, type TestGateway } from '../support/gateway';
+import { MODEL } from '../support/gateway';
 import { setPolicy } from '../support/policy-settings';
+import { useGateway, useUpstream } from '../support/story';
 import { until } from '../support/until';
-import { messagesAnswer, messagesStream, startUpstream, type TestUpstream, when } from '../support/upstream';
+import { messagesAnswer, messagesStream, when } from '../support/upstream';
 
 /** The answer to a call that only fills the vendor's cache. It costs 1,000 × 3.75 USD per million written and 10 × 3 read. */
 const FILLED = { texts: [], stop: 'length', usage: { input: 10, cacheWrite: 1_000, output: 0 } } as const;
@@ -12,23 +13,17 @@ const COST = '0.00378000';
 /** The model's tokenizer factor. It is large, so that the hold of a short body covers that usage. */
 const FACTOR = 150;
 
-describe('A Messages call with `max_tokens: 0`', function () {
-  this.timeout(60_000);
-  let upstream: TestUpstream;
-  let gateway: TestGateway;
+describe('A Messages call with `max_tokens: 0`', () => {
+  const upstream = useUpstream();
   let key: string;
 
+  const gateway = useGateway(() => ({
+    upstreams: { acme: { url: upstream.url, models: { [MODEL]: { tokenizerFactor: FACTOR } } } },
+    configure: (config) => setPolicy(config, 'reserve-settle', { onInsufficient: 'clamp' }, 'cost'),
+  }));
+
   before(async () => {
-    upstream = await startUpstream();
-    gateway = await startGateway({
-      upstreams: { acme: { url: upstream.url, models: { [MODEL]: { tokenizerFactor: FACTOR } } } },
-      configure: (config) => setPolicy(config, 'reserve-settle', { onInsufficient: 'clamp' }, 'cost'),
-    });
     ({ key } = await gateway.newCustomer('10'));
-  });
-  after(async () => {
-    await gateway?.stop();
-    await upstream?.stop();
   });
   beforeEach(() => upstream.reset());
 

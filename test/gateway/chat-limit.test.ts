@@ -1,35 +1,32 @@
 import { expect } from 'chai';
 import { askIn, PATH, type TestProtocol } from '../support/calls';
-import { type Answered, startGateway, type TestGateway } from '../support/gateway';
-import { chatAnswer, startUpstream, type TestUpstream } from '../support/upstream';
+import type { Answered } from '../support/gateway';
+import { useGateway, useUpstream } from '../support/story';
+import { chatAnswer } from '../support/upstream';
 
 type Member = 'max_tokens' | 'max_completion_tokens';
 
-describe('At a Chat upstream that accepts one member for the output limit, the gateway', function () {
-  this.timeout(60_000);
-  let upstream: TestUpstream;
-  let gateway: TestGateway;
+describe('At a Chat upstream that accepts one member for the output limit, the gateway', () => {
+  const upstream = useUpstream();
   let key: string;
 
-  before(async () => {
-    upstream = await startUpstream();
+  const gateway = useGateway(() => {
     const taking = (limit: Member, models: readonly string[]) => ({
       url: upstream.url,
       adapter: 'chat',
       adapterSettings: { limit },
       models: Object.fromEntries(models.map((name) => [name, {}])),
     });
-    gateway = await startGateway({
+    return {
       upstreams: {
         newer: taking('max_completion_tokens', ['newer-model']),
         older: taking('max_tokens', ['older-model']),
       },
-    });
-    ({ key } = await gateway.newCustomer('10'));
+    };
   });
-  after(async () => {
-    await gateway?.stop();
-    await upstream?.stop();
+
+  before(async () => {
+    ({ key } = await gateway.newCustomer('10'));
   });
   beforeEach(() => {
     upstream.reset();

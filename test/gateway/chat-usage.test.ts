@@ -1,17 +1,11 @@
 import { expect } from 'chai';
 import { ask, askAsSent, PATH } from '../support/calls';
-import { type Answered, startGateway, type TestGateway } from '../support/gateway';
+import { type Answered } from '../support/gateway';
 import { LeavingClient } from '../support/leaving-client';
 import { setPolicy } from '../support/policy-settings';
+import { useGateway, useUpstream } from '../support/story';
 import { until } from '../support/until';
-import {
-  type ChatStream,
-  chatErrorStream,
-  chatStream,
-  startUpstream,
-  stream,
-  type TestUpstream,
-} from '../support/upstream';
+import { type ChatStream, chatErrorStream, chatStream, stream } from '../support/upstream';
 
 const SAID = { texts: ['one ', 'two '], usage: { input: 12, output: 3 }, withUsage: true };
 /** The positions of events in such a stream. */
@@ -64,31 +58,25 @@ const TABLE: Readonly<Record<string, { sent: readonly string[]; given: readonly 
   },
 };
 
-describe('The usage of a Chat stream', function () {
-  this.timeout(60_000);
-  let upstream: TestUpstream;
-  let gateway: TestGateway;
+describe('The usage of a Chat stream', () => {
+  const upstream = useUpstream();
   let key: string;
 
+  const gateway = useGateway(() => ({
+    upstreams: {
+      acme: { url: upstream.url },
+      silent: { url: upstream.url, streamUsage: false, models: { silent: {} } },
+    },
+    configure: (config) => {
+      setPolicy(config, 'sse-relay', { usageWithin: '50s' });
+      setPolicy(config, 'sse-relay', { usageWithin: '200ms' }, 'cost');
+      setPolicy(config, 'sse-relay', { usageWithin: '50s', keepAlive: '40ms' }, 'speed');
+    },
+    env: { DIRECT_DOMAIN: 'gateway.example' },
+  }));
+
   before(async () => {
-    upstream = await startUpstream();
-    gateway = await startGateway({
-      upstreams: {
-        acme: { url: upstream.url },
-        silent: { url: upstream.url, streamUsage: false, models: { silent: {} } },
-      },
-      configure: (config) => {
-        setPolicy(config, 'sse-relay', { usageWithin: '50s' });
-        setPolicy(config, 'sse-relay', { usageWithin: '200ms' }, 'cost');
-        setPolicy(config, 'sse-relay', { usageWithin: '50s', keepAlive: '40ms' }, 'speed');
-      },
-      env: { DIRECT_DOMAIN: 'gateway.example' },
-    });
     ({ key } = await gateway.newCustomer('100'));
-  });
-  after(async () => {
-    await gateway?.stop();
-    await upstream?.stop();
   });
   beforeEach(() => upstream.reset());
 
@@ -118,20 +106,6 @@ describe('The usage of a Chat stream', function () {
     expect(() => readByOldProgram(asked.text), 'the chunk without choices is there when asked for').to.throw(TypeError);
   });
 
-  for (const options of [null, {}, { include_usage: false }]) {
-    it(`is in a chunk with a choice with stream_options ${JSON.stringify(options)}`, async () => {
-      upstream.next(chatStream(SAID));
-      const { text } = await call({ stream_options: options });
-      expect(readByOldProgram(text)).to.deep.equal({ said: 'one two ', finish: 'stop', tokens: 3 });
-    });
-  }
-
-  it('is in a chunk with a choice at a direct address', async () => {
-    upstream.next(chatStream(SAID));
-    const { text } = await call({}, '', { host: 'acme.p.gateway.example' });
-    expect(readByOldProgram(text)).to.deep.equal({ said: 'one two ', finish: 'stop', tokens: 3 });
-  });
-
   it('is not awaited once the upstream has sent [DONE]', async () => {
     const script = chatStream({ ...SAID, withUsage: false });
     upstream.always(script);
@@ -142,20 +116,8 @@ describe('The usage of a Chat stream', function () {
     }
   });
 
-  it('is merged into the finish chunk, however the upstream splits its bytes', async () => {
-    for (const splitBytes of [1, [2, 3, 5], 64]) {
-      const script = chatStream({ ...SAID, splitBytes });
-      upstream.next(script);
-      const { text } = await call();
-      expect(text.replace(COST, '')).to.equal(merged(script.events));
-    }
-  });
-
   const breaks: Readonly<Record<string, ChatStream>> = {
     'is reset': { cutAfter: USAGE, cut: 'reset' },
-    'is closed': { cutAfter: USAGE, cut: 'fin' },
-    'is closed inside the next event': { cutAfter: USAGE, cut: 'fin-mid-chunk' },
-    'ends in order': { cutAfter: USAGE, cut: 'end' },
     'becomes malformed': { malformedAt: { event: USAGE } },
     'reports an error': { edit: (events) => [...events.slice(0, USAGE), chatErrorStream().events.at(-1) ?? ''] },
   };
@@ -218,21 +180,6 @@ describe('The usage of a Chat stream', function () {
     const requestId = /x-svc-request-id: (\S+)/i.exec(client.text)?.[1] ?? '';
     expect(await gateway.record(key, requestId)).to.include({ billing: 'actual', inputTokens: 12, outputTokens: 3 });
   });
-
-  it('is no longer awaited when the process stops, and the client gets the finish reason', async () => {
-    const sent = new Milestone();
-    upstream.next(chatStream({ ...SAID, waitFor: waiting(sent, new Milestone()) }));
-    const stopping = await startGateway({
-      upstreams: { acme: { url: upstream.url } },
-      system: { shutdownGrace: '300ms' },
-    });
-    const { key: another } = await stopping.newCustomer('10');
-    const answer = stopping.call(PATH.chat, { key: another, body: ask({ stream: true }) });
-    await sent.reached;
-    expect(await stopping.stop()).to.equal(0);
-    const { text } = await answer;
-    expect(text).to.equal(chatStream(SAID).events.slice(0, USAGE).join(''));
-  });
 });
 
 const COST = /,"cost":(\d+\.\d{8})/;
@@ -258,15 +205,6 @@ function waiting(sent: Milestone, goes: Milestone) {
 
 function chunksOf(text: string): Record<string, unknown>[] {
   return [...text.matchAll(/^data: (\{.*\})$/gm)].map(([, data]) => JSON.parse(data ?? '') as Record<string, unknown>);
-}
-
-/** Returns the stream with the usage moved into its finish chunk. */
-function merged(events: readonly string[]): string {
-  const counts = JSON.stringify(chunksOf(events[USAGE] ?? '')[0]?.['usage']);
-  return events
-    .filter((_, at) => at !== USAGE)
-    .map((event, at) => (at === FINISH ? event.replace('"usage":null', `"usage":${counts}`) : event))
-    .join('');
 }
 
 interface OldChunk {

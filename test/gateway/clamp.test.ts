@@ -1,46 +1,30 @@
 import { expect } from 'chai';
 import { ask, PATH } from '../support/calls';
-import { MODEL, startGateway, type TestGateway } from '../support/gateway';
+import { MODEL } from '../support/gateway';
+import { useGateway, useUpstream } from '../support/story';
 import { until } from '../support/until';
-import {
-  chatAnswer,
-  messagesAnswer,
-  messagesFailure,
-  startUpstream,
-  type TestUpstream,
-  when,
-} from '../support/upstream';
+import { chatAnswer, messagesAnswer, messagesFailure, type TestUpstream, when } from '../support/upstream';
 
-describe('With `onInsufficient: clamp` and too little money, the gateway', function () {
-  this.timeout(60_000);
-  let first: TestUpstream;
-  let second: TestUpstream;
-  let gateway: TestGateway;
+describe('With `onInsufficient: clamp` and too little money, the gateway', () => {
+  const first = useUpstream();
+  const second = useUpstream();
 
-  before(async () => {
-    [first, second] = [await startUpstream(), await startUpstream()];
-    gateway = await startGateway({
-      upstreams: {
-        first: { url: first.url, tier: 'official' },
-        second: { url: second.url },
-      },
-      configure: (config) => {
-        const set: Record<string, object> = {
-          'reserve-settle': { onInsufficient: 'clamp' },
-        };
-        for (const { policies } of Object.values(config['pipelines'] as Record<string, { policies: object[] }>)) {
-          for (const step of policies as Record<string, unknown>[]) {
-            for (const [name, action] of Object.entries(set)) if (name in step) step[name] = [{ action }];
-          }
+  const gateway = useGateway(() => ({
+    upstreams: {
+      first: { url: first.url, tier: 'official' },
+      second: { url: second.url },
+    },
+    configure: (config) => {
+      const set: Record<string, object> = {
+        'reserve-settle': { onInsufficient: 'clamp' },
+      };
+      for (const { policies } of Object.values(config['pipelines'] as Record<string, { policies: object[] }>)) {
+        for (const step of policies as Record<string, unknown>[]) {
+          for (const [name, action] of Object.entries(set)) if (name in step) step[name] = [{ action }];
         }
-      },
-    });
-  });
-  after(async () => {
-    await gateway?.stop();
-    await first?.stop();
-    await second?.stop();
-  });
+      }
+    },
+  }));
   beforeEach(() => {
     first.reset();
     second.reset();

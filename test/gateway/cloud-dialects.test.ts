@@ -1,19 +1,11 @@
-import Anthropic from '@anthropic-ai/sdk';
 import { expect } from 'chai';
 import OpenAI from 'openai';
 import { type AwsKeys, wrongSignature } from '../support/aws-signature';
 import { askIn, PATH, PROTOCOLS } from '../support/calls';
 import { DIALECT } from '../support/dialects';
 import { eventStreamMessage, exceptionMessage } from '../support/event-stream';
-import { startGateway, type TestGateway } from '../support/gateway';
-import {
-  geminiAnswer,
-  geminiStream,
-  respond,
-  type Script,
-  startUpstream,
-  type TestUpstream,
-} from '../support/upstream';
+import { useGateway, useUpstream } from '../support/story';
+import { geminiAnswer, geminiStream, respond, type Script } from '../support/upstream';
 
 const REGION = 'us-east-1';
 const KEYS: AwsKeys = { id: 'AKIDEXAMPLE', secret: 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY' };
@@ -50,42 +42,34 @@ const end = (stopReason: string): readonly Event[] => [
   ['metadata', { usage: USAGE, metrics: { latencyMs: 7 } }],
 ];
 
-describe('With a cloud adapter,', function () {
-  this.timeout(60_000);
-  let upstream: TestUpstream;
-  let gateway: TestGateway;
+describe('With a cloud adapter,', () => {
+  const upstream = useUpstream();
   let key: string;
-  let anthropic: Anthropic;
   let openai: OpenAI;
 
-  before(async () => {
-    upstream = await startUpstream();
-    gateway = await startGateway({
-      upstreams: {
-        converse: {
-          url: upstream.url,
-          adapter: 'bedrock-converse',
-          adapterSettings: { region: REGION },
-          credential: { env: 'AMAZON_KEYS' },
-          models: { [MODEL]: { aliases: ['nova'] } },
-        },
-        google: {
-          url: upstream.url,
-          adapter: 'vertex-gemini',
-          adapterSettings: { project: 'acme-1', region: 'global' },
-          credential: { env: 'GOOGLE_TOKEN' },
-          models: { 'gemini-9': {} },
-        },
+  const gateway = useGateway(() => ({
+    upstreams: {
+      converse: {
+        url: upstream.url,
+        adapter: 'bedrock-converse',
+        adapterSettings: { region: REGION },
+        credential: { env: 'AMAZON_KEYS' },
+        models: { [MODEL]: { aliases: ['nova'] } },
       },
-      env: { AMAZON_KEYS: `${KEYS.id}:${KEYS.secret}`, GOOGLE_TOKEN: 'ya29.token' },
-    });
+      google: {
+        url: upstream.url,
+        adapter: 'vertex-gemini',
+        adapterSettings: { project: 'acme-1', region: 'global' },
+        credential: { env: 'GOOGLE_TOKEN' },
+        models: { 'gemini-9': {} },
+      },
+    },
+    env: { AMAZON_KEYS: `${KEYS.id}:${KEYS.secret}`, GOOGLE_TOKEN: 'ya29.token' },
+  }));
+
+  before(async () => {
     ({ key } = await gateway.newCustomer('10'));
-    anthropic = new Anthropic({ baseURL: gateway.url, apiKey: key, maxRetries: 0 });
     openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: key, maxRetries: 0 });
-  });
-  after(async () => {
-    await gateway?.stop();
-    await upstream?.stop();
   });
   beforeEach(() => upstream.reset());
 
@@ -147,62 +131,6 @@ describe('With a cloud adapter,', function () {
       expect(upstream.calls[0]?.headers['authorization']).to.equal('Bearer ya29.token');
     });
   }
-
-  it('Converse runs a tool loop of both SDKs, and its signed reasoning goes back to it', async () => {
-    const schema = { type: 'object' as const, properties: { city: { type: 'string' } } };
-    upstream.next(
-      streamed(
-        delta(0, { reasoningContent: { text: 'I should look.' } }),
-        delta(0, { reasoningContent: { signature: 'c2ln' } }),
-        stop(0),
-        ['contentBlockStart', { contentBlockIndex: 1, start: { toolUse: { toolUseId: 'use_1', name: 'weather' } } }],
-        delta(1, { toolUse: { input: '{"city":' } }),
-        delta(1, { toolUse: { input: '"Łódź"}' } }),
-        stop(1),
-        ['contentBlockStart', { contentBlockIndex: 2, start: { toolUse: { toolUseId: 'use_2', name: 'weather' } } }],
-        stop(2),
-        ...end('tool_use'),
-      ),
-      converse([{ text: 'Rain.' }]),
-    );
-    const tools = [{ name: 'weather', description: 'Tells it.', input_schema: schema }];
-    const first = { role: 'user' as const, content: 'Weather?' };
-    const asked = { model: 'nova', max_tokens: 100, tools };
-    const message = await anthropic.messages.stream({ ...asked, messages: [first] }).finalMessage();
-    expect(message.stop_reason).to.equal('tool_use');
-    expect(message.content.map(({ type }) => type)).to.deep.equal(['thinking', 'tool_use', 'tool_use']);
-    const results = ['use_1', 'use_2'].map((id) => ({
-      type: 'tool_result' as const,
-      tool_use_id: id,
-      content: 'Rain.',
-    }));
-    const answer = await anthropic.messages.create({
-      ...asked,
-      messages: [first, { role: 'assistant', content: message.content }, { role: 'user', content: results }],
-    });
-    expect(answer.content).to.deep.include({ type: 'text', text: 'Rain.' });
-    const { messages, toolConfig } = (await upstream.call(2)).json as Record<string, unknown>;
-    expect(toolConfig).to.deep.equal({
-      tools: [{ toolSpec: { name: 'weather', description: 'Tells it.', inputSchema: { json: schema } } }],
-    });
-    expect(messages).to.deep.equal([
-      { role: 'user', content: [{ text: 'Weather?' }] },
-      {
-        role: 'assistant',
-        content: [
-          { reasoningContent: { reasoningText: { text: 'I should look.', signature: 'c2ln' } } },
-          { toolUse: { toolUseId: 'use_1', name: 'weather', input: { city: 'Łódź' } } },
-          { toolUse: { toolUseId: 'use_2', name: 'weather', input: {} } },
-        ],
-      },
-      {
-        role: 'user',
-        content: ['use_1', 'use_2'].map((toolUseId) => ({
-          toolResult: { toolUseId, content: [{ text: 'Rain.' }], status: 'success' },
-        })),
-      },
-    ]);
-  });
 
   it('Converse returns structured output and accepts an image and a document', async () => {
     upstream.next(converse([{ text: '{"city":"Oslo"}' }]));

@@ -1,15 +1,14 @@
+import { useGateway, useUpstream } from '../support/story';
 import { expect } from 'chai';
 import { ask } from '../support/calls';
-import { type Answered, type Configured, startGateway, type TestGateway } from '../support/gateway';
+import { type Answered, type Configured } from '../support/gateway';
 import { setPolicy } from '../support/policy-settings';
 import { until } from '../support/until';
-import { messagesAnswer, type Script, startUpstream, type TestUpstream } from '../support/upstream';
+import { messagesAnswer, type Script } from '../support/upstream';
 
 /** Uses an upstream that serves one call at a time and answers when the test releases it. */
-describe('Calls at the same time', function () {
-  this.timeout(60_000);
-  let upstream: TestUpstream;
-  let gateway: TestGateway;
+describe('Calls at the same time', () => {
+  const upstream = useUpstream();
   let release: (() => void)[];
 
   /** Answers when the test releases it. */
@@ -20,20 +19,15 @@ describe('Calls at the same time', function () {
     },
   };
 
-  before(async () => {
-    upstream = await startUpstream();
-    gateway = await startGateway({
-      upstreams: {
-        narrow: { url: upstream.url, maxConcurrent: 1, models: { narrow: {} } },
-        wide: { url: upstream.url, models: { wide: {} } },
-      },
-      configure: (config) => setConcurrency(config, 2),
-    });
-  });
+  const gateway = useGateway(() => ({
+    upstreams: {
+      narrow: { url: upstream.url, maxConcurrent: 1, models: { narrow: {} } },
+      wide: { url: upstream.url, models: { wide: {} } },
+    },
+    configure: (config) => setConcurrency(config, 2),
+  }));
   after(async () => {
     for (const go of release) go();
-    await gateway?.stop();
-    await upstream?.stop();
   });
   beforeEach(() => {
     upstream.reset();

@@ -1,37 +1,34 @@
 import assert from 'node:assert/strict';
 import { TestBrowser } from '../support/console';
-import { MODEL, startGateway, type TestGateway } from '../support/gateway';
+import { MODEL } from '../support/gateway';
 import { fill, nameOf, ownRoutes } from '../support/own-api';
 import { createSandbox, creation, SANDBOX_GATEWAY, waitForState } from '../support/sandboxes';
+import { useGateway, useUpstream } from '../support/story';
 import { until } from '../support/until';
-import { messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
+import { messagesAnswer } from '../support/upstream';
 
 const PASSWORD = 'correct horse battery';
 const BODY = { model: MODEL, max_tokens: 10, messages: [{ role: 'user', content: 'hello' }] };
 
-describe('the interface of the console', function () {
-  this.timeout(60_000);
-  let upstream: TestUpstream;
-  let gateway: TestGateway;
+describe('the interface of the console', () => {
+  const upstream = useUpstream();
   let browser: TestBrowser;
   let stranger: TestBrowser;
   let customer: { accountId: string; keyId: string; key: string };
 
-  before(async () => {
-    upstream = await startUpstream();
+  const gateway = useGateway(() => {
     upstream.always(messagesAnswer());
-    gateway = await startGateway({
+    return {
       ...SANDBOX_GATEWAY,
       upstreams: { one: { url: upstream.url } },
       env: { PUBLIC_URL: 'https://gateway.example/' },
-    });
+    };
+  });
+
+  before(async () => {
     customer = await gateway.newCustomer('5');
     browser = await signIn(customer.accountId, 'owner@example.com');
     stranger = await signIn((await gateway.newCustomer('5')).accountId, 'stranger@example.com');
-  });
-  after(async () => {
-    await gateway.stop();
-    await upstream.stop();
   });
 
   async function signIn(accountId: string, email: string): Promise<TestBrowser> {

@@ -1,28 +1,22 @@
 import { expect } from 'chai';
 import { makeApiKey } from '../../core/accounts/key-format';
 import { ask } from '../support/calls';
-import { startGateway, type TestGateway } from '../support/gateway';
-import { messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
+import { useGateway, useUpstream } from '../support/story';
+import { messagesAnswer } from '../support/upstream';
 
 const FOREIGN = 'sk-ant-api03-of-another-service';
 
-describe('Several credentials in one request', function () {
-  this.timeout(60_000);
-  let upstream: TestUpstream;
-  let gateway: TestGateway;
+describe('Several credentials in one request', () => {
+  const upstream = useUpstream();
   let key: string;
   let otherKey: string;
 
+  const gateway = useGateway(() => ({ upstreams: { acme: { url: upstream.url } } }));
+
   before(async () => {
-    upstream = await startUpstream();
-    gateway = await startGateway({ upstreams: { acme: { url: upstream.url } } });
     ({ key } = await gateway.newCustomer('10'));
     ({ key: otherKey } = await gateway.newCustomer('10'));
     upstream.always(messagesAnswer());
-  });
-  after(async () => {
-    await gateway?.stop();
-    await upstream?.stop();
   });
 
   const accepted: [string, () => Record<string, string>][] = [

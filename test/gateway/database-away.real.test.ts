@@ -1,21 +1,18 @@
+import { useGateway, useUpstream } from '../support/story';
 import { expect } from 'chai';
 import { ask } from '../support/calls';
-import { startGateway, type TestGateway } from '../support/gateway';
 import { type Link, linkTo } from '../support/link';
 import { realStores } from '../support/stores';
 import { until } from '../support/until';
-import { closedPort, messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
+import { closedPort, messagesAnswer } from '../support/upstream';
 
-describe('While Postgres is away', function () {
-  this.timeout(60_000);
-  let upstream: TestUpstream;
+describe('While Postgres is away', () => {
+  const upstream = useUpstream();
   let link: Link;
   let postgresPort: number;
-  let gateway: TestGateway;
   let key: string;
 
-  before(async () => {
-    upstream = await startUpstream();
+  const gateway = useGateway(async () => {
     upstream.always(messagesAnswer());
     const { redisUrl, databaseUrl } = await realStores();
     const url = new URL(databaseUrl);
@@ -23,13 +20,14 @@ describe('While Postgres is away', function () {
     link = await linkTo(postgresPort);
     url.host = `127.0.0.1:${link.port}`;
     const stores = { redisUrl, databaseUrl: url.href };
-    gateway = await startGateway({ stores, upstreams: { acme: { url: upstream.url } } });
+    return { stores, upstreams: { acme: { url: upstream.url } } };
+  });
+
+  before(async () => {
     ({ key } = await gateway.newCustomer('10'));
   });
   after(async () => {
-    await gateway?.stop();
     await link?.stop();
-    await upstream?.stop();
   });
   afterEach(() => giveBack());
 

@@ -1,29 +1,20 @@
 import { expect } from 'chai';
 import { ask, askIn, PATH, PROTOCOLS, type TestProtocol } from '../support/calls';
-import { answerOf, errorStreamOf, failureOf } from '../support/dialects';
-import { MODEL, startGateway, type TestGateway } from '../support/gateway';
+import { answerOf, failureOf } from '../support/dialects';
+import { MODEL } from '../support/gateway';
 import { rawPost, statusOf } from '../support/raw';
-import {
-  closedPort,
-  neverAnswer,
-  resetBeforeHeaders,
-  respond,
-  startUpstream,
-  type TestUpstream,
-} from '../support/upstream';
+import { useGateway, useUpstream } from '../support/story';
+import { closedPort, neverAnswer, resetBeforeHeaders, respond } from '../support/upstream';
 
-describe('A direct address', function () {
-  this.timeout(60_000);
-  let acme: TestUpstream;
-  let other: TestUpstream;
-  let failing: TestUpstream;
-  let gateway: TestGateway;
+describe('A direct address', () => {
+  const acme = useUpstream();
+  const other = useUpstream();
+  const failing = useUpstream();
   let key: string;
 
-  before(async () => {
-    [acme, other, failing] = [await startUpstream(), await startUpstream(), await startUpstream()];
+  const gateway = useGateway(async () => {
     const models = { 'Acme.Large-Native': { aliases: [MODEL] } };
-    gateway = await startGateway({
+    return {
       upstreams: {
         acme: { url: acme.url, models, timeouts: { connect: '1s', headers: '1s', idle: '1s' } },
         other: { url: other.url, tier: 'official' },
@@ -33,14 +24,11 @@ describe('A direct address', function () {
         switched: { url: other.url, credential: { env: 'NOT_SET' } },
       },
       env: { DIRECT_DOMAIN: 'Gateway.Example' },
-    });
-    ({ key } = await gateway.newCustomer('100'));
+    };
   });
-  after(async () => {
-    await gateway?.stop();
-    await acme?.stop();
-    await other?.stop();
-    await failing?.stop();
+
+  before(async () => {
+    ({ key } = await gateway.newCustomer('100'));
   });
   beforeEach(() => {
     acme.reset();
@@ -86,15 +74,6 @@ describe('A direct address', function () {
         expect(other.calls).to.have.length(0);
       });
     }
-
-    it(`relays an error unchanged that is the first event of a stream (${protocol})`, async () => {
-      const script = errorStreamOf[protocol]();
-      acme.always(script);
-      const answer = await at('acme.p.gateway.example', PATH[protocol], native(protocol, { stream: true }));
-      expect(answer.text).to.equal(script.text);
-      expect(answer.headers['x-svc-source']).to.equal('provider');
-      expect(acme.calls).to.have.length(1);
-    });
   }
 
   it('asks an upstream only once if it is unreachable, disconnects or does not answer', async () => {
@@ -121,19 +100,6 @@ describe('A direct address', function () {
     const { items } = (await gateway.admin('GET', '/admin/v1/upstreams')).json;
     expect(items.find(({ name }: { name: string }) => name === 'failing').state).to.equal('available');
   });
-
-  for (const host of [
-    'ACME.P.Gateway.Example',
-    'acme.p.gateway.example.',
-    'acme.p.gateway.example:8080',
-    'Acme.p.gateway.example.:443',
-  ]) {
-    it(`may be written ${host}`, async () => {
-      const answer = await at(host, PATH.messages, native());
-      expect(answer.status, answer.text).to.equal(200);
-      expect(acme.calls).to.have.length(1);
-    });
-  }
 
   for (const host of [
     'nobody.p.gateway.example',
@@ -168,14 +134,6 @@ describe('A direct address', function () {
       );
       expect(statusOf(answer)).to.equal(400);
       expect([...acme.calls, ...other.calls]).to.have.length(0);
-    });
-  }
-
-  for (const host of ['[::1]:8080', '[::1]', '127.0.0.1:8080', 'p.gateway.example', 'gateway.example.']) {
-    it(`is not assumed for ${host}, which is the aggregate address`, async () => {
-      const answer = await at(host, PATH.messages, ask());
-      expect(answer.status, answer.text).to.equal(200);
-      expect(answer.headers['x-routing-provider']).to.equal('other');
     });
   }
 

@@ -1,10 +1,17 @@
 import { expect } from 'chai';
 import { request } from 'undici';
 import { ask, askIn, PATH, PROTOCOLS, type TestProtocol } from '../support/calls';
-import { afterTexts, answerOf, DIALECT, failureOf } from '../support/dialects';
-import { startGateway, type TestGateway } from '../support/gateway';
+import { afterTexts, answerOf, DIALECT, errorStreamOf, failureOf } from '../support/dialects';
+import { useGateway, useUpstream } from '../support/story';
 import { until } from '../support/until';
-import { chatStream, neverAnswer, type Script, startUpstream, type TestUpstream } from '../support/upstream';
+import {
+  chatErrorStream,
+  chatStream,
+  messagesErrorStream,
+  neverAnswer,
+  type Script,
+  type StreamScript,
+} from '../support/upstream';
 
 const USAGE = { input: 1_000, output: 200 };
 /** The cost of that usage: 1,000 × 3 + 200 × 15 USD per million. */
@@ -15,20 +22,26 @@ function streamOf(protocol: TestProtocol, options: Record<string, unknown> = {})
   return DIALECT[protocol].stream(said);
 }
 
-describe('The cost of each ending of a call', () => {
-  let upstream: TestUpstream;
-  let gateway: TestGateway;
+/** Each way in which an upstream breaks off behind content, and what the client is told. */
+function cutsOf(protocol: TestProtocol) {
+  const cutAfter = afterTexts(protocol, 1);
+  const failed = { type: 'api_error', code: 'ALL_PROVIDERS_FAILED' } as const;
+  return {
+    'is reset': { cutAfter, cut: 'reset', ...failed },
+    'is closed': { cutAfter, cut: 'fin', ...failed },
+    'is closed inside a chunk': { cutAfter, cut: 'fin-mid-chunk', ...failed },
+    'ends in order, but early': { cutAfter, cut: 'end', ...failed },
+    stalls: { cutAfter, cut: 'stall', type: 'timeout_error', code: 'UPSTREAM_TIMEOUT' },
+    'becomes malformed': { malformedAt: { event: cutAfter }, ...failed },
+  } as const;
+}
 
-  before(async () => {
-    upstream = await startUpstream();
-    gateway = await startGateway({
-      upstreams: { acme: { url: upstream.url, timeouts: { connect: '1s', headers: '1s', idle: '1s' } } },
-    });
-  });
-  after(async () => {
-    await gateway?.stop();
-    await upstream?.stop();
-  });
+describe('The cost of each ending of a call', () => {
+  const upstream = useUpstream();
+
+  const gateway = useGateway(() => ({
+    upstreams: { acme: { url: upstream.url, timeouts: { connect: '1s', headers: '1s', idle: '1s' } } },
+  }));
   beforeEach(() => upstream.reset());
 
   /** Expects this billing in the record, the same cost in the balance, and nothing held. */
@@ -156,20 +169,34 @@ describe('The cost of each ending of a call', () => {
         await expectCharged(key, answer.headers['x-svc-request-id'] ?? '', { billing: 'released', cost: '0.00000000' });
       });
 
-      it("a stream that is cut after content costs nothing and ends with the protocol's error event", async () => {
-        const { key } = await gateway.newCustomer('10');
-        upstream.always(streamOf(protocol, { cutAfter: afterTexts(protocol, 1), cut: 'reset' }));
-        const answer = await gateway.call(PATH[protocol], { key, body: askIn(protocol, { stream: true }) });
-        expect(answer.status).to.equal(200);
-        expect(answer.text).to.include('one ');
-        expect(answer.text).to.include('ALL_PROVIDERS_FAILED');
-        expect(answer.text).not.to.match(DIALECT[protocol].end);
-        expect(answer.text.trimEnd().split('\n\n').at(-1)).to.match(DIALECT[protocol].errorEnd);
-        await expectCharged(key, answer.headers['x-svc-request-id'] ?? '', {
-          billing: 'released',
-          cost: '0.00000000',
-          status: 200,
+      for (const [how, { type, code, ...script }] of Object.entries(cutsOf(protocol)))
+        it(`a stream that is cut after content costs nothing and ends with the protocol's error event: it ${how}`, async () => {
+          const { key } = await gateway.newCustomer('10');
+          upstream.always(streamOf(protocol, script));
+          const answer = await gateway.call(PATH[protocol], { key, body: askIn(protocol, { stream: true }) });
+          expect(answer.status).to.equal(200);
+          expect(answer.text).to.include('one ').and.to.include(code);
+          expect(answer.text).not.to.match(DIALECT[protocol].end);
+          const last = answer.text.trimEnd().split('\n\n').at(-1);
+          expect(last).to.match(DIALECT[protocol].errorEnd);
+          // The types are those that the vendors' SDKs know.
+          if (protocol !== 'responses')
+            expect(last).to.include(`"type":"${protocol === 'chat' ? 'server_error' : type}"`);
+          const record = await expectCharged(key, answer.headers['x-svc-request-id'] ?? '', {
+            billing: 'released',
+            cost: '0.00000000',
+            status: 200,
+          });
+          expect(record['errorCode']).to.equal(code);
         });
+
+      it('an error that the upstream reports in a stream is relayed unchanged and costs nothing', async () => {
+        const { key } = await gateway.newCustomer('10');
+        const script = errorStreamOf[protocol]({ afterEvents: afterTexts(protocol, 1) });
+        upstream.always(script);
+        const answer = await gateway.call(PATH[protocol], { key, body: askIn(protocol, { stream: true }) });
+        expect(answer.text).to.equal((script as StreamScript).text);
+        await expectCharged(key, answer.headers['x-svc-request-id'] ?? '', { billing: 'released', cost: '0.00000000' });
       });
 
       it('a call costs nothing if the client disconnects and the upstream never answers, and the upstream is disconnected', async () => {
@@ -195,6 +222,21 @@ describe('The cost of each ending of a call', () => {
       });
     });
   }
+
+  for (const [protocol, script] of [
+    ['messages', messagesErrorStream({ afterEvents: 6 })],
+    ['chat', chatErrorStream({ afterEvents: 3 })],
+  ] as const)
+    it(`an answer that was complete before an error in its stream costs what it is (${protocol})`, async () => {
+      const { key } = await gateway.newCustomer('10');
+      upstream.always(script);
+      const answer = await gateway.call(PATH[protocol], { key, body: ask({ stream: true }) });
+      expect(answer.text).not.to.include('error');
+      const billing = protocol === 'messages' ? 'actual' : 'estimated';
+      const record = await expectCharged(key, answer.headers['x-svc-request-id'] ?? '', { billing, status: 200 });
+      expect(record).to.include({ source: 'provider', errorCode: null });
+      expect(Number(record['cost'])).to.be.above(0);
+    });
 
   it('a call that is refused before the reserve costs nothing and has a record', async () => {
     const { key } = await gateway.newCustomer('10');

@@ -1,8 +1,9 @@
 import { expect } from 'chai';
 import { ask, PATH } from '../support/calls';
-import { MODEL, startGateway, type TestGateway } from '../support/gateway';
+import { MODEL } from '../support/gateway';
+import { useGateway, useUpstream } from '../support/story';
 import { until } from '../support/until';
-import { messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
+import { messagesAnswer } from '../support/upstream';
 
 const PLAIN = {
   context: 100_000,
@@ -14,26 +15,18 @@ const PLAIN = {
 
 /** Calls for which the vendor reports more tokens than the gateway could expect. */
 describe('An upstream that reports more than was held', () => {
-  let upstream: TestUpstream;
-  let gateway: TestGateway;
+  const upstream = useUpstream();
 
-  before(async () => {
-    upstream = await startUpstream();
-    gateway = await startGateway({
-      upstreams: {
-        acme: {
-          url: upstream.url,
-          models: { [MODEL]: PLAIN, dear: { ...PLAIN, price: { input: 100, output: 100 } } },
-        },
-        other: { url: upstream.url, models: { other: PLAIN } },
+  const gateway = useGateway(() => ({
+    upstreams: {
+      acme: {
+        url: upstream.url,
+        models: { [MODEL]: PLAIN, dear: { ...PLAIN, price: { input: 100, output: 100 } } },
       },
-      system: { excess: { stopKeyAboveUsd: 1 } },
-    });
-  });
-  after(async () => {
-    await gateway?.stop();
-    await upstream?.stop();
-  });
+      other: { url: upstream.url, models: { other: PLAIN } },
+    },
+    system: { excess: { stopKeyAboveUsd: 1 } },
+  }));
   beforeEach(() => upstream.reset());
 
   const call = (key: string, more: Record<string, unknown> = {}) =>

@@ -2,10 +2,11 @@ import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { parse } from 'yaml';
 import { temporaryFolder } from '../support/configuration-folder';
-import { type Answered, failToStart, MODEL, startGateway, type TestGateway } from '../support/gateway';
+import { type Answered, failToStart, MODEL } from '../support/gateway';
 import { builtServer } from '../support/shared';
 import { textOf } from '../support/sources';
-import { chatAnswer, chatFailure, chatStream, respond, startUpstream, type TestUpstream } from '../support/upstream';
+import { useGateway, useUpstream } from '../support/story';
+import { chatAnswer, chatFailure, chatStream, respond } from '../support/upstream';
 
 /** The faults of an adapter before any content: a function that throws, no result, or a usage of another form. */
 const BEFORE_CONTENT = ['request', 'authorize', 'judge', 'readEvent', 'readBody', 'nothing', 'shapeless'] as const;
@@ -53,15 +54,12 @@ module.exports = pluginManifest(definePlugin({
 const DEBUG = { 'x-tollgate-debug': 'routing' };
 const MESSAGES = [{ role: 'user', content: 'hello' }];
 
-describe('A faulty adapter', function () {
-  this.timeout(60_000);
-  let faulty: TestUpstream;
-  let sound: TestUpstream;
-  let gateway: TestGateway;
+describe('A faulty adapter', () => {
+  const faulty = useUpstream();
+  const sound = useUpstream();
   let key: string;
 
-  before(async () => {
-    [faulty, sound] = [await startUpstream(), await startUpstream()];
+  const gateway = useGateway(async () => {
     const folder = temporaryFolder({ 'index.js': PACKAGE(dirname(await builtServer())) });
     const { plugins } = parse(textOf('system.config.yml'));
     const upstreams = PLACES.flatMap((place) => {
@@ -74,16 +72,14 @@ describe('A faulty adapter', function () {
         [`sound-${place.toLowerCase()}`, { url: sound.url, adapter: 'chat', models }],
       ];
     });
-    gateway = await startGateway({
+    return {
       upstreams: Object.fromEntries(upstreams),
       system: { plugins: { ...plugins, faulty: { package: join(folder, 'index.js') } } },
-    });
-    key = (await gateway.newCustomer('1', { debug: true })).key;
+    };
   });
 
-  after(async () => {
-    await gateway.stop();
-    await Promise.all([faulty.stop(), sound.stop()]);
+  before(async () => {
+    key = (await gateway.newCustomer('1', { debug: true })).key;
   });
 
   beforeEach(() => {
@@ -175,8 +171,7 @@ describe('A faulty adapter', function () {
   });
 });
 
-describe('An unusable adapter of a package', function () {
-  this.timeout(60_000);
+describe('An unusable adapter of a package', () => {
   const REGISTERING = (dist: string, register: string, name = 'outside') => `
 const chat = require('${dist}/plugins/upstreams/chat.js').default;
 const { registerAdapter } = require('${dist}/exports/upstream.js');
@@ -191,30 +186,6 @@ module.exports = pluginManifest(definePlugin({
   register: () => ${register},
 }));
 `;
-
-  for (const [mistake, adapter, words] of [
-    [
-      'is written for an unknown contract',
-      "{ ...chat, name: 'new', contract: 'upstream/9' }",
-      'the contract upstream/9',
-    ],
-    ['lacks a function', "{ ...chat, name: 'new', readEvent: undefined }", 'lacks readEvent'],
-    ['has the name of another', "{ ...chat, name: 'messages' }", 'another adapter is already named "messages"'],
-    ['throws while it is made', 'undefined.name', 'Cannot read properties of undefined'],
-  ] as const) {
-    it(`makes the start fail with status 78 and the name of the package if it ${mistake}`, async () => {
-      const folder = temporaryFolder({
-        'index.js': REGISTERING(dirname(await builtServer()), `registerAdapter(${adapter})`),
-      });
-      const { plugins } = parse(textOf('system.config.yml'));
-      const { code, output } = await failToStart({
-        upstreams: {},
-        system: { plugins: { ...plugins, outside: { package: join(folder, 'index.js') } } },
-      });
-      expect(code, output).to.equal(78);
-      expect(output).to.include(words).and.include(folder).and.include('system.config.yml');
-    });
-  }
 
   for (const [kind, register] of [
     ['adapter', "registerAdapter({ ...chat, name: 'twin' })"],

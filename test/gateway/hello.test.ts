@@ -1,14 +1,8 @@
 import { expect } from 'chai';
-import { startGateway, type TestGateway } from '../support/gateway';
+import { useGateway } from '../support/story';
 
-describe('The connectivity check of agents', function () {
-  this.timeout(60_000);
-  let gateway: TestGateway;
-
-  before(async () => {
-    gateway = await startGateway({ upstreams: { acme: { url: 'http://127.0.0.1:1' } } });
-  });
-  after(() => gateway?.stop());
+describe('The connectivity check of agents', () => {
+  const gateway = useGateway(() => ({ upstreams: { acme: { url: 'http://127.0.0.1:1' } } }));
 
   for (const method of ['HEAD', 'GET']) {
     it(`is 200 for ${method} /api/hello without credentials or with those of another service`, async () => {

@@ -2,15 +2,9 @@ import { expect } from 'chai';
 import { request } from 'undici';
 import { ask, askIn, PATH, PROTOCOLS } from '../support/calls';
 import { answerOf, failureOf } from '../support/dialects';
-import { startGateway, type TestGateway } from '../support/gateway';
+import { useGateway, useUpstream } from '../support/story';
 import { until } from '../support/until';
-import {
-  after as afterMs,
-  messagesAnswer,
-  messagesStream,
-  startUpstream,
-  type TestUpstream,
-} from '../support/upstream';
+import { after as afterMs, messagesAnswer, messagesStream } from '../support/upstream';
 
 const USAGE = { input: 1_000, output: 200 };
 /** The cost of that usage: 1,000 × 3 + 200 × 15 USD per million. */
@@ -19,26 +13,18 @@ const COST = '0.00600000';
 const keyed = (key: string) => ({ 'idempotency-key': key });
 
 describe('Idempotency-Key of model calls', () => {
-  let upstream: TestUpstream;
-  let gateway: TestGateway;
+  const upstream = useUpstream();
 
-  before(async () => {
-    upstream = await startUpstream();
-    gateway = await startGateway({
-      upstreams: { acme: { url: upstream.url } },
-      // The operator's prefix must not make the gateway forward the header.
-      configure: (config) => {
-        for (const { policies } of Object.values<{ policies: Record<string, unknown>[] }>(config['pipelines']))
-          for (const policy of policies)
-            if ('model-request' in policy)
-              policy['model-request'] = [{ action: { forwardHeaderPrefixes: ['anthropic-', 'idempotency-'] } }];
-      },
-    });
-  });
-  after(async () => {
-    await gateway?.stop();
-    await upstream?.stop();
-  });
+  const gateway = useGateway(() => ({
+    upstreams: { acme: { url: upstream.url } },
+    // The operator's prefix must not make the gateway forward the header.
+    configure: (config) => {
+      for (const { policies } of Object.values<{ policies: Record<string, unknown>[] }>(config['pipelines']))
+        for (const policy of policies)
+          if ('model-request' in policy)
+            policy['model-request'] = [{ action: { forwardHeaderPrefixes: ['anthropic-', 'idempotency-'] } }];
+    },
+  }));
   beforeEach(() => upstream.reset());
 
   const spent = async (key: string) => (await gateway.balance(key)).key['spentUsd'];
@@ -176,17 +162,6 @@ describe('Idempotency-Key of model calls', () => {
     const answer = await gateway.call('/v1/messages', { key, headers: keyed('k'.repeat(160)), body: ask() });
     expect(answer.status, answer.text).to.equal(200);
     expect(upstream.calls[0]?.headers).not.to.have.property('idempotency-key');
-  });
-
-  it('makes one call of ten simultaneous repetitions', async () => {
-    const { key } = await gateway.newCustomer('10');
-    upstream.always(afterMs(200, messagesAnswer({ usage: USAGE })));
-    const answers = await Promise.all(
-      Array.from({ length: 10 }, () => gateway.call('/v1/messages', { key, headers: keyed('order-1'), body: ask() })),
-    );
-    expect(answers.map(({ status }) => status).sort()).to.deep.equal([200, ...Array(9).fill(409)]);
-    expect(upstream.calls).to.have.length(1);
-    expect(await spent(key)).to.equal(COST);
   });
 
   it("is independent of the SDKs' retry count, which the record keeps", async () => {

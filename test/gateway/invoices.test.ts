@@ -1,34 +1,33 @@
+import { useGateway, useUpstream } from '../support/story';
 import { expect } from 'chai';
 import { ask, PATH } from '../support/calls';
-import { type Answered, MODEL, startGateway, type TestGateway } from '../support/gateway';
+import { type Answered, MODEL } from '../support/gateway';
 import { ADMIN_KEY, type ReportVendor, startReportVendor } from '../support/report-vendors';
 import { until } from '../support/until';
-import { messagesAnswer, messagesStream, neverAnswer, startUpstream, type TestUpstream } from '../support/upstream';
+import { messagesAnswer, messagesStream, neverAnswer } from '../support/upstream';
 
 /** Returns the current day, and assumes that it does not end during the test. */
 const today = (): string => new Date().toISOString().slice(0, 10);
 
-describe("A vendor's invoice and the records of real calls", function () {
-  this.timeout(60_000);
-  let upstream: TestUpstream;
+describe("A vendor's invoice and the records of real calls", () => {
+  const upstream = useUpstream();
   let vendor: ReportVendor;
-  let gateway: TestGateway;
   let key: string;
 
-  before(async () => {
-    upstream = await startUpstream();
+  const gateway = useGateway(async () => {
     vendor = await startReportVendor('anthropic');
     const reporting = { credential: { env: 'VENDOR_ADMIN_KEY' }, url: vendor.url, alarmAboveUsd: 0.01 };
     const timeouts = { connect: '1s', headers: '1s', idle: '1s' };
-    gateway = await startGateway({
+    return {
       env: { VENDOR_ADMIN_KEY: ADMIN_KEY },
       upstreams: { acme: { url: upstream.url, reporting, timeouts } },
-    });
+    };
+  });
+
+  before(async () => {
     ({ key } = await gateway.newCustomer('10'));
   });
   after(async () => {
-    await gateway?.stop();
-    await upstream?.stop();
     await vendor?.close();
   });
 

@@ -45,8 +45,7 @@ module.exports = pluginManifest(definePlugin({
 `;
 
 for (const fastLane of ['true', 'false']) {
-  describe(`A plugin that leaks (${fastLane === 'true' ? 'fast lane' : 'through Express'})`, function () {
-    this.timeout(60_000);
+  describe(`A plugin that leaks (${fastLane === 'true' ? 'fast lane' : 'through Express'})`, () => {
     let gateway: TestGateway;
 
     before(async () => {

@@ -1,10 +1,23 @@
+import { join } from 'node:path';
+import type { TestGateway, Answered, TestEndpoint } from '../support/gateway';
+import { until } from '../support/until';
 import { expect } from 'chai';
 import { askIn, PATH, type TestProtocol } from '../support/calls';
 import { answerIn, DIRECTIONS, UPSTREAM_DIALECTS } from '../support/directions';
-import { type Answered, startGateway, type TestEndpoint, type TestGateway } from '../support/gateway';
-import { longestTurnMs, TURNS_PROBED } from '../support/longest-turn';
-import { until } from '../support/until';
-import { neverAnswer, startUpstream, type TestUpstream } from '../support/upstream';
+import { useGateway, useUpstream } from '../support/story';
+import { neverAnswer } from '../support/upstream';
+
+/** The environment of a gateway whose turns a test measures. */
+export const TURNS_PROBED: NodeJS.ProcessEnv = { NODE_OPTIONS: `--require ${join(__dirname, '../support/turn-probe.cjs')}` };
+
+/** Returns the most CPU, in milliseconds, that the main thread took in one turn of the event loop since the last call. */
+export async function longestTurnMs({ output, process: child }: TestGateway): Promise<number> {
+  const reports = () => output().match(/^TURN .+$/gm) ?? [];
+  const { length } = reports();
+  child.kill('SIGUSR2');
+  const report = await until('the probe reports', () => reports()[length]);
+  return Number(report.slice('TURN '.length));
+}
 
 /** The most entries of a call that is translated. */
 const MOST = 20_000;
@@ -67,29 +80,26 @@ function calledWith(protocol: TestProtocol, id: string, name: string): readonly 
 
 describe('Calls of many entries', function () {
   this.timeout(120_000);
-  let upstream: TestUpstream;
-  let gateway: TestGateway;
+  const upstream = useUpstream();
   let key: string;
 
-  before(async () => {
-    upstream = await startUpstream();
+  const gateway = useGateway(() => {
     const model = { context: 10_000_000, tokenizerFactor: 1 };
     const only = (adapter: string, ...models: readonly string[]): TestEndpoint => ({
       url: upstream.url,
       adapter,
       models: Object.fromEntries(models.map((name) => [name, model])),
     });
-    gateway = await startGateway({
+    return {
       upstreams: Object.fromEntries(
         UPSTREAM_DIALECTS.map((dialect) => [`only-${dialect}`, only(dialect, `${dialect}-model`, 'any-model')]),
       ),
       env: TURNS_PROBED,
-    });
-    ({ key } = await gateway.newCustomer('100000'));
+    };
   });
-  after(async () => {
-    await gateway?.stop();
-    await upstream?.stop();
+
+  before(async () => {
+    ({ key } = await gateway.newCustomer('100000'));
   });
   beforeEach(() => upstream.reset());
 

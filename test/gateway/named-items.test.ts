@@ -1,45 +1,30 @@
 import { expect } from 'chai';
 import { responsesBody } from '../../demo/dialects/responses';
 import { askIn, PATH } from '../support/calls';
-import { MODEL, startGateway, type TestGateway } from '../support/gateway';
+import { MODEL } from '../support/gateway';
 import { setPolicy } from '../support/policy-settings';
 import { answerOf } from '../support/scripts/answer';
+import { useGateway, useUpstream } from '../support/story';
 import { TestSocket } from '../support/test-socket';
 import { until } from '../support/until';
-import {
-  neverAnswer,
-  respond,
-  responsesAnswer,
-  responsesFailure,
-  responsesStream,
-  type Script,
-  startUpstream,
-  type TestUpstream,
-} from '../support/upstream';
+import { neverAnswer, respond, responsesAnswer, responsesStream, type Script } from '../support/upstream';
 
 const reference = (id: string) => ({ type: 'item_reference', id });
 
-describe('Items of earlier answers in a Responses call', function () {
-  this.timeout(60_000);
-  let acme: TestUpstream;
-  let other: TestUpstream;
-  let gateway: TestGateway;
+describe('Items of earlier answers in a Responses call', () => {
+  const acme = useUpstream();
+  const other = useUpstream();
   let made = 0;
 
-  before(async () => {
-    [acme, other] = [await startUpstream(), await startUpstream()];
+  const gateway = useGateway(() => {
     const model = { context: 200_000, tokenizerFactor: 1 };
-    gateway = await startGateway({
+    return {
       upstreams: {
         acme: { url: acme.url, models: { [MODEL]: model, 'acme-only': model }, timeouts: { headers: '500ms' } },
         other: { url: other.url, tier: 'official', models: { [MODEL]: model } },
       },
       configure: (config) => setPolicy(config, 'model-request', { sharedObjects: ['item'] }, 'speed'),
-    });
-  });
-  after(async () => {
-    await gateway?.stop();
-    await Promise.all([acme?.stop(), other?.stop()]);
+    };
   });
   beforeEach(rest);
 
@@ -100,35 +85,12 @@ describe('Items of earlier answers in a Responses call', function () {
     });
   }
 
-  it('may come from several answers, and need no type', async () => {
-    const key = await customer();
-    const [first] = await newItems(key);
-    const [, second] = await newItems(key, { stream: true });
-    const answer = await call(key, { input: [{ id: first }, { id: second, type: null }] });
-    expect([answer.status, answer.headers['x-routing-provider']], answer.text).to.deep.equal([200, 'acme']);
-  });
-
-  it('of another account get 404, no upstream is asked and nothing is charged', async () => {
-    const ids = await newItems(await customer());
-    const key = await customer();
-    expect(await refusal(key, ids)).to.deep.equal(NOT_FOUND);
-    expect(asked()).to.equal(0);
-    expect((await gateway.balance(key)).availableUsd).to.equal('10.00000000');
-  });
-
   it('of another account get 404 beside own ones, and the error names the foreign one', async () => {
     const key = await customer();
     const [mine] = await newItems(key);
     const [foreign] = await newItems(await customer());
     expect(await refusal(key, [mine, foreign])).to.deep.equal([404, 'KEPT_OBJECT_NOT_FOUND', 'input[2]']);
     expect(asked()).to.equal(0);
-  });
-
-  it('of an answer with `store: false` get 404', async () => {
-    const key = await customer();
-    other.next(responsesAnswer({ id: 'resp_not_kept' }));
-    await call(key, { store: false });
-    expect(await refusal(key, ['msg_resp_not_kept'])).to.deep.equal(NOT_FOUND);
   });
 
   it('stay with their account if an answer to another account has the same ids', async () => {
@@ -146,14 +108,6 @@ describe('Items of earlier answers in a Responses call', function () {
     expect((await naming(thief, ['msg_resp_of_thief'])).status).to.equal(200);
     expect(await refusal(thief, [ids[1]])).to.deep.equal(NOT_FOUND);
     expect((await naming(owner, ids)).status).to.equal(200);
-  });
-
-  it('are learned from a stream that broke, because the client has their ids', async () => {
-    const key = await customer();
-    acme.next(responsesStream({ id: 'resp_broken', cutAfter: 5, cut: 'reset' }));
-    await call(key, { model: 'acme-only', stream: true });
-    await until('the hold is released', async () => (await gateway.balance(key)).heldUsd === '0.00000000');
-    expect((await naming(key, ['msg_resp_broken'])).status).to.equal(200);
   });
 
   it('are learned from an answer that is too large to be parsed', async () => {
@@ -175,14 +129,6 @@ describe('Items of earlier answers in a Responses call', function () {
     const mixed = await naming(key, [atAcme], { previous_response_id: 'resp_at_other' });
     expect([mixed.status, mixed.json.error.param]).to.deep.equal([400, 'input[1]']);
     expect(asked()).to.equal(0);
-  });
-
-  it('are not sent to another upstream if theirs fails', async () => {
-    const key = await customer();
-    const ids = await newItems(key);
-    acme.always(responsesFailure(500));
-    expect((await naming(key, ids)).status).to.equal(502);
-    expect(other.calls).to.have.length(0);
   });
 
   it('make the call hold the output tokens of each answer once, but not its input tokens', async () => {
@@ -241,13 +187,6 @@ describe('Items of earlier answers in a Responses call', function () {
     expect(asked()).to.equal(0);
     const escaped = `{"model":"${MODEL}","input":[{"type":"item_reference","\\u0069d":"${mine}"}]}`;
     expect((await gateway.call(PATH.responses, { key, body: escaped })).status, 'an escaped key').to.equal(200);
-  });
-
-  it('are rejected if one call names more than 2,000', async () => {
-    const key = await customer();
-    const ids = Array.from({ length: 2_001 }, (_, at) => `msg_${at}`);
-    expect(await refusal(key, ids.slice(1))).to.deep.equal(NOT_FOUND);
-    expect(await refusal(key, ids)).to.deep.equal([400, 'INVALID_FIELD', 'input[2001]']);
   });
 
   it('may be used by every account with `sharedObjects`, and make the call hold a context window', async () => {

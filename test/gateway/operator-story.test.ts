@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { operate } from '../support/command-line';
-import { MODEL, startGateway, type TestGateway } from '../support/gateway';
+import { MODEL, type TestGateway } from '../support/gateway';
+import { useGateway, useUpstream } from '../support/story';
 import { until } from '../support/until';
-import { messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
+import { messagesAnswer } from '../support/upstream';
 
 /** Runs the command line against this gateway. */
 function tollgate(where: Pick<TestGateway, 'adminUrl' | 'adminToken'>, ...args: string[]) {
@@ -13,8 +14,7 @@ function tollgate(where: Pick<TestGateway, 'adminUrl' | 'adminToken'>, ...args: 
 
 describe('an operator’s first customer', function () {
   this.timeout(120_000);
-  let upstream: TestUpstream;
-  let gateway: TestGateway;
+  const upstream = useUpstream();
   /** Values that one step leaves for the next. */
   const story = { account: '', key: '', keyId: '', requestId: '' };
   const json = async (...args: string[]) => JSON.parse((await tollgate(gateway, ...args, '--json')).out);
@@ -24,16 +24,11 @@ describe('an operator’s first customer', function () {
       body: { model: MODEL, max_tokens: 50, messages: [{ role: 'user', content: 'hello' }] },
     });
 
-  before(async () => {
-    upstream = await startUpstream();
+  const gateway = useGateway(() => {
     upstream.always(messagesAnswer({ usage: { input: 10, output: 5 } }));
-    gateway = await startGateway({
+    return {
       upstreams: { one: { url: upstream.url, models: { [MODEL]: { tokenizerFactor: 1 } } } },
-    });
-  });
-  after(async () => {
-    await gateway.stop();
-    await upstream.stop();
+    };
   });
 
   it('1. gets an account', async () => {

@@ -3,10 +3,10 @@ import { expect } from 'chai';
 import { parse } from 'yaml';
 import { ask } from '../support/calls';
 import { temporaryFolder } from '../support/configuration-folder';
-import { startGateway, type TestGateway } from '../support/gateway';
 import { builtServer } from '../support/shared';
 import { textOf } from '../support/sources';
-import { chatAnswer, startUpstream, type TestUpstream } from '../support/upstream';
+import { useGateway, useUpstream } from '../support/story';
+import { chatAnswer } from '../support/upstream';
 
 /** Returns the source of a package with two plugins, two policies that share a field, and an adapter. */
 const PACKAGE = (dist: string) => `
@@ -56,18 +56,15 @@ module.exports = manifest({
 });
 `;
 
-describe('A third-party package with plugins, policies and an adapter', function () {
-  this.timeout(60_000);
-  let upstream: TestUpstream;
-  let gateway: TestGateway;
+describe('A third-party package with plugins, policies and an adapter', () => {
+  const upstream = useUpstream();
   let key: string;
 
-  before(async () => {
-    upstream = await startUpstream();
+  const gateway = useGateway(async () => {
     upstream.always(chatAnswer());
     const folder = temporaryFolder({ 'index.js': PACKAGE(dirname(await builtServer())) });
     const { plugins } = parse(textOf('system.config.yml'));
-    gateway = await startGateway({
+    return {
       upstreams: { acme: { url: upstream.url, adapter: 'outside-chat' } },
       configure: (config) => {
         config['policies'].push('read-subject', 'refuse-subject');
@@ -75,13 +72,11 @@ describe('A third-party package with plugins, policies and an adapter', function
         policies.splice(2, 0, { 'read-subject': null }, { 'refuse-subject': null });
       },
       system: { plugins: { ...plugins, outside: { package: join(folder, 'index.js'), other: { word: 'good day' } } } },
-    });
-    ({ key } = await gateway.newCustomer('1'));
+    };
   });
 
-  after(async () => {
-    await gateway?.stop();
-    await upstream?.stop();
+  before(async () => {
+    ({ key } = await gateway.newCustomer('1'));
   });
 
   const call = (content: string) =>

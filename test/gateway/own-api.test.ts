@@ -1,11 +1,12 @@
+import { useGateway, useUpstream } from '../support/story';
 import assert from 'node:assert/strict';
 import type { Route } from '../../core/api/route';
 import { expectShape } from '../support/documents';
-import { type Answered, MODEL, startGateway, type TestGateway } from '../support/gateway';
+import { type Answered, MODEL } from '../support/gateway';
 import { fill, nameOf, ownRoutes } from '../support/own-api';
 import { ADMIN_KEY, type ReportVendor, startReportVendor } from '../support/report-vendors';
 import { createSandbox, creation, SANDBOX_GATEWAY, SMALL_ID, terminate, waitForState } from '../support/sandboxes';
-import { messagesAnswer, responsesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
+import { messagesAnswer, responsesAnswer } from '../support/upstream';
 
 /** A customer's values, by their names in the paths of routes. */
 type Customer = Readonly<Record<'accountId' | 'keyId' | 'userId' | 'requestId' | 'key', string>>;
@@ -129,20 +130,17 @@ const adminRoutes = routes.filter(({ listener, auth }) => listener === 'admin' &
 const keyRoutes = routes.filter((route) => route.listener === 'public' && route.auth === 'key');
 const changing = adminRoutes.filter(({ method }) => method !== 'GET');
 
-describe("the gateway's own API", function () {
-  this.timeout(60_000);
-  let upstream: TestUpstream;
-  let gateway: TestGateway;
+describe("the gateway's own API", () => {
+  const upstream = useUpstream();
   let vendor: ReportVendor;
   let owner: SandboxOwner;
   let people = 0;
 
-  before(async () => {
-    upstream = await startUpstream();
+  const gateway = useGateway(async () => {
     upstream.always(messagesAnswer());
     vendor = await startReportVendor('anthropic');
     const reporting = { credential: { env: 'VENDOR_ADMIN_KEY' }, url: vendor.url };
-    gateway = await startGateway({
+    return {
       ...SANDBOX_GATEWAY,
       env: { VENDOR_ADMIN_KEY: ADMIN_KEY },
       upstreams: { one: { url: upstream.url, reporting }, two: { url: upstream.url } },
@@ -152,13 +150,14 @@ describe("the gateway's own API", function () {
         const stages = [1, 2].map((share) => ({ share, hold: '1h' }));
         config['rollouts'] = { one: { change, stages } };
       },
-    });
+    };
+  });
+
+  before(async () => {
     owner = await sandboxOwner();
   });
   after(async () => {
     await terminate(gateway, owner.key, owner.id);
-    await gateway.stop();
-    await upstream.stop();
     await vendor.close();
   });
 

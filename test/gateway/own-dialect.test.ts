@@ -1,25 +1,16 @@
 import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import Anthropic from '@anthropic-ai/sdk';
 import { expect } from 'chai';
-import OpenAI from 'openai';
 import { parse } from 'yaml';
 import { sseEvent } from '../../demo/dialects/answer';
 import { askIn, PATH, PROTOCOLS } from '../support/calls';
 import { temporaryFolder } from '../support/configuration-folder';
 import { DIALECT } from '../support/dialects';
-import { type Configured, startGateway, type TestGateway } from '../support/gateway';
+import type { Configured } from '../support/gateway';
 import { builtServer } from '../support/shared';
 import { textOf } from '../support/sources';
-import {
-  chatAnswer,
-  chatFailure,
-  respond,
-  type Script,
-  startUpstream,
-  stream,
-  type TestUpstream,
-} from '../support/upstream';
+import { useGateway, useUpstream } from '../support/story';
+import { chatAnswer, chatFailure, respond, type Script, stream } from '../support/upstream';
 
 const PAGE = textOf('docs/writing-a-dialect.md');
 const [ADAPTER = ''] = blocks('js');
@@ -50,22 +41,19 @@ function acmeStream(...said: readonly object[]): Script {
 }
 
 /** Runs the adapter of docs/writing-a-dialect.md, because authors copy it. */
-describe('The example adapter of docs/writing-a-dialect.md', function () {
-  this.timeout(60_000);
-  let acme: TestUpstream;
-  let other: TestUpstream;
-  let gateway: TestGateway;
+describe('The example adapter of docs/writing-a-dialect.md', () => {
+  const acme = useUpstream();
+  const other = useUpstream();
   let key: string;
   let folder: string;
 
-  before(async () => {
-    [acme, other] = await Promise.all([startUpstream(), startUpstream()]);
+  const gateway = useGateway(async () => {
     folder = temporaryFolder({});
     await writePackage(folder);
     const [system, configured] = CONFIGURATION as [Configured, Configured];
     const { acme: entry } = configured['serviceEndpoints'];
     const { models } = entry;
-    gateway = await startGateway({
+    return {
       upstreams: {
         acme: { ...entry, url: acme.url, models, tier: 'official' },
         'acme-again': { ...entry, url: acme.url, models: { both: models['acme-1'] }, tier: 'official' },
@@ -78,12 +66,11 @@ describe('The example adapter of docs/writing-a-dialect.md', function () {
           'example-dialect': { ...system['plugins']['example-dialect'], package: folder },
         },
       },
-    });
-    ({ key } = await gateway.newCustomer('10'));
+    };
   });
-  after(async () => {
-    await gateway?.stop();
-    await Promise.all([acme?.stop(), other?.stop()]);
+
+  before(async () => {
+    ({ key } = await gateway.newCustomer('10'));
   });
   beforeEach(() => {
     acme.reset();
@@ -130,42 +117,6 @@ describe('The example adapter of docs/writing-a-dialect.md', function () {
       expect(failed.json.error).to.include({ code: 'ALL_PROVIDERS_FAILED' });
     });
   }
-
-  it('runs a tool loop of both SDKs', async () => {
-    const anthropic = new Anthropic({ baseURL: gateway.url, apiKey: key, maxRetries: 0 });
-    const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: key, maxRetries: 0 });
-    const use = { kind: 'use', use: 'weather', ticket: 't1', form: { city: 'Łódź' } };
-    const schema = { type: 'object' as const, properties: { city: { type: 'string' } } };
-    acme.next(acmeStream(use, { kind: 'over', why: 'tool', counted: COUNTED }));
-    const message = await anthropic.messages
-      .stream({
-        model: 'acme-1',
-        max_tokens: 100,
-        tools: [{ name: 'weather', input_schema: schema }],
-        messages: [{ role: 'user', content: 'Weather?' }],
-      })
-      .finalMessage();
-    expect(message.stop_reason).to.equal('tool_use');
-    expect(message.content).to.deep.include({ type: 'tool_use', id: 't1', name: 'weather', input: { city: 'Łódź' } });
-    acme.next(respond({ body: { words: 'Rain.', why: 'done', counted: COUNTED } }));
-    const completion = await openai.chat.completions.create({
-      model: 'acme-1',
-      messages: [
-        { role: 'user', content: 'Weather?' },
-        {
-          role: 'assistant',
-          tool_calls: [{ id: 't1', type: 'function', function: { name: 'weather', arguments: '{"city":"Łódź"}' } }],
-        },
-        { role: 'tool', tool_call_id: 't1', content: 'Rain.' },
-      ],
-    });
-    expect(completion.choices[0]?.message.content).to.equal('Rain.');
-    expect((await acme.call(2)).json).to.have.deep.property('say', [
-      { who: 'human', words: 'Weather?' },
-      { who: 'machine', use: 'weather', ticket: 't1', form: { city: 'Łódź' } },
-      { who: 'human', ticket: 't1', words: 'Rain.' },
-    ]);
-  });
 
   it('takes part in failover with a built-in adapter, in both directions', async () => {
     const ask = () => gateway.call(PATH.chat, { key, body: askIn('chat', { model: 'both' }) });

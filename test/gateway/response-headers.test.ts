@@ -31,8 +31,7 @@ const WITHHELD = {
 
 const FROM_UPSTREAM = { ...PASSED, ...OF_THE_ACCOUNT, ...WITHHELD };
 
-describe('Response headers of upstreams', function () {
-  this.timeout(60_000);
+describe('Response headers of upstreams', () => {
   let upstream: TestUpstream;
   let gateway: TestGateway;
   let key: string;

@@ -1,19 +1,14 @@
 import { expect } from 'chai';
-import OpenAI from 'openai';
-import { responsesBody } from '../../demo/dialects/responses';
 import { askIn, PATH } from '../support/calls';
-import { type Answered, MODEL, PRICE, startGateway, type TestGateway } from '../support/gateway';
+import { type Answered, MODEL, PRICE } from '../support/gateway';
+import { useGateway, useUpstream } from '../support/story';
 import {
   respond,
   responsesAnswer,
   responsesErrorStream,
   responsesFailedAnswer,
   responsesStream,
-  startUpstream,
-  type TestUpstream,
 } from '../support/upstream';
-
-const HELLO = [{ role: 'user' as const, content: 'Hello' }];
 const TOOL = {
   type: 'function' as const,
   name: 'get_weather',
@@ -21,19 +16,15 @@ const TOOL = {
   parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
 };
 
-describe('The Responses endpoint', function () {
-  this.timeout(60_000);
-  let upstream: TestUpstream;
-  let backing: TestUpstream;
-  let gateway: TestGateway;
+describe('The Responses endpoint', () => {
+  const upstream = useUpstream();
+  const backing = useUpstream();
   let key: string;
-  let openai: OpenAI;
 
-  before(async () => {
-    [upstream, backing] = [await startUpstream(), await startUpstream()];
+  const gateway = useGateway(() => {
     const price = { ...PRICE, pieces: { webSearch: 0.01 }, tiers: { priority: { factor: 2 } } };
     const timeouts = { connect: '1s', headers: '5s', idle: '1s' };
-    gateway = await startGateway({
+    return {
       upstreams: {
         acme: {
           url: upstream.url,
@@ -45,13 +36,11 @@ describe('The Responses endpoint', function () {
         backing: { url: backing.url, models: { two: {}, three: { tokenizerFactor: 1 } } },
         'only-chat': { url: upstream.url, adapter: 'chat', translate: 'never', models: { 'chat-model': {} } },
       },
-    });
-    ({ key } = await gateway.newCustomer('100'));
-    openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: key, maxRetries: 0 });
+    };
   });
-  after(async () => {
-    await gateway?.stop();
-    await Promise.all([upstream?.stop(), backing?.stop()]);
+
+  before(async () => {
+    ({ key } = await gateway.newCustomer('100'));
   });
   beforeEach(() => {
     upstream.reset();
@@ -65,71 +54,6 @@ describe('The Responses endpoint', function () {
     const last = text.trimEnd().split('\n\n').at(-1) ?? '';
     return JSON.parse(last.slice(last.indexOf('data: ') + 'data: '.length));
   };
-
-  describe('with the official SDK', () => {
-    it('gives an answer in one piece, from a text as input', async () => {
-      upstream.next(responsesAnswer({ text: 'Hello there.' }));
-      const { output_text, usage } = await openai.responses.create({ model: MODEL, input: 'Hello', store: false });
-      expect(output_text).to.equal('Hello there.');
-      expect(usage).to.include({ input_tokens: 10, output_tokens: 5 });
-      expect(upstream.calls[0]?.json).to.deep.equal({ model: MODEL, input: 'Hello', store: false });
-    });
-
-    it('gives a stream whose last event has the usage and the cost', async () => {
-      upstream.next(responsesStream({ texts: ['one ', 'two'] }));
-      const stream = openai.responses.stream({ model: MODEL, input: HELLO, store: false });
-      const said: string[] = [];
-      stream.on('response.output_text.delta', ({ delta }) => said.push(delta));
-      const { output_text, usage } = await stream.finalResponse();
-      expect([said.join(''), output_text]).to.deep.equal(['one two', 'one two']);
-      expect(usage).to.include({ input_tokens: 10, output_tokens: 5, cost: 0.000105 });
-    });
-
-    it('calls a tool and continues with its result', async () => {
-      upstream.next(
-        responsesStream({ toolCalls: [{ name: 'get_weather', input: { city: 'Bern' } }] }),
-        responsesAnswer({ text: 'Sunny.' }),
-      );
-      const first = await openai.responses
-        .stream({ model: MODEL, input: HELLO, tools: [TOOL], store: false })
-        .finalResponse();
-      const [asked] = first.output;
-      if (asked?.type !== 'function_call') throw new Error('no tool was called');
-      expect(JSON.parse(asked.arguments)).to.deep.equal({ city: 'Bern' });
-      const { status: _, parsed_arguments: __, ...echo } = asked;
-      const { output_text } = await openai.responses.create({
-        model: MODEL,
-        store: false,
-        tools: [TOOL],
-        input: [...HELLO, echo, { type: 'function_call_output', call_id: asked.call_id, output: '{"sky":"blue"}' }],
-      });
-      expect(output_text).to.equal('Sunny.');
-    });
-
-    it('parses structured output', async () => {
-      upstream.next(responsesAnswer({ text: '{"city":"Bern"}' }));
-      const format = { type: 'json_schema' as const, name: 'place', strict: true, schema: TOOL.parameters };
-      const { output_parsed } = await openai.responses.parse({
-        model: MODEL,
-        input: 'Where?',
-        store: false,
-        text: { format },
-      });
-      expect(output_parsed).to.deep.equal({ city: 'Bern' });
-    });
-
-    it("ends a broken stream with `response.failed` and the gateway's error code", async () => {
-      upstream.next(responsesStream({ texts: ['one ', 'two '], cutAfter: 5, cut: 'reset' }));
-      const stream = await openai.responses.create({ model: MODEL, input: HELLO, store: false, stream: true });
-      const events: OpenAI.Responses.ResponseStreamEvent[] = [];
-      for await (const event of stream) events.push(event);
-      const last = events.at(-1);
-      if (last?.type !== 'response.failed') throw new Error(`the last event is ${last?.type}`);
-      expect(last.sequence_number).to.equal(5);
-      expect(last.response).to.include({ id: 'resp_1', status: 'failed', model: 'test-model' });
-      expect(last.response.error).to.include({ code: 'ALL_PROVIDERS_FAILED' });
-    });
-  });
 
   it('refuses a model whose upstream supports only another protocol, and names the path that serves the model', async () => {
     const answer = await call({ model: 'chat-model' });
@@ -165,13 +89,6 @@ describe('The Responses endpoint', function () {
       expect(stream ? lastOf(answer).type : answer.json.status).to.match(/incomplete$/);
       expect(await recordOf(answer)).to.include({ billing: 'actual', cost: '0.00525000', outputTokens: 150 });
     }
-  });
-
-  it('charges the tier that the answer names', async () => {
-    const answer = { id: 'resp_1', model: MODEL, createdAt: 1, texts: ['Hi'], toolCalls: [], stop: 'end' } as const;
-    const said = responsesBody({ ...answer, usage: { input: 1_000, output: 100, cacheRead: 0, cacheWrite: 0 } });
-    upstream.next(respond({ body: { ...said, service_tier: 'priority' } }));
-    expect(await recordOf(await call({ service_tier: 'priority' }))).to.include({ cost: '0.00900000' });
   });
 
   describe('in a call', () => {

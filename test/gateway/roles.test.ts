@@ -11,8 +11,7 @@ const withRole = (role: unknown) => ({
   ],
 });
 
-describe('Roles of messages', function () {
-  this.timeout(60_000);
+describe('Roles of messages', () => {
   let upstream: TestUpstream;
   let gateway: TestGateway;
   let key: string;

@@ -10,8 +10,7 @@ import { messagesAnswer, respond, type Script, startUpstream, type TestUpstream 
 const OUT = '60s';
 const DOWN = respond({ status: 503, body: {} });
 
-describe('A failing upstream of two nodes', function () {
-  this.timeout(60_000);
+describe('A failing upstream of two nodes', () => {
   let good: TestUpstream;
   let bad: TestUpstream;
   let gone: TestUpstream;

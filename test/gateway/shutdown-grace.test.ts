@@ -1,3 +1,4 @@
+import { useGateway, useUpstream } from '../support/story';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
@@ -17,17 +18,15 @@ const LONG = longStream(192);
 
 describe('A stop while calls run that would not end', function () {
   this.timeout(120_000);
-  let upstream: TestUpstream;
+  const upstream = useUpstream();
   let key: string;
   let code: number | null;
-  let next: TestGateway;
   const streams = {} as Record<TestProtocol, Answered>;
   let unstreamed: Answered;
   let uploading: string;
   let unread: Socket;
 
-  before(async () => {
-    upstream = await startUpstream();
+  const next = useGateway(async () => {
     const options: GatewayOptions = {
       stores: await newStores(),
       upstreams: { acme: { url: upstream.url, models: { 'acme-large': { maxOutput: 10_000_000 } } } },
@@ -63,13 +62,10 @@ describe('A stop while calls run that would not end', function () {
     [unstreamed, uploading] = await Promise.all([waiting, uploaded]);
     code = await gateway.ended;
     await gateway.stop();
-    next = await startGateway(options);
+    return options;
   });
-
   after(async () => {
     unread?.destroy();
-    await next?.stop();
-    await upstream?.stop();
   });
 
   const recordOf = (answer: Answered) => next.record(key, answer.headers['x-svc-request-id'] ?? '');

@@ -8,8 +8,7 @@ import { ask } from '../support/calls';
 import { failToStart, type GatewayOptions, startGateway } from '../support/gateway';
 import { builtServer } from '../support/shared';
 import { databaseOf, newStores } from '../support/stores';
-import { until } from '../support/until';
-import { messagesAnswer, messagesStream, startUpstream, type TestUpstream } from '../support/upstream';
+import { messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
 
 describe('The process', function () {
   this.timeout(90_000);
@@ -72,13 +71,6 @@ describe('The process', function () {
     expect(output).to.match(new RegExp(`Port ${port} is already in use.*PORT`));
   });
 
-  it('exits with 78 if a variable asks for traces in a form that it does not send', async () => {
-    const env = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9', OTEL_EXPORTER_OTLP_PROTOCOL: 'http/protobuf' };
-    const { code, output } = await failToStart({ upstreams, env });
-    expect(code, output).to.equal(78);
-    expect(output).to.include('OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf is not supported');
-  });
-
   it('exits with 78 if the database is newer than the code, and names both versions', async () => {
     const gateway = await startGateway({ upstreams });
     await gateway.stop();
@@ -131,23 +123,5 @@ describe('The process', function () {
     const { stdout } = await promisify(execFile)(process.execPath, [await builtServer(), '--check'], { env });
     expect(stdout).to.match(/"openai" is disabled: OPENAI_API_KEY is not set \(warning\)$/m);
     expect(stdout).to.match(/is valid \(revision [0-9a-f]{12}\)\.\n$/);
-  });
-
-  it('lets a running stream finish after SIGTERM, refuses new calls and exits with 0', async () => {
-    const gateway = await startGateway({ upstreams: { acme: { url: upstream.url } } });
-    const { key } = await gateway.newCustomer('10');
-    upstream.always(messagesStream({ texts: Array.from({ length: 60 }, () => 'word '), delayMs: 30 }));
-    const running = gateway.call('/v1/messages', { key, body: ask({ stream: true }) });
-    await upstream.call(1);
-    gateway.process.kill('SIGTERM');
-    await until('it says that it stops', async () => (await gateway.call('/readyz', { method: 'GET' })).status === 503);
-    const refused = await gateway.call('/v1/messages', { key, body: ask() });
-    expect([refused.status, refused.json.error.code]).to.deep.equal([503, 'DRAINING']);
-    expect(refused.headers['retry-after']).to.equal('1');
-    const answer = await running;
-    expect(answer.text).to.include('message_stop');
-    expect(answer.text).to.include('"cost":');
-    expect(await gateway.ended).to.equal(0);
-    await gateway.stop();
   });
 });

@@ -1,36 +1,21 @@
 import { connect } from 'node:net';
 import { expect } from 'chai';
-import { request } from 'undici';
 import { ask, askIn, PATH, PROTOCOLS } from '../support/calls';
 import { answerOf, failureOf } from '../support/dialects';
-import { startGateway, type TestGateway } from '../support/gateway';
+import { useGateway, useUpstream } from '../support/story';
 import { until } from '../support/until';
-import {
-  after as afterMs,
-  messagesAnswer,
-  messagesStream,
-  startUpstream,
-  type TestUpstream,
-} from '../support/upstream';
+import { after as afterMs, messagesAnswer, messagesStream } from '../support/upstream';
 
 const USAGE = { input: 1_000, output: 200 };
 const COST = '0.00600000';
 
 describe('With stored answers and an Idempotency-Key,', () => {
-  let upstream: TestUpstream;
-  let gateway: TestGateway;
+  const upstream = useUpstream();
 
-  before(async () => {
-    upstream = await startUpstream();
-    gateway = await startGateway({
-      upstreams: { acme: { url: upstream.url } },
-      system: { answerStore: { maxBytes: 16_777_216 } },
-    });
-  });
-  after(async () => {
-    await gateway?.stop();
-    await upstream?.stop();
-  });
+  const gateway = useGateway(() => ({
+    upstreams: { acme: { url: upstream.url } },
+    system: { answerStore: { maxBytes: 16_777_216 } },
+  }));
   beforeEach(() => upstream.reset());
 
   const spent = async (key: string) => (await gateway.balance(key)).key['spentUsd'];
@@ -141,26 +126,5 @@ describe('With stored answers and an Idempotency-Key,', () => {
     expect((await gateway.admin('DELETE', `/admin/v1/keys/${keyId}`)).status).to.equal(200);
     const revoked = await call(key, PATH.messages);
     expect(revoked.status, revoked.text).to.equal(401);
-  });
-
-  it('a client that disconnects while it waits does not affect the others', async () => {
-    const { key } = await gateway.newCustomer('10');
-    upstream.next(afterMs(500, messagesAnswer({ usage: USAGE })));
-    const first = call(key, PATH.messages);
-    await upstream.call(1);
-    const headers = { 'x-api-key': key, 'content-type': 'application/json', 'idempotency-key': 'order-1' };
-    const leaving = new AbortController();
-    const left = request(`${gateway.url}/v1/messages`, {
-      method: 'POST',
-      headers,
-      body: JSON.stringify(ask()),
-      signal: leaving.signal,
-    }).catch(() => 'left');
-    setTimeout(() => leaving.abort(), 100);
-    expect(await left).to.equal('left');
-    expect((await call(key, PATH.messages)).status).to.equal(200);
-    expect((await first).status).to.equal(200);
-    await until('nothing is held', async () => (await gateway.balance(key)).heldUsd === '0.00000000');
-    expect(await spent(key)).to.equal(COST);
   });
 });

@@ -2,38 +2,24 @@ import { expect } from 'chai';
 import OpenAI from 'openai';
 import { responsesUsage } from '../../demo/dialects/responses';
 import { ask, askIn, PATH } from '../support/calls';
-import { MODEL, startGateway, type TestGateway, UPSTREAM_CREDENTIAL } from '../support/gateway';
-import {
-  neverAnswer,
-  respond,
-  responsesAnswer,
-  responsesFailure,
-  responsesStream,
-  startUpstream,
-  type TestUpstream,
-} from '../support/upstream';
+import { MODEL, UPSTREAM_CREDENTIAL } from '../support/gateway';
+import { useGateway, useUpstream } from '../support/story';
+import { neverAnswer, respond, responsesAnswer, responsesFailure, responsesStream } from '../support/upstream';
 
-describe('Responses that a vendor keeps', function () {
-  this.timeout(60_000);
-  let acme: TestUpstream;
-  let other: TestUpstream;
-  let gateway: TestGateway;
+describe('Responses that a vendor keeps', () => {
+  const acme = useUpstream();
+  const other = useUpstream();
   let made = 0;
 
-  before(async () => {
-    [acme, other] = [await startUpstream(), await startUpstream()];
+  const gateway = useGateway(() => {
     const models = { [MODEL]: { context: 200_000, tokenizerFactor: 1 } };
     const timeouts = { connect: '500ms', headers: '500ms', idle: '1s' };
-    gateway = await startGateway({
+    return {
       upstreams: {
         acme: { url: `${acme.url}/base`, models: { ...models, 'acme-only': {} }, timeouts },
         other: { url: other.url, tier: 'official', models },
       },
-    });
-  });
-  after(async () => {
-    await gateway?.stop();
-    await Promise.all([acme?.stop(), other?.stop()]);
+    };
   });
   beforeEach(() => {
     for (const each of [acme, other]) {
@@ -72,23 +58,6 @@ describe('Responses that a vendor keeps', function () {
       expect(other.calls).to.have.length(0);
     });
   }
-
-  it('make a call hold their reported tokens in addition to the body', async () => {
-    const { key, id } = await newResponse();
-    const held = async (more: Record<string, unknown>) => {
-      const { key: poor } = await gateway.newCustomer('0.00000001');
-      const { json } = await call(poor, { max_output_tokens: 1, ...more });
-      return Number(json.error.details.requiredUsd);
-    };
-    const plain = await held({});
-    acme.next(neverAnswer());
-    const pending = call(key, { previous_response_id: id, max_output_tokens: 1 });
-    await acme.call(1);
-    const { heldUsd } = await gateway.balance(key);
-    await pending;
-    // The hold has 1,500 tokens more at 6 USD per million, the highest input price of a call that names content outside its body.
-    expect(Number(heldUsd)).to.be.within(1_500 * 6e-6, 1_500 * 6e-6 + 4 * plain);
-  });
 
   for (const path of [PATH.chat, PATH.messages])
     it(`get 404 at ${path}, which has no responses, and no upstream is asked`, async () => {
@@ -136,22 +105,6 @@ describe('Responses that a vendor keeps', function () {
     expect((await call(key, { previous_response_id: 'resp_not_kept' })).status).to.equal(404);
   });
 
-  it('are learned from a stream whose first event is large', async () => {
-    const { key } = await gateway.newCustomer('10');
-    const instructions = 'x'.repeat(300 * 1_024);
-    const edit = (events: readonly string[]) =>
-      events.map((event) => event.replaceAll('"instructions":null', `"instructions":"${instructions}"`));
-    other.next(responsesStream({ id: 'resp_large', edit }));
-    expect((await call(key, { stream: true })).status).to.equal(200);
-    expect((await call(key, { previous_response_id: 'resp_large' })).status).to.equal(200);
-  });
-
-  it('are not available through `conversation`, which is refused because no call makes one', async () => {
-    const { key } = await gateway.newCustomer('10');
-    const { status, json } = await call(key, { conversation: 'conv_1' });
-    expect([status, json.error.code, json.error.param]).to.deep.equal([400, 'NOT_SUPPORTED', 'conversation']);
-  });
-
   it('are retrieved, cancelled and deleted by the SDK at their upstream and with their credential, free of charge', async () => {
     const { key, id } = await newResponse();
     const { availableUsd } = await gateway.balance(key);
@@ -181,14 +134,6 @@ describe('Responses that a vendor keeps', function () {
     acme.next(neverAnswer());
     const silent = await gateway.call(`/v1/responses/${id}`, { method: 'GET', key });
     expect([silent.status, silent.json.error.code]).to.deep.equal([504, 'UPSTREAM_TIMEOUT']);
-  });
-
-  it('are not retrieved as a stream, or without a key', async () => {
-    const { key, id } = await newResponse();
-    const streamed = await gateway.call(`/v1/responses/${id}?stream=true`, { method: 'GET', key });
-    expect([streamed.status, streamed.json.error.code]).to.deep.equal([400, 'INVALID_FIELD']);
-    expect((await gateway.call(`/v1/responses/${id}`, { method: 'GET' })).status).to.equal(401);
-    expect(asked()).to.equal(0);
   });
 
   it('are compacted by a call that is held and charged like any other', async () => {

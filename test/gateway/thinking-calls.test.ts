@@ -1,24 +1,22 @@
 import { expect } from 'chai';
 import { ask, PATH } from '../support/calls';
-import { type Answered, startGateway, type TestEndpoint, type TestGateway } from '../support/gateway';
+import type { Answered, TestEndpoint } from '../support/gateway';
 import { LeavingClient } from '../support/leaving-client';
+import { useGateway, useUpstream } from '../support/story';
 import { until } from '../support/until';
-import { after as later, messagesAnswer, neverAnswer, startUpstream, type TestUpstream } from '../support/upstream';
+import { after as later, messagesAnswer, neverAnswer } from '../support/upstream';
 
 const USAGE = { input: 1_000, output: 100 };
 /** At the usual 50 tokens a second these take 20 s, and a third of a second. */
 const LONG = 1_000;
 const SHORT = 16;
 
-describe('An unstreamed call that thinks longer than `timeouts.headers`', function () {
-  this.timeout(60_000);
-  let first: TestUpstream;
-  let second: TestUpstream;
-  let gateway: TestGateway;
+describe('An unstreamed call that thinks longer than `timeouts.headers`', () => {
+  const first = useUpstream();
+  const second = useUpstream();
   let key: string;
 
-  before(async () => {
-    [first, second] = [await startUpstream(), await startUpstream()];
+  const gateway = useGateway(() => {
     const endpoint = (model: string, answer: string, more: Partial<TestEndpoint> = {}): TestEndpoint => ({
       url: first.url,
       tier: 'official',
@@ -26,18 +24,14 @@ describe('An unstreamed call that thinks longer than `timeouts.headers`', functi
       models: { [model]: {} },
       ...more,
     });
-    gateway = await startGateway({
+    return {
       upstreams: {
         patient: endpoint('patient', '30s'),
         working: endpoint('working', '2s'),
         stopping: endpoint('stopping', '2s', { stopsOnCancel: true }),
         other: { url: second.url, models: { patient: {}, working: {}, stopping: {} } },
       },
-    });
-  });
-  after(async () => {
-    await gateway?.stop();
-    await Promise.all([first?.stop(), second?.stop()]);
+    };
   });
   beforeEach(async () => {
     first.reset();

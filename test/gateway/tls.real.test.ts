@@ -5,20 +5,19 @@ import { Agent, request } from 'undici';
 import { newAuthority, replaceFile } from '../support/certificates';
 import { temporaryFolder } from '../support/configuration-folder';
 import { freePort } from '../support/free-port';
-import { startGateway, type TestGateway } from '../support/gateway';
+import { useGateway } from '../support/story';
 import { until } from '../support/until';
 
 describe('Two workers with TLS', function () {
   this.timeout(120_000);
-  let gateway: TestGateway;
   const folder = temporaryFolder({});
   const file = (name: string) => join(folder, name);
 
-  before(async () => {
+  const gateway = useGateway(async () => {
     const { ca, issue } = await newAuthority(folder);
     await issue('used', ['127.0.0.1']);
     const tls = { default: { key: file('used.key'), cert: file('used.pem') } };
-    gateway = await startGateway({
+    return {
       stores: 'real',
       ca,
       upstreams: { acme: { url: 'http://127.0.0.1:9' } },
@@ -29,9 +28,8 @@ describe('Two workers with TLS', function () {
         config['https'] = { port, hostname, tls };
         config['admin'].tls = tls;
       },
-    });
+    };
   });
-  after(() => gateway?.stop());
 
   /** Returns the workers whose log has these words. */
   const workersThatSaid = (words: string) =>

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { copyFile, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { connect, type PeerCertificate, type TLSSocket } from 'node:tls';
+import { connect, type PeerCertificate } from 'node:tls';
 import { type Dispatcher, Pool } from 'undici';
 import { ask } from '../support/calls';
 import { newAuthority, replaceFile, type TestAuthority } from '../support/certificates';
@@ -48,15 +48,6 @@ async function shownAt(url: string, authority: TestAuthority, servername?: strin
 
 function subjectOf({ subject }: PeerCertificate): string {
   return String(subject.CN);
-}
-
-/** Sends bytes and returns all that comes until the connection ends. */
-async function exchange(socket: TLSSocket, sent: string): Promise<string> {
-  let text = '';
-  socket.on('data', (chunk) => (text += String(chunk)));
-  socket.write(sent);
-  await once(socket, 'close');
-  return text;
 }
 
 for (const fastLane of ['true', 'false']) {
@@ -129,18 +120,6 @@ for (const fastLane of ['true', 'false']) {
       client.socket.close();
     });
 
-    it('answers malformed HTTP over TLS in the envelope, and does not answer plain HTTP', async () => {
-      const { socket } = await handshake(gateway.url, certificates.authority);
-      assert.match(await exchange(socket, 'nonsense\r\n\r\n'), /MALFORMED_REQUEST/);
-      await assert.rejects(fetch(gateway.url.replace('https', 'http')));
-    });
-
-    it('serves a request with an Upgrade header that it does not support', async () => {
-      const { socket } = await handshake(gateway.url, certificates.authority);
-      const head = 'GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: upgrade, close\r\nUpgrade: h2c\r\n\r\n';
-      assert.match(await exchange(socket, head), /^HTTP\/1.1 200 /);
-    });
-
     it('presents the certificate for the host name that the client requests', async () => {
       const shown = (host: string) => shownAt(gateway.url, certificates.authority, host);
       assert.deepEqual(
@@ -182,28 +161,6 @@ for (const fastLane of ['true', 'false']) {
       await until('the mended one is shown', async () => (await shownAt(gateway.url, authority)) === 'second');
       await use('first');
       await until('the first is shown again', async () => (await shownAt(gateway.url, authority)) === 'first');
-    });
-
-    it('has a metric with the expiry of each certificate', async () => {
-      const { text } = await gateway.admin('GET', '/metrics');
-      const found = [...text.matchAll(/^tollgate_certificate_expires_timestamp_seconds\{certificate="(.+)"\} (.+)$/gm)];
-      const names = ['https.tls.default', 'https.tls.*.example.com', 'admin.tls.default'];
-      assert.deepEqual(
-        found.map(([, name]) => name),
-        names,
-      );
-      for (const [, , seconds] of found) assert.ok(Number(seconds) * 1_000 > Date.now());
-    });
-
-    it('shows its public address with https', async () => {
-      const { accountId } = await gateway.newCustomer('0');
-      const person = { email: `${fastLane}@example.com`, password: 'correct horse battery staple' };
-      await gateway.admin('POST', `/admin/v1/accounts/${accountId}/users`, person);
-      const headers = { origin: gateway.url };
-      const signedIn = await gateway.call('/console/api/session', { headers, body: person });
-      const cookie = String(signedIn.headers['set-cookie']).split(';')[0] ?? '';
-      const { json } = await gateway.call('/console/api/catalog', { method: 'GET', headers: { cookie } });
-      assert.equal(json.publicUrl, gateway.url);
     });
   });
 }

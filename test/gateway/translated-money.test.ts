@@ -2,12 +2,13 @@ import { expect } from 'chai';
 import { askIn, PATH, PROTOCOLS, type TestProtocol } from '../support/calls';
 import { DIALECT } from '../support/dialects';
 import { answerIn, DIRECTIONS, streamIn, UPSTREAM_DIALECTS, type UpstreamDialect } from '../support/directions';
-import { PRICE, startGateway, type TestEndpoint, type TestGateway } from '../support/gateway';
+import { PRICE, type TestEndpoint } from '../support/gateway';
 import { LeavingClient } from '../support/leaving-client';
 import { setPolicy } from '../support/policy-settings';
+import { useGateway, useUpstream } from '../support/story';
 import { thinking } from '../support/thinking';
 import { until } from '../support/until';
-import { type Said, type Script, type StreamOptions, startUpstream, type TestUpstream } from '../support/upstream';
+import type { Said, Script, StreamOptions } from '../support/upstream';
 
 // biome-ignore lint/suspicious/noExplicitAny: bodies of four dialects
 type Body = any;
@@ -35,14 +36,11 @@ const LIMIT_IN: Readonly<Record<UpstreamDialect, (body: Body) => unknown>> = {
   gemini: ({ generationConfig }) => generationConfig.maxOutputTokens,
 };
 
-describe('The bill of a translated call', function () {
-  this.timeout(60_000);
-  let upstream: TestUpstream;
-  let gateway: TestGateway;
+describe('The bill of a translated call', () => {
+  const upstream = useUpstream();
   let key: string;
 
-  before(async () => {
-    upstream = await startUpstream();
+  const gateway = useGateway(() => {
     const only = (dialect: UpstreamDialect): TestEndpoint => ({
       url: upstream.url,
       adapter: dialect,
@@ -52,18 +50,17 @@ describe('The bill of a translated call', function () {
         [HELD[dialect]]: { toolOverheadTokens: TOOL_OVERHEAD },
       },
     });
-    gateway = await startGateway({
+    return {
       upstreams: Object.fromEntries(UPSTREAM_DIALECTS.map((dialect) => [`only-${dialect}`, only(dialect)])),
       configure: (config) => {
         setPolicy(config, 'reserve-settle', { onClientAbort: 'drain' }, 'cost');
         setPolicy(config, 'reserve-settle', { onInsufficient: 'clamp' }, 'quality');
       },
-    });
-    ({ key } = await gateway.newCustomer('100'));
+    };
   });
-  after(async () => {
-    await gateway?.stop();
-    await upstream?.stop();
+
+  before(async () => {
+    ({ key } = await gateway.newCustomer('100'));
   });
   beforeEach(() => upstream.reset());
 
@@ -168,27 +165,6 @@ describe('The bill of a translated call', function () {
       });
     });
   }
-
-  it('equals that of the native call for a stream that ends before its usage', async () => {
-    const script = () => streamIn('chat', { texts: TEXTS, cut: 'fin', cutAfter: 1 + TEXTS.length + 1 });
-    const native = await charged('chat', 'chat-model', true, script());
-    for (const from of ['messages', 'responses'] as const) {
-      const translated = await charged(from, 'chat-model', true, script());
-      expect(translated.text).to.match(DIALECT[from].end);
-      const { billing, outputTokens } = native.bill;
-      expect(translated.bill).to.include({ billing, outputTokens });
-    }
-  });
-
-  it('is kept within the balance for a Chat client that sends `max_completion_tokens`', async () => {
-    const { max_tokens, ...plain } = askIn('chat', { model: 'messages-model', max_tokens: LARGE });
-    const body = { ...plain, max_completion_tokens: max_tokens };
-    const leastE8 = await requiredE8('chat', body);
-    const poor = await gateway.newCustomer(fromE8(leastE8));
-    upstream.next(answerIn('messages'));
-    await gateway.call(`/quality${PATH.chat}`, { key: poor.key, body });
-    expect(upstream.calls.at(-1)?.json).to.include({ max_tokens: LEAST });
-  });
 
   describe('is never above the hold', () => {
     const tools = [{ name: 'weather', description: 'Tells it.', input_schema: { type: 'object' } }];

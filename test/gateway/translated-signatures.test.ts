@@ -4,9 +4,9 @@ import OpenAI from 'openai';
 import { PATH } from '../support/calls';
 import { answerOf } from '../support/dialects';
 import { answerIn, UPSTREAM_DIALECTS, type UpstreamDialect } from '../support/directions';
-import { startGateway, type TestEndpoint, type TestGateway } from '../support/gateway';
+import type { TestEndpoint } from '../support/gateway';
+import { useGateway, useUpstream } from '../support/story';
 import { thinking } from '../support/thinking';
-import { startUpstream, type TestUpstream } from '../support/upstream';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -41,36 +41,32 @@ const RESTORED: Readonly<Record<(typeof DIRECTIONS)[number]['to'], unknown>> = {
   gemini: { functionCall: { id: CALL.id, name: CALL.name, args: CALL.input }, thoughtSignature: SIGNATURE },
 };
 
-describe('Signatures of reasoning in translated calls', function () {
-  this.timeout(60_000);
-  let upstream: TestUpstream;
-  let gateway: TestGateway;
+describe('Signatures of reasoning in translated calls', () => {
+  const upstream = useUpstream();
   let key: string;
   let anthropic: Anthropic;
   let openai: OpenAI;
 
-  before(async () => {
-    upstream = await startUpstream();
+  const gateway = useGateway(() => {
     const at = (dialect: UpstreamDialect, model: string): TestEndpoint => ({
       url: upstream.url,
       adapter: dialect,
       models: { [model]: {} },
     });
-    gateway = await startGateway({
+    return {
       upstreams: Object.fromEntries(
         UPSTREAM_DIALECTS.flatMap((dialect) => [
           [`one-${dialect}`, at(dialect, `${dialect}-model`)],
           [`two-${dialect}`, at(dialect, `${dialect}-other`)],
         ]),
       ),
-    });
+    };
+  });
+
+  before(async () => {
     ({ key } = await gateway.newCustomer('10'));
     anthropic = new Anthropic({ baseURL: gateway.url, apiKey: key, maxRetries: 0 });
     openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: key, maxRetries: 0 });
-  });
-  after(async () => {
-    await gateway?.stop();
-    await upstream?.stop();
   });
   beforeEach(() => upstream.reset());
 
@@ -178,28 +174,6 @@ describe('Signatures of reasoning in translated calls', function () {
         expect(answered.status, answered.text).to.equal(200);
         expect(upstream.calls.at(-1)?.body.toString()).to.equal(untouched);
       });
-
-    it('together with a message that contains nothing else, because vendors refuse an empty one', async () => {
-      upstream.next(thinking('responses', { ...THOUGHT, calls: [] }, false));
-      const [asking, answer] = await FIRST.messages('responses-model', false);
-      const [first, last] = [JSON.stringify(asking), '{"role":"user","content":"Go on"}'];
-      const body = (messages: string) => `{"model":"messages-model","max_tokens":200,"messages":[ ${messages} ]}`;
-      for (const [given, kept] of [
-        [`${first}, ${JSON.stringify(answer)} ,${last}`, `${first}, ${last}`],
-        [`${first},${JSON.stringify(answer)}`, first],
-      ] as const) {
-        upstream.next(answerOf['messages']());
-        await gateway.call(PATH.messages, { key, body: body(given) });
-        expect(upstream.calls.at(-1)?.body.toString()).to.equal(body(kept));
-      }
-    });
-
-    it('unless the vendor made them itself', async () => {
-      const own = `{"type":"thinking","thinking":"Hm.","signature":"${SIGNATURE}"},`;
-      upstream.next(answerOf['messages']());
-      await gateway.call(PATH.messages, { key, body: BODIES.messages(own) });
-      expect(upstream.calls.at(-1)?.body.toString()).to.equal(BODIES.messages(own));
-    });
   });
 
   describe('that a client forges', () => {

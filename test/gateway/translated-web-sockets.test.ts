@@ -3,10 +3,10 @@ import OpenAI from 'openai';
 import { ResponsesWS } from 'openai/resources/responses/ws';
 import { DIALECT } from '../support/dialects';
 import { DIRECTIONS, failureIn, streamIn, type UpstreamDialect } from '../support/directions';
-import { startGateway, type TestGateway } from '../support/gateway';
+import { useGateway, useUpstream } from '../support/story';
 import { TestSocket } from '../support/test-socket';
 import { until } from '../support/until';
-import { responsesFailure, responsesStream, startUpstream, type TestUpstream } from '../support/upstream';
+import { responsesFailure, responsesStream } from '../support/upstream';
 
 const USAGE = { input: 120, output: 30, cacheRead: 80 };
 /** The cost of that usage: 120 × 3 + 80 × 0.3 + 30 × 15 USD per million. */
@@ -16,34 +16,27 @@ const WEATHER = { type: 'object', properties: { city: { type: 'string' } }, requ
 const TOOLS = [{ type: 'function' as const, name: 'weather', parameters: WEATHER, strict: false }];
 const CALLED = { name: 'weather', input: { city: 'Łódź' }, id: 'call_weather' };
 
-describe('A WebSocket with calls to upstreams of another protocol than Responses', function () {
-  this.timeout(60_000);
-  let upstream: TestUpstream;
-  let native: TestUpstream;
-  let gateway: TestGateway;
+describe('A WebSocket with calls to upstreams of another protocol than Responses', () => {
+  const upstream = useUpstream();
+  const native = useUpstream();
   let key: string;
   let socket: TestSocket;
 
   const ways = DIRECTIONS.filter(({ from }) => from === 'responses');
 
-  before(async () => {
-    [upstream, native] = [await startUpstream(), await startUpstream()];
+  const gateway = useGateway(() => {
     const only = ({ to, model }: (typeof ways)[number]) => ({
       url: upstream.url,
       adapter: to,
       models: { [model]: {} },
     });
-    gateway = await startGateway({
+    return {
       upstreams: {
         ...Object.fromEntries(ways.map((way) => [`only-${way.to}`, only(way)])),
         'first-responses': { url: native.url, adapter: 'responses', webSocket: true, models: { both: {} } },
         'second-chat': { url: upstream.url, adapter: 'chat', models: { both: {} } },
       },
-    });
-  });
-  after(async () => {
-    await gateway?.stop();
-    await Promise.all([upstream?.stop(), native?.stop()]);
+    };
   });
   beforeEach(async () => {
     upstream.reset();
@@ -133,17 +126,6 @@ describe('A WebSocket with calls to upstreams of another protocol than Responses
         const refused = await socket.refusal(TestSocket.create({ model }));
         expect([refused.type, refused.status, refused.error.message]).to.deep.equal(['error', 400, 'No such thing.']);
       });
-
-      it('is read to the end of an answer after the client closed it, and the whole answer is charged', async () => {
-        upstream.next(streamIn(to, { texts: Array.from({ length: 50 }, () => 'word '), usage: USAGE, delayMs: 20 }));
-        socket.send(TestSocket.create({ model }));
-        await until('the answer has begun', () =>
-          socket.frames.some(({ type }) => type === 'response.output_text.delta'),
-        );
-        socket.socket.terminate();
-        const [record] = await records(1);
-        expect(record).to.deep.include({ billing: 'actual', cost: COST });
-      });
     });
 
   it('fails over to an upstream of another dialect, and returns for the next call', async () => {
@@ -154,13 +136,5 @@ describe('A WebSocket with calls to upstreams of another protocol than Responses
     expect(textOf(await socket.call({ model: 'both' }))).to.include('translated');
     expect(textOf(await socket.call({ model: 'both' }))).to.include('native');
     expect((await records(2)).map(({ upstream: name }) => name)).to.have.members(['first-responses', 'second-chat']);
-  });
-
-  it('refuses to prepare an answer (`generate: false`) at such upstreams', async () => {
-    const refused = await socket.refusal(TestSocket.create({ model: 'chat-model', generate: false }));
-    expect([refused.status, refused.error.code, refused.error.param]).to.deep.equal([400, 'NOT_SUPPORTED', 'generate']);
-    native.next(responsesFailure(503));
-    await socket.refusal(TestSocket.create({ model: 'both', generate: false }));
-    expect(upstream.calls).to.have.length(0);
   });
 });

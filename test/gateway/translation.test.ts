@@ -11,25 +11,23 @@ import {
   UPSTREAM_DIALECTS,
   type UpstreamDialect,
 } from '../support/directions';
-import { type Answered, MODEL, startGateway, type TestEndpoint, type TestGateway } from '../support/gateway';
-import { after as afterMs, respond, type Said, startUpstream, type TestUpstream } from '../support/upstream';
+import { type Answered, type TestEndpoint } from '../support/gateway';
+import { useGateway, useUpstream } from '../support/story';
+import { respond, type Said } from '../support/upstream';
 
 const WEATHER = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
 
 /** Tokens that every dialect can report. */
 const USAGE = { input: 120, output: 30, cacheRead: 80 };
 
-describe('The translation of calls for upstreams of another protocol', function () {
-  this.timeout(60_000);
-  let upstream: TestUpstream;
-  let other: TestUpstream;
-  let gateway: TestGateway;
+describe('The translation of calls for upstreams of another protocol', () => {
+  const upstream = useUpstream();
+  const other = useUpstream();
   let key: string;
   let anthropic: Anthropic;
   let openai: OpenAI;
 
-  before(async () => {
-    [upstream, other] = await Promise.all([startUpstream(), startUpstream()]);
+  const gateway = useGateway(() => {
     const only = (dialect: UpstreamDialect): TestEndpoint => ({
       url: upstream.url,
       adapter: dialect,
@@ -41,7 +39,7 @@ describe('The translation of calls for upstreams of another protocol', function 
       tier,
       models: { both: {}, ...more },
     });
-    gateway = await startGateway({
+    return {
       upstreams: {
         ...Object.fromEntries(UPSTREAM_DIALECTS.map((dialect) => [`only-${dialect}`, only(dialect)])),
         'first-chat': both('official', other.url, 'chat', { 'never-model': { translate: 'never' } }),
@@ -49,14 +47,13 @@ describe('The translation of calls for upstreams of another protocol', function 
         'cool-messages': { url: other.url, adapter: 'messages', tier: 'official', models: { warm: {} } },
         'warm-gemini': { url: upstream.url, adapter: 'gemini', tier: 'standard', models: { warm: {} } },
       },
-    });
+    };
+  });
+
+  before(async () => {
     ({ key } = await gateway.newCustomer('10'));
     anthropic = new Anthropic({ baseURL: gateway.url, apiKey: key, maxRetries: 0 });
     openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: key, maxRetries: 0 });
-  });
-  after(async () => {
-    await gateway?.stop();
-    await Promise.all([upstream?.stop(), other?.stop()]);
   });
   beforeEach(() => {
     upstream.reset();
@@ -132,7 +129,6 @@ describe('The translation of calls for upstreams of another protocol', function 
 
   const ENDS = { messages: 'end_turn', chat: 'stop', responses: 'completed' } as const;
   const CALLS = { messages: 'tool_use', chat: 'tool_calls', responses: 'completed' } as const;
-  const LENGTHS = { messages: 'max_tokens', chat: 'length', responses: 'max_output_tokens' } as const;
 
   for (const { from, to, model, name } of DIRECTIONS) {
     describe(`from ${name}`, () => {
@@ -162,39 +158,6 @@ describe('The translation of calls for upstreams of another protocol', function 
           const got = await ASK[from](model, isStream);
           expect(got.calls).to.deep.equal(toolCalls.map((call) => [call.name, call.input]));
           expect(got).to.include({ text: 'Let me see.', stop: CALLS[from] });
-        });
-
-        it(`reports that the output limit was reached (${how})`, async () => {
-          upstream.next(script({ text: 'Hi', stop: 'length', usage: USAGE }));
-          expect((await ASK[from](model, isStream)).stop).to.equal(LENGTHS[from]);
-        });
-
-        it(`charges the same as a native call with the same usage (${how})`, async () => {
-          upstream.next(script({ text: 'Hi', usage: USAGE }));
-          const translated = await gateway.call(PATH[from], { key, body: askIn(from, { model, stream: isStream }) });
-          const native = DIALECT[from];
-          upstream.next(
-            isStream ? native.stream({ text: 'Hi', usage: USAGE }) : native.answer({ text: 'Hi', usage: USAGE }),
-          );
-          const direct = await gateway.call(PATH[from], {
-            key,
-            body: askIn(from, { model: `${from}-model`, stream: isStream }),
-          });
-          expect(translated.headers['x-routing-translated']).to.equal('true');
-          expect(direct.headers).to.not.have.property('x-routing-translated');
-          const records = await Promise.all(
-            [translated, direct].map((each) => gateway.record(key, each.headers['x-svc-request-id'] ?? '')),
-          );
-          const [one, two] = records.map(({ cost, inputTokens, outputTokens, cacheReadTokens, billing }) => ({
-            cost,
-            inputTokens,
-            outputTokens,
-            cacheReadTokens,
-            billing,
-          }));
-          expect(one).to.deep.equal(two);
-          expect(one).to.include({ billing: 'actual', cost: '0.00083400' });
-          expect(records.map(({ flags }) => flags)).to.deep.equal([['translated'], null]);
         });
       }
 
@@ -377,55 +340,4 @@ describe('The translation of calls for upstreams of another protocol', function 
       expect(refused.json.error).to.include({ code: 'MODEL_NOT_SUPPORTED' });
     });
   });
-});
-
-describe('An upstream that a call must be translated for', function () {
-  this.timeout(120_000);
-  let slow: TestUpstream;
-  let quick: TestUpstream;
-  let gateway: TestGateway;
-  let key: string;
-
-  before(async () => {
-    [slow, quick] = await Promise.all([startUpstream(), startUpstream()]);
-    gateway = await startGateway({
-      upstreams: {
-        // Under every strategy the second would be the best if calls of Messages were not translated for it.
-        native: { url: slow.url, adapter: 'messages', tier: 'standard' },
-        other: {
-          url: quick.url,
-          adapter: 'chat',
-          tier: 'official',
-          models: { [MODEL]: { price: { input: 1, output: 5 } } },
-        },
-      },
-    });
-    ({ key } = await gateway.newCustomer('1000'));
-    slow.always(afterMs(20, answerOf['messages']()));
-    quick.always(answerOf['chat']());
-    // The gateway explores only what it has measured.
-    const measured = await gateway.call(PATH.chat, { key, body: askIn('chat') });
-    expect(measured.headers).to.include({ 'x-routing-provider': 'other' });
-  });
-  after(async () => {
-    await gateway?.stop();
-    await Promise.all([slow?.stop(), quick?.stop()]);
-  });
-
-  for (const strategy of ['default', 'quality', 'speed', 'cost'])
-    it(`gets none of 480 calls under ${strategy} while a native one answers`, async () => {
-      const providers: string[] = [];
-      const callInTurn = async (client: number) => {
-        // Every second client names a session.
-        const session = client % 2 === 0 ? {} : { metadata: { user_id: `session_of_client_${client}` } };
-        for (let call = 0; call < 30; call += 1) {
-          const body = askIn('messages', session);
-          const { headers, text } = await gateway.call(`/${strategy}${PATH.messages}`, { key, body });
-          providers.push(headers['x-routing-provider'] ?? text);
-        }
-      };
-      await Promise.all(Array.from({ length: 16 }, (_, client) => callInTurn(client)));
-      expect(providers.filter((provider) => provider !== 'native')).to.deep.equal([]);
-      expect(providers).to.have.length(480);
-    });
 });

@@ -5,15 +5,8 @@ import { parse, stringify } from 'yaml';
 import { validateConfiguration } from '../../core/serving/validate-configuration';
 import { ask, PATH } from '../support/calls';
 import { temporaryFolder } from '../support/configuration-folder';
-import { startGateway, type TestGateway } from '../support/gateway';
-import {
-  chatAnswer,
-  embeddingsAnswer,
-  messagesAnswer,
-  responsesAnswer,
-  startUpstream,
-  type TestUpstream,
-} from '../support/upstream';
+import { useGateway, useUpstream } from '../support/story';
+import { chatAnswer, embeddingsAnswer, messagesAnswer, responsesAnswer } from '../support/upstream';
 
 const ROOT = join(__dirname, '../..');
 const KEY = 'key-of-the-vendor';
@@ -22,7 +15,6 @@ const API_KEY = { 'api-key': KEY };
 const NONE = { authorization: undefined, 'x-api-key': undefined, 'api-key': undefined };
 
 interface Recipe {
-  readonly adapter?: string | readonly string[];
   readonly url: string;
   readonly adapter: string | readonly string[];
   readonly credential: { readonly env?: string };
@@ -93,35 +85,29 @@ const TEXT = readFileSync(join(ROOT, 'examples/upstreams.yml'), 'utf8');
 /** The adapters that ask a cloud by its own credentials and operations; their tests are those of the adapters. */
 const CLOUD = /^(bedrock|vertex)/;
 
-describe('The recipes of examples/upstreams.yml', function () {
-  this.timeout(60_000);
+describe('The recipes of examples/upstreams.yml', () => {
   const all = parse(TEXT) as Record<string, Recipe>;
   const recipes = Object.fromEntries(Object.entries(all).filter(([, { adapter }]) => !CLOUD.test(String(adapter))));
-  let upstream: TestUpstream;
-  let gateway: TestGateway;
+  const upstream = useUpstream();
   let key: string;
 
+  const gateway = useGateway(() => ({
+    upstreams: {},
+    configure: (config) => {
+      config['serviceEndpoints'] = Object.fromEntries(
+        Object.entries(recipes).map(([name, recipe]) => {
+          const { pathname } = new URL(recipe.url);
+          return [name, { ...recipe, url: upstream.url + pathname.replace(/\/$/, ''), allowPrivate: true }];
+        }),
+      );
+    },
+    env: Object.fromEntries(Object.values(recipes).flatMap(({ credential: { env } }) => (env ? [[env, KEY]] : []))),
+  }));
+
   before(async () => {
-    upstream = await startUpstream();
-    gateway = await startGateway({
-      upstreams: {},
-      configure: (config) => {
-        config['serviceEndpoints'] = Object.fromEntries(
-          Object.entries(recipes).map(([name, recipe]) => {
-            const { pathname } = new URL(recipe.url);
-            return [name, { ...recipe, url: upstream.url + pathname.replace(/\/$/, ''), allowPrivate: true }];
-          }),
-        );
-      },
-      env: Object.fromEntries(Object.values(recipes).flatMap(({ credential: { env } }) => (env ? [[env, KEY]] : []))),
-    });
     ({ key } = await gateway.newCustomer('10'));
   });
   beforeEach(() => upstream.reset());
-  after(async () => {
-    await gateway?.stop();
-    await upstream?.stop();
-  });
 
   it('are valid configurations, also those that ask a cloud', () => {
     const shipped = parse(readFileSync(join(ROOT, 'gateway.config.yml'), 'utf8'));

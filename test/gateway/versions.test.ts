@@ -1,31 +1,32 @@
+import { useGateway } from '../support/story';
 import { expect } from 'chai';
 import { ask } from '../support/calls';
-import { MODEL, startGateway, type TestGateway } from '../support/gateway';
+import { MODEL } from '../support/gateway';
 import { chatAnswer, messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
 
 const [OLD, NEW] = ['2023-06-01', '2026-10-21'];
 const BETA = 'claude-code-20250219, a-beta-of-tomorrow-2027-01-01';
 
-describe('The version of a Messages call', function () {
-  this.timeout(60_000);
+describe('The version of a Messages call', () => {
   let [older, newer, any]: TestUpstream[] = [];
-  let gateway: TestGateway;
   let key: string;
 
-  before(async () => {
+  const gateway = useGateway(async () => {
     [older, newer, any] = await Promise.all([startUpstream(), startUpstream(), startUpstream()]);
     const only = (name: string) => ({ [name]: {} });
-    gateway = await startGateway({
+    return {
       upstreams: {
         older: { url: older?.url ?? '', versions: [OLD], models: { [MODEL]: {}, ...only('old') } },
         newer: { url: newer?.url ?? '', versions: [NEW, '2026-11-11'], models: { [MODEL]: {} } },
         any: { url: any?.url ?? '', models: only('any') },
       },
-    });
+    };
+  });
+
+  before(async () => {
     ({ key } = await gateway.newCustomer('10'));
   });
   after(async () => {
-    await gateway?.stop();
     await Promise.all([older?.stop(), newer?.stop(), any?.stop()]);
   });
   beforeEach(() => {

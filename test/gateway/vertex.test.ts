@@ -1,17 +1,12 @@
+import { useGateway, useUpstream } from '../support/story';
 import { createVerify, generateKeyPairSync } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { ask } from '../support/calls';
 import { temporaryFolder } from '../support/configuration-folder';
-import { startGateway, type TestEndpoint, type TestGateway } from '../support/gateway';
-import {
-  messagesAnswer,
-  messagesStream,
-  type RecordedCall,
-  startUpstream,
-  type TestUpstream,
-} from '../support/upstream';
+import { type TestEndpoint } from '../support/gateway';
+import { messagesAnswer, messagesStream, type RecordedCall } from '../support/upstream';
 
 const MODEL = 'claude-sonnet-4-5@20250929';
 const PLACE = `/v1/projects/my-project/locations/us-east5/publishers/anthropic/models/${MODEL}`;
@@ -22,12 +17,10 @@ const { privateKey, publicKey } = generateKeyPairSync('rsa', {
   publicKeyEncoding: { type: 'spki', format: 'pem' },
 });
 
-describe("Anthropic's models at Vertex AI", function () {
-  this.timeout(60_000);
-  let upstream: TestUpstream;
+describe("Anthropic's models at Vertex AI", () => {
+  const upstream = useUpstream();
   let metadata: Server;
   let asked: number;
-  let gateway: TestGateway;
   let key: string;
 
   const at = (alias: string, credential: Record<string, unknown>): TestEndpoint => ({
@@ -38,9 +31,8 @@ describe("Anthropic's models at Vertex AI", function () {
     models: { [MODEL]: { aliases: [alias] } },
   });
 
-  before(async () => {
+  const gateway = useGateway(async () => {
     asked = 0;
-    upstream = await startUpstream();
     metadata = createServer((request, response) => {
       const isToken = request.url?.startsWith('/computeMetadata/v1/instance/service-accounts/default/token') === true;
       if (isToken) asked += 1;
@@ -57,7 +49,7 @@ describe("Anthropic's models at Vertex AI", function () {
     await new Promise<void>((done) => metadata.listen(0, '127.0.0.1', done));
     const account = { type: 'service_account', client_email: EMAIL, private_key: privateKey, private_key_id: 'key-1' };
     const folder = temporaryFolder({ 'account.json': JSON.stringify(account) });
-    gateway = await startGateway({
+    return {
       upstreams: {
         token: at('claude-by-token', { env: 'ACCESS_TOKEN' }),
         account: {
@@ -75,13 +67,14 @@ describe("Anthropic's models at Vertex AI", function () {
         GCE_METADATA_HOST: `127.0.0.1:${(metadata.address() as AddressInfo).port}`,
         METADATA_SERVER_DETECTION: 'assume-present',
       },
-    });
+    };
+  });
+
+  before(async () => {
     ({ key } = await gateway.newCustomer('10'));
   });
   beforeEach(() => upstream.reset());
   after(async () => {
-    await gateway?.stop();
-    await upstream?.stop();
     metadata?.close();
   });
 

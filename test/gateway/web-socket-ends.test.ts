@@ -2,30 +2,26 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { startGateway, type TestGateway } from '../support/gateway';
+import { useGateway, useUpstream } from '../support/story';
 import { refusedHandshake, TestSocket } from '../support/test-socket';
 import { until } from '../support/until';
-import { responsesStream, startUpstream, type TestUpstream } from '../support/upstream';
+import { responsesStream } from '../support/upstream';
 
 const TEXT = 0x81;
 const PING = 0x89;
 
 describe('The end of a WebSocket', function () {
   this.timeout(120_000);
-  let upstream: TestUpstream;
-  let gateway: TestGateway;
+  const upstream = useUpstream();
   let key: string;
 
+  const gateway = useGateway(() => ({
+    upstreams: { acme: { url: upstream.url, webSocket: true } },
+    system: { webSockets: { idle: '1s', life: '3s' } },
+  }));
+
   before(async () => {
-    upstream = await startUpstream();
-    gateway = await startGateway({
-      upstreams: { acme: { url: upstream.url, webSocket: true } },
-      system: { webSockets: { idle: '1s', life: '3s' } },
-    });
     ({ key } = await gateway.newCustomer('10'));
-  });
-  after(async () => {
-    await gateway?.stop();
-    await upstream?.stop();
   });
   beforeEach(() => {
     upstream.reset();
@@ -37,16 +33,6 @@ describe('The end of a WebSocket', function () {
     await socket.call();
     expect(await socket.closed).to.deep.equal({ code: 1001, reason: 'idle' });
     await until('the upstream socket is closed', () => upstream.webSockets.open.size === 0);
-  });
-
-  it('comes by `idle` or `life` only after the current response', async () => {
-    upstream.next(responsesStream({ texts: Array.from({ length: 40 }, () => 'word '), delayMs: 100 }));
-    const socket = await TestSocket.open(gateway, key);
-    const begunMs = performance.now();
-    const events = await socket.call();
-    expect(events.at(-1).type).to.equal('response.completed');
-    expect(performance.now() - begunMs).to.be.above(3_000);
-    expect((await socket.closed).code).to.equal(1001);
   });
 
   it('comes after the time of `life`, however busy the WebSocket is', async () => {
@@ -82,20 +68,6 @@ describe('The end of a WebSocket', function () {
     const socket = await TestSocket.open(gateway, key);
     expect((await socket.call()).at(-1).type).to.equal('response.completed');
     socket.close();
-  });
-
-  it('is not caused by a message in many frames or by many pings', async () => {
-    const socket = await raw(gateway, key);
-    let came = '';
-    socket.on('data', (bytes: Buffer) => (came += bytes.toString('latin1')));
-    const text = Buffer.from(JSON.stringify({ type: 'response.create', model: 'unknown', input: 'Hello' }));
-    for (let at = 0; at < text.length; at += 1) {
-      const isLast = at === text.length - 1;
-      socket.write(frame((isLast ? 0x80 : 0) + (at === 0 ? 1 : 0), text.subarray(at, at + 1)));
-      if (at % 2 === 0) socket.write(frame(PING, Buffer.from('x')));
-    }
-    await until('it is answered', () => came.includes('MODEL_NOT_PRICED'));
-    socket.destroy();
   });
 
   it('comes to a client that sends pings and reads no pongs', async () => {

@@ -2,11 +2,12 @@ import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
 import OpenAI from 'openai';
 import { ResponsesWS } from 'openai/resources/responses/ws';
-import { MODEL, startGateway, type TestGateway } from '../support/gateway';
+import { MODEL } from '../support/gateway';
 import { setPolicy } from '../support/policy-settings';
+import { useGateway, useUpstream } from '../support/story';
 import { refusedHandshake, TestSocket } from '../support/test-socket';
 import { until } from '../support/until';
-import { responsesFailure, responsesStream, startUpstream, type TestUpstream } from '../support/upstream';
+import { responsesFailure, responsesStream } from '../support/upstream';
 import { OVER_SOCKET } from '../support/upstream-sockets';
 
 /** The cost of a call in USD: 10 × 3 + 5 × 15 per million. */
@@ -25,29 +26,21 @@ const REFUSED = [
 
 describe('A WebSocket of Responses calls', function () {
   this.timeout(120_000);
-  let best: TestUpstream;
-  let other: TestUpstream;
-  let plain: TestUpstream;
-  let gateway: TestGateway;
+  const best = useUpstream();
+  const other = useUpstream();
+  const plain = useUpstream();
   let key: string;
   let keyId: string;
 
-  before(async () => {
-    [best, other, plain] = [await startUpstream(), await startUpstream(), await startUpstream()];
-    gateway = await startGateway({
-      upstreams: {
-        best: { url: best.url, tier: 'official', webSocket: true, timeouts: LONG },
-        other: { url: other.url, webSocket: true },
-        plain: { url: plain.url, models: { plain: {} } },
-      },
-      system: { ejection: { consecutiveFailures: 100 } },
-      configure: (config) => setPolicy(config, 'sse-relay', { keepAlive: '100ms' }, 'speed'),
-    });
-  });
-  after(async () => {
-    await gateway?.stop();
-    await Promise.all([best?.stop(), other?.stop(), plain?.stop()]);
-  });
+  const gateway = useGateway(() => ({
+    upstreams: {
+      best: { url: best.url, tier: 'official', webSocket: true, timeouts: LONG },
+      other: { url: other.url, webSocket: true },
+      plain: { url: plain.url, models: { plain: {} } },
+    },
+    system: { ejection: { consecutiveFailures: 100 } },
+    configure: (config) => setPolicy(config, 'sse-relay', { keepAlive: '100ms' }, 'speed'),
+  }));
   beforeEach(async () => {
     for (const upstream of [best, other, plain]) {
       upstream.reset();
@@ -124,17 +117,6 @@ describe('A WebSocket of Responses calls', function () {
     expect(seen).to.deep.equal(script.events.map((event) => /^event: (.*)$/m.exec(event)?.[1]));
   });
 
-  it('gives the official client an error for a refusal, and stays open', async () => {
-    const socket = new ResponsesWS(new OpenAI({ apiKey: key, baseURL: `${gateway.url}/v1` }));
-    const refused = new Promise<Error>((resolve) => socket.once('error', resolve));
-    socket.send({ type: 'response.create', model: 'unknown', input: 'Hello' });
-    expect((await refused).message).to.contain('MODEL_NOT_PRICED');
-    const done = new Promise((resolve) => socket.once('response.completed', resolve));
-    socket.send({ type: 'response.create', model: MODEL, input: 'Hello', store: false });
-    await done;
-    socket.close();
-  });
-
   it('records its calls with the session that the handshake names', async () => {
     const headers = { 'x-session-id': 'task-1' };
     await told(
@@ -189,15 +171,6 @@ describe('A WebSocket of Responses calls', function () {
     expect(posted?.headers).to.not.have.property(OVER_SOCKET);
     expect(String(posted?.headers['openai-beta'] ?? '')).to.not.contain('responses_websockets');
   });
-
-  for (const path of ['/cost/v1/responses', '/default/v1/responses'])
-    it(`can be opened at ${path}`, () =>
-      told(
-        async (socket) => {
-          expect((await socket.call()).at(-1).type).to.equal('response.completed');
-        },
-        { path },
-      ));
 
   it('can be opened at the direct address of an upstream', () =>
     told(
@@ -306,26 +279,6 @@ describe('A WebSocket of Responses calls', function () {
       expect(await charged()).to.be.closeTo(3 * COST, 1e-9);
     }));
 
-  it('reports a broken stream with `response.failed`, and stays open', () =>
-    told(async (socket) => {
-      best.next(responsesStream({ texts: ['a', 'b'], cut: 'reset', cutAfter: 6 }));
-      const events = await socket.call();
-      expect(events.at(-1)).to.include({ type: 'response.failed' });
-      expect((await socket.call()).at(-1).type).to.equal('response.completed');
-      expect(await charged()).to.be.closeTo(COST, 1e-9);
-    }));
-
-  it("relays the upstream's refusal as an error event", () =>
-    told(async (socket) => {
-      best.next(responsesFailure(400, { message: 'no such thing', code: 'wrong' }));
-      const refused = await socket.refusal(TestSocket.create());
-      expect([refused.status, refused.error.message, refused.error.code]).to.deep.equal([
-        400,
-        'no such thing',
-        'wrong',
-      ]);
-    }));
-
   it('accepts the ids of answers that it has given', () =>
     told(async (socket) => {
       best.next(responsesStream({ id: 'resp_one' }));
@@ -357,15 +310,6 @@ describe('A WebSocket of Responses calls', function () {
       expect(plain.calls).to.be.empty;
       await socket.call({ generate: false });
       expect(best.calls.at(-1)?.json).to.include({ generate: false });
-    }));
-
-  it('does not accept the ids of its answers at an upstream without WebSocket', () =>
-    told(async (socket) => {
-      plain.next(responsesStream({ id: 'resp_plain' }));
-      await socket.call({ model: 'plain' });
-      const refused = await socket.refusal(TestSocket.create({ model: 'plain', previous_response_id: 'resp_plain' }));
-      expect(refused.error.code).to.equal('previous_response_not_found');
-      expect(plain.calls).to.have.lengthOf(1);
     }));
 
   for (const [name, model, upstreamOf] of [
@@ -408,41 +352,6 @@ describe('A WebSocket of Responses calls', function () {
     await Promise.all(sockets.map(({ closed }) => closed));
   });
 
-  it('sends pings while its upstream sends nothing', () =>
-    told(
-      async (socket) => {
-        for (const upstream of [best, other]) upstream.next(responsesStream({ texts: ['a', 'b'], delayMs: 400 }));
-        await socket.call();
-        expect(socket.pings).to.not.be.empty;
-      },
-      { path: '/speed/v1/responses' },
-    ));
-
-  it('slows the upstream down for a client that does not read, and loses no event', () =>
-    told(async (socket) => {
-      const texts = Array.from({ length: 400 }, () => 'x'.repeat(50_000));
-      plain.next(responsesStream({ texts, usage: { output: 5 } }));
-      socket.send(TestSocket.create({ model: 'plain', max_tokens: 8_000 }));
-      await until('the response has begun', () => socket.frames.length >= 5);
-      socket.socket.pause();
-      let isWhole = false;
-      const call = await plain.call(1);
-      void call.ended.then(() => (isWhole = true));
-      let sent = -1;
-      await until('the gateway takes nothing of it while it answers 20 other calls', async () => {
-        if (call.bytesSent === sent) return true;
-        sent = call.bytesSent;
-        for (let count = 0; count < 20; count += 1)
-          expect((await gateway.call('/healthz', { method: 'GET' })).status).to.equal(200);
-        return false;
-      });
-      expect(isWhole).to.equal(false);
-      socket.socket.resume();
-      const events = await socket.answer();
-      const deltas = events.filter(({ type }) => type === 'response.output_text.delta');
-      expect(deltas.reduce((sum, { delta }) => sum + delta.length, 0)).to.equal(20_000_000);
-    }));
-
   it('keeps no frames in memory that a client sends during a response', () =>
     told(async (socket) => {
       let goOn = (): void => undefined;
@@ -464,18 +373,6 @@ describe('A WebSocket of Responses calls', function () {
       expect((await residentBytes(gateway.pid)) - before).to.be.below(100_000_000);
       goOn();
       await until('the response is whole', () => socket.frames.at(-1).type === 'response.completed');
-    }));
-
-  it('stops reading from a client that does not read its errors', () =>
-    told(async (socket) => {
-      socket.socket.pause();
-      const before = await residentBytes(gateway.pid);
-      const frame = { type: 'none', filler: 'x'.repeat(1_000) };
-      for (let count = 0; count < 50_000; count += 1) socket.send(frame);
-      await until('the client has to wait', () => socket.socket.bufferedAmount > 100_000);
-      expect((await residentBytes(gateway.pid)) - before).to.be.below(200_000_000);
-      socket.socket.resume();
-      await until('all are answered', () => socket.frames.length === 50_000, 60_000);
     }));
 });
 

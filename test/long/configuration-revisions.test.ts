@@ -8,7 +8,6 @@ import { ask } from '../support/calls';
 import { operate } from '../support/command-line';
 import { temporaryFolder } from '../support/configuration-folder';
 import { newEmbeddedFolder } from '../support/data-folder';
-import { expectShape } from '../support/documents';
 import {
   type Answered,
   type Configured,
@@ -19,7 +18,6 @@ import {
   type TestEndpoint,
   type TestGateway,
 } from '../support/gateway';
-import { setPolicy } from '../support/policy-settings';
 import { emptyRedis, newDatabase } from '../support/shared';
 import { until } from '../support/until';
 import { messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
@@ -130,16 +128,6 @@ describe('A configuration revision on two nodes', function () {
     assert.deepEqual(row?.after, { number, revision, note: 'dearer' });
   });
 
-  it('is not stored by a dry run, which only lists the changes', async () => {
-    const before = await newest();
-    const plan = await apply(another(), { dryRun: true });
-    assert.equal(plan.status, 200);
-    assert.deepEqual([plan.json.applied, plan.json.number, plan.json.newest], [false, null, before]);
-    assert.equal(plan.headers['etag'], `"${before}"`);
-    assert.equal(plan.json.changes[0].what, `price acme/${MODEL} input`);
-    assert.equal(await newest(), before);
-  });
-
   it('is refused with line, column and reason if it is invalid, and is not stored', async () => {
     const [before, rows] = [await newest(), (await audited()).length];
     for (const dryRun of [true, false]) {
@@ -151,15 +139,6 @@ describe('A configuration revision on two nodes', function () {
     refused(await apply('a: b\u0000'), 400, 'INVALID_FIELD');
     assert.deepEqual([await newest(), (await audited()).length], [before, rows]);
     assert.equal((await revisionAt(one)).lastFailure, null);
-  });
-
-  it('is stored only once, and a repeated request answers with its number', async () => {
-    const text = another();
-    const { number } = (await apply(text)).json;
-    const rows = (await audited()).length;
-    const again = await apply(text, {}, two);
-    assert.deepEqual([again.status, again.json.applied, again.json.number], [200, false, number]);
-    assert.deepEqual([await newest(), (await audited()).length], [number, rows]);
   });
 
   it('is refused with If-Match if another was applied meanwhile, and the error names the other', async () => {
@@ -273,51 +252,6 @@ describe('A configuration revision on two nodes', function () {
     assert.equal((await one.admin('GET', '/admin/v1/config/revisions/1')).json.text, first);
   });
 
-  it("is returned in the shape that the operators' OpenAPI document declares", async () => {
-    const { paths } = (await one.admin('GET', '/admin/v1/openapi.json')).json;
-    const applied = await apply(another());
-    for (const [path, method, answer] of [
-      ['/admin/v1/config/revisions', 'post', applied],
-      ['/admin/v1/config/revisions', 'post', await apply(another(), { dryRun: true })],
-      ['/admin/v1/config/revisions', 'get', await one.admin('GET', '/admin/v1/config/revisions')],
-      ['/admin/v1/config/revisions/{revision}', 'get', await one.admin('GET', '/admin/v1/config/revisions/1')],
-      ['/admin/v1/config/status', 'get', await one.admin('GET', '/admin/v1/config/status')],
-    ] as const) {
-      const { schema } = paths[path][method].responses[String(answer.status)].content['application/json'];
-      expectShape(schema, answer.json, `${method} ${path}`);
-    }
-    await both(applied.json.number);
-  });
-
-  it('that skips a stage of a rollout is refused without `force`', async () => {
-    const settings = { failover: { maxAttempts: 2 } };
-    const withShares = (...shares: number[]) =>
-      another((config) => {
-        const stages = shares.map((share) => ({ share, hold: '1h' }));
-        config['rollouts'] = { careful: { change: { pipeline: { name: 'quality', settings } }, stages } };
-      });
-    const begun = (await apply(withShares(1, 50, 100))).json;
-    await until('it has begun', async () => {
-      const { status: code, json } = await one.admin('GET', '/admin/v1/rollouts/careful');
-      return code === 200 && json.status === 'running';
-    });
-    const { objections } = refused(await apply(withShares(50, 100)), 409, 'CHANGE_NEEDS_FORCE').details;
-    assert.match(objections[0], /^rollout "careful" is at stage 1 of 3, with 1 % in it: .* to 50 % at once/);
-    const forAll = another((config) => setPolicy(config, 'failover', settings.failover, 'quality'));
-    const { details } = refused(await apply(forAll), 409, 'CHANGE_NEEDS_FORCE');
-    assert.match(details.objections[0], /to 100 % at once/);
-    assert.equal(await newest(), begun.number);
-    assert.equal((await apply(withShares(0.5, 100))).status, 201);
-    assert.equal((await apply(another())).status, 201);
-    assert.equal((await apply(withShares(1, 100))).status, 201);
-    await until('it has begun', async () => (await one.admin('GET', '/admin/v1/rollouts/careful')).json.stage === 1);
-    const forced = await apply(forAll, { force: true });
-    assert.equal(forced.status, 201);
-    const [row] = await audited();
-    assert.equal(row?.after['forced'].length, 1);
-    await both(forced.json.number);
-  });
-
   it('stays in force on a reload, because the changed file is ignored', async () => {
     const { number } = await revisionAt(two);
     await two.changeConfiguration('http: [');
@@ -375,24 +309,6 @@ describe('A configuration revision on two nodes', function () {
       assert.equal((await tollgate(['show', '1'])).out, first);
     });
 
-    it('is not stored without a terminal and --yes, or with --dry-run', async () => {
-      const before = await newest();
-      const path = file(another());
-      const alone = await tollgate(['apply', '--from', path]);
-      assert.deepEqual([alone.status, await newest()], [2, before]);
-      assert.match(alone.notes, /add --yes/);
-      assert.equal((await tollgate(['apply', '--from', path, '--dry-run'])).status, 0);
-      assert.equal(await newest(), before);
-    });
-
-    it('is refused with line and column of each mistake in the given file', async () => {
-      const path = file(another().replace('maxAttempts:', 'maxAttemps:'));
-      const { status: code, out, notes } = await tollgate(['apply', '--from', path, '--yes']);
-      assert.equal(code, 1);
-      assert.match(out, new RegExp(`^${path}:\\d+:\\d+: .*did you mean "maxAttempts"`, 'm'));
-      assert.match(notes, /problems? in .*; nothing was applied\./);
-    });
-
     it('makes the command fail if a node cannot take it, name the node and the reason, and suggest a rollback that works', async () => {
       const before = await newest();
       const text = another((config) => {
@@ -415,23 +331,6 @@ describe('A configuration revision on two nodes', function () {
       assert.equal(back.status, 0, back.notes);
       assert.doesNotMatch((await tollgate(['status'])).out, /ONLY_HERE/);
       assert.match((await tollgate(['revision'])).out, new RegExp(`^number +${before + 3}$`, 'm'));
-    });
-
-    it('is printed as one JSON document with --json', async () => {
-      const { status: code, out } = await tollgate(['--json', 'apply', '--from', file(another()), '--yes']);
-      assert.equal(code, 0);
-      const { number, nodes } = JSON.parse(out) as { number: number; nodes: { number: number }[] };
-      assert.deepEqual(
-        nodes.map((each) => each.number),
-        [number, number],
-      );
-    });
-
-    it('does not make the command wait for a stopped node', async () => {
-      await two.stop();
-      const { status: code, notes } = await tollgate(['apply', '--from', file(another()), '--yes']);
-      assert.equal(code, 0, notes);
-      assert.match(notes, / took it \(1 of 1\)/);
     });
   });
 });

@@ -5,12 +5,13 @@ import { expect } from 'chai';
 import { parse } from 'yaml';
 import { ask } from '../support/calls';
 import { temporaryFolder } from '../support/configuration-folder';
-import { failToStart, startGateway, type TestGateway } from '../support/gateway';
+import { failToStart } from '../support/gateway';
 import { statusOf } from '../support/raw';
 import { builtServer } from '../support/shared';
 import { textOf } from '../support/sources';
+import { useGateway, useUpstream } from '../support/story';
 import { until } from '../support/until';
-import { messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
+import { messagesAnswer } from '../support/upstream';
 
 /** Writes a package whose manifest is the expression `made`. */
 async function packaged(made: string): Promise<{ readonly folder: string; readonly package: string }> {
@@ -39,9 +40,7 @@ const policy = (mistake: string) =>
     contract: 'policy/1', name: 'odd', summary: 'S', schema, needs: [], provides: [], prepare: () => () => undefined,
   }), ${mistake} }] })`;
 
-describe('A plugin with a mistake', function () {
-  this.timeout(60_000);
-
+describe('A plugin with a mistake', () => {
   for (const [mistake, made, words] of [
     ['throws in `start`', `plugin('bad', { start: async () => { throw new Error('no port'); } })`, 'no port'],
     ['throws in `routes`', `plugin('bad', { routes: () => { throw new Error('no table'); } })`, 'no table'],
@@ -139,20 +138,17 @@ describe('A plugin with a mistake', function () {
   }
 });
 
-describe('A policy that never resolves', function () {
-  this.timeout(60_000);
-  let upstream: TestUpstream;
-  let gateway: TestGateway;
+describe('A policy that never resolves', () => {
+  const upstream = useUpstream();
   let key: string;
 
-  before(async () => {
-    upstream = await startUpstream();
+  const gateway = useGateway(async () => {
     upstream.always(messagesAnswer());
     const never = await packaged(`policiesManifest('never', [definePolicy({
   contract: 'policy/1',
       name: 'never', summary: 'Waits.', schema, needs: [], provides: [], prepare: () => () => new Promise(() => {}),
     })])`);
-    gateway = await startGateway({
+    return {
       upstreams: { acme: { url: upstream.url } },
       configure: (config) => {
         config['policies'].push('never');
@@ -161,13 +157,11 @@ describe('A policy that never resolves', function () {
         policies.splice(reserve + 1, 0, { never: null });
       },
       system: { stepTimeout: '300ms', plugins: { ...SHIPPED, never: { package: never.package } } },
-    });
-    ({ key } = await gateway.newCustomer('1'));
+    };
   });
 
-  after(async () => {
-    await gateway?.stop();
-    await upstream?.stop();
+  before(async () => {
+    ({ key } = await gateway.newCustomer('1'));
   });
 
   it('is named in the log after stepTimeout, the call gets 500 and its hold ends', async () => {

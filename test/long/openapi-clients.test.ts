@@ -26,9 +26,9 @@ import {
 } from '../support/client-makers';
 import { temporaryFolder } from '../support/configuration-folder';
 import { type Document, expectShape, type Operation, operationsOf, readDocuments } from '../support/documents';
-import { startGateway, type TestGateway } from '../support/gateway';
 import { installOwnPackage } from '../support/own-packages';
 import { OPEN_SANDBOX_GATEWAY } from '../support/sandboxes';
+import { useGateway, useUpstream } from '../support/story';
 import {
   chatAnswer,
   chatStream,
@@ -38,8 +38,6 @@ import {
   responsesAnswer,
   responsesStream,
   type Script,
-  startUpstream,
-  type TestUpstream,
 } from '../support/upstream';
 
 const MODEL = 'demo-model';
@@ -61,19 +59,17 @@ function scriptOf({ path, json }: RecordedCall): Script {
 
 describe('The OpenAPI documents in third-party programs', function () {
   this.timeout(120_000);
-  let upstream: TestUpstream;
-  let gateway: TestGateway;
+  const upstream = useUpstream();
   let documents: Record<Listener, Document>;
   let folder: string;
   let customer: { accountId: string; keyId: string; key: string };
   let requestId: string;
 
-  before(async function () {
+  const gateway = useGateway(async () => {
     this.timeout(300_000);
     await installOwnPackage('clients');
-    upstream = await startUpstream();
     upstream.always(AS_ASKED);
-    gateway = await startGateway({
+    return {
       ...OPEN_SANDBOX_GATEWAY,
       upstreams: {
         acme: {
@@ -82,7 +78,10 @@ describe('The OpenAPI documents in third-party programs', function () {
           models: { [MODEL]: {}, 'demo-embedding': { maxOutput: 0, estimatedMaxTokens: 0 } },
         },
       },
-    });
+    };
+  });
+
+  before(async () => {
     documents = await readDocuments(gateway);
     customer = await gateway.newCustomer('10');
     const body = { model: MODEL, max_tokens: 100, messages: [{ role: 'user', content: 'Hello' }] };
@@ -93,10 +92,6 @@ describe('The OpenAPI documents in third-party programs', function () {
       Object.fromEntries(LISTENERS.map((listener) => [`${listener}.json`, JSON.stringify(documents[listener])])),
     );
     symlinkSync(join(CLIENTS, 'node_modules'), join(folder, 'node_modules'));
-  });
-  after(async () => {
-    await gateway?.stop();
-    await upstream?.stop();
   });
 
   it("pass Redocly's recommended rules", async () => {

@@ -1,28 +1,18 @@
+import { useGateway, useUpstream } from '../support/story';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import knex from 'knex';
 import { request } from 'undici';
 import { ask } from '../support/calls';
-import { operate } from '../support/command-line';
 import { freePort } from '../support/free-port';
 import { type Configured, isRunning, MODEL, PRICE, startGateway, type TestGateway } from '../support/gateway';
 import { emptyRedis, newDatabase } from '../support/shared';
 import { until } from '../support/until';
-import {
-  after as delayed,
-  messagesAnswer,
-  messagesFailure,
-  messagesStream,
-  type Script,
-  startUpstream,
-  type TestUpstream,
-} from '../support/upstream';
+import { messagesAnswer, messagesFailure, type Script, startUpstream, type TestUpstream } from '../support/upstream';
 
 const USAGE = { input: 1_000, output: 200 };
 const BETA = { upstreams: { model: MODEL, add: ['beta'] } };
-/** Asks beta alone, so that callers see its errors because no other upstream answers. */
-const BETA_ALONE = { upstreams: { model: MODEL, add: ['beta'], drop: ['acme'] } };
 const LONG = '1h';
 
 describe('Rollouts on two nodes', function () {
@@ -132,7 +122,7 @@ describe('Rollouts on two nodes', function () {
       ({ action }: { action: string }) => action,
     );
 
-  it('give the treatment its share of the calls, and name the group in every record', async () => {
+  it('give the treatment its share of the calls, count every call, and name the group in every record', async () => {
     const name = await begin({ change: BETA, stickyBy: 'request', stages: [{ share: 30, hold: LONG }] });
     const calls = 2_000;
     let answered = 0;
@@ -192,30 +182,6 @@ describe('Rollouts on two nodes', function () {
     const before = beta.calls.length;
     for (const node of nodes) for (let times = 0; times < 20; times += 1) await call(node);
     expect(beta.calls.length).to.equal(before);
-  });
-
-  it('report how many callers saw the errors of an upstream that no other upstream can replace', async () => {
-    const guards = { errorRate: { minCalls: 20 } };
-    const name = await begin({
-      change: BETA_ALONE,
-      stickyBy: 'request',
-      stages: [{ share: 20, hold: LONG }],
-      guards,
-    });
-    beta.always(messagesFailure(500));
-    await load(hasStatus(name, 'rolled-back'));
-    const { callersHurt, calls } = (await shown(name)).inAll.treatment;
-    expect(callersHurt).to.be.within(3, 200);
-    expect(calls).to.be.below(800);
-  });
-
-  it('roll back an upstream that is slower to its first content', async () => {
-    const guards = { p95FirstTokenMs: { times: 1.5, minCalls: 20 } };
-    const name = await begin({ change: BETA, stickyBy: 'request', stages: [{ share: 50, hold: LONG }], guards });
-    acme.always(messagesStream({ texts: ['a'], usage: USAGE }));
-    beta.always(delayed(300, messagesStream({ texts: ['a'], usage: USAGE })));
-    await load(hasStatus(name, 'rolled-back'), { stream: true });
-    expect((await shown(name)).reason).to.match(/^p95FirstTokenMs: .* took longer than/);
   });
 
   it('with `onAbort: hold` stop at the stage at which the treatment costs too much', async () => {
@@ -285,54 +251,6 @@ describe('Rollouts on two nodes', function () {
     ]);
   });
 
-  it('are listed, watched and rolled back from the command line', async () => {
-    const name = await begin({ change: BETA, stages: [{ share: 100, hold: LONG }], shadow: 5 });
-    for (const node of nodes) await served(node);
-    const tollgate = (...args: string[]) => operate(nodes[0], args);
-    await until('both calls are counted', async () => (await shown(name)).inAll.treatment.calls === 2);
-    expect((await tollgate('rollout', 'list')).out).to.match(
-      new RegExp(`^${name} +running +1 of 1 +100 +(59m \\d+s|1h 0m) +2 +0.00 +calls of ${MODEL} ask beta first`, 'm'),
-    );
-    const { out } = await tollgate('rollout', 'status', name);
-    expect(out).to.match(/^stage +1 of 1: 100 % by account$/m);
-    expect(out).to.match(/^in this stage +control +treatment +shadow\ncalls +0 +2 +0\nfailed % +- +0.00 +-$/m);
-    const ended = tollgate('rollout', 'status', name, '--watch');
-    expect((await tollgate('rollout', 'rollback', name, '--yes', '--reason', 'seen enough')).out).to.match(
-      /^why +seen enough$/m,
-    );
-    expect((await ended).out).to.match(/^status +rolled-back$/m);
-    expect(await tollgate('rollout', 'promote', name, '--yes')).to.deep.include({ status: 1 });
-  });
-
-  it('let a stream finish at its upstream after a rollback', async () => {
-    const stages = [
-      { share: 0, hold: LONG },
-      { share: 100, hold: LONG },
-    ];
-    const name = await begin({ change: BETA, stages });
-    await nodes[0].admin('POST', `/admin/v1/rollouts/${name}/promote`, {});
-    let release = (): void => undefined;
-    const released = new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    beta.next(messagesStream({ texts: ['one ', 'two '], usage: USAGE, waitFor: { before: 4, until: released } }));
-    const running = await request(`${nodes[0].url}/v1/messages`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'x-api-key': key },
-      body: JSON.stringify(ask({ stream: true })),
-    });
-    await nodes[0].admin('POST', `/admin/v1/rollouts/${name}/rollback`, {});
-    expect((await served(nodes[0])).headers['x-routing-provider']).to.equal('acme');
-    release();
-    expect(await running.body.text()).to.contain('message_stop');
-    const requestId = String(running.headers['x-svc-request-id']);
-    const record = await until('its record', async () => {
-      const answer = await nodes[0].admin('GET', `/admin/v1/usage/${requestId}`);
-      return answer.status === 200 ? answer.json : undefined;
-    });
-    expect(record).to.include({ upstream: 'beta', rolloutGroup: 'treatment', rolloutStage: 2, billing: 'actual' });
-  });
-
   it('can give an alias another model, for callers that use the alias', async () => {
     const change = { version: { alias: 'newest', model: 'acme-next' } };
     await begin({ change, stages: [{ share: 0, hold: LONG }], include: [accountId] });
@@ -382,20 +300,6 @@ describe('Rollouts on two nodes', function () {
     expect(items.find((each: { name: string }) => each.name === 'beta')).to.include({ ejectedUntil: null });
   });
 
-  it('measure a long answer to a shadow call, and ignore an impossible usage in it', async () => {
-    const name = await begin({ change: BETA, stages: [{ share: 0, hold: LONG }], shadow: 100 });
-    beta.next(
-      messagesAnswer({ usage: USAGE, text: 'x'.repeat(5 * 1024 * 1024) }),
-      messagesAnswer({ usage: { input: 9e15, output: 9e15 } }),
-    );
-    for (const count of [1, 2]) {
-      expect((await call(nodes[0])).status).to.equal(200);
-      await until('it is counted', async () => (await shown(name)).inAll.shadow.calls === count);
-    }
-    const { shadow } = (await shown(name)).inAll;
-    expect(shadow).to.include({ errors: 0, costUsd: '0.00600000' });
-  });
-
   it('keep a new node from serving until it has read their stages', async () => {
     const stages = [
       { share: 0, hold: LONG },
@@ -439,14 +343,6 @@ describe('Rollouts on two nodes', function () {
     }
   });
 
-  it('compare unstreamed calls by the time to the whole answer', async () => {
-    const guards = { p95FirstTokenMs: { times: 1.5, minCalls: 20 } };
-    const name = await begin({ change: BETA, stickyBy: 'request', stages: [{ share: 50, hold: LONG }], guards });
-    beta.always(delayed(300, messagesAnswer({ usage: USAGE })));
-    await load(hasStatus(name, 'rolled-back'));
-    expect((await shown(name)).reason).to.match(/^p95FirstTokenMs: .* unstreamed calls took longer than/);
-  });
-
   it('get another stage by a reload while they run, and all callers keep their groups', async () => {
     const before = {
       change: BETA,
@@ -471,28 +367,6 @@ describe('Rollouts on two nodes', function () {
     }
     await follow(name, 'running', 3);
     expect(await auditOf(name)).to.deep.equal(['rollout.restage', 'rollout.promote', 'rollout.begin']);
-  });
-
-  it('send no shadow call if the new upstream is disabled, or if the caller disconnected', async () => {
-    const name = await begin({ change: BETA, stages: [{ share: 0, hold: LONG }], shadow: 100 });
-    acme.always(delayed(1_500, messagesAnswer({ usage: USAGE })));
-    const leaving = new AbortController();
-    const left = request(`${nodes[0].url}/v1/messages`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'x-api-key': key },
-      body: JSON.stringify(ask()),
-      signal: leaving.signal,
-    }).catch(() => undefined);
-    await acme.call(1);
-    leaving.abort();
-    await left;
-    acme.always(messagesAnswer({ usage: USAGE }));
-    expect((await nodes[0].admin('POST', '/admin/v1/upstreams/beta/disable', {})).status).to.equal(200);
-    expect((await call(nodes[0])).status).to.equal(200);
-    await nodes[0].admin('POST', '/admin/v1/upstreams/beta/enable', {});
-    expect((await call(nodes[0])).status).to.equal(200);
-    await until('the last is counted', async () => (await shown(name)).inAll.shadow.calls === 1);
-    expect([acme.calls.length, beta.calls.length]).to.deep.equal([3, 1]);
   });
 
   // Keep this test last, because it kills a node.
@@ -536,14 +410,12 @@ describe('Rollouts on two nodes', function () {
 for (const fastLane of ['true', 'false']) {
   describe(`A rollout of settings (${fastLane === 'true' ? 'fast lane' : 'through Express'})`, function () {
     this.timeout(120_000);
-    let acme: TestUpstream;
-    let beta: TestUpstream;
-    let gateway: TestGateway;
+    const acme = useUpstream();
+    const beta = useUpstream();
 
-    before(async () => {
-      [acme, beta] = await Promise.all([startUpstream(), startUpstream()]);
+    const gateway = useGateway(() => {
       for (const upstream of [acme, beta]) upstream.always(messagesAnswer({ usage: USAGE }));
-      gateway = await startGateway({
+      return {
         upstreams: { acme: { url: acme.url }, beta: { url: beta.url } },
         env: { FAST_LANE: fastLane },
         configure: (config) => {
@@ -552,10 +424,9 @@ for (const fastLane of ['true', 'false']) {
           const change = { pipeline: { name: 'quality', settings } };
           config['rollouts'] = { settings: { change, stickyBy: 'key', stages: [{ share: 50, hold: LONG }] } };
         },
-      });
+      };
     });
     after(async () => {
-      await gateway?.stop();
       await Promise.all([acme, beta].map((upstream) => upstream?.stop()));
     });
 

@@ -1,26 +1,22 @@
 import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { ask } from '../support/calls';
-import { startGateway, type TestGateway } from '../support/gateway';
+import { useGateway, useUpstream } from '../support/story';
 import { until } from '../support/until';
-import { messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
+import { messagesAnswer } from '../support/upstream';
 
-describe('Clients that send their heads slowly', function () {
-  this.timeout(60_000);
-  let upstream: TestUpstream;
-  let gateway: TestGateway;
+describe('Clients that send their heads slowly', () => {
+  const upstream = useUpstream();
   let key: string;
 
-  before(async () => {
-    upstream = await startUpstream();
+  const gateway = useGateway(() => {
     upstream.always(messagesAnswer());
     const system = { connections: { mostOfAddress: 2_100 } };
-    gateway = await startGateway({ upstreams: { acme: { url: upstream.url } }, system });
-    ({ key } = await gateway.newCustomer('10'));
+    return { upstreams: { acme: { url: upstream.url } }, system };
   });
-  after(async () => {
-    await gateway?.stop();
-    await upstream?.stop();
+
+  before(async () => {
+    ({ key } = await gateway.newCustomer('10'));
   });
 
   it('are disconnected, all 2,000 of them at each listener, while other clients are served', async () => {

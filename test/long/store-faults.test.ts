@@ -20,8 +20,7 @@ const usage = { input: 10, output: 5 };
 const never = new Promise<never>(() => undefined);
 const HOUR = 3_600;
 
-describe('The ledger, after a fault,', function () {
-  this.timeout(60_000);
+describe('The ledger, after a fault,', () => {
   let redis: ClockedServer;
   let databaseUrl: string;
   let client: Redis;

@@ -196,19 +196,6 @@ describe('Two workers', function () {
     expect(items.map(({ actor }: { actor: string }) => actor)).to.deep.equal(['admin']);
   });
 
-  it('both stop asking an upstream that an operator has disabled', async () => {
-    expect((await both.admin('POST', '/admin/v1/upstreams/acme/disable')).status).to.equal(200);
-    const statuses = async () => {
-      const answers = Array.from({ length: 6 }, () => both.call(PATH.messages, { key, body: ask(), headers: ANEW }));
-      return new Set((await Promise.all(answers)).map(({ status }) => status));
-    };
-    await until('none is served', async () => !(await statuses()).has(200));
-    expect(await metric(both, 'tollgate_upstream_ejected{upstream="acme"}')).to.equal(1);
-    expect((await both.admin('POST', '/admin/v1/upstreams/acme/enable')).status).to.equal(200);
-    await until('all are served', async () => [...(await statuses())].join() === '200');
-    expect(await metric(both, 'tollgate_upstream_ejected{upstream="acme"}')).to.equal(0);
-  });
-
   it('are replaced on SIGHUP, and no call or open stream is lost', async () => {
     const before = workersOf(both);
     const counted = await metric(both, ANSWERED);
@@ -225,27 +212,6 @@ describe('Two workers', function () {
     expect(answers.filter((answer) => answer !== 'served')).to.deep.equal([]);
     expect(await chargedCalls(both, key, answers.length + 1)).to.equal(answers.length + 1);
     expect(await metric(both, ANSWERED)).to.equal(counted + answers.length + 1);
-  });
-
-  it('are not replaced on SIGHUP if the configuration is invalid', async () => {
-    const before = workersOf(both);
-    const sound = await readFile(join(both.configFolder, 'gateway.config.yml'), 'utf8');
-    await both.changeConfiguration('http: [');
-    both.process.kill('SIGHUP');
-    await until('it is given up', () => linesOf(both, 'the rolling restart is aborted because').length === 1, 30_000);
-    await both.changeConfiguration(sound);
-    expect(workersOf(both)).to.deep.equal(before);
-    expect((await both.call(PATH.messages, { key, body: ask() })).status).to.equal(200);
-  });
-
-  it('lose no call when one gets SIGTERM, and a new worker replaces it', async () => {
-    const { more, stop } = await startCallers(both, key);
-    const [first] = workersOf(both);
-    process.kill(Number(first), 'SIGTERM');
-    await until('it has left', () => !isThere(Number(first)), IDLE_MS);
-    await bothServe(both);
-    await more();
-    expect((await stop()).filter((answer) => answer !== 'served')).to.deep.equal([]);
   });
 
   it('charge every call once when one is killed, because the others take over its holds and settlements', async () => {
@@ -346,8 +312,7 @@ describe('Workers that end', function () {
   });
 });
 
-describe('The number of workers', function () {
-  this.timeout(60_000);
+describe('The number of workers', () => {
   const upstreams = { acme: { url: 'http://127.0.0.1:1' } };
 
   it('is the number of cores with WORKERS=auto', async () => {
@@ -370,12 +335,5 @@ describe('The number of workers', function () {
     const { code, output } = await failToStart({ stores: 'real', upstreams, configure, env: { WORKERS: '2' } });
     expect(code).to.equal(78);
     expect(output.match(/tollgate cannot start/g)).to.have.length(1);
-  });
-
-  it('does not change how a start fails when the port of the admin listener is already taken', async () => {
-    const env = { WORKERS: '2', ADMIN_PORT: String(upstream.port) };
-    const { code, output } = await failToStart({ stores: 'real', upstreams, env });
-    expect(code).to.equal(78);
-    expect(output).to.include(`Port ${upstream.port} is already in use`);
   });
 });
