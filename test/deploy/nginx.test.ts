@@ -1,13 +1,11 @@
+import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findProgram } from '../support/programs';
-import { until } from '../support/until';
-import assert from 'node:assert/strict';
-import { connect as connectHttp2 } from 'node:http2';
 import { text } from 'node:stream/consumers';
 import { Pool } from 'undici';
 import { ask } from '../support/calls';
@@ -15,15 +13,17 @@ import { newAuthority } from '../support/certificates';
 import { temporaryFolder } from '../support/configuration-folder';
 import { freePort } from '../support/free-port';
 import { startGateway, type TestGateway } from '../support/gateway';
+import { findProgram } from '../support/programs';
 import { textOf } from '../support/sources';
 import { databaseOf } from '../support/stores';
 import { TestSocket } from '../support/test-socket';
+import { until } from '../support/until';
 import { messagesAnswer, messagesStream, responsesStream, startUpstream, type TestUpstream } from '../support/upstream';
 
 const TEMPORARY = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
 
 /** Starts nginx in the foreground with this `http` block, in a temporary folder. Resolves when the port accepts connections. */
-export async function startNginx(http: string, port: number): Promise<{ stop(): Promise<void> }> {
+async function startNginx(http: string, port: number): Promise<{ stop(): Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-nginx-'));
   const file = join(folder, 'nginx.conf');
   await writeFile(

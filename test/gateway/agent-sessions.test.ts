@@ -14,10 +14,10 @@ const DESCRIPTIONS = [3_225, 2_110, 360];
 
 const EPHEMERAL = { cache_control: { type: 'ephemeral' } };
 
-export const CAPTURED_PATH = '/v1/messages?beta=true';
+const CAPTURED_PATH = '/v1/messages?beta=true';
 
 /** The headers that affect the answer, without credentials and machine names. */
-export const CAPTURED_HEADERS = {
+const CAPTURED_HEADERS = {
   'anthropic-version': '2023-06-01',
   'anthropic-beta': [
     'claude-code-20250219',
@@ -36,7 +36,7 @@ export const CAPTURED_HEADERS = {
 };
 
 /** Returns the first request of Claude Code 2.1.330 with the captured members and lengths, and prose instead of the texts. */
-export function capturedRequest(model: string): Record<string, unknown> {
+function capturedRequest(model: string): Record<string, unknown> {
   const bytes = (body: object) => Buffer.byteLength(JSON.stringify(body));
   const others = TOOLS - DESCRIPTIONS.length;
   const left = BODY_BYTES - bytes(bodyWith(model, [...DESCRIPTIONS, ...Array<number>(others).fill(0)]));

@@ -1,4 +1,3 @@
-import { useGateway, useUpstream } from '../support/story';
 import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -7,7 +6,8 @@ import { expect } from 'chai';
 import { type AwsKeys, wrongSignature } from '../support/aws-signature';
 import { ask } from '../support/calls';
 import { asEventStream, chunkMessage, eventStreamMessage, exceptionMessage } from '../support/event-stream';
-import { type TestEndpoint } from '../support/gateway';
+import type { TestEndpoint } from '../support/gateway';
+import { useGateway, useUpstream } from '../support/story';
 import { messagesAnswer, type RecordedCall, respond, type Script } from '../support/upstream';
 
 const MODEL = 'anthropic.claude-sonnet-4-5-20250929-v1:0';

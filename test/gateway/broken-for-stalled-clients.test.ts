@@ -1,10 +1,10 @@
-import { useGateway } from '../support/story';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { ask, PATH } from '../support/calls';
 import { PRICE } from '../support/gateway';
 import { LeavingClient } from '../support/leaving-client';
 import { showBill } from '../support/show-figures';
+import { useGateway } from '../support/story';
 import { until } from '../support/until';
 import { messagesStream, type Script, startUpstream, type TestUpstream } from '../support/upstream';
 

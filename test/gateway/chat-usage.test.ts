@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { ask, askAsSent, PATH } from '../support/calls';
-import { type Answered } from '../support/gateway';
+import type { Answered } from '../support/gateway';
 import { LeavingClient } from '../support/leaving-client';
 import { setPolicy } from '../support/policy-settings';
 import { useGateway, useUpstream } from '../support/story';

@@ -1,8 +1,8 @@
-import { useGateway, useUpstream } from '../support/story';
 import { expect } from 'chai';
 import { ask } from '../support/calls';
-import { type Answered, type Configured } from '../support/gateway';
+import type { Answered, Configured } from '../support/gateway';
 import { setPolicy } from '../support/policy-settings';
+import { useGateway, useUpstream } from '../support/story';
 import { until } from '../support/until';
 import { messagesAnswer, type Script } from '../support/upstream';
 

@@ -1,8 +1,8 @@
-import { useGateway, useUpstream } from '../support/story';
 import { expect } from 'chai';
 import { ask } from '../support/calls';
 import { type Link, linkTo } from '../support/link';
 import { realStores } from '../support/stores';
+import { useGateway, useUpstream } from '../support/story';
 import { until } from '../support/until';
 import { closedPort, messagesAnswer } from '../support/upstream';
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { ask, askIn, PATH, PROTOCOLS, type TestProtocol } from '../support/calls';
 import { answerOf, DIALECT, errorStreamOf, failureOf, streamOf } from '../support/dialects';
-import { type Answered, type TestEndpoint } from '../support/gateway';
+import type { Answered, TestEndpoint } from '../support/gateway';
 import { useGateway, useUpstream } from '../support/story';
 import {
   closeBeforeHeaders,

@@ -5,6 +5,7 @@ import { setPolicy } from '../support/policy-settings';
 import { useGateway, useUpstream } from '../support/story';
 import { until } from '../support/until';
 import { chatAnswer, messagesAnswer } from '../support/upstream';
+
 const PDF_URL = { type: 'document', source: { type: 'url', url: 'https://files.example/long.pdf' } };
 const PDF_FILE = { type: 'document', source: { type: 'file', file_id: 'file_011CNha8iCJcU1wXNR6q4V8w' } };
 const PDF_BASE64 = {

@@ -1,8 +1,8 @@
-import { useGateway, useUpstream } from '../support/story';
 import { expect } from 'chai';
 import { ask, PATH } from '../support/calls';
 import { type Answered, MODEL } from '../support/gateway';
 import { ADMIN_KEY, type ReportVendor, startReportVendor } from '../support/report-vendors';
+import { useGateway, useUpstream } from '../support/story';
 import { until } from '../support/until';
 import { messagesAnswer, messagesStream, neverAnswer } from '../support/upstream';
 

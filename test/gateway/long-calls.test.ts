@@ -1,17 +1,19 @@
 import { join } from 'node:path';
-import type { TestGateway, Answered, TestEndpoint } from '../support/gateway';
-import { until } from '../support/until';
 import { expect } from 'chai';
 import { askIn, PATH, type TestProtocol } from '../support/calls';
 import { answerIn, DIRECTIONS, UPSTREAM_DIALECTS } from '../support/directions';
+import type { Answered, TestEndpoint, TestGateway } from '../support/gateway';
 import { useGateway, useUpstream } from '../support/story';
+import { until } from '../support/until';
 import { neverAnswer } from '../support/upstream';
 
 /** The environment of a gateway whose turns a test measures. */
-export const TURNS_PROBED: NodeJS.ProcessEnv = { NODE_OPTIONS: `--require ${join(__dirname, '../support/turn-probe.cjs')}` };
+const TURNS_PROBED: NodeJS.ProcessEnv = {
+  NODE_OPTIONS: `--require ${join(__dirname, '../support/turn-probe.cjs')}`,
+};
 
 /** Returns the most CPU, in milliseconds, that the main thread took in one turn of the event loop since the last call. */
-export async function longestTurnMs({ output, process: child }: TestGateway): Promise<number> {
+async function longestTurnMs({ output, process: child }: TestGateway): Promise<number> {
   const reports = () => output().match(/^TURN .+$/gm) ?? [];
   const { length } = reports();
   child.kill('SIGUSR2');

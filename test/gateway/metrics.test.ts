@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { ask } from '../support/calls';
 import { freePort } from '../support/free-port';
-import { type TestGateway } from '../support/gateway';
+import type { TestGateway } from '../support/gateway';
 import { faultsOf, linesOf, readMetrics } from '../support/metrics';
 import { findProgram } from '../support/programs';
 import { useGateway, useUpstream } from '../support/story';

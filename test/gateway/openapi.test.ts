@@ -1,4 +1,3 @@
-import { useGateway, useUpstream } from '../support/story';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { expect } from 'chai';
 import { ERRORS } from '../../core/errors';
@@ -7,6 +6,7 @@ import { type Document, expectShape, operationsOf, readDocuments } from '../supp
 import { MODEL, PRICE } from '../support/gateway';
 import { ADMIN_KEY, type ReportVendor, startReportVendor } from '../support/report-vendors';
 import { textOf } from '../support/sources';
+import { useGateway, useUpstream } from '../support/story';
 import { messagesFailure } from '../support/upstream';
 
 describe('The OpenAPI documents', () => {

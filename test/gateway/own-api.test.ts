@@ -1,4 +1,3 @@
-import { useGateway, useUpstream } from '../support/story';
 import assert from 'node:assert/strict';
 import type { Route } from '../../core/api/route';
 import { expectShape } from '../support/documents';
@@ -6,6 +5,7 @@ import { type Answered, MODEL } from '../support/gateway';
 import { fill, nameOf, ownRoutes } from '../support/own-api';
 import { ADMIN_KEY, type ReportVendor, startReportVendor } from '../support/report-vendors';
 import { createSandbox, creation, SANDBOX_GATEWAY, SMALL_ID, terminate, waitForState } from '../support/sandboxes';
+import { useGateway, useUpstream } from '../support/story';
 import { messagesAnswer, responsesAnswer } from '../support/upstream';
 
 /** A customer's values, by their names in the paths of routes. */

@@ -9,6 +9,7 @@ import {
   responsesFailedAnswer,
   responsesStream,
 } from '../support/upstream';
+
 const TOOL = {
   type: 'function' as const,
   name: 'get_weather',

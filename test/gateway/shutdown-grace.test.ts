@@ -1,4 +1,3 @@
-import { useGateway, useUpstream } from '../support/story';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
@@ -8,6 +7,7 @@ import { type Answered, type GatewayOptions, startGateway, type TestGateway } fr
 import { LeavingClient } from '../support/leaving-client';
 import { statusOf } from '../support/raw';
 import { newStores } from '../support/stores';
+import { useGateway, useUpstream } from '../support/story';
 import { until } from '../support/until';
 import { messagesStream, neverAnswer, type Script, startUpstream, type TestUpstream } from '../support/upstream';
 

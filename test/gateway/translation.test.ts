@@ -11,7 +11,7 @@ import {
   UPSTREAM_DIALECTS,
   type UpstreamDialect,
 } from '../support/directions';
-import { type Answered, type TestEndpoint } from '../support/gateway';
+import type { Answered, TestEndpoint } from '../support/gateway';
 import { useGateway, useUpstream } from '../support/story';
 import { respond, type Said } from '../support/upstream';
 

@@ -1,4 +1,3 @@
-import { useGateway, useUpstream } from '../support/story';
 import { readFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -7,6 +6,7 @@ import { askIn, PATH, type TestProtocol } from '../support/calls';
 import { MODEL } from '../support/gateway';
 import { readMetrics } from '../support/metrics';
 import { creation, SANDBOX_GATEWAY, waitForState } from '../support/sandboxes';
+import { useGateway, useUpstream } from '../support/story';
 import { TestSocket } from '../support/test-socket';
 import { until } from '../support/until';
 import {

@@ -1,7 +1,7 @@
-import { useGateway } from '../support/story';
 import { expect } from 'chai';
 import { ask } from '../support/calls';
 import { MODEL } from '../support/gateway';
+import { useGateway } from '../support/story';
 import { chatAnswer, messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
 
 const [OLD, NEW] = ['2023-06-01', '2026-10-21'];

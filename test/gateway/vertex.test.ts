@@ -1,11 +1,11 @@
-import { useGateway, useUpstream } from '../support/story';
 import { createVerify, generateKeyPairSync } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { ask } from '../support/calls';
 import { temporaryFolder } from '../support/configuration-folder';
-import { type TestEndpoint } from '../support/gateway';
+import type { TestEndpoint } from '../support/gateway';
+import { useGateway, useUpstream } from '../support/story';
 import { messagesAnswer, messagesStream, type RecordedCall } from '../support/upstream';
 
 const MODEL = 'claude-sonnet-4-5@20250929';

@@ -1,5 +1,13 @@
-import { type Body, type Ordeal, MODELS, offersSearch, ordeal } from '../support/adversary';
+import { expect } from 'chai';
+import { protocolOf } from '../../core/catalog/protocols';
+import { eachAtOnce } from '../../core/each-at-once';
+import { type Body, MODELS, type Ordeal, offersSearch, ordeal } from '../support/adversary';
 import { type Bill, billOf } from '../support/adversary-bill';
+import type { TestGateway } from '../support/gateway';
+import { LeavingClient } from '../support/leaving-client';
+import { seeded } from '../support/random';
+import { useGateway, useUpstream } from '../support/story';
+import { until } from '../support/until';
 import {
   chatStream,
   messagesStream,
@@ -8,17 +16,9 @@ import {
   responsesStream,
   type Script,
 } from '../support/upstream';
-import { expect } from 'chai';
-import { protocolOf } from '../../core/catalog/protocols';
-import { eachAtOnce } from '../../core/each-at-once';
-import type { TestGateway } from '../support/gateway';
-import { LeavingClient } from '../support/leaving-client';
-import { seeded } from '../support/random';
-import { useGateway, useUpstream } from '../support/story';
-import { until } from '../support/until';
 
 /** Answers a call with what the vendor charges for it. */
-export function answerWith({ protocol, path, body }: Ordeal, bill: Bill): Script {
+function answerWith({ protocol, path, body }: Ordeal, bill: Bill): Script {
   const isStream = body['stream'] === true;
   switch (protocol) {
     case 'messages':

@@ -1,4 +1,3 @@
-import { useGateway, useUpstream } from '../support/story';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -8,6 +7,7 @@ import { ask } from '../support/calls';
 import { freePort } from '../support/free-port';
 import { type Configured, isRunning, MODEL, PRICE, startGateway, type TestGateway } from '../support/gateway';
 import { emptyRedis, newDatabase } from '../support/shared';
+import { useGateway, useUpstream } from '../support/story';
 import { until } from '../support/until';
 import { messagesAnswer, messagesFailure, type Script, startUpstream, type TestUpstream } from '../support/upstream';
 

@@ -1,15 +1,15 @@
-import { execFile, type ChildProcess, spawn } from 'node:child_process';
-import { readdir, readFile, rm, mkdtemp } from 'node:fs/promises';
-import { promisify } from 'node:util';
-import { until } from './until';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { json } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
+import { promisify } from 'node:util';
 import { pack } from 'tar-stream';
 import { findProgram } from './programs';
+import { until } from './until';
 
 /**
  * Removes the folder of a Docker engine that has ended. containerd and its shims may run slightly longer, and mounts below the folder longer still. A
