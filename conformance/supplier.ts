@@ -10,7 +10,6 @@ import {
   type CommandSpec,
   FileFailure,
   InstanceGone,
-  type InstanceReference,
   type InstanceSpec,
   NotRunning,
   NotSent,
@@ -39,74 +38,51 @@ export interface SupplierCheck {
   readonly run: () => Promise<void>;
 }
 
-/**
- * Returns everything that a driver must do, as named checks for any test runner. They share one instance and run in this order; the last one ends it.
- */
-export function supplierConformance(subject: SupplierSubject): SupplierCheck[] {
-  const run = new Run(subject);
-  const needs = (capability: 'exec' | 'files' | 'ports', checks: SupplierCheck[]) =>
-    checks.map(({ name, run: check }) => ({
-      name,
-      run: async () => {
-        if ((await run.driver()).capabilities[capability]) await check();
-      },
-    }));
-  return [
-    ...creationChecks(run),
-    ...needs('exec', commandChecks(run)),
-    ...needs('exec', signalChecks(run)),
-    ...needs('files', fileChecks(run)),
-    ...needs('files', absolutePathChecks(run)),
-    ...needs('files', confinementChecks(run)),
-    ...needs('ports', portChecks(run)),
-    ...suspensionChecks(run),
-    ...endChecks(run),
-  ];
+type Capability = 'exec' | 'files' | 'ports' | 'uniqueName' | 'suspend';
+type Run = Awaited<ReturnType<typeof begin>>;
+
+const CHECKS: { readonly name: string; readonly needs: readonly Capability[]; run(run: Run): Promise<void> }[] = [];
+
+/** Adds a check of drivers that have these capabilities. */
+function check(name: string, needs: readonly Capability[], run: (run: Run) => Promise<void>): void {
+  CHECKS.push({ name, needs, run });
 }
 
-/** The state that the checks share. */
-class Run {
-  readonly tags = { 'tollgate.environment': `conformance-${randomUUID()}` };
-  readonly name = `tg-${randomUUID()}-1`;
-  #driver: Promise<SupplierDriver> | undefined;
-  #reference: InstanceReference | undefined;
+/**
+ * Returns everything that a driver must do, as named checks for any test runner. They share one instance and run in this order; the last ones end it.
+ */
+export function supplierConformance(subject: SupplierSubject): SupplierCheck[] {
+  let begun: Promise<Run> | undefined;
+  return CHECKS.map(({ name, needs, run }) => ({
+    name,
+    run: async () => {
+      begun ??= begin(subject);
+      const shared = await begun;
+      const { capabilities } = shared.driver;
+      if (needs.every((each) => capabilities[each] !== false && capabilities[each] !== 'none')) await run(shared);
+    },
+  }));
+}
 
-  constructor(readonly subject: SupplierSubject) {}
-
-  driver(): Promise<SupplierDriver> {
-    this.#driver ??= this.subject.open();
-    return this.#driver;
-  }
-
-  async instance(): Promise<InstanceReference> {
-    this.#reference ??= await (await this.driver()).create(this.subject.spec, this.options());
-    return this.#reference;
-  }
-
-  options(name = this.name) {
-    return { name, tags: this.tags, birthTtlSeconds: 600 };
-  }
-
-  async both(): Promise<[SupplierDriver, InstanceReference]> {
-    return [await this.driver(), await this.instance()];
-  }
-
-  async start(command: string, options: Partial<CommandSpec> = {}) {
-    const [driver, instance] = await this.both();
-    return driver.exec(instance, { id: randomUUID(), command, env: {}, ...options });
-  }
-
-  async shell(command: string, options: Partial<CommandSpec> = {}) {
-    const { output, exit } = await this.start(command, options);
-    const frames = await collect(output);
-    return { ...frames, ...(await exit) };
-  }
-
-  async listed(): Promise<readonly string[]> {
+/** Makes what the checks share: a driver and one instance. */
+async function begin(subject: SupplierSubject) {
+  const tags = { 'tollgate.environment': `conformance-${randomUUID()}` };
+  const ownName = `tg-${randomUUID()}-1`;
+  const options = (name = ownName) => ({ name, tags, birthTtlSeconds: 600 });
+  const driver = await subject.open();
+  const instance = await driver.create(subject.spec, options());
+  const start = (command: string, more: Partial<CommandSpec> = {}) =>
+    driver.exec(instance, { id: randomUUID(), command, env: {}, ...more });
+  const shell = async (command: string, more: Partial<CommandSpec> = {}) => {
+    const { output, exit } = await start(command, more);
+    return { ...(await collect(output)), ...(await exit) };
+  };
+  const listed = async () => {
     const found: string[] = [];
-    for await (const { reference } of (await this.driver()).list(this.tags)) found.push(reference.id);
+    for await (const { reference } of driver.list(tags)) found.push(reference.id);
     return found;
-  }
+  };
+  return { subject, tags, options, driver, instance, start, shell, listed };
 }
 
 async function collect(output: AsyncIterable<OutputFrame>): Promise<{ stdout: string; stderr: string }> {
@@ -140,476 +116,438 @@ async function failsFor(promise: Promise<unknown>, reason: FileFailure['reason']
   assert.equal(((await fails(promise, FileFailure)) as FileFailure).reason, reason);
 }
 
-function creationChecks(run: Run): SupplierCheck[] {
-  return [
-    {
-      name: 'a created instance runs, with its tags and an incarnation',
-      run: async () => {
-        const [driver, instance] = await run.both();
-        await eventually('it runs', async () => {
-          const found = await driver.inspect(instance);
-          return found.kind === 'found' && found.state === 'running';
-        });
-        const found = await driver.inspect(instance);
-        assert(found.kind === 'found');
-        assert.deepEqual(found.reference, instance);
-        assert.equal(found.tags['tollgate.environment'], run.tags['tollgate.environment']);
-        assert.notEqual(found.incarnation, '');
-      },
-    },
-    {
-      name: 'a repeated create returns the first instance, and creates none',
-      run: async () => {
-        const [driver, instance] = await run.both();
-        if (!driver.capabilities.uniqueName) return;
-        const error = await fails(driver.create(run.subject.spec, run.options()), AlreadyExists);
-        assert.deepEqual((error as AlreadyExists).reference, instance);
-        assert.deepEqual(await run.listed(), [instance.id]);
-      },
-    },
-    {
-      name: "the name of somebody else's instance is refused, and theirs is left alone",
-      run: async () => {
-        const [driver, instance] = await run.both();
-        if (!driver.capabilities.uniqueName) return;
-        const tags = { 'tollgate.environment': 'another' };
-        await fails(driver.create(run.subject.spec, { ...run.options(), tags }), Rejected);
-        assert.equal((await driver.inspect(instance)).kind, 'found');
-      },
-    },
-    {
-      name: 'five simultaneous creates under one name make one instance',
-      run: async () => {
-        const driver = await run.driver();
-        if (!driver.capabilities.uniqueName) return;
-        const options = run.options(`tg-${randomUUID()}-1`);
-        const ends = await Promise.allSettled([1, 2, 3, 4, 5].map(() => driver.create(run.subject.spec, options)));
-        const ids = ends.map((end) =>
-          end.status === 'fulfilled' ? end.value.id : (end.reason as AlreadyExists).reference?.id,
-        );
-        assert.equal(new Set(ids).size, 1, `one instance, not ${ids.join(', ')}`);
-        assert.equal(ends.filter(({ status }) => status === 'fulfilled').length, 1);
-        await driver.terminate({ id: ids[0] ?? '', name: options.name });
-      },
-    },
-    {
-      name: 'a list has the instances with the tags, and no others',
-      run: async () => {
-        const [driver, instance] = await run.both();
-        assert.deepEqual(await run.listed(), [instance.id]);
-        const others: string[] = [];
-        for await (const { reference } of driver.list({ ...run.tags, more: 'yes' })) others.push(reference.id);
-        assert.deepEqual(others, []);
-      },
-    },
-    {
-      name: 'a request to an unreachable supplier is reported as not sent',
-      run: async () => {
-        const driver = await run.subject.openUnreachable?.();
-        if (driver === undefined) return;
-        const nobody = { id: 'none', name: 'none' };
-        await fails(driver.create(run.subject.spec, run.options()), NotSent);
-        await fails(driver.inspect(nobody), NotSent);
-        await fails(driver.list(run.tags)[Symbol.asyncIterator]().next(), NotSent);
-        await fails(driver.terminate(nobody), NotSent);
-      },
-    },
-  ];
-}
+const refused = ['../x', 'a/../../x', '/workspace/../etc/passwd', '/data/../../x', '..', 'a\0b', '/a\0b'];
+const kernel = ['/proc/self/environ', '/proc/1/root', '/sys/kernel', '/dev/null', '/./proc//version'];
 
-function commandChecks(run: Run): SupplierCheck[] {
-  return [
-    {
-      name: 'a command has separate output, errors and exit code',
-      run: async () => {
-        const ended = await run.shell('echo out; echo err >&2; exit 7');
-        assert.deepEqual(ended, { stdout: 'out\n', stderr: 'err\n', exitCode: 7 });
-      },
-    },
-    {
-      name: 'a command receives its input, its variables and its folder',
-      run: async () => {
-        const ended = await run.shell('mkdir -p sub/deep && cd sub && cat && echo "$COLOUR $HOME"', {
-          stdin: Buffer.from('a\0b\n'),
-          env: { COLOUR: 'deep blue' },
-        });
-        assert.match(ended.stdout, /^a\0b\ndeep blue \/.+\n$/);
-        assert.equal((await run.shell('basename "$(pwd)"', { cwd: 'sub/deep' })).stdout, 'deep\n');
-        await failsFor(run.start('pwd', { cwd: 'nowhere' }), 'not-folder');
-      },
-    },
-    {
-      name: 'a command does not hang on unread or missing input',
-      run: async () => {
-        assert.equal((await run.shell('exit 3', { stdin: Buffer.alloc(1_000_000) })).exitCode, 3);
-        assert.deepEqual(await run.shell('cat'), { stdout: '', stderr: '', exitCode: 0 });
-      },
-    },
-    {
-      name: "nothing of the gateway's own environment reaches a command",
-      run: async () => {
-        process.env['CONFORMANCE_SECRET'] = 'secret';
-        const { stdout } = await run.shell('env');
-        assert(!stdout.includes('CONFORMANCE_SECRET'));
-      },
-    },
-    {
-      name: "a command's variables decide nothing about what starts it",
-      run: async () => {
-        const programs =
-          'for each in sh bwrap env; do printf "#!/bin/sh\\necho outside\\n" > $each; chmod +x $each; done';
-        await run.shell(programs);
-        assert.equal((await run.shell('echo inside', { env: { PATH: '.' } })).stdout, 'inside\n');
-        await run.shell('rm sh bwrap env');
-      },
-    },
-    {
-      name: 'output arrives while the command runs',
-      run: async () => {
-        const { output, exit } = await run.start(
-          'rm -f go; echo first; while [ ! -e go ]; do sleep 0.05; done; echo second',
-        );
-        const frames = output[Symbol.asyncIterator]();
-        assert.equal((await frames.next()).value?.bytes.toString(), 'first\n');
-        await run.shell('touch go');
-        assert.equal((await frames.next()).value?.bytes.toString(), 'second\n');
-        assert.equal((await frames.next()).done, true);
-        assert.equal((await exit).exitCode, 0);
-      },
-    },
-    {
-      name: 'megabytes of output arrive complete',
-      run: async () => {
-        const { stdout } = await run.shell('yes 0123456 | head -c 8000000');
-        assert.equal(stdout.length, 8_000_000);
-        assert.equal(stdout, '0123456\n'.repeat(1_000_000));
-      },
-    },
-    {
-      name: 'a command ends with its shell, even if a process it started keeps the output open',
-      run: async () => {
-        const id = randomUUID();
-        const ended = await run.shell('sleep 1000 & echo started', { id });
-        assert.deepEqual(ended, { stdout: 'started\n', stderr: '', exitCode: 0 });
-        const [driver, instance] = await run.both();
-        await driver.signal(instance, id, 'SIGKILL');
-      },
-    },
-  ];
-}
+check('a created instance runs, with its tags and an incarnation', [], async ({ driver, instance, tags }) => {
+  await eventually('it runs', async () => {
+    const found = await driver.inspect(instance);
+    return found.kind === 'found' && found.state === 'running';
+  });
+  const found = await driver.inspect(instance);
+  assert(found.kind === 'found');
+  assert.deepEqual(found.reference, instance);
+  assert.equal(found.tags['tollgate.environment'], tags['tollgate.environment']);
+  assert.notEqual(found.incarnation, '');
+});
 
-function signalChecks(run: Run): SupplierCheck[] {
-  return [
-    {
-      name: 'a signal reaches the command',
-      run: async () => {
-        const id = randomUUID();
-        const command = `trap 'echo caught; exit 4' TERM; echo ready; while :; do sleep 0.05; done`;
-        const { output, exit } = await run.start(command, { id });
-        const frames = output[Symbol.asyncIterator]();
-        assert.equal((await frames.next()).value?.bytes.toString(), 'ready\n');
-        const [driver, instance] = await run.both();
-        await driver.signal(instance, id, 'SIGTERM');
-        // The shell may report its killed child on standard error.
-        assert.equal((await collect({ [Symbol.asyncIterator]: () => frames })).stdout, 'caught\n');
-        assert.equal((await exit).exitCode, 4);
-      },
-    },
-    {
-      name: 'SIGKILL ends every process that a command has started, and no other',
-      run: async () => {
-        const [driver, instance] = await run.both();
-        const [doomed, other] = [randomUUID(), randomUUID()];
-        const forks =
-          'sleep 1001 & (setsid sleep 1002 &) ; (sh -c "sleep 1003 & sleep 1004" &) ; echo ready; sleep 1005';
-        const { output, exit } = await run.start(forks, { id: doomed });
-        const survivor = await run.start('echo ready; sleep 1006', { id: other });
-        for (const each of [output, survivor.output]) await each[Symbol.asyncIterator]().next();
-        assert.equal((await driver.inspectCommand(instance, doomed)).is, 'running');
-        await driver.signal(instance, doomed, 'SIGKILL');
-        assert.equal((await exit).exitCode, 137);
-        await eventually('none is left', async () => (await driver.inspectCommand(instance, doomed)).is !== 'running');
-        assert.equal((await driver.inspectCommand(instance, other)).is, 'running');
-        await driver.signal(instance, other, 'SIGKILL');
-        assert.equal((await survivor.exit).exitCode, 137);
-      },
-    },
-    {
-      name: 'a signal to a command that has ended does not fail',
-      run: async () => {
-        const id = randomUUID();
-        await run.shell(':', { id });
-        const [driver, instance] = await run.both();
-        await driver.signal(instance, id, 'SIGTERM');
-        await driver.signal(instance, randomUUID(), 'SIGKILL');
-        assert.notEqual((await driver.inspectCommand(instance, id)).is, 'running');
-      },
-    },
-    {
-      name: 'another process finds the instance and its commands',
-      run: async () => {
-        const id = randomUUID();
-        const { output, exit } = await run.start('echo ready; sleep 1007', { id });
-        await output[Symbol.asyncIterator]().next();
-        const instance = await run.instance();
-        const other = await run.subject.open();
-        assert.equal((await other.inspect(instance)).kind, 'found');
-        assert.equal((await other.inspectCommand(instance, id)).is, 'running');
-        await other.signal(instance, id, 'SIGKILL');
-        assert.equal((await exit).exitCode, 137);
-        await other.close();
-      },
-    },
-  ];
-}
+check(
+  'a repeated create returns the first instance, and creates none',
+  ['uniqueName'],
+  async ({ driver, instance, subject, options, listed }) => {
+    const error = await fails(driver.create(subject.spec, options()), AlreadyExists);
+    assert.deepEqual((error as AlreadyExists).reference, instance);
+    assert.deepEqual(await listed(), [instance.id]);
+  },
+);
 
-function fileChecks(run: Run): SupplierCheck[] {
-  return [
-    {
-      name: 'a written file is read unchanged, and its missing folders are created',
-      run: async () => {
-        const [driver, instance] = await run.both();
-        const bytes = Buffer.from(Array.from({ length: 512 }, (_, index) => index % 256));
-        await driver.files.write(instance, 'made/on the/way/ö\n.bin', bytes);
-        const { byteLength, content } = await driver.files.read(instance, '/workspace/made/on the/way/ö\n.bin');
-        assert.equal(byteLength, 512);
-        assert.deepEqual(await buffer(content), bytes);
-        await driver.files.write(instance, 'made/on the/way/ö\n.bin', Buffer.from('shorter'));
-        assert.equal(await text((await driver.files.read(instance, 'made/on the/way/ö\n.bin')).content), 'shorter');
-      },
-    },
-    {
-      name: 'a command reads and changes a written file',
-      run: async () => {
-        const [driver, instance] = await run.both();
-        if (!driver.capabilities.exec) return;
-        await driver.files.write(instance, 'shared/note', Buffer.from('from outside\n'));
-        assert.equal((await run.shell('cat shared/note; echo inside >> shared/note; echo x > shared/new')).exitCode, 0);
-        assert.equal(await text((await driver.files.read(instance, 'shared/note')).content), 'from outside\ninside\n');
-      },
-    },
-    {
-      name: 'a file of 8 MB and an empty file are read completely',
-      run: async () => {
-        const [driver, instance] = await run.both();
-        const large = Buffer.alloc(8_000_000, 'tollgate');
-        await driver.files.write(instance, 'large', large);
-        assert(large.equals(await buffer((await driver.files.read(instance, 'large')).content)));
-        await driver.files.write(instance, 'empty', Buffer.alloc(0));
-        assert.equal((await buffer((await driver.files.read(instance, 'empty')).content)).length, 0);
-      },
-    },
-    {
-      name: 'a list has names, kinds and sizes, down to its depth',
-      run: async () => {
-        const [driver, instance] = await run.both();
-        for (const path of ['list/a', 'list/b/c', 'list/b/d/e'])
-          await driver.files.write(instance, path, Buffer.from('1234'));
-        const listed = await driver.files.list(instance, 'list', 2);
-        const shown = listed.map(
-          ({ path, type, byteLength }) => `${path} ${type} ${type === 'file' ? byteLength : ''}`,
-        );
-        assert.deepEqual(shown.sort(), ['list/a file 4', 'list/b folder ', 'list/b/c file 4', 'list/b/d folder ']);
-        assert(listed.every(({ modifiedAt }) => Math.abs(Date.now() - modifiedAt.getTime()) < 3_600_000));
-        const top = (await driver.files.list(instance, '.', 1)).map(({ path }) => path);
-        assert(top.includes('list') && !top.some((path) => path.includes('/')));
-      },
-    },
-    {
-      name: 'a removed file is gone, and a removed folder with its contents',
-      run: async () => {
-        const [driver, instance] = await run.both();
-        await driver.files.write(instance, 'doomed/a/b', Buffer.from('x'));
-        await driver.files.remove(instance, 'doomed');
-        await failsFor(driver.files.read(instance, 'doomed/a/b'), 'not-found');
-        await failsFor(driver.files.remove(instance, 'doomed'), 'not-found');
-        await failsFor(driver.files.remove(instance, '.'), 'not-allowed');
-      },
-    },
-    {
-      name: 'a missing file and a folder instead of a file are different errors',
-      run: async () => {
-        const [driver, instance] = await run.both();
-        await driver.files.write(instance, 'kinds/file', Buffer.from('x'));
-        await failsFor(driver.files.read(instance, 'kinds/nothing'), 'not-found');
-        await failsFor(driver.files.list(instance, 'kinds/nothing', 1), 'not-found');
-        await failsFor(driver.files.read(instance, 'kinds'), 'is-folder');
-        await failsFor(driver.files.write(instance, 'kinds', Buffer.from('x')), 'is-folder');
-        await failsFor(driver.files.list(instance, 'kinds/file', 1), 'not-folder');
-        await failsFor(driver.files.write(instance, 'kinds/file/below', Buffer.from('x')), 'not-folder');
-      },
-    },
-  ];
-}
+check(
+  "the name of somebody else's instance is refused, and theirs is left alone",
+  ['uniqueName'],
+  async ({ driver, instance, subject, options }) => {
+    const tags = { 'tollgate.environment': 'another' };
+    await fails(driver.create(subject.spec, { ...options(), tags }), Rejected);
+    assert.equal((await driver.inspect(instance)).kind, 'found');
+  },
+);
 
-function absolutePathChecks(run: Run): SupplierCheck[] {
-  return [
-    {
-      name: 'a file at an absolute path is read, listed and removed there',
-      run: async () => {
-        const [driver, instance] = await run.both();
-        await driver.files.write(instance, '/data/in/m.csv', Buffer.from('a,b'));
-        assert.equal(await text((await driver.files.read(instance, '/data/in/m.csv')).content), 'a,b');
-        const listed = await driver.files.list(instance, '/data', 2);
-        assert.deepEqual(listed.map(({ path }) => path).sort(), ['/data/in', '/data/in/m.csv']);
-        const inRoot = await driver.files.list(instance, '/', 1);
-        assert(inRoot.some(({ path, type }) => path === '/data' && type === 'folder'));
-        await driver.files.remove(instance, '/data/in');
-        await failsFor(driver.files.read(instance, '/data/in/m.csv'), 'not-found');
-      },
-    },
-    {
-      name: 'a relative path and one below the work folder name the same file',
-      run: async () => {
-        const [driver, instance] = await run.both();
-        await driver.files.write(instance, '/workspace/same/file', Buffer.from('one'));
-        assert.equal(await text((await driver.files.read(instance, 'same/file')).content), 'one');
-        const listed = await driver.files.list(instance, '/workspace/same', 1);
-        assert.deepEqual(
-          listed.map(({ path }) => path),
-          ['same/file'],
-        );
-      },
-    },
-    {
-      name: 'commands and the files API see the same file at an absolute path',
-      run: async () => {
-        const [driver, instance] = await run.both();
-        if (!driver.capabilities.exec || driver.capabilities.isolation === 'none') return;
-        for (const folder of ['/data/shared', '/home', '/tmp/shared', '/workspace/shared']) {
-          await driver.files.write(instance, `${folder}/in`, Buffer.from(folder));
-          const copied = await run.shell(`cat in; cp ${folder}/in ${folder}/out; echo by command > ${folder}/in`, {
-            cwd: folder,
-          });
-          assert.deepEqual(copied, { stdout: folder, stderr: '', exitCode: 0 });
-          assert.equal(await text((await driver.files.read(instance, `${folder}/out`)).content), folder);
-          assert.equal(await text((await driver.files.read(instance, `${folder}/in`)).content), 'by command\n');
-        }
-      },
-    },
-    {
-      name: 'folders of the system are read-only, and folders that every instance has cannot be removed',
-      run: async () => {
-        const [driver, instance] = await run.both();
-        for (const path of ['/etc/passwd', '/usr/bin/new', '/bin/sh', '/lib/x/y']) {
-          await failsFor(driver.files.write(instance, path, Buffer.from('x')), 'not-allowed');
-          await failsFor(driver.files.remove(instance, path), 'not-allowed');
-        }
-        for (const path of ['/', '/workspace', '/tmp', '/etc', '/usr', '.'])
-          await failsFor(driver.files.remove(instance, path), 'not-allowed');
-      },
-    },
-  ];
-}
+check(
+  'five simultaneous creates under one name make one instance',
+  ['uniqueName'],
+  async ({ driver, subject, options }) => {
+    const once = options(`tg-${randomUUID()}-1`);
+    const ends = await Promise.allSettled([1, 2, 3, 4, 5].map(() => driver.create(subject.spec, once)));
+    const ids = ends.map((end) =>
+      end.status === 'fulfilled' ? end.value.id : (end.reason as AlreadyExists).reference?.id,
+    );
+    assert.equal(new Set(ids).size, 1, `one instance, not ${ids.join(', ')}`);
+    assert.equal(ends.filter(({ status }) => status === 'fulfilled').length, 1);
+    await driver.terminate({ id: ids[0] ?? '', name: once.name });
+  },
+);
 
-function confinementChecks(run: Run): SupplierCheck[] {
-  const refused = ['../x', 'a/../../x', '/workspace/../etc/passwd', '/data/../../x', '..', 'a\0b', '/a\0b'];
-  const kernel = ['/proc/self/environ', '/proc/1/root', '/sys/kernel', '/dev/null', '/./proc//version'];
-  return [
-    {
-      name: "no path leads out of the instance's root, nor to what the kernel shows",
-      run: async () => {
-        const [driver, instance] = await run.both();
-        for (const path of [...refused, ...kernel, 'a'.repeat(300), 'b/'.repeat(3_000)]) {
-          await failsFor(driver.files.read(instance, path), 'path-invalid');
-          await failsFor(driver.files.write(instance, path, Buffer.from('x')), 'path-invalid');
-          await failsFor(driver.files.list(instance, path, 1), 'path-invalid');
-          await failsFor(driver.files.remove(instance, path), 'path-invalid');
-        }
-      },
-    },
-    {
-      name: "a file of the gateway's machine is at no path, by no link and at no working folder of an instance",
-      run: async () => {
-        const [driver, instance] = await run.both();
-        const host = await mkdtemp(join(tmpdir(), 'tollgate-outside-'));
-        try {
-          const secret = join(host, 'secret');
-          await writeFile(secret, 'of the machine');
-          await failsFor(driver.files.read(instance, secret), 'not-found');
-          await failsFor(driver.files.list(instance, host, 1), 'not-found');
-          await failsFor(driver.files.remove(instance, secret), 'not-found');
-          if (!driver.capabilities.exec) return;
-          await failsFor(run.start('pwd', { cwd: host }), 'not-folder');
-          const up = '../'.repeat(30);
-          const links = `ln -s ${secret} whole; ln -s ${up}${secret} up; ln -s ${host} folder; ln -s / top`;
-          assert.equal((await run.shell(`mkdir outside && cd outside && ${links}`)).exitCode, 0);
-          const paths = ['outside/whole', 'outside/up', 'outside/folder/secret', `outside/top${secret}`];
-          for (const path of paths) await failsFor(driver.files.read(instance, path), 'not-found');
-          // A link may let a file be created within the instance, at the path of the link's target.
-          for (const path of paths) await driver.files.write(instance, path, Buffer.from('of the instance'));
-          assert.equal(await readFile(secret, 'utf8'), 'of the machine');
-          assert.equal(await text((await driver.files.read(instance, secret)).content), 'of the instance');
-          await driver.files.remove(instance, 'outside/folder/secret');
-          assert.equal(await readFile(secret, 'utf8'), 'of the machine');
-        } finally {
-          await rm(host, { recursive: true, force: true });
-        }
-      },
-    },
-    {
-      name: 'a link to a file of the kernel or to itself is refused, and a link to a file of the instance is followed',
-      run: async () => {
-        const [driver, instance] = await run.both();
-        if (!driver.capabilities.exec) return;
-        await driver.files.write(instance, 'links/inside/file', Buffer.from('inside'));
-        const made = await run.shell(
-          'cd links && ln -s /proc/self/environ out && ln -s / top && ln -s ../../.. up && ln -s inside in && ln -s loop loop',
-        );
-        assert.equal(made.exitCode, 0);
-        for (const path of ['links/out', 'links/top/proc/version', 'links/up/proc/version', 'links/top/dev/null']) {
-          await failsFor(driver.files.read(instance, path), 'path-invalid');
-          await failsFor(driver.files.write(instance, path, Buffer.from('x')), 'path-invalid');
-        }
-        await failsFor(driver.files.remove(instance, 'links/top/tmp'), 'not-allowed');
-        await failsFor(driver.files.remove(instance, 'links/top/etc/passwd'), 'not-allowed');
-        await failsFor(driver.files.read(instance, 'links/loop'), 'path-invalid');
-        assert.equal(await text((await driver.files.read(instance, 'links/in/file')).content), 'inside');
-        await driver.files.write(instance, 'links/in/new', Buffer.from('by the link'));
-        assert.equal(await text((await driver.files.read(instance, 'links/inside/new')).content), 'by the link');
-        await driver.files.remove(instance, 'links/top');
-        await driver.files.remove(instance, 'links/in');
-        assert.equal(await text((await driver.files.read(instance, 'links/inside/file')).content), 'inside');
-      },
-    },
-  ];
-}
+check('a list has the instances with the tags, and no others', [], async ({ driver, instance, tags, listed }) => {
+  assert.deepEqual(await listed(), [instance.id]);
+  const others: string[] = [];
+  for await (const { reference } of driver.list({ ...tags, more: 'yes' })) others.push(reference.id);
+  assert.deepEqual(others, []);
+});
+
+check('a request to an unreachable supplier is reported as not sent', [], async ({ subject, tags, options }) => {
+  const driver = await subject.openUnreachable?.();
+  if (driver === undefined) return;
+  const nobody = { id: 'none', name: 'none' };
+  await fails(driver.create(subject.spec, options()), NotSent);
+  await fails(driver.inspect(nobody), NotSent);
+  await fails(driver.list(tags)[Symbol.asyncIterator]().next(), NotSent);
+  await fails(driver.terminate(nobody), NotSent);
+});
+
+check('a command has separate output, errors and exit code', ['exec'], async ({ shell }) => {
+  const ended = await shell('echo out; echo err >&2; exit 7');
+  assert.deepEqual(ended, { stdout: 'out\n', stderr: 'err\n', exitCode: 7 });
+});
+
+check('a command receives its input, its variables and its folder', ['exec'], async ({ start, shell }) => {
+  const ended = await shell('mkdir -p sub/deep && cd sub && cat && echo "$COLOUR $HOME"', {
+    stdin: Buffer.from('a\0b\n'),
+    env: { COLOUR: 'deep blue' },
+  });
+  assert.match(ended.stdout, /^a\0b\ndeep blue \/.+\n$/);
+  assert.equal((await shell('basename "$(pwd)"', { cwd: 'sub/deep' })).stdout, 'deep\n');
+  await failsFor(start('pwd', { cwd: 'nowhere' }), 'not-folder');
+});
+
+check('a command does not hang on unread or missing input', ['exec'], async ({ shell }) => {
+  assert.equal((await shell('exit 3', { stdin: Buffer.alloc(1_000_000) })).exitCode, 3);
+  assert.deepEqual(await shell('cat'), { stdout: '', stderr: '', exitCode: 0 });
+});
+
+check("nothing of the gateway's own environment reaches a command", ['exec'], async ({ shell }) => {
+  process.env['CONFORMANCE_SECRET'] = 'secret';
+  const { stdout } = await shell('env');
+  assert(!stdout.includes('CONFORMANCE_SECRET'));
+});
+
+check("a command's variables decide nothing about what starts it", ['exec'], async ({ shell }) => {
+  const programs = 'for each in sh bwrap env; do printf "#!/bin/sh\\necho outside\\n" > $each; chmod +x $each; done';
+  await shell(programs);
+  assert.equal((await shell('echo inside', { env: { PATH: '.' } })).stdout, 'inside\n');
+  await shell('rm sh bwrap env');
+});
+
+check('output arrives while the command runs', ['exec'], async ({ start, shell }) => {
+  const { output, exit } = await start('rm -f go; echo first; while [ ! -e go ]; do sleep 0.05; done; echo second');
+  const frames = output[Symbol.asyncIterator]();
+  assert.equal((await frames.next()).value?.bytes.toString(), 'first\n');
+  await shell('touch go');
+  assert.equal((await frames.next()).value?.bytes.toString(), 'second\n');
+  assert.equal((await frames.next()).done, true);
+  assert.equal((await exit).exitCode, 0);
+});
+
+check('megabytes of output arrive complete', ['exec'], async ({ shell }) => {
+  const { stdout } = await shell('yes 0123456 | head -c 8000000');
+  assert.equal(stdout.length, 8_000_000);
+  assert.equal(stdout, '0123456\n'.repeat(1_000_000));
+});
+
+check(
+  'a command ends with its shell, even if a process it started keeps the output open',
+  ['exec'],
+  async ({ driver, instance, shell }) => {
+    const id = randomUUID();
+    const ended = await shell('sleep 1000 & echo started', { id });
+    assert.deepEqual(ended, { stdout: 'started\n', stderr: '', exitCode: 0 });
+    await driver.signal(instance, id, 'SIGKILL');
+  },
+);
+
+check('a signal reaches the command', ['exec'], async ({ driver, instance, start }) => {
+  const id = randomUUID();
+  const command = `trap 'echo caught; exit 4' TERM; echo ready; while :; do sleep 0.05; done`;
+  const { output, exit } = await start(command, { id });
+  const frames = output[Symbol.asyncIterator]();
+  assert.equal((await frames.next()).value?.bytes.toString(), 'ready\n');
+  await driver.signal(instance, id, 'SIGTERM');
+  // The shell may report its killed child on standard error.
+  assert.equal((await collect({ [Symbol.asyncIterator]: () => frames })).stdout, 'caught\n');
+  assert.equal((await exit).exitCode, 4);
+});
+
+check(
+  'SIGKILL ends every process that a command has started, and no other',
+  ['exec'],
+  async ({ driver, instance, start }) => {
+    const [doomed, other] = [randomUUID(), randomUUID()];
+    const forks = 'sleep 1001 & (setsid sleep 1002 &) ; (sh -c "sleep 1003 & sleep 1004" &) ; echo ready; sleep 1005';
+    const { output, exit } = await start(forks, { id: doomed });
+    const survivor = await start('echo ready; sleep 1006', { id: other });
+    for (const each of [output, survivor.output]) await each[Symbol.asyncIterator]().next();
+    assert.equal((await driver.inspectCommand(instance, doomed)).is, 'running');
+    await driver.signal(instance, doomed, 'SIGKILL');
+    assert.equal((await exit).exitCode, 137);
+    await eventually('none is left', async () => (await driver.inspectCommand(instance, doomed)).is !== 'running');
+    assert.equal((await driver.inspectCommand(instance, other)).is, 'running');
+    await driver.signal(instance, other, 'SIGKILL');
+    assert.equal((await survivor.exit).exitCode, 137);
+  },
+);
+
+check('a signal to a command that has ended does not fail', ['exec'], async ({ driver, instance, shell }) => {
+  const id = randomUUID();
+  await shell(':', { id });
+  await driver.signal(instance, id, 'SIGTERM');
+  await driver.signal(instance, randomUUID(), 'SIGKILL');
+  assert.notEqual((await driver.inspectCommand(instance, id)).is, 'running');
+});
+
+check('another process finds the instance and its commands', ['exec'], async ({ instance, subject, start }) => {
+  const id = randomUUID();
+  const { output, exit } = await start('echo ready; sleep 1007', { id });
+  await output[Symbol.asyncIterator]().next();
+  const other = await subject.open();
+  assert.equal((await other.inspect(instance)).kind, 'found');
+  assert.equal((await other.inspectCommand(instance, id)).is, 'running');
+  await other.signal(instance, id, 'SIGKILL');
+  assert.equal((await exit).exitCode, 137);
+  await other.close();
+});
+
+check(
+  'a written file is read unchanged, and its missing folders are created',
+  ['files'],
+  async ({ driver, instance }) => {
+    const bytes = Buffer.from(Array.from({ length: 512 }, (_, index) => index % 256));
+    await driver.files.write(instance, 'made/on the/way/ö\n.bin', bytes);
+    const { byteLength, content } = await driver.files.read(instance, '/workspace/made/on the/way/ö\n.bin');
+    assert.equal(byteLength, 512);
+    assert.deepEqual(await buffer(content), bytes);
+    await driver.files.write(instance, 'made/on the/way/ö\n.bin', Buffer.from('shorter'));
+    assert.equal(await text((await driver.files.read(instance, 'made/on the/way/ö\n.bin')).content), 'shorter');
+  },
+);
+
+check('a command reads and changes a written file', ['files', 'exec'], async ({ driver, instance, shell }) => {
+  await driver.files.write(instance, 'shared/note', Buffer.from('from outside\n'));
+  assert.equal((await shell('cat shared/note; echo inside >> shared/note; echo x > shared/new')).exitCode, 0);
+  assert.equal(await text((await driver.files.read(instance, 'shared/note')).content), 'from outside\ninside\n');
+});
+
+check('a file of 8 MB and an empty file are read completely', ['files'], async ({ driver, instance }) => {
+  const large = Buffer.alloc(8_000_000, 'tollgate');
+  await driver.files.write(instance, 'large', large);
+  assert(large.equals(await buffer((await driver.files.read(instance, 'large')).content)));
+  await driver.files.write(instance, 'empty', Buffer.alloc(0));
+  assert.equal((await buffer((await driver.files.read(instance, 'empty')).content)).length, 0);
+});
+
+check('a list has names, kinds and sizes, down to its depth', ['files'], async ({ driver, instance }) => {
+  for (const path of ['list/a', 'list/b/c', 'list/b/d/e'])
+    await driver.files.write(instance, path, Buffer.from('1234'));
+  const listed = await driver.files.list(instance, 'list', 2);
+  const shown = listed.map(({ path, type, byteLength }) => `${path} ${type} ${type === 'file' ? byteLength : ''}`);
+  assert.deepEqual(shown.sort(), ['list/a file 4', 'list/b folder ', 'list/b/c file 4', 'list/b/d folder ']);
+  assert(listed.every(({ modifiedAt }) => Math.abs(Date.now() - modifiedAt.getTime()) < 3_600_000));
+  const top = (await driver.files.list(instance, '.', 1)).map(({ path }) => path);
+  assert(top.includes('list') && !top.some((path) => path.includes('/')));
+});
+
+check('a removed file is gone, and a removed folder with its contents', ['files'], async ({ driver, instance }) => {
+  await driver.files.write(instance, 'doomed/a/b', Buffer.from('x'));
+  await driver.files.remove(instance, 'doomed');
+  await failsFor(driver.files.read(instance, 'doomed/a/b'), 'not-found');
+  await failsFor(driver.files.remove(instance, 'doomed'), 'not-found');
+  await failsFor(driver.files.remove(instance, '.'), 'not-allowed');
+});
+
+check('a missing file and a folder instead of a file are different errors', ['files'], async ({ driver, instance }) => {
+  await driver.files.write(instance, 'kinds/file', Buffer.from('x'));
+  await failsFor(driver.files.read(instance, 'kinds/nothing'), 'not-found');
+  await failsFor(driver.files.list(instance, 'kinds/nothing', 1), 'not-found');
+  await failsFor(driver.files.read(instance, 'kinds'), 'is-folder');
+  await failsFor(driver.files.write(instance, 'kinds', Buffer.from('x')), 'is-folder');
+  await failsFor(driver.files.list(instance, 'kinds/file', 1), 'not-folder');
+  await failsFor(driver.files.write(instance, 'kinds/file/below', Buffer.from('x')), 'not-folder');
+});
+
+check('a file at an absolute path is read, listed and removed there', ['files'], async ({ driver, instance }) => {
+  await driver.files.write(instance, '/data/in/m.csv', Buffer.from('a,b'));
+  assert.equal(await text((await driver.files.read(instance, '/data/in/m.csv')).content), 'a,b');
+  const listed = await driver.files.list(instance, '/data', 2);
+  assert.deepEqual(listed.map(({ path }) => path).sort(), ['/data/in', '/data/in/m.csv']);
+  const inRoot = await driver.files.list(instance, '/', 1);
+  assert(inRoot.some(({ path, type }) => path === '/data' && type === 'folder'));
+  await driver.files.remove(instance, '/data/in');
+  await failsFor(driver.files.read(instance, '/data/in/m.csv'), 'not-found');
+});
+
+check('a relative path and one below the work folder name the same file', ['files'], async ({ driver, instance }) => {
+  await driver.files.write(instance, '/workspace/same/file', Buffer.from('one'));
+  assert.equal(await text((await driver.files.read(instance, 'same/file')).content), 'one');
+  const listed = await driver.files.list(instance, '/workspace/same', 1);
+  assert.deepEqual(
+    listed.map(({ path }) => path),
+    ['same/file'],
+  );
+});
+
+check(
+  'commands and the files API see the same file at an absolute path',
+  ['files'],
+  async ({ driver, instance, shell }) => {
+    if (!driver.capabilities.exec || driver.capabilities.isolation === 'none') return;
+    for (const folder of ['/data/shared', '/home', '/tmp/shared', '/workspace/shared']) {
+      await driver.files.write(instance, `${folder}/in`, Buffer.from(folder));
+      const copied = await shell(`cat in; cp ${folder}/in ${folder}/out; echo by command > ${folder}/in`, {
+        cwd: folder,
+      });
+      assert.deepEqual(copied, { stdout: folder, stderr: '', exitCode: 0 });
+      assert.equal(await text((await driver.files.read(instance, `${folder}/out`)).content), folder);
+      assert.equal(await text((await driver.files.read(instance, `${folder}/in`)).content), 'by command\n');
+    }
+  },
+);
+
+check(
+  'folders of the system are read-only, and folders that every instance has cannot be removed',
+  ['files'],
+  async ({ driver, instance }) => {
+    for (const path of ['/etc/passwd', '/usr/bin/new', '/bin/sh', '/lib/x/y']) {
+      await failsFor(driver.files.write(instance, path, Buffer.from('x')), 'not-allowed');
+      await failsFor(driver.files.remove(instance, path), 'not-allowed');
+    }
+    for (const path of ['/', '/workspace', '/tmp', '/etc', '/usr', '.'])
+      await failsFor(driver.files.remove(instance, path), 'not-allowed');
+  },
+);
+
+check(
+  "no path leads out of the instance's root, nor to what the kernel shows",
+  ['files'],
+  async ({ driver, instance }) => {
+    for (const path of [...refused, ...kernel, 'a'.repeat(300), 'b/'.repeat(3_000)]) {
+      await failsFor(driver.files.read(instance, path), 'path-invalid');
+      await failsFor(driver.files.write(instance, path, Buffer.from('x')), 'path-invalid');
+      await failsFor(driver.files.list(instance, path, 1), 'path-invalid');
+      await failsFor(driver.files.remove(instance, path), 'path-invalid');
+    }
+  },
+);
+
+check(
+  "a file of the gateway's machine is at no path, by no link and at no working folder of an instance",
+  ['files'],
+  async ({ driver, instance, start, shell }) => {
+    const host = await mkdtemp(join(tmpdir(), 'tollgate-outside-'));
+    try {
+      const secret = join(host, 'secret');
+      await writeFile(secret, 'of the machine');
+      await failsFor(driver.files.read(instance, secret), 'not-found');
+      await failsFor(driver.files.list(instance, host, 1), 'not-found');
+      await failsFor(driver.files.remove(instance, secret), 'not-found');
+      if (!driver.capabilities.exec) return;
+      await failsFor(start('pwd', { cwd: host }), 'not-folder');
+      const up = '../'.repeat(30);
+      const links = `ln -s ${secret} whole; ln -s ${up}${secret} up; ln -s ${host} folder; ln -s / top`;
+      assert.equal((await shell(`mkdir outside && cd outside && ${links}`)).exitCode, 0);
+      const paths = ['outside/whole', 'outside/up', 'outside/folder/secret', `outside/top${secret}`];
+      for (const path of paths) await failsFor(driver.files.read(instance, path), 'not-found');
+      // A link may let a file be created within the instance, at the path of the link's target.
+      for (const path of paths) await driver.files.write(instance, path, Buffer.from('of the instance'));
+      assert.equal(await readFile(secret, 'utf8'), 'of the machine');
+      assert.equal(await text((await driver.files.read(instance, secret)).content), 'of the instance');
+      await driver.files.remove(instance, 'outside/folder/secret');
+      assert.equal(await readFile(secret, 'utf8'), 'of the machine');
+    } finally {
+      await rm(host, { recursive: true, force: true });
+    }
+  },
+);
+
+check(
+  'a link to a file of the kernel or to itself is refused, and a link to a file of the instance is followed',
+  ['files', 'exec'],
+  async ({ driver, instance, shell }) => {
+    await driver.files.write(instance, 'links/inside/file', Buffer.from('inside'));
+    const made = await shell(
+      'cd links && ln -s /proc/self/environ out && ln -s / top && ln -s ../../.. up && ln -s inside in && ln -s loop loop',
+    );
+    assert.equal(made.exitCode, 0);
+    for (const path of ['links/out', 'links/top/proc/version', 'links/up/proc/version', 'links/top/dev/null']) {
+      await failsFor(driver.files.read(instance, path), 'path-invalid');
+      await failsFor(driver.files.write(instance, path, Buffer.from('x')), 'path-invalid');
+    }
+    await failsFor(driver.files.remove(instance, 'links/top/tmp'), 'not-allowed');
+    await failsFor(driver.files.remove(instance, 'links/top/etc/passwd'), 'not-allowed');
+    await failsFor(driver.files.read(instance, 'links/loop'), 'path-invalid');
+    assert.equal(await text((await driver.files.read(instance, 'links/in/file')).content), 'inside');
+    await driver.files.write(instance, 'links/in/new', Buffer.from('by the link'));
+    assert.equal(await text((await driver.files.read(instance, 'links/inside/new')).content), 'by the link');
+    await driver.files.remove(instance, 'links/top');
+    await driver.files.remove(instance, 'links/in');
+    assert.equal(await text((await driver.files.read(instance, 'links/inside/file')).content), 'inside');
+  },
+);
 
 const PORT = 18_733;
 
-function portChecks(run: Run): SupplierCheck[] {
-  return [
-    {
-      name: 'a server inside is reached at the address of its port',
-      run: async () => {
-        const [driver, instance] = await run.both();
-        if (!driver.capabilities.exec || !driver.capabilities.files) return;
-        await driver.files.write(instance, 'site/index.html', Buffer.from('hello from inside'));
-        const id = randomUUID();
-        const server = await run.start(run.subject.webServer(PORT), { id, cwd: 'site' });
-        await eventually('the page is there', async () => {
-          const address = await driver.dialPort(instance, PORT).catch(() => undefined);
-          return address !== undefined && (await fetchText(address).catch(() => '')) === 'hello from inside';
-        });
-        await driver.signal(instance, id, 'SIGKILL');
-        await server.exit;
-      },
-    },
-    {
-      name: 'an instance without ports has none to dial, and no network',
-      run: async () => {
-        const driver = await run.driver();
-        const name = `tg-${randomUUID()}-1`;
-        const closed = await driver.create({ ...run.subject.spec, ports: false }, run.options(name));
-        try {
-          await fails(driver.dialPort(closed, PORT), NotSupported);
-        } finally {
-          await driver.terminate(closed);
-        }
-      },
-    },
-  ];
-}
+check(
+  'a server inside is reached at the address of its port',
+  ['ports', 'exec', 'files'],
+  async ({ driver, instance, subject, start }) => {
+    await driver.files.write(instance, 'site/index.html', Buffer.from('hello from inside'));
+    const id = randomUUID();
+    const server = await start(subject.webServer(PORT), { id, cwd: 'site' });
+    await eventually('the page is there', async () => {
+      const address = await driver.dialPort(instance, PORT).catch(() => undefined);
+      return address !== undefined && (await fetchText(address).catch(() => '')) === 'hello from inside';
+    });
+    await driver.signal(instance, id, 'SIGKILL');
+    await server.exit;
+  },
+);
+
+check('an instance without ports has none to dial, and no network', ['ports'], async ({ driver, subject, options }) => {
+  const name = `tg-${randomUUID()}-1`;
+  const closed = await driver.create({ ...subject.spec, ports: false }, options(name));
+  try {
+    await fails(driver.dialPort(closed, PORT), NotSupported);
+  } finally {
+    await driver.terminate(closed);
+  }
+});
+
+check('a suspended instance stops, and continues where it was', ['suspend'], async ({ driver, instance, start }) => {
+  const id = randomUUID();
+  const keepsMemory = driver.capabilities.suspend === 'memory' && driver.capabilities.exec;
+  const counting = 'n=0; while :; do n=$((n + 1)); echo $n; sleep 0.02; done';
+  const counter = keepsMemory ? await start(counting, { id }) : undefined;
+  const before = await driver.inspect(instance);
+  await driver.suspend(instance);
+  await driver.suspend(instance);
+  const suspended = await driver.inspect(instance);
+  assert.equal(suspended.kind === 'found' && suspended.state, 'suspended');
+  if (driver.capabilities.exec) await fails(start('echo no'), NotRunning);
+  await driver.resume(instance);
+  await driver.resume(instance);
+  const after = await driver.inspect(instance);
+  assert(before.kind === 'found' && after.kind === 'found');
+  assert.equal(after.state, 'running');
+  if (counter === undefined) return;
+  assert.equal(after.incarnation, before.incarnation);
+  await mustGoOn(counter.output);
+  await driver.signal(instance, id, 'SIGKILL');
+  assert.equal((await counter.exit).exitCode, 137);
+});
+
+check(
+  'an ended instance is gone with its commands, and ending it again does not fail',
+  [],
+  async ({ driver, instance, listed, start }) => {
+    const running = driver.capabilities.exec ? await start('echo ready; sleep 1008') : undefined;
+    await running?.output[Symbol.asyncIterator]().next();
+    await driver.terminate(instance);
+    await driver.terminate(instance);
+    await eventually('it is gone', async () => (await driver.inspect(instance)).kind === 'gone');
+    await running?.exit.catch((error: unknown) => assert(error instanceof InstanceGone, String(error)));
+    assert.deepEqual(await listed(), []);
+    const { exec, files, ports, suspend } = driver.capabilities;
+    if (exec) await fails(start('echo no'), InstanceGone);
+    if (files) await fails(driver.files.read(instance, 'large'), InstanceGone);
+    if (ports) await fails(driver.dialPort(instance, PORT), InstanceGone);
+    if (suspend !== 'none') await fails(driver.suspend(instance), InstanceGone);
+  },
+);
+
+check('a suspended instance can be ended', ['suspend'], async ({ driver, subject, options }) => {
+  const name = `tg-${randomUUID()}-2`;
+  const instance = await driver.create(subject.spec, options(name));
+  await driver.suspend(instance);
+  await driver.terminate(instance);
+  await eventually('it is gone', async () => (await driver.inspect(instance)).kind === 'gone');
+  await driver.close();
+});
 
 async function fetchText({ host, port, connect }: PortAddress): Promise<string> {
   const socket = await connect?.();
@@ -619,38 +557,6 @@ async function fetchText({ host, port, connect }: PortAddress): Promise<string> 
     call.once('error', reject);
     call.end();
   });
-}
-
-function suspensionChecks(run: Run): SupplierCheck[] {
-  return [
-    {
-      name: 'a suspended instance stops, and continues where it was',
-      run: async () => {
-        const [driver, instance] = await run.both();
-        if (driver.capabilities.suspend === 'none') return;
-        const id = randomUUID();
-        const keepsMemory = driver.capabilities.suspend === 'memory' && driver.capabilities.exec;
-        const counting = 'n=0; while :; do n=$((n + 1)); echo $n; sleep 0.02; done';
-        const counter = keepsMemory ? await run.start(counting, { id }) : undefined;
-        const before = await driver.inspect(instance);
-        await driver.suspend(instance);
-        await driver.suspend(instance);
-        const suspended = await driver.inspect(instance);
-        assert.equal(suspended.kind === 'found' && suspended.state, 'suspended');
-        if (driver.capabilities.exec) await fails(run.start('echo no'), NotRunning);
-        await driver.resume(instance);
-        await driver.resume(instance);
-        const after = await driver.inspect(instance);
-        assert(before.kind === 'found' && after.kind === 'found');
-        assert.equal(after.state, 'running');
-        if (counter === undefined) return;
-        assert.equal(after.incarnation, before.incarnation);
-        await mustGoOn(counter.output);
-        await driver.signal(instance, id, 'SIGKILL');
-        assert.equal((await counter.exit).exitCode, 137);
-      },
-    },
-  ];
 }
 
 /** Waits until more numbers have been printed than existed at the first look, each one higher than the previous. */
@@ -667,40 +573,4 @@ async function mustGoOn(output: AsyncIterable<OutputFrame>): Promise<void> {
     numbers,
     numbers.map((_, index) => String(index + 1)),
   );
-}
-
-function endChecks(run: Run): SupplierCheck[] {
-  return [
-    {
-      name: 'an ended instance is gone with its commands, and ending it again does not fail',
-      run: async () => {
-        const [driver, instance] = await run.both();
-        const running = driver.capabilities.exec ? await run.start('echo ready; sleep 1008') : undefined;
-        await running?.output[Symbol.asyncIterator]().next();
-        await driver.terminate(instance);
-        await driver.terminate(instance);
-        await eventually('it is gone', async () => (await driver.inspect(instance)).kind === 'gone');
-        await running?.exit.catch((error: unknown) => assert(error instanceof InstanceGone, String(error)));
-        assert.deepEqual(await run.listed(), []);
-        const { exec, files, ports, suspend } = driver.capabilities;
-        if (exec) await fails(run.start('echo no'), InstanceGone);
-        if (files) await fails(driver.files.read(instance, 'large'), InstanceGone);
-        if (ports) await fails(driver.dialPort(instance, PORT), InstanceGone);
-        if (suspend !== 'none') await fails(driver.suspend(instance), InstanceGone);
-      },
-    },
-    {
-      name: 'a suspended instance can be ended',
-      run: async () => {
-        const driver = await run.driver();
-        if (driver.capabilities.suspend === 'none') return;
-        const name = `tg-${randomUUID()}-2`;
-        const instance = await driver.create(run.subject.spec, run.options(name));
-        await driver.suspend(instance);
-        await driver.terminate(instance);
-        await eventually('it is gone', async () => (await driver.inspect(instance)).kind === 'gone');
-        await driver.close();
-      },
-    },
-  ];
 }

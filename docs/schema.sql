@@ -225,15 +225,6 @@ CREATE TABLE ledger_entries (
 CREATE INDEX ledger_entries_by_account ON ledger_entries USING btree (account_id, seq);
 CREATE INDEX ledger_entries_by_shortfall ON ledger_entries USING btree (rid) WHERE (shortfall_e8 > 0);
 
--- Offerings as they were when a sandbox or quote first used them.
-CREATE TABLE offerings_seen (
-  offering_id uuid NOT NULL,
-  revision text NOT NULL,
-  offering jsonb NOT NULL,
-  seen_at timestamp(3) with time zone NOT NULL,
-  CONSTRAINT offerings_seen_pkey PRIMARY KEY (offering_id, revision)
-);
-
 -- Open sessions of the page of operators, by SHA-256 of their token.
 CREATE TABLE operator_sessions (
   token_hash character(64) NOT NULL,
@@ -333,7 +324,6 @@ CREATE TABLE sandbox_commands (
   exit_code integer,
   stdout_truncated boolean DEFAULT false NOT NULL,
   stderr_truncated boolean DEFAULT false NOT NULL,
-  last_sequence integer DEFAULT 0 NOT NULL,
   started_at timestamp(3) with time zone NOT NULL,
   ended_at timestamp(3) with time zone,
   kill_at timestamp(3) with time zone,
@@ -416,23 +406,6 @@ CREATE TABLE sandbox_ports (
   CONSTRAINT sandbox_ports_sandbox_id_foreign FOREIGN KEY (sandbox_id) REFERENCES sandboxes(id) ON DELETE CASCADE
 );
 
--- Every call to a supplier and how it ended.
-CREATE TABLE sandbox_supplier_calls (
-  id uuid NOT NULL,
-  sandbox_id uuid NOT NULL,
-  supplier text NOT NULL,
-  verb text NOT NULL,
-  name text NOT NULL,
-  outcome text NOT NULL,
-  message text,
-  started_at timestamp(3) with time zone NOT NULL,
-  ended_at timestamp(3) with time zone NOT NULL,
-  CONSTRAINT sandbox_supplier_calls_pkey PRIMARY KEY (id),
-  CONSTRAINT sandbox_supplier_calls_sandbox_id_foreign FOREIGN KEY (sandbox_id) REFERENCES sandboxes(id) ON DELETE CASCADE,
-  CONSTRAINT sandbox_supplier_calls_outcome_check CHECK ((outcome = ANY (ARRAY['OK'::text, 'REJECTED'::text, 'NOT_SENT'::text, 'AMBIGUOUS'::text])))
-);
-CREATE INDEX sandbox_supplier_calls_sandbox_id_id_index ON sandbox_supplier_calls USING btree (sandbox_id, id);
-
 -- Sandboxes: what was asked for, what is wanted, what was observed.
 CREATE TABLE sandboxes (
   id uuid NOT NULL,
@@ -490,6 +463,7 @@ CREATE TABLE sandboxes (
 CREATE INDEX sandboxes_account_id_created_at_id_index ON sandboxes USING btree (account_id, created_at, id);
 CREATE INDEX sandboxes_due ON sandboxes USING btree (next_at) WHERE (observed_state <> ALL (ARRAY['FAILED'::text, 'TERMINATED'::text]));
 CREATE INDEX sandboxes_place ON sandboxes USING btree (place) WHERE (observed_state <> ALL (ARRAY['FAILED'::text, 'TERMINATED'::text]));
+CREATE INDEX sandboxes_supplier_index ON sandboxes USING btree (supplier);
 
 -- The key of the hash of ids of sessions and agents. It has one row.
 CREATE TABLE session_hash_key (

@@ -14,14 +14,6 @@ const OBSERVED = ['PROVISIONING', 'RUNNING', 'SUSPENDED', 'FAILED', 'TERMINATED'
 export async function up(knex: Knex): Promise<void> {
   const time = (table: Knex.CreateTableBuilder, name: string) => table.timestamp(name, { useTz: true, precision: 3 });
 
-  await knex.schema.createTable('offerings_seen', (table) => {
-    table.comment('Offerings as they were when a sandbox or quote first used them.');
-    table.uuid('offering_id').notNullable();
-    table.text('revision').notNullable();
-    table.jsonb('offering').notNullable();
-    time(table, 'seen_at').notNullable();
-    table.primary(['offering_id', 'revision']);
-  });
   await knex.schema.createTable('quotes', (table) => {
     table.comment('Prices that were promised for a while.');
     table.uuid('id').primary();
@@ -81,6 +73,7 @@ export async function up(knex: Knex): Promise<void> {
     table.text('incarnation');
     table.text('place');
     table.unique(['account_id', 'idempotency_key']);
+    table.index(['supplier']);
     table.index(['account_id', 'created_at', 'id']);
   });
   await knex.schema.raw(`CREATE INDEX sandboxes_due ON sandboxes (next_at) WHERE ${NOT_ENDED}`);
@@ -110,19 +103,6 @@ export async function up(knex: Knex): Promise<void> {
     `CREATE UNIQUE INDEX sandbox_operations_key ON sandbox_operations (sandbox_id, type, idempotency_key)
      WHERE idempotency_key IS NOT NULL`,
   );
-  await knex.schema.createTable('sandbox_supplier_calls', (table) => {
-    table.comment('Every call to a supplier and how it ended.');
-    table.uuid('id').primary();
-    table.uuid('sandbox_id').notNullable().references('sandboxes.id').onDelete('CASCADE');
-    table.text('supplier').notNullable();
-    table.text('verb').notNullable();
-    table.text('name').notNullable();
-    table.text('outcome').notNullable().checkIn(['OK', 'REJECTED', 'NOT_SENT', 'AMBIGUOUS']);
-    table.text('message');
-    time(table, 'started_at').notNullable();
-    time(table, 'ended_at').notNullable();
-    table.index(['sandbox_id', 'id']);
-  });
   await knex.schema.createTable('sandbox_events', (table) => {
     table.comment('What happened to each sandbox, in order.');
     table.uuid('id').primary();
@@ -227,7 +207,6 @@ export async function up(knex: Knex): Promise<void> {
     table.integer('exit_code');
     table.boolean('stdout_truncated').notNullable().defaultTo(false);
     table.boolean('stderr_truncated').notNullable().defaultTo(false);
-    table.integer('last_sequence').notNullable().defaultTo(0);
     time(table, 'started_at').notNullable();
     time(table, 'ended_at');
     time(table, 'kill_at');

@@ -55,7 +55,7 @@ module.exports = {
     'test/demo/quickstart.test.ts',
     'test/package/door.test.ts',
     'test/plugins/rollouts/decide.test.ts',
-    'test/plugins/sandbox/{simulation,ports/port-proxy}.test.ts',
+    'test/plugins/sandbox/simulation.test.ts',
     'test/plugins/sandbox/suppliers/docker/*.test.ts',
     'test/plugins/users.test.ts',
     'test/simulation/*.test.ts',

@@ -7,16 +7,13 @@ import { readSandboxHolds } from './books/audit';
 import { READ_CLOCK_EVERY_MS } from './books/database-clock';
 import { LIMITS, readTimings, TIMINGS } from './life/settings';
 import { checkOfferings, OFFERINGS } from './offers/offering';
-import { insideRoutes, sandboxRoutes } from './routes';
-import { portHosts } from './routes/ports';
-import {
-  createInside,
-  createService,
-  type InsideService,
-  openSuppliers,
-  runInside,
-  type SupplierSettings,
-} from './service';
+import { adminRoutes } from './routes/admin';
+import { commandRoutes } from './routes/commands';
+import { fileRoutes } from './routes/files';
+import { listRoutes } from './routes/lists';
+import { portHosts, portRoutes } from './routes/ports';
+import { oneSandboxRoutes } from './routes/sandboxes';
+import { openSuppliers, SandboxService, type SupplierSettings } from './service';
 import { docker } from './suppliers/docker/driver';
 import { processes } from './suppliers/process';
 import { registerSupplier } from './suppliers/supplier';
@@ -24,15 +21,10 @@ import { readInstallation } from './suppliers/tags';
 import { refuseUnisolated } from './unisolated';
 import { startWorker } from './worker/worker';
 
-/** The services of each gateway in this process. Tests run several gateways in one process. */
-const services = new WeakMap<PluginGateway, Services>();
+/** The service of each gateway in this process. Tests run several gateways in one process. */
+const services = new WeakMap<PluginGateway, SandboxService>();
 
-interface Services {
-  readonly service: ReturnType<typeof createService>;
-  readonly inside: InsideService;
-}
-
-function servicesOf(gateway: PluginGateway): Services {
+function serviceOf(gateway: PluginGateway): SandboxService {
   const made = services.get(gateway);
   if (made === undefined) throw new Error('the sandbox plugin must create its routes before it starts');
   return made;
@@ -82,14 +74,14 @@ export default definePlugin({
   },
   sections: { offerings: { schema: OFFERINGS, check: checkOfferings } },
   routes: (settings, gateway) => {
-    const service = createService(gateway, readTimings(settings), settings);
-    const inside = createInside(service);
-    services.set(gateway, { service, inside });
-    return [...sandboxRoutes(service), ...insideRoutes(inside)];
+    const service = new SandboxService(gateway, readTimings(settings), settings);
+    services.set(gateway, service);
+    const all = [listRoutes, oneSandboxRoutes, commandRoutes, fileRoutes, portRoutes, adminRoutes];
+    return all.flatMap((routes) => routes(service));
   },
-  hosts: (_settings, gateway) => portHosts(servicesOf(gateway).inside),
+  hosts: (_settings, gateway) => portHosts(serviceOf(gateway)),
   start: async (settings, gateway) => {
-    const { service, inside } = servicesOf(gateway);
+    const service = serviceOf(gateway);
     const opened = await openSuppliers(settings.suppliers as Readonly<Record<string, SupplierSettings>>, gateway);
     for (const [name, driver] of opened) service.drivers.set(name, driver);
     refuseUnisolated(service, settings.allowUnisolated);
@@ -104,12 +96,12 @@ export default definePlugin({
         ),
       ),
     });
-    const stopInside = runInside(inside);
+    const loops = [service.commands.run(), service.ports.run()];
     const environment = settings.environment ?? (await readInstallation(gateway.database));
     if (service.isWorker) await service.places.begin();
     const stopWorker = service.isWorker ? startWorker(service, { ...settings, environment }) : async () => {};
     return async () => {
-      await stopInside();
+      for (const stop of loops) await stop();
       await stopWorker();
       await clock.stop();
       await service.changes.close();

@@ -20,7 +20,7 @@ export function refuseUnisolated(service: SandboxService, isAllowed: boolean): v
   };
   check(service.offerings());
   service.gateway.liveConfiguration.take((next) => {
-    check(service.offeringsOf((name) => next.sections.get(name)));
+    check(service.offerings((name) => next.sections.get(name)));
     return () => undefined;
   });
 }

@@ -7,6 +7,7 @@ import { asDocumented } from '../support/documents';
 import { type Answered, startGateway, type TestGateway } from '../support/gateway';
 import {
   assertBooksAreClosed,
+  assertRefused,
   createSandbox,
   creation,
   SANDBOX_GATEWAY,
@@ -34,12 +35,6 @@ describe('The creation of a sandbox', function () {
   });
 
   const post = (key: string, body: unknown): Promise<Answered> => gateway.call('/v1/sandboxes', { key, body });
-
-  function assertRefused(answer: Answered, status: number, code: string): void {
-    assert.equal(answer.status, status, answer.text);
-    assert.equal(answer.json.error.code, code, answer.text);
-    assert.equal(answer.headers['x-svc-source'], 'platform');
-  }
 
   it('gets 503 while the ledger is late, and its repetition uses the money that is already held', async () => {
     const { key, accountId } = await gateway.newCustomer('5');
@@ -69,33 +64,16 @@ describe('The creation of a sandbox', function () {
     assertRefused(await post(key, creation('late', { selection: { quoteId: changed } })), 409, 'OFFERING_CHANGED');
   });
 
-  it('leaves no more quotes than a key may ask for, and none an hour after they expired', async () => {
-    const limited = await startGateway({
-      ...SANDBOX_GATEWAY,
-      stores: gateway.stores,
-      system: { keys: { requestsPerMinute: 60 } },
-    });
-    const { key, accountId } = await limited.newCustomer('1');
+  it('leaves no quote an hour after it expired', async () => {
+    const { key, accountId } = await gateway.newCustomer('1');
     const quotes = () => database('quotes').where({ account_id: accountId });
-    const startedMs = performance.now();
-    const answers: Answered[] = [];
-    while (answers.length < 1_000) {
-      const ask = () => limited.call('/v1/quotes', { key, body: { offeringId: SMALL_ID } });
-      answers.push(...(await Promise.all(Array.from({ length: 20 }, ask))));
-    }
-    const passedSeconds = (performance.now() - startedMs) / 1_000;
-    const made = answers.filter(({ status }) => status === 201).length;
-    assert(made <= 60 + passedSeconds + 1, `${made} in ${passedSeconds} s`);
-    const refused = answers.find(({ status }) => status === 429);
-    assert.deepEqual([refused?.json.error.code, refused?.headers['retry-after']], ['KEY_RATE_LIMITED', '1']);
-    assert.equal((await quotes()).length, made);
+    await gateway.call('/v1/quotes', { key, body: { offeringId: SMALL_ID } });
     await quotes().update({ used_by: newId() });
     await forgetQuotes(database, Date.now() + 3_600_000);
-    assert.equal((await quotes()).length, made, 'they have not expired an hour ago');
+    assert.equal((await quotes()).length, 1, 'it has not expired an hour ago');
     await quotes().update({ expires_at: new Date(Date.now() - 3_600_001) });
     await forgetQuotes(database, Date.now());
     assert.equal((await quotes()).length, 0);
-    await limited.stop();
   });
 
   it('is refused above the limit of active sandboxes or of creations, and the limits of other accounts stay the same', async () => {

@@ -1,10 +1,10 @@
 import { strict as assert } from 'node:assert';
 import type { Knex } from 'knex';
-import { type Answered, startGateway, type TestGateway } from '../support/gateway';
+import { startGateway, type TestGateway } from '../support/gateway';
 import {
   assertBooksAreClosed,
-  createSandbox,
-  creation,
+  assertRefused,
+  running,
   SANDBOX_GATEWAY,
   terminate,
   waitForState,
@@ -29,15 +29,6 @@ describe('A sandbox whose worker or ledger fails', function () {
   const ask = (key: string, id: string, verb: string, options: object = {}) =>
     gateway.call(`/v1/sandboxes/${id}/${verb}`, { key, ...options });
 
-  async function running(key: string, name: string, more: object = {}) {
-    const made = await createSandbox(gateway, key, creation(name, more));
-    return waitForState(gateway, key, made.id, 'RUNNING');
-  }
-
-  function assertRefused(answer: Answered, status: number, code: string): void {
-    assert.deepEqual([answer.status, answer.json?.error?.code], [status, code], answer.text);
-  }
-
   /** Gives the sandbox to a worker that does nothing, so that its previous worker loses it. */
   async function hold(id: string): Promise<void> {
     const lease = { lease_epoch: database.raw('lease_epoch + 1'), lease_until: new Date(Date.now() + 600_000) };
@@ -46,7 +37,7 @@ describe('A sandbox whose worker or ledger fails', function () {
 
   it('does one change at a time: another change gets 409, a repetition the same operation, and the end overtakes all', async () => {
     const { key } = await gateway.newCustomer('10');
-    const { id, stateVersion } = await running(key, 'busy', { policy: { resumeOnAccess: true } });
+    const { id, stateVersion } = await running(gateway, key, 'busy', { policy: { resumeOnAccess: true } });
     await hold(id);
     const suspend = await ask(key, id, 'suspend');
     assert.equal(suspend.status, 202, suspend.text);
@@ -58,11 +49,9 @@ describe('A sandbox whose worker or ledger fails', function () {
     const command = gateway.call(`/v1/sandboxes/${id}/commands`, { key, body: { command: ':' } });
     const stale = { headers: { 'if-match': `"${stateVersion}"` } };
     assertRefused(await ask(key, id, 'terminate', stale), 412, 'PRECONDITION_FAILED');
-    const begunMs = Date.now();
     const ending = await ask(key, id, 'terminate');
     assert.equal(ending.status, 202, ending.text);
     assertRefused(await command, 409, 'SANDBOX_NOT_RUNNING');
-    assert.ok(Date.now() - begunMs < 10_000);
     assertRefused(await ask(key, id, 'resume'), 409, 'STATE_CHANGE_IN_PROGRESS');
     await database('sandboxes').where({ id }).update({ lease_until: null });
     const ended = await waitForState(gateway, key, id, 'TERMINATED');
@@ -76,7 +65,7 @@ describe('A sandbox whose worker or ledger fails', function () {
   it('accepts only one of several changes that name the same version in If-Match', async () => {
     const { key } = await gateway.newCustomer('10');
     for (const name of ['first', 'second', 'third']) {
-      const { id, stateVersion } = await running(key, name);
+      const { id, stateVersion } = await running(gateway, key, name);
       await hold(id);
       const match = { headers: { 'if-match': `"${stateVersion}"` } };
       const verbs = ['suspend', 'terminate', 'suspend', 'terminate'];
@@ -89,7 +78,7 @@ describe('A sandbox whose worker or ledger fails', function () {
 
   it('keeps its hold if the ledger loses everything, and is then billed exactly', async () => {
     const { key } = await gateway.newCustomer('10');
-    const { id } = await running(key, 'survivor');
+    const { id } = await running(gateway, key, 'survivor');
     await until('its credit is in the database', async () => {
       const { json } = await gateway.admin('GET', '/admin/v1/ledger/verify');
       return json.items?.length === 0;

@@ -1,15 +1,18 @@
 import { strict as assert } from 'node:assert';
 import { request } from 'node:http';
 import { offeringId } from '../../plugins/sandbox/offers/offering';
-import { type Answered, startGateway, type TestGateway } from '../support/gateway';
+import { startGateway, type TestGateway } from '../support/gateway';
 import {
   assertBooksAreClosed,
+  assertRefused,
   createSandbox,
   creation,
+  running,
   SANDBOX_GATEWAY,
   SMALL,
   SMALL_ID,
   terminate,
+  units,
   waitForState,
 } from '../support/sandboxes';
 
@@ -35,14 +38,9 @@ describe('A sandbox, from its creation to its end,', function () {
   const ask = (key: string, id: string, verb: string, options: object = {}) =>
     gateway.call(`/v1/sandboxes/${id}/${verb}`, { key, ...options });
 
-  async function running(key: string, name: string, more: object = {}) {
-    const made = await createSandbox(gateway, key, creation(name, more));
-    return waitForState(gateway, key, made.id, 'RUNNING');
-  }
-
   it('is changed with If-Match only if the header names its current version', async () => {
     const { key } = await gateway.newCustomer('10');
-    const record = await running(key, 'versions');
+    const record = await running(gateway, key, 'versions');
     const shown = await gateway.call(`/v1/sandboxes/${record.id}`, { method: 'GET', key });
     assert.equal(shown.headers['etag'], `"${shown.json.stateVersion}"`);
     const stale = await ask(key, record.id, 'suspend', { headers: { 'if-match': '"1"' } });
@@ -64,7 +62,7 @@ describe('A sandbox, from its creation to its end,', function () {
 
   it('makes one operation of requests with the same verb and idempotency key', async () => {
     const { key } = await gateway.newCustomer('10');
-    const { id } = await running(key, 'operations');
+    const { id } = await running(gateway, key, 'operations');
     const body = { idempotencyKey: 'pause' };
     const one = await ask(key, id, 'suspend', { body });
     const two = await ask(key, id, 'suspend', { body });
@@ -77,7 +75,12 @@ describe('A sandbox, from its creation to its end,', function () {
     const same = { body: { idempotencyKey: 'operations' } };
     const ending = await ask(key, id, 'terminate', same);
     assert.deepEqual([ending.status, ending.json.type], [202, 'TERMINATE']);
-    await waitForState(gateway, key, id, 'TERMINATED');
+    const ended = await waitForState(gateway, key, id, 'TERMINATED');
+    assertBooksAreClosed(ended);
+    const states = ended.usageSegments.map(({ state }: { state: string }) => state);
+    assert.deepEqual(states, ['RUNNING', 'SUSPENDED', 'RUNNING']);
+    const { balanceUsd, heldUsd } = await gateway.balance(key);
+    assert.deepEqual([units(balanceUsd), heldUsd], [1_000_000_000n - units(ended.totalCost), '0.00000000']);
     // Several terminations at once make one operation.
     const again = { body: { idempotencyKey: 'after the end' } };
     const answers = await Promise.all(Array.from({ length: 8 }, () => ask(key, id, 'terminate', again)));
@@ -87,7 +90,7 @@ describe('A sandbox, from its creation to its end,', function () {
 
   it('is resumed only if the balance covers running', async () => {
     const { key, accountId } = await gateway.newCustomer('0.90');
-    const { id } = await running(key, 'poor');
+    const { id } = await running(gateway, key, 'poor');
     await ask(key, id, 'suspend');
     await waitForState(gateway, key, id, 'SUSPENDED');
     const rest = (await gateway.balance(key)).availableUsd;
@@ -126,26 +129,23 @@ describe('A sandbox, from its creation to its end,', function () {
     ['GET', 'ports/8000'],
   ];
 
-  async function assertNotInside(key: string, id: string, status: number, code: string): Promise<void> {
-    for (const [method, path, body] of INSIDE) {
+  async function assertNotInside(key: string, id: string, status: number, code: string, all = INSIDE): Promise<void> {
+    for (const [method, path, body] of all) {
       const answer = await gateway.call(`/v1/sandboxes/${id}/${path}`, { method, key, body });
       assertRefused(answer, status, code, `${method} ${path}`);
     }
   }
 
-  function assertRefused(answer: Answered, status: number, code: string, what?: string): void {
-    assert.deepEqual([answer.status, answer.json?.error?.code], [status, code], `${what} ${answer.text}`);
-  }
-
   it('refuses what its offering does not support, commands while suspended, and all changes after its end', async () => {
     const { key } = await gateway.newCustomer('10');
-    const bare = await running(key, 'bare', { selection: { offeringId: offeringId('bare') } });
+    const bare = await running(gateway, key, 'bare', { selection: { offeringId: offeringId('bare') } });
     await assertNotInside(key, bare.id, 409, 'NOT_SUPPORTED');
     assertRefused(await ask(key, bare.id, 'suspend'), 409, 'NOT_SUPPORTED');
-    const { id } = await running(key, 'asleep');
+    const { id } = await running(gateway, key, 'asleep');
     await ask(key, id, 'suspend');
     await waitForState(gateway, key, id, 'SUSPENDED');
-    await assertNotInside(key, id, 409, 'SANDBOX_NOT_RUNNING');
+    const offered = INSIDE.filter(([, path]) => !path.startsWith('ports'));
+    await assertNotInside(key, id, 409, 'SANDBOX_NOT_RUNNING', offered);
     for (const each of [bare.id, id]) assertBooksAreClosed(await terminate(gateway, key, each));
     await assertNotInside(key, id, 410, 'SANDBOX_FINAL');
     for (const verb of ['suspend', 'resume']) assertRefused(await ask(key, id, verb), 410, 'SANDBOX_FINAL', verb);
@@ -154,7 +154,7 @@ describe('A sandbox, from its creation to its end,', function () {
 
   it('keeps nothing of an upload whose client disconnects in the middle', async () => {
     const { key } = await gateway.newCustomer('10');
-    const { id } = await running(key, 'half');
+    const { id } = await running(gateway, key, 'half');
     const upload = request(`${gateway.url}/v1/sandboxes/${id}/files/content?path=half`, {
       method: 'PUT',
       headers: { 'x-api-key': key, 'content-length': 1_000_000 },
@@ -172,8 +172,8 @@ describe('A sandbox, from its creation to its end,', function () {
 
   it('is found by lists, history and audit', async () => {
     const { key } = await gateway.newCustomer('10');
-    const one = await running(key, 'blue', { metadata: { colour: 'blue', deep: { a: 1 } } });
-    const other = await running(key, 'green', { metadata: { colour: 'green' } });
+    const one = await running(gateway, key, 'blue', { metadata: { colour: 'blue', deep: { a: 1 } } });
+    const other = await running(gateway, key, 'green', { metadata: { colour: 'green' } });
     const ended = await terminate(gateway, key, other.id);
     const ids = (list: { items: { id: string }[] }) => list.items.map(({ id }) => id);
 

@@ -2,17 +2,11 @@ import { expect } from 'chai';
 import { request } from 'undici';
 import { startGateway, type TestGateway } from '../support/gateway';
 import { rawRequest, statusOf } from '../support/raw';
-import {
-  createSandbox,
-  creation,
-  NODE_INSIDE,
-  OPEN_SANDBOX_GATEWAY,
-  terminate,
-  waitForState,
-} from '../support/sandboxes';
+import { NODE_INSIDE, OPEN_SANDBOX_GATEWAY, type RunningSandbox, runningSandbox, serve } from '../support/sandboxes';
 import { until } from '../support/until';
 
 const PORT = 28_751;
+const REFUSED = '502 SUPPLIER_ERROR';
 
 /** The source of a server in the sandbox that answers with exactly the bytes that the path names in base64url. */
 const SERVER = `
@@ -33,24 +27,17 @@ const SERVER = `
 describe('a port whose server sends malformed answers', function () {
   this.timeout(120_000);
   let gateway: TestGateway;
-  let key: string;
-  let id: string;
+  let box: RunningSandbox;
   let opened: { url: string; headers: Record<string, string> };
 
   before(async () => {
-    gateway = await startGateway({ ...OPEN_SANDBOX_GATEWAY });
-    ({ key } = await gateway.newCustomer('5'));
-    ({ id } = await createSandbox(gateway, key, creation('answers')));
-    await waitForState(gateway, key, id, 'RUNNING');
-    await gateway.call(`/v1/sandboxes/${id}/files`, { key, body: { path: 'server.js', content: SERVER } });
-    const command = `exec "${NODE_INSIDE}" server.js`;
-    await gateway.call(`/v1/sandboxes/${id}/commands`, { key, body: { command, background: true } });
-    opened = (await gateway.call(`/v1/sandboxes/${id}/ports/${PORT}`, { method: 'GET', key })).json;
-    await until('the server is up', async () => (await answer('HTTP/1.1 200 OK\r\n\r\nup')).status === 200);
+    gateway = await startGateway(OPEN_SANDBOX_GATEWAY);
+    box = await runningSandbox(gateway);
+    opened = await serve(box, PORT, SERVER, encoded('HTTP/1.1 200 OK\r\n\r\nup'));
   });
 
   after(async () => {
-    await terminate(gateway, key, id);
+    await box.end();
     await gateway.stop();
   });
 
@@ -71,14 +58,34 @@ describe('a port whose server sends malformed answers', function () {
     expect((await gateway.call('/healthz', { method: 'GET' })).status).to.equal(200);
   };
 
-  it('gives 502 for a reason phrase with a control character', async () => {
-    expect(codeOf(await answer('HTTP/1.1 200 O\x01K\r\ncontent-length: 0\r\n\r\n'))).to.equal('502 SUPPLIER_ERROR');
-    await expectAlive();
-  });
+  for (const [title, said, expected] of [
+    ['gives 502 for a reason phrase with a control character', '200 O\x01K\r\ncontent-length: 0', REFUSED],
+    ['gives 502 for a header name with a blank', '200 OK\r\nx-a b: c\r\ncontent-length: 0', REFUSED],
+    ['gives 502 for a header value with a control character', '200 OK\r\nx-a: b\x01c\r\ncontent-length: 0', REFUSED],
+    ['relays a header value with a byte of Latin-1', '200 OK\r\nx-a: b\xfcc\r\ncontent-length: 0', '200'],
+    ['gives 502 for status 099', '099 Low\r\ncontent-length: 0', REFUSED],
+    ['gives 502 for status 600', '600 High\r\ncontent-length: 0', REFUSED],
+    ['relays status 599', '599 Highest\r\ncontent-length: 0', '599'],
+    ['relays an answer that announces trailers', '200 OK\r\ntrailer: x-a\r\ncontent-length: 2\r\n\r\nok', '200'],
+    ['relays a 204 with a body', '204 No Content\r\ntrailer: x-a\r\ncontent-length: 2\r\n\r\nok', '204'],
+    ['relays a 304 with a body', '304 Not Modified\r\ncontent-length: 2\r\n\r\nok', '304'],
+    ['gives 502 for two lengths', '200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nok', REFUSED],
+    ['gives 502 for another protocol', '101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x', REFUSED],
+    ['gives 502 for an interim answer alone', '100 Continue', REFUSED],
+    [
+      'relays what follows an interim answer',
+      '103 Early Hints\r\nlink: x\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 0',
+      '200',
+    ],
+  ] as const) {
+    it(title, async () => {
+      expect(codeOf(await answer(`HTTP/1.1 ${said}\r\n\r\n`))).to.equal(expected);
+      await expectAlive();
+    });
+  }
 
-  it('gives 502 for status 099', async () => {
-    expect(codeOf(await answer('HTTP/1.1 099 Low\r\ncontent-length: 0\r\n\r\n'))).to.equal('502 SUPPLIER_ERROR');
-    await expectAlive();
+  it('gives 502 for what is not HTTP, and for nothing', async () => {
+    for (const said of ['nonsense\r\n\r\n', '']) expect(codeOf(await answer(said))).to.equal(REFUSED);
   });
 
   it('gives 502 for ten megabytes of headers', async () => {
@@ -140,20 +147,23 @@ describe('a port whose server sends malformed answers', function () {
 
   it('forwards no credentials to the server if the client sends an Expect header', async () => {
     const echo = `require('http').createServer((q, a) => a.end(JSON.stringify(q.headers))).listen(${PORT + 1}, '127.0.0.1')`;
-    await gateway.call(`/v1/sandboxes/${id}/commands`, {
-      key,
-      body: { command: `exec "${NODE_INSIDE}" -e "${echo}"`, background: true },
-    });
-    const { url, headers } = (await gateway.call(`/v1/sandboxes/${id}/ports/${PORT + 1}`, { method: 'GET', key })).json;
+    await box.run(`exec "${NODE_INSIDE}" -e "${echo}"`, { background: true });
+    const { url, headers } = (await box.get(`/ports/${PORT + 1}`)).json;
     const { pathname, host } = new URL(url);
-    const lines = Object.entries({ ...headers, 'x-api-key': key, host, connection: 'close', expect: '100-continue' });
+    const lines = Object.entries({
+      ...headers,
+      'x-api-key': box.key,
+      host,
+      connection: 'close',
+      expect: '100-continue',
+    });
     const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('');
     const send = () => rawRequest(gateway.url, `GET ${pathname} HTTP/1.1\r\n${head}\r\n`);
     const text = await until('the server answers', async () => {
       const said = await send();
       return said.includes('HTTP/1.1 200') ? said : undefined;
     });
-    expect(text).to.not.include(key);
+    expect(text).to.not.include(box.key);
     expect(text).to.not.include(Object.values(headers as Record<string, string>)[0]);
   });
 });

@@ -3,14 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { request } from 'undici';
 import { startGateway, type TestGateway } from '../support/gateway';
-import {
-  createSandbox,
-  creation,
-  NODE_INSIDE,
-  OPEN_SANDBOX_GATEWAY,
-  terminate,
-  waitForState,
-} from '../support/sandboxes';
+import { OPEN_SANDBOX_GATEWAY, type RunningSandbox, runningSandbox, serve } from '../support/sandboxes';
 import { until } from '../support/until';
 
 const PORT = 28_761;
@@ -31,29 +24,21 @@ interface Opened {
 
 describe('a token of a port', () => {
   let gateway: TestGateway;
-  let accountId: string;
-  let key: string;
-  let id: string;
+  let box: RunningSandbox;
 
   before(async () => {
     gateway = await startGateway(OPEN_SANDBOX_GATEWAY);
-    ({ accountId, key } = await gateway.newCustomer('5'));
-    ({ id } = await createSandbox(gateway, key, creation('port-keys')));
-    await waitForState(gateway, key, id, 'RUNNING');
-    await gateway.call(`/v1/sandboxes/${id}/files`, { key, body: { path: 'server.js', content: SERVER } });
-    const body = { command: `exec "${NODE_INSIDE}" server.js`, background: true };
-    await gateway.call(`/v1/sandboxes/${id}/commands`, { key, body });
-    const opened = await open(key);
-    await until('the server is up', async () => (await ask(opened)) === 200);
+    box = await runningSandbox(gateway);
+    await serve(box, PORT, SERVER);
   });
 
   after(async () => {
-    await terminate(gateway, key, id);
+    await box.end();
     await gateway.stop();
   });
 
   const open = async (by: string): Promise<Opened> =>
-    (await gateway.call(`/v1/sandboxes/${id}/ports/${PORT}`, { method: 'GET', key: by })).json;
+    (await gateway.call(`${box.base}/ports/${PORT}`, { method: 'GET', key: by })).json;
 
   const ask = async ({ url, headers }: Opened): Promise<number> => {
     const { statusCode, body } = await request(url, { headers });
@@ -62,7 +47,7 @@ describe('a token of a port', () => {
   };
 
   const secondKey = async (more: object = {}): Promise<{ id: string; key: string }> =>
-    (await gateway.admin('POST', `/admin/v1/accounts/${accountId}/keys`, { name: 'second', ...more })).json;
+    (await gateway.admin('POST', `/admin/v1/accounts/${box.accountId}/keys`, { name: 'second', ...more })).json;
 
   /** Opens a connection through the port and upgrades it to another protocol. */
   const upgrade = async ({ url, headers }: Opened): Promise<Socket> => {
@@ -76,7 +61,7 @@ describe('a token of a port', () => {
   };
 
   it('is refused once the key that made it is revoked, and tokens of other keys stay valid', async () => {
-    const [first, second] = [await open(key), await secondKey()];
+    const [first, second] = [await open(box.key), await secondKey()];
     const bySecond = await open(second.key);
     const socket = await upgrade(bySecond);
     const ended = once(socket, 'close');
@@ -97,13 +82,13 @@ describe('a token of a port', () => {
   }).timeout(30_000);
 
   it('is refused while its account is frozen', async () => {
-    const opened = await open(key);
+    const opened = await open(box.key);
     const socket = await upgrade(opened);
     const ended = once(socket, 'close');
-    await gateway.admin('POST', `/admin/v1/accounts/${accountId}/freeze`);
+    await gateway.admin('POST', `/admin/v1/accounts/${box.accountId}/freeze`);
     expect(await ask(opened)).to.equal(403);
     await ended;
-    await gateway.admin('POST', `/admin/v1/accounts/${accountId}/unfreeze`);
+    await gateway.admin('POST', `/admin/v1/accounts/${box.accountId}/unfreeze`);
     expect(await ask(opened)).to.equal(200);
   }).timeout(30_000);
 });

@@ -3,21 +3,12 @@ import { expect } from 'chai';
 import { request } from 'undici';
 import { asDocumented } from '../support/documents';
 import { startGateway, type TestGateway } from '../support/gateway';
-import {
-  createSandbox,
-  creation,
-  NODE_INSIDE,
-  OPEN_SANDBOX_GATEWAY,
-  terminate,
-  waitForState,
-} from '../support/sandboxes';
+import { OPEN_SANDBOX_GATEWAY, type RunningSandbox, runningSandbox, serve } from '../support/sandboxes';
 import { until } from '../support/until';
 
 describe('a port of a running sandbox', () => {
   let gateway: TestGateway;
-  let key: string;
-  let base: string;
-  let id: string;
+  let box: RunningSandbox;
   let opened: { url: string; headers: Record<string, string> };
   const PORT = 28_731;
 
@@ -39,25 +30,14 @@ describe('a port of a running sandbox', () => {
     all.listen(${PORT}, '127.0.0.1');
   `;
 
-  const post = (path: string, body: unknown) => gateway.call(`${base}${path}`, { key, body });
-  const get = (path: string) => gateway.call(`${base}${path}`, { method: 'GET', key });
-
   before(async () => {
     gateway = await asDocumented(await startGateway(OPEN_SANDBOX_GATEWAY));
-    ({ key } = await gateway.newCustomer('5'));
-    ({ id } = await createSandbox(gateway, key, creation('ports')));
-    await waitForState(gateway, key, id, 'RUNNING');
-    base = `/v1/sandboxes/${id}`;
-    await post('/files', { path: 'server.js', content: server });
-    await post('/commands', { command: `exec "${NODE_INSIDE}" server.js`, background: true });
-    const answer = await get(`/ports/${PORT}`);
-    expect(answer.status).to.equal(200);
-    opened = answer.json;
-    await until('the server is up', async () => (await ask('')).statusCode === 200);
+    box = await runningSandbox(gateway);
+    opened = await serve(box, PORT, server);
   });
 
   after(async () => {
-    await terminate(gateway, key, id);
+    await box.end();
     await gateway.stop();
   });
 
@@ -77,7 +57,7 @@ describe('a port of a running sandbox', () => {
         ...opened.headers,
         cookie: 'session=1',
         authorization: 'Bearer x',
-        'x-api-key': key,
+        'x-api-key': box.key,
         forwarded: 'for=192.0.2.1',
         'x-other': 'y',
       },
@@ -96,22 +76,22 @@ describe('a port of a running sandbox', () => {
   });
 
   it('is refused without its token, and with the token of another port or sandbox', async () => {
-    const other = await get(`/ports/${PORT + 1}`);
+    const other = await box.get(`/ports/${PORT + 1}`);
     expect((await ask('', { headers: {} })).statusCode).to.equal(401);
     expect((await ask('', { headers: { 'x-svc-sandbox-token': 'x' } })).statusCode).to.equal(404);
     expect((await ask('', { headers: other.json.headers })).statusCode).to.equal(404);
-    const elsewhere = opened.url.replace(id, '00000000-0000-4000-8000-000000000000');
+    const elsewhere = opened.url.replace(box.id, '00000000-0000-4000-8000-000000000000');
     expect((await request(elsewhere, { headers: opened.headers })).statusCode).to.equal(404);
   });
 
   it('without a listening server gets 502', async () => {
-    const other = (await get(`/ports/${PORT + 1}`)).json;
+    const other = (await box.get(`/ports/${PORT + 1}`)).json;
     const { statusCode, body } = await request(other.url, { headers: other.headers });
     expect([statusCode, ((await body.json()) as { error: { code: string } }).error.code]).to.deep.equal([
       502,
       'SUPPLIER_ERROR',
     ]);
-    expect((await get('/ports/70000')).json.error.code).to.equal('PORT_INVALID');
+    expect((await box.get('/ports/70000')).json.error.code).to.equal('PORT_INVALID');
   });
 
   it('is disconnected when the client disconnects', async () => {
@@ -119,7 +99,7 @@ describe('a port of a running sandbox', () => {
     const pieces = body[Symbol.asyncIterator]();
     await pieces.next();
     body.destroy();
-    await until('the server knows', async () => (await get('/files?path=left')).status === 200);
+    await until('the server knows', async () => (await box.get('/files?path=left')).status === 200);
   });
 
   it('relays WebSocket upgrades, and the end of one side ends the other', async () => {
@@ -132,7 +112,7 @@ describe('a port of a running sandbox', () => {
     socket.write('ping through');
     await until('the echo', () => heard().endsWith('ping through'));
     socket.destroy();
-    await until('the server knows', async () => (await get('/files?path=left-socket')).status === 200);
+    await until('the server knows', async () => (await box.get('/files?path=left-socket')).status === 200);
   });
 
   it('is closed once it is revoked, including open connections', async () => {
@@ -140,10 +120,10 @@ describe('a port of a running sandbox', () => {
     const heard = read(socket);
     await until('the upgrade', () => heard().includes('\n{'));
     const closed = new Promise((done) => socket.once('close', done));
-    expect((await gateway.call(`${base}/ports/${PORT}`, { method: 'DELETE', key })).status).to.equal(204);
+    expect((await gateway.call(`${box.base}/ports/${PORT}`, { method: 'DELETE', key: box.key })).status).to.equal(204);
     await closed;
     expect((await ask('')).statusCode).to.equal(404);
-    const operations = (await get('/audit?kind=operations&pageSize=100')).json.items;
+    const operations = (await box.get('/audit?kind=operations&pageSize=100')).json.items;
     expect(operations.map(({ type }: { type: string }) => type)).to.include.members(['PORT_EXPOSE', 'PORT_REVOKE']);
   });
 

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { TestCollector } from '../support/collector';
 import { startGateway, type TestGateway } from '../support/gateway';
 import { findProgram } from '../support/programs';
-import { createSandbox, creation, SANDBOX_GATEWAY, terminate, waitForState } from '../support/sandboxes';
+import { type RunningSandbox, runningSandbox, SANDBOX_GATEWAY } from '../support/sandboxes';
 import { until } from '../support/until';
 
 const OUTPUT = 'output that no collector may see';
@@ -14,8 +14,7 @@ describe('Traces of sandboxes', function () {
   this.timeout(60_000);
   let collector: TestCollector;
   let gateway: TestGateway;
-  let key: string;
-  let id: string;
+  let box: RunningSandbox;
 
   before(async () => {
     findProgram('bwrap');
@@ -24,9 +23,7 @@ describe('Traces of sandboxes', function () {
       ...SANDBOX_GATEWAY,
       env: { OTEL_BSP_SCHEDULE_DELAY: '20', OTEL_EXPORTER_OTLP_ENDPOINT: collector.url },
     });
-    ({ key } = await gateway.newCustomer('5'));
-    ({ id } = await createSandbox(gateway, key, creation('traced')));
-    await waitForState(gateway, key, id, 'RUNNING');
+    box = await runningSandbox(gateway);
   });
   after(async () => {
     await gateway?.stop();
@@ -41,14 +38,14 @@ describe('Traces of sandboxes', function () {
   it('have a span of the creation, from the request to the running instance', async () => {
     const span = await spanOf('CREATE');
     expect(span).to.include({ name: 'sandbox CREATE', kind: 'internal', hasFailed: false, parentSpanId: undefined });
-    expect(span.attributes).to.include({ 'tollgate.sandbox_id': id, 'tollgate.operation_status': 'SUCCEEDED' });
+    expect(span.attributes).to.include({ 'tollgate.sandbox_id': box.id, 'tollgate.operation_status': 'SUCCEEDED' });
     expect(span.endMs).to.be.greaterThan(span.startMs);
   });
 
   it('have a span of a command, as long as the command, in the trace of the client', async () => {
     const headers = { traceparent: `00-${TRACE}-${SPAN}-01` };
-    const body = { command: `sleep 0.2; echo '${OUTPUT}'; exit 7`, env: { SECRET } };
-    const { json } = await gateway.call(`/v1/sandboxes/${id}/commands`, { key, headers, body });
+    const command = `sleep 0.2; echo '${OUTPUT}'; exit 7`;
+    const { json } = await box.post('/commands', { command, env: { SECRET } }, headers);
     expect(json).to.include({ exitCode: 7, stdout: `${OUTPUT}\n` });
     const span = await spanOf('EXEC');
     expect(span).to.include({ traceId: TRACE, parentSpanId: SPAN, hasFailed: false });
@@ -58,7 +55,7 @@ describe('Traces of sandboxes', function () {
 
   it('have a span of a failed operation, with its error code', async () => {
     const path = '/workspace/a-name-that-no-collector-may-see';
-    const answer = await gateway.call(`/v1/sandboxes/${id}/files?path=${path}`, { method: 'GET', key });
+    const answer = await box.get(`/files?path=${path}`);
     expect(answer.status).to.equal(404);
     const span = await spanOf('FILE_READ');
     expect(span.hasFailed).to.equal(true);
@@ -66,10 +63,10 @@ describe('Traces of sandboxes', function () {
   });
 
   it('have a span of the end, and contain no commands, output, variables, paths and keys', async () => {
-    await terminate(gateway, key, id);
+    await box.end();
     await spanOf('TERMINATE');
     const sent = Buffer.concat(collector.bodies).toString('utf8');
-    for (const secret of [SECRET, OUTPUT, 'sleep', 'a-name-that-no', '/workspace', key, 'sk-svc-'])
+    for (const secret of [SECRET, OUTPUT, 'sleep', 'a-name-that-no', '/workspace', box.key, 'sk-svc-'])
       expect(sent).to.not.include(secret);
   });
 });

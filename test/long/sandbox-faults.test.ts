@@ -10,6 +10,7 @@ import {
   assertBooksAreClosed,
   createSandbox,
   creation,
+  running,
   terminate,
   waitForState,
 } from '../support/sandboxes';
@@ -98,47 +99,31 @@ describe('when a process, an instance or the engine fails,', () => {
     expect((await gateway.balance(key)).heldUsd).to.equal('0.00000000');
   }).timeout(120_000);
 
-  it('an instance that was restarted outside the gateway counts as lost and is removed', async () => {
-    const { id } = await createSandbox(gateway, key, creation('restarted'));
-    await waitForState(gateway, key, id, 'RUNNING');
-    const [name] = await containersOf(id);
-    const restartedAt = Date.now();
-    await docker.ask('POST', `/containers/${name}/restart?t=0`);
-    const lost = await waitForState(gateway, key, id, 'FAILED');
-    assertBooksAreClosed(lost);
-    expect(lost.failure.code).to.equal('SUPPLIER_LOST');
-    expect(Date.parse(lost.usageSegments[0].endsAt)).to.be.at.most(restartedAt);
-    expect(await containersOf(id)).to.deep.equal([]);
-  }).timeout(120_000);
-
-  it('an instance that was removed outside the gateway counts as lost, and its bill ends', async () => {
-    const { id } = await createSandbox(gateway, key, creation('removed'));
-    await waitForState(gateway, key, id, 'RUNNING');
-    const [name] = await containersOf(id);
-    await docker.ask('DELETE', `/containers/${name}?force=1`);
-    const lost = await waitForState(gateway, key, id, 'FAILED');
-    assertBooksAreClosed(lost);
-    expect(lost.failure.code).to.equal('SUPPLIER_LOST');
-  }).timeout(120_000);
-
-  it('an instance that was killed outside the gateway is billed until the time that the engine reports, and is removed', async () => {
-    const { id } = await createSandbox(gateway, key, creation('killed'));
-    await waitForState(gateway, key, id, 'RUNNING');
-    const [name] = await containersOf(id);
-    // The container dies between two looks of the worker, and only the engine knows the time.
-    const askedAt = Date.now();
-    await docker.ask('POST', `/containers/${name}/kill`);
-    const killedAt = Date.now();
-    const lost = await waitForState(gateway, key, id, 'FAILED');
-    assertBooksAreClosed(lost);
-    expect(lost.failure.code).to.equal('SUPPLIER_LOST');
-    expect(Date.parse(lost.usageSegments[0].endsAt)).to.be.within(askedAt - 1_500, killedAt);
-    expect(await containersOf(id)).to.deep.equal([]);
-  }).timeout(120_000);
+  // The worker sees it between two looks. For a killed container only the engine knows the time.
+  for (const [what, method, request] of [
+    ['restarted', 'POST', '/restart?t=0'],
+    ['removed', 'DELETE', '?force=1'],
+    ['killed', 'POST', '/kill'],
+  ] as const) {
+    it(`an instance that was ${what} outside the gateway counts as lost, is billed until then at most, and is removed`, async () => {
+      const { id } = await running(gateway, key, what);
+      const [name] = await containersOf(id);
+      const askedAt = Date.now();
+      await docker.ask(method, `/containers/${name}${request}`);
+      const doneAt = Date.now();
+      const lost = await waitForState(gateway, key, id, 'FAILED');
+      assertBooksAreClosed(lost);
+      expect(lost.failure.code).to.equal('SUPPLIER_LOST');
+      const endedAt = Date.parse(lost.usageSegments[0].endsAt);
+      if (what === 'restarted') expect(endedAt).to.be.at.most(askedAt);
+      else if (what === 'killed') expect(endedAt).to.be.within(askedAt - 1_500, doneAt);
+      else expect(endedAt).to.be.at.most(doneAt);
+      expect(await containersOf(id)).to.deep.equal([]);
+    }).timeout(120_000);
+  }
 
   it('an engine that does not answer in time gives 504, and the instance continues afterwards', async () => {
-    const { id } = await createSandbox(gateway, key, creation('slow'));
-    await waitForState(gateway, key, id, 'RUNNING');
+    const { id } = await running(gateway, key, 'slow');
     const get = (path: string, more = {}) =>
       gateway.call(`/v1/sandboxes/${id}${path}`, { method: 'GET', key, ...more });
     const { headers } = (await get('/ports/8001')).json;
@@ -195,8 +180,7 @@ describe('when a process, an instance or the engine fails,', () => {
   }).timeout(120_000);
 
   it('a command whose gateway was killed continues, and is ended at its time limit', async () => {
-    const { id } = await createSandbox(gateway, key, creation('command without gateway'));
-    await waitForState(gateway, key, id, 'RUNNING');
+    const { id } = await running(gateway, key, 'command without gateway');
     const ask = (command: string, more: object) =>
       gateway.call(`/v1/sandboxes/${id}/commands`, { key, body: { command, ...more } });
     const { json } = await ask('sleep 1000', { background: true, timeoutSeconds: 600 });
@@ -220,8 +204,7 @@ describe('when a process, an instance or the engine fails,', () => {
   }).timeout(120_000);
 
   it('a gateway that stops disconnects from commands, followers and ports, and the commands continue', async () => {
-    const { id } = await createSandbox(gateway, key, creation('gateway stops'));
-    await waitForState(gateway, key, id, 'RUNNING');
+    const { id } = await running(gateway, key, 'gateway stops');
     const commands = `/v1/sandboxes/${id}/commands`;
     const body = { command: 'echo ready; sleep 1000', background: true };
     const { commandId } = (await gateway.call(commands, { key, body })).json;

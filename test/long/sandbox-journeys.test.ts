@@ -55,14 +55,6 @@ describe('sandboxes at a real Docker engine', () => {
     return ended;
   };
 
-  it('run a command and return its output and exit code', async () => {
-    const id = await start('one command');
-    expect((await docker.containers()).filter((name) => name.includes(id))).to.have.length(1);
-    const { stdout, exitCode } = await run(id, 'echo hello from $(hostname), $(id -u)');
-    expect([stdout, exitCode]).to.deep.equal(['hello from sandbox, 1000\n', 0]);
-    await finish(id);
-  }).timeout(60_000);
-
   it('run a script that was uploaded, and return the file that it wrote', async () => {
     const id = await start('write, run, read');
     await post(id, '/files', { path: 'job/count.sh', content: 'wc -w < input > output; echo counted' });
@@ -101,42 +93,6 @@ describe('sandboxes at a real Docker engine', () => {
     expect((await get(id, `/commands/${server.commandId}`)).status).to.equal(200);
   }).timeout(60_000);
 
-  it('are isolated from each other when two run at once', async () => {
-    const [one, two] = await Promise.all([start('first of two'), start('second of two')]);
-    await run(one, 'echo mine > note; (sleep 1000 &) ; exec httpd -p 8001');
-    expect((await run(two, 'ls -A; ps -o args | grep -c "[s]leep 1000"')).stdout).to.equal('0\n');
-    const { headers } = (await get(one, '/ports/8001')).json;
-    const theirs = (await get(two, '/ports/8001')).json;
-    expect((await request(theirs.url, { headers })).statusCode).to.equal(404);
-    expect((await request(theirs.url, { headers: theirs.headers })).statusCode).to.equal(502);
-    await finish(one);
-    expect((await run(two, 'echo still here')).stdout).to.equal('still here\n');
-    await finish(two);
-  }).timeout(60_000);
-
-  it('keep files and processes over suspend and resume, and refuse commands while suspended', async () => {
-    const id = await start('suspend and resume');
-    const counting = 'n=0; while :; do n=$((n + 1)); echo $n > count; sleep 0.05; done';
-    await run(id, counting, { background: true });
-    await post(id, '/files', { path: 'kept', content: 'still there' });
-    expect((await post(id, '/suspend', {})).status).to.equal(202);
-    await waitForState(gateway, key, id, 'SUSPENDED');
-    const refused = await post(id, '/commands', { command: 'echo no' });
-    expect([refused.status, refused.json.error.code]).to.deep.equal([409, 'SANDBOX_NOT_RUNNING']);
-    expect((await post(id, '/resume', {})).status).to.equal(202);
-    await waitForState(gateway, key, id, 'RUNNING');
-    expect((await get(id, '/files?path=kept')).json.content).to.equal('still there');
-    const before = Number((await run(id, 'cat count')).stdout);
-    await until('the suspended program continues', async () => Number((await run(id, 'cat count')).stdout) > before);
-    const ended = await finish(id);
-    const states = ended.usageSegments.map(({ state }: { state: string }) => state);
-    expect(states.filter((state: string) => state !== 'PROVISIONING')).to.deep.equal([
-      'RUNNING',
-      'SUSPENDED',
-      'RUNNING',
-    ]);
-  }).timeout(60_000);
-
   it('with `resumeOnAccess` are resumed by a command', async () => {
     const id = await start('resumed on access', { resumeOnAccess: true });
     await post(id, '/files', { path: 'kept', content: 'x' });
@@ -145,21 +101,6 @@ describe('sandboxes at a real Docker engine', () => {
     expect((await run(id, 'cat kept')).stdout).to.equal('x');
     expect((await get(id, '')).json.observedState).to.equal('RUNNING');
     await finish(id);
-  }).timeout(60_000);
-
-  it('can be terminated while they are provisioned', async () => {
-    const { id } = await createSandbox(gateway, key, creation('ended at once'));
-    const ended = await terminate(gateway, key, id);
-    assertBooksAreClosed(ended);
-    expect(ended.observedState).to.equal('TERMINATED');
-    // A creation that an end overtakes is cancelled. It has neither succeeded nor failed.
-    const events = ended.events.map(({ type }: AnyRecord) => type);
-    const hasRun = events.includes('RUNNING') && events.indexOf('RUNNING') < events.indexOf('TERMINATE_REQUESTED');
-    const endings = Object.fromEntries(ended.operations.map(({ type, status }: AnyRecord) => [type, status]));
-    expect(endings).to.deep.equal({ CREATE: hasRun ? 'SUCCEEDED' : 'CANCELLED', TERMINATE: 'SUCCEEDED' });
-    await until('no container', async () => !(await docker.containers()).some((name) => name.includes(id)));
-    const gone = await post(id, '/commands', { command: 'echo no' });
-    expect([gone.status, gone.json.error.code]).to.deep.equal([410, 'SANDBOX_FINAL']);
   }).timeout(60_000);
 
   it('close the connections through their ports when the instance dies', async () => {

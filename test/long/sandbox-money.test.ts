@@ -3,8 +3,7 @@ import { startGateway, type TestGateway } from '../support/gateway';
 import {
   type AnyRecord,
   assertBooksAreClosed,
-  createSandbox,
-  creation,
+  running,
   SANDBOX_GATEWAY,
   terminate,
   units,
@@ -27,12 +26,6 @@ describe('a running sandbox', function () {
   });
   after(() => gateway?.stop());
 
-  async function running(key: string): Promise<string> {
-    const { id } = await createSandbox(gateway, key, creation('one'));
-    await waitForState(gateway, key, id, 'RUNNING');
-    return id;
-  }
-
   /** Asserts that the gateway ended the sandbox for lack of money, in time and without debt. */
   async function assertEndedUnpaid(key: string, id: string): Promise<AnyRecord> {
     const ended = await waitForState(gateway, key, id, 'TERMINATED,FAILED');
@@ -49,7 +42,7 @@ describe('a running sandbox', function () {
 
   it('is ended before its money is used up if the balance is exactly its first hold, and the rest stays in the balance', async () => {
     const { key } = await gateway.newCustomer(HOLD);
-    const ended = await assertEndedUnpaid(key, await running(key));
+    const ended = await assertEndedUnpaid(key, (await running(gateway, key, 'one')).id);
     const { balanceUsd, heldUsd } = await gateway.balance(key);
     assert.equal(units(balanceUsd), units(HOLD) - units(ended.totalCost));
     assert.deepEqual([heldUsd, units(balanceUsd) >= 0n], ['0.00000000', true]);
@@ -57,7 +50,7 @@ describe('a running sandbox', function () {
 
   it('is ended before its paid time is over if the limit of its key is lowered, and the used time is charged', async () => {
     const { key, keyId } = await gateway.newCustomer('10', { balanceLimit: '1' });
-    const id = await running(key);
+    const id = (await running(gateway, key, 'one')).id;
     const lowered = await gateway.admin('PATCH', `/admin/v1/keys/${keyId}`, { balanceLimit: '0.0045' });
     assert.equal(lowered.status, 200, lowered.text);
     const ended = await assertEndedUnpaid(key, id);
@@ -68,7 +61,7 @@ describe('a running sandbox', function () {
 
   it('is ended if its account is frozen, and is charged no more than was paid in advance', async () => {
     const { key, accountId } = await gateway.newCustomer('10');
-    const id = await running(key);
+    const id = (await running(gateway, key, 'one')).id;
     const seen = async () => (await gateway.admin('GET', `/admin/v1/sandboxes?account=${accountId}&state=ALL`)).json;
     await gateway.admin('POST', `/admin/v1/accounts/${accountId}/freeze`, {});
     await until('it has ended', async () => (await seen()).items[0].observedState === 'TERMINATED', 30_000);
@@ -80,7 +73,7 @@ describe('a running sandbox', function () {
   it('continues after its key was revoked, and is charged period after period, exact to the unit', async () => {
     const { key, keyId, accountId } = await gateway.newCustomer('10');
     const other = await gateway.admin('POST', `/admin/v1/accounts/${accountId}/keys`, { name: 'other' });
-    const id = await running(key);
+    const id = (await running(gateway, key, 'one')).id;
     await gateway.admin('DELETE', `/admin/v1/keys/${keyId}`);
     const observer = other.json.key as string;
     const path = `/v1/sandboxes/${id}`;

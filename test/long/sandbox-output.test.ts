@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { type GatewayOptions, startGateway, type TestGateway } from '../support/gateway';
 import { findProgram } from '../support/programs';
 import { dockerGateway } from '../support/sandbox-docker';
-import { createSandbox, creation, SANDBOX_GATEWAY, terminate, waitForState } from '../support/sandboxes';
+import { type RunningSandbox, runningSandbox, SANDBOX_GATEWAY } from '../support/sandboxes';
 
 const BYTES = 1_000_000_000;
 const KEPT_BYTES = 1_048_576;
@@ -28,24 +28,18 @@ for (const { name, options } of DRIVERS) {
   describe(`a command with 1 GB of output in a sandbox of the driver "${name}"`, function () {
     this.timeout(600_000);
     let gateway: TestGateway;
-    let key: string;
-    let id: string;
+    let box: RunningSandbox;
 
     before(async () => {
       gateway = await startGateway(await options());
-      ({ key } = await gateway.newCustomer('10'));
-      ({ id } = await createSandbox(gateway, key, creation('output')));
-      await waitForState(gateway, key, id, 'RUNNING');
+      box = await runningSandbox(gateway);
     });
     after(async () => {
-      if (id !== undefined) await terminate(gateway, key, id);
+      await box?.end();
       await gateway?.stop();
     });
 
-    const run = async (command: string) => {
-      const body = { command, timeoutSeconds: 300 };
-      return (await gateway.call(`/v1/sandboxes/${id}/commands`, { key, body })).json;
-    };
+    const run = async (command: string) => (await box.run(command, { timeoutSeconds: 300 })).json;
 
     it('keeps the last mebibyte of each stream, flags the cut, and neither fills the memory nor slows other calls', async () => {
       await run('echo warm');
@@ -55,7 +49,7 @@ for (const { name, options } of DRIVERS) {
       const others = (async () => {
         while (!isDone) {
           const atMs = performance.now();
-          expect((await gateway.call('/v1/balance', { method: 'GET', key })).status).to.equal(200);
+          expect((await gateway.call('/v1/balance', { method: 'GET', key: box.key })).status).to.equal(200);
           slowestMs = Math.max(slowestMs, performance.now() - atMs);
           await sleep(100);
         }
@@ -71,8 +65,7 @@ for (const { name, options } of DRIVERS) {
       expect([printed.stdout.length, printed.stderr.length]).to.deep.equal([KEPT_BYTES, KEPT_BYTES]);
       expect(printed.stdout.endsWith('0123456\nend\n')).to.equal(true);
       expect(printed.stderr.endsWith('abcdefg\nend\n')).to.equal(true);
-      const path = `/v1/sandboxes/${id}/commands/${printed.commandId}`;
-      expect((await gateway.call(path, { method: 'GET', key })).json).to.deep.equal(printed);
+      expect((await box.get(`/commands/${printed.commandId}`)).json).to.deep.equal(printed);
       expect((await memoryOf(gateway.pid)).peak - before.now).to.be.below(MORE_MEMORY_BYTES);
       expect(slowestMs).to.be.below(2_000);
       expect((await run('echo after')).stdout).to.equal('after\n');

@@ -1,6 +1,7 @@
 import { strict as assert } from 'node:assert';
+import { request } from 'undici';
 import { offeringId } from '../../plugins/sandbox/offers/offering';
-import type { GatewayOptions, TestGateway } from './gateway';
+import type { Answered, GatewayOptions, TestGateway } from './gateway';
 import { until } from './until';
 
 /**
@@ -59,6 +60,42 @@ export async function terminate(gateway: TestGateway, key: string, id: string): 
   const answer = await gateway.call(`/v1/sandboxes/${id}/terminate`, { key });
   assert.ok(answer.status === 202 || answer.status === 200, answer.text);
   return waitForState(gateway, key, id, 'TERMINATED,FAILED');
+}
+
+/** Makes a sandbox, and returns its record once it runs. */
+export async function running(gateway: TestGateway, key: string, name: string, more: object = {}): Promise<AnyRecord> {
+  const { id } = await createSandbox(gateway, key, creation(name, more));
+  return waitForState(gateway, key, id, 'RUNNING');
+}
+
+export function assertRefused({ status, json, text }: Answered, wanted: number, code: string, what = ''): void {
+  assert.deepEqual([status, json?.error?.code], [wanted, code], `${what} ${text}`);
+}
+
+export type RunningSandbox = Awaited<ReturnType<typeof runningSandbox>>;
+
+/** Makes a customer with a running sandbox, and returns functions that ask for something inside it. */
+export async function runningSandbox(gateway: TestGateway, name = 'one') {
+  const { key, accountId } = await gateway.newCustomer('5');
+  const { id } = await running(gateway, key, name);
+  const base = `/v1/sandboxes/${id}`;
+  const get = (path: string, headers = {}) => gateway.call(`${base}${path}`, { method: 'GET', key, headers });
+  const post = (path: string, body: unknown, headers = {}) => gateway.call(`${base}${path}`, { key, body, headers });
+  const run = (command: string, more: object = {}) => post('/commands', { command, ...more });
+  return { key, accountId, id, base, get, post, run, end: () => terminate(gateway, key, id) };
+}
+
+/** Runs a program of Node in a sandbox, and returns where its port is opened, once it answers there with 200 at `path`. */
+export async function serve({ get, post, run }: RunningSandbox, port: number, program: string, path = '') {
+  await post('/files', { path: 'server.js', content: program });
+  await run(`exec "${NODE_INSIDE}" server.js`, { background: true });
+  const opened: { url: string; headers: Record<string, string> } = (await get(`/ports/${port}`)).json;
+  await until('the server is up', async () => {
+    const { statusCode, body } = await request(opened.url + path, { headers: opened.headers });
+    await body.dump();
+    return statusCode === 200;
+  });
+  return opened;
 }
 
 /** Asserts what docs/contract.md, section 8.2, promises of a sandbox that has ended. */

@@ -3,6 +3,7 @@ import { type ErrorCode, fail, GatewayError } from '../../../core/errors';
 import { beginOperation, findSandbox, finishOperation, type Timed } from '../books/store';
 import type { Sandbox } from '../life/sandbox';
 import { isFinal, type OperationType } from '../life/states';
+import type { Capability } from '../offers/offering';
 import type { SandboxService } from '../service';
 import { toCallerError } from '../suppliers/failure';
 import type { InstanceReference, SupplierDriver } from '../suppliers/supplier';
@@ -31,18 +32,20 @@ export const RUNNING_ERRORS: readonly ErrorCode[] = [
 ];
 
 /**
- * Returns the account's sandbox if it has not ended and this node reaches it. Endpoints call it before they read a body, because
+ * Returns the account's sandbox if it has not ended, this node reaches it, and its offering has the capability. Endpoints call it before they read a body, because
  * the body of a rejected request need not be read. It never resumes the sandbox.
- * @throws SANDBOX_NOT_FOUND, SANDBOX_FINAL, SANDBOX_ELSEWHERE
+ * @throws SANDBOX_NOT_FOUND, SANDBOX_FINAL, SANDBOX_ELSEWHERE, NOT_SUPPORTED
  */
 export async function findUnfinished(
   { database, places }: SandboxService,
   accountId: string,
   id: string,
+  capability?: Capability,
 ): Promise<Sandbox> {
   const sandbox = await findSandbox(database, accountId, id);
   if (isFinal(sandbox.observedState)) throw fail('SANDBOX_FINAL');
   if (!places.isHere(sandbox)) throw fail('SANDBOX_ELSEWHERE', { retryAfterSeconds: 1 });
+  if (capability !== undefined && !sandbox.offering.capabilities[capability]) throw fail('NOT_SUPPORTED');
   return sandbox;
 }
 
@@ -55,11 +58,16 @@ const LOOK_EVERY_MS = 1_000;
  * @throws SANDBOX_NOT_FOUND, SANDBOX_NOT_RUNNING, SANDBOX_FINAL, SANDBOX_ELSEWHERE, SUPPLIER_UNAVAILABLE; for a resumption
  * INSUFFICIENT_BALANCE and the other errors of `ask`
  */
-export async function openRunning(service: SandboxService, accountId: string, id: string): Promise<RunningSandbox> {
+export async function openRunning(
+  service: SandboxService,
+  accountId: string,
+  id: string,
+  capability?: Capability,
+): Promise<RunningSandbox> {
   const deadlineMs = performance.now() + RESUMED_WITHIN_MS;
   let isAsked = false;
   for (;;) {
-    const sandbox = await findUnfinished(service, accountId, id);
+    const sandbox = await findUnfinished(service, accountId, id, capability);
     const { observedState, desiredState, supplierRef: reference } = sandbox;
     if (observedState === 'RUNNING' && desiredState === null && reference !== null) {
       return { sandbox, driver: service.driverOf(sandbox.supplier), reference };

@@ -7,11 +7,12 @@ import type { Ledger, Payer, ReserveOutcome } from '../../../core/ledger/ledger'
 import { ledgerUnavailable } from '../../../core/ledger/unavailable';
 import { formatUsd, parseUsd } from '../../../core/money';
 import { claimQuote, redeemable, returnQuote } from '../books/quotes';
-import { fromRow, toRow } from '../books/rows';
+import { firstOf, toRow } from '../books/rows';
+import type { Change } from '../life/aggregate';
 import { newOperation } from '../life/lifecycle';
-import type { Period, Sandbox, SandboxEvent } from '../life/sandbox';
+import type { Period, Sandbox } from '../life/sandbox';
 import type { OfferedInstance } from '../offers/offering';
-import { matchOffering } from '../offers/requirements';
+import { chooseOffering } from '../offers/requirements';
 import type { SandboxService } from '../service';
 import type { Creation } from './creation';
 
@@ -34,11 +35,7 @@ export async function admit(service: SandboxService, key: CallKey, creation: Cre
 }
 
 async function findByKey(database: Knex, accountId: string, idempotencyKey: string): Promise<Sandbox | undefined> {
-  const [row]: Record<string, unknown>[] = await database('sandboxes').where({
-    account_id: accountId,
-    idempotency_key: idempotencyKey,
-  });
-  return row === undefined ? undefined : fromRow<Sandbox>(row);
+  return firstOf(database('sandboxes').where({ account_id: accountId, idempotency_key: idempotencyKey }));
 }
 
 function sameCreation(sandbox: Sandbox, { requestHash }: Creation): Sandbox {
@@ -49,14 +46,7 @@ function sameCreation(sandbox: Sandbox, { requestHash }: Creation): Sandbox {
 async function choose(service: SandboxService, accountId: string, { selection }: Creation): Promise<OfferedInstance> {
   const offered = service.offerings();
   if ('quoteId' in selection) return redeemable(service.database, accountId, selection.quoteId, offered, service.now());
-  if ('requirements' in selection) {
-    const match = matchOffering(offered, selection.requirements, selection.maxEstimatedHourlyUsd);
-    if (match === undefined) throw fail('NO_MATCHING_OFFERING', { param: 'selection.requirements' });
-    return match;
-  }
-  const found = offered.find(({ offering }) => offering.id === selection.offeringId);
-  if (found === undefined || !found.isEnabled) throw fail('OFFERING_NOT_FOUND', { param: 'selection.offeringId' });
-  return found;
+  return chooseOffering(offered, selection, 'selection.');
 }
 
 function supportsPolicy({ offering }: OfferedInstance, { policy }: Creation): void {
@@ -94,7 +84,6 @@ async function begin(
     if ('quoteId' in selection && !(await claimQuote(transaction, selection.quoteId, sandbox.id, nowMs))) {
       throw fail('QUOTE_USED', { param: 'selection.quoteId' });
     }
-    await rememberOffering(transaction, chosen, nowMs);
     await transaction('sandboxes').insert(toRow(sandbox));
     const operation = newOperation(sandbox.id, 'CREATE', {
       cause: 'caller',
@@ -116,36 +105,20 @@ async function countActive(transaction: Knex, accountId: string): Promise<number
   return Number(row?.['count'] ?? 0);
 }
 
-async function rememberOffering(
-  transaction: Knex,
-  { offering, revision }: OfferedInstance,
-  nowMs: number,
-): Promise<void> {
-  const seen = { offeringId: offering.id, revision, offering, seenAtMs: nowMs };
-  await transaction('offerings_seen').insert(toRow(seen)).onConflict(['offering_id', 'revision']).ignore();
-}
-
 /** Takes the hold and accepts the sandbox. Concurrent retries of one request all run this, and it takes effect once. */
 async function goOn(service: SandboxService, key: CallKey, sandbox: Sandbox): Promise<string> {
   if (sandbox.admission === 'ACCEPTED') return sandbox.id;
   if (sandbox.admission === 'CANCELLED') throw ledgerUnavailable();
-  const period = await readHold(service.database, sandbox.id);
+  const first = service.database('billing_periods').where({ sandbox_id: sandbox.id, sequence: 1 });
+  const period = await firstOf<Period>(first);
   if (period === undefined) throw ledgerUnavailable();
   const outcome = await reserve(service, key, period);
   if (outcome.outcome !== 'reserved') {
-    if (await withdraw(service.database, sandbox.id)) throw refusalOf(outcome, period.reservedE8);
+    if (await withdraw(service.database, sandbox.id, 'PENDING')) throw refusalOf(outcome, period.reservedE8);
   } else if (await accept(service, sandbox, period)) {
     return sandbox.id;
   }
   return afterAll(service, period);
-}
-
-async function readHold(database: Knex, sandboxId: string): Promise<Period | undefined> {
-  const [row]: Record<string, unknown>[] = await database('billing_periods').where({
-    sandbox_id: sandboxId,
-    sequence: 1,
-  });
-  return row === undefined ? undefined : fromRow<Period>(row);
 }
 
 /**
@@ -164,42 +137,24 @@ async function reserve({ gateway }: SandboxService, key: CallKey, period: Period
 }
 
 /** Accepts a pending sandbox. Returns false if it was no longer pending. */
-async function accept({ database, changes, now }: SandboxService, sandbox: Sandbox, period: Period): Promise<boolean> {
-  return database.transaction(async (transaction) => {
-    const nowMs = now();
-    const set = { admission: 'ACCEPTED', acceptedAtMs: nowMs, reservedUntilMs: period.coversUntilMs, nextAtMs: nowMs };
-    const accepted = await transaction('sandboxes')
-      .where({ id: sandbox.id, admission: 'PENDING' })
-      .update(toRow({ ...set, stateVersion: 1, revision: 1, eventSequence: 1 }));
-    if (accepted !== 1) return false;
-    const event: SandboxEvent = {
-      id: newId(),
-      sandboxId: sandbox.id,
-      sequence: 1,
-      type: 'ACCEPTED',
-      status: 'SUCCEEDED',
-      previousState: null,
-      currentState: 'PROVISIONING',
-      lifecyclePhase: 'PROVISIONING',
-      stateVersion: 1,
-      operationId: null,
-      source: 'caller',
-      message: null,
-      createdAtMs: nowMs,
-    };
-    await transaction('sandbox_events').insert(toRow(event));
-    await changes.announce(transaction, sandbox.id);
-    return true;
-  });
+async function accept({ books, now }: SandboxService, sandbox: Sandbox, period: Period): Promise<boolean> {
+  const nowMs = now();
+  const before = { sandbox, operation: undefined, segment: undefined, period, settling: [], lines: [], isBusy: false };
+  const set = { acceptedAtMs: nowMs, reservedUntilMs: period.coversUntilMs, nextAtMs: nowMs };
+  const change: Change = {
+    set: { admission: 'ACCEPTED', ...set },
+    event: { type: 'ACCEPTED', status: 'SUCCEEDED', source: 'caller' },
+  };
+  return (await books.commit(before, change, nowMs)) !== undefined;
 }
 
 /**
- * Removes a sandbox whose hold was refused and makes its quote usable again. Returns false if a concurrent request has already
- * accepted or cancelled it.
+ * Removes a sandbox that was never accepted and makes its quote usable again. Returns false if a concurrent request has already
+ * changed its admission.
  */
-async function withdraw(database: Knex, sandboxId: string): Promise<boolean> {
+async function withdraw(database: Knex, sandboxId: string, admission: 'PENDING' | 'CANCELLED'): Promise<boolean> {
   return database.transaction(async (transaction) => {
-    const gone = await transaction('sandboxes').where({ id: sandboxId, admission: 'PENDING' }).delete();
+    const gone = await transaction('sandboxes').where({ id: sandboxId, admission }).delete();
     if (gone === 1) await returnQuote(transaction, sandboxId);
     return gone === 1;
   });
@@ -318,13 +273,6 @@ export function firstPeriod({ id, accountId, keyId, offering, createdAtMs }: San
   };
 }
 
-interface PendingRow {
-  readonly id: string;
-  readonly accountId: string;
-  readonly keyId: string;
-  readonly rid: string;
-}
-
 /**
  * Cancels pending creations whose client never returned, so that no retry accepts them. Releases their holds, then removes them;
  * the ledger then also refuses a hold that arrives late. Each step is repeated until it succeeds.
@@ -333,8 +281,8 @@ export async function cancelStale(database: Knex, ledger: Pick<Ledger, 'release'
   await database('sandboxes')
     .where({ admission: 'PENDING' })
     .where('created_at', '<', new Date(beforeMs))
-    .update({ admission: 'CANCELLED' });
-  const rows: PendingRow[] = await database('sandboxes as sandbox')
+    .update({ admission: 'CANCELLED', revision: database.raw('revision + 1') });
+  const rows: (Payer & { readonly id: string; readonly rid: string })[] = await database('sandboxes as sandbox')
     .join('billing_periods as period', 'period.sandbox_id', 'sandbox.id')
     .where({ 'sandbox.admission': 'CANCELLED', 'period.sequence': 1 })
     .limit(100)
@@ -347,15 +295,8 @@ export async function cancelStale(database: Knex, ledger: Pick<Ledger, 'release'
   for (const { id, ...hold } of rows) {
     const { outcome } = await ledger.release({ ...hold, record: '' });
     if (outcome === 'not_ready') continue;
-    await remove(database, id);
+    await withdraw(database, id, 'CANCELLED');
     cancelled += 1;
   }
   return cancelled;
-}
-
-async function remove(database: Knex, id: string): Promise<void> {
-  await database.transaction(async (transaction) => {
-    await transaction('sandboxes').where({ id, admission: 'CANCELLED' }).delete();
-    await returnQuote(transaction, id);
-  });
 }

@@ -5,7 +5,8 @@ import { object, shape } from '../../../core/http/shape';
 import { formatUsd, parseUsd } from '../../../core/money';
 import { compileCheck, type Schema, type Settings } from '../../../core/settings';
 import type { SandboxPolicy } from '../life/sandbox';
-import { REQUIREMENTS, type Requirements, readRequirements } from '../offers/requirements';
+import type { OfferedInstance } from '../offers/offering';
+import { type Choice, chooseOffering, REQUIREMENTS, readRequirements } from '../offers/requirements';
 import { type Metadata, readMetadata } from './metadata';
 
 /** The outer shape of the body. Its members have errors of their own; `CREATION_BODY` describes them in full. */
@@ -66,10 +67,7 @@ export const CREATION_BODY = {
   },
 } as const;
 
-export type Selection =
-  | { readonly quoteId: string }
-  | { readonly offeringId: string }
-  | { readonly requirements: Requirements; readonly maxEstimatedHourlyUsd: string | undefined };
+export type Selection = { readonly quoteId: string } | Choice;
 
 /** A creation request, read and normalised. */
 export interface Creation {
@@ -132,7 +130,27 @@ function invalidSelection(expected: string) {
   return fail('SELECTION_INVALID', { param: 'selection', message: `selection: expected ${expected}` });
 }
 
-export function readCeiling(
+/** Reads the body of a request for a quote, and returns the offering that is chosen. */
+export function chooseForQuote(
+  { requirements, maxEstimatedHourlyUsd, offeringId }: Readonly<Record<string, unknown>>,
+  offered: readonly OfferedInstance[],
+): OfferedInstance {
+  if ((requirements === undefined) === (offeringId === undefined)) {
+    throw fail('SELECTION_INVALID', { message: 'Expected exactly one of requirements and offeringId.' });
+  }
+  if (requirements === undefined) {
+    if (maxEstimatedHourlyUsd === undefined) return chooseOffering(offered, { offeringId: String(offeringId) }, '');
+    throw fail('SELECTION_INVALID', {
+      param: 'maxEstimatedHourlyUsd',
+      message: 'maxEstimatedHourlyUsd goes with requirements only.',
+    });
+  }
+  const ceiling = readCeiling(maxEstimatedHourlyUsd, 'maxEstimatedHourlyUsd', 'REQUIREMENTS_INVALID');
+  const choice = { requirements: readRequirements(requirements, 'requirements'), maxEstimatedHourlyUsd: ceiling };
+  return chooseOffering(offered, choice, '');
+}
+
+function readCeiling(
   value: unknown,
   param: string,
   code: 'SELECTION_INVALID' | 'REQUIREMENTS_INVALID' | 'INVALID_FIELD',

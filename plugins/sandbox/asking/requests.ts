@@ -1,12 +1,11 @@
 import type { CallKey } from '../../../core/accounts/identify';
 import { fail } from '../../../core/errors';
-import { newId } from '../../../core/ids';
 import { ledgerUnavailable } from '../../../core/ledger/unavailable';
-import { fromRow, toRow } from '../books/rows';
+import { firstOf, toRow } from '../books/rows';
 import { findSandbox } from '../books/store';
 import type { Aggregate, Change } from '../life/aggregate';
 import { coverFor, dueE8 } from '../life/billing';
-import { request } from '../life/lifecycle';
+import { newOperation, request } from '../life/lifecycle';
 import type { Operation } from '../life/sandbox';
 import { isFinal, type LifecycleVerb } from '../life/states';
 import { hourlyE8 } from '../offers/offering';
@@ -58,12 +57,8 @@ export async function ask(
 
 async function findOperation({ database }: SandboxService, sandboxId: string, { idempotencyKey, verb }: Asked) {
   if (idempotencyKey === undefined) return undefined;
-  const [row]: Record<string, unknown>[] = await database('sandbox_operations').where({
-    sandbox_id: sandboxId,
-    type: verb,
-    idempotency_key: idempotencyKey,
-  });
-  return row === undefined ? undefined : fromRow<Operation>(row);
+  const same = { sandbox_id: sandboxId, type: verb, idempotency_key: idempotencyKey };
+  return firstOf<Operation>(database('sandbox_operations').where(same));
 }
 
 function requireVersion({ sandbox }: Aggregate, { ifMatch }: Asked): void {
@@ -95,20 +90,9 @@ async function insertNoop(
   asked: Asked,
 ): Promise<Operation | undefined> {
   const nowMs = now();
-  const operation: Operation = {
-    id: newId(),
-    sandboxId,
-    type: asked.verb,
-    status: 'SUCCEEDED',
-    cause: asked.cause ?? 'caller',
-    idempotencyKey: asked.idempotencyKey ?? null,
-    requestedAtMs: nowMs,
-    startedAtMs: nowMs,
-    endedAtMs: nowMs,
-    error: null,
-    result: null,
-    noop: true,
-  };
+  const { verb, cause = 'caller', idempotencyKey = null } = asked;
+  const begun = newOperation(sandboxId, verb, { cause, idempotencyKey, nowMs });
+  const operation: Operation = { ...begun, status: 'SUCCEEDED', endedAtMs: nowMs, noop: true };
   const inserted = await database('sandbox_operations').insert(toRow(operation)).onConflict().ignore().returning('id');
   return inserted.length === 0 ? undefined : operation;
 }

@@ -61,6 +61,8 @@ export async function checkInvariants(database: Knex, nowMs: number): Promise<Re
 }
 
 const ACCOUNTS_AT_ONCE = 1_000;
+/** Comes before every id. */
+const NO_ID = '00000000-0000-0000-0000-000000000000';
 
 /**
  * Finds holds of sandboxes without an unsettled period, which nothing would ever release. A creation writes its period before it
@@ -78,40 +80,32 @@ export class StrayHolds {
   /** Returns the ids of stray holds that the previous check found too. @throws LedgerUnavailable */
   async look(): Promise<readonly string[]> {
     const found: string[] = [];
-    let after: string | undefined;
-    do {
-      const accountIds = await this.#accounts(after);
-      found.push(...(await this.#strayOf(accountIds)));
-      after = accountIds.length < ACCOUNTS_AT_ONCE ? undefined : accountIds.at(-1);
-    } while (after !== undefined);
+    for (let after = NO_ID; ; ) {
+      const accounts: { id: string }[] = await this.database('account_rates')
+        .where({ action: 'sandbox' })
+        .where('account_id', '>', after)
+        .orderBy('account_id')
+        .limit(ACCOUNTS_AT_ONCE)
+        .select({ id: 'account_id' });
+      found.push(...(await this.#strayOf(accounts.map(({ id }) => id))));
+      const last = accounts.at(-1);
+      if (last === undefined || accounts.length < ACCOUNTS_AT_ONCE) break;
+      after = last.id;
+    }
     const before = this.#seen;
     this.#seen = new Set(found);
     return found.filter((rid) => before.has(rid));
   }
 
-  /** Returns a page of the accounts that have ever requested a sandbox, in order of their ids. */
-  async #accounts(after: string | undefined): Promise<readonly string[]> {
-    const rows = this.database('account_rates')
-      .where({ action: 'sandbox' })
-      .orderBy('account_id')
-      .limit(ACCOUNTS_AT_ONCE);
-    if (after !== undefined) rows.where('account_id', '>', after);
-    return (await rows.select<{ id: string }[]>({ id: 'account_id' })).map(({ id }) => id);
-  }
-
   async #strayOf(accountIds: readonly string[]): Promise<readonly string[]> {
-    const shards = new Map<number, string[]>();
-    for (const id of accountIds) shards.set(shardOf(id), [...(shards.get(shardOf(id)) ?? []), id]);
     const held: string[] = [];
-    for (const [shard, ids] of shards) {
+    for (const shard of new Set(accountIds.map(shardOf))) {
+      const ids = accountIds.filter((id) => shardOf(id) === shard);
       const { holds } = await this.ledger.inspect(shard, ids, []);
       held.push(...holds.filter(({ ofCall }) => !ofCall).map(({ rid }) => rid));
     }
-    if (held.length === 0) return [];
-    const periods: { rid: string }[] = await this.database('billing_periods')
-      .whereIn('hold_id', held)
-      .whereNot({ status: 'SETTLED' })
-      .select({ rid: 'hold_id' });
+    const open = this.database('billing_periods').whereIn('hold_id', held).whereNot({ status: 'SETTLED' });
+    const periods: { rid: string }[] = await open.select({ rid: 'hold_id' });
     const known = new Set(periods.map(({ rid }) => rid));
     return held.filter((rid) => !known.has(rid));
   }

@@ -1,11 +1,10 @@
 import type { Knex } from 'knex';
-import { newId } from '../../../core/ids';
 import { type Aggregate, applyChange, type Change } from '../life/aggregate';
-import type { SupplierVerb } from '../life/plan';
 import type { Line, Operation, Period, Sandbox, Segment } from '../life/sandbox';
 import { isFinal } from '../life/states';
 import type { Places } from './places';
 import { fromRow, toRow } from './rows';
+import { traceEnded } from './store';
 
 /** Reads and writes sandboxes. A change is written only if the sandbox has not changed since it was read. */
 export interface Books {
@@ -21,9 +20,6 @@ export interface Books {
   keep(claim: Claim, untilMs: number): Promise<boolean>;
   /** Ends the claim and sets the next visit. With a `revision`, a sandbox that has changed since then keeps the time that the change set. */
   release(claim: Claim, revision: number | undefined, nextAtMs: number): Promise<void>;
-  noteCall(call: SupplierCall): Promise<void>;
-  /** Counts a supplier's instances that are gone without having been ended, and all its instances. */
-  countGone(supplier: string): Promise<{ readonly gone: number; readonly all: number }>;
   /** Returns what the ledger charged from this hold, once its entry is in Postgres. The ledger itself forgets the charge after a while. */
   chargeOf(period: Period): Promise<Charge | undefined>;
 }
@@ -47,7 +43,7 @@ const LOAD = `
      WHERE period.sandbox_id = sandbox.id AND period.status <> 'SETTLED') AS lines,
     EXISTS (SELECT FROM sandbox_commands AS command
             WHERE command.sandbox_id = sandbox.id AND command.status = 'RUNNING' AND NOT command.background) AS busy
-  FROM sandboxes AS sandbox JOIN jsonb_array_elements_text(:ids::jsonb) AS wanted ON sandbox.id = wanted.value::uuid`;
+  FROM sandboxes AS sandbox WHERE sandbox.id = ?`;
 
 type Json = Record<string, unknown>;
 
@@ -60,17 +56,11 @@ interface Loaded {
   readonly busy: boolean;
 }
 
-/** Loads sandboxes in one query, because all parts of each must be of the same moment. */
-async function loadAll(database: Knex, ids: readonly string[]): Promise<readonly (Aggregate | undefined)[]> {
-  const { rows } = await database.raw<{ rows: Loaded[] }>(LOAD, { ids: JSON.stringify([...new Set(ids)]) });
-  const found = new Map(rows.map((row) => [row.sandbox['id'], row]));
-  return ids.map((id) => {
-    const row = found.get(id);
-    return row === undefined ? undefined : toAggregate(row);
-  });
-}
-
-function toAggregate({ sandbox, operation, segment, busy, ...row }: Loaded): Aggregate {
+/** Loads a sandbox in one query, because all of its parts must be of the same moment. */
+async function load(database: Knex, id: string): Promise<Aggregate | undefined> {
+  const { rows } = await database.raw<{ rows: Loaded[] }>(LOAD, [id]);
+  if (rows[0] === undefined) return undefined;
+  const { sandbox, operation, segment, busy, ...row } = rows[0];
   const periods = row.periods.map((each) => fromRow<Period>(each));
   return {
     sandbox: fromRow<Sandbox>(sandbox),
@@ -118,41 +108,6 @@ function isSame(one: unknown, other: unknown): boolean {
   return one === other || (areObjects && JSON.stringify(one) === JSON.stringify(other));
 }
 
-/** The update for instances that the supplier confirmed in an unchanged state. */
-const SEEN = `
-  UPDATE sandboxes SET confirmed_at = seen.at, revision = sandboxes.revision + 1
-  FROM jsonb_to_recordset(:all::jsonb) AS seen(id uuid, revision int, version int, epoch int, at timestamptz)
-  WHERE sandboxes.id = seen.id AND sandboxes.revision = seen.revision AND sandboxes.state_version = seen.version
-    AND sandboxes.lease_epoch = seen.epoch
-  RETURNING sandboxes.id::text`;
-
-async function writeSeen(database: Knex, all: readonly Seen[]): Promise<readonly (Aggregate | undefined)[]> {
-  const values = all.map(({ before: { sandbox }, after }) => ({
-    id: sandbox.id,
-    revision: sandbox.revision,
-    version: sandbox.stateVersion,
-    epoch: sandbox.leaseEpoch,
-    at: timeOf(after.sandbox.confirmedAtMs),
-  }));
-  const { rows } = await database.raw<{ rows: { id: string }[] }>(SEEN, { all: JSON.stringify(values) });
-  const written = new Set(rows.map(({ id }) => id));
-  return all.map(({ after }) => (written.has(after.sandbox.id) ? after : undefined));
-}
-
-interface Seen {
-  readonly before: Aggregate;
-  readonly after: Aggregate;
-}
-
-function isOnlySeen({ before, after }: Seen): boolean {
-  const fields = Object.keys(differences(before.sandbox, after.sandbox));
-  return fields.every((field) => field === 'confirmedAtMs' || field === 'revision');
-}
-
-function timeOf(atMs: number | null): string | null {
-  return atMs === null ? null : new Date(atMs).toISOString();
-}
-
 async function put(transaction: Knex.Transaction, table: string, row: object, key: string[] = ['id']): Promise<void> {
   await transaction(table).insert(toRow(row)).onConflict(key).merge();
 }
@@ -186,71 +141,41 @@ const CLAIM = `
     ORDER BY next_at LIMIT :limit FOR UPDATE SKIP LOCKED)
   RETURNING id::text, lease_epoch AS epoch`;
 
-const RELEASE = `
-  UPDATE sandboxes SET lease_until = NULL,
-    next_at = CASE WHEN sandboxes.revision = coalesce(given.revision, sandboxes.revision) THEN given.next ELSE next_at END
-  FROM jsonb_to_recordset(:all::jsonb) AS given(id uuid, epoch int, revision int, next timestamptz)
-  WHERE sandboxes.id = given.id AND sandboxes.lease_epoch = given.epoch`;
-
-interface Released extends Claim {
-  readonly revision: number | undefined;
-  readonly next: string;
-}
-
-/** How long confirmations and releases wait, so that one query writes those of several visits. */
-const WRITE_TOGETHER_MS = 20;
-
 export function openBooks(
   database: Knex,
   announce: (transaction: Knex, id: string) => Promise<void>,
   places: Pick<Places, 'own' | 'silentBefore'>,
 ): Books {
-  const load = gather((ids: readonly string[]) => loadAll(database, ids), 0);
-  const seen = gather((all: readonly Seen[]) => writeSeen(database, all), WRITE_TOGETHER_MS);
-  const release = gather(async (all: readonly Released[]) => {
-    await database.raw(RELEASE, { all: JSON.stringify(all) });
-    return all;
-  }, WRITE_TOGETHER_MS);
+  const owned = ({ id, epoch }: Claim) => database('sandboxes').where({ id, lease_epoch: epoch });
+  const write = async (before: Aggregate, change: Change, nowMs: number) => {
+    const isOneRow = Object.keys(change).length === 1;
+    if (isOneRow) return writeChange(database as Knex.Transaction, before, change, nowMs);
+    return database.transaction(async (transaction) => {
+      const after = await writeChange(transaction, before, change, nowMs);
+      if (after !== undefined && change.event !== undefined) await announce(transaction, after.sandbox.id);
+      return after;
+    });
+  };
   return {
-    load,
+    load: (id) => load(database, id),
     commit: async (before, change, nowMs) => {
-      const isOneRow = Object.keys(change).length === 1;
-      const looked = { before, after: applyChange(before, change, nowMs).after };
-      if (isOneRow && isOnlySeen(looked)) return seen(looked);
-      if (isOneRow) return writeChange(database as Knex.Transaction, before, change, nowMs);
-      return database.transaction(async (transaction) => {
-        const after = await writeChange(transaction, before, change, nowMs);
-        if (after !== undefined && change.event !== undefined) await announce(transaction, after.sandbox.id);
-        return after;
-      });
+      const after = await write(before, change, nowMs);
+      if (after !== undefined) for (const operation of change.operations ?? []) traceEnded(operation);
+      return after;
     },
     claim: async (nowMs, claimMs, limit) => {
       const times = { now: new Date(nowMs), until: new Date(nowMs + claimMs) };
-      const { rows } = await database.raw<{ rows: Claim[] }>(CLAIM, {
-        ...times,
-        limit,
-        own: JSON.stringify(places.own()),
-        silentBefore: places.silentBefore(),
-      });
-      return rows;
+      const own = JSON.stringify(places.own());
+      const bindings = { ...times, limit, own, silentBefore: places.silentBefore() };
+      return (await database.raw<{ rows: Claim[] }>(CLAIM, bindings)).rows;
     },
-    keep: async ({ id, epoch }, untilMs) => {
-      const kept = database('sandboxes').where({ id, lease_epoch: epoch });
-      return (await kept.update({ lease_until: new Date(untilMs) })) === 1;
-    },
+    keep: async (claim, untilMs) => (await owned(claim).update({ lease_until: new Date(untilMs) })) === 1,
     release: async (claim, revision, nextAtMs) => {
-      await release({ ...claim, revision, next: new Date(nextAtMs).toISOString() });
-    },
-    noteCall: async (call) => {
-      await database('sandbox_supplier_calls').insert(toRow({ id: newId(), ...call }));
-    },
-    countGone: async (supplier) => {
-      const { rows } = await database.raw<{ rows: { gone: number; all: number }[] }>(
-        `SELECT count(gone_since)::int AS gone, count(*)::int AS all FROM sandboxes
-         WHERE supplier = ? AND supplier_ref IS NOT NULL AND observed_state NOT IN ('FAILED', 'TERMINATED')`,
-        [supplier],
-      );
-      return rows[0] ?? { gone: 0, all: 0 };
+      const next = database.raw('CASE WHEN revision = coalesce(?, revision) THEN ? ELSE next_at END', [
+        revision ?? null,
+        new Date(nextAtMs),
+      ]);
+      await owned(claim).update({ lease_until: null, next_at: next });
     },
     chargeOf: async ({ accountId, holdId }) => {
       const [entry] = await database('ledger_entries')
@@ -259,48 +184,6 @@ export function openBooks(
       return entry && { chargedE8: -BigInt(entry.amountE8), shortfallE8: BigInt(entry.shortfallE8) };
     },
   };
-}
-
-/**
- * Returns a function that collects questions for `withinMs` and asks the database all of them at once. Many concurrent visits then
- * cost one query instead of one each. The answers have the order of the questions.
- */
-function gather<Question, Answer>(
-  answerAll: (questions: readonly Question[]) => Promise<readonly Answer[]>,
-  withinMs: number,
-): (question: Question) => Promise<Answer> {
-  let waiting: {
-    readonly question: Question;
-    readonly resolve: (answer: Answer) => void;
-    readonly reject: (error: unknown) => void;
-  }[] = [];
-  const send = async () => {
-    const asked = waiting;
-    waiting = [];
-    try {
-      const answers = await answerAll(asked.map(({ question }) => question));
-      for (const [index, { resolve }] of asked.entries()) resolve(answers[index] as Answer);
-    } catch (error) {
-      for (const { reject } of asked) reject(error);
-    }
-  };
-  return (question) =>
-    new Promise((resolve, reject) => {
-      if (waiting.length === 0) setTimeout(send, withinMs);
-      waiting.push({ question, resolve, reject });
-    });
-}
-
-/** The record of one supplier call and its outcome. */
-export interface SupplierCall {
-  readonly sandboxId: string;
-  readonly supplier: string;
-  readonly verb: SupplierVerb;
-  readonly name: string;
-  readonly outcome: 'OK' | 'REJECTED' | 'NOT_SENT' | 'AMBIGUOUS';
-  readonly message: string | null;
-  readonly startedAtMs: number;
-  readonly endedAtMs: number;
 }
 
 /** What the ledger charged for a period. The shortfall is the part of the due amount that it could not charge. */

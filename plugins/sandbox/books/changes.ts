@@ -1,57 +1,49 @@
+import { EventEmitter, once } from 'node:events';
 import type { Knex } from 'knex';
 import type { Logger } from 'pino';
 import type { Stop } from '../../../core/resources';
 
-/** Publishes change events of sandboxes to all processes that share a database. Events may be lost, so a waiting process must also poll. */
-export interface Changes {
-  /** Publishes a change to all processes once the transaction is committed. */
-  announce(transaction: Knex, sandboxId: string): Promise<void>;
-  /** Resolves at the next event of this sandbox, or after this time. */
-  next(sandboxId: string, withinMs: number): Promise<void>;
-  /** Calls the listener at every event. Returns the function that removes it. */
-  onAny(listener: () => void): () => void;
-  /** Starts to receive events. */
-  listen(): Promise<void>;
-  close(): Promise<void>;
-}
-
 const CHANNEL = 'tollgate_sandboxes';
 const CONNECT_AGAIN_MS = 1_000;
 
-export function openChanges(database: Knex, log: Logger): Changes {
-  const waiting = new Map<string, Set<() => void>>();
-  const listeners = new Set<() => void>();
-  const notify = (sandboxId: string) => {
-    for (const wake of waiting.get(sandboxId) ?? []) wake();
-    for (const listener of listeners) listener();
+/** Publishes change events of sandboxes to all processes that share a database. Events may be lost, so a waiting process must also poll. */
+export class Changes {
+  /** An event named by the sandbox's id, and one named `any`. */
+  readonly #events = new EventEmitter().setMaxListeners(0);
+  #stop: Stop = async () => {};
+
+  constructor(
+    private readonly database: Knex,
+    private readonly log: Logger,
+  ) {}
+
+  /** Publishes a change to all processes once the transaction is committed. */
+  readonly announce = async (transaction: Knex, sandboxId: string): Promise<void> => {
+    await transaction.raw('SELECT pg_notify(?, ?)', [CHANNEL, sandboxId]);
   };
-  let stop = async () => {};
-  return {
-    announce: async (transaction, sandboxId) => {
-      await transaction.raw('SELECT pg_notify(?, ?)', [CHANNEL, sandboxId]);
-    },
-    next: (sandboxId, withinMs) =>
-      new Promise((resolve) => {
-        const wakers = waiting.get(sandboxId) ?? new Set();
-        waiting.set(sandboxId, wakers);
-        const wake = () => {
-          clearTimeout(timer);
-          wakers.delete(wake);
-          if (wakers.size === 0) waiting.delete(sandboxId);
-          resolve();
-        };
-        const timer = setTimeout(wake, withinMs);
-        wakers.add(wake);
-      }),
-    onAny: (listener) => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    listen: async () => {
-      stop = await listen(database, log, notify);
-    },
-    close: () => stop(),
-  };
+
+  /** Resolves at the next event of this sandbox, or after this time. */
+  async next(sandboxId: string, withinMs: number): Promise<void> {
+    await once(this.#events, sandboxId, { signal: AbortSignal.timeout(Math.ceil(withinMs)) }).catch(() => undefined);
+  }
+
+  /** Calls the listener at every event. Returns the function that removes it. */
+  onAny(listener: () => void): () => void {
+    this.#events.on('any', listener);
+    return () => this.#events.off('any', listener);
+  }
+
+  /** Starts to receive events. */
+  async listen(): Promise<void> {
+    this.#stop = await listen(this.database, this.log, (sandboxId) => {
+      this.#events.emit(sandboxId);
+      this.#events.emit('any');
+    });
+  }
+
+  close(): Promise<void> {
+    return this.#stop();
+  }
 }
 
 /** The members of `pg`'s client and of PGlite that are used here. */

@@ -3,6 +3,7 @@ import type { Knex } from 'knex';
 import type { Sandbox } from '../life/sandbox';
 import type { Timings } from '../life/settings';
 import { FINAL_STATES } from '../life/states';
+import type { SandboxService } from '../service';
 import type { SupplierDriver } from '../suppliers/supplier';
 import { fromRow } from './rows';
 
@@ -26,21 +27,14 @@ export interface Place {
 /** How long a silent place is kept. A place with unfinished sandboxes is kept for longer. */
 const FORGOTTEN_AFTER_MS = 30 * 86_400_000;
 
-const PLACES = `
-  SELECT place.*, count(sandbox.id)::int AS active_sandboxes
-  FROM sandbox_places AS place
-  LEFT JOIN sandboxes AS sandbox ON sandbox.place = place.id AND sandbox.observed_state NOT IN ('FAILED', 'TERMINATED')`;
-
-export interface PlacesOptions {
-  readonly database: Knex;
-  readonly drivers: ReadonlyMap<string, Pick<SupplierDriver, 'place'>>;
-  now(): number;
-  readonly timings: Pick<Timings, 'silentAfterMs'>;
-}
-
 /** Knows which sandboxes this node reaches, and which nodes reach the others. */
 export class Places {
-  constructor(private readonly options: PlacesOptions) {}
+  constructor(
+    private readonly options: Pick<SandboxService, 'database' | 'now'> & {
+      readonly drivers: ReadonlyMap<string, Pick<SupplierDriver, 'place'>>;
+      readonly timings: Pick<Timings, 'silentAfterMs'>;
+    },
+  ) {}
 
   /** Returns the place of the instances that this node creates at a supplier; null if every node reaches them. */
   homeOf(supplier: string): string | null {
@@ -93,17 +87,12 @@ export class Places {
   /** Returns all places, the most recently seen first. */
   async list(): Promise<readonly Place[]> {
     const { rows } = await this.options.database.raw<{ rows: Record<string, unknown>[] }>(
-      `${PLACES} GROUP BY place.id ORDER BY place.seen_at DESC, place.id`,
+      `SELECT place.*, count(sandbox.id)::int AS active_sandboxes
+       FROM sandbox_places AS place LEFT JOIN sandboxes AS sandbox
+         ON sandbox.place = place.id AND sandbox.observed_state NOT IN ('FAILED', 'TERMINATED')
+       GROUP BY place.id ORDER BY place.seen_at DESC, place.id`,
     );
     return rows.map((row) => fromRow<Place>(row));
-  }
-
-  async find(id: string): Promise<Place | undefined> {
-    const { rows } = await this.options.database.raw<{ rows: Record<string, unknown>[] }>(
-      `${PLACES} WHERE place.id = ? GROUP BY place.id`,
-      [id],
-    );
-    return rows[0] === undefined ? undefined : fromRow<Place>(rows[0]);
   }
 
   isSilent({ seenAtMs }: Place): boolean {

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import { fail } from '../../../core/errors';
 import { newId } from '../../../core/ids';
 import type { OfferedInstance, Offering } from '../offers/offering';
-import { fromRow, toRow } from './rows';
+import { firstOf, toRow } from './rows';
 
 /** A quote: an offering at a fixed price, for one creation. */
 export interface Quote {
@@ -50,9 +50,8 @@ export async function redeemable(
   offered: readonly OfferedInstance[],
   nowMs: number,
 ): Promise<OfferedInstance> {
-  const [row]: Record<string, unknown>[] = await database('quotes').where({ id: quoteId, account_id: accountId });
-  if (row === undefined) throw fail('QUOTE_INVALID', { param: 'selection.quoteId' });
-  const quote = fromRow<Quote>(row);
+  const quote = await firstOf<Quote>(database('quotes').where({ id: quoteId, account_id: accountId }));
+  if (quote === undefined) throw fail('QUOTE_INVALID', { param: 'selection.quoteId' });
   if (quote.usedBy !== null) throw fail('QUOTE_USED', { param: 'selection.quoteId' });
   if (quote.expiresAtMs <= nowMs) throw fail('QUOTE_EXPIRED', { param: 'selection.quoteId' });
   const now = offered.find(({ offering }) => offering.id === quote.offeringId);

@@ -59,6 +59,7 @@ export async function readRecord(database: Knex, accountId: string, id: string) 
   const sandbox = fromRow<Sandbox>(row.sandbox);
   return {
     ...showSandbox(sandbox),
+    stateVersion: sandbox.stateVersion,
     offering: sandbox.offering,
     operations: row.operations.map((each) => showOperation(fromRow(each))),
     events: row.events.map((each) => showEvent(fromRow(each))),
@@ -68,17 +69,11 @@ export async function readRecord(database: Knex, accountId: string, id: string) 
   };
 }
 
-export type SandboxRecord = Awaited<ReturnType<typeof readRecord>>;
-
 /** Returns a sandbox as lists show it. */
-export function showSandbox(sandbox: Sandbox) {
-  return show(SANDBOX_MEMBERS, withFacts(sandbox));
-}
+export const showSandbox = (sandbox: Sandbox) => show(SANDBOX_MEMBERS, withFacts(sandbox));
 
 /** Returns a sandbox as operators see it. */
-export function showSandboxToOperators(sandbox: Sandbox) {
-  return show(OPERATORS_MEMBERS, withFacts(sandbox));
-}
+export const showSandboxToOperators = (sandbox: Sandbox) => show(OPERATORS_MEMBERS, withFacts(sandbox));
 
 function withFacts(sandbox: Sandbox) {
   const { name: offeringName, resources } = sandbox.offering;
@@ -86,13 +81,8 @@ function withFacts(sandbox: Sandbox) {
   return { ...sandbox, offeringName, resources, lifecyclePhase: phaseOf(sandbox), autoResume };
 }
 
-export function showOperation(operation: Operation) {
-  return show(OPERATION_MEMBERS, operation);
-}
-
-export function showEvent(event: SandboxEvent) {
-  return show(EVENT_MEMBERS, event);
-}
+export const showOperation = (operation: Operation) => show(OPERATION_MEMBERS, operation);
+export const showEvent = (event: SandboxEvent) => show(EVENT_MEMBERS, event);
 
 export function showSegment(segment: BilledSegment) {
   const { startsAtMs, endsAtMs } = segment;

@@ -1,3 +1,4 @@
+import type { Knex } from 'knex';
 import { mapValues } from '../../../core/map-values';
 import { formatUsd } from '../../../core/money';
 
@@ -33,6 +34,12 @@ export function fromRow<T>(row: Readonly<Record<string, unknown>>): T {
   return value as T;
 }
 
+/** Returns the first row of a query as a value of the program. */
+export async function firstOf<T>(query: Knex.QueryBuilder): Promise<T | undefined> {
+  const [row]: Readonly<Record<string, unknown>>[] = await query;
+  return row === undefined ? undefined : fromRow<T>(row);
+}
+
 export function toRow(value: object): Record<string, unknown> {
   const row: Record<string, unknown> = {};
   for (const [field, cell] of Object.entries(value)) {
@@ -50,36 +57,17 @@ function snake(field: string): string {
   return field.replace(/E8$/, '_e8').replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-/** The public names of a value's members. Times and amounts lose the unit in their name. */
-type ShownName<T> = {
-  [K in keyof T & string]: K extends `${infer Name}Ms` ? Name : K extends `${infer Name}E8` ? Name : K;
-}[keyof T & string];
-
-type Text<T> = null extends T ? string | null : string;
-
-type Shown<T, N extends string> = {
-  readonly [K in N]: `${K}Ms` extends keyof T
-    ? Text<T[`${K}Ms`]>
-    : `${K}E8` extends keyof T
-      ? Text<T[`${K}E8`]>
-      : K extends keyof T
-        ? T[K]
-        : never;
-};
-
 /** Returns the members of a value that its schema names, with times as text and amounts in USD. */
-export function show<T extends object, N extends ShownName<T>>(members: Readonly<Record<N, object>>, value: T) {
+export function show(members: Readonly<Record<string, object>>, value: object): Readonly<Record<string, unknown>> {
   const values = value as Readonly<Record<string, unknown>>;
   return mapValues(members, (_, name) => {
     if (`${name}Ms` in value) return showTime(values[`${name}Ms`] as number | null);
     if (!(`${name}E8` in value)) return values[name];
     const amountE8 = values[`${name}E8`] as bigint | null;
     return amountE8 === null ? null : formatUsd(amountE8);
-  }) as Shown<T, N>;
+  });
 }
 
-export function showTime(atMs: number): string;
-export function showTime(atMs: number | null): string | null;
 export function showTime(atMs: number | null): string | null {
   return atMs === null ? null : new Date(atMs).toISOString();
 }

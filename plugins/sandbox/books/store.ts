@@ -7,8 +7,7 @@ import { UUID } from '../../../core/storage/page';
 import { contextIn, endSpan, tracer } from '../../../core/traces/tracing';
 import type { Failure, Operation, Sandbox } from '../life/sandbox';
 import type { OperationType } from '../life/states';
-import type { Books } from './books';
-import { fromRow, toRow } from './rows';
+import { firstOf, toRow } from './rows';
 
 /** The database, its time, and the spans of operations. */
 export interface Timed {
@@ -23,11 +22,11 @@ export interface Timed {
  * @throws SANDBOX_NOT_FOUND
  */
 export async function findSandbox(database: Knex, accountId: string, id: string): Promise<Sandbox> {
-  const [row]: Record<string, unknown>[] = UUID.test(id)
-    ? await database('sandboxes').where({ id, account_id: accountId, admission: 'ACCEPTED' })
-    : [];
-  if (row === undefined) throw fail('SANDBOX_NOT_FOUND');
-  return fromRow<Sandbox>(row);
+  if (!UUID.test(id)) throw fail('SANDBOX_NOT_FOUND');
+  const found = database('sandboxes').where({ id, account_id: accountId, admission: 'ACCEPTED' });
+  const sandbox = await firstOf<Sandbox>(found);
+  if (sandbox === undefined) throw fail('SANDBOX_NOT_FOUND');
+  return sandbox;
 }
 
 /**
@@ -37,20 +36,12 @@ export async function findSandbox(database: Knex, accountId: string, id: string)
 export async function beginOperation(
   timed: Timed,
   sandboxId: string,
-  {
-    type,
-    cause = 'caller',
-    headers,
-  }: {
-    readonly type: OperationType;
-    readonly cause?: string;
-    readonly headers?: IncomingHttpHeaders | undefined;
-  },
+  { type, headers }: { readonly type: OperationType; readonly headers?: IncomingHttpHeaders | undefined },
 ): Promise<string> {
   const id = newId();
   const nowMs = timed.now();
-  const times = { requestedAtMs: nowMs, startedAtMs: nowMs };
-  await timed.database('sandbox_operations').insert(toRow({ id, sandboxId, type, status: 'RUNNING', cause, ...times }));
+  const begun = { id, sandboxId, type, status: 'RUNNING', cause: 'caller', requestedAtMs: nowMs, startedAtMs: nowMs };
+  await timed.database('sandbox_operations').insert(toRow(begun));
   await touchSandbox(timed, sandboxId);
   timed.spans?.begin({ id, sandboxId, type }, headers);
   return id;
@@ -59,21 +50,13 @@ export async function beginOperation(
 export async function finishOperation(
   { database, now, spans }: Timed,
   operationId: string,
-  {
-    status,
-    result,
-    error,
-  }: {
-    readonly status: 'SUCCEEDED' | 'FAILED' | 'CANCELLED';
-    readonly result?: object;
-    readonly error?: Failure;
-  },
+  { status, error }: { readonly status: 'SUCCEEDED' | 'FAILED' | 'CANCELLED'; readonly error?: Failure },
 ): Promise<void> {
   spans?.end(operationId, { status, error });
   await database('sandbox_operations')
     .where({ id: operationId })
     .whereIn('status', ['PENDING', 'RUNNING'])
-    .update(toRow({ status, result, error, endedAtMs: now() }));
+    .update(toRow({ status, error, endedAtMs: now() }));
 }
 
 /** Records that the sandbox is in use: its idle time begins anew. */
@@ -83,10 +66,7 @@ export async function touchSandbox({ database, now }: Timed, sandboxId: string):
 }
 
 export async function readOperation(database: Knex, sandboxId: string, id: string): Promise<Operation | undefined> {
-  const [row]: Record<string, unknown>[] = UUID.test(id)
-    ? await database('sandbox_operations').where({ id, sandbox_id: sandboxId })
-    : [];
-  return row === undefined ? undefined : fromRow<Operation>(row);
+  return UUID.test(id) ? firstOf(database('sandbox_operations').where({ id, sandbox_id: sandboxId })) : undefined;
 }
 
 type Begun = Pick<Operation, 'id' | 'sandboxId' | 'type'>;
@@ -109,21 +89,13 @@ export class OperationSpans {
     this.#open.delete(operationId);
     if (span !== undefined) endOperation(span, ended);
   }
-
-  /** Returns books that record a span for each lifecycle operation when its end is written, because another process may have begun it. */
-  watching(books: Books): Books {
-    return {
-      ...books,
-      commit: async (before, change, nowMs) => {
-        const written = await books.commit(before, change, nowMs);
-        if (written !== undefined) for (const each of change.operations ?? []) note(each);
-        return written;
-      },
-    };
-  }
 }
 
-function note(operation: Operation): void {
+/**
+ * Records the span of a lifecycle operation that has ended. It is made at the end, because another process may have begun the
+ * operation.
+ */
+export function traceEnded(operation: Operation): void {
   const { requestedAtMs, endedAtMs } = operation;
   if (endedAtMs !== null) endOperation(beginSpan(operation, undefined, requestedAtMs), operation, endedAtMs);
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { EventEmitter, once } from 'node:events';
 import type { IncomingHttpHeaders } from 'node:http';
 import { fail } from '../../../core/errors';
 import { startLoop } from '../../../core/loop';
@@ -6,15 +7,13 @@ import type { Stop } from '../../../core/resources';
 import { describeFault } from '../../../core/thrown';
 import { failureOf, type RunningSandbox } from '../asking/access';
 import type { Places } from '../books/places';
-import { fromRow } from '../books/rows';
+import { firstOf } from '../books/rows';
 import { beginOperation, finishOperation, type Timed } from '../books/store';
 import type { Sandbox } from '../life/sandbox';
 import { isFinal } from '../life/states';
 import type { SandboxService } from '../service';
 import { toCallerError } from '../suppliers/failure';
 import { Ambiguous, FileFailure, InstanceGone, type RunningCommand } from '../suppliers/supplier';
-import { Looks } from './events';
-import { Followers } from './followers';
 import { LiveCommand } from './live-command';
 import {
   abandonCommand,
@@ -24,20 +23,22 @@ import {
   forgetOutput,
   insertWithin,
   removeCommand,
+  tooMany,
   watchCommands,
 } from './store';
 
+/** A command as its caller asks for it. */
 export interface CommandRequest {
   readonly command: string;
-  readonly timeoutSeconds: number | undefined;
-  readonly cwd: string | undefined;
-  readonly env: Readonly<Record<string, string>>;
-  readonly stdin: string | undefined;
+  /** Default: 60 s, and never in the background. */
+  readonly timeoutSeconds?: number | undefined;
+  readonly cwd?: string | undefined;
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  readonly stdin?: string | undefined;
   readonly background: boolean;
-  /** The headers of the request that starts the command. */
-  readonly headers?: IncomingHttpHeaders;
 }
 
+const TIMEOUT_SECONDS = 60;
 const WATCH_EVERY_MS = 10_000;
 /** How long a process may stay silent before it counts as stopped. Every process reports that it still reads its commands' output. */
 const WATCHED_FOR_MS = 30_000;
@@ -48,37 +49,56 @@ const LOOK_EVERY_MS = 250;
 const LOOK_AT_OWN_EVERY_MS = 5_000;
 
 export type CommandsOptions = Pick<SandboxService, 'database' | 'log' | 'driverOf' | 'now' | 'limits'> &
-  Pick<Timed, 'spans'> & {
-    readonly places: Pick<Places, 'own'>;
-  };
+  Pick<Timed, 'spans'> & { readonly places: Pick<Places, 'own'> };
 
 /** The commands of this process, and those of stopped processes. */
 export class Commands {
   readonly #live = new Map<string, LiveCommand>();
-  readonly looks: Looks;
-  readonly followers: Followers;
+  /** An event named by the id of a command of this process when something of it was written. */
+  readonly #events = new EventEmitter().setMaxListeners(0);
+  /** How many clients of this process follow commands, by sandbox. */
+  readonly #followers = new Map<string, number>();
 
-  constructor(private readonly options: CommandsOptions) {
-    const everyMs = (id: string) => (this.#live.has(id) ? LOOK_AT_OWN_EVERY_MS : LOOK_EVERY_MS);
-    this.looks = new Looks(options.database, everyMs);
-    this.followers = new Followers(options.limits.followersPerSandbox);
+  constructor(private readonly options: CommandsOptions) {}
+
+  /** Resolves when the command may have new output. Commands of other processes are polled. */
+  async change(commandId: string): Promise<void> {
+    const withinMs = this.#live.has(commandId) ? LOOK_AT_OWN_EVERY_MS : LOOK_EVERY_MS;
+    await once(this.#events, commandId, { signal: AbortSignal.timeout(withinMs) }).catch(() => undefined);
+  }
+
+  /** Counts one more client that follows commands of a sandbox. Returns the function that ends it. @throws COMMAND_LIMIT */
+  addFollower(sandboxId: string): () => void {
+    const count = this.#followers.get(sandboxId) ?? 0;
+    if (count >= this.options.limits.followersPerSandbox)
+      throw tooMany(`${count} clients already follow commands of this sandbox. Close one first.`);
+    this.#followers.set(sandboxId, count + 1);
+    return () => {
+      const left = (this.#followers.get(sandboxId) ?? 1) - 1;
+      if (left === 0) this.#followers.delete(sandboxId);
+      else this.#followers.set(sandboxId, left);
+    };
   }
 
   /**
-   * Starts a command, which continues until its end or timeout even if the client disconnects.
+   * Starts a command, which continues until its end or timeout even if the client disconnects. `headers` are those of the request.
    * @throws COMMAND_INVALID, COMMAND_LIMIT and the supplier's errors
    */
-  async start(running: RunningSandbox, request: CommandRequest): Promise<LiveCommand> {
+  async start(
+    running: RunningSandbox,
+    request: CommandRequest,
+    headers: IncomingHttpHeaders = {},
+  ): Promise<LiveCommand> {
     const { database, log, now, limits, spans } = this.options;
-    const operationId = await beginOperation(this.options, running.sandbox.id, {
-      type: 'EXEC',
-      headers: request.headers,
-    });
+    const operationId = await beginOperation(this.options, running.sandbox.id, { type: 'EXEC', headers });
     const command = newCommand(running.sandbox.id, operationId, request, now());
     let started: RunningCommand;
     try {
       await insertWithin(database, command, running.sandbox.accountId, limits);
-      started = await running.driver.exec(running.reference, specOf(command, request));
+      const { cwd, env = {}, stdin } = request;
+      const spec = { id: command.id, command: request.command, env, cwd };
+      const input = stdin === undefined ? undefined : Buffer.from(stdin);
+      started = await running.driver.exec(running.reference, { ...spec, stdin: input });
     } catch (error) {
       // The command may run nevertheless. Marking it as abandoned makes the loop of unwatched commands kill it.
       if (error instanceof Ambiguous) await abandonCommand(database, command.id, now());
@@ -87,7 +107,7 @@ export class Commands {
       await finishOperation(this.options, operationId, { status: 'FAILED', error: failureOf(shown) });
       throw shown;
     }
-    const changed = (id: string) => this.looks.notify(id);
+    const changed = (id: string) => this.#events.emit(id);
     const live = new LiveCommand(command, running, started, { database, log, now, spans, changed });
     this.#live.set(command.id, live);
     void live.ended.then(() => this.#live.delete(command.id));
@@ -129,27 +149,23 @@ export class Commands {
   /** Takes over a command of a stopped process. Its output is lost, but its timeout and its end still apply. */
   async #takeOver(command: Command): Promise<void> {
     const { database, driverOf, now } = this.options;
-    const [row] = (await database('sandboxes').where({ id: command.sandboxId })) as Record<string, unknown>[];
-    const sandbox = row === undefined ? undefined : fromRow<Sandbox>(row);
+    const sandbox = await firstOf<Sandbox>(database('sandboxes').where({ id: command.sandboxId }));
     const reference = sandbox?.supplierRef ?? undefined;
-    if (sandbox === undefined || reference === undefined || isFinal(sandbox.observedState)) return this.#lose(command);
+    if (sandbox === undefined || reference === undefined || isFinal(sandbox.observedState))
+      return this.#end(command, 'LOST', null);
     if (sandbox.observedState !== 'RUNNING') return;
     try {
       const driver = driverOf(sandbox.supplier);
       const state = await driver.inspectCommand(reference, command.id);
-      if (state.is === 'lost') return await this.#lose(command);
+      if (state.is === 'lost') return await this.#end(command, 'LOST', null);
       if (state.is === 'ended') return await this.#end(command, 'EXITED', state.exitCode);
       if (command.killAtMs === null || command.killAtMs > now()) return;
       await driver.signal(reference, command.id, 'SIGKILL');
       await this.#end(command, 'TIMED_OUT', null);
     } catch (error) {
-      if (error instanceof InstanceGone) await this.#lose(command);
+      if (error instanceof InstanceGone) await this.#end(command, 'LOST', null);
       else throw error;
     }
-  }
-
-  async #lose(command: Command): Promise<void> {
-    await this.#end(command, 'LOST', null);
   }
 
   async #end(command: Command, status: Command['status'], exitCode: number | null): Promise<void> {
@@ -160,17 +176,16 @@ export class Commands {
 }
 
 function newCommand(sandboxId: string, operationId: string, request: CommandRequest, startedAtMs: number): Command {
-  const { timeoutSeconds } = request;
+  const { background, timeoutSeconds = background ? undefined : TIMEOUT_SECONDS } = request;
   return {
     id: randomUUID(),
     sandboxId,
     operationId,
-    background: request.background,
+    background,
     status: 'RUNNING',
     exitCode: null,
     stdoutTruncated: false,
     stderrTruncated: false,
-    lastSequence: 0,
     startedAtMs,
     endedAtMs: null,
     killAtMs: timeoutSeconds === undefined ? null : startedAtMs + timeoutSeconds * 1_000,
@@ -178,13 +193,9 @@ function newCommand(sandboxId: string, operationId: string, request: CommandRequ
   };
 }
 
-function specOf({ id }: Command, { command, cwd, env, stdin }: CommandRequest) {
-  return { id, command, env, cwd, stdin: stdin === undefined ? undefined : Buffer.from(stdin) };
-}
-
 /** Converts an error. A path error here can only concern `cwd`, because a command has no other path. */
 function commandError(error: unknown): unknown {
   if (error instanceof FileFailure)
-    return fail('COMMAND_INVALID', { param: 'cwd', message: error.message, cause: error });
+    return fail('COMMAND_INVALID', { param: 'cwd', message: error.message.replace(/^path:/, 'cwd:'), cause: error });
   return toCallerError(error);
 }

@@ -12,14 +12,7 @@ export interface Piece {
 /** How many bytes of each stream are kept. The oldest are dropped first. */
 export const MOST_KEPT = 1_048_576;
 
-const MOST_OF_PIECE = 16_384;
-
-/**
- * The size from which a piece counts as full. A piece never cuts a character in two, so it may be up to three bytes shorter or
- * longer than its target.
- */
-const FULL_PIECE = MOST_OF_PIECE - 3;
-const LARGEST_PIECE = MOST_OF_PIECE + 3;
+const MOST_OF_PIECE = 65_536;
 
 /** The most pieces of each stream, because a command that prints a little for ever must be bounded too. */
 const MOST_PIECES = 16_384;
@@ -37,20 +30,15 @@ export class KeptOutput {
   readonly #count = { stdout: 0, stderr: 0 };
   /** The bytes of a character whose rest has not arrived yet. */
   readonly #unfinished: Record<OutputStream, Buffer> = { stdout: EMPTY, stderr: EMPTY };
-  /** Buffers of pieces that were dropped before `take` returned them. Reusing them keeps a command that prints fast from creating garbage. */
-  readonly #free: Buffer[] = [];
   readonly truncated = { stdout: false, stderr: false };
 
-  get lastSequence(): number {
-    return this.#sequence;
-  }
-
   add({ stream, bytes }: OutputFrame): void {
-    const begun = this.#unfinished[stream];
-    const all = begun.length === 0 ? bytes : Buffer.concat([begun, bytes]);
-    const whole = all.subarray(0, all.length - unfinishedBytes(all));
-    this.#unfinished[stream] = whole.length === all.length ? EMPTY : Buffer.from(all.subarray(whole.length));
-    this.#append(stream, whole);
+    for (let at = 0; at < bytes.length; at += MOST_OF_PIECE) {
+      const all = Buffer.concat([this.#unfinished[stream], bytes.subarray(at, at + MOST_OF_PIECE)]);
+      const end = all.length - unfinishedBytes(all);
+      this.#unfinished[stream] = all.subarray(end);
+      this.#append(stream, all.subarray(0, end));
+    }
   }
 
   /** Ends the output. An unfinished character is kept as it is. */
@@ -72,31 +60,18 @@ export class KeptOutput {
   }
 
   #append(stream: OutputStream, bytes: Buffer): void {
-    let rest = bytes;
-    while (rest.length > 0) {
-      const last = this.#pieces.at(-1);
-      const canGrow = last?.stream === stream && last.sequence > this.#taken && last.bytes.length < MOST_OF_PIECE;
-      const begun = canGrow ? last.bytes : EMPTY;
-      const part = wholeStart(rest, MOST_OF_PIECE - begun.length);
-      if (canGrow) this.#pieces.pop();
-      else {
-        this.#sequence += 1;
-        this.#count[stream] += 1;
-      }
-      this.#pieces.push({ sequence: this.#sequence, stream, bytes: this.#join(begun, part) });
-      this.#bytes[stream] += part.length;
-      rest = rest.subarray(part.length);
-      this.#forget(stream);
+    if (bytes.length === 0) return;
+    const last = this.#pieces.at(-1);
+    const isOpen = last?.stream === stream && last.sequence > this.#taken;
+    if (isOpen && last.bytes.length + bytes.length <= MOST_OF_PIECE) {
+      this.#pieces.splice(-1, 1, { ...last, bytes: Buffer.concat([last.bytes, bytes]) });
+    } else {
+      this.#sequence += 1;
+      this.#count[stream] += 1;
+      this.#pieces.push({ sequence: this.#sequence, stream, bytes });
     }
-  }
-
-  #join(begun: Buffer, part: Buffer): Buffer {
-    const length = begun.length + part.length;
-    if (length < FULL_PIECE) return Buffer.concat([begun, part]);
-    const block = this.#free.pop() ?? Buffer.allocUnsafeSlow(LARGEST_PIECE);
-    begun.copy(block);
-    part.copy(block, begun.length);
-    return block.subarray(0, length);
+    this.#bytes[stream] += bytes.length;
+    this.#forget(stream);
   }
 
   /** Drops pieces that the last mebibyte does not need. */
@@ -104,13 +79,11 @@ export class KeptOutput {
     if (this.#bytes[stream] > MOST_KEPT || this.#count[stream] > MOST_PIECES) this.truncated[stream] = true;
     for (;;) {
       const index = this.#pieces.findIndex((piece) => piece.stream === stream);
-      const piece = this.#pieces[index];
-      const bytes = piece?.bytes.length ?? 0;
-      const isNeeded = this.#bytes[stream] - bytes < MOST_KEPT && this.#count[stream] <= MOST_PIECES;
-      if (piece === undefined || isNeeded) return;
+      const length = this.#pieces[index]?.bytes.length ?? 0;
+      const isNeeded = this.#bytes[stream] - length < MOST_KEPT && this.#count[stream] <= MOST_PIECES;
+      if (index === -1 || isNeeded) return;
       this.#pieces.splice(index, 1);
-      if (bytes >= FULL_PIECE && piece.sequence > this.#taken) this.#free.push(Buffer.from(piece.bytes.buffer));
-      this.#bytes[stream] -= bytes;
+      this.#bytes[stream] -= length;
       this.#count[stream] -= 1;
     }
   }
@@ -124,13 +97,6 @@ export function textOf(pieces: readonly Piece[], stream: OutputStream): string {
   let start = Math.max(0, all.length - MOST_KEPT);
   while (start > 0 && isContinuation(all[start])) start += 1;
   return all.subarray(start).toString();
-}
-
-/** Returns as much of the start as fits without cutting a character in two, but at least one character. */
-function wholeStart(bytes: Buffer, most: number): Buffer {
-  if (bytes.length <= most) return bytes;
-  const part = bytes.subarray(0, Math.max(most, 4));
-  return part.subarray(0, part.length - unfinishedBytes(part));
 }
 
 /** Counts the bytes at the end that begin a character whose rest is missing. */

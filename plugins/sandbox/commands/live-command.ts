@@ -41,13 +41,12 @@ export class LiveCommand {
     const exitCode = await this.#read(running);
     timer.abort();
     const status = exitCode === null ? 'LOST' : this.#isTimedOut ? 'TIMED_OUT' : 'EXITED';
-    const { truncated, lastSequence } = this.output;
+    const { truncated } = this.output;
     const ending = {
       status,
       exitCode: status === 'EXITED' ? exitCode : null,
       stdoutTruncated: truncated.stdout,
       stderrTruncated: truncated.stderr,
-      lastSequence,
     } as const;
     const nowMs = this.options.now();
     await this.#keep(async (database) => {

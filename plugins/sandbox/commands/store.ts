@@ -1,10 +1,9 @@
 import type { Knex } from 'knex';
 import { fail } from '../../../core/errors';
 import { UUID } from '../../../core/storage/page';
-import { fromRow, toRow } from '../books/rows';
+import { firstOf, fromRow, toRow } from '../books/rows';
 import type { Limits } from '../life/settings';
 import { FINAL_STATES } from '../life/states';
-import { tooMany } from './followers';
 import type { OutputStream, Piece } from './kept-output';
 
 /** LOST: how it ended is unknown, because its sandbox or the engine went away. */
@@ -20,14 +19,19 @@ export interface Command {
   readonly exitCode: number | null;
   readonly stdoutTruncated: boolean;
   readonly stderrTruncated: boolean;
-  /** The number of the last piece of output. */
-  readonly lastSequence: number;
   readonly startedAtMs: number;
   readonly endedAtMs: number | null;
   /** When its timeout ends it. */
   readonly killAtMs: number | null;
   /** Until when the process that reads its output has promised to report again. */
   readonly watchedUntilMs: number;
+}
+
+/** A slot may become free at any time. A few seconds keep rejected clients from retrying without pause. */
+const RETRY_AFTER_SECONDS = 5;
+
+export function tooMany(message: string) {
+  return fail('COMMAND_LIMIT', { message, retryAfterSeconds: RETRY_AFTER_SECONDS });
 }
 
 /** Writes a command that is about to start. @throws COMMAND_LIMIT if the most allowed commands are running */
@@ -70,11 +74,10 @@ export async function abandonCommand(database: Knex, id: string, nowMs: number):
 
 /** Returns a command. @throws NOT_FOUND */
 export async function findCommand(database: Knex, sandboxId: string, id: string): Promise<Command> {
-  const [row]: Record<string, unknown>[] = UUID.test(id)
-    ? await database('sandbox_commands').where({ id, sandbox_id: sandboxId })
-    : [];
-  if (row === undefined) throw fail('NOT_FOUND', { message: 'The command does not exist.' });
-  return fromRow<Command>(row);
+  const found = database('sandbox_commands').where({ id, sandbox_id: sandboxId });
+  const command = UUID.test(id) ? await firstOf<Command>(found) : undefined;
+  if (command === undefined) throw fail('NOT_FOUND', { message: 'The command does not exist.' });
+  return command;
 }
 
 /** Writes new pieces of output and deletes those that are no longer kept. */
@@ -117,7 +120,7 @@ export async function readOutput(
 }
 
 export type Ending = Pick<Command, 'status' | 'exitCode'> &
-  Partial<Pick<Command, 'stdoutTruncated' | 'stderrTruncated' | 'lastSequence'>>;
+  Partial<Pick<Command, 'stdoutTruncated' | 'stderrTruncated'>>;
 
 /** Records the end of a command. Returns false if it had already ended. */
 export async function endCommand(database: Knex, id: string, ending: Ending, nowMs: number): Promise<boolean> {

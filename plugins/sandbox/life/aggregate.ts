@@ -85,7 +85,7 @@ function eventOf(before: Sandbox, after: Sandbox, event: NonNullable<Change['eve
     sequence: after.eventSequence,
     type: event.type,
     status: event.status,
-    previousState: before.observedState,
+    previousState: before.stateVersion === 0 ? null : before.observedState,
     currentState: after.observedState,
     lifecyclePhase: phaseOf(after),
     stateVersion: after.stateVersion,

@@ -13,13 +13,7 @@ export type SupplierVerb = 'create' | 'inspect' | 'suspend' | 'resume' | 'termin
 
 /** What the gateway learned from one call to the supplier. `asked`: the gateway sent that call for the first time, and it succeeded. */
 export type Observation =
-  | {
-      readonly seen: 'instance';
-      readonly inspection: Inspection;
-      readonly asked: boolean;
-      /** The place where the instance was found, if only some nodes reach it. */
-      readonly place?: string | null;
-    }
+  | { readonly seen: 'instance'; readonly inspection: Inspection; readonly asked: boolean }
   | { readonly seen: 'silence'; readonly verb: SupplierVerb; readonly message: string }
   | {
       readonly seen: 'refusal';
@@ -88,9 +82,7 @@ function absorb(aggregate: Aggregate, observation: Observation, nowMs: number, t
     const lost = giveUp({ code: 'SUPPLIER_LOST', message }, stoppedAtMs);
     return { ...lost, set: { ...lost.set, ...change } };
   }
-  const seen = confirm(aggregate, BILLED[state], { inspection, asked, nowMs, timings });
-  const place = sandbox.place ?? observation.place ?? null;
-  const confirmed = { ...seen, set: { ...seen.set, place } };
+  const confirmed = confirm(aggregate, BILLED[state], { inspection, asked, nowMs, timings });
   // The instance is still there although it was ended, or not yet in the requested state: retry later.
   const isInVain = asked && state !== 'starting' && sandbox.desiredState !== BILLED[state];
   const isStillThere = mustEnd(aggregate) && sandbox.actionSentAtMs !== null;

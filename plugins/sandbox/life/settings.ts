@@ -30,14 +30,6 @@ export function readTimings(settings: Readonly<Record<keyof typeof TIMINGS, stri
   ) as Timings;
 }
 
-/** The default timings. */
-export const DEFAULT_TIMINGS: Timings = readTimings(
-  Object.fromEntries(Object.entries(TIMINGS).map(([name, { default: text }]) => [name, text])) as Record<
-    keyof typeof TIMINGS,
-    string
-  >,
-);
-
 const limit = (description: string, otherwise: number) =>
   ({ description, type: 'integer', minimum: 1, default: otherwise }) as const;
 
@@ -49,10 +41,3 @@ export const LIMITS = {
 } as const;
 
 export type Limits = { readonly [Name in keyof typeof LIMITS]: number };
-
-/** The default limits. */
-export const DEFAULT_LIMITS: Limits = {
-  commandsPerSandbox: LIMITS.commandsPerSandbox.default,
-  commandsPerAccount: LIMITS.commandsPerAccount.default,
-  followersPerSandbox: LIMITS.followersPerSandbox.default,
-};

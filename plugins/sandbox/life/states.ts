@@ -1,5 +1,5 @@
 /** The state that the supplier last confirmed. UNKNOWN while the supplier is silent. */
-export type ObservedState = 'PROVISIONING' | 'RUNNING' | 'SUSPENDED' | 'FAILED' | 'TERMINATED' | 'UNKNOWN';
+export type ObservedState = (typeof OBSERVED_STATES)[number];
 export type FinalState = 'FAILED' | 'TERMINATED';
 export type ConfirmedState = Exclude<ObservedState, 'UNKNOWN'>;
 /** The state that the latest lifecycle operation requests. null: none is requested. */
@@ -40,8 +40,8 @@ export function phaseOf({
   return observed;
 }
 
-export type LifecycleVerb = 'CREATE' | 'SUSPEND' | 'RESUME' | 'TERMINATE';
 export const LIFECYCLE_VERBS = ['CREATE', 'SUSPEND', 'RESUME', 'TERMINATE'] as const;
+export type LifecycleVerb = (typeof LIFECYCLE_VERBS)[number];
 
 export const OPERATION_TYPES = [
   ...LIFECYCLE_VERBS,

@@ -52,8 +52,25 @@ export function readRequirements(value: unknown, param: string): Requirements {
   return requirements;
 }
 
+/** A choice of an offering: this one, or the cheapest one that meets requirements. */
+export type Choice =
+  | { readonly offeringId: string }
+  | { readonly requirements: Requirements; readonly maxEstimatedHourlyUsd: string | undefined };
+
+/** Returns the chosen offering. @throws OFFERING_NOT_FOUND, NO_MATCHING_OFFERING that name the field, after `prefix` */
+export function chooseOffering(offered: readonly OfferedInstance[], choice: Choice, prefix: string): OfferedInstance {
+  if ('requirements' in choice) {
+    const match = matchOffering(offered, choice.requirements, choice.maxEstimatedHourlyUsd);
+    if (match === undefined) throw fail('NO_MATCHING_OFFERING', { param: `${prefix}requirements` });
+    return match;
+  }
+  const found = offered.find(({ offering, isEnabled }) => isEnabled && offering.id === choice.offeringId);
+  if (found === undefined) throw fail('OFFERING_NOT_FOUND', { param: `${prefix}offeringId` });
+  return found;
+}
+
 /** Returns the cheapest available offering that meets the requirements. Equal prices go by id. */
-export function matchOffering(
+function matchOffering(
   offered: readonly OfferedInstance[],
   requirements: Requirements,
   maxHourlyUsd: string | undefined,

@@ -8,39 +8,21 @@ import { listOf, object, oneOf, shape } from '../../../core/http/shape';
 import type { Settings } from '../../../core/settings';
 import { findUnfinished, openRunning, operate, RUNNING_ERRORS, type RunningSandbox } from '../asking/access';
 import { findSandbox } from '../books/store';
-import type { CommandRequest } from '../commands/commands';
 import {
   COMMAND,
   COMMAND_EVENTS,
   COMMAND_STATUS,
   commandView,
   followCommand,
-  outputView,
   sendEvents,
   TRUNCATED,
 } from '../commands/events';
+import { textOf } from '../commands/kept-output';
 import type { LiveCommand } from '../commands/live-command';
 import { type Command, findCommand, readOutput } from '../commands/store';
-import type { InsideService } from '../service';
+import type { SandboxService } from '../service';
 import { COMMAND_SIGNALS } from '../suppliers/supplier';
-import { readBody } from './read-body';
-
-export function readCommandRoute(service: InsideService): Route {
-  return {
-    listener: 'public',
-    auth: 'key',
-    method: 'GET',
-    path: '/v1/sandboxes/{id}/commands/{commandId}',
-    summary: 'The state of a command, with the last mebibyte of its output.',
-    answers: { 200: { description: 'The command.', schema: COMMAND } },
-    errors: ['SANDBOX_NOT_FOUND'],
-    handle: async ({ key, params }, _request, response) => {
-      const sandbox = await findSandbox(service.database, key.accountId, params['id'] ?? '');
-      const command = await findCommand(service.database, sandbox.id, params['commandId'] ?? '');
-      sendJson(response, 200, commandView(command, outputView(await readOutput(service.database, command.id, 0))));
-    },
-  };
-}
+import { byKey, type KeyVisit, readBody } from './parts';
 
 const NEW_COMMAND = {
   type: 'object',
@@ -63,7 +45,6 @@ const NEW_COMMAND = {
   example: { command: 'make test', cwd: 'job', timeoutSeconds: 600 },
 } as const;
 
-const TIMEOUT_SECONDS = 60;
 const MOST_BYTES = 4 * 1_048_576;
 /** The most bytes that Linux accepts in one argument. The limit of all arguments is higher. */
 const MOST_OF_WORD = 131_071;
@@ -72,63 +53,146 @@ const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 type Body = Settings<typeof NEW_COMMAND>;
 
-export function runCommandRoute(service: InsideService): Route {
-  const read = readBody<Body>(NEW_COMMAND, { maxBytes: MOST_BYTES, invalid: 'COMMAND_INVALID' });
-  return {
-    listener: 'public',
-    auth: 'key',
-    method: 'POST',
-    path: '/v1/sandboxes/{id}/commands',
-    summary: 'Runs a shell command: waits for its end, streams its output as events, or leaves it running.',
-    body: NEW_COMMAND,
-    answers: {
-      201: {
-        description:
-          'The command, ended or begun in the background; its events for clients that accept `text/event-stream`.',
-        schema: COMMAND,
-        orAs: COMMAND_EVENTS,
-      },
-    },
-    errors: [...RUNNING_ERRORS, 'COMMAND_INVALID', 'COMMAND_LIMIT'],
-    handle: async (visit, request, response) => {
-      const { accountId, params } = visit;
-      const { offering } = await findUnfinished(service, accountId, params['id'] ?? '');
-      if (!offering.capabilities.exec) throw fail('NOT_SUPPORTED');
-      const body = checkText(await read(request, visit));
-      const running = await openRunning(service, accountId, params['id'] ?? '');
-      if (request.headers.accept?.includes('text/event-stream') === true) {
-        return runFollowed(service, running, commandOf(body, request), response);
-      }
-      const live = await service.commands.start(running, commandOf(body, request));
-      if (body.background) return sendJson(response, 201, commandView(live.command, NOTHING_YET));
-      const ended = await Promise.race([live.ended, untilStopping(service, live)]);
-      const output = { stdout: live.output.text('stdout'), stderr: live.output.text('stderr') };
-      sendJson(response, 201, commandView(ended, output));
-    },
-  };
-}
+const FILTERS = {
+  after: integerReader(0, 2_147_483_647, { default: 0 }),
+  follow: flagReader(false),
+};
 
-function commandOf(body: Body, { headers }: IncomingMessage): CommandRequest {
-  return {
-    command: body.command,
-    timeoutSeconds: body.timeoutSeconds ?? (body.background ? undefined : TIMEOUT_SECONDS),
-    cwd: body.cwd,
-    env: body.env ?? {},
-    stdin: body.stdin,
-    background: body.background,
-    headers,
+const LOGS = object({
+  items: listOf(object({ sequence: shape.integer, stream: oneOf('stdout', 'stderr'), data: shape.text })),
+  nextAfter: shape.integer,
+  status: COMMAND_STATUS,
+  truncated: TRUNCATED,
+});
+
+const SIGNAL = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['signal'],
+  properties: { signal: { type: 'string', enum: COMMAND_SIGNALS } },
+  example: { signal: 'SIGTERM' },
+} as const;
+
+const SIGNALLED = object({ commandId: shape.uuid, signal: oneOf(...COMMAND_SIGNALS), noop: shape.yes });
+
+/** The routes of commands in a sandbox. */
+export function commandRoutes(service: SandboxService): readonly Route[] {
+  const { database, commands } = service;
+  const readCommand = readBody<Body>(NEW_COMMAND, MOST_BYTES, { INVALID_FIELD: 'COMMAND_INVALID' });
+  const readSignal = readBody<Settings<typeof SIGNAL>>(SIGNAL, 1_024, { INVALID_FIELD: 'COMMAND_INVALID' });
+  const find = async ({ accountId, params }: KeyVisit) => {
+    const { id } = await findSandbox(database, accountId, params['id'] ?? '');
+    return findCommand(database, id, params['commandId'] ?? '');
   };
+  return [
+    byKey(
+      'POST',
+      '/v1/sandboxes/{id}/commands',
+      'Runs a shell command: waits for its end, streams its output as events, or leaves it running.',
+      {
+        body: NEW_COMMAND,
+        answers: {
+          201: {
+            description:
+              'The command, ended or begun in the background; its events for clients that accept `text/event-stream`.',
+            schema: COMMAND,
+            orAs: COMMAND_EVENTS,
+          },
+        },
+        errors: [...RUNNING_ERRORS, 'COMMAND_INVALID', 'COMMAND_LIMIT'],
+        handle: async (visit, request, response) => {
+          const id = visit.params['id'] ?? '';
+          await findUnfinished(service, visit.accountId, id, 'exec');
+          const body = checkText(await readCommand(request, visit));
+          const running = await openRunning(service, visit.accountId, id, 'exec');
+          if (request.headers.accept?.includes('text/event-stream') === true) {
+            return runFollowed(service, running, body, request, response);
+          }
+          const live = await commands.start(running, body, request.headers);
+          if (body.background) return sendJson(response, 201, commandView(live.command, NOTHING_YET));
+          const ended = await Promise.race([live.ended, untilStopping(service, live)]);
+          const output = { stdout: live.output.text('stdout'), stderr: live.output.text('stderr') };
+          sendJson(response, 201, commandView(ended, output));
+        },
+      },
+    ),
+    byKey(
+      'GET',
+      '/v1/sandboxes/{id}/commands/{commandId}',
+      'The state of a command, with the last mebibyte of its output.',
+      {
+        answers: { 200: { description: 'The command.', schema: COMMAND } },
+        errors: ['SANDBOX_NOT_FOUND'],
+        handle: async (visit, _request, response) => {
+          const command = await find(visit);
+          const pieces = await readOutput(database, command.id, 0);
+          const output = { stdout: textOf(pieces, 'stdout'), stderr: textOf(pieces, 'stderr') };
+          sendJson(response, 200, commandView(command, output));
+        },
+      },
+    ),
+    byKey(
+      'GET',
+      '/v1/sandboxes/{id}/commands/{commandId}/logs',
+      "A command's output after a sequence number; with follow=true as events until it ends.",
+      {
+        query: FILTERS,
+        headers: { 'Last-Event-ID': 'The same as `after`, as browsers say it.' },
+        answers: { 200: { description: 'The output.', schema: LOGS, orAs: COMMAND_EVENTS } },
+        errors: ['SANDBOX_NOT_FOUND', 'COMMAND_LIMIT'],
+        handle: async (visit, request, response) => {
+          const { follow = false, after = lastEventOf(request) } = readQuery(visit.query, FILTERS);
+          const command = await find(visit);
+          if (follow) {
+            const endFollowing = commands.addFollower(command.sandboxId);
+            return sendEvents(response, 200, (left) => followCommand(service, command, after, left), endFollowing);
+          }
+          const pieces = await readOutput(database, command.id, after);
+          sendJson(response, 200, {
+            items: pieces.map(({ sequence, stream, bytes }) => ({ sequence, stream, data: bytes.toString() })),
+            nextAfter: pieces.at(-1)?.sequence ?? after,
+            status: command.status,
+            truncated: { stdout: command.stdoutTruncated, stderr: command.stderrTruncated },
+          });
+        },
+      },
+    ),
+    byKey(
+      'POST',
+      '/v1/sandboxes/{id}/commands/{commandId}/signal',
+      'Sends a signal to a command and to all it has started; one that has ended is left as it is.',
+      {
+        body: SIGNAL,
+        answers: { 200: { description: 'It is sent; `noop`: the command had ended.', schema: SIGNALLED } },
+        errors: [...RUNNING_ERRORS, 'COMMAND_INVALID'],
+        handle: async (visit, request, response) => {
+          await findUnfinished(service, visit.accountId, visit.params['id'] ?? '');
+          const { signal } = await readSignal(request, visit);
+          const running = await openRunning(service, visit.accountId, visit.params['id'] ?? '');
+          const { id: commandId, status } = await find(visit);
+          const isRunning = status === 'RUNNING';
+          if (isRunning) {
+            await operate(service, running, { type: 'SIGNAL', headers: request.headers }, () =>
+              running.driver.signal(running.reference, commandId, signal),
+            );
+          }
+          sendJson(response, 200, { commandId, signal, noop: !isRunning });
+        },
+      },
+    ),
+  ];
 }
 
 /** Runs a command and streams its events to the client. It starts none if the sandbox has too many followers. */
 async function runFollowed(
-  service: InsideService,
+  service: SandboxService,
   running: RunningSandbox,
-  command: CommandRequest,
+  body: Body,
+  { headers }: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const endFollowing = service.commands.followers.add(running.sandbox.id);
-  const live = await service.commands.start(running, command).catch((error: unknown) => {
+  const endFollowing = service.commands.addFollower(running.sandbox.id);
+  const live = await service.commands.start(running, body, headers).catch((error: unknown) => {
     endFollowing();
     throw error;
   });
@@ -138,7 +202,7 @@ async function runFollowed(
 const LOOK_EVERY_MS = 500;
 
 /** Waits for the command's end, but no longer once the process is stopping. The caller then gets a running command and asks again. */
-async function untilStopping({ gateway }: InsideService, { command, ended }: LiveCommand): Promise<Command> {
+async function untilStopping({ gateway }: SandboxService, { command, ended }: LiveCommand): Promise<Command> {
   let hasEnded = false;
   void ended.then(() => (hasEnded = true));
   while (!hasEnded && !gateway.isStopping()) await sleep(LOOK_EVERY_MS, undefined, { ref: false });
@@ -147,10 +211,10 @@ async function untilStopping({ gateway }: InsideService, { command, ended }: Liv
 
 const NOTHING_YET = { stdout: '', stderr: '' };
 
-async function* eventsOf(service: InsideService, { command }: LiveCommand, left: AbortSignal) {
+async function* eventsOf(service: SandboxService, { command }: LiveCommand, left: AbortSignal) {
   const { stdout: _, stderr: __, ...started } = commandView(command, NOTHING_YET);
   yield { event: 'start', sequence: 0, data: started } as const;
-  yield* followCommand(service, { sandboxId: command.sandboxId, commandId: command.id }, 0, left);
+  yield* followCommand(service, command, 0, left);
 }
 
 /** Rejects text that no process can receive as an argument or variable. @throws COMMAND_INVALID */
@@ -175,94 +239,8 @@ function invalid(param: string, problem: string) {
   return fail('COMMAND_INVALID', { param, message: `${param} ${problem}` });
 }
 
-const FILTERS = {
-  after: integerReader(0, 2_147_483_647, { default: 0 }),
-  follow: flagReader(false),
-};
-
-const LOGS = object({
-  items: listOf(object({ sequence: shape.integer, stream: oneOf('stdout', 'stderr'), data: shape.text })),
-  nextAfter: shape.integer,
-  status: COMMAND_STATUS,
-  truncated: TRUNCATED,
-});
-
-export function readLogsRoute(service: InsideService): Route {
-  return {
-    listener: 'public',
-    auth: 'key',
-    method: 'GET',
-    path: '/v1/sandboxes/{id}/commands/{commandId}/logs',
-    summary: "A command's output after a sequence number; with follow=true as events until it ends.",
-    query: FILTERS,
-    headers: { 'Last-Event-ID': 'The same as `after`, as browsers say it.' },
-    answers: { 200: { description: 'The output.', schema: LOGS, orAs: COMMAND_EVENTS } },
-    errors: ['SANDBOX_NOT_FOUND', 'COMMAND_LIMIT'],
-    handle: async ({ key, params, query }, request, response) => {
-      const { follow = false, after = lastEventOf(request) } = readQuery(query, FILTERS);
-      const sandbox = await findSandbox(service.database, key.accountId, params['id'] ?? '');
-      const command = await findCommand(service.database, sandbox.id, params['commandId'] ?? '');
-      const place = { sandboxId: sandbox.id, commandId: command.id };
-      if (follow) {
-        const endFollowing = service.commands.followers.add(sandbox.id);
-        return sendEvents(response, 200, (left) => followCommand(service, place, after, left), endFollowing);
-      }
-      const pieces = await readOutput(service.database, command.id, after);
-      sendJson(response, 200, {
-        items: pieces.map(({ sequence, stream, bytes }) => ({ sequence, stream, data: bytes.toString() })),
-        nextAfter: pieces.at(-1)?.sequence ?? after,
-        status: command.status,
-        truncated: { stdout: command.stdoutTruncated, stderr: command.stderrTruncated },
-      });
-    },
-  };
-}
-
 /** Returns the `Last-Event-ID` that a browser's EventSource sends when it reconnects. */
 function lastEventOf({ headers }: IncomingMessage): number {
   const text = String(headers['last-event-id'] ?? '');
   return /^\d{1,9}$/.test(text) ? Number(text) : 0;
-}
-
-const SIGNAL = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['signal'],
-  properties: { signal: { type: 'string', enum: COMMAND_SIGNALS } },
-  example: { signal: 'SIGTERM' },
-} as const;
-
-const SIGNALLED = object({ commandId: shape.uuid, signal: oneOf(...COMMAND_SIGNALS), noop: shape.yes });
-
-export function signalCommandRoute(service: InsideService): Route {
-  const read = readBody<Settings<typeof SIGNAL>>(SIGNAL, { maxBytes: 1_024, invalid: 'COMMAND_INVALID' });
-  return {
-    listener: 'public',
-    auth: 'key',
-    method: 'POST',
-    path: '/v1/sandboxes/{id}/commands/{commandId}/signal',
-    summary: 'Sends a signal to a command and to all it has started; one that has ended is left as it is.',
-    body: SIGNAL,
-    answers: { 200: { description: 'It is sent; `noop`: the command had ended.', schema: SIGNALLED } },
-    errors: [...RUNNING_ERRORS, 'COMMAND_INVALID'],
-    handle: async (visit, request, response) => {
-      const { accountId, params } = visit;
-      await findUnfinished(service, accountId, params['id'] ?? '');
-      const { signal } = await read(request, visit);
-      const running = await openRunning(service, accountId, params['id'] ?? '');
-      const { id: commandId, status } = await findCommand(
-        service.database,
-        running.sandbox.id,
-        params['commandId'] ?? '',
-      );
-      const isRunning = status === 'RUNNING';
-      if (isRunning) {
-        const { driver, reference } = running;
-        await operate(service, running, { type: 'SIGNAL', headers: request.headers }, () =>
-          driver.signal(reference, commandId, signal),
-        );
-      }
-      sendJson(response, 200, { commandId, signal, noop: !isRunning });
-    },
-  };
 }

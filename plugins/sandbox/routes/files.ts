@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import type { Route } from '../../../core/api/route';
@@ -11,9 +11,9 @@ import { listOf, object, oneOf, shape } from '../../../core/http/shape';
 import type { Settings } from '../../../core/settings';
 import { findUnfinished, openRunning, operate, RUNNING_ERRORS, type RunningSandbox } from '../asking/access';
 import type { OperationType } from '../life/states';
-import type { InsideService } from '../service';
+import type { SandboxService } from '../service';
 import { type FileContent, LIST_LIMIT } from '../suppliers/supplier';
-import { readBody } from './read-body';
+import { byKey, type KeyVisit, readBody } from './parts';
 
 /** The largest file that an endpoint returns or accepts as JSON. A larger one is sent raw. */
 const MOST_AS_JSON = 4 * 1_048_576;
@@ -30,48 +30,6 @@ const WRITTEN = {
   201: { description: 'The file is written.', schema: object({ path: shape.text, byteLength: shape.integer }) },
 };
 
-interface SandboxPlace {
-  readonly accountId: string;
-  readonly sandboxId: string | undefined;
-  /** The headers of the request. */
-  readonly headers: IncomingHttpHeaders;
-}
-
-/**
- * Rejects a request that no body can make valid, before its body is read.
- * @throws SANDBOX_NOT_FOUND, SANDBOX_FINAL, NOT_SUPPORTED
- */
-async function requireFiles(service: InsideService, { accountId, sandboxId }: SandboxPlace): Promise<void> {
-  const { offering } = await findUnfinished(service, accountId, sandboxId ?? '');
-  if (!offering.capabilities.files) throw fail('NOT_SUPPORTED');
-}
-
-/** Runs a file operation in a running sandbox. @throws NOT_SUPPORTED and the errors of `openRunning` */
-async function withFiles<T>(
-  service: InsideService,
-  { accountId, sandboxId, headers }: SandboxPlace,
-  type: OperationType,
-  work: (running: RunningSandbox) => Promise<T>,
-): Promise<T> {
-  const running = await openRunning(service, accountId, sandboxId ?? '');
-  if (!running.sandbox.offering.capabilities.files) throw fail('NOT_SUPPORTED');
-  return operate(service, running, { type, headers }, () => work(running));
-}
-
-/**
- * Yields exactly the announced number of bytes, even if a command writes to the file meanwhile. Excess bytes would be read as the
- * next answer. A file that has become shorter breaks the answer off.
- */
-export async function* exactly({ byteLength, content }: FileContent): AsyncGenerator<Buffer> {
-  let left = byteLength;
-  for await (const piece of content as AsyncIterable<Buffer>) {
-    yield piece.subarray(0, left);
-    left -= Math.min(left, piece.length);
-    if (left === 0) return;
-  }
-  if (left > 0) throw fail('SUPPLIER_ERROR', { message: 'The file became shorter while it was read.' });
-}
-
 /** The meaning of a file's path, for the OpenAPI document. */
 const PATH_MEANING = "Relative to /workspace, or absolute in the sandbox's own root.";
 
@@ -82,7 +40,7 @@ const readPath = reader({ type: 'string', minLength: 1, description: PATH_MEANIN
 });
 
 /** The `path` parameter, marked as required in OpenAPI. `requiredPath` rejects a request without it. */
-export const PATH: { readonly path: Reader<string> } = {
+const PATH: { readonly path: Reader<string> } = {
   path: Object.assign(reader(readPath.schema ?? {}, readPath), { isRequired: true as const }),
 };
 
@@ -107,29 +65,6 @@ const LIST = object({
   truncated: { type: 'boolean', description: `The folder has more than ${LIST_LIMIT} entries. List a smaller folder.` },
 });
 
-export function listFilesRoute(service: InsideService): Route {
-  return {
-    listener: 'public',
-    auth: 'key',
-    method: 'GET',
-    path: '/v1/sandboxes/{id}/files/list',
-    summary: 'The entries of a folder, and of its subfolders.',
-    query: LIST_FILTERS,
-    answers: { 200: { description: 'The entries.', schema: LIST } },
-    errors: FILE_ERRORS,
-    handle: async ({ key, params, query }, request, response) => {
-      const { path = '.', depth = 2 } = readQuery(query, LIST_FILTERS);
-      const items = await withFiles(
-        service,
-        { accountId: key.accountId, sandboxId: params['id'], headers: request.headers },
-        'FILE_LIST',
-        ({ driver, reference }) => driver.files.list(reference, path, depth),
-      );
-      sendJson(response, 200, { path, items, truncated: items.length === LIST_LIMIT });
-    },
-  };
-}
-
 const ENCODINGS = ['utf8', 'base64'] as const;
 type Encoding = (typeof ENCODINGS)[number];
 
@@ -142,28 +77,148 @@ const FILE = object({
   byteLength: shape.integer,
 });
 
-export function readFileRoute(service: InsideService): Route {
-  return {
-    listener: 'public',
-    auth: 'key',
-    method: 'GET',
-    path: '/v1/sandboxes/{id}/files',
-    summary: 'Reads a file as text, or as base64.',
-    query: READ_FILTERS,
-    answers: { 200: { description: 'The file.', schema: FILE } },
-    errors: FILE_ERRORS,
-    handle: async ({ key, params, query }, request, response) => {
-      const { path: asked, encoding = 'utf8' } = readQuery(query, READ_FILTERS);
-      const path = requiredPath(asked);
-      const bytes = await withFiles(
-        service,
-        { accountId: key.accountId, sandboxId: params['id'], headers: request.headers },
-        'FILE_READ',
-        (running) => readWhole(running, path, encoding, roomOf(response)),
-      );
-      sendJson(response, 200, { path, content: bytes.toString(encoding), encoding, byteLength: bytes.length });
-    },
+const BODY = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['path', 'content'],
+  properties: {
+    path: { type: 'string', minLength: 1, description: PATH_MEANING },
+    content: { type: 'string' },
+    encoding: { type: 'string', enum: ['utf8', 'base64'], default: 'utf8' },
+  },
+  example: { path: '/data/note', content: 'hello' },
+} as const;
+
+/** The largest JSON body. Base64 needs a third more than the file, and JSON may write one byte as six. */
+const MOST_BODY_BYTES = 2 * MOST_AS_JSON;
+
+/** The routes of the files in a running sandbox. */
+export function fileRoutes(service: SandboxService): readonly Route[] {
+  const readJson = readBody<Settings<typeof BODY>>(BODY, MOST_BODY_BYTES, { BODY_TOO_LARGE: 'FILE_TOO_LARGE' });
+
+  /** Rejects a request that no body can make valid, before its body is read. */
+  const requireFiles = ({ accountId, params }: KeyVisit) =>
+    findUnfinished(service, accountId, params['id'] ?? '', 'files');
+
+  /** Runs an operation on the files of a running sandbox. @throws the errors of `openRunning` */
+  const withFiles = async <T>(
+    { accountId, params }: KeyVisit,
+    { headers }: IncomingMessage,
+    type: OperationType,
+    work: (running: RunningSandbox) => Promise<T>,
+  ): Promise<T> => {
+    const running = await openRunning(service, accountId, params['id'] ?? '', 'files');
+    return operate(service, running, { type, headers }, () => work(running));
   };
+
+  return [
+    byKey('POST', '/v1/sandboxes/{id}/files', 'Writes a file, with the folders on the way.', {
+      body: BODY,
+      answers: WRITTEN,
+      errors: FILE_ERRORS,
+      handle: async (visit, request, response) => {
+        await requireFiles(visit);
+        const { path, content, encoding } = await readJson(request, visit);
+        const bytes = decode(content, encoding);
+        if (bytes.length > MOST_AS_JSON)
+          throw fail('FILE_TOO_LARGE', { param: 'content', message: TOO_LARGE_TO_WRITE });
+        await withFiles(visit, request, 'FILE_WRITE', ({ driver, reference }) =>
+          driver.files.write(reference, path, bytes),
+        );
+        sendJson(response, 201, { path, byteLength: bytes.length });
+      },
+    }),
+    byKey('GET', '/v1/sandboxes/{id}/files', 'Reads a file as text, or as base64.', {
+      query: READ_FILTERS,
+      answers: { 200: { description: 'The file.', schema: FILE } },
+      errors: FILE_ERRORS,
+      handle: async (visit, request, response) => {
+        const { path: asked, encoding = 'utf8' } = readQuery(visit.query, READ_FILTERS);
+        const path = requiredPath(asked);
+        const bytes = await withFiles(visit, request, 'FILE_READ', (running) =>
+          readWhole(running, path, encoding, roomOf(response)),
+        );
+        sendJson(response, 200, { path, content: bytes.toString(encoding), encoding, byteLength: bytes.length });
+      },
+    }),
+    byKey('DELETE', '/v1/sandboxes/{id}/files', 'Removes a file, or a folder with all that is in it.', {
+      query: PATH,
+      answers: { 204: { description: 'It is removed.' } },
+      errors: FILE_ERRORS,
+      handle: async (visit, request, response) => {
+        const path = requiredPath(readQuery(visit.query, PATH).path);
+        await withFiles(visit, request, 'FILE_DELETE', ({ driver, reference }) => driver.files.remove(reference, path));
+        response.writeHead(204).end();
+      },
+    }),
+    byKey('GET', '/v1/sandboxes/{id}/files/list', 'The entries of a folder, and of its subfolders.', {
+      query: LIST_FILTERS,
+      answers: { 200: { description: 'The entries.', schema: LIST } },
+      errors: FILE_ERRORS,
+      handle: async (visit, request, response) => {
+        const { path = '.', depth = 2 } = readQuery(visit.query, LIST_FILTERS);
+        const items = await withFiles(visit, request, 'FILE_LIST', ({ driver, reference }) =>
+          driver.files.list(reference, path, depth),
+        );
+        sendJson(response, 200, { path, items, truncated: items.length === LIST_LIMIT });
+      },
+    }),
+    byKey('PUT', '/v1/sandboxes/{id}/files/content', 'Writes a file with the bytes of the body.', {
+      query: PATH,
+      body: BYTES,
+      bodyType: 'application/octet-stream',
+      answers: WRITTEN,
+      errors: FILE_ERRORS,
+      handle: async (visit, request, response) => {
+        const path = requiredPath(readQuery(visit.query, PATH).path);
+        await requireFiles(visit);
+        const bytes = await readUpload(request, visit);
+        await withFiles(visit, request, 'FILE_WRITE', ({ driver, reference }) =>
+          driver.files.write(reference, path, bytes),
+        );
+        sendJson(response, 201, { path, byteLength: bytes.length });
+      },
+    }),
+    byKey('GET', '/v1/sandboxes/{id}/files/content', "A file's bytes, of any size.", {
+      query: PATH,
+      answers: { 200: { description: 'Its bytes.', schema: BYTES, mediaType: 'application/octet-stream' } },
+      errors: FILE_ERRORS,
+      handle: async (visit, request, response) => {
+        const path = requiredPath(readQuery(visit.query, PATH).path);
+        const file = await withFiles(visit, request, 'FILE_READ', ({ driver, reference }) =>
+          driver.files.read(reference, path),
+        );
+        response.writeHead(200, {
+          'content-type': 'application/octet-stream',
+          'content-length': file.byteLength,
+          // A browser must not show a customer's file as a page of the console's origin.
+          'content-disposition': 'attachment',
+          'content-security-policy': 'sandbox',
+          'x-content-type-options': 'nosniff',
+        });
+        if (request.method === 'HEAD') {
+          file.content.destroy();
+          response.end();
+          return;
+        }
+        await pipeline(exactly(file), response);
+      },
+    }),
+  ];
+}
+
+/**
+ * Yields exactly the announced number of bytes, even if a command writes to the file meanwhile. Excess bytes would be read as the
+ * next answer. A file that has become shorter breaks the answer off.
+ */
+async function* exactly({ byteLength, content }: FileContent): AsyncGenerator<Buffer> {
+  let left = byteLength;
+  for await (const piece of content as AsyncIterable<Buffer>) {
+    yield piece.subarray(0, left);
+    left -= Math.min(left, piece.length);
+    if (left === 0) return;
+  }
+  if (left > 0) throw fail('SUPPLIER_ERROR', { message: 'The file became shorter while it was read.' });
 }
 
 async function readWhole(
@@ -192,82 +247,6 @@ const COPIES = 4;
 const TOO_LARGE_TO_READ = `The file has more than ${MOST_AS_JSON} bytes. Read it with GET …/files/content.`;
 const NOT_TEXT = 'encoding: the file is not UTF-8 text; request it with base64';
 
-export function downloadFileRoute(service: InsideService): Route {
-  return {
-    listener: 'public',
-    auth: 'key',
-    method: 'GET',
-    path: '/v1/sandboxes/{id}/files/content',
-    summary: "A file's bytes, of any size.",
-    query: PATH,
-    answers: { 200: { description: 'Its bytes.', schema: BYTES, mediaType: 'application/octet-stream' } },
-    errors: FILE_ERRORS,
-    handle: async ({ key, params, query }, request, response) => {
-      const path = requiredPath(readQuery(query, PATH).path);
-      const file = await withFiles(
-        service,
-        { accountId: key.accountId, sandboxId: params['id'], headers: request.headers },
-        'FILE_READ',
-        ({ driver, reference }) => driver.files.read(reference, path),
-      );
-      response.writeHead(200, {
-        'content-type': 'application/octet-stream',
-        'content-length': file.byteLength,
-        // A browser must not show a customer's file as a page of the console's origin.
-        'content-disposition': 'attachment',
-        'content-security-policy': 'sandbox',
-        'x-content-type-options': 'nosniff',
-      });
-      if (request.method === 'HEAD') {
-        file.content.destroy();
-        response.end();
-        return;
-      }
-      await pipeline(exactly(file), response);
-    },
-  };
-}
-
-const BODY = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['path', 'content'],
-  properties: {
-    path: { type: 'string', minLength: 1, description: PATH_MEANING },
-    content: { type: 'string' },
-    encoding: { type: 'string', enum: ['utf8', 'base64'], default: 'utf8' },
-  },
-  example: { path: '/data/note', content: 'hello' },
-} as const;
-
-/** The largest JSON body. Base64 needs a third more than the file, and JSON may write one byte as six. */
-const MOST_BODY_BYTES = 2 * MOST_AS_JSON;
-
-export function writeFileRoute(service: InsideService): Route {
-  const read = readBody<Settings<typeof BODY>>(BODY, { maxBytes: MOST_BODY_BYTES, tooLarge: 'FILE_TOO_LARGE' });
-  return {
-    listener: 'public',
-    auth: 'key',
-    method: 'POST',
-    path: '/v1/sandboxes/{id}/files',
-    summary: 'Writes a file, with the folders on the way.',
-    body: BODY,
-    answers: WRITTEN,
-    errors: FILE_ERRORS,
-    handle: async (visit, request, response) => {
-      const place = { accountId: visit.accountId, sandboxId: visit.params['id'], headers: request.headers };
-      await requireFiles(service, place);
-      const { path, content, encoding } = await read(request, visit);
-      const bytes = decode(content, encoding);
-      if (bytes.length > MOST_AS_JSON) throw fail('FILE_TOO_LARGE', { param: 'content', message: TOO_LARGE_TO_WRITE });
-      await withFiles(service, place, 'FILE_WRITE', (running) =>
-        running.driver.files.write(running.reference, path, bytes),
-      );
-      sendJson(response, 201, { path, byteLength: bytes.length });
-    },
-  };
-}
-
 const TOO_LARGE_TO_WRITE = `The file has more than ${MOST_AS_JSON} bytes. Write it with PUT …/files/content.`;
 
 function decode(content: string, encoding: 'utf8' | 'base64'): Buffer {
@@ -287,65 +266,12 @@ function isBase64(content: string): boolean {
 
 const NO_BASE64_DIGIT = /[^A-Za-z0-9+/]/;
 
-export function uploadFileRoute(service: InsideService): Route {
-  return {
-    listener: 'public',
-    auth: 'key',
-    method: 'PUT',
-    path: '/v1/sandboxes/{id}/files/content',
-    summary: 'Writes a file with the bytes of the body.',
-    query: PATH,
-    body: BYTES,
-    bodyType: 'application/octet-stream',
-    answers: WRITTEN,
-    errors: FILE_ERRORS,
-    handle: async (visit, request, response) => {
-      const path = requiredPath(readQuery(visit.query, PATH).path);
-      const place = { accountId: visit.accountId, sandboxId: visit.params['id'], headers: request.headers };
-      await requireFiles(service, place);
-      const bytes = await readFile(request, visit);
-      await withFiles(service, place, 'FILE_WRITE', ({ driver, reference }) =>
-        driver.files.write(reference, path, bytes),
-      );
-      sendJson(response, 201, { path, byteLength: bytes.length });
-    },
-  };
-}
-
 /** Reads the uploaded bytes. @throws FILE_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, BODY_TIMEOUT */
-async function readFile(request: IncomingMessage, owner: BodyOwner): Promise<Buffer> {
-  try {
-    return await readBytes(request, owner, MOST_UPLOADED);
-  } catch (error) {
-    throw error instanceof GatewayError && error.code === 'BODY_TOO_LARGE' ? tooLarge() : error;
-  }
-}
-
-function tooLarge() {
-  return fail('FILE_TOO_LARGE', {
-    message: `The file has more than ${MOST_UPLOADED} bytes, the limit of one upload. Upload smaller files.`,
+async function readUpload(request: IncomingMessage, owner: BodyOwner): Promise<Buffer> {
+  return readBytes(request, owner, MOST_UPLOADED).catch((error: unknown) => {
+    if (!(error instanceof GatewayError) || error.code !== 'BODY_TOO_LARGE') throw error;
+    throw fail('FILE_TOO_LARGE', {
+      message: `The file has more than ${MOST_UPLOADED} bytes, the limit of one upload. Upload smaller files.`,
+    });
   });
-}
-
-export function removeFileRoute(service: InsideService): Route {
-  return {
-    listener: 'public',
-    auth: 'key',
-    method: 'DELETE',
-    path: '/v1/sandboxes/{id}/files',
-    summary: 'Removes a file, or a folder with all that is in it.',
-    query: PATH,
-    answers: { 204: { description: 'It is removed.' } },
-    errors: FILE_ERRORS,
-    handle: async ({ key, params, query }, request, response) => {
-      const path = requiredPath(readQuery(query, PATH).path);
-      await withFiles(
-        service,
-        { accountId: key.accountId, sandboxId: params['id'], headers: request.headers },
-        'FILE_DELETE',
-        ({ driver, reference }) => driver.files.remove(reference, path),
-      );
-      response.writeHead(204).end();
-    },
-  };
 }

@@ -9,40 +9,10 @@ import { openRunning, operate, RUNNING_ERRORS } from '../asking/access';
 import { beginOperation, findSandbox, finishOperation, touchSandbox } from '../books/store';
 import type { Passage } from '../ports/port-proxy';
 import { accountOfToken, hashToken, issueToken, type PortPlace, revokeTokens, TOKEN_HEADER } from '../ports/tokens';
-import type { InsideService } from '../service';
+import type { SandboxService } from '../service';
 import { toCallerError } from '../suppliers/failure';
 import { BYTES } from './files';
-
-export function openPortRoute(service: InsideService): Route {
-  return {
-    listener: 'public',
-    auth: 'key',
-    method: 'GET',
-    path: '/v1/sandboxes/{id}/ports/{port}',
-    summary: 'Opens a port of the sandbox: its address, and the headers that requests need.',
-    answers: { 200: { description: 'Its address.', schema: OPENED } },
-    errors: [...RUNNING_ERRORS, 'PORT_INVALID'],
-    handle: async ({ key, params }, request, response) => {
-      const port = readPort(params['port']);
-      const running = await openRunning(service, key.accountId, params['id'] ?? '');
-      if (!running.sandbox.offering.capabilities.ports) throw fail('NOT_SUPPORTED');
-      const place = { sandboxId: running.sandbox.id, port };
-      const { token, expiresAtMs } = await operate(
-        service,
-        running,
-        { type: 'PORT_EXPOSE', headers: request.headers },
-        () => issueToken(service, place, key),
-      );
-      sendJson(response, 200, {
-        port,
-        url: urlOfPort(place, { publicUrl: publicUrlOf(request), domain: service.portDomain }),
-        headers: { [TOKEN_HEADER]: token },
-        visibility: 'token',
-        expiresAt: new Date(expiresAtMs).toISOString(),
-      });
-    },
-  };
-}
+import { byKey } from './parts';
 
 const OPENED = object({
   port: shape.integer,
@@ -52,58 +22,84 @@ const OPENED = object({
   expiresAt: shape.time,
 });
 
-export function revokePortRoute(service: InsideService): Route {
-  return {
-    listener: 'public',
-    auth: 'key',
-    method: 'DELETE',
-    path: '/v1/sandboxes/{id}/ports/{port}',
-    summary: 'Closes a port: its tokens become invalid, and open connections end.',
-    answers: { 204: { description: 'It is closed.' } },
-    errors: ['SANDBOX_NOT_FOUND', 'PORT_INVALID'],
-    handle: async ({ key, params }, request, response) => {
-      const port = readPort(params['port']);
-      const { id } = await findSandbox(service.database, key.accountId, params['id'] ?? '');
-      if (await revokeTokens(service.database, { sandboxId: id, port })) {
-        const operationId = await beginOperation(service, id, { type: 'PORT_REVOKE', headers: request.headers });
-        await finishOperation(service, operationId, { status: 'SUCCEEDED' });
-      }
-      await service.ports.endRevoked();
-      response.writeHead(204).end();
-    },
-  };
-}
-
-/** Serves a port at a path of the gateway's own origin. Headers keep its pages from acting as pages of the gateway. */
-export function proxyPortRoute(service: InsideService): Route {
+/** The routes of ports of a running sandbox. */
+export function portRoutes(service: SandboxService): readonly Route[] {
+  const { database, ports } = service;
+  /** Headers keep the pages of a port at a path of the gateway's own origin from acting as pages of the gateway. */
   const passageOf = ({ params }: Visit, request: IncomingMessage) =>
     findPassage(service, { sandboxId: params['id'] ?? '', port: readPort(params['port']) }, request, {
       path: pathBelowProxy(request),
       headers: { 'content-security-policy': 'sandbox' },
     });
-  return {
-    listener: 'public',
-    auth: 'none',
-    method: '*',
-    path: '/v1/sandboxes/{id}/ports/{port}/proxy/{rest...}',
-    summary: 'A port of the sandbox, over HTTP and WebSocket; needs the headers from the opening.',
-    headers: { [TOKEN_HEADER]: 'As the answer that opened the port says.' },
-    answers: {
-      200: {
-        description: 'What the port answers, with its own status, headers and body.',
-        schema: BYTES,
-        mediaType: '*/*',
+  return [
+    byKey(
+      'GET',
+      '/v1/sandboxes/{id}/ports/{port}',
+      'Opens a port of the sandbox: its address, and the headers that requests need.',
+      {
+        answers: { 200: { description: 'Its address.', schema: OPENED } },
+        errors: [...RUNNING_ERRORS, 'PORT_INVALID'],
+        handle: async ({ key, params }, request, response) => {
+          const port = readPort(params['port']);
+          const running = await openRunning(service, key.accountId, params['id'] ?? '', 'ports');
+          const place = { sandboxId: running.sandbox.id, port };
+          const operation = { type: 'PORT_EXPOSE', headers: request.headers } as const;
+          const { token, expiresAtMs } = await operate(service, running, operation, () =>
+            issueToken(service, place, key),
+          );
+          sendJson(response, 200, {
+            port,
+            url: urlOfPort(place, { publicUrl: publicUrlOf(request), domain: service.portDomain }),
+            headers: { [TOKEN_HEADER]: token },
+            visibility: 'token',
+            expiresAt: new Date(expiresAtMs).toISOString(),
+          });
+        },
       },
+    ),
+    byKey(
+      'DELETE',
+      '/v1/sandboxes/{id}/ports/{port}',
+      'Closes a port: its tokens become invalid, and open connections end.',
+      {
+        answers: { 204: { description: 'It is closed.' } },
+        errors: ['SANDBOX_NOT_FOUND', 'PORT_INVALID'],
+        handle: async ({ key, params }, request, response) => {
+          const port = readPort(params['port']);
+          const { id } = await findSandbox(database, key.accountId, params['id'] ?? '');
+          if (await revokeTokens(database, { sandboxId: id, port })) {
+            const operationId = await beginOperation(service, id, { type: 'PORT_REVOKE', headers: request.headers });
+            await finishOperation(service, operationId, { status: 'SUCCEEDED' });
+          }
+          await ports.endRevoked();
+          response.writeHead(204).end();
+        },
+      },
+    ),
+    {
+      listener: 'public',
+      auth: 'none',
+      method: '*',
+      path: '/v1/sandboxes/{id}/ports/{port}/proxy/{rest...}',
+      summary: 'A port of the sandbox, over HTTP and WebSocket; needs the headers from the opening.',
+      headers: { [TOKEN_HEADER]: 'As the answer that opened the port says.' },
+      answers: {
+        200: {
+          description: 'What the port answers, with its own status, headers and body.',
+          schema: BYTES,
+          mediaType: '*/*',
+        },
+      },
+      errors: [...RUNNING_ERRORS, 'INVALID_API_KEY', 'PORT_INVALID'],
+      handle: async (visit, request, response) => ports.pass(request, response, await passageOf(visit, request)),
+      upgrade: async (visit, request, socket, head, response) =>
+        ports.passUpgrade(request, socket, head, await passageOf(visit, request), response),
     },
-    errors: [...RUNNING_ERRORS, 'INVALID_API_KEY', 'PORT_INVALID'],
-    handle: async (visit, request, response) => service.ports.pass(request, response, await passageOf(visit, request)),
-    upgrade: async (visit, request, socket, head, response) =>
-      service.ports.passUpgrade(request, socket, head, await passageOf(visit, request), response),
-  };
+  ];
 }
 
 /** Serves every port at an origin of its own: `{port}-{id}.{domain}`. undefined without a domain. */
-export function portHosts(service: InsideService): OwnHosts | undefined {
+export function portHosts(service: SandboxService): OwnHosts | undefined {
   const { portDomain: domain } = service;
   if (domain === undefined) return undefined;
   const passageOf = (request: IncomingMessage) => {
@@ -125,7 +121,7 @@ export function portHosts(service: InsideService): OwnHosts | undefined {
  * while the account is frozen
  */
 async function findPassage(
-  service: InsideService,
+  service: SandboxService,
   place: PortPlace,
   request: IncomingMessage,
   rest: Pick<Passage, 'path' | 'headers'>,
@@ -153,7 +149,7 @@ const HOST = /^(\d{1,5})-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
 const BELOW = /^\/v1\/sandboxes\/[^/]+\/ports\/[^/]+\/proxy/;
 
 /** Reads a port number. @throws PORT_INVALID */
-export function readPort(text: string | undefined): number {
+function readPort(text: string | undefined): number {
   const port = /^\d{1,5}$/.test(text ?? '') ? Number(text) : 0;
   if (port < 1 || port > 65_535) {
     throw fail('PORT_INVALID', { param: 'port', message: 'port: expected an integer from 1 to 65535' });
@@ -162,19 +158,19 @@ export function readPort(text: string | undefined): number {
 }
 
 /** Returns the port and sandbox of a host such as `8000-<id>.sandboxes.example`, if the domain is `sandboxes.example`. undefined for another host. */
-export function placeOfHost(host: string, domain: string): PortPlace | undefined {
+function placeOfHost(host: string, domain: string): PortPlace | undefined {
   const [, port, sandboxId = ''] = HOST.exec(host.slice(0, -domain.length - 1)) ?? [];
   return port === undefined ? undefined : { port: readPort(port), sandboxId };
 }
 
 /** Returns the path and query for the instance, byte for byte as the client sent them. */
-export function pathBelowProxy({ url = '' }: IncomingMessage): string {
+function pathBelowProxy({ url = '' }: IncomingMessage): string {
   const rest = url.replace(BELOW, '');
   return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
 /** Returns the URL at which clients reach a port: a host of its own if there is a domain for ports, otherwise a path. */
-export function urlOfPort(
+function urlOfPort(
   { sandboxId, port }: PortPlace,
   { publicUrl, domain }: { readonly publicUrl: string; readonly domain: string | undefined },
 ): string {

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { AccountHandler, AccountRoute, Route } from '../../../core/api/route';
+import { type AccountHandler, type AccountRoute, asSessionRoute, type Route } from '../../../core/api/route';
 import { type ErrorCode, fail } from '../../../core/errors';
 import { readIfMatch, versionTag } from '../../../core/http/etag';
 import { jsonBody, sendJson } from '../../../core/http/http';
@@ -8,11 +8,12 @@ import type { Settings } from '../../../core/settings';
 import { admit } from '../asking/admission';
 import { CREATION, CREATION_BODY, IDEMPOTENCY_KEY, readCreation, readIdempotencyKey } from '../asking/creation';
 import { ask, type Verb } from '../asking/requests';
-import { readRecord, type SandboxRecord, showOperation } from '../books/record';
+import { readRecord, showOperation } from '../books/record';
 import { OPERATION, RECORD, RECORD_HEADERS } from '../books/shapes';
 import { findSandbox, readOperation } from '../books/store';
 import { isFinal, OBSERVED_STATES, type ObservedState } from '../life/states';
 import type { SandboxService } from '../service';
+import { byAccount, byKey } from './parts';
 
 /** The parts that all endpoints that request another state share. */
 
@@ -37,18 +38,25 @@ const TERMINATE_ERRORS: readonly ErrorCode[] = [
   'PRECONDITION_FAILED',
 ];
 
-/** Returns the handler that requests the state change `verb`. Requests with the same idempotency key start one operation. */
-function stateHandler(service: SandboxService, verb: Verb): AccountHandler {
-  const readBody = jsonBody<Settings<typeof STATE_BODY>>(STATE_BODY);
-  return async ({ accountId, params }, request, response) => {
-    await findSandbox(service.database, accountId, params['id'] ?? '');
-    const body = await readBody(request);
-    const idempotencyKey = body.idempotencyKey === undefined ? undefined : readIdempotencyKey(body.idempotencyKey);
-    const ifMatch = readIfMatch(request);
-    const operation = await ask(service, { accountId }, params['id'] ?? '', { verb, idempotencyKey, ifMatch });
-    sendJson(response, operation.noop ? 200 : 202, showOperation(operation));
-  };
-}
+const SUSPEND_ERRORS: readonly ErrorCode[] = [
+  ...TERMINATE_ERRORS,
+  'SANDBOX_NOT_RUNNING',
+  'SANDBOX_FINAL',
+  'NOT_SUPPORTED',
+];
+const RESUME_ERRORS: readonly ErrorCode[] = [
+  ...SUSPEND_ERRORS,
+  'INSUFFICIENT_BALANCE',
+  'KEY_LIMIT_EXCEEDED',
+  'FORBIDDEN',
+];
+
+/** The endpoints that change a state. They differ only in the state that they request. */
+const CHANGES = [
+  { verb: 'SUSPEND', summary: 'Suspend a running sandbox.', errors: SUSPEND_ERRORS },
+  { verb: 'RESUME', summary: 'Resume a suspended sandbox.', errors: RESUME_ERRORS },
+  { verb: 'TERMINATE', summary: 'End a sandbox; always accepted.', errors: TERMINATE_ERRORS },
+] as const;
 
 const CREATION_ERRORS: readonly ErrorCode[] = [
   'SELECTION_INVALID',
@@ -71,34 +79,6 @@ const CREATION_ERRORS: readonly ErrorCode[] = [
   'RATE_LIMITED',
 ];
 
-export function createSandboxRoute(service: SandboxService): Route {
-  const readBody = jsonBody<Settings<typeof CREATION>>(CREATION);
-  return {
-    listener: 'public',
-    auth: 'key',
-    method: 'POST',
-    path: '/v1/sandboxes',
-    summary: 'Create a sandbox, once per idempotency key.',
-    body: CREATION_BODY,
-    answers: {
-      202: {
-        description: 'The record of the sandbox, which is being created.',
-        schema: RECORD,
-        headers: { Location: 'The address of the sandbox.', ...RECORD_HEADERS },
-      },
-    },
-    errors: CREATION_ERRORS,
-    // Billed per second at the hourly prices of the offering (`GET /v1/offerings`).
-    billing: { type: 'PER_SECOND', currency: 'USD', prices: '/v1/offerings' },
-    handle: async ({ key }, request, response) => {
-      const creation = readCreation(await readBody(request));
-      const id = await admit(service, key, creation);
-      const record = await readRecord(service.database, key.accountId, id);
-      sendJson(response, 202, record, { location: `/v1/sandboxes/${id}`, etag: versionTag(record.stateVersion) });
-    },
-  };
-}
-
 const DEFAULT_WAIT_SECONDS = 30;
 
 const WAIT_READERS = {
@@ -109,112 +89,116 @@ const WAIT_READERS = {
 /** How often a waiting request reads the sandbox again, because a change event may be lost. */
 const LOOK_EVERY_MS = 2_000;
 
-export function showSandboxRoute(service: SandboxService): AccountRoute {
-  return {
-    listener: 'public',
-    auth: 'key',
-    method: 'GET',
-    path: '/v1/sandboxes/{id}',
-    summary: 'A sandbox; with waitFor once it is in one of these states, or after waitSeconds as it is.',
-    query: WAIT_READERS,
-    answers: { 200: { description: 'Its record.', schema: RECORD, headers: RECORD_HEADERS } },
-    errors: ['SANDBOX_NOT_FOUND'],
-    handle: async ({ accountId, params, query }, request, response) => {
-      const { waitFor, waitSeconds = DEFAULT_WAIT_SECONDS } = readQuery(query, WAIT_READERS);
-      const read = () => readRecord(service.database, accountId, params['id'] ?? '');
-      const record =
-        waitFor === undefined ? await read() : await waitUntil(service, request, read, waitFor, waitSeconds);
-      sendJson(response, 200, record, { etag: versionTag(record.stateVersion) });
-    },
-  };
-}
-
-async function waitUntil(
-  { changes, gateway }: SandboxService,
-  request: IncomingMessage,
-  read: () => Promise<SandboxRecord>,
-  states: readonly ObservedState[],
-  waitSeconds: number,
-): Promise<SandboxRecord> {
-  const deadlineMs = performance.now() + waitSeconds * 1_000;
-  let record = await read();
-  for (;;) {
-    const leftMs = deadlineMs - performance.now();
-    const isThere = states.includes(record.observedState) || isFinal(record.observedState);
-    if (isThere || leftMs <= 0 || request.destroyed || gateway.isStopping()) return record;
-    // Subscribe before reading, so that a change in between is not missed.
-    const change = changes.next(record.id, Math.min(LOOK_EVERY_MS, leftMs));
-    record = await read();
-    if (states.includes(record.observedState) || isFinal(record.observedState)) return record;
-    await change;
-    record = await read();
-  }
-}
-
-export function showOperationRoute({ database }: SandboxService): Route {
-  return {
-    listener: 'public',
-    auth: 'key',
-    method: 'GET',
-    path: '/v1/sandboxes/{id}/operations/{operationId}',
-    summary: 'One operation of a sandbox.',
-    answers: { 200: { description: 'The operation.', schema: OPERATION } },
-    errors: ['SANDBOX_NOT_FOUND'],
-    handle: async ({ key, params }, _request, response) => {
-      const sandbox = await findSandbox(database, key.accountId, params['id'] ?? '');
-      const operation = await readOperation(database, sandbox.id, params['operationId'] ?? '');
-      if (operation === undefined) throw fail('NOT_FOUND', { message: 'The sandbox has no such operation.' });
-      sendJson(response, 200, showOperation(operation));
-    },
-  };
-}
-
-export function deleteSandboxRoute(service: SandboxService): AccountRoute {
-  return {
-    listener: 'public',
-    auth: 'key',
-    method: 'DELETE',
-    path: '/v1/sandboxes/{id}',
-    summary: 'End a sandbox; the same as terminate.',
+/** The routes that make, show and change a sandbox. */
+export function oneSandboxRoutes(service: SandboxService): readonly Route[] {
+  const { database } = service;
+  const readCreationBody = jsonBody<Settings<typeof CREATION>>(CREATION);
+  const show = showRoute(service);
+  const end = byAccount('DELETE', '/v1/sandboxes/{id}', 'End a sandbox; the same as terminate.', {
     headers: STATE_HEADERS,
     answers: STATE_ANSWERS,
     errors: TERMINATE_ERRORS,
     handle: stateHandler(service, 'TERMINATE'),
-  };
+  });
+  return [
+    byKey('POST', '/v1/sandboxes', 'Create a sandbox, once per idempotency key.', {
+      body: CREATION_BODY,
+      answers: {
+        202: {
+          description: 'The record of the sandbox, which is being created.',
+          schema: RECORD,
+          headers: { Location: 'The address of the sandbox.', ...RECORD_HEADERS },
+        },
+      },
+      errors: CREATION_ERRORS,
+      // Billed per second at the hourly prices of the offering (`GET /v1/offerings`).
+      billing: { type: 'PER_SECOND', currency: 'USD', prices: '/v1/offerings' },
+      handle: async ({ key }, request, response) => {
+        const id = await admit(service, key, readCreation(await readCreationBody(request)));
+        const record = await readRecord(database, key.accountId, id);
+        sendJson(response, 202, record, { location: `/v1/sandboxes/${id}`, etag: versionTag(record.stateVersion) });
+      },
+    }),
+    show,
+    asSessionRoute(show, '/console/api/sandboxes/{id}'),
+    ...CHANGES.map(({ verb, summary, errors }) =>
+      byAccount('POST', `/v1/sandboxes/{id}/${verb.toLowerCase()}`, summary, {
+        headers: STATE_HEADERS,
+        body: {
+          ...STATE_BODY,
+          properties: { idempotencyKey: IDEMPOTENCY_KEY },
+          example: { idempotencyKey: 'evening-7' },
+        },
+        answers: STATE_ANSWERS,
+        errors,
+        handle: stateHandler(service, verb),
+      }),
+    ),
+    end,
+    asSessionRoute(end, '/console/api/sandboxes/{id}'),
+    byKey('GET', '/v1/sandboxes/{id}/operations/{operationId}', 'One operation of a sandbox.', {
+      answers: { 200: { description: 'The operation.', schema: OPERATION } },
+      errors: ['SANDBOX_NOT_FOUND'],
+      handle: async ({ key, params }, _request, response) => {
+        const sandbox = await findSandbox(database, key.accountId, params['id'] ?? '');
+        const operation = await readOperation(database, sandbox.id, params['operationId'] ?? '');
+        if (operation === undefined) throw fail('NOT_FOUND', { message: 'The sandbox has no such operation.' });
+        sendJson(response, 200, showOperation(operation));
+      },
+    }),
+  ];
 }
 
-const SUSPEND_ERRORS: readonly ErrorCode[] = [
-  ...TERMINATE_ERRORS,
-  'SANDBOX_NOT_RUNNING',
-  'SANDBOX_FINAL',
-  'NOT_SUPPORTED',
-];
-const RESUME_ERRORS: readonly ErrorCode[] = [
-  ...SUSPEND_ERRORS,
-  'INSUFFICIENT_BALANCE',
-  'KEY_LIMIT_EXCEEDED',
-  'FORBIDDEN',
-];
+function showRoute(service: SandboxService): AccountRoute {
+  return byAccount(
+    'GET',
+    '/v1/sandboxes/{id}',
+    'A sandbox; with waitFor once it is in one of these states, or after waitSeconds as it is.',
+    {
+      query: WAIT_READERS,
+      answers: { 200: { description: 'Its record.', schema: RECORD, headers: RECORD_HEADERS } },
+      errors: ['SANDBOX_NOT_FOUND'],
+      handle: async ({ accountId, params, query }, request, response) => {
+        const { waitFor, waitSeconds = DEFAULT_WAIT_SECONDS } = readQuery(query, WAIT_READERS);
+        const id = params['id'] ?? '';
+        if (waitFor !== undefined) await waitUntil(service, request, accountId, id, waitFor, waitSeconds);
+        const record = await readRecord(service.database, accountId, id);
+        sendJson(response, 200, record, { etag: versionTag(record.stateVersion) });
+      },
+    },
+  );
+}
 
-/** The endpoints that change a state. They differ only in the state that they request. */
-const CHANGES = {
-  suspend: { verb: 'SUSPEND', summary: 'Suspend a running sandbox.', errors: SUSPEND_ERRORS },
-  resume: { verb: 'RESUME', summary: 'Resume a suspended sandbox.', errors: RESUME_ERRORS },
-  terminate: { verb: 'TERMINATE', summary: 'End a sandbox; always accepted.', errors: TERMINATE_ERRORS },
-} as const;
+/** Resolves when the sandbox is in one of these states or a final one, when the time is over or nobody waits any more. */
+async function waitUntil(
+  { changes, database, gateway }: SandboxService,
+  request: IncomingMessage,
+  accountId: string,
+  id: string,
+  states: readonly ObservedState[],
+  waitSeconds: number,
+): Promise<void> {
+  const deadlineMs = performance.now() + waitSeconds * 1_000;
+  for (;;) {
+    const leftMs = Math.max(0, deadlineMs - performance.now());
+    // Subscribe before reading, so that a change in between is not missed.
+    const change = changes.next(id, Math.min(LOOK_EVERY_MS, leftMs));
+    const { observedState } = await findSandbox(database, accountId, id);
+    const isThere = states.includes(observedState) || isFinal(observedState);
+    if (isThere || leftMs === 0 || request.destroyed || gateway.isStopping()) return;
+    await change;
+  }
+}
 
-export function changeStateRoute(service: SandboxService, word: keyof typeof CHANGES): AccountRoute {
-  const { verb, summary, errors } = CHANGES[word];
-  return {
-    listener: 'public',
-    auth: 'key',
-    method: 'POST',
-    path: `/v1/sandboxes/{id}/${word}`,
-    summary,
-    headers: STATE_HEADERS,
-    body: { ...STATE_BODY, properties: { idempotencyKey: IDEMPOTENCY_KEY }, example: { idempotencyKey: 'evening-7' } },
-    answers: STATE_ANSWERS,
-    errors,
-    handle: stateHandler(service, verb),
+/** Returns the handler that requests the state change `verb`. Requests with the same idempotency key start one operation. */
+function stateHandler(service: SandboxService, verb: Verb): AccountHandler {
+  const readBody = jsonBody<Settings<typeof STATE_BODY>>(STATE_BODY);
+  return async ({ accountId, params }, request, response) => {
+    await findSandbox(service.database, accountId, params['id'] ?? '');
+    const body = await readBody(request);
+    const idempotencyKey = body.idempotencyKey === undefined ? undefined : readIdempotencyKey(body.idempotencyKey);
+    const ifMatch = readIfMatch(request);
+    const operation = await ask(service, { accountId }, params['id'] ?? '', { verb, idempotencyKey, ifMatch });
+    sendJson(response, operation.noop ? 200 : 202, showOperation(operation));
   };
 }

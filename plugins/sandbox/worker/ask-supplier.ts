@@ -1,4 +1,3 @@
-import type { SupplierCall } from '../books/books';
 import type { Observation, SupplierVerb } from '../life/plan';
 import type { Sandbox } from '../life/sandbox';
 import {
@@ -13,51 +12,43 @@ import {
   type SupplierDriver,
 } from '../suppliers/supplier';
 import { instanceName } from '../suppliers/tags';
-import type { World } from './apply';
+import type { SupplierCall, World } from './apply';
 
 /** Sends one call, then inspects the instance, because only its state counts and not the answer. Every outcome becomes an observation. */
 export async function askSupplier(world: World, sandbox: Sandbox, verb: SupplierVerb): Promise<Observation> {
   const reach = await world.places.reachOf(sandbox);
   if (reach !== 'here') return observeAway(reach, verb);
   const startedAtMs = world.now();
-  const note = async (outcome: SupplierCall['outcome'], message: string | null) => {
-    const call = {
-      sandboxId: sandbox.id,
-      supplier: sandbox.supplier,
-      verb,
-      name: instanceName(sandbox.id),
-      outcome,
-      message,
-    };
-    await world.noteCall({ ...call, startedAtMs, endedAtMs: world.now() });
+  const note = (outcome: SupplierCall['outcome'], message: string | null) => {
+    const call = { sandboxId: sandbox.id, supplier: sandbox.supplier, verb, outcome, message };
+    world.noteCall({ ...call, startedAtMs, endedAtMs: world.now() });
   };
   try {
     const reference = await send(world, sandbox, verb);
-    await note('OK', null);
+    note('OK', null);
     const inspection = await world.driverOf(sandbox).inspect(reference);
     const isEnding = sandbox.desiredState === 'TERMINATED' || sandbox.finalState !== null;
     const isLost = inspection.kind === 'gone' && sandbox.goneSinceMs !== null && !isEnding;
     if (isLost && (await world.areTooManyGone(sandbox.supplier)))
       return { seen: 'silence', verb, message: 'Too many instances of this supplier are missing at once.' };
-    const place = world.places.homeOf(sandbox.supplier);
-    return { seen: 'instance', inspection, asked: verb !== 'inspect', place };
+    return { seen: 'instance', inspection, asked: verb !== 'inspect' };
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     if (error instanceof InstanceGone) {
-      await note('REJECTED', message);
+      note('REJECTED', message);
       return { seen: 'instance', inspection: { kind: 'gone' }, asked: false };
     }
     if (error instanceof Rejected || error instanceof NotSupported || error instanceof NotRunning) {
-      await note('REJECTED', message);
+      note('REJECTED', message);
       const isTemporary = error instanceof NotRunning || (error instanceof Rejected && error.isTemporary);
       return { seen: 'refusal', verb, message, isTemporary, isRejected: error instanceof Rejected };
     }
     if (error instanceof RateLimited) {
-      await note('NOT_SENT', message);
+      note('NOT_SENT', message);
       return { seen: 'refusal', verb, message, isTemporary: true, isRejected: false };
     }
     // This covers faults of the driver too: what was done is unknown.
-    await note(error instanceof NotSent ? 'NOT_SENT' : 'AMBIGUOUS', message);
+    note(error instanceof NotSent ? 'NOT_SENT' : 'AMBIGUOUS', message);
     return { seen: 'silence', verb, message };
   }
 }

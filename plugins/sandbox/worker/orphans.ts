@@ -45,7 +45,7 @@ function findOrphans(
 }
 
 /** Returns true if there are too many orphans to remove any. A pure function. */
-export function isTooMany(orphans: number, listed: number): boolean {
+function isTooMany(orphans: number, listed: number): boolean {
   return orphans > Math.max(AT_MOST, listed * SHARE_AT_MOST);
 }
 
@@ -134,15 +134,6 @@ export async function insertCleanup(
   );
 }
 
-export async function selectCleanup(
-  database: Knex,
-  { limit, after }: { limit: number; after: string | undefined },
-): Promise<Record<string, unknown>[]> {
-  const rows = database('supplier_cleanup').orderBy('id', 'desc').limit(limit);
-  if (after !== undefined) rows.where('id', '<', after);
-  return rows;
-}
-
 /**
  * Ends the due instances that this node reaches, and retries failures later. Two workers may do this at once, because ending a
  * missing instance succeeds.
@@ -177,4 +168,18 @@ async function remove(driver: SupplierDriver | undefined, { ref }: Cleanup): Pro
   } catch {
     return false;
   }
+}
+
+/**
+ * Returns true if so many instances of a supplier are gone without having been ended that none is believed to be, for example
+ * because its address leads elsewhere now.
+ */
+export async function areTooManyGone(database: Knex, supplier: string): Promise<boolean> {
+  const { rows } = await database.raw<{ rows: { gone: number; all: number }[] }>(
+    `SELECT count(gone_since)::int AS gone, count(*)::int AS all FROM sandboxes
+     WHERE supplier = ? AND supplier_ref IS NOT NULL AND observed_state NOT IN ('FAILED', 'TERMINATED')`,
+    [supplier],
+  );
+  const { gone, all } = rows[0] ?? { gone: 0, all: 0 };
+  return isTooMany(gone, all);
 }

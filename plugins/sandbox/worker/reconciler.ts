@@ -1,36 +1,30 @@
 import type { Logger } from 'pino';
-import { onFirstFailure, startLoop } from '../../../core/loop';
-import type { Stop } from '../../../core/resources';
+import { type Loop, onFirstFailure, startLoop } from '../../../core/loop';
 import { describeFault } from '../../../core/thrown';
 import type { Books, Claim } from '../books/books';
 import { nextVisit, plan, type Seen } from '../life/plan';
 import { isFinal } from '../life/states';
 import { apply, type World } from './apply';
-import { lossesStopped } from './metrics';
-import { isTooMany } from './orphans';
 
 /** The most steps of one visit. The next visit continues. */
 const STEPS_AT_MOST = 30;
 const FAILED_VISIT_AGAIN_MS = 5_000;
 const MONEY_AGAIN_MS = 2_000;
 
-export interface Reconciler {
-  /** Starts the next round at once instead of waiting. */
-  wake(): void;
-  readonly stop: Stop;
-}
+/** The most visits at once. */
+const AT_ONCE = 32;
 
 export interface ReconcilerOptions {
   readonly books: Books;
-  readonly world: Omit<World, 'commit' | 'noteCall' | 'chargeOf' | 'areTooManyGone'>;
+  readonly world: Omit<World, 'commit' | 'chargeOf'>;
   readonly log: Logger;
-  readonly atOnce?: number;
-  readonly everyMs?: number | (() => number);
+  /** The pause between two rounds. */
+  readonly everyMs: () => number;
 }
 
 /** Runs the due actions of one claimed sandbox. It may be interrupted at any point. Returns when to visit again. */
 export async function visit(
-  { books, world: given }: Omit<ReconcilerOptions, 'log'>,
+  { books, world: given }: Pick<ReconcilerOptions, 'books' | 'world'>,
   claim: Claim,
 ): Promise<number | undefined> {
   const first = await books.load(claim.id);
@@ -39,14 +33,7 @@ export async function visit(
   let seen: Seen = {};
   const world: World = {
     ...given,
-    noteCall: (call) => books.noteCall(call),
     chargeOf: (period) => books.chargeOf(period),
-    areTooManyGone: async (supplier) => {
-      const { gone, all } = await books.countGone(supplier);
-      if (!isTooMany(gone, all)) return false;
-      lossesStopped.inc({ supplier });
-      return true;
-    },
     commit: async (before, change) => {
       const written = await books.commit(before, change, given.now());
       if (written !== undefined) return written;
@@ -72,8 +59,8 @@ export async function visit(
 export const LOOK_EVERY_MS = 1_000;
 
 /** Starts one of any number of workers. It claims due sandboxes, visits a few at once, and sleeps until the next is due. */
-export function startReconciler(options: ReconcilerOptions): Reconciler {
-  const { books, world, log, everyMs = LOOK_EVERY_MS, atOnce = 32 } = options;
+export function startReconciler(options: ReconcilerOptions): Loop {
+  const { books, world, log, everyMs } = options;
   const { leaseMs: claimMs } = world.timings;
   const underWay = new Set<Promise<void>>();
   const timers = new Set<NodeJS.Timeout>();
@@ -107,7 +94,7 @@ export function startReconciler(options: ReconcilerOptions): Reconciler {
   };
 
   const begin = (claim: Claim) => {
-    const isFull = underWay.size + 1 >= atOnce;
+    const isFull = underWay.size + 1 >= AT_ONCE;
     const visiting = work(claim).finally(() => {
       underWay.delete(visiting);
       if (isFull) loop.wake();
@@ -117,7 +104,7 @@ export function startReconciler(options: ReconcilerOptions): Reconciler {
 
   const loop = startLoop(
     async () => {
-      const room = atOnce - underWay.size;
+      const room = AT_ONCE - underWay.size;
       const claims = room > 0 ? await books.claim(world.now(), claimMs, room) : [];
       for (const claim of claims) begin(claim);
     },

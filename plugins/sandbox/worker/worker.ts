@@ -3,22 +3,22 @@ import type { Stop } from '../../../core/resources';
 import { describeFault } from '../../../core/thrown';
 import { cancelStale } from '../asking/admission';
 import { checkInvariants, StrayHolds } from '../books/audit';
-import type { Books } from '../books/books';
 import { forgetQuotes } from '../books/quotes';
 import { forgetEnded } from '../books/store';
 import type { SandboxService } from '../service';
 import { instanceTags } from '../suppliers/tags';
+import type { SupplierCall } from './apply';
 import {
   invariantsBroken,
+  lossesStopped,
   orphansFound,
-  readTotals,
   showTotals,
   silentPlaceSandboxes,
   supplierCallSeconds,
   supplierCalls,
   sweepsStopped,
 } from './metrics';
-import { cleanUp, OrphanSweep } from './orphans';
+import { areTooManyGone, cleanUp, OrphanSweep } from './orphans';
 import { LOOK_EVERY_MS, startReconciler } from './reconciler';
 
 const ADMISSIONS_EVERY_MS = 5_000;
@@ -45,7 +45,7 @@ export function startWorker(
   const isIdle = () => openSandboxes === 0 && performance.now() - changedAtMs > IDLE_AFTER_MS;
   const unlessIdle = (everyMs: number) => () => (isIdle() ? Math.max(everyMs, IDLE_EVERY_MS) : everyMs);
   const reconciler = startReconciler({
-    books: countingCalls(service),
+    books: service.books,
     log,
     everyMs: unlessIdle(LOOK_EVERY_MS),
     world: {
@@ -55,6 +55,12 @@ export function startWorker(
       driverOf: ({ supplier }) => service.driverOf(supplier),
       tagsOf: ({ id }) => instanceTags(environment, id),
       places,
+      noteCall: (call) => noteCall(service, call),
+      areTooManyGone: async (supplier) => {
+        const areTooMany = await areTooManyGone(database, supplier);
+        if (areTooMany) lossesStopped.inc({ supplier });
+        return areTooMany;
+      },
     },
   });
   const strayHolds = new StrayHolds(database, gateway.ledger);
@@ -80,9 +86,7 @@ export function startWorker(
       await cleanUp(database, (supplier) => drivers.get(supplier), places.own(), now());
     }),
     loop('totals', unlessIdle(TOTALS_EVERY_MS), async () => {
-      const totals = await readTotals(database);
-      openSandboxes = [...totals.byState.values()].reduce((sum, count) => sum + count, 0);
-      showTotals(totals);
+      openSandboxes = await showTotals(database);
     }),
     loop('invariants', INVARIANTS_EVERY_MS, () => audit(service, strayHolds)),
     loop('retention', FORGET_EVERY_MS, async () => {
@@ -103,27 +107,22 @@ export function startWorker(
   };
 }
 
-/** Returns books that count the outcomes of supplier calls. A supplier that fails gets no new instances. */
-function countingCalls({ books, health }: SandboxService): Books {
-  return {
-    ...books,
-    noteCall: async (call) => {
-      const { supplier, verb, outcome, startedAtMs, endedAtMs } = call;
-      // A successful inspection only shows that the supplier answers. It is neither counted nor stored.
-      if (verb === 'inspect' && outcome === 'OK') return health.answered(supplier);
-      supplierCalls.inc({ supplier, verb, outcome });
-      supplierCallSeconds.inc({ supplier, verb }, (endedAtMs - startedAtMs) / 1_000);
-      if (outcome === 'NOT_SENT' || outcome === 'AMBIGUOUS') health.failed(supplier);
-      else health.answered(supplier);
-      await books.noteCall(call);
-    },
-  };
+/** Counts a supplier call. A supplier that fails gets no new instances. */
+function noteCall({ health, log }: SandboxService, { startedAtMs, endedAtMs, message, ...call }: SupplierCall): void {
+  const { supplier, verb, outcome } = call;
+  if (outcome === 'NOT_SENT' || outcome === 'AMBIGUOUS') health.failed(supplier);
+  else health.answered(supplier);
+  // A successful inspection only shows that the supplier answers.
+  if (verb === 'inspect' && outcome === 'OK') return;
+  supplierCalls.inc({ supplier, verb, outcome });
+  supplierCallSeconds.inc({ supplier, verb }, (endedAtMs - startedAtMs) / 1_000);
+  if (outcome !== 'OK') log.info({ ...call, message }, 'a call to a supplier of sandboxes failed');
 }
 
 /** Sweeps the suppliers that have ever been used. An unused one may not exist at all, such as Docker in a first trial. */
 async function sweepAll({ drivers, health, log, database, now }: SandboxService, sweep: OrphanSweep): Promise<void> {
   for (const [supplier, driver] of drivers) {
-    const used: unknown = await database('offerings_seen').whereRaw("offering->>'supplier' = ?", [supplier]).first();
+    const used: unknown = await database('sandboxes').where({ supplier }).first('id');
     if (used === undefined) continue;
     try {
       const { found, stopped } = await sweep.sweep(supplier, driver, now());

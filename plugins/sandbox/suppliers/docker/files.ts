@@ -69,7 +69,7 @@ export class ContainerFiles implements SupplierFiles {
     const folder = place.stat === undefined ? place.known : place.names.slice(0, -1);
     tar.entry({ name, mode, mtime: new Date(), ...owner }, content);
     tar.finalize();
-    await this.#unpack(reference, folder, tar);
+    await this.#unpack(reference, absolute(folder), tar);
   }
 
   async list(reference: InstanceReference, path: string, depth: number): Promise<readonly FileEntry[]> {
@@ -110,14 +110,10 @@ export class ContainerFiles implements SupplierFiles {
     const tar = pack();
     tar.entry({ name: WORK_FOLDER.slice(1), type: 'directory', mode: 0o755, mtime: new Date(), ...owner });
     tar.finalize();
-    await this.#unpackAt(reference, '/', tar);
+    await this.#unpack(reference, '/', tar);
   }
 
-  #unpack(reference: InstanceReference, folder: readonly string[], tar: AsyncIterable<unknown>): Promise<void> {
-    return this.#unpackAt(reference, absolute(folder), tar);
-  }
-
-  async #unpackAt(reference: InstanceReference, folder: string, tar: AsyncIterable<unknown>): Promise<void> {
+  async #unpack(reference: InstanceReference, folder: string, tar: AsyncIterable<unknown>): Promise<void> {
     const answer = await this.engine.ask(
       'PUT',
       `/containers/${reference.id}/archive?noOverwriteDirNonDir=1&path=${encodeURIComponent(folder)}`,

@@ -5,7 +5,6 @@ import { newId } from '../../../../core/ids';
 import type { RunningSandbox } from '../../../../plugins/sandbox/asking/access';
 import { toRow } from '../../../../plugins/sandbox/books/rows';
 import { Commands } from '../../../../plugins/sandbox/commands/commands';
-import { DEFAULT_LIMITS } from '../../../../plugins/sandbox/life/settings';
 import { Ambiguous, type SupplierDriver, TimedOut } from '../../../../plugins/sandbox/suppliers/supplier';
 import { DATABASES } from '../../../support/databases';
 import { rejection } from '../../../support/rejection';
@@ -57,7 +56,7 @@ describe('sandbox commands whose start or process was lost', function () {
       database,
       log: pino({ level: 'silent' }),
       now: Date.now,
-      limits: DEFAULT_LIMITS,
+      limits: { commandsPerSandbox: 2, commandsPerAccount: 2, followersPerSandbox: 2 },
       places: { own: () => [] },
       driverOf: (supplier) => all.find(({ sandbox }) => sandbox.supplier === supplier)?.driver as SupplierDriver,
     });

@@ -3,8 +3,7 @@ import { newId } from '../../../../core/ids';
 import type { Aggregate } from '../../../../plugins/sandbox/life/aggregate';
 import { type Action, nextVisit, type Observation, plan, type Seen } from '../../../../plugins/sandbox/life/plan';
 import type { Period, Sandbox, Segment } from '../../../../plugins/sandbox/life/sandbox';
-import { DEFAULT_TIMINGS } from '../../../../plugins/sandbox/life/settings';
-import { accepted } from '../simulation/simulate';
+import { accepted, DEFAULT_TIMINGS } from '../simulation/simulate';
 
 const NOW_MS = Date.UTC(2026, 10, 21, 8);
 const REFERENCE = { id: 'i1', name: 'tg-1' };
@@ -90,14 +89,6 @@ const CASES: readonly [string, Aggregate, Seen, number, Action['kind'] | 'nothin
     'create',
   ],
   [
-    'records a failure if the supplier refuses the create',
-    withSet(provisioning, { createSentAtMs: NOW_MS }),
-    refusal('create', false),
-    0,
-    'record',
-    { finalState: 'FAILED' },
-  ],
-  [
     'retries a create that the supplier refuses temporarily',
     withSet(provisioning, { createSentAtMs: NOW_MS }),
     refusal('create', true),
@@ -106,14 +97,6 @@ const CASES: readonly [string, Aggregate, Seen, number, Action['kind'] | 'nothin
     { attempts: 1 },
   ],
   ['gives up an instance that does not run in time', provisioning, {}, 121_000, 'record', { finalState: 'FAILED' }],
-  [
-    'records that a confirmed instance runs',
-    withSet(provisioning, { supplierRef: REFERENCE }),
-    instance('running'),
-    900,
-    'record',
-    { observedState: 'RUNNING', desiredState: null },
-  ],
   ['does nothing for a running instance within a minute', running(), {}, 59_000, 'nothing'],
   ['inspects a running instance every minute', running(), {}, 60_000, 'inspect'],
   ['suspends an instance on request', running({ desiredState: 'SUSPENDED' }), {}, 0, 'suspend'],
@@ -153,30 +136,6 @@ const CASES: readonly [string, Aggregate, Seen, number, Action['kind'] | 'nothin
     { goneSinceMs: NOW_MS + 60_000, nextAtMs: NOW_MS + 90_000 },
   ],
   [
-    'records a loss at the last confirmation after an instance was missing twice',
-    running({ goneSinceMs: NOW_MS + 60_000 }),
-    gone(false),
-    90_000,
-    'record',
-    { finalState: 'FAILED', endedAtMs: NOW_MS },
-  ],
-  [
-    'records a loss if the instance stopped by itself',
-    running(),
-    instance('ended'),
-    1_000,
-    'record',
-    { finalState: 'FAILED', stoppedAtMs: NOW_MS },
-  ],
-  [
-    'does not record UNKNOWN after two unanswered inspections',
-    running({ silentTries: 1 }),
-    silent,
-    100_000,
-    'record',
-    { silentTries: 2 },
-  ],
-  [
     'does not record UNKNOWN after three unanswered inspections within 90 s',
     running({ silentTries: 2 }),
     silent,
@@ -193,14 +152,6 @@ const CASES: readonly [string, Aggregate, Seen, number, Action['kind'] | 'nothin
     { observedState: 'UNKNOWN' },
   ],
   [
-    'replaces UNKNOWN by the state that the supplier reports',
-    running({ observedState: 'UNKNOWN' }),
-    instance('suspended'),
-    300_000,
-    'record',
-    { observedState: 'SUSPENDED' },
-  ],
-  [
     'renews the hold three minutes before its end',
     running({ confirmedAtMs: NOW_MS + 7 * MINUTE_MS }),
     {},
@@ -215,38 +166,11 @@ const CASES: readonly [string, Aggregate, Seen, number, Action['kind'] | 'nothin
     'suspend',
   ],
   [
-    'ends a sandbox a minute before its money is used up',
-    running({ confirmedAtMs: NOW_MS + 9 * MINUTE_MS }),
-    { refused: true },
-    9 * MINUTE_MS,
-    'record',
-    { desiredState: 'TERMINATED' },
-  ],
-  [
-    'suspends a sandbox before its money is used up, if its policy says so',
-    running({
-      confirmedAtMs: NOW_MS + 9 * MINUTE_MS,
-      policy: { ...provisioning.sandbox.policy, onFundsExhausted: 'suspend' },
-    }),
-    { refused: true },
-    9 * MINUTE_MS,
-    'record',
-    { desiredState: 'SUSPENDED' },
-  ],
-  [
     'settles nothing while the state is UNKNOWN',
     running({ observedState: 'UNKNOWN' }, { coversUntilMs: NOW_MS + 60 * MINUTE_MS }),
     {},
     58 * MINUTE_MS,
     'inspect',
-  ],
-  [
-    'settles a period before its hour is full',
-    running({ confirmedAtMs: NOW_MS + 57 * MINUTE_MS }, { coversUntilMs: NOW_MS + 60 * MINUTE_MS }),
-    {},
-    57 * MINUTE_MS,
-    'record',
-    { reservedUntilMs: NOW_MS + 67 * MINUTE_MS },
   ],
   [
     'terminates an instance even if the ledger is unavailable',

@@ -59,12 +59,6 @@ export class MemoryBooks implements Books {
     this.aggregate = { ...this.aggregate, sandbox: { ...sandbox, nextAtMs } };
   }
 
-  async noteCall(): Promise<void> {}
-
-  async countGone(): Promise<{ gone: number; all: number }> {
-    return { gone: 1, all: 1 };
-  }
-
   async chargeOf({ holdId }: Period): Promise<Charge | undefined> {
     const entry = this.shipped.find(({ rid, kind }) => rid === holdId && kind === 'charge');
     return entry && { chargedE8: -entry.amountE8, shortfallE8: entry.shortfallE8 };

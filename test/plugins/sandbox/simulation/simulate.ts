@@ -3,17 +3,22 @@ import { newId } from '../../../../core/ids';
 import { CLOSED_MS } from '../../../../core/ledger/ledger';
 import { MemoryLedger } from '../../../../core/ledger/memory-ledger';
 import { shardOf } from '../../../../core/ledger/shard';
+import { mapValues } from '../../../../core/map-values';
 import { firstPeriod, newSandbox } from '../../../../plugins/sandbox/asking/admission';
 import type { Aggregate } from '../../../../plugins/sandbox/life/aggregate';
 import { newOperation, request } from '../../../../plugins/sandbox/life/lifecycle';
 import type { Sandbox, SandboxPolicy } from '../../../../plugins/sandbox/life/sandbox';
-import { DEFAULT_TIMINGS } from '../../../../plugins/sandbox/life/settings';
+import { readTimings, TIMINGS } from '../../../../plugins/sandbox/life/settings';
 import { isFinal } from '../../../../plugins/sandbox/life/states';
 import { type OfferedInstance, readOffering } from '../../../../plugins/sandbox/offers/offering';
 import type { World } from '../../../../plugins/sandbox/worker/apply';
 import { visit } from '../../../../plugins/sandbox/worker/reconciler';
 import { MemoryBooks } from './memory-books';
 import { type Fate, ScriptedSupplier } from './scripted-supplier';
+
+/** The timings of a gateway without settings for them. */
+const defaults = mapValues(TIMINGS, ({ default: text }) => text) as Record<keyof typeof TIMINGS, string>;
+export const DEFAULT_TIMINGS = readTimings(defaults);
 
 /** The crash of a process: nothing after it runs. */
 class Crash extends Error {}
@@ -157,6 +162,8 @@ export async function simulate(simulation: Simulation): Promise<Outcome> {
     driverOf: () => fragile(supplier.driver),
     places: EVERYWHERE,
     tagsOf: () => ({}),
+    noteCall: () => {},
+    areTooManyGone: async () => false,
   };
 
   /** Stops every worker for so long that the ledger forgets its reservations, and only its entries remain. */

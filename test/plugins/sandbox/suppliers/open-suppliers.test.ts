@@ -30,23 +30,4 @@ describe('a supplier of sandboxes', () => {
     );
     assert.ok(isClosed);
   });
-
-  it("gets a folder of its own in the server's data folder, wherever the process was started", async () => {
-    let given = '';
-    registerSupplier(
-      defineSupplier({
-        contract: 'supplier/1',
-        name: 'teller',
-        summary: 'Tells its folder.',
-        schema: { type: 'object' },
-        offeringSchema: { type: 'object' },
-        open: async (_, { dataFolder }) => {
-          given = dataFolder;
-          return { capabilities: { uniqueName: true } } as unknown as SupplierDriver;
-        },
-      }),
-    );
-    await openSuppliers({ acme: { driver: 'teller' } }, { log, dataFolder: '/data' });
-    assert.equal(given, '/data/suppliers/acme');
-  });
 });

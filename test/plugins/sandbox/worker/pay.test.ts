@@ -8,11 +8,10 @@ import { type Aggregate, applyChange } from '../../../../plugins/sandbox/life/ag
 import { rollPeriod } from '../../../../plugins/sandbox/life/billing';
 import { endInstance } from '../../../../plugins/sandbox/life/lifecycle';
 import type { Period } from '../../../../plugins/sandbox/life/sandbox';
-import { DEFAULT_TIMINGS } from '../../../../plugins/sandbox/life/settings';
 import type { SupplierDriver } from '../../../../plugins/sandbox/suppliers/supplier';
 import type { World } from '../../../../plugins/sandbox/worker/apply';
 import { renew, settle } from '../../../../plugins/sandbox/worker/pay';
-import { accepted, EVERYWHERE } from '../simulation/simulate';
+import { accepted, DEFAULT_TIMINGS, EVERYWHERE } from '../simulation/simulate';
 
 const START_MS = Date.UTC(2026, 10, 21);
 const HOUR_MS = 3_600_000;
@@ -87,7 +86,7 @@ describe('paying for a sandbox', () => {
       places: EVERYWHERE,
       tagsOf: () => ({}),
       commit,
-      noteCall: async () => {},
+      noteCall: () => {},
       chargeOf: async ({ holdId }) => written.get(holdId),
       areTooManyGone: async () => false,
     };
