@@ -5,6 +5,7 @@ import { onFirstFailure, startLoop } from '../../core/loop';
 import { describeFault } from '../../core/thrown';
 import { readSandboxHolds } from './books/audit';
 import { READ_CLOCK_EVERY_MS } from './books/database-clock';
+import { InsideService } from './inside';
 import { LIMITS, readTimings, TIMINGS } from './life/settings';
 import { checkOfferings, OFFERINGS } from './offers/offering';
 import { adminRoutes } from './routes/admin';
@@ -13,7 +14,7 @@ import { fileRoutes } from './routes/files';
 import { listRoutes } from './routes/lists';
 import { portHosts, portRoutes } from './routes/ports';
 import { oneSandboxRoutes } from './routes/sandboxes';
-import { openSuppliers, SandboxService, type SupplierSettings } from './service';
+import { openSuppliers, type SupplierSettings } from './service';
 import { docker } from './suppliers/docker/driver';
 import { processes } from './suppliers/process';
 import { registerSupplier } from './suppliers/supplier';
@@ -22,9 +23,9 @@ import { refuseUnisolated } from './unisolated';
 import { startWorker } from './worker/worker';
 
 /** The service of each gateway in this process. Tests run several gateways in one process. */
-const services = new WeakMap<PluginGateway, SandboxService>();
+const services = new WeakMap<PluginGateway, InsideService>();
 
-function serviceOf(gateway: PluginGateway): SandboxService {
+function serviceOf(gateway: PluginGateway): InsideService {
   const made = services.get(gateway);
   if (made === undefined) throw new Error('the sandbox plugin must create its routes before it starts');
   return made;
@@ -74,7 +75,7 @@ export default definePlugin({
   },
   sections: { offerings: { schema: OFFERINGS, check: checkOfferings } },
   routes: (settings, gateway) => {
-    const service = new SandboxService(gateway, readTimings(settings), settings);
+    const service = new InsideService(gateway, readTimings(settings), settings);
     services.set(gateway, service);
     const all = [listRoutes, oneSandboxRoutes, commandRoutes, fileRoutes, portRoutes, adminRoutes];
     return all.flatMap((routes) => routes(service));

@@ -3,7 +3,6 @@ import type { Knex } from 'knex';
 import type { Logger } from 'pino';
 import { fail } from '../../core/errors';
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
-import { readPortDomain } from '../../core/http/public-url';
 import { readRole } from '../../core/role';
 import { compileCheck } from '../../core/settings';
 import { StartFailure } from '../../core/start-failure';
@@ -12,10 +11,8 @@ import { Changes } from './books/changes';
 import { DatabaseClock } from './books/database-clock';
 import { Places } from './books/places';
 import { OperationSpans } from './books/store';
-import { Commands } from './commands/commands';
 import type { Limits, Timings } from './life/settings';
 import { type OfferedInstance, type OfferingsSection, readOfferings } from './offers/offering';
-import { PortProxy } from './ports/port-proxy';
 import { findSupplier, type SupplierContext, type SupplierDriver, supplierNames } from './suppliers/supplier';
 
 /** What the plugin's routes and loops use. */
@@ -32,10 +29,6 @@ export class SandboxService {
   readonly drivers = new Map<string, SupplierDriver>();
   readonly health = new SupplierHealth();
   readonly places: Places;
-  readonly commands: Commands;
-  readonly ports: PortProxy;
-  /** The domain below which each port has a host of its own. undefined: ports are reached by paths. */
-  readonly portDomain = readPortDomain(process.env);
   /** Whether this process creates instances and visits sandboxes. Otherwise other processes do. */
   readonly isWorker = readRole(process.env) !== 'gateway';
 
@@ -51,8 +44,6 @@ export class SandboxService {
     this.changes = new Changes(this.database, this.log);
     this.places = new Places(this);
     this.books = openBooks(this.database, this.changes.announce, this.places);
-    this.commands = new Commands(this);
-    this.ports = new PortProxy(this, this.log, gateway.isStopping, gateway.egress);
   }
 
   /** Returns the offerings of the configuration in force, or of another one, given by its sections. */

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { startGateway, type TestGateway } from '../support/gateway';
 import { readMetrics } from '../support/metrics';
-import { createSandbox, creation, SANDBOX_GATEWAY, terminate, waitForState } from '../support/sandboxes';
+import { SANDBOX_GATEWAY, running, terminate, waitForState } from '../support/sandboxes';
 import { until } from '../support/until';
 
 const STATES = ['PROVISIONING', 'RUNNING', 'SUSPENDING', 'SUSPENDED', 'RESUMING', 'TERMINATING', 'RECONCILING'];
@@ -28,9 +28,8 @@ describe('The metrics of sandboxes', function () {
   it('count those that have not ended by state, and show what they hold', async () => {
     const { key } = await gateway.newCustomer('10');
     await shown({});
-    const running = await createSandbox(gateway, key, creation('running'));
-    const suspended = await createSandbox(gateway, key, creation('suspended'));
-    for (const { id } of [running, suspended]) await waitForState(gateway, key, id, 'RUNNING');
+    const one = await running(gateway, key, 'running');
+    const suspended = await running(gateway, key, 'suspended');
     await gateway.call(`/v1/sandboxes/${suspended.id}/suspend`, { key });
     await waitForState(gateway, key, suspended.id, 'SUSPENDED');
     const { heldUsd } = await gateway.balance(key);
@@ -41,7 +40,7 @@ describe('The metrics of sandboxes', function () {
     expect([...metrics.keys()].filter((name) => name.startsWith('tollgate_sandboxes{'))).to.have.lengthOf(
       STATES.length,
     );
-    for (const { id } of [running, suspended]) await terminate(gateway, key, id);
+    for (const { id } of [one, suspended]) await terminate(gateway, key, id);
     expect((await shown({})).get('tollgate_sandbox_held_usd')).to.equal(0);
   });
 });

@@ -5,16 +5,7 @@ import { join } from 'node:path';
 import { makeClock } from '../chaos/servers';
 import { startGateway, type TestGateway } from '../support/gateway';
 import { findProgram } from '../support/programs';
-import {
-  type AnyRecord,
-  assertBooksAreClosed,
-  createSandbox,
-  creation,
-  SANDBOX_GATEWAY,
-  terminate,
-  units,
-  waitForState,
-} from '../support/sandboxes';
+import { type AnyRecord, SANDBOX_GATEWAY, assertBooksAreClosed, running, terminate, units } from '../support/sandboxes';
 import { emptyRedis, newDatabase } from '../support/shared';
 
 const HOUR = 3_600;
@@ -72,8 +63,7 @@ describe('sandboxes whose processes have wrong clocks', function () {
 
   it('begin, are paid in advance and end by the clock of the database', async () => {
     const begunMs = Date.now();
-    const { id } = await createSandbox(gateway, key, creation('an hour behind'));
-    const { reservedUntil } = await waitForState(gateway, key, id, 'RUNNING');
+    const { id, reservedUntil } = await running(gateway, key, 'an hour behind');
     assert.ok(Date.parse(reservedUntil) > Date.now() + 9 * 60_000, reservedUntil);
     assertIsOfMoments(await terminate(gateway, key, id), begunMs);
   });
@@ -84,8 +74,7 @@ describe('sandboxes whose processes have wrong clocks', function () {
   ] as const) {
     it(`are billed for the time that they ran, although the clocks are set ${what} by an hour meanwhile`, async () => {
       const begunMs = Date.now();
-      const { id } = await createSandbox(gateway, key, creation(`set ${what}`));
-      await waitForState(gateway, key, id, 'RUNNING');
+      const { id } = await running(gateway, key, `set ${what}`);
       for (const clock of Object.values(clocks)) await clock.set(seconds);
       await aWhile();
       const seen = await gateway.call(`/v1/sandboxes/${id}`, { method: 'GET', key });

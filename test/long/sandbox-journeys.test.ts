@@ -3,14 +3,7 @@ import { request } from 'undici';
 import type { DockerEngine } from '../support/docker';
 import { startGateway, type TestGateway } from '../support/gateway';
 import { dockerGateway } from '../support/sandbox-docker';
-import {
-  type AnyRecord,
-  assertBooksAreClosed,
-  createSandbox,
-  creation,
-  terminate,
-  waitForState,
-} from '../support/sandboxes';
+import { type AnyRecord, assertBooksAreClosed, running, terminate, waitForState } from '../support/sandboxes';
 import { sharedDocker } from '../support/shared';
 import { until } from '../support/until';
 
@@ -36,11 +29,8 @@ describe('sandboxes at a real Docker engine', () => {
     return json;
   };
 
-  const start = async (name: string, policy: object = {}): Promise<string> => {
-    const { id } = await createSandbox(gateway, key, creation(name, { policy }));
-    await waitForState(gateway, key, id, 'RUNNING');
-    return id;
-  };
+  const start = async (name: string, policy: object = {}): Promise<string> =>
+    (await running(gateway, key, name, { policy })).id;
 
   /** Ends a sandbox and asserts that no open operation, segment or period and no container is left. */
   const finish = async (id: string): Promise<AnyRecord> => {

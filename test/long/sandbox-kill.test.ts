@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startGateway, type TestGateway } from '../support/gateway';
 import { endInstances } from '../support/instances';
-import { assertBooksAreClosed, creation, SANDBOX_GATEWAY, terminate, waitForState } from '../support/sandboxes';
+import { SANDBOX_GATEWAY, assertBooksAreClosed, creation, running, terminate, waitForState } from '../support/sandboxes';
 import { emptyRedis, newDatabase } from '../support/shared';
 import { until } from '../support/until';
 
@@ -40,7 +40,7 @@ describe('A gateway that is killed in the middle of an operation on a sandbox', 
 
     for (const [index, { verb, afterMs }] of STEPS.entries()) {
       const body = creation(`kill ${index}`);
-      const made = verb === 'create' ? undefined : await running(gateway, key, body);
+      const made = verb === 'create' ? undefined : (await running(gateway, key, `kill ${index}`)).id;
       if (made !== undefined && verb === 'resume') {
         await gateway.call(`/v1/sandboxes/${made}/suspend`, { key });
         await waitForState(gateway, key, made, 'SUSPENDED');
@@ -73,13 +73,6 @@ describe('A gateway that is killed in the middle of an operation on a sandbox', 
     assert.equal(verify.status, 200, verify.text);
   });
 });
-
-async function running(gateway: TestGateway, key: string, body: object): Promise<string> {
-  const answer = await gateway.call('/v1/sandboxes', { key, body });
-  assert.equal(answer.status, 202, answer.text);
-  await waitForState(gateway, key, answer.json.id, 'RUNNING');
-  return answer.json.id as string;
-}
 
 async function repeated(gateway: TestGateway, key: string, body: object): Promise<string | undefined> {
   const answer = await gateway.call('/v1/sandboxes', { key, body });

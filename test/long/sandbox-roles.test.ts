@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { startGateway, type TestGateway } from '../support/gateway';
 import { dockerGateway } from '../support/sandbox-docker';
-import { assertBooksAreClosed, createSandbox, creation, terminate, waitForState } from '../support/sandboxes';
+import { assertBooksAreClosed, createSandbox, creation, running, terminate } from '../support/sandboxes';
 import { emptyRedis, newDatabase } from '../support/shared';
 
 describe('a process with the role gateway and one with the role worker', function () {
@@ -23,8 +23,7 @@ describe('a process with the role gateway and one with the role worker', functio
 
   it('run a sandbox together from its creation to its end', async () => {
     const { key } = await gateway.newCustomer('10');
-    const { id } = await createSandbox(gateway, key, creation('roles'));
-    await waitForState(gateway, key, id, 'RUNNING');
+    const { id } = await running(gateway, key, 'roles');
     const { json } = await gateway.call(`/v1/sandboxes/${id}/commands`, { key, body: { command: 'echo served' } });
     assert.equal(json.stdout, 'served\n');
     assertBooksAreClosed(await terminate(gateway, key, id));

@@ -2,15 +2,7 @@ import { expect } from 'chai';
 import type { DockerEngine } from '../support/docker';
 import { startGateway, type TestGateway } from '../support/gateway';
 import { dockerGateway } from '../support/sandbox-docker';
-import {
-  type AnyRecord,
-  assertBooksAreClosed,
-  createSandbox,
-  creation,
-  terminate,
-  units,
-  waitForState,
-} from '../support/sandboxes';
+import { type AnyRecord, assertBooksAreClosed, running, terminate, units } from '../support/sandboxes';
 import { emptyRedis, newDatabase, sharedDocker } from '../support/shared';
 import { until } from '../support/until';
 
@@ -41,12 +33,6 @@ describe(`sandboxes whose engine does not answer${SILENT_MS > 0 ? ` for ${SILENT
   const get = async (path: string): Promise<AnyRecord> => (await gateway.call(path, { method: 'GET', key })).json;
   const containerOf = async (id: string) => (await docker.containers()).find((name) => name.includes(id));
 
-  const running = async (name: string): Promise<string> => {
-    const { id } = await createSandbox(gateway, key, creation(name));
-    await waitForState(gateway, key, id, 'RUNNING');
-    return id;
-  };
-
   /** Silences the engine. Resolves with the record once its state is UNKNOWN and the time of the silence is over. */
   const silence = async (id: string): Promise<{ beganAtMs: number; unknown: AnyRecord }> => {
     const beganAtMs = Date.now();
@@ -57,7 +43,7 @@ describe(`sandboxes whose engine does not answer${SILENT_MS > 0 ? ` for ${SILENT
   };
 
   it('are UNKNOWN meanwhile, and afterwards have their files, commands and a bill by evidence', async () => {
-    const id = await running('silent engine');
+    const id = (await running(gateway, key, 'silent engine')).id;
     const { createdAt } = await get(`/v1/sandboxes/${id}`);
     await gateway.call(`/v1/sandboxes/${id}/files`, { key, body: { path: 'kept', content: 'x' } });
     const seconds = Math.ceil(SILENT_MS / 1_000) + 6;
@@ -75,7 +61,7 @@ describe(`sandboxes whose engine does not answer${SILENT_MS > 0 ? ` for ${SILENT
     docker.goOn();
     await until('it runs again', async () => (await get(`/v1/sandboxes/${id}`)).observedState === 'RUNNING', 120_000);
     // The engine serves new sandboxes again.
-    await terminate(gateway, key, await running('after the silence'));
+    await terminate(gateway, key, (await running(gateway, key, 'after the silence')).id);
     expect((await get(`/v1/sandboxes/${id}/files?path=kept`)).content).to.equal('x');
     const ended = await until(
       'the command has ended',
@@ -101,7 +87,7 @@ describe(`sandboxes whose engine does not answer${SILENT_MS > 0 ? ` for ${SILENT
     ['are terminated meanwhile', true],
   ] as const) {
     it(`are billed until the last confirmation if they are gone afterwards, and ${what}`, async () => {
-      const id = await running(`gone in the silence ${isAsked}`);
+      const id = (await running(gateway, key, `gone in the silence ${isAsked}`)).id;
       const { Id } = (await docker.ask('GET', `/containers/${await containerOf(id)}/json`)).body as { Id: string };
       const { beganAtMs } = await silence(id);
       // The request waits for the engine, so the gateway cannot see when the container is removed.

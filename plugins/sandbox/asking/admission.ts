@@ -3,10 +3,10 @@ import type { CallKey } from '../../../core/accounts/identify';
 import { limitCreates } from '../../../core/accounts/rates';
 import { type ErrorCode, fail, type GatewayError } from '../../../core/errors';
 import { newId } from '../../../core/ids';
-import type { Ledger, Payer, ReserveOutcome } from '../../../core/ledger/ledger';
+import type { Payer, ReserveOutcome } from '../../../core/ledger/ledger';
 import { ledgerUnavailable } from '../../../core/ledger/unavailable';
 import { formatUsd, parseUsd } from '../../../core/money';
-import { claimQuote, redeemable, returnQuote } from '../books/quotes';
+import { claimQuote, redeemable, withdraw } from '../books/quotes';
 import { firstOf, toRow } from '../books/rows';
 import type { Change } from '../life/aggregate';
 import { newOperation } from '../life/lifecycle';
@@ -149,18 +149,6 @@ async function accept({ books, now }: SandboxService, sandbox: Sandbox, period: 
 }
 
 /**
- * Removes a sandbox that was never accepted and makes its quote usable again. Returns false if a concurrent request has already
- * changed its admission.
- */
-async function withdraw(database: Knex, sandboxId: string, admission: 'PENDING' | 'CANCELLED'): Promise<boolean> {
-  return database.transaction(async (transaction) => {
-    const gone = await transaction('sandboxes').where({ id: sandboxId, admission }).delete();
-    if (gone === 1) await returnQuote(transaction, sandboxId);
-    return gone === 1;
-  });
-}
-
-/**
  * Handles a sandbox that a concurrent retry accepted, or that was cancelled: its current row decides. If the row is not accepted,
  * the hold is released.
  */
@@ -271,32 +259,4 @@ export function firstPeriod({ id, accountId, keyId, offering, createdAtMs }: San
     endedAtMs: null,
     settledAtMs: null,
   };
-}
-
-/**
- * Cancels pending creations whose client never returned, so that no retry accepts them. Releases their holds, then removes them;
- * the ledger then also refuses a hold that arrives late. Each step is repeated until it succeeds.
- */
-export async function cancelStale(database: Knex, ledger: Pick<Ledger, 'release'>, beforeMs: number): Promise<number> {
-  await database('sandboxes')
-    .where({ admission: 'PENDING' })
-    .where('created_at', '<', new Date(beforeMs))
-    .update({ admission: 'CANCELLED', revision: database.raw('revision + 1') });
-  const rows: (Payer & { readonly id: string; readonly rid: string })[] = await database('sandboxes as sandbox')
-    .join('billing_periods as period', 'period.sandbox_id', 'sandbox.id')
-    .where({ 'sandbox.admission': 'CANCELLED', 'period.sequence': 1 })
-    .limit(100)
-    .select('sandbox.id', {
-      accountId: 'period.account_id',
-      keyId: 'period.key_id',
-      rid: 'period.hold_id',
-    });
-  let cancelled = 0;
-  for (const { id, ...hold } of rows) {
-    const { outcome } = await ledger.release({ ...hold, record: '' });
-    if (outcome === 'not_ready') continue;
-    await withdraw(database, id, 'CANCELLED');
-    cancelled += 1;
-  }
-  return cancelled;
 }

@@ -67,7 +67,7 @@ export const CREATION_BODY = {
   },
 } as const;
 
-export type Selection = { readonly quoteId: string } | Choice;
+type Selection = { readonly quoteId: string } | Choice;
 
 /** A creation request, read and normalised. */
 export interface Creation {

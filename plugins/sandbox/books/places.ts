@@ -3,15 +3,15 @@ import type { Knex } from 'knex';
 import type { Sandbox } from '../life/sandbox';
 import type { Timings } from '../life/settings';
 import { FINAL_STATES } from '../life/states';
-import type { SandboxService } from '../service';
 import type { SupplierDriver } from '../suppliers/supplier';
 import { fromRow } from './rows';
+import type { Timed } from './store';
 
 /**
  * Whether this node can reach a sandbox. `silent`: only another node can, and it may be away. `lost`: an operator declared that
  * no node ever will.
  */
-export type Reach = 'here' | 'silent' | 'lost';
+type Reach = 'here' | 'silent' | 'lost';
 
 /** A place of instances that only some nodes reach, and when such a node last reported. */
 export interface Place {
@@ -30,7 +30,7 @@ const FORGOTTEN_AFTER_MS = 30 * 86_400_000;
 /** Knows which sandboxes this node reaches, and which nodes reach the others. */
 export class Places {
   constructor(
-    private readonly options: Pick<SandboxService, 'database' | 'now'> & {
+    private readonly options: Pick<Timed, 'database' | 'now'> & {
       readonly drivers: ReadonlyMap<string, Pick<SupplierDriver, 'place'>>;
       readonly timings: Pick<Timings, 'silentAfterMs'>;
     },

@@ -5,7 +5,7 @@ import type { OfferedInstance, Offering } from '../offers/offering';
 import { firstOf, toRow } from './rows';
 
 /** A quote: an offering at a fixed price, for one creation. */
-export interface Quote {
+interface Quote {
   readonly id: string;
   readonly accountId: string;
   readonly offeringId: string;
@@ -70,8 +70,16 @@ export async function claimQuote(
   return (await claimed.update({ used_by: sandboxId })) === 1;
 }
 
-export async function returnQuote(transaction: Knex, sandboxId: string): Promise<void> {
-  await transaction('quotes').where({ used_by: sandboxId }).update({ used_by: null });
+/**
+ * Removes a sandbox that was never accepted and makes its quote usable again. Returns false if a concurrent request has already
+ * changed its admission.
+ */
+export async function withdraw(database: Knex, sandboxId: string, admission: 'PENDING' | 'CANCELLED'): Promise<boolean> {
+  return database.transaction(async (transaction) => {
+    const gone = await transaction('sandboxes').where({ id: sandboxId, admission }).delete();
+    if (gone === 1) await transaction('quotes').where({ used_by: sandboxId }).update({ used_by: null });
+    return gone === 1;
+  });
 }
 
 /** How long QUOTE_EXPIRED and QUOTE_USED explain why a quote is not accepted. Later it is unknown. */

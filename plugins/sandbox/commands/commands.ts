@@ -28,7 +28,7 @@ import {
 } from './store';
 
 /** A command as its caller asks for it. */
-export interface CommandRequest {
+interface CommandRequest {
   readonly command: string;
   /** Default: 60 s, and never in the background. */
   readonly timeoutSeconds?: number | undefined;
@@ -48,7 +48,7 @@ const LOOK_EVERY_MS = 250;
 /** How often this process polls for the output of its own commands, which also wake their followers at once. */
 const LOOK_AT_OWN_EVERY_MS = 5_000;
 
-export type CommandsOptions = Pick<SandboxService, 'database' | 'log' | 'driverOf' | 'now' | 'limits'> &
+type CommandsOptions = Pick<SandboxService, 'database' | 'log' | 'driverOf' | 'now' | 'limits'> &
   Pick<Timed, 'spans'> & { readonly places: Pick<Places, 'own'> };
 
 /** The commands of this process, and those of stopped processes. */

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { object, objectWith, oneOf, orNull, shape } from '../../../core/http/shape';
 import type { SandboxService } from '../service';
+import type { Commands } from './commands';
 import { type Command, findCommand, readOutput } from './store';
 
 export const COMMAND_STATUS = oneOf('RUNNING', 'EXITED', 'TIMED_OUT', 'LOST');
@@ -49,12 +50,15 @@ export const COMMAND_EVENTS = {
 
 const PING_EVERY_MS = 15_000;
 
-export interface CommandEvent {
+interface CommandEvent {
   readonly event: 'start' | 'stdout' | 'stderr' | 'ping' | 'exit';
   /** The position to continue from with `after`. A ping has none. */
   readonly sequence: number | undefined;
   readonly data: object;
 }
+
+/** The members of the service that following a command uses. */
+type Followed = Pick<SandboxService, 'database' | 'gateway'> & { readonly commands: Pick<Commands, 'change'> };
 
 /**
  * Yields a command's output after a sequence number, and then its end. It reads the stored output, so it follows commands of this
@@ -62,7 +66,7 @@ export interface CommandEvent {
  * client then reconnects to another process.
  */
 export async function* followCommand(
-  { database, commands, gateway }: SandboxService,
+  { database, commands, gateway }: Followed,
   { id, sandboxId }: Command,
   after: number,
   signal: AbortSignal,

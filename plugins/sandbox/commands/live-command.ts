@@ -13,7 +13,7 @@ const WRITE_EVERY_MS = 50;
 const BYTES_PER_MS = 1_024;
 const KILL_AGAIN_AFTER_MS = 1_000;
 
-export interface LiveOptions extends Timed {
+interface LiveOptions extends Timed {
   readonly log: Logger;
   /** Wakes the command's followers after something was written. */
   readonly changed: (commandId: string) => void;

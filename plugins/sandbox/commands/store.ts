@@ -7,7 +7,7 @@ import { FINAL_STATES } from '../life/states';
 import type { OutputStream, Piece } from './kept-output';
 
 /** LOST: how it ended is unknown, because its sandbox or the engine went away. */
-export type CommandStatus = 'RUNNING' | 'EXITED' | 'TIMED_OUT' | 'LOST';
+type CommandStatus = 'RUNNING' | 'EXITED' | 'TIMED_OUT' | 'LOST';
 
 /** One row of `sandbox_commands`. */
 export interface Command {

@@ -59,7 +59,7 @@ export function newSegment({ sandbox }: Aggregate, state: BilledState, atMs: num
 }
 
 /** A hold, and the time up to which it pays. The reserve for ending the sandbox comes on top. */
-export interface Cover {
+interface Cover {
   readonly reservedE8: bigint;
   readonly coversUntilMs: number;
 }

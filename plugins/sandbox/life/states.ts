@@ -15,7 +15,7 @@ export const LIFECYCLE_PHASES = [
   'TERMINATED',
   'FAILED',
 ] as const;
-export type LifecyclePhase = (typeof LIFECYCLE_PHASES)[number];
+type LifecyclePhase = (typeof LIFECYCLE_PHASES)[number];
 
 export const OBSERVED_STATES = ['PROVISIONING', 'RUNNING', 'SUSPENDED', 'FAILED', 'TERMINATED', 'UNKNOWN'] as const;
 export const FINAL_STATES = ['FAILED', 'TERMINATED'] as const;

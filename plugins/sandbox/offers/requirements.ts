@@ -28,7 +28,7 @@ export const REQUIREMENTS = {
   },
 } as const;
 
-export type Requirements = Settings<typeof REQUIREMENTS>;
+type Requirements = Settings<typeof REQUIREMENTS>;
 type Range = { readonly min?: number; readonly max?: number };
 
 const check = compileCheck<Requirements>(REQUIREMENTS);

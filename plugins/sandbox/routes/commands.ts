@@ -20,7 +20,7 @@ import {
 import { textOf } from '../commands/kept-output';
 import type { LiveCommand } from '../commands/live-command';
 import { type Command, findCommand, readOutput } from '../commands/store';
-import type { SandboxService } from '../service';
+import type { InsideService } from '../inside';
 import { COMMAND_SIGNALS } from '../suppliers/supplier';
 import { byKey, type KeyVisit, readBody } from './parts';
 
@@ -76,7 +76,7 @@ const SIGNAL = {
 const SIGNALLED = object({ commandId: shape.uuid, signal: oneOf(...COMMAND_SIGNALS), noop: shape.yes });
 
 /** The routes of commands in a sandbox. */
-export function commandRoutes(service: SandboxService): readonly Route[] {
+export function commandRoutes(service: InsideService): readonly Route[] {
   const { database, commands } = service;
   const readCommand = readBody<Body>(NEW_COMMAND, MOST_BYTES, { INVALID_FIELD: 'COMMAND_INVALID' });
   const readSignal = readBody<Settings<typeof SIGNAL>>(SIGNAL, 1_024, { INVALID_FIELD: 'COMMAND_INVALID' });
@@ -185,7 +185,7 @@ export function commandRoutes(service: SandboxService): readonly Route[] {
 
 /** Runs a command and streams its events to the client. It starts none if the sandbox has too many followers. */
 async function runFollowed(
-  service: SandboxService,
+  service: InsideService,
   running: RunningSandbox,
   body: Body,
   { headers }: IncomingMessage,
@@ -202,7 +202,7 @@ async function runFollowed(
 const LOOK_EVERY_MS = 500;
 
 /** Waits for the command's end, but no longer once the process is stopping. The caller then gets a running command and asks again. */
-async function untilStopping({ gateway }: SandboxService, { command, ended }: LiveCommand): Promise<Command> {
+async function untilStopping({ gateway }: InsideService, { command, ended }: LiveCommand): Promise<Command> {
   let hasEnded = false;
   void ended.then(() => (hasEnded = true));
   while (!hasEnded && !gateway.isStopping()) await sleep(LOOK_EVERY_MS, undefined, { ref: false });
@@ -211,7 +211,7 @@ async function untilStopping({ gateway }: SandboxService, { command, ended }: Li
 
 const NOTHING_YET = { stdout: '', stderr: '' };
 
-async function* eventsOf(service: SandboxService, { command }: LiveCommand, left: AbortSignal) {
+async function* eventsOf(service: InsideService, { command }: LiveCommand, left: AbortSignal) {
   const { stdout: _, stderr: __, ...started } = commandView(command, NOTHING_YET);
   yield { event: 'start', sequence: 0, data: started } as const;
   yield* followCommand(service, command, 0, left);

@@ -9,7 +9,7 @@ import { openRunning, operate, RUNNING_ERRORS } from '../asking/access';
 import { beginOperation, findSandbox, finishOperation, touchSandbox } from '../books/store';
 import type { Passage } from '../ports/port-proxy';
 import { accountOfToken, hashToken, issueToken, type PortPlace, revokeTokens, TOKEN_HEADER } from '../ports/tokens';
-import type { SandboxService } from '../service';
+import type { InsideService } from '../inside';
 import { toCallerError } from '../suppliers/failure';
 import { BYTES } from './files';
 import { byKey } from './parts';
@@ -23,7 +23,7 @@ const OPENED = object({
 });
 
 /** The routes of ports of a running sandbox. */
-export function portRoutes(service: SandboxService): readonly Route[] {
+export function portRoutes(service: InsideService): readonly Route[] {
   const { database, ports } = service;
   /** Headers keep the pages of a port at a path of the gateway's own origin from acting as pages of the gateway. */
   const passageOf = ({ params }: Visit, request: IncomingMessage) =>
@@ -99,7 +99,7 @@ export function portRoutes(service: SandboxService): readonly Route[] {
 }
 
 /** Serves every port at an origin of its own: `{port}-{id}.{domain}`. undefined without a domain. */
-export function portHosts(service: SandboxService): OwnHosts | undefined {
+export function portHosts(service: InsideService): OwnHosts | undefined {
   const { portDomain: domain } = service;
   if (domain === undefined) return undefined;
   const passageOf = (request: IncomingMessage) => {
@@ -121,7 +121,7 @@ export function portHosts(service: SandboxService): OwnHosts | undefined {
  * while the account is frozen
  */
 async function findPassage(
-  service: SandboxService,
+  service: InsideService,
   place: PortPlace,
   request: IncomingMessage,
   rest: Pick<Passage, 'path' | 'headers'>,

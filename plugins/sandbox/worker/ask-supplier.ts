@@ -12,7 +12,7 @@ import {
   type SupplierDriver,
 } from '../suppliers/supplier';
 import { instanceName } from '../suppliers/tags';
-import type { SupplierCall, World } from './apply';
+import type { SupplierCall, World } from './world';
 
 /** Sends one call, then inspects the instance, because only its state counts and not the answer. Every outcome becomes an observation. */
 export async function askSupplier(world: World, sandbox: Sandbox, verb: SupplierVerb): Promise<Observation> {

@@ -1,11 +1,12 @@
 import type { Knex } from 'knex';
-import type { Logger } from 'pino';
 import { newId } from '../../../core/ids';
 import { UUID } from '../../../core/storage/page';
 import { fromRow, toRow } from '../books/rows';
 import { postponed } from '../life/lifecycle';
+import type { Sandbox } from '../life/sandbox';
 import type { Timings } from '../life/settings';
-import { isFinal, type ObservedState } from '../life/states';
+import { isFinal } from '../life/states';
+import type { SandboxService } from '../service';
 import type { InstanceReference, InstanceSummary, SupplierDriver } from '../suppliers/supplier';
 import { environmentTags, SANDBOX_TAG } from '../suppliers/tags';
 
@@ -13,46 +14,9 @@ import { environmentTags, SANDBOX_TAG } from '../suppliers/tags';
 const AT_MOST = 5;
 const SHARE_AT_MOST = 0.1;
 
-export interface Orphan {
-  readonly summary: InstanceSummary;
-  readonly sandboxId: string | null;
-  readonly reason: 'NO_SANDBOX' | 'SANDBOX_ENDED' | 'ANOTHER_INSTANCE';
-}
-
-export interface KnownSandbox {
-  readonly id: string;
-  readonly observedState: ObservedState;
-  readonly supplierRef: { readonly id: string } | null;
-}
-
-/** Returns the listed instances that no sandbox accounts for. A pure function. */
-function findOrphans(
-  listed: readonly InstanceSummary[],
-  known: ReadonlyMap<string, KnownSandbox>,
-  nowMs: number,
-  orphanAfterMs: number,
-): readonly Orphan[] {
-  return listed
-    .filter(({ createdAt }) => nowMs - createdAt.getTime() > orphanAfterMs)
-    .flatMap((summary): readonly Orphan[] => {
-      const sandboxId = summary.tags[SANDBOX_TAG] ?? null;
-      const sandbox = sandboxId === null ? undefined : known.get(sandboxId);
-      if (sandbox === undefined) return [{ summary, sandboxId: null, reason: 'NO_SANDBOX' }];
-      if (isFinal(sandbox.observedState)) return [{ summary, sandboxId, reason: 'SANDBOX_ENDED' }];
-      const isOther = sandbox.supplierRef !== null && sandbox.supplierRef.id !== summary.reference.id;
-      return isOther ? [{ summary, sandboxId, reason: 'ANOTHER_INSTANCE' }] : [];
-    });
-}
-
 /** Returns true if there are too many orphans to remove any. A pure function. */
 function isTooMany(orphans: number, listed: number): boolean {
   return orphans > Math.max(AT_MOST, listed * SHARE_AT_MOST);
-}
-
-export interface SweepResult {
-  readonly found: number;
-  /** Whether nothing was removed because there were too many. */
-  readonly stopped: boolean;
 }
 
 /** Compares suppliers' instances with the sandboxes in the database. An orphan is removed after two sweeps have seen it. */
@@ -60,47 +24,66 @@ export class OrphanSweep {
   readonly #seen = new Map<string, ReadonlySet<string>>();
 
   constructor(
-    readonly options: {
-      readonly database: Knex;
-      readonly log: Logger;
+    readonly options: Pick<SandboxService, 'database' | 'log'> & {
       readonly environment: string;
       readonly timings: Pick<Timings, 'orphanAfterMs'>;
     },
   ) {}
 
-  /** Looks for orphans at one supplier. @throws SupplierError, because an incomplete list must not be used */
-  async sweep(supplier: string, driver: SupplierDriver, nowMs: number): Promise<SweepResult> {
+  /**
+   * Looks for orphans at one supplier. `stopped`: there were too many, so none was removed.
+   * @throws SupplierError, because an incomplete list must not be used
+   */
+  async sweep(
+    supplier: string,
+    driver: SupplierDriver,
+    nowMs: number,
+  ): Promise<{ readonly found: number; readonly stopped: boolean }> {
     const { database, log, environment, timings } = this.options;
     const listed: InstanceSummary[] = [];
     for await (const summary of driver.list(environmentTags(environment))) listed.push(summary);
     // Read the sandboxes after the list: every listed instance had its row before.
     const known = await readKnown(database, listed);
-    const orphans = findOrphans(listed, known, nowMs, timings.orphanAfterMs);
+    const orphans = listed
+      .filter(({ createdAt }) => nowMs - createdAt.getTime() > timings.orphanAfterMs)
+      .flatMap(({ reference: ref, tags }) => {
+        const sandbox = known.get(tags[SANDBOX_TAG] ?? '');
+        const reason = whyOrphaned(ref, sandbox);
+        return reason === undefined ? [] : [{ ref, sandboxId: sandbox?.id ?? null, reason }];
+      });
     const before = this.#seen.get(supplier) ?? new Set();
-    this.#seen.set(supplier, new Set(orphans.map(({ summary }) => summary.reference.id)));
-    if (isTooMany(orphans.length, listed.length)) {
-      log.error(
-        { supplier, orphans: orphans.length, listed: listed.length },
-        'too many orphaned instances at once; none is removed until an operator has checked them',
-      );
+    this.#seen.set(supplier, new Set(orphans.map(({ ref }) => ref.id)));
+    const counts = { orphans: orphans.length, listed: listed.length };
+    if (isTooMany(counts.orphans, counts.listed)) {
+      const message = 'too many orphaned instances at once; none is removed until an operator has checked them';
+      log.error({ supplier, ...counts }, message);
       return { found: orphans.length, stopped: true };
     }
-    for (const { summary, sandboxId, reason } of orphans) {
-      if (!before.has(summary.reference.id)) continue;
-      log.warn({ supplier, name: summary.reference.name, reason }, 'removing an instance that belongs to no sandbox');
-      const found = { supplier, place: driver.place ?? null, ref: summary.reference, sandboxId, reason };
-      await insertCleanup(database, found, nowMs);
+    for (const orphan of orphans.filter(({ ref }) => before.has(ref.id))) {
+      const { ref, reason } = orphan;
+      log.warn({ supplier, name: ref.name, reason }, 'removing an instance that belongs to no sandbox');
+      await insertCleanup(database, { ...orphan, supplier, place: driver.place ?? null }, nowMs);
     }
     return { found: orphans.length, stopped: false };
   }
 }
 
-async function readKnown(database: Knex, listed: readonly InstanceSummary[]): Promise<Map<string, KnownSandbox>> {
+type Known = Pick<Sandbox, 'id' | 'observedState' | 'supplierRef'>;
+
+async function readKnown(database: Knex, listed: readonly InstanceSummary[]): Promise<ReadonlyMap<string, Known>> {
   const ids = listed.map(({ tags }) => tags[SANDBOX_TAG] ?? '').filter((id) => UUID.test(id));
-  const rows: KnownSandbox[] = await database('sandboxes')
+  const rows: Known[] = await database('sandboxes')
     .whereIn('id', ids)
     .select('id', { observedState: 'observed_state', supplierRef: 'supplier_ref' });
   return new Map(rows.map((row) => [row.id, row]));
+}
+
+/** Returns why no sandbox accounts for an instance; undefined if one does. */
+function whyOrphaned({ id }: InstanceReference, sandbox: Known | undefined): string | undefined {
+  if (sandbox === undefined) return 'NO_SANDBOX';
+  if (isFinal(sandbox.observedState)) return 'SANDBOX_ENDED';
+  const isOther = sandbox.supplierRef !== null && sandbox.supplierRef.id !== id;
+  return isOther ? 'ANOTHER_INSTANCE' : undefined;
 }
 
 /** An instance that must be ended and that no sandbox will end. */

@@ -6,7 +6,7 @@ import { unrollPeriod } from '../life/billing';
 import { settlePeriod } from '../life/lifecycle';
 import type { Action, Seen } from '../life/plan';
 import type { Period, Sandbox } from '../life/sandbox';
-import { type Step, stepAfter, type World } from './apply';
+import { type Step, stepAfter, type World } from './world';
 
 function payerOf({ accountId, keyId }: Period): Payer {
   return { accountId, keyId };

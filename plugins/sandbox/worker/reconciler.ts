@@ -4,7 +4,8 @@ import { describeFault } from '../../../core/thrown';
 import type { Books, Claim } from '../books/books';
 import { nextVisit, plan, type Seen } from '../life/plan';
 import { isFinal } from '../life/states';
-import { apply, type World } from './apply';
+import { apply } from './apply';
+import type { World } from './world';
 
 /** The most steps of one visit. The next visit continues. */
 const STEPS_AT_MOST = 30;
@@ -14,7 +15,7 @@ const MONEY_AGAIN_MS = 2_000;
 /** The most visits at once. */
 const AT_ONCE = 32;
 
-export interface ReconcilerOptions {
+interface ReconcilerOptions {
   readonly books: Books;
   readonly world: Omit<World, 'commit' | 'chargeOf'>;
   readonly log: Logger;

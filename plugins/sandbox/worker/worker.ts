@@ -1,13 +1,13 @@
+import type { Knex } from 'knex';
+import type { Ledger, Payer } from '../../../core/ledger/ledger';
 import { onFirstFailure, startLoop } from '../../../core/loop';
 import type { Stop } from '../../../core/resources';
 import { describeFault } from '../../../core/thrown';
-import { cancelStale } from '../asking/admission';
 import { checkInvariants, StrayHolds } from '../books/audit';
-import { forgetQuotes } from '../books/quotes';
+import { forgetQuotes, withdraw } from '../books/quotes';
 import { forgetEnded } from '../books/store';
 import type { SandboxService } from '../service';
 import { instanceTags } from '../suppliers/tags';
-import type { SupplierCall } from './apply';
 import {
   invariantsBroken,
   lossesStopped,
@@ -20,6 +20,7 @@ import {
 } from './metrics';
 import { areTooManyGone, cleanUp, OrphanSweep } from './orphans';
 import { LOOK_EVERY_MS, startReconciler } from './reconciler';
+import type { SupplierCall } from './world';
 
 const ADMISSIONS_EVERY_MS = 5_000;
 /** A creation that is not accepted after this is cancelled. */
@@ -117,6 +118,34 @@ function noteCall({ health, log }: SandboxService, { startedAtMs, endedAtMs, mes
   supplierCalls.inc({ supplier, verb, outcome });
   supplierCallSeconds.inc({ supplier, verb }, (endedAtMs - startedAtMs) / 1_000);
   if (outcome !== 'OK') log.info({ ...call, message }, 'a call to a supplier of sandboxes failed');
+}
+
+/**
+ * Cancels pending creations whose client never returned, so that no retry accepts them. Releases their holds, then removes them;
+ * the ledger then also refuses a hold that arrives late. Each step is repeated until it succeeds.
+ */
+async function cancelStale(database: Knex, ledger: Pick<Ledger, 'release'>, beforeMs: number): Promise<number> {
+  await database('sandboxes')
+    .where({ admission: 'PENDING' })
+    .where('created_at', '<', new Date(beforeMs))
+    .update({ admission: 'CANCELLED', revision: database.raw('revision + 1') });
+  const rows: (Payer & { readonly id: string; readonly rid: string })[] = await database('sandboxes as sandbox')
+    .join('billing_periods as period', 'period.sandbox_id', 'sandbox.id')
+    .where({ 'sandbox.admission': 'CANCELLED', 'period.sequence': 1 })
+    .limit(100)
+    .select('sandbox.id', {
+      accountId: 'period.account_id',
+      keyId: 'period.key_id',
+      rid: 'period.hold_id',
+    });
+  let cancelled = 0;
+  for (const { id, ...hold } of rows) {
+    const { outcome } = await ledger.release({ ...hold, record: '' });
+    if (outcome === 'not_ready') continue;
+    await withdraw(database, id, 'CANCELLED');
+    cancelled += 1;
+  }
+  return cancelled;
 }
 
 /** Sweeps the suppliers that have ever been used. An unused one may not exist at all, such as Docker in a first trial. */

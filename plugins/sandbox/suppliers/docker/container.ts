@@ -1,14 +1,5 @@
 import { StartFailure } from '../../../../core/start-failure';
-import {
-  type CreateOptions,
-  type Found,
-  type InstanceReference,
-  type InstanceSpec,
-  type InstanceState,
-  type InstanceSummary,
-  type Tags,
-  WORK_FOLDER,
-} from '../supplier';
+import * as supplier from '../supplier';
 import { type Answer, messageOf } from './engine';
 import type { OfferingSettings } from './settings';
 
@@ -21,7 +12,7 @@ const DISK_GIB = 10;
 /** The label of containers whose ports may be dialled. */
 const PORTS_LABEL = 'tollgate.ports';
 
-export interface Around {
+interface Around {
   /** The network that instances with ports join. Absent: they have loopback alone. */
   readonly network?: string | undefined;
   /** Absent: the engine's default runtime. */
@@ -32,9 +23,9 @@ export interface Around {
 
 /** Returns the body of `POST /containers/create`. */
 export function containerOf(
-  spec: InstanceSpec,
+  spec: supplier.InstanceSpec,
   { image, user, maxProcesses, ulimits, readOnlyRoot }: OfferingSettings,
-  { tags }: CreateOptions,
+  { tags }: supplier.CreateOptions,
   { network, runtime, limitsDisk }: Around,
 ): object {
   const memoryBytes = bytesOf(spec.memoryGiB);
@@ -43,8 +34,8 @@ export function containerOf(
     Entrypoint: ['/bin/sh', '-c', KEEP_ALIVE],
     Cmd: [],
     User: user,
-    WorkingDir: WORK_FOLDER,
-    Env: [`HOME=${WORK_FOLDER}`],
+    WorkingDir: supplier.WORK_FOLDER,
+    Env: [`HOME=${supplier.WORK_FOLDER}`],
     Hostname: 'sandbox',
     Labels: { ...tags, ...(spec.ports && { [PORTS_LABEL]: '' }) },
     Healthcheck: { Test: ['NONE'] },
@@ -71,13 +62,13 @@ export function containerOf(
   };
 }
 
-const WRITABLE_FOLDERS = [WORK_FOLDER, '/tmp'];
+const WRITABLE_FOLDERS = [supplier.WORK_FOLDER, '/tmp'];
 
 /**
  * Returns a mount in memory. It is a volume, because the engine's archive endpoints see no other sort of tmpfs. The engine
  * removes it with its container.
  */
-function volumeInMemory(folder: string, user: string, { volumeGiB, memoryGiB }: InstanceSpec): object {
+function volumeInMemory(folder: string, user: string, { volumeGiB, memoryGiB }: supplier.InstanceSpec): object {
   const [uid, gid] = user.split(':');
   const o = `size=${bytesOf(volumeGiB || memoryGiB / 2)},uid=${uid},gid=${gid},mode=755,nosuid,nodev`;
   return {
@@ -97,7 +88,7 @@ export interface ContainerDetails {
   readonly Name: string;
   readonly Created: string;
   readonly State: { readonly Status: string; readonly StartedAt: string; readonly FinishedAt: string };
-  readonly Config: { readonly Labels: Tags | null; readonly User: string };
+  readonly Config: { readonly Labels: supplier.Tags | null; readonly User: string };
   readonly NetworkSettings: {
     /** The file of the container's network while it runs; otherwise empty. */
     readonly SandboxKey: string;
@@ -111,21 +102,21 @@ export interface ContainerSummary {
   readonly Names: readonly string[];
   readonly Created: number;
   readonly State: string;
-  readonly Labels: Tags | null;
+  readonly Labels: supplier.Tags | null;
 }
 
-const STATES: Readonly<Record<string, InstanceState>> = {
+const STATES: Readonly<Record<string, supplier.InstanceState>> = {
   created: 'starting',
   restarting: 'starting',
   running: 'running',
   paused: 'suspended',
 };
 
-export function referenceOf({ Id, Name }: Pick<ContainerDetails, 'Id' | 'Name'>): InstanceReference {
+export function referenceOf({ Id, Name }: Pick<ContainerDetails, 'Id' | 'Name'>): supplier.InstanceReference {
   return { id: Id, name: Name.replace(/^\//, '') };
 }
 
-export function toFound(details: ContainerDetails): Found {
+export function toFound(details: ContainerDetails): supplier.Found {
   const state = STATES[details.State.Status] ?? 'ended';
   return {
     kind: 'found',
@@ -138,7 +129,7 @@ export function toFound(details: ContainerDetails): Found {
   };
 }
 
-function tagsIn(labels: Tags | null): Tags {
+function tagsIn(labels: supplier.Tags | null): supplier.Tags {
   const { [PORTS_LABEL]: _, ...tags } = labels ?? {};
   return tags;
 }
@@ -153,7 +144,7 @@ function timeOf(text: string): Date | undefined {
   return time.getTime() > 0 ? time : undefined;
 }
 
-export function toSummary(summary: ContainerSummary): InstanceSummary {
+export function toSummary(summary: ContainerSummary): supplier.InstanceSummary {
   return {
     reference: referenceOf({ Id: summary.Id, Name: summary.Names[0] ?? '' }),
     state: STATES[summary.State] ?? 'ended',

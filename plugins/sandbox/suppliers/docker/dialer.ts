@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { PortClosed } from '../supplier';
 
 /** The network of one instance, and how to start a program in it. */
-export interface JoinedNetwork {
+interface JoinedNetwork {
   /** Identifies the network. No other instance, not even an ended one, has the same. */
   readonly name: string;
   /** The arguments before a program's own that start it in the network. */

@@ -18,7 +18,7 @@ export class Engine {
   /** Sends a request and returns every answer except 429. @throws NotSent, Ambiguous, RateLimited */
   async ask(method: string, path: string, options: AskOptions = {}): Promise<Answer> {
     const response = await this.#send(method, path, options);
-    return { status: response.statusCode ?? 0, body: await readBody(method, path, response) };
+    return answerOf(method, path, response);
   }
 
   /** Sends a request whose answer is read as a stream. @throws NotSent, Ambiguous, RateLimited */
@@ -50,10 +50,7 @@ export class Engine {
         resolve({ status: 101, stream: socket });
       });
       request.once('response', (response) => {
-        readBody('POST', path, response).then(
-          (read) => resolve({ status: response.statusCode ?? 0, body: read }),
-          reject,
-        );
+        answerOf('POST', path, response).then(resolve, reject);
       });
       request.once('error', (error) => reject(failure(error)));
       request.end(JSON.stringify(body));
@@ -96,7 +93,7 @@ export class Engine {
   }
 }
 
-export interface AskOptions {
+interface AskOptions {
   readonly body?: unknown;
   readonly content?: Readable;
   readonly contentType?: string;
@@ -108,10 +105,11 @@ export interface Answer {
   readonly body: unknown;
 }
 
-async function readBody(method: string, path: string, response: IncomingMessage): Promise<unknown> {
+async function answerOf(method: string, path: string, response: IncomingMessage): Promise<Answer> {
   try {
-    if (response.headers['content-type']?.startsWith('application/json')) return await json(response);
-    return { message: await text(response) };
+    const isJson = response.headers['content-type']?.startsWith('application/json') === true;
+    const body: unknown = isJson ? await json(response) : { message: await text(response) };
+    return { status: response.statusCode ?? 0, body };
   } catch (cause) {
     throw new Ambiguous(`${method} ${path.split('?')[0]}: the answer was interrupted`, { cause });
   }

@@ -1,19 +1,6 @@
 import type { Duplex, Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  Ambiguous,
-  type CommandExit,
-  type CommandSignal,
-  type CommandSpec,
-  InstanceGone,
-  type InstanceReference,
-  NotRunning,
-  NotSupported,
-  type OutputFrame,
-  type RunningCommand,
-  type SupplierError,
-  WORK_FOLDER,
-} from '../supplier';
+import * as supplier from '../supplier';
 import { type Answer, type Engine, messageOf } from './engine';
 
 /** How long output is still read after the command's end, because a process that it left behind may hold the stream open. */
@@ -21,14 +8,14 @@ const LINGER_MS = 200;
 const LOOK_EVERY_MS = 250;
 const START_LOOK_EVERY_MS = 10;
 
-export interface ExecOptions {
+interface ExecOptions {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly cwd?: string;
   readonly stdin?: Buffer | undefined;
 }
 
-export function shellCommand({ id, command, cwd, env, stdin }: CommandSpec): ExecOptions {
+export function shellCommand({ id, command, cwd, env, stdin }: supplier.CommandSpec): ExecOptions {
   const { [COMMAND_MARK]: _, ...variables } = env;
   return {
     argv: ['/bin/sh', '-c', command],
@@ -41,15 +28,15 @@ export function shellCommand({ id, command, cwd, env, stdin }: CommandSpec): Exe
 
 /** Returns a command's folder as an absolute path inside the instance. */
 export function folderOf(cwd = ''): string {
-  return cwd.startsWith('/') ? cwd : `${WORK_FOLDER}/${cwd}`;
+  return cwd.startsWith('/') ? cwd : `${supplier.WORK_FOLDER}/${cwd}`;
 }
 
 /** Starts a program in an instance. @throws InstanceGone, NotRunning, NotSupported, NotSent, Ambiguous */
 export async function startExec(
   engine: Engine,
-  { id }: InstanceReference,
+  { id }: supplier.InstanceReference,
   options: ExecOptions,
-): Promise<RunningCommand> {
+): Promise<supplier.RunningCommand> {
   const hasInput = options.stdin !== undefined;
   const created = await engine.ask('POST', `/containers/${id}/exec`, {
     body: {
@@ -91,9 +78,9 @@ async function mustHaveStarted(engine: Engine, execId: string, stream: Duplex): 
   throw startFailure(message.trim());
 }
 
-function startFailure(message: string): SupplierError {
-  if (/paused|not running/.test(message)) return new NotRunning(message);
-  if (LACKING.test(message)) return new NotSupported(`the image cannot run it: ${message}`);
+function startFailure(message: string): supplier.SupplierError {
+  if (/paused|not running/.test(message)) return new supplier.NotRunning(message);
+  if (LACKING.test(message)) return new supplier.NotSupported(`the image cannot run it: ${message}`);
   return new NotStarted(`the engine could not start it: ${message}`);
 }
 
@@ -101,17 +88,17 @@ function startFailure(message: string): SupplierError {
 const LACKING = /not found|no such file or directory|not a directory|permission denied|exec format error/;
 
 /** The engine's runtime failed before the program ran. */
-class NotStarted extends Ambiguous {}
+class NotStarted extends supplier.Ambiguous {}
 
 /** Polls for the command's end, because the engine keeps the stream open as long as any process holds it. */
-function watchEnd(engine: Engine, execId: string): { exit: Promise<CommandExit>; lookNow: () => void } {
+function watchEnd(engine: Engine, execId: string): { exit: Promise<supplier.CommandExit>; lookNow: () => void } {
   let wake = new AbortController();
-  const ended = async (): Promise<CommandExit> => {
+  const ended = async (): Promise<supplier.CommandExit> => {
     for (;;) {
       await sleep(LOOK_EVERY_MS, undefined, { signal: wake.signal }).catch(() => (wake = new AbortController()));
       // The engine may not answer for a while. A command that it no longer knows is lost.
       const seen = await look(engine, execId).catch((error: unknown) => {
-        if (error instanceof InstanceGone) throw error;
+        if (error instanceof supplier.InstanceGone) throw error;
         return undefined;
       });
       if (seen?.exitCode !== undefined) return { exitCode: seen.exitCode };
@@ -124,8 +111,8 @@ function watchEnd(engine: Engine, execId: string): { exit: Promise<CommandExit>;
 
 async function look(engine: Engine, execId: string): Promise<{ pid: number; exitCode: number | undefined }> {
   const answer = await engine.ask('GET', `/exec/${execId}/json`);
-  if (answer.status === 404) throw new InstanceGone(messageOf(answer));
-  if (answer.status !== 200) throw new Ambiguous(messageOf(answer));
+  if (answer.status === 404) throw new supplier.InstanceGone(messageOf(answer));
+  if (answer.status !== 200) throw new supplier.Ambiguous(messageOf(answer));
   const { Running: isRunning, ExitCode: exitCode, Pid: pid } = answer.body as ExecDetails;
   return { pid, exitCode: isRunning || exitCode === null ? undefined : exitCode };
 }
@@ -137,7 +124,7 @@ interface ExecDetails {
   readonly Pid: number;
 }
 
-async function* framesOf(stream: Duplex, lookNow: () => void): AsyncGenerator<OutputFrame> {
+async function* framesOf(stream: Duplex, lookNow: () => void): AsyncGenerator<supplier.OutputFrame> {
   try {
     yield* readFrames(stream);
   } catch (error) {
@@ -149,15 +136,15 @@ async function* framesOf(stream: Duplex, lookNow: () => void): AsyncGenerator<Ou
   }
 }
 
-function refusalOf(answer: Answer): SupplierError {
+function refusalOf(answer: Answer): supplier.SupplierError {
   const message = messageOf(answer);
-  if (answer.status === 404) return new InstanceGone(message);
-  if (answer.status === 409) return new NotRunning(message);
-  return new Ambiguous(message);
+  if (answer.status === 404) return new supplier.InstanceGone(message);
+  if (answer.status === 409) return new supplier.NotRunning(message);
+  return new supplier.Ambiguous(message);
 }
 
 /** Runs a short command of the driver and waits for its end. */
-export async function runExec(engine: Engine, reference: InstanceReference, options: ExecOptions) {
+export async function runExec(engine: Engine, reference: supplier.InstanceReference, options: ExecOptions) {
   const command = await startOwn(engine, reference, options);
   const kept = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
   for await (const { stream, bytes } of command.output) kept[stream].push(bytes);
@@ -169,7 +156,7 @@ export async function runExec(engine: Engine, reference: InstanceReference, opti
  * Starts a short command of the driver and retries a failed start. The engine's runtime uses threads that count as processes of
  * the instance, so a start may fail in a full instance. Running these commands twice does no harm.
  */
-async function startOwn(engine: Engine, reference: InstanceReference, options: ExecOptions): Promise<RunningCommand> {
+async function startOwn(engine: Engine, reference: supplier.InstanceReference, options: ExecOptions): Promise<supplier.RunningCommand> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await startExec(engine, reference, options);
@@ -188,7 +175,7 @@ const STDERR = 2;
  * Yields the frames of the engine's multiplexed stream. Each has a header (stream, three zeros, length as big-endian uint32) and
  * that many bytes. Bytes are yielded as they arrive, before their frame is complete. A stream may end in the middle of a frame.
  */
-async function* readFrames(stream: Readable): AsyncGenerator<OutputFrame> {
+async function* readFrames(stream: Readable): AsyncGenerator<supplier.OutputFrame> {
   let header: Buffer = Buffer.alloc(0);
   let left = 0;
   for await (const piece of stream as AsyncIterable<Buffer>) {
@@ -267,7 +254,7 @@ exit 2
 /** The exit code of `signalCommand` if some processes are left. */
 export const SOME_ARE_LEFT = 2;
 
-export function signalCommand(commandId: string, signal: CommandSignal | 0): readonly string[] {
+export function signalCommand(commandId: string, signal: supplier.CommandSignal | 0): readonly string[] {
   return [
     '/bin/sh',
     '-c',

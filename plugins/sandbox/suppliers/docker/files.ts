@@ -3,27 +3,8 @@ import { posix } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { extract, pack } from 'tar-stream';
-import {
-  confinedNames,
-  mustBeRemovable,
-  mustBeWritable,
-  notAFile,
-  notFound,
-  removableNames,
-  shownPath,
-} from '../confined-path';
-import {
-  Ambiguous,
-  type FileContent,
-  type FileEntry,
-  FileFailure,
-  InstanceGone,
-  type InstanceReference,
-  LIST_LIMIT,
-  type OutputFrame,
-  type SupplierFiles,
-  WORK_FOLDER,
-} from '../supplier';
+import * as paths from '../confined-path';
+import * as supplier from '../supplier';
 import { type Answer, type Engine, messageOf } from './engine';
 import { COMMAND_MARK, runExec, signalCommand, startExec } from './exec';
 
@@ -34,29 +15,29 @@ export interface Owner {
 }
 
 /** Accesses files through the engine's archive (tar) endpoints. Lists and removals run a command inside the instance. */
-export class ContainerFiles implements SupplierFiles {
+export class ContainerFiles implements supplier.SupplierFiles {
   constructor(
     private readonly engine: Engine,
-    private readonly ownerOf: (reference: InstanceReference) => Promise<Owner>,
+    private readonly ownerOf: (reference: supplier.InstanceReference) => Promise<Owner>,
   ) {}
 
-  async read(reference: InstanceReference, path: string): Promise<FileContent> {
-    const place = await this.#find(reference, confinedNames(path));
-    if (place.stat === undefined) throw notFound(place.names);
-    if (place.stat.type !== 'file') throw notAFile(place.stat.type);
+  async read(reference: supplier.InstanceReference, path: string): Promise<supplier.FileContent> {
+    const place = await this.#find(reference, paths.confinedNames(path));
+    if (place.stat === undefined) throw paths.notFound(place.names);
+    if (place.stat.type !== 'file') throw paths.notAFile(place.stat.type);
     const { status, content } = await this.engine.open('GET', archivePath(reference, place.names));
     if (status !== 200) {
       content.resume();
-      throw status === 404 ? notFound(place.names) : new Ambiguous(`the engine answered ${status}`);
+      throw status === 404 ? paths.notFound(place.names) : new supplier.Ambiguous(`the engine answered ${status}`);
     }
     return { byteLength: place.stat.size, content: Readable.from(firstEntry(content), { objectMode: false }) };
   }
 
-  async write(reference: InstanceReference, path: string, content: Buffer): Promise<void> {
-    const place = await this.#find(reference, confinedNames(path));
-    if (place.names.length === 0 || place.stat?.type === 'folder') throw notAFile('folder');
-    if (place.stat?.type === 'other') throw notAFile('other');
-    mustBeWritable(place.names);
+  async write(reference: supplier.InstanceReference, path: string, content: Buffer): Promise<void> {
+    const place = await this.#find(reference, paths.confinedNames(path));
+    if (place.names.length === 0 || place.stat?.type === 'folder') throw paths.notAFile('folder');
+    if (place.stat?.type === 'other') throw paths.notAFile('other');
+    paths.mustBeWritable(place.names);
     const owner = await this.ownerOf(reference);
     const tar = pack();
     const below = place.names.slice(place.known.length);
@@ -72,48 +53,48 @@ export class ContainerFiles implements SupplierFiles {
     await this.#unpack(reference, absolute(folder), tar);
   }
 
-  async list(reference: InstanceReference, path: string, depth: number): Promise<readonly FileEntry[]> {
-    const place = await this.#find(reference, confinedNames(path));
-    if (place.stat === undefined) throw notFound(place.names);
-    if (place.stat.type !== 'folder') throw new FileFailure('not-folder', 'this is not a folder');
+  async list(reference: supplier.InstanceReference, path: string, depth: number): Promise<readonly supplier.FileEntry[]> {
+    const place = await this.#find(reference, paths.confinedNames(path));
+    if (place.stat === undefined) throw paths.notFound(place.names);
+    if (place.stat.type !== 'folder') throw new supplier.FileFailure('not-folder', 'this is not a folder');
     const id = randomUUID();
     const { output, exit } = await startExec(this.engine, reference, {
       argv: ['find', absolute(place.names), '-mindepth', '1', '-maxdepth', String(depth), ...PRINT_PATHS],
       env: { [COMMAND_MARK]: id },
     });
-    const entries: FileEntry[] = [];
+    const entries: supplier.FileEntry[] = [];
     for await (const entry of readEntries(output)) {
-      entries.push({ ...entry, path: shownPath(entry.path) });
-      if (entries.length === LIST_LIMIT) break;
+      entries.push({ ...entry, path: paths.shownPath(entry.path) });
+      if (entries.length === supplier.LIST_LIMIT) break;
     }
-    if (entries.length < LIST_LIMIT) await exit;
+    if (entries.length < supplier.LIST_LIMIT) await exit;
     else await runExec(this.engine, reference, { argv: signalCommand(id, 'SIGKILL'), env: {} });
     return entries;
   }
 
-  async remove(reference: InstanceReference, path: string): Promise<void> {
-    const { folder, last } = removableNames(path);
+  async remove(reference: supplier.InstanceReference, path: string): Promise<void> {
+    const { folder, last } = paths.removableNames(path);
     const parent = await this.#find(reference, folder);
     const target = [...parent.names, last];
-    mustBeRemovable(target);
+    paths.mustBeRemovable(target);
     const { status } = await this.engine.head(archivePath(reference, target));
-    if (status === 404) throw notFound(target);
+    if (status === 404) throw paths.notFound(target);
     const { exitCode } = await runExec(this.engine, reference, {
       argv: ['rm', '-rf', absolute(target)],
       env: {},
     });
-    if (exitCode !== 0) throw new FileFailure('not-allowed', 'some of it could not be removed');
+    if (exitCode !== 0) throw new supplier.FileFailure('not-allowed', 'some of it could not be removed');
   }
 
   /** Creates the work folder before the instance is started. */
-  async makeWorkFolder(reference: InstanceReference, owner: Owner): Promise<void> {
+  async makeWorkFolder(reference: supplier.InstanceReference, owner: Owner): Promise<void> {
     const tar = pack();
-    tar.entry({ name: WORK_FOLDER.slice(1), type: 'directory', mode: 0o755, mtime: new Date(), ...owner });
+    tar.entry({ name: supplier.WORK_FOLDER.slice(1), type: 'directory', mode: 0o755, mtime: new Date(), ...owner });
     tar.finalize();
     await this.#unpack(reference, '/', tar);
   }
 
-  async #unpack(reference: InstanceReference, folder: string, tar: AsyncIterable<unknown>): Promise<void> {
+  async #unpack(reference: supplier.InstanceReference, folder: string, tar: AsyncIterable<unknown>): Promise<void> {
     const answer = await this.engine.ask(
       'PUT',
       `/containers/${reference.id}/archive?noOverwriteDirNonDir=1&path=${encodeURIComponent(folder)}`,
@@ -123,7 +104,7 @@ export class ContainerFiles implements SupplierFiles {
   }
 
   /** Resolves a path one name at a time, so that no link leads out of the root. Returns no `stat` if the path does not exist. */
-  async #find(reference: InstanceReference, names: readonly string[]): Promise<Place> {
+  async #find(reference: supplier.InstanceReference, names: readonly string[]): Promise<Place> {
     let known: readonly string[] = [];
     let stat: PathStat | undefined = { type: 'folder', size: 0, mode: 0o755, linkTarget: '' };
     for (const [index, name] of names.entries()) {
@@ -131,32 +112,32 @@ export class ContainerFiles implements SupplierFiles {
       if (next === undefined) return { names: [...known, ...names.slice(index)], known, stat: undefined };
       if (next.type === 'link') {
         const target = posix.resolve('/', next.linkTarget);
-        return this.#find(reference, confinedNames([target, ...names.slice(index + 1)].join('/')));
+        return this.#find(reference, paths.confinedNames([target, ...names.slice(index + 1)].join('/')));
       }
       const isLast = index === names.length - 1;
-      if (!isLast && next.type !== 'folder') throw new FileFailure('not-folder', 'a part of the path is not a folder');
+      if (!isLast && next.type !== 'folder') throw new supplier.FileFailure('not-folder', 'a part of the path is not a folder');
       known = [...known, name];
       stat = next;
     }
     return { names: known, known, stat };
   }
 
-  async #stat(reference: InstanceReference, names: readonly string[]): Promise<PathStat | undefined> {
+  async #stat(reference: supplier.InstanceReference, names: readonly string[]): Promise<PathStat | undefined> {
     const { status, headers } = await this.engine.head(archivePath(reference, names));
     if (status === 200) return readStat(String(headers['x-docker-container-path-stat']));
     if (status !== 404) throw await this.#unreadable(reference, names);
     // The engine answers 404 both for a missing path and for a missing instance.
     const { status: ofInstance } = await this.engine.ask('GET', `/containers/${reference.id}/json`);
-    if (ofInstance === 404) throw new InstanceGone(`the instance ${reference.name} does not exist`);
+    if (ofInstance === 404) throw new supplier.InstanceGone(`the instance ${reference.name} does not exist`);
     return undefined;
   }
 
   /** Sends the request again as GET, because an answer to HEAD has no error message. */
-  async #unreadable(reference: InstanceReference, names: readonly string[]): Promise<Error> {
+  async #unreadable(reference: supplier.InstanceReference, names: readonly string[]): Promise<Error> {
     const message = messageOf(await this.engine.ask('GET', archivePath(reference, names)));
     // The engine's own words.
-    if (message.includes('too many links')) return new FileFailure('path-invalid', 'path: too many symbolic links');
-    return new Ambiguous(message);
+    if (message.includes('too many links')) return new supplier.FileFailure('path-invalid', 'path: too many symbolic links');
+    return new supplier.Ambiguous(message);
   }
 }
 
@@ -169,7 +150,7 @@ interface Place {
 }
 
 interface PathStat {
-  readonly type: FileEntry['type'];
+  readonly type: supplier.FileEntry['type'];
   readonly size: number;
   readonly mode: number;
   /** The target of a link, fully resolved, as an absolute path of the instance. */
@@ -206,7 +187,7 @@ function absolute(names: readonly string[]): string {
   return `/${names.join('/')}`;
 }
 
-function archivePath({ id }: InstanceReference, names: readonly string[]): string {
+function archivePath({ id }: supplier.InstanceReference, names: readonly string[]): string {
   return `/containers/${id}/archive?path=${encodeURIComponent(absolute(names))}`;
 }
 
@@ -227,18 +208,18 @@ async function* firstEntry(archive: Readable): AsyncGenerator<Buffer> {
 
 function unpackFailure(answer: Answer): Error {
   const message = messageOf(answer);
-  if (/no space left|quota exceeded/i.test(message)) return new FileFailure('no-space', 'no space is left on the disk');
-  if (answer.status === 404) return new InstanceGone(message);
+  if (/no space left|quota exceeded/i.test(message)) return new supplier.FileFailure('no-space', 'no space is left on the disk');
+  if (answer.status === 404) return new supplier.InstanceGone(message);
   const isRefused = answer.status === 400 || answer.status === 403 || message.includes('marked read-only');
-  if (isRefused) return new FileFailure('not-allowed', message);
-  return new Ambiguous(message);
+  if (isRefused) return new supplier.FileFailure('not-allowed', message);
+  return new supplier.Ambiguous(message);
 }
 
 const KIND_BITS = 0xf000;
-const KINDS: Readonly<Record<number, FileEntry['type']>> = { 32768: 'file', 16384: 'folder', 40960: 'link' };
+const KINDS: Readonly<Record<number, supplier.FileEntry['type']>> = { 32768: 'file', 16384: 'folder', 40960: 'link' };
 
 /** Yields the entries of output such as `81a4 12 1700000000\n<path>\0`. A path may hold any character but NUL. */
-async function* readEntries(output: AsyncIterable<OutputFrame>): AsyncGenerator<FileEntry> {
+async function* readEntries(output: AsyncIterable<supplier.OutputFrame>): AsyncGenerator<supplier.FileEntry> {
   let rest: Buffer = Buffer.alloc(0);
   for await (const { stream, bytes } of output) {
     if (stream !== 'stdout') continue;
@@ -250,7 +231,7 @@ async function* readEntries(output: AsyncIterable<OutputFrame>): AsyncGenerator<
   }
 }
 
-function toEntry(text: string): FileEntry {
+function toEntry(text: string): supplier.FileEntry {
   const lineEnd = text.indexOf('\n');
   const [mode = '', size, seconds] = text.slice(0, lineEnd).split(' ');
   return {
