@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { startGateway, type TestGateway } from '../support/gateway';
 import { readMetrics } from '../support/metrics';
-import { SANDBOX_GATEWAY, running, terminate, waitForState } from '../support/sandboxes';
+import { running, SANDBOX_GATEWAY, terminate, waitForState } from '../support/sandboxes';
 import { until } from '../support/until';
 
 const STATES = ['PROVISIONING', 'RUNNING', 'SUSPENDING', 'SUSPENDED', 'RESUMING', 'TERMINATING', 'RECONCILING'];

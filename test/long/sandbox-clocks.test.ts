@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { makeClock } from '../chaos/servers';
 import { startGateway, type TestGateway } from '../support/gateway';
 import { findProgram } from '../support/programs';
-import { type AnyRecord, SANDBOX_GATEWAY, assertBooksAreClosed, running, terminate, units } from '../support/sandboxes';
+import { type AnyRecord, assertBooksAreClosed, running, SANDBOX_GATEWAY, terminate, units } from '../support/sandboxes';
 import { emptyRedis, newDatabase } from '../support/shared';
 
 const HOUR = 3_600;

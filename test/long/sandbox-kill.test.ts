@@ -4,7 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startGateway, type TestGateway } from '../support/gateway';
 import { endInstances } from '../support/instances';
-import { SANDBOX_GATEWAY, assertBooksAreClosed, creation, running, terminate, waitForState } from '../support/sandboxes';
+import {
+  assertBooksAreClosed,
+  creation,
+  running,
+  SANDBOX_GATEWAY,
+  terminate,
+  waitForState,
+} from '../support/sandboxes';
 import { emptyRedis, newDatabase } from '../support/shared';
 import { until } from '../support/until';
 

@@ -74,7 +74,11 @@ export async function claimQuote(
  * Removes a sandbox that was never accepted and makes its quote usable again. Returns false if a concurrent request has already
  * changed its admission.
  */
-export async function withdraw(database: Knex, sandboxId: string, admission: 'PENDING' | 'CANCELLED'): Promise<boolean> {
+export async function withdraw(
+  database: Knex,
+  sandboxId: string,
+  admission: 'PENDING' | 'CANCELLED',
+): Promise<boolean> {
   return database.transaction(async (transaction) => {
     const gone = await transaction('sandboxes').where({ id: sandboxId, admission }).delete();
     if (gone === 1) await transaction('quotes').where({ used_by: sandboxId }).update({ used_by: null });

@@ -156,7 +156,11 @@ export async function runExec(engine: Engine, reference: supplier.InstanceRefere
  * Starts a short command of the driver and retries a failed start. The engine's runtime uses threads that count as processes of
  * the instance, so a start may fail in a full instance. Running these commands twice does no harm.
  */
-async function startOwn(engine: Engine, reference: supplier.InstanceReference, options: ExecOptions): Promise<supplier.RunningCommand> {
+async function startOwn(
+  engine: Engine,
+  reference: supplier.InstanceReference,
+  options: ExecOptions,
+): Promise<supplier.RunningCommand> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await startExec(engine, reference, options);

@@ -53,7 +53,11 @@ export class ContainerFiles implements supplier.SupplierFiles {
     await this.#unpack(reference, absolute(folder), tar);
   }
 
-  async list(reference: supplier.InstanceReference, path: string, depth: number): Promise<readonly supplier.FileEntry[]> {
+  async list(
+    reference: supplier.InstanceReference,
+    path: string,
+    depth: number,
+  ): Promise<readonly supplier.FileEntry[]> {
     const place = await this.#find(reference, paths.confinedNames(path));
     if (place.stat === undefined) throw paths.notFound(place.names);
     if (place.stat.type !== 'folder') throw new supplier.FileFailure('not-folder', 'this is not a folder');
@@ -115,7 +119,8 @@ export class ContainerFiles implements supplier.SupplierFiles {
         return this.#find(reference, paths.confinedNames([target, ...names.slice(index + 1)].join('/')));
       }
       const isLast = index === names.length - 1;
-      if (!isLast && next.type !== 'folder') throw new supplier.FileFailure('not-folder', 'a part of the path is not a folder');
+      if (!isLast && next.type !== 'folder')
+        throw new supplier.FileFailure('not-folder', 'a part of the path is not a folder');
       known = [...known, name];
       stat = next;
     }
@@ -136,7 +141,8 @@ export class ContainerFiles implements supplier.SupplierFiles {
   async #unreadable(reference: supplier.InstanceReference, names: readonly string[]): Promise<Error> {
     const message = messageOf(await this.engine.ask('GET', archivePath(reference, names)));
     // The engine's own words.
-    if (message.includes('too many links')) return new supplier.FileFailure('path-invalid', 'path: too many symbolic links');
+    if (message.includes('too many links'))
+      return new supplier.FileFailure('path-invalid', 'path: too many symbolic links');
     return new supplier.Ambiguous(message);
   }
 }
@@ -208,7 +214,8 @@ async function* firstEntry(archive: Readable): AsyncGenerator<Buffer> {
 
 function unpackFailure(answer: Answer): Error {
   const message = messageOf(answer);
-  if (/no space left|quota exceeded/i.test(message)) return new supplier.FileFailure('no-space', 'no space is left on the disk');
+  if (/no space left|quota exceeded/i.test(message))
+    return new supplier.FileFailure('no-space', 'no space is left on the disk');
   if (answer.status === 404) return new supplier.InstanceGone(message);
   const isRefused = answer.status === 400 || answer.status === 403 || message.includes('marked read-only');
   if (isRefused) return new supplier.FileFailure('not-allowed', message);

@@ -11,8 +11,8 @@ import type { Sandbox, SandboxPolicy } from '../../../../plugins/sandbox/life/sa
 import { readTimings, TIMINGS } from '../../../../plugins/sandbox/life/settings';
 import { isFinal } from '../../../../plugins/sandbox/life/states';
 import { type OfferedInstance, readOffering } from '../../../../plugins/sandbox/offers/offering';
-import type { World } from '../../../../plugins/sandbox/worker/world';
 import { visit } from '../../../../plugins/sandbox/worker/reconciler';
+import type { World } from '../../../../plugins/sandbox/worker/world';
 import { MemoryBooks } from './memory-books';
 import { type Fate, ScriptedSupplier } from './scripted-supplier';
 

@@ -2,8 +2,8 @@ import { strict as assert } from 'node:assert';
 import { newId } from '../../../../core/ids';
 import type { Sandbox } from '../../../../plugins/sandbox/life/sandbox';
 import type { SupplierDriver } from '../../../../plugins/sandbox/suppliers/supplier';
-import type { World } from '../../../../plugins/sandbox/worker/world';
 import { askSupplier } from '../../../../plugins/sandbox/worker/ask-supplier';
+import type { World } from '../../../../plugins/sandbox/worker/world';
 import { accepted, EVERYWHERE } from '../simulation/simulate';
 
 const NOW_MS = Date.UTC(2026, 10, 21);

@@ -9,8 +9,8 @@ import { rollPeriod } from '../../../../plugins/sandbox/life/billing';
 import { endInstance } from '../../../../plugins/sandbox/life/lifecycle';
 import type { Period } from '../../../../plugins/sandbox/life/sandbox';
 import type { SupplierDriver } from '../../../../plugins/sandbox/suppliers/supplier';
-import type { World } from '../../../../plugins/sandbox/worker/world';
 import { renew, settle } from '../../../../plugins/sandbox/worker/pay';
+import type { World } from '../../../../plugins/sandbox/worker/world';
 import { accepted, DEFAULT_TIMINGS, EVERYWHERE } from '../simulation/simulate';
 
 const START_MS = Date.UTC(2026, 10, 21);
