@@ -1,3 +1,4 @@
+import { signal } from '@preact/signals';
 import { ROOT } from './router';
 
 /** Calls of the page's interface over HTTP; docs/console.md or docs/operator.md. */
@@ -32,6 +33,13 @@ export interface Answer<T> {
   /** undefined when nothing has changed (304) or the answer has no body (204). */
   readonly data: T | undefined;
   readonly etag: string | undefined;
+}
+
+/** Grows with every change that this page makes, so that everything shown is fetched again. */
+export const changes = signal(0);
+
+export function refetch(): void {
+  changes.value += 1;
 }
 
 let csrfToken: string | undefined;
@@ -72,6 +80,7 @@ export async function exchange<T>(path: string, request: Request = {}): Promise<
     ...(body !== undefined && { body: JSON.stringify(body) }),
     ...(signal !== undefined && { signal }),
   });
+  if (response.ok && method !== 'GET') refetch();
   const etag = response.headers.get('etag') ?? undefined;
   if (response.status === 204 || response.status === 304) return { data: undefined, etag: etag ?? ifNoneMatch };
   const json = await readJson(response);

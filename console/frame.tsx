@@ -1,7 +1,18 @@
-import type { ComponentChildren, ComponentType } from 'preact';
+import { type ComponentChildren, type ComponentType, render } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import './style/tokens.css';
+import './style/base.css';
+import './style/controls.css';
+import './style/shell.css';
+import './style/panels.css';
+import './style/tables.css';
+import './style/chart.css';
+import { Announcements } from './parts/announce';
+import { Dialogs } from './parts/dialog';
 import { Icon, type IconName, Mark } from './parts/icon';
-import { hrefOf, place } from './router';
+import { Failed } from './parts/states';
+import { go, hrefOf, place, startRouter } from './router';
+import type { Sessions } from './sessions';
 
 export interface Room {
   readonly path: string;
@@ -12,20 +23,62 @@ export interface Room {
   readonly one?: { readonly name: string; readonly page: ComponentType<{ readonly id: string }> };
 }
 
-interface Props {
+interface Props<S> {
+  readonly sessions: Sessions<S>;
+  readonly signIn: ComponentType<{ readonly hasEnded: boolean }>;
   readonly rooms: readonly Room[];
-  readonly menu: ComponentChildren;
+  /** The menu of the signed-in user. */
+  readonly menu: ComponentType<{ readonly session: S }>;
   /** A notice above every page. */
-  readonly notice?: ComponentChildren;
+  readonly noticeOf?: (session: S) => ComponentChildren;
+}
+
+/** Draws the sign-in, or the rooms if the user is signed in. */
+export function start<S>(props: Props<S>): void {
+  startRouter();
+  void props.sessions.findSession();
+  const page = document.getElementById('page');
+  if (page === null) return;
+  render(
+    <>
+      <Inside {...props} />
+      <Announcements />
+    </>,
+    page,
+  );
+}
+
+function Inside<S>(props: Props<S>) {
+  const { sessions, signIn: SignIn } = props;
+  const state = sessions.session.value;
+  switch (state.is) {
+    case 'unknown':
+      return null;
+    case 'unreachable':
+      return (
+        <main class="alone">
+          <Failed failure={state.failure} onRetry={sessions.findSession} />
+        </main>
+      );
+    case 'signed-out':
+      return <SignIn hasEnded={state.ended} />;
+    case 'signed-in':
+      return <Frame {...props} session={state.session} />;
+  }
 }
 
 /** The frame of every page of a signed-in user: the list of pages, the menu, and the page itself. */
-export function Frame({ rooms, menu, notice }: Props) {
+function Frame<S>({ rooms, menu: Menu, noticeOf, session }: Props<S> & { readonly session: S }) {
   const { path } = place.value;
   const [, roomPath, id = ''] = /^(\/[^/]+)\/([^/]+)$/.exec(path) ?? [];
   const room = rooms.find((each) => each.path === path);
   const one = rooms.find((each) => each.path === roomPath)?.one;
   const main = useArrival(path, room?.name ?? one?.name ?? 'Not found');
+  const isSignIn = path === '/sign-in';
+  useEffect(() => {
+    if (isSignIn) go('/', { replace: true });
+  }, [isSignIn]);
+  if (isSignIn) return null;
 
   const isAt = (each: Room) => path === each.path || (each.path !== '/' && path.startsWith(`${each.path}/`));
   return (
@@ -50,12 +103,13 @@ export function Frame({ rooms, menu, notice }: Props) {
             ))}
           </ul>
         </nav>
-        {menu}
+        <Menu session={session} />
       </header>
       <main id="main" ref={main} tabIndex={-1}>
-        {notice}
+        {noticeOf?.(session)}
         {room !== undefined ? <room.page /> : one !== undefined ? <one.page id={id} key={id} /> : <NowhereKnown />}
       </main>
+      <Dialogs />
     </div>
   );
 }

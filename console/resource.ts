@@ -1,5 +1,5 @@
-import { useCallback, useLayoutEffect, useState } from 'preact/hooks';
-import { exchange, Failure } from './api';
+import { useLayoutEffect, useState } from 'preact/hooks';
+import { changes, exchange, Failure } from './api';
 
 /** Data that a part of the page reads from the gateway, and its state. */
 export interface Resource<T> {
@@ -10,7 +10,6 @@ export interface Resource<T> {
   readonly isLoading: boolean;
   /** Grows by one when the same path answers with newer data. */
   readonly version: number;
-  readonly reload: () => void;
 }
 
 interface State<T> {
@@ -30,14 +29,12 @@ interface Options {
 
 const NOTHING = { data: undefined, failure: undefined, answered: undefined, version: 0 };
 
-/** Fetches a path of the interface, and again when the path changes; undefined fetches nothing. */
+/** Fetches a path of the interface, and again when the path changes or the page has changed something; undefined fetches nothing. */
 export function useResource<T>(path: string | undefined, { everyMs, round = 0 }: Options = {}): Resource<T> {
   const [state, setState] = useState<State<T>>(NOTHING);
-  const [attempt, setAttempt] = useState(0);
-  const reload = useCallback(() => setAttempt((before) => before + 1), []);
 
   // A layout effect, so that the gateway already works while the browser paints.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another attempt or round fetches the same path again
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a change or another round fetches the same path again
   useLayoutEffect(() => {
     if (path === undefined) return;
     const aborter = new AbortController();
@@ -71,11 +68,11 @@ export function useResource<T>(path: string | undefined, { everyMs, round = 0 }:
       aborter.abort();
       clearTimeout(timer);
     };
-  }, [path, everyMs, attempt, round]);
+  }, [path, everyMs, changes.value, round]);
 
   const { data, failure, answered, version } = state;
   // A repeated fetch of the same path is not loading, so that the page does not dim for it.
-  return { data, failure, version, isLoading: path !== answered, reload };
+  return { data, failure, version, isLoading: path !== answered };
 }
 
 export function toFailure(error: unknown): Failure {

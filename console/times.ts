@@ -85,6 +85,9 @@ export function showDuration(ms: number): string {
   return `${minutes} min ${seconds % 60} s`;
 }
 
+/** Formats a duration. One that was not measured is a dash. */
+export const showMaybeDuration = (ms: number | null) => (ms === null ? '–' : showDuration(ms));
+
 /** Formats a time in the notation of `<input type="datetime-local">`. */
 export function toLocalInput(time: Time): string {
   const at = new Date(time);

@@ -4,14 +4,16 @@ import { defineConfig } from 'vite';
 /** Browsers that know `light-dark()`: the stylesheet is written in it. */
 const BROWSERS = ['chrome123', 'firefox120', 'safari17.5'];
 
-/** `console/` becomes `dist/console/`: files named by their content, nothing inline, nothing from elsewhere. */
-export default defineConfig({
+/**
+ * The mode names the page: `console.tsx` becomes `dist/console/`, and `operator.tsx` becomes `dist/operator/`. Their files are
+ * named by their content, nothing is inline, nothing from elsewhere.
+ */
+export default defineConfig(({ mode }) => ({
   root: import.meta.dirname,
-  publicDir: join(import.meta.dirname, 'public'),
-  base: '/console/',
+  base: `/${mode}/`,
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   build: {
-    outDir: '../dist/console',
+    outDir: join(import.meta.dirname, '../dist', mode),
     emptyOutDir: true,
     target: BROWSERS,
     cssTarget: BROWSERS,
@@ -20,4 +22,4 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
   },
-});
+}));

@@ -12,19 +12,6 @@ if (major < NEEDED[0] || (major === NEEDED[0] && minor < NEEDED[1])) {
   process.exit(1);
 }
 
-// Imported here because an older Node could fail at their syntax before it prints the message above.
-const { readOptions, USAGE } = await import('./quickstart/options.mjs');
+// Imported here because an older Node could fail at its syntax before it prints the message above.
 const { runQuickstart } = await import('./quickstart/run.mjs');
-
-const EXIT_USAGE = 2;
-
-const options = readOptions(process.argv.slice(2), process.env);
-if ('wrong' in options) {
-  console.error(`${options.wrong}\n\n${USAGE}`);
-  process.exit(EXIT_USAGE);
-}
-if (options.help) {
-  console.log(USAGE);
-  process.exit(0);
-}
-process.exit(await runQuickstart(options));
+process.exit(await runQuickstart(process.argv.slice(2), process.env));

@@ -1,10 +1,10 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { ask, type Failure, withQuery } from '../api';
+import { ask, type Failure, refetch, withQuery } from '../api';
+import { Button } from '../parts/button';
 import { SignInForm, SignInFrame } from '../parts/sign-in';
 import { Failed } from '../parts/states';
-import { TextField } from '../parts/text-field';
 import { toFailure, useResource } from '../resource';
-import { go, hrefOf, place } from '../router';
+import { hrefOf, place } from '../router';
 import { keepSession } from '../session';
 import type { Session, SignInWays } from '../shapes';
 
@@ -18,6 +18,13 @@ const OIDC_ERRORS: Readonly<Record<string, string>> = {
   slowed: 'Too many sign-ins from your network. Wait a minute, then try again.',
   failed: 'The identity provider does not answer. Try again later.',
 };
+
+const FIELDS = [
+  { name: 'email', label: 'E-mail address', kind: 'email', isRequired: true },
+  { name: 'password', label: 'Password', kind: 'password', isRequired: true },
+] as const;
+
+const WRONG = { code: 'SIGN_IN_FAILED', text: 'Wrong e-mail address or password.' };
 
 export function SignInPage({ hasEnded }: { readonly hasEnded: boolean }) {
   const ways = useResource<SignInWays>('sign-in');
@@ -44,9 +51,16 @@ export function SignInPage({ hasEnded }: { readonly hasEnded: boolean }) {
             </p>
           )}
           {hasEnded && <p class="note">Your session has ended. Sign in to return to this page.</p>}
-          {ways.failure !== undefined && <Failed failure={ways.failure} onRetry={ways.reload} />}
-          {ways.data?.password && <PasswordForm />}
-          {ways.data?.password && ways.data.oidc && <p class="or">or</p>}
+          {ways.failure !== undefined && <Failed failure={ways.failure} onRetry={refetch} />}
+          {ways.data?.password && (
+            <SignInForm
+              fields={FIELDS}
+              signIn={async (body) => keepSession(await ask<Session>('session', { method: 'POST', body }))}
+              wrong={WRONG}
+              slowedCode="SIGN_IN_SLOWED"
+            />
+          )}
+          {ways.data?.password && ways.data.oidc && <p class="or faint small">or</p>}
           {ways.data?.oidc && <OidcButton name={ways.data.oidc.name} startUrl={ways.data.oidc.startUrl} />}
         </>
       )}
@@ -70,7 +84,6 @@ function OneTimeLink({ token, onFailed }: { readonly token: string; readonly onF
     setFailure(undefined);
     try {
       keepSession(await ask<Session>('session/link', { method: 'POST', body: { token } }));
-      if (place.value.path === '/sign-in') go('/', { replace: true });
     } catch (error) {
       const why = toFailure(error);
       if (why.code === 'SIGN_IN_FAILED') onFailed();
@@ -91,37 +104,6 @@ function OneTimeLink({ token, onFailed }: { readonly token: string; readonly onF
   );
 }
 
-const WRONG = { code: 'SIGN_IN_FAILED', text: 'Wrong e-mail address or password.' };
-
-function PasswordForm() {
-  const [email, setEmail] = useState('');
-  const [password, setPassword] = useState('');
-  const signIn = async () => {
-    keepSession(await ask<Session>('session', { method: 'POST', body: { email, password } }));
-    if (place.value.path === '/sign-in') go('/', { replace: true });
-  };
-  return (
-    <SignInForm signIn={signIn} wrong={WRONG} slowedCode="SIGN_IN_SLOWED">
-      <TextField
-        label="E-mail address"
-        type="email"
-        autocomplete="username"
-        isRequired
-        value={email}
-        onChange={setEmail}
-      />
-      <TextField
-        label="Password"
-        type="password"
-        autocomplete="current-password"
-        isRequired
-        value={password}
-        onChange={setPassword}
-      />
-    </SignInForm>
-  );
-}
-
 function OidcButton({ name, startUrl }: { readonly name: string; readonly startUrl: string }) {
   const start = () => {
     const { path, query } = place.value;
@@ -130,8 +112,8 @@ function OidcButton({ name, startUrl }: { readonly name: string; readonly startU
     window.location.assign(withQuery(startUrl, { returnTo }));
   };
   return (
-    <button type="button" class="button wide" onClick={start}>
+    <Button look="wide" onClick={start}>
       Continue with {name}
-    </button>
+    </Button>
   );
 }

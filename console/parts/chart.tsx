@@ -2,6 +2,7 @@ import { effect } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
+import { showShortCount } from '../numbers';
 import { theme } from '../theme';
 
 export interface ChartSeries {
@@ -37,7 +38,7 @@ interface Pointed {
 
 /** The number of colours in the palette. All further series get the last one, which is grey. */
 const COLOURS = 8;
-const seriesClass = (index: number) => `series-${Math.min(index, COLOURS - 1) + 1}`;
+const colourName = (index: number) => `--series-${Math.min(index, COLOURS - 1) + 1}`;
 
 /** A chart drawn by uPlot, in the stylesheet's colours for the current theme. */
 export function Chart(props: Props) {
@@ -93,7 +94,7 @@ function Tip({ names, series, format, formatSum, point, left, isFarRight }: Prop
       </p>
       {shown.map(({ name, index }) => (
         <p key={index}>
-          <span class={`swatch ${seriesClass(index)}`} />
+          <Swatch of={index} />
           <span class="cut">{name}</span>
           <span class="figure">{format(index, point)}</span>
         </p>
@@ -103,6 +104,15 @@ function Tip({ names, series, format, formatSum, point, left, isFarRight }: Prop
   );
 }
 
+function Swatch({ of }: { readonly of: number }) {
+  return <span class="swatch" style={{ background: `var(${colourName(of)})` }} aria-hidden="true" />;
+}
+
+/** A placeholder for a chart that is loading. */
+export function ChartBone({ height }: { readonly height: number }) {
+  return <div class="chart-bone" style={{ height: `${height}px` }} />;
+}
+
 /** The legend: the name of each colour, and its value. */
 export function Legend({ items }: { readonly items: readonly { readonly name: string; readonly value?: string }[] }) {
   return (
@@ -110,7 +120,7 @@ export function Legend({ items }: { readonly items: readonly { readonly name: st
       {items.map(({ name, value }, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: two items may have the same name
         <li key={index}>
-          <span class={`swatch ${seriesClass(index)}`} aria-hidden="true" />
+          <Swatch of={index} />
           <span class="cut">{name}</span>
           {value !== undefined && <span class="quiet figure">{value}</span>}
         </li>
@@ -140,7 +150,7 @@ function optionsOf(
   const isStack = kind === 'stack';
   const bars = uPlot.paths.bars?.({ size: [0.72, 56], gap: 0 });
   const drawn = series.map((_, index): uPlot.Series => {
-    const colour = () => colourOf(`--series-${Math.min(isStack ? series.length - 1 - index : index, COLOURS - 1) + 1}`);
+    const colour = () => colourOf(colourName(isStack ? series.length - 1 - index : index));
     return isStack
       ? { fill: colour, width: 0, points: { show: false }, ...(bars !== undefined && { paths: bars }) }
       : { stroke: colour, width: 1.75, points: { size: 4, fill: colour } };
@@ -212,4 +222,20 @@ function colourOf(property: string): string {
   const colour = getComputedStyle(probe).color;
   probe.remove();
   return colour;
+}
+
+/** Formats the round numbers of an axis. No bill depends on them. */
+export function axisUsd(value: number): string {
+  if (value === 0) return '$0';
+  if (value >= 1_000) return `$${Number((value / 1_000).toPrecision(3))}k`;
+  return `$${Number(value.toPrecision(3)).toFixed(value < 1 ? decimalsOf(value) : Number.isInteger(value) ? 0 : 2)}`;
+}
+
+function decimalsOf(value: number): number {
+  return Math.min(8, Math.max(2, 1 - Math.floor(Math.log10(value))));
+}
+
+/** Formats the whole numbers of an axis. */
+export function axisCount(value: number): string {
+  return Number.isInteger(value) ? showShortCount(value) : '';
 }

@@ -1,21 +1,23 @@
-import type { ComponentChildren } from 'preact';
+import type { ComponentChildren, InputHTMLAttributes } from 'preact';
 import { useId } from 'preact/hooks';
 
-interface Props {
+interface ControlProps {
+  readonly id: string;
+  readonly 'aria-describedby': string | undefined;
+  readonly 'aria-invalid': boolean;
+}
+
+interface FieldProps {
   readonly label: string;
   readonly hint?: string | undefined;
   readonly error?: string | undefined;
   /** A sign inside the field, before the value. */
-  readonly sign?: string;
-  readonly children: (control: {
-    readonly id: string;
-    readonly 'aria-describedby': string | undefined;
-    readonly 'aria-invalid': boolean;
-  }) => ComponentChildren;
+  readonly sign?: string | undefined;
+  readonly children: (control: ControlProps) => ComponentChildren;
 }
 
 /** A control with its label, hint and error. */
-export function Field({ label, hint, error, sign, children }: Props) {
+export function Field({ label, hint, error, sign, children }: FieldProps) {
   const id = useId();
   const isExplained = hint !== undefined || error !== undefined;
   return (
@@ -34,10 +36,142 @@ export function Field({ label, hint, error, sign, children }: Props) {
         })}
       </div>
       {isExplained && (
-        <p id={`${id}-more`} class={error === undefined ? 'hint' : 'hint is-wrong'}>
+        <p id={`${id}-more`} class={error === undefined ? 'quiet small' : 'small is-bad'}>
           {error ?? hint}
         </p>
       )}
     </div>
+  );
+}
+
+/** What each kind of field adds to its input. */
+const KINDS = {
+  text: { type: 'text', maxLength: 200 },
+  email: { type: 'email', maxLength: 200, autocomplete: 'username' },
+  password: { type: 'password', maxLength: 1_000, autocomplete: 'current-password' },
+  /** USD as decimal text. */
+  amount: {
+    type: 'text',
+    inputMode: 'decimal',
+    pattern: '\\d+(\\.\\d{1,8})?',
+    title: 'Dollars, such as 25 or 0.5',
+    placeholder: 'None',
+  },
+  count: {
+    type: 'text',
+    inputMode: 'numeric',
+    pattern: '[1-9]\\d{0,8}',
+    title: 'A whole number from 1',
+    placeholder: 'None',
+  },
+  /** A moment, in the notation of `<input type="datetime-local">`. Empty means never. */
+  expiry: { type: 'datetime-local' },
+} as const;
+
+/** A field of a form. */
+export interface FormField {
+  /** The name of its value, and of the parameter that an error names. */
+  readonly name: string;
+  readonly label: string;
+  readonly kind?: keyof typeof KINDS;
+  /** The choices, if only these values are possible. */
+  readonly options?: readonly { readonly value: string; readonly text: string }[];
+  /** The value at the beginning. */
+  readonly value?: string;
+  readonly hint?: string;
+  readonly isRequired?: boolean;
+  readonly placeholder?: string;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly autocomplete?: 'new-password';
+}
+
+/** Fields under a common heading; `isRow` sets them beside each other. */
+interface FieldGroup {
+  readonly legend: string;
+  readonly isRow?: boolean;
+  readonly fields: readonly FormField[];
+}
+
+export type FormPart = FormField | FieldGroup;
+export type Values = Readonly<Record<string, string>>;
+
+/** Returns the values with which a form begins. */
+export function startOf(parts: readonly FormPart[]): Values {
+  const fields = parts.flatMap((part) => ('legend' in part ? part.fields : [part]));
+  return Object.fromEntries(fields.map(({ name, value = '' }) => [name, value]));
+}
+
+interface FieldsProps {
+  readonly parts: readonly FormPart[];
+  readonly values: Values;
+  readonly onChange: (values: Values) => void;
+  readonly errorOf?: (name: string) => string | undefined;
+}
+
+export function Fields({ parts, values, onChange, errorOf }: FieldsProps) {
+  const input = ({ name, ...field }: FormField) => (
+    <Input
+      key={name}
+      {...field}
+      value={values[name] ?? ''}
+      onChange={(value) => onChange({ ...values, [name]: value })}
+      error={errorOf?.(name)}
+    />
+  );
+  return (
+    <>
+      {parts.map((part) =>
+        'legend' in part ? (
+          <fieldset key={part.legend} class="group stack">
+            <legend>{part.legend}</legend>
+            {part.isRow ? <div class="fields">{part.fields.map(input)}</div> : part.fields.map(input)}
+          </fieldset>
+        ) : (
+          input(part)
+        ),
+      )}
+    </>
+  );
+}
+
+interface InputProps extends Omit<FormField, 'name'> {
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+  readonly error?: string | undefined;
+}
+
+export function Input(props: InputProps) {
+  const { label, kind = 'text', options, value, onChange, hint, error, isRequired = false, ...own } = props;
+  const isTrimmed = kind === 'amount' || kind === 'count';
+  return (
+    <Field
+      label={label}
+      hint={hint ?? (kind === 'expiry' ? 'Leave empty for no expiry.' : undefined)}
+      error={error}
+      sign={kind === 'amount' ? '$' : undefined}
+    >
+      {(control) =>
+        options !== undefined ? (
+          <select {...control} value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+            {options.map(({ value: each, text }) => (
+              <option key={each} value={each}>
+                {text}
+              </option>
+            ))}
+          </select>
+        ) : (
+          <input
+            {...control}
+            autocomplete="off"
+            // Preact types each kind of input separately and accepts no union of them.
+            {...({ ...KINDS[kind], ...own } as InputHTMLAttributes<HTMLInputElement>)}
+            required={isRequired}
+            value={value}
+            onInput={({ currentTarget }) => onChange(isTrimmed ? currentTarget.value.trim() : currentTarget.value)}
+          />
+        )
+      }
+    </Field>
   );
 }

@@ -1,48 +1,50 @@
 import { useState } from 'preact/hooks';
+import { Button } from './button';
 import { Icon } from './icon';
 
-/** The position in a list that is read page by page, newest first. */
-export interface Pages {
-  readonly cursor: string | undefined;
-  /** The number of the page, from 1. */
-  readonly number: number;
-  readonly older: (cursor: string) => void;
-  readonly newer: () => void;
-}
-
-/** Keeps the position; another filter begins at the first page again. */
-export function usePages(filter: string): Pages {
-  const [state, setState] = useState<{ readonly filter: string; readonly cursors: readonly string[] }>({
-    filter,
-    cursors: [],
-  });
-  const cursors = state.filter === filter ? state.cursors : [];
-  return {
-    cursor: cursors.at(-1),
-    number: cursors.length + 1,
-    older: (cursor) => setState({ filter, cursors: [...cursors, cursor] }),
-    newer: () => setState({ filter, cursors: cursors.slice(0, -1) }),
-  };
-}
-
-interface Props {
+interface PagerProps {
   readonly page: number;
   readonly onNewer: (() => void) | undefined;
   readonly onOlder: (() => void) | undefined;
   readonly children?: string;
 }
 
-export function Pager({ page, onNewer, onOlder, children }: Props) {
+/** Keeps the position in a list that is read page by page, newest first. Another path begins at the first page again. */
+export function usePages(path: string) {
+  const [state, setState] = useState<{ readonly path: string; readonly cursors: readonly string[] }>({
+    path,
+    cursors: [],
+  });
+  const cursors = state.path === path ? state.cursors : [];
+  const cursor = cursors.at(-1);
+  const turn = (to: readonly string[]) => setState({ path, cursors: to });
+  const pagerOf = (list: { readonly nextCursor: string | null } | undefined): PagerProps => {
+    const next = list?.nextCursor ?? undefined;
+    return {
+      page: cursors.length + 1,
+      onNewer: cursors.length === 0 ? undefined : () => turn(cursors.slice(0, -1)),
+      onOlder: next === undefined ? undefined : () => turn([...cursors, next]),
+    };
+  };
+  return {
+    /** The path of the shown page. */
+    path: cursor === undefined ? path : `${path}&cursor=${encodeURIComponent(cursor)}`,
+    isFirst: cursor === undefined,
+    pagerOf,
+  };
+}
+
+export function Pager({ page, onNewer, onOlder, children }: PagerProps) {
   if (page === 1 && onOlder === undefined) return null;
   return (
-    <nav class="pager" aria-label="Pages of the list">
+    <nav class="pager row" aria-label="Pages of the list">
       <span class="quiet small figure">{children ?? `Page ${page}`}</span>
-      <button type="button" class="button" disabled={onNewer === undefined} onClick={onNewer}>
+      <Button isDisabled={onNewer === undefined} onClick={() => onNewer?.()}>
         <Icon name="left" /> Newer
-      </button>
-      <button type="button" class="button" disabled={onOlder === undefined} onClick={onOlder}>
+      </Button>
+      <Button isDisabled={onOlder === undefined} onClick={() => onOlder?.()}>
         Older <Icon name="right" />
-      </button>
+      </Button>
     </nav>
   );
 }

@@ -5,25 +5,14 @@ import { toFailure } from '../resource';
 import { chooseTheme, THEMES, theme } from '../theme';
 import { Icon } from './icon';
 import { Popover } from './popover';
-import { Segmented } from './segmented';
 import { Failed } from './states';
+import { Segmented } from './toolbar';
 
 const THEME_NAMES = { system: 'System', light: 'Light', dark: 'Dark' } as const;
 
-export function ThemeChoice() {
-  return (
-    <Segmented
-      label="Theme"
-      value={theme.value}
-      options={THEMES.map((value) => ({ value, text: THEME_NAMES[value] }))}
-      onChange={chooseTheme}
-    />
-  );
-}
-
-export interface MenuItem {
+interface MenuItem {
   readonly text: string;
-  readonly run: (close: () => void) => Promise<void> | void;
+  readonly run: () => Promise<void> | void;
 }
 
 interface Props {
@@ -40,7 +29,8 @@ export function SessionMenu({ label, name, more, head, items }: Props) {
   const [failure, setFailure] = useState<Failure>();
   const run = async (item: MenuItem, close: () => void) => {
     try {
-      await item.run(close);
+      await item.run();
+      close();
     } catch (error) {
       setFailure(toFailure(error));
     }
@@ -62,9 +52,14 @@ export function SessionMenu({ label, name, more, head, items }: Props) {
         }
       >
         {(close) => (
-          <div class="account-sheet">
-            <div class="account-who">{head}</div>
-            <ThemeChoice />
+          <div class="account-sheet stack">
+            <div class="account-who small">{head}</div>
+            <Segmented
+              label="Theme"
+              value={theme.value}
+              options={THEMES.map((value) => ({ value, text: THEME_NAMES[value] }))}
+              onChange={chooseTheme}
+            />
             <ul class="menu">
               {items.map((item) => (
                 <li key={item.text}>

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import type { Failure } from '../api';
-import { toFailure } from '../resource';
+import { useAct } from './dialog';
+import { Fields, type FormPart, type Values } from './field';
 import { Mark } from './icon';
 import { Failed } from './states';
 
@@ -12,7 +12,7 @@ export function SignInFrame({ title, children }: { readonly title: string; reado
   }, []);
   return (
     <main class="alone">
-      <div class="sign-in">
+      <div class="sign-in stack">
         <div class="sign-in-head">
           <Mark />
           <h1>{title}</h1>
@@ -24,32 +24,21 @@ export function SignInFrame({ title, children }: { readonly title: string; reado
 }
 
 interface FormProps {
-  readonly signIn: () => Promise<void>;
+  readonly fields: readonly FormPart[];
+  readonly signIn: (values: Values) => Promise<void>;
   /** The error code of wrong credentials, and the text for it. */
   readonly wrong: { readonly code: string; readonly text: string };
   /** The error code of too many attempts. */
   readonly slowedCode: string;
-  readonly children: ComponentChildren;
 }
 
-export function SignInForm({ signIn, wrong, slowedCode, children }: FormProps) {
-  const [failure, setFailure] = useState<Failure>();
-  const [isBusy, setBusy] = useState(false);
-  const submit = async (event: SubmitEvent) => {
-    event.preventDefault();
-    setBusy(true);
-    setFailure(undefined);
-    try {
-      await signIn();
-    } catch (error) {
-      setFailure(toFailure(error));
-      setBusy(false);
-    }
-  };
+export function SignInForm({ fields, signIn, wrong, slowedCode }: FormProps) {
+  const [values, setValues] = useState<Values>({});
+  const { failure, isBusy, run } = useAct(() => signIn(values));
   const seconds = failure?.more.retryAfterSeconds;
   return (
-    <form class="form" onSubmit={submit}>
-      {children}
+    <form class="form stack" onSubmit={run}>
+      <Fields parts={fields} values={values} onChange={setValues} />
       {failure?.code === wrong.code ? (
         <p class="note bad" role="alert">
           {wrong.text}

@@ -1,4 +1,4 @@
-import { CopyButton } from './copy-button';
+import { CopyButton } from './button';
 
 /** Lines to be pasted elsewhere. */
 export function Snippet({ name, text }: { readonly name: string; readonly text: string | undefined }) {

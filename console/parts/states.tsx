@@ -1,15 +1,24 @@
 import type { ComponentChildren } from 'preact';
 import type { Failure } from '../api';
+import { Button } from './button';
 import { Icon, type IconName } from './icon';
 
+interface EmptyProps {
+  readonly icon: IconName;
+  readonly title: string;
+  readonly text: ComponentChildren;
+  readonly children?: ComponentChildren;
+}
+
 /** A placeholder for an empty list, which names the next step. */
-export function Empty({ icon, title, children }: { icon: IconName; title: string; children?: ComponentChildren }) {
+export function Empty({ icon, title, text, children }: EmptyProps) {
   return (
     <div class="empty">
       <span class="empty-icon">
         <Icon name={icon} />
       </span>
       <h2>{title}</h2>
+      <p class="quiet">{text}</p>
       {children}
     </div>
   );
@@ -40,11 +49,7 @@ export function Failed({
           {retryAfterSeconds !== undefined && ` · try again in ${retryAfterSeconds} s`}
         </p>
       </div>
-      {onRetry !== undefined && (
-        <button type="button" class="button" onClick={onRetry}>
-          Try again
-        </button>
-      )}
+      {onRetry !== undefined && <Button onClick={onRetry}>Try again</Button>}
     </div>
   );
 }

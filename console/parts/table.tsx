@@ -1,5 +1,8 @@
 import type { ComponentChildren } from 'preact';
+import type { Resource } from '../resource';
+import { Panel } from './page';
 import { Bone } from './states';
+import { When } from './values';
 
 /** A column of a table. The first column names the rows. */
 export interface Column<Row> {
@@ -13,40 +16,35 @@ export interface Column<Row> {
 }
 
 interface Props<Row> {
-  readonly label: string;
+  /** The name of the frame in which the table scrolls; a table without one has no frame. */
+  readonly label?: string;
   readonly caption: string;
   readonly look?: string;
   readonly columns: readonly Column<Row>[];
-  /** undefined while the rows are loading. */
-  readonly rows: readonly Row[] | undefined;
+  /** The rows; undefined while they are loading. */
+  readonly rows?: readonly Row[] | undefined;
+  /** The list that has the rows. */
+  readonly list?: Resource<{ readonly items: readonly Row[] }>;
   readonly keyOf: (row: Row) => string;
   /** The number of placeholder rows while loading. */
   readonly bones?: number;
-  readonly isStale?: boolean;
   /** Called for a click on a row outside its links. */
   readonly open?: (row: Row) => void;
   readonly lookOf?: (row: Row) => string;
   readonly foot?: ComponentChildren;
-  /** The text below the head if there are no rows. */
+  /** What stands below the head if there are no rows. */
   readonly none?: string | undefined;
+  /** What stands instead of the table if there are no rows. */
+  readonly empty?: ComponentChildren;
 }
 
-export function Table<Row>({
-  label,
-  caption,
-  look,
-  columns,
-  rows,
-  keyOf,
-  bones = 3,
-  isStale,
-  open,
-  lookOf,
-  foot,
-  none,
-}: Props<Row>) {
+export function Table<Row>(props: Props<Row>) {
+  const { label, caption, look, columns, list, rows = list?.data?.items } = props;
+  const { keyOf, bones = 3, open, lookOf, foot, none, empty } = props;
+  const isStale = list?.isLoading === true;
+  if (empty !== undefined && rows?.length === 0 && !isStale) return <>{empty}</>;
   return (
-    <TableFrame label={label} isStale={isStale === true && rows !== undefined}>
+    <Frame label={label} isStale={isStale && rows !== undefined}>
       <table class={look}>
         <caption class="unseen">{caption}</caption>
         <thead>
@@ -81,8 +79,8 @@ export function Table<Row>({
         </tbody>
         {foot}
       </table>
-      {rows?.length === 0 && none !== undefined && <p class="table-none quiet">{none}</p>}
-    </TableFrame>
+      {rows?.length === 0 && none !== undefined && <p class="table-none quiet small">{none}</p>}
+    </Frame>
   );
 }
 
@@ -118,15 +116,39 @@ function isBesideLinks({ target }: MouseEvent): boolean {
   return target instanceof Element && target.closest('a') === null && window.getSelection()?.isCollapsed !== false;
 }
 
+interface TablePanelProps<Row> extends Omit<Props<Row>, 'label'> {
+  readonly title: string;
+  /** Whether the page has the title already, and shows the failure of the list. */
+  readonly isWholePage?: boolean;
+  /** A few words in the heading. */
+  readonly hint?: string;
+  readonly actions?: ComponentChildren;
+  /** What stands below the table. */
+  readonly children?: ComponentChildren;
+}
+
+/** A panel with a table. */
+export function TablePanel<Row>(props: TablePanelProps<Row>) {
+  const { title, isWholePage = false, hint, actions, children, ...table } = props;
+  const named = isWholePage ? { label: title } : { title, hint, actions, from: table.list };
+  return (
+    <Panel {...named}>
+      <Table label={title} {...table} />
+      {children}
+    </Panel>
+  );
+}
+
 interface FrameProps {
-  readonly label: string;
+  readonly label: string | undefined;
   /** Whether the shown rows are old and newer ones are loading. */
-  readonly isStale?: boolean;
+  readonly isStale: boolean;
   readonly children: ComponentChildren;
 }
 
 /** The frame of a table. A table wider than the screen scrolls in it, by the keyboard too; the page does not scroll. */
-export function TableFrame({ label, isStale = false, children }: FrameProps) {
+function Frame({ label, isStale, children }: FrameProps) {
+  if (label === undefined) return <>{children}</>;
   return (
     // biome-ignore lint/a11y/useSemanticElements: a section needs a heading
     <div
@@ -140,4 +162,25 @@ export function TableFrame({ label, isStale = false, children }: FrameProps) {
       {children}
     </div>
   );
+}
+
+interface TimeOptions {
+  readonly room?: Column<unknown>['room'];
+  readonly look?: string;
+  readonly as?: (at: string) => string;
+  readonly none?: string;
+}
+
+/** A column of times; `look`, `as` and `none` say how they are shown. */
+export function timeColumn<Row>(
+  title: string,
+  atOf: (row: Row) => string | null,
+  { room, look = 'quiet small', ...shown }: TimeOptions = {},
+): Column<Row> {
+  return { title, room, look, cell: (row) => <When at={atOf(row)} {...shown} /> };
+}
+
+/** The last column, with the buttons of each row. */
+export function actionsColumn<Row>(cell: Column<Row>['cell']): Column<Row> {
+  return { title: <span class="unseen">Actions</span>, look: 'actions', cell };
 }

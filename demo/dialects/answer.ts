@@ -35,5 +35,9 @@ export function sseEvent(data: unknown, name?: string): string {
 
 /** Returns a tool's input in pieces of JSON text, as a stream sends it. */
 export function inputPieces(input: Readonly<Record<string, unknown>>): string[] {
-  return JSON.stringify(input).match(/.{1,12}/gs) ?? [];
+  return piecesOf(JSON.stringify(input));
+}
+
+export function piecesOf(text: string): string[] {
+  return text.match(/.{1,12}/gs) ?? [];
 }

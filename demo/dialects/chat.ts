@@ -66,10 +66,6 @@ export function chatError(type: string, code: string | null, message: string): R
   return { error: { message, type, param: null, code } };
 }
 
-export function chatErrorEvent(type: string, code: string | null, message: string): string {
-  return sseEvent(chatError(type, code, message));
-}
-
 function toolDeltas({ id, name, input }: ToolCall, index: number): unknown[] {
   return [
     { tool_calls: [{ index, id, type: 'function', function: { name, arguments: '' } }] },

@@ -24,10 +24,6 @@ export function messagesBody(answer: ModelAnswer): Record<string, unknown> {
 
 /** Writes the events of a streamed answer: one content block for the text, and one for each tool call. */
 export function messagesEvents(answer: ModelAnswer): string[] {
-  const blocks = [
-    ...(answer.texts.length === 0 ? [] : [textBlock(answer.texts)]),
-    ...answer.toolCalls.map((call) => toolBlock(call.id, call.name, call.input)),
-  ];
   return [
     event('message_start', {
       message: {
@@ -39,7 +35,11 @@ export function messagesEvents(answer: ModelAnswer): string[] {
       },
     }),
     event('ping', {}),
-    ...blocks.flatMap((block, index) => blockEvents(block, index)),
+    ...blocksOf(answer).flatMap(({ start, deltas }, index) => [
+      event('content_block_start', { index, content_block: start }),
+      ...deltas.map((delta) => event('content_block_delta', { index, delta })),
+      event('content_block_stop', { index }),
+    ]),
     event('message_delta', {
       delta: { stop_reason: STOP_REASON[answer.stop], stop_sequence: null },
       usage: messagesUsage(answer.usage),
@@ -61,30 +61,18 @@ export function messagesError(type: string, message: string): Record<string, unk
   return { type: 'error', error: { type, message } };
 }
 
-export function messagesErrorEvent(type: string, message: string): string {
-  return sseEvent(messagesError(type, message), 'error');
-}
-
 interface Block {
   readonly start: unknown;
   readonly deltas: readonly unknown[];
 }
 
-function textBlock(texts: readonly string[]): Block {
-  return { start: { type: 'text', text: '' }, deltas: texts.map((text) => ({ type: 'text_delta', text })) };
-}
-
-function toolBlock(id: string, name: string, input: Readonly<Record<string, unknown>>): Block {
-  const pieces = inputPieces(input).map((piece) => ({ type: 'input_json_delta', partial_json: piece }));
-  return { start: { type: 'tool_use', id, name, input: {} }, deltas: pieces };
-}
-
-function blockEvents({ start, deltas }: Block, index: number): string[] {
-  return [
-    event('content_block_start', { index, content_block: start }),
-    ...deltas.map((delta) => event('content_block_delta', { index, delta })),
-    event('content_block_stop', { index }),
-  ];
+function blocksOf({ texts, toolCalls }: ModelAnswer): Block[] {
+  const text = { start: { type: 'text', text: '' }, deltas: texts.map((each) => ({ type: 'text_delta', text: each })) };
+  const tools = toolCalls.map(({ id, name, input }) => ({
+    start: { type: 'tool_use', id, name, input: {} },
+    deltas: inputPieces(input).map((partial_json) => ({ type: 'input_json_delta', partial_json })),
+  }));
+  return texts.length === 0 ? tools : [text, ...tools];
 }
 
 function head({ id, model }: ModelAnswer): Record<string, unknown> {

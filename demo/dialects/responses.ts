@@ -1,4 +1,4 @@
-import { inputPieces, type ModelAnswer, sseEvent, type TokenCounts, type ToolCall } from './answer';
+import { type ModelAnswer, piecesOf, sseEvent, type TokenCounts } from './answer';
 
 /** Writes the body of an unstreamed answer of the Responses protocol. */
 export function responsesBody(answer: ModelAnswer): Record<string, unknown> {
@@ -11,7 +11,7 @@ export function responsesEvents(answer: ModelAnswer): string[] {
   const begun = response(answer, 'in_progress', [], null);
   const items = itemsOf(answer);
   const whole = response(answer, status, items, responsesUsage(answer.usage));
-  const events: [type: string, fields: Record<string, unknown>][] = [
+  const events: readonly Event[] = [
     ['response.created', { response: begun }],
     ['response.in_progress', { response: begun }],
     ...items.flatMap((item, index) => itemEvents(answer, item, index)),
@@ -32,73 +32,58 @@ export function responsesUsage({ input, output, cacheRead, cacheWrite }: TokenCo
   };
 }
 
-/** Writes the last event of a stream that fails. */
-export function responsesFailedEvent(answer: ModelAnswer, code: string, message: string, at: number): string {
-  const failed = { ...response(answer, 'failed', [], null), error: { code, message } };
-  return sseEvent({ type: 'response.failed', sequence_number: at, response: failed }, 'response.failed');
-}
-
 type Item = Readonly<Record<string, unknown>>;
 
 function statusOf({ stop }: ModelAnswer): 'completed' | 'incomplete' {
   return stop === 'length' || stop === 'refusal' ? 'incomplete' : 'completed';
 }
 
-function itemsOf(answer: ModelAnswer): Item[] {
-  return [...(answer.texts.length === 0 ? [] : [messageItem(answer)]), ...answer.toolCalls.map(callItem)];
-}
-
-function messageItem({ id, texts }: ModelAnswer): Item {
-  return {
-    id: `msg_${id}`,
-    type: 'message',
-    role: 'assistant',
+function itemsOf({ id, texts, toolCalls }: ModelAnswer): Item[] {
+  const content = [textPart(texts.join(''))];
+  const message = { id: `msg_${id}`, type: 'message', role: 'assistant', status: 'completed', content };
+  const calls = toolCalls.map((call) => ({
+    id: `fc_${call.id}`,
+    type: 'function_call',
     status: 'completed',
-    content: [textPart(texts.join(''))],
-  };
-}
-
-function callItem({ id, name, input }: ToolCall): Item {
-  const call = { call_id: id, name, arguments: JSON.stringify(input) };
-  return { id: `fc_${id}`, type: 'function_call', status: 'completed', ...call };
+    call_id: call.id,
+    name: call.name,
+    arguments: JSON.stringify(call.input),
+  }));
+  return texts.length === 0 ? calls : [message, ...calls];
 }
 
 function textPart(text: string): Item {
   return { type: 'output_text', text, annotations: [], logprobs: [] };
 }
 
-function itemEvents(answer: ModelAnswer, item: Item, index: number): [string, Record<string, unknown>][] {
-  const isMessage = item['type'] === 'message';
+type Event = readonly [type: string, fields: Record<string, unknown>];
+
+function itemEvents({ texts }: ModelAnswer, item: Item, index: number): readonly Event[] {
   const at = { item_id: item['id'], output_index: index };
-  const part = { ...at, content_index: 0 };
-  const text = answer.texts.join('');
-  const pieces: [string, Record<string, unknown>][] = isMessage
-    ? [
-        ['response.content_part.added', { ...part, part: textPart('') }],
-        ...answer.texts.map((delta): [string, Record<string, unknown>] => [
-          'response.output_text.delta',
-          { ...part, delta, logprobs: [] },
-        ]),
-        ['response.output_text.done', { ...part, text, logprobs: [] }],
-        ['response.content_part.done', { ...part, part: textPart(text) }],
-      ]
-    : [
-        ...inputPieces(parsed(item['arguments'])).map((delta): [string, Record<string, unknown>] => [
-          'response.function_call_arguments.delta',
-          { ...at, delta },
-        ]),
-        ['response.function_call_arguments.done', { ...at, name: item['name'], arguments: item['arguments'] }],
-      ];
+  const isMessage = item['type'] === 'message';
   const begun = { ...item, status: 'in_progress', ...(isMessage ? { content: [] } : { arguments: '' }) };
   return [
     ['response.output_item.added', { output_index: index, item: begun }],
-    ...pieces,
+    ...(isMessage ? textEvents(texts, { ...at, content_index: 0 }) : callEvents(item, at)),
     ['response.output_item.done', { output_index: index, item }],
   ];
 }
 
-function parsed(text: unknown): Readonly<Record<string, unknown>> {
-  return JSON.parse(String(text)) as Readonly<Record<string, unknown>>;
+function textEvents(texts: readonly string[], at: Item): readonly Event[] {
+  const text = texts.join('');
+  return [
+    ['response.content_part.added', { ...at, part: textPart('') }],
+    ...texts.map((delta): Event => ['response.output_text.delta', { ...at, delta, logprobs: [] }]),
+    ['response.output_text.done', { ...at, text, logprobs: [] }],
+    ['response.content_part.done', { ...at, part: textPart(text) }],
+  ];
+}
+
+function callEvents({ name, arguments: text }: Item, at: Item): readonly Event[] {
+  return [
+    ...piecesOf(String(text)).map((delta): Event => ['response.function_call_arguments.delta', { ...at, delta }]),
+    ['response.function_call_arguments.done', { ...at, name, arguments: text }],
+  ];
 }
 
 function response(

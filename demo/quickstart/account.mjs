@@ -15,69 +15,48 @@ export async function findOrMakeAccount({ url, adminUrl, dataDir, adminToken }) 
   const file = join(dataDir, 'quickstart.json');
   const admin = adminApi(adminUrl, adminToken || readToken(dataDir));
   const kept = read(file);
-  const exists =
-    typeof kept.accountId === 'string' && (await admin.exists(`/accounts/${encodeURIComponent(kept.accountId)}`));
-  if (exists && (await isValidKey(url, kept.key))) {
-    const link = await makeSignInLink(admin, url, kept.accountId);
-    return { accountId: kept.accountId, key: kept.key, link, file, isNew: false };
+  const known =
+    typeof kept.accountId === 'string' ? await admin(`/accounts/${encodeURIComponent(kept.accountId)}`) : undefined;
+  const isNew = known === undefined || !(await isValidKey(url, kept.key));
+  const accountId = known === undefined ? (await admin('/accounts', { name: 'quickstart' })).id : kept.accountId;
+  if (isNew) {
+    write(file, { accountId });
+    const credit = { amountUsd: CREDIT_USD, idempotencyKey: 'quickstart', note: 'made by npm run quickstart' };
+    await admin(`/accounts/${accountId}/credits`, credit);
+    kept.key = (await admin(`/accounts/${accountId}/keys`, { name: 'quickstart' })).key;
+    write(file, { accountId, key: kept.key });
   }
-
-  const accountId = exists ? kept.accountId : (await admin.post('/accounts', { name: 'quickstart' })).id;
-  write(file, { accountId });
-  const credit = { amountUsd: CREDIT_USD, idempotencyKey: 'quickstart', note: 'made by npm run quickstart' };
-  await admin.post(`/accounts/${accountId}/credits`, credit);
-  const { key } = await admin.post(`/accounts/${accountId}/keys`, { name: 'quickstart' });
-  write(file, { accountId, key });
-  return { accountId, key, link: await makeSignInLink(admin, url, accountId), file, isNew: true };
+  return { accountId, key: kept.key, link: await makeSignInLink(admin, url, accountId), file, isNew };
 }
 
 /** Creates a sign-in link at each start, because a link works once and expires after an hour. */
 async function makeSignInLink(admin, url, accountId) {
-  const { items } = await admin.get(`/accounts/${accountId}/users?limit=1000`);
+  const { items } = await admin(`/accounts/${accountId}/users?limit=1000`);
   const email = emailOf(accountId);
   // The link makes the password unnecessary, so it is random.
   const password = randomBytes(24).toString('base64url');
   const known = items.find((user) => user.email === email);
-  const { id } = known ?? (await admin.post(`/accounts/${accountId}/users`, { email, password }));
-  const { path } = await admin.post(`/users/${id}/sign-in-link`, {});
+  const { id } = known ?? (await admin(`/accounts/${accountId}/users`, { email, password }));
+  const { path } = await admin(`/users/${id}/sign-in-link`, {});
   return url + path;
 }
 
+/** Returns a function that reads a path of the admin API, or sends a body to it. It returns undefined for what is not there. */
 function adminApi(adminUrl, token) {
-  const ask = (method, path, body) =>
-    fetch(`${adminUrl}/admin/v1${path}`, {
+  return async (path, body) => {
+    const method = body === undefined ? 'GET' : 'POST';
+    const answer = await fetch(`${adminUrl}/admin/v1${path}`, {
       method,
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      body: JSON.stringify(body),
     });
-  return {
-    exists: async (path) => {
-      const answer = await ask('GET', path);
-      if (answer.ok || answer.status === 404) {
-        await answer.arrayBuffer();
-        return answer.ok;
-      }
-      throw await failure('GET', path, answer);
-    },
-    get: async (path) => {
-      const answer = await ask('GET', path);
-      if (!answer.ok) throw await failure('GET', path, answer);
-      return answer.json();
-    },
-    post: async (path, body) => {
-      const answer = await ask('POST', path, body);
-      if (!answer.ok) throw await failure('POST', path, answer);
-      return answer.json();
-    },
+    const json = await answer.json().catch(() => ({}));
+    if (answer.ok) return json;
+    if (answer.status === 404 && method === 'GET') return undefined;
+    const why = json.error?.message ?? 'no reason given';
+    const hint = answer.status === 401 ? ' Is ADMIN_TOKEN the one the data folder was made with?' : '';
+    throw new Error(`${method} /admin/v1${path} answered ${answer.status}: ${why}.${hint}`);
   };
-}
-
-async function failure(method, path, answer) {
-  const body = await answer.json().catch(() => ({}));
-  const hint = answer.status === 401 ? ' Is ADMIN_TOKEN the one the data folder was made with?' : '';
-  return new Error(
-    `${method} /admin/v1${path} answered ${answer.status}: ${body.error?.message ?? 'no reason given'}.${hint}`,
-  );
 }
 
 async function isValidKey(url, key) {

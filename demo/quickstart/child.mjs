@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process';
-import { STOPS_WITHIN_MS } from './stops-within.mjs';
 
 const LINES_KEPT = 20;
 const STOP_WITH_PARENT = new URL('stop-with-parent.mjs', import.meta.url).href;
@@ -23,13 +22,8 @@ export function startChild(name, script, { root, env, show }) {
   let stopping = false;
   const died = ended.then((how) => {
     if (stopping) return new Promise(() => undefined);
-    throw new Error(
-      `${name} ended (${how}). Its last lines:\n${
-        lines()
-          .map((line) => `  ${line}`)
-          .join('\n') || '  none'
-      }`,
-    );
+    const last = lines().map((line) => `  ${line}`);
+    throw new Error(`${name} ended (${how}). Its last lines:\n${last.join('\n') || '  none'}`);
   });
   // Prevents an unhandled rejection when nothing waits for `died` any more.
   died.catch(() => undefined);
@@ -38,10 +32,8 @@ export function startChild(name, script, { root, env, show }) {
     kill: () => child.kill('SIGKILL'),
     stop: async () => {
       stopping = true;
-      const timer = setTimeout(() => child.kill('SIGKILL'), STOPS_WITHIN_MS);
       if (child.connected) child.disconnect();
       await exited;
-      clearTimeout(timer);
     },
   };
 }

@@ -1,5 +1,3 @@
-import { programs } from './programs.mjs';
-
 const REAL_UPSTREAMS = ['ANTHROPIC_API_KEY', 'OPENAI_API_KEY'];
 
 /** Returns the text that is printed when everything runs: the key, and commands to paste. */
@@ -68,8 +66,8 @@ const CREATION = {
   idempotencyKey: `quickstart-${Date.now()}`,
 };
 
-function curl(url, path, header, body, flag = '') {
-  return `curl -s ${flag}${flag === '' ? '' : ' '}${url}${path} -H "${header}" -H 'content-type: application/json' \\
+function curl(url, path, header, body, ...flags) {
+  return `${['curl -s', ...flags, url + path].join(' ')} -H "${header}" -H 'content-type: application/json' \\
     -d '${JSON.stringify(body)}'`;
 }
 
@@ -79,4 +77,57 @@ function named(name, env) {
 
 function hint(env) {
   return REAL_UPSTREAMS.some((name) => env[name]) ? '' : 'To call real models, set one of these and start again. ';
+}
+
+/** Returns the settings that point agents and SDKs at the gateway, as in docs/clients.md. The variable KEY has the key. */
+function programs(url) {
+  return `Point a program at it. A strategy stands behind the host, as in ${url}/cost:
+
+  # Claude Code
+  export ANTHROPIC_BASE_URL=${url}
+  export ANTHROPIC_AUTH_TOKEN="$KEY"
+  export ANTHROPIC_MODEL=demo-model
+
+  # Codex: a variable, and in ~/.codex/config.toml
+  export TOLLGATE_API_KEY="$KEY"
+  model = "demo-model"
+  model_provider = "tollgate"
+
+  [model_providers.tollgate]
+  name = "Tollgate"
+  base_url = "${url}/v1"
+  env_key = "TOLLGATE_API_KEY"
+  wire_api = "responses"
+
+  # OpenCode: a variable, and in ~/.config/opencode/opencode.json
+  export TOLLGATE_API_KEY="$KEY"
+  {
+    "$schema": "https://opencode.ai/config.json",
+    "model": "tollgate/demo-model",
+    "provider": {
+      "tollgate": {
+        "npm": "@ai-sdk/anthropic",
+        "options": { "baseURL": "${url}/v1", "apiKey": "{env:TOLLGATE_API_KEY}" },
+        "models": {
+          "demo-model": {
+            "limit": { "context": 200000, "output": 8192 },
+            "attachment": true,
+            "modalities": { "input": ["text", "image"], "output": ["text"] }
+          }
+        }
+      }
+    }
+  }
+
+  # Cline: Settings, API Provider: OpenAI Compatible, base URL ${url}/v1, the API key, model demo-model
+  # Cursor: Settings, Models, API Keys: Override OpenAI Base URL; it calls from the internet, so not this address
+
+  # Anthropic SDK (the quick start takes ANTHROPIC_API_KEY for the vendor's key: start it in another shell)
+  export ANTHROPIC_BASE_URL=${url}
+  export ANTHROPIC_API_KEY="$KEY"
+
+  # OpenAI SDK (the same holds for OPENAI_API_KEY)
+  export OPENAI_BASE_URL=${url}/v1
+  export OPENAI_API_KEY="$KEY"
+`;
 }

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, statSync } from 'node:fs';
+import { request } from 'node:http';
 import { join } from 'node:path';
 
 const SOURCES = ['core', 'policies', 'plugins', 'migrations', 'cli', 'console', 'demo'];
@@ -18,32 +19,19 @@ export async function prepare(root, say) {
   }
 }
 
-export function needsInstall(root) {
+function needsInstall(root) {
   // npm writes this file last, so an interrupted install is repeated.
   return modifiedAt(join(root, 'node_modules/.package-lock.json')) < modifiedAt(join(root, 'package-lock.json'));
 }
 
-export function needsBuild(root) {
+function needsBuild(root) {
   const built = Math.min(modifiedAt(join(root, 'dist/server.js')), modifiedAt(join(root, 'dist/demo/upstream.js')));
-  return built <= newestSource(root);
-}
-
-function newestSource(root) {
   const top = readdirSync(root).filter((name) => name.endsWith('.ts') || /^(tsconfig.*|package)\.json$/.test(name));
-  const times = top.map((name) => modifiedAt(join(root, name)));
-  for (const folder of SOURCES) times.push(newestIn(join(root, folder)));
-  return Math.max(...times);
-}
-
-function newestIn(folder) {
-  if (!existsSync(folder)) return 0;
-  let newest = 0;
-  for (const entry of readdirSync(folder, { withFileTypes: true })) {
-    if (entry.name === 'node_modules') continue;
-    const path = join(folder, entry.name);
-    newest = Math.max(newest, entry.isDirectory() ? newestIn(path) : modifiedAt(path));
-  }
-  return newest;
+  const folders = SOURCES.filter((name) => existsSync(join(root, name)));
+  const inside = folders.flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true }).map((name) => join(folder, name)),
+  );
+  return [...top, ...inside].some((name) => modifiedAt(join(root, name)) >= built);
 }
 
 /** Returns when the file was modified; 0 if it is missing. */
@@ -60,5 +48,36 @@ function npm(root, words) {
       if (code === 0) resolve();
       else reject(new Error(`npm ${words.join(' ')} failed; what it says stands above.`));
     });
+  });
+}
+
+const DOCKER_SOCKET = '/var/run/docker.sock';
+const IMAGE = 'busybox';
+const FETCHED_WITHIN_MS = 60_000;
+
+/** Returns the image for sandboxes at this machine's Docker engine and pulls it if it is missing; undefined without an engine. */
+export async function findDockerImage({ DOCKER_SOCKET: socket = DOCKER_SOCKET }, say) {
+  if (!existsSync(socket)) return undefined;
+  try {
+    if ((await ask(socket, 'GET', `/images/${IMAGE}/json`)) === 200) return IMAGE;
+    say(`Fetching the Docker image ${IMAGE} …`);
+    await ask(socket, 'POST', `/images/create?fromImage=${IMAGE}&tag=latest`);
+    if ((await ask(socket, 'GET', `/images/${IMAGE}/json`)) === 200) return IMAGE;
+    say(`No Docker sandboxes: the image ${IMAGE} could not be fetched.`);
+  } catch (error) {
+    say(`No Docker sandboxes: the engine at ${socket} cannot be used (${error.message}).`);
+  }
+  return undefined;
+}
+
+/** Returns the status once the whole answer is read. */
+function ask(socketPath, method, path) {
+  return new Promise((resolve, reject) => {
+    const signal = AbortSignal.timeout(FETCHED_WITHIN_MS);
+    const asked = request({ socketPath, method, path, agent: false, signal }, (response) => {
+      response.resume().once('end', () => resolve(response.statusCode));
+    });
+    asked.once('error', reject);
+    asked.end();
   });
 }

@@ -1,9 +1,10 @@
 // The quick start's programs import this file first. Their channel to the quick start closes when it stops them or is killed;
 // after a kill, nothing else would stop them.
 import { isMainThread } from 'node:worker_threads';
-import { STOPS_WITHIN_MS } from './stops-within.mjs';
 
 const EXIT_KILLED = 1;
+/** How long a program may take to stop before it exits anyway. */
+const STOPS_WITHIN_MS = 30_000;
 
 if (isMainThread && process.channel) {
   process.once('disconnect', stop);

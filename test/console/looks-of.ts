@@ -48,4 +48,19 @@ export function looksOf({ the, home, widths, all }: Looks): void {
       }
     }
   }).timeout(60_000);
+  it('loads nothing from another origin, and at most 200 KiB in total', async () => {
+    await using window = await the().openWindow();
+    const { page } = window;
+    const sizes: Promise<number>[] = [];
+    const origins = new Set<string>();
+    page.on('response', (response) => origins.add(new URL(response.url()).origin));
+    page.on('requestfinished', (request) => {
+      sizes.push(request.sizes().then(({ responseBodySize }) => responseBodySize));
+    });
+    await page.goto(home);
+    await page.getByRole('button', { name: 'Sign in' }).waitFor();
+    const bytes = (await Promise.all(sizes)).reduce((sum, each) => sum + each, 0);
+    expect([...origins]).to.deep.equal([new URL(page.url()).origin]);
+    expect(bytes).to.be.within(10_000, 200 * 1_024);
+  });
 }

@@ -66,23 +66,5 @@ export function pages(the: () => TestConsole): void {
       await looksAgain();
       expect(asked.toSorted()).to.deep.equal(['series', 'series', 'totals', 'totals']);
     });
-
-    it('loads nothing from another origin, and at most 200 KiB in total', async () => {
-      await using window = await the().openWindow();
-      const { page } = window;
-      const sizes: Promise<number>[] = [];
-      const elsewhere: string[] = [];
-      page.on('response', async (response) => {
-        if (!response.url().startsWith(the().gateway.url)) elsewhere.push(response.url());
-      });
-      page.on('requestfinished', (request) => {
-        sizes.push(request.sizes().then(({ responseBodySize }) => responseBodySize));
-      });
-      await page.goto('/console');
-      await page.getByRole('button', { name: 'Sign in' }).waitFor();
-      const bytes = (await Promise.all(sizes)).reduce((sum, each) => sum + each, 0);
-      expect(elsewhere).to.deep.equal([]);
-      expect(bytes).to.be.within(10_000, 200 * 1_024);
-    });
   });
 }

@@ -130,24 +130,19 @@ describe('the quick start', () => {
     assert.deepEqual([state().accounts, state().keys], [['account-1'], ['sk-svc-1']]);
   });
 
-  it('creates a new key if the stored one is revoked, and a new account if it is gone', async () => {
+  it('continues with what an earlier start has stored, and creates what is missing, revoked or gone', async () => {
     await lineOf();
     const file = join(root, '.tollgate/quickstart.json');
-    writeFileSync(file, JSON.stringify({ accountId: 'account-1', key: 'sk-svc-revoked' }));
-    const second = await lineOf();
-    assert.deepEqual([second.accountId, second.key], ['account-1', 'sk-svc-2']);
-    writeFileSync(file, JSON.stringify({ accountId: 'account-9', key: 'sk-svc-2' }));
-    const third = await lineOf();
-    assert.deepEqual([third.accountId, third.key], ['account-2', 'sk-svc-3']);
-    writeFileSync(file, 'not JSON');
-    assert.equal((await lineOf()).accountId, 'account-3');
-  });
-
-  it('continues an earlier start that was interrupted', async () => {
-    await lineOf();
-    writeFileSync(join(root, '.tollgate/quickstart.json'), JSON.stringify({ accountId: 'account-1' }));
-    const line = await lineOf();
-    assert.deepEqual([line.accountId, line.key], ['account-1', 'sk-svc-2']);
+    for (const [stored, account, key] of [
+      ['{"accountId":"account-1","key":"sk-svc-revoked"}', 'account-1', 'sk-svc-2'],
+      ['{"accountId":"account-1"}', 'account-1', 'sk-svc-3'],
+      ['{"accountId":"account-9","key":"sk-svc-3"}', 'account-2', 'sk-svc-4'],
+      ['not JSON', 'account-3', 'sk-svc-5'],
+    ] as const) {
+      writeFileSync(file, stored);
+      const line = await lineOf();
+      assert.deepEqual([line.accountId, line.key], [account, key], stored);
+    }
   });
 
   it('shows the key at the first start, its file at later ones, and commands that work unchanged', async () => {
@@ -191,19 +186,15 @@ describe('the quick start', () => {
     assert.equal((await lineOf()).key, 'sk-svc-1');
   });
 
-  it('makes, with --check, a whole, a streamed and an embeddings call, and exits with 0', async () => {
-    const { said, status } = start(['--check']);
-    assert.equal(await status(), 0);
-    assert.match(said.error, /ok {6}call in one piece: 1 tokens/);
-    assert.match(said.error, /ok {6}streamed call: 3 events/);
-    assert.match(said.error, /ok {6}embeddings: 2 vectors, 5 tokens for USD 0\.00001000/);
-  });
-
-  it('exits, with --check, with 1 if a call is incomplete', async () => {
-    const { said, status } = start(['--check'], { FAKE: 'cut' });
-    assert.equal(await status(), 1);
-    assert.match(said.error, /failed {2}streamed call/);
-  });
+  for (const [title, fake, exits, said] of [
+    ['exits with 0', {}, 0, /ok {6}call in one piece: 1 tokens.*\nok {6}streamed call: 3 events.*\nok {6}embeddings: 2 vectors, 5 tokens for USD 0\.00001000/],
+    ['exits with 1 if one is incomplete', { FAKE: 'cut' }, 1, /failed {2}streamed call/],
+  ] as const)
+    it(`makes, with --check, a whole, a streamed and an embeddings call, and ${title}`, async () => {
+      const started = start(['--check'], fake);
+      assert.equal(await started.status(), exits);
+      assert.match(started.said.error, said);
+    });
 
   it('reports a program that exits by itself, with its last lines', async () => {
     const { said, status } = start([], { FAKE: 'dies' });

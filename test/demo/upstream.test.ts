@@ -79,11 +79,8 @@ describe('the demo upstream', () => {
     assert.equal(streamed.usage.output_tokens, short.usage.output_tokens);
     assert.equal(completion.usage?.completion_tokens, short.usage.output_tokens);
     assert.equal(completion.usage?.total_tokens, 2 + short.usage.output_tokens);
-  });
-
-  it('sends the usage chunk of a Chat stream if requested', async () => {
-    const usages: unknown[] = [];
     const call = { ...chatCall('Hello'), stream: true as const, stream_options: { include_usage: true } };
+    const usages: unknown[] = [];
     for await (const chunk of await openai.chat.completions.create(call)) usages.push(chunk.usage?.prompt_tokens);
     assert.equal(usages.at(-1), 2);
   });
@@ -180,40 +177,39 @@ describe('the demo upstream', () => {
   });
 
   describe('started as a program', () => {
-    const start = (env: Record<string, string>) =>
-      spawn(process.execPath, ['--require', 'tsx/cjs', 'demo/upstream.ts'], {
+    const start = (env: Record<string, string>) => {
+      const child = spawn(process.execPath, ['--require', 'tsx/cjs', 'demo/upstream.ts'], {
         env: { PATH: process.env['PATH'] ?? '', ...env },
         stdio: ['ignore', 'pipe', 'pipe'],
       });
+      const closed = once(child, 'close').then(([status]: unknown[]) => status);
+      return { child, closed };
+    };
 
-    it('does not start without a key, and explains what it needs', async () => {
-      const child = start({});
-      let said = '';
-      child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()));
-      const [status] = (await once(child, 'close')) as [number];
-      assert.equal(status, 78);
-      assert.match(said, /DEMO_UPSTREAM_KEY/);
-    });
-
-    it('names the variable if its port is taken', async () => {
-      const { port } = server.address() as AddressInfo;
-      const child = start({ DEMO_UPSTREAM_KEY: KEY, DEMO_PORT: String(port) });
-      let said = '';
-      child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()));
-      const [status] = (await once(child, 'close')) as [number];
-      assert.equal(status, 78);
-      assert.match(said, /DEMO_PORT/);
-    });
+    for (const [title, env, named] of [
+      ['without a key', () => ({}), /DEMO_UPSTREAM_KEY/],
+      [
+        'if its port is taken',
+        () => ({ DEMO_UPSTREAM_KEY: KEY, DEMO_PORT: new URL(url).port }),
+        /port \d+ is taken; set DEMO_PORT/,
+      ],
+    ] as const) {
+      it(`does not start ${title}, and names the variable`, async () => {
+        const { child, closed } = start(env());
+        let said = '';
+        child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()));
+        assert.equal(await closed, 78);
+        assert.match(said, named);
+      });
+    }
 
     it('answers on its port and exits on SIGTERM', async () => {
       const port = await freePort();
-      const child = start({ DEMO_UPSTREAM_KEY: KEY, DEMO_PORT: String(port) });
-      const closed = once(child, 'close') as Promise<[number]>;
+      const { child, closed } = start({ DEMO_UPSTREAM_KEY: KEY, DEMO_PORT: String(port) });
       await once(child.stdout, 'data');
       assert.equal((await fetch(`http://127.0.0.1:${port}/healthz`)).status, 200);
       child.kill('SIGTERM');
-      const [status] = await closed;
-      assert.equal(status, 0);
+      assert.equal(await closed, 0);
     });
   });
 });

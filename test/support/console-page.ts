@@ -51,7 +51,7 @@ export const CREDIT_USD = '20';
 export async function openConsole(): Promise<TestConsole> {
   await promisify(execFile)(
     process.execPath,
-    [join(PROJECT, 'node_modules/vite/bin/vite.js'), 'build', 'console', '--logLevel', 'warn'],
+    [join(PROJECT, 'node_modules/vite/bin/vite.js'), 'build', 'console', '--mode', 'console', '--logLevel', 'warn'],
     { cwd: PROJECT },
   );
   const [first, second] = [await startUpstream(), await startUpstream()];

@@ -25,7 +25,7 @@ export interface TestOperatorPage {
 export async function openOperatorPage(): Promise<TestOperatorPage> {
   await promisify(execFile)(
     process.execPath,
-    [join(PROJECT, 'node_modules/vite/bin/vite.js'), 'build', 'console/operator', '--logLevel', 'warn'],
+    [join(PROJECT, 'node_modules/vite/bin/vite.js'), 'build', 'console', '--mode', 'operator', '--logLevel', 'warn'],
     { cwd: PROJECT },
   );
   const [first, second] = [await startUpstream(), await startUpstream()];

@@ -1,139 +1,103 @@
-import { addUsd, exactUsd, shareOf, shortUsd } from '../../money';
+import type { ComponentChildren } from 'preact';
+import { addUsd, shareOf, shortUsd } from '../../money';
 import { plural, showShortCount } from '../../numbers';
-import { Ago } from '../../parts/ago';
-import { type Column, Table } from '../../parts/table';
-import type { ApiKey } from '../../shapes';
-import { showAgo, showDate, showMoment, showWhole } from '../../times';
-import type { KeyTask } from './key-dialogs';
+import { Button } from '../../parts/button';
+import { actionsColumn, type Column, Table, timeColumn } from '../../parts/table';
+import { Amount, Named, NONE, When } from '../../parts/values';
+import type { Resource } from '../../resource';
+import type { ApiKey, List } from '../../shapes';
+import { showAgo, showDate, showMoment } from '../../times';
+import { type KeyPaths, openKeyDialog, revoke, rotate } from './key-dialogs';
 
 interface Props {
-  readonly keys: readonly ApiKey[] | undefined;
-  readonly isStale?: boolean;
-  /** The link of the name. */
-  readonly nameHref?: (key: ApiKey) => string;
+  readonly list: Resource<List<ApiKey>>;
+  readonly paths: KeyPaths;
+  /** The link of the name, to the usage records of the key. */
+  readonly hrefOf?: (key: ApiKey) => string;
   readonly isLastUseKnown?: boolean;
-  /** undefined for an operator whose role changes nothing. */
-  readonly onTask: ((task: KeyTask) => void) | undefined;
+  /** Whether the user's role may change keys. */
+  readonly mayChange: boolean;
   readonly none?: string;
+  readonly empty?: ComponentChildren;
 }
 
-export function KeysTable({ keys, isStale = false, nameHref, isLastUseKnown = false, onTask, none }: Props) {
+export function KeysTable({ list, paths, hrefOf, isLastUseKnown = false, mayChange, none, empty }: Props) {
   const name: Column<ApiKey> = {
     title: 'Name',
-    cell: (key) => (
+    cell: (key) => <Named name={key.name} href={hrefOf?.(key)} title="Show its usage records" sub={`${key.prefix}…${key.suffix}`} />,
+  };
+  const actions = actionsColumn<ApiKey>((key) => {
+    if (key.status === 'revoked')
+      return <span class="faint small">Revoked{key.revokedAt !== null && ` ${showAgo(key.revokedAt)}`}</span>;
+    if (!mayChange) return null;
+    return (
       <>
-        {nameHref === undefined ? (
-          <span class="key-name cut">{key.name}</span>
-        ) : (
-          <a class="plain-link key-name cut" href={nameHref(key)} title="Show its usage records">
-            {key.name}
-          </a>
+        <Button look="slight" of={key.name} onClick={() => openKeyDialog(paths, key)}>
+          Edit
+        </Button>
+        {!isExpired(key) && (
+          <Button look="slight" of={key.name} onClick={() => rotate(paths, key)}>
+            Rotate
+          </Button>
         )}
-        <span class="sub faint small mono">
-          {key.prefix}…{key.suffix}
-        </span>
+        <Button look="slight danger" of={key.name} onClick={() => revoke(paths, key)}>
+          Revoke
+        </Button>
       </>
-    ),
-  };
-  const actions: Column<ApiKey> = {
-    title: <span class="unseen">Actions</span>,
-    look: 'actions',
-    cell: (key) => {
-      if (key.status === 'revoked')
-        return <span class="faint small">Revoked{key.revokedAt !== null && ` ${showAgo(key.revokedAt)}`}</span>;
-      if (onTask === undefined) return null;
-      const button = (task: 'edit' | 'rotate' | 'revoke', text: string) => (
-        <button
-          type="button"
-          class={task === 'revoke' ? 'button slight danger' : 'button slight'}
-          onClick={() => onTask({ task, key })}
-        >
-          {text}
-          <span class="unseen"> {key.name}</span>
-        </button>
-      );
-      return (
-        <>
-          {button('edit', 'Edit')}
-          {!isExpired(key) && button('rotate', 'Rotate')}
-          {button('revoke', 'Revoke')}
-        </>
-      );
-    },
-  };
+    );
+  });
   return (
     <Table
       label="API keys"
       caption="API keys, newest first"
       look="keys"
       columns={[name, ...COLUMNS, ...(isLastUseKnown ? [LAST_USED] : []), actions]}
-      rows={keys}
+      list={list}
       keyOf={({ id }) => id}
       bones={5}
-      isStale={isStale}
       none={none}
+      empty={empty}
     />
   );
 }
 
-const LAST_USED: Column<ApiKey> = {
-  title: 'Last used',
+const LAST_USED = timeColumn<ApiKey>('Last used', ({ lastUsedAt }) => lastUsedAt ?? null, {
   room: 'from-m',
-  look: 'quiet small',
-  cell: ({ lastUsedAt }) => (typeof lastUsedAt === 'string' ? <Ago at={lastUsedAt} /> : 'Never'),
-};
+  none: 'Never',
+});
 
 const COLUMNS: readonly Column<ApiKey>[] = [
   { title: 'Spent of limit', cell: (key) => <Spent apiKey={key} /> },
-  { title: 'Held', isNumber: true, room: 'from-m', cell: ({ heldUsd }) => amount(heldUsd) },
+  { title: 'Held', isNumber: true, room: 'from-m', cell: ({ heldUsd }) => <Amount usd={heldUsd} /> },
   {
     title: 'Per day and month',
     room: 'from-l',
     look: 'figure small',
-    cell: ({ dailyLimit, monthlyLimit }) => <Limits daily={dailyLimit} monthly={monthlyLimit} />,
+    cell: ({ dailyLimit: daily, monthlyLimit: monthly }) => (
+      <Limits of={[daily && `${shortUsd(daily)} per day`, monthly && `${shortUsd(monthly)} per month`]} />
+    ),
   },
   {
     title: 'Rate',
     room: 'from-l',
     look: 'figure small',
-    cell: ({ callsPerMinute, tokensPerMinute }) => <Rate calls={callsPerMinute} tokens={tokensPerMinute} />,
-  },
-  {
-    title: 'Models',
-    room: 'from-m',
-    look: 'small',
-    cell: ({ allowedModels }) => <Allowed models={allowedModels} />,
-  },
-  {
-    title: 'Expires',
-    room: 'from-l',
-    look: 'quiet small',
-    cell: (key) => <Expiry apiKey={key} />,
-  },
-  {
-    title: 'Created',
-    room: 'from-l',
-    look: 'quiet small',
-    cell: ({ createdAt }) => (
-      <time dateTime={createdAt} title={showWhole(createdAt)}>
-        {showDate(createdAt)}
-      </time>
+    cell: ({ callsPerMinute: calls, tokensPerMinute: tokens }) => (
+      <Limits of={[calls && `${showShortCount(calls)} calls/min`, tokens && `${showShortCount(tokens)} tokens/min`]} />
     ),
   },
+  { title: 'Models', room: 'from-m', look: 'small', cell: ({ allowedModels }) => <Allowed models={allowedModels} /> },
+  { title: 'Expires', room: 'from-l', look: 'quiet small', cell: (key) => <Expiry apiKey={key} /> },
+  timeColumn('Created', ({ createdAt }) => createdAt, { room: 'from-l', as: showDate }),
 ];
-
-function amount(usd: string | null) {
-  return usd === null ? '–' : <span title={exactUsd(usd)}>{shortUsd(usd)}</span>;
-}
 
 /** The spent amount of a key. Held money is included in a lighter colour, because calls may spend it in a moment. */
 function Spent({ apiKey }: { readonly apiKey: ApiKey }) {
   const { balanceLimit, spentUsd, heldUsd } = apiKey;
-  if (spentUsd === null || heldUsd === null) return <span class="faint">–</span>;
+  if (spentUsd === null || heldUsd === null) return NONE;
   if (balanceLimit === null) {
     return (
       <span class="figure">
-        {amount(spentUsd)} <span class="faint small">no limit</span>
+        <Amount usd={spentUsd} /> <span class="faint small">no limit</span>
       </span>
     );
   }
@@ -142,7 +106,7 @@ function Spent({ apiKey }: { readonly apiKey: ApiKey }) {
   return (
     <div class="spent">
       <span class="figure">
-        {amount(spentUsd)} <span class="faint">of {shortUsd(balanceLimit)}</span>
+        <Amount usd={spentUsd} /> <span class="faint">of {shortUsd(balanceLimit)}</span>
       </span>
       <span class={taken >= 0.9 ? 'meter is-full' : 'meter'} aria-hidden="true">
         <span class="meter-held" style={{ width: `${taken * 100}%` }} />
@@ -152,22 +116,17 @@ function Spent({ apiKey }: { readonly apiKey: ApiKey }) {
   );
 }
 
-function Limits({ daily, monthly }: { readonly daily: string | null; readonly monthly: string | null }) {
-  if (daily === null && monthly === null) return <span class="faint">–</span>;
+/** The limits that a key has, one in each line. */
+function Limits({ of }: { readonly of: readonly (string | number | null)[] }) {
+  const limits = of.filter((each) => each !== null);
+  if (limits.length === 0) return NONE;
   return (
     <>
-      {daily !== null && <span class="line">{shortUsd(daily)} per day</span>}
-      {monthly !== null && <span class="line">{shortUsd(monthly)} per month</span>}
-    </>
-  );
-}
-
-function Rate({ calls, tokens }: { readonly calls: number | null; readonly tokens: number | null }) {
-  if (calls === null && tokens === null) return <span class="faint">–</span>;
-  return (
-    <>
-      {calls !== null && <span class="line">{showShortCount(calls)} calls/min</span>}
-      {tokens !== null && <span class="line">{showShortCount(tokens)} tokens/min</span>}
+      {limits.map((each) => (
+        <span key={each} class="line">
+          {each}
+        </span>
+      ))}
     </>
   );
 }
@@ -182,13 +141,7 @@ function Expiry({ apiKey }: { readonly apiKey: ApiKey }) {
   return (
     <>
       <span class="line">
-        {expiresAt === null ? (
-          'Never'
-        ) : (
-          <time dateTime={expiresAt} title={showWhole(expiresAt)}>
-            {isExpired(apiKey) ? 'Expired' : showDate(expiresAt)}
-          </time>
-        )}
+        <When at={expiresAt} as={(at) => (isExpired(apiKey) ? 'Expired' : showDate(at))} none="Never" />
       </span>
       {allowedAddresses !== null && (
         <span class="line faint" title={allowedAddresses.join(', ')}>

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
-import { Segmented } from '../../parts/segmented';
+import { Panel } from '../../parts/page';
 import { Snippet } from '../../parts/snippet';
+import { Choice, Segmented } from '../../parts/toolbar';
 import { hrefOf } from '../../router';
 import type { Catalog } from '../../shapes';
 import { type Call, GROUPS } from './snippets';
@@ -20,20 +21,25 @@ export function CallIt({ catalog }: { readonly catalog: Catalog | undefined }) {
   const models = (catalog?.models ?? []).filter((model) => protocols.some((each) => model.protocols.includes(each)));
   const model = models.find((each) => each.name === chosen) ?? models[0];
   const text = catalog && write({ url: addressOf(catalog, strategy), model: model ?? EXAMPLE_MODEL });
+  const examples = (
+    <>
+      <Segmented label="Protocol or agents" value={group.name} options={named(GROUPS)} onChange={setGroupName} />
+      <Segmented label="Called from" value={name} options={named(group.snippets)} onChange={setSnippetName} />
+    </>
+  );
+  const strategies = [{ name: DEFAULT }, ...(catalog?.strategies ?? []).map((each) => ({ name: each }))];
+  const choices = (
+    <>
+      {strategies.length > 1 && (
+        <Choice label="Strategy" value={strategy} options={named(strategies)} onChange={setStrategy} />
+      )}
+      {model !== undefined && models.length > 1 && (
+        <Choice label="Model" value={model.name} options={named(models)} onChange={setChosen} />
+      )}
+    </>
+  );
   return (
-    <section class="panel" aria-labelledby="call-title">
-      <header class="panel-head">
-        <h2 id="call-title">How to call it</h2>
-        <Segmented label="Protocol or agents" value={group.name} options={named(GROUPS)} onChange={setGroupName} />
-        <Segmented label="Called from" value={name} options={named(group.snippets)} onChange={setSnippetName} />
-        <span class="grow" />
-        {catalog !== undefined && catalog.strategies.length > 0 && (
-          <Choice label="Strategy" value={strategy} options={[DEFAULT, ...catalog.strategies]} onChange={setStrategy} />
-        )}
-        {model !== undefined && models.length > 1 && (
-          <Choice label="Model" value={model.name} options={models.map((each) => each.name)} onChange={setChosen} />
-        )}
-      </header>
+    <Panel title="How to call it" beside={examples} actions={choices}>
       <Snippet name={`${name}, ${group.name}`} text={text} />
       <p class="panel-foot quiet small">
         {note !== undefined && `${note} `}
@@ -43,7 +49,7 @@ export function CallIt({ catalog }: { readonly catalog: Catalog | undefined }) {
         <code>TOLLGATE_API_KEY</code> is an exported variable with a key from <a href={hrefOf('/keys')}>API Keys</a>.
         Anthropic's SDKs and Claude Code take the base address as it is, all others with <code>/v1</code>.
       </p>
-    </section>
+    </Panel>
   );
 }
 
@@ -52,26 +58,6 @@ const DEFAULT = 'default';
 
 function addressOf({ publicUrl, strategies }: Catalog, strategy: string): string {
   return strategies.includes(strategy) ? `${publicUrl}/${strategy}` : publicUrl;
-}
-
-interface ChoiceProps {
-  readonly label: string;
-  readonly value: string;
-  readonly options: readonly string[];
-  readonly onChange: (value: string) => void;
-}
-
-function Choice({ label, value, options, onChange }: ChoiceProps) {
-  return (
-    <label class="inline-control">
-      <span class="quiet">{label}</span>
-      <select value={value} onChange={(event) => onChange(event.currentTarget.value)}>
-        {options.map((each) => (
-          <option key={each}>{each}</option>
-        ))}
-      </select>
-    </label>
-  );
 }
 
 function named(things: readonly { readonly name: string }[]) {

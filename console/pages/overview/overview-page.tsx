@@ -1,115 +1,117 @@
 import { withQuery } from '../../api';
-import { changeInPercent, exactUsd, shortUsd } from '../../money';
-import { Bone, Failed } from '../../parts/states';
+import { addUsd, changeInPercent, exactUsd, shortUsd, toHeight } from '../../money';
+import { plural } from '../../numbers';
+import { axisUsd, Chart, ChartBone, Legend } from '../../parts/chart';
+import { Page, Panel, type Stat, Stats } from '../../parts/page';
+import { Amount } from '../../parts/values';
 import { useResource } from '../../resource';
 import { hrefOf } from '../../router';
-import type { Overview } from '../../shapes';
-import { TIME_ZONE } from '../../times';
+import type { Day, Overview } from '../../shapes';
+import { showCalendarDay, TIME_ZONE } from '../../times';
 import { CallIt } from './call-it';
-import { Models } from './models';
-import { SpendChart } from './spend-chart';
-import { Upstreams } from './upstreams';
+import { Models, Upstreams } from './catalog';
 
 const EVERY_MS = 15_000;
 
 export function OverviewPage() {
   const overview = useResource<Overview>(withQuery('overview', { timeZone: TIME_ZONE }), { everyMs: EVERY_MS });
-  const { data, failure } = overview;
+  const { data } = overview;
   return (
-    <div class="page">
-      <header class="page-head">
-        <h1>Overview</h1>
-      </header>
-      {failure !== undefined && <Failed failure={failure} onRetry={overview.reload} />}
-      <section class="panel" aria-labelledby="money-title">
-        <h2 id="money-title" class="unseen">
-          Money
-        </h2>
-        <dl class="stats">
-          <div class="stat lead">
-            <dt>Available</dt>
-            <dd class="stat-value figure">{data === undefined ? <Bone width="6ch" /> : amount(data.availableUsd)}</dd>
-            <dd class="stat-more figure">
-              {data === undefined ? (
-                <Bone width="18ch" />
-              ) : data.availableUsd === null ? (
-                'The ledger does not answer'
-              ) : (
-                <>
-                  {amount(data.balanceUsd)} balance <span class="faint">−</span> {amount(data.heldUsd)} held
-                </>
-              )}
-            </dd>
-          </div>
-          <Spent title="Today" now={data?.spend.todayUsd} before={data?.spend.yesterdayUsd} than="yesterday" isWhole />
-          <Spent
-            title="This month"
-            now={data?.spend.monthUsd}
-            before={data?.spend.lastMonthToThisDayUsd}
-            than="last month by now"
-          />
-          <div class="stat">
-            <dt>Last month</dt>
-            <dd class="stat-value figure">
-              {data === undefined ? <Bone width="5ch" /> : amount(data.spend.lastMonthUsd)}
-            </dd>
-            <dd class="stat-more">
-              <a href={hrefOf('/usage?range=30d')}>Usage Records</a>
-            </dd>
-          </div>
-        </dl>
+    <Page title="Overview" from={overview}>
+      <Panel label="Money">
+        <Stats of={statsOf(data)} />
         <SpendChart days={data?.spend.days} />
-      </section>
+      </Panel>
       <CallIt catalog={data} />
       <Models models={data?.models} />
       <Upstreams upstreams={data?.upstreams} />
-    </div>
+    </Page>
   );
 }
 
-function amount(usd: string | null) {
-  return usd === null ? '–' : <span title={exactUsd(usd)}>{shortUsd(usd)}</span>;
-}
-
-interface SpentProps {
-  readonly title: string;
-  readonly now: string | undefined;
-  readonly before: string | undefined;
-  readonly than: string;
-  /** Whether `before` is a whole day and today is not over, so that a percentage would mislead. */
-  readonly isWhole?: boolean;
-}
-
-function Spent({ title, now, before, than, isWhole = false }: SpentProps) {
-  if (now === undefined || before === undefined) {
-    return (
-      <div class="stat">
-        <dt>{title}</dt>
-        <dd class="stat-value">
-          <Bone width="5ch" />
-        </dd>
-        <dd class="stat-more">
-          <Bone width="12ch" />
-        </dd>
-      </div>
-    );
-  }
-  const change = isWhole ? undefined : changeInPercent(now, before);
-  return (
-    <div class="stat">
-      <dt>{title}</dt>
-      <dd class="stat-value figure">{amount(now)}</dd>
-      <dd class="stat-more figure">
-        {change === undefined ? (
-          <>
-            {amount(before)} {than}
-          </>
+function statsOf(data: Overview | undefined): readonly Stat[] {
+  const { spend } = data ?? {};
+  return [
+    {
+      name: 'Available',
+      look: 'lead',
+      value: data && <Amount usd={data.availableUsd} />,
+      more:
+        data &&
+        (data.availableUsd === null ? (
+          'The ledger does not answer'
         ) : (
           <>
-            {Math.abs(change)} % {change >= 0 ? 'more' : 'less'} <span class="faint">than {than}</span>
+            <Amount usd={data.balanceUsd} /> balance <span class="faint">−</span> <Amount usd={data.heldUsd} /> held
           </>
-        )}
-      </dd>
-    </div>
+        )),
+    },
+    {
+      name: 'Today',
+      value: spend && <Amount usd={spend.todayUsd} />,
+      // Today is not over, so a percentage of the whole yesterday would mislead.
+      more: spend && (
+        <>
+          <Amount usd={spend.yesterdayUsd} /> yesterday
+        </>
+      ),
+    },
+    {
+      name: 'This month',
+      value: spend && <Amount usd={spend.monthUsd} />,
+      more: spend && <Compared now={spend.monthUsd} before={spend.lastMonthToThisDayUsd} />,
+    },
+    {
+      name: 'Last month',
+      value: spend && <Amount usd={spend.lastMonthUsd} />,
+      more: <a href={hrefOf('/usage?range=30d')}>Usage Records</a>,
+    },
+  ];
+}
+
+function Compared({ now, before }: { readonly now: string; readonly before: string }) {
+  const change = changeInPercent(now, before);
+  return change === undefined ? (
+    <>
+      <Amount usd={before} /> last month by now
+    </>
+  ) : (
+    <>
+      {Math.abs(change)} % {change >= 0 ? 'more' : 'less'} <span class="faint">than last month by now</span>
+    </>
+  );
+}
+
+const HEIGHT = 170;
+
+/** The cost of each of the last thirty days. */
+export function SpendChart({ days }: { readonly days: readonly Day[] | undefined }) {
+  if (days === undefined) return <ChartBone height={HEIGHT} />;
+  const names = days.map(({ day }) => showCalendarDay(day));
+  const hasSandboxes = days.some(({ sandboxesUsd }) => toHeight(sandboxesUsd) > 0);
+  const parts = [
+    { name: 'Calls', amounts: days.map(({ callsUsd }) => callsUsd) },
+    ...(hasSandboxes ? [{ name: 'Sandboxes', amounts: days.map(({ sandboxesUsd }) => sandboxesUsd) }] : []),
+  ];
+  const sums = days.map(({ callsUsd, sandboxesUsd }) => addUsd([callsUsd, sandboxesUsd]));
+  const chart = (
+    <Chart
+      label={`Spend of the last ${days.length} days: ${exactUsd(addUsd(sums))} in all`}
+      names={days.map(({ calls }, index) => `${names[index]} · ${plural(calls, 'call')}`)}
+      ticks={names}
+      series={parts.map(({ name, amounts }) => ({ name, values: amounts.map(toHeight) }))}
+      kind="stack"
+      height={HEIGHT}
+      format={(part, point) => exactUsd(parts[part]?.amounts[point] ?? '0')}
+      formatSum={(point) => exactUsd(sums[point] ?? '0')}
+      axis={axisUsd}
+    />
+  );
+  if (!hasSandboxes) return chart;
+  return (
+    <>
+      {chart}
+      <Legend items={parts.map(({ name, amounts }) => ({ name, value: shortUsd(addUsd(amounts)) }))} />
+    </>
   );
 }

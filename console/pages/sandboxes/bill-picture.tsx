@@ -1,7 +1,7 @@
 import { exactUsd } from '../../money';
 import type { Period, SandboxRecord, Segment } from '../../shapes';
 import { showClock, showDay, showMoment, showSeconds } from '../../times';
-import { toWords } from './states';
+import { colourOf, isFinal, toWords } from './states';
 
 type Pictured = Pick<SandboxRecord, 'createdAt' | 'observedState' | 'events' | 'usageSegments' | 'billingPeriods'>;
 
@@ -9,7 +9,8 @@ interface Bar {
   readonly key: string;
   readonly fromMs: number;
   readonly toMs: number;
-  readonly look: string;
+  readonly colour: string;
+  readonly look?: string;
   readonly text: string;
   readonly title: string;
 }
@@ -26,11 +27,10 @@ export function BillPicture({ record }: { readonly record: Pictured }) {
     { name: 'Usage', bars: record.usageSegments.map((each) => segmentBar(each, nowMs)) },
     { name: 'Paid', bars: record.billingPeriods.map((each) => periodBar(each)) },
   ];
-  const isRunning = record.observedState !== 'TERMINATED' && record.observedState !== 'FAILED';
   const showTick = endMs - beginMs > 36 * 3_600_000 ? showDay : endMs - beginMs > 600_000 ? showClock : showSeconds;
   return (
     <div
-      class="bill"
+      class="bill stack"
       role="img"
       aria-label="State, usage and billing periods over time; the tables below have the figures"
     >
@@ -38,17 +38,21 @@ export function BillPicture({ record }: { readonly record: Pictured }) {
         <div class="lane" key={name}>
           <span class="lane-name">{name}</span>
           <div class="lane-bars">
-            {bars.map(({ key, fromMs, toMs, look, text, title }) => (
+            {bars.map(({ key, fromMs, toMs, colour, look = '', text, title }) => (
               <span
                 key={key}
                 class={`bar ${look}`}
                 title={title}
-                style={{ left: `${share(fromMs)}%`, width: `${Math.max(0.35, share(toMs) - share(fromMs))}%` }}
+                style={{
+                  '--bar': colour,
+                  left: `${share(fromMs)}%`,
+                  width: `${Math.max(0.35, share(toMs) - share(fromMs))}%`,
+                }}
               >
                 <span class="cut">{text}</span>
               </span>
             ))}
-            {isRunning && endMs > nowMs && <span class="now" style={{ left: `${share(nowMs)}%` }} />}
+            {!isFinal(record) && endMs > nowMs && <span class="now" style={{ left: `${share(nowMs)}%` }} />}
           </div>
         </div>
       ))}
@@ -71,7 +75,6 @@ export function BillPicture({ record }: { readonly record: Pictured }) {
 
 /** Returns the range of the picture: from the first shown time to the end of the last paid time. */
 function spanOf(record: Pictured, nowMs: number): readonly [number, number] {
-  const isOver = record.observedState === 'TERMINATED' || record.observedState === 'FAILED';
   const { events, usageSegments, billingPeriods } = record;
   const firsts = [events[0]?.createdAt, usageSegments[0]?.startsAt, billingPeriods[0]?.startedAt];
   const known = firsts.filter((each) => each !== undefined).map((each) => Date.parse(each));
@@ -82,40 +85,36 @@ function spanOf(record: Pictured, nowMs: number): readonly [number, number] {
     ...billingPeriods.map((each) => each.endedAt ?? each.coversUntil),
   ];
   const ends = lasts.filter((each) => each !== undefined && each !== null).map((each) => Date.parse(each));
-  const endMs = Math.max(beginMs + 1_000, ...ends, ...(isOver ? [] : [nowMs]));
+  const endMs = Math.max(beginMs + 1_000, ...ends, ...(isFinal(record) ? [] : [nowMs]));
   return [beginMs, endMs];
 }
 
-function stateBars({ events, observedState }: Pictured, nowMs: number): readonly Bar[] {
+function stateBars(record: Pictured, nowMs: number): readonly Bar[] {
   // Several events may report the same state.
-  const changes = events.filter((each, index) => each.currentState !== events[index - 1]?.currentState);
-  return changes
-    .filter(({ currentState }) => currentState !== 'TERMINATED' && currentState !== 'FAILED')
-    .map((event) => {
-      const next = changes[changes.indexOf(event) + 1];
-      const isOver = observedState === 'TERMINATED' || observedState === 'FAILED';
-      const fromMs = Date.parse(event.createdAt);
-      const toMs = next === undefined ? (isOver ? fromMs : nowMs) : Date.parse(next.createdAt);
-      const text = toWords(event.currentState);
-      return {
-        key: event.id,
-        fromMs,
-        toMs,
-        look: `state-${event.currentState.toLowerCase()}`,
-        text,
-        title: `${text} from ${showMoment(fromMs)}`,
-      };
-    });
+  const changes = record.events.filter(({ currentState }, at, all) => currentState !== all[at - 1]?.currentState);
+  const ends = changes.slice(1).map(({ createdAt }) => Date.parse(createdAt));
+  return changes.flatMap(({ id, currentState, createdAt }, at) => {
+    if (currentState === 'TERMINATED' || currentState === 'FAILED') return [];
+    const fromMs = Date.parse(createdAt);
+    const toMs = ends[at] ?? (isFinal(record) ? fromMs : nowMs);
+    const text = toWords(currentState);
+    return [{ key: id, fromMs, toMs, ...paintOf(currentState), text, title: `${text} from ${showMoment(fromMs)}` }];
+  });
+}
+
+function paintOf(state: string, isOpen = false) {
+  return { colour: colourOf(state), look: `${state === 'UNKNOWN' ? 'is-unknown' : ''}${isOpen ? ' is-open' : ''}` };
 }
 
 function segmentBar({ id, state, startsAt, endsAt, amount, hourlyUsd }: Segment, nowMs: number): Bar {
+  const isOpen = endsAt === null;
   return {
     key: id,
     fromMs: Date.parse(startsAt),
-    toMs: endsAt === null ? nowMs : Date.parse(endsAt),
-    look: `state-${state.toLowerCase()} is-usage${endsAt === null ? ' is-open' : ''}`,
+    toMs: isOpen ? nowMs : Date.parse(endsAt),
+    ...paintOf(state, isOpen),
     text: exactUsd(amount),
-    title: `${toWords(state)} at ${exactUsd(hourlyUsd)} per hour: ${exactUsd(amount)}${endsAt === null ? ' so far' : ''}`,
+    title: `${toWords(state)} at ${exactUsd(hourlyUsd)} per hour: ${exactUsd(amount)}${isOpen ? ' so far' : ''}`,
   };
 }
 
@@ -125,7 +124,8 @@ function periodBar({ id, startedAt, endedAt, coversUntil, amount, reservedAmount
     key: id,
     fromMs: Date.parse(startedAt),
     toMs: Date.parse(endedAt ?? coversUntil),
-    look: isOpen ? 'period is-open' : 'period',
+    colour: 'var(--series-2)',
+    look: isOpen ? 'is-open' : '',
     text: isOpen ? `${exactUsd(reservedAmount)} held` : exactUsd(amount),
     title: isOpen ? `Open: ${exactUsd(reservedAmount)} held` : `Settled: ${exactUsd(amount)}`,
   };

@@ -1,5 +1,5 @@
 import { addUsd, exactUsd, fullUsd, readUsd } from '../../money';
-import { type Column, Table } from '../../parts/table';
+import { type Column, TablePanel } from '../../parts/table';
 import type { Period, Segment } from '../../shapes';
 import { showDuration, showMoment } from '../../times';
 import { StateBadge } from './states';
@@ -39,19 +39,14 @@ const PERIOD_COLUMNS: readonly Column<Period>[] = [
 
 export function SegmentsTable({ segments }: { readonly segments: readonly Segment[] }) {
   return (
-    <section class="panel" aria-labelledby="segments-title">
-      <header class="panel-head">
-        <h2 id="segments-title">Usage</h2>
-      </header>
-      <Table
-        label="Usage segments"
-        caption="Usage segments: time in each state, and its cost"
-        columns={SEGMENT_COLUMNS}
-        rows={segments}
-        keyOf={({ id }) => id}
-        none="Usage starts when the supplier is ready."
-      />
-    </section>
+    <TablePanel
+      title="Usage"
+      caption="Usage segments: time in each state, and its cost"
+      columns={SEGMENT_COLUMNS}
+      rows={segments}
+      keyOf={({ id }) => id}
+      none="Usage starts when the supplier is ready."
+    />
   );
 }
 
@@ -65,32 +60,27 @@ interface PeriodsProps {
 export function PeriodsTable({ periods, totalCost, isWhole }: PeriodsProps) {
   const sum = addUsd(periods.map(({ amount }) => amount ?? '0'));
   return (
-    <section class="panel" aria-labelledby="periods-title">
-      <header class="panel-head">
-        <h2 id="periods-title">Billing periods</h2>
-      </header>
-      <Table
-        label="Billing periods"
-        caption="Billing periods: what was held, and what was charged"
-        columns={PERIOD_COLUMNS}
-        rows={periods}
-        keyOf={({ id }) => id}
-        foot={
-          isWhole &&
-          periods.length > 0 && (
-            <tfoot>
-              <tr>
-                <th scope="row">Settled</th>
-                <td class="from-m" />
-                <td class="number faint small">
-                  {readUsd(sum) === readUsd(totalCost) ? '= the cost above' : 'being settled'}
-                </td>
-                <td class="number">{fullUsd(sum)}</td>
-              </tr>
-            </tfoot>
-          )
-        }
-      />
-    </section>
+    <TablePanel
+      title="Billing periods"
+      caption="Billing periods: what was held, and what was charged"
+      columns={PERIOD_COLUMNS}
+      rows={periods}
+      keyOf={({ id }) => id}
+      foot={
+        isWhole &&
+        periods.length > 0 && (
+          <tfoot>
+            <tr>
+              <th scope="row">Settled</th>
+              <td class="from-m" />
+              <td class="number faint small">
+                {readUsd(sum) === readUsd(totalCost) ? '= the cost above' : 'being settled'}
+              </td>
+              <td class="number">{fullUsd(sum)}</td>
+            </tr>
+          </tfoot>
+        )
+      }
+    />
   );
 }

@@ -1,37 +1,24 @@
-import { Badge, type Tone } from '../../parts/badge';
+import type { ComponentChildren } from 'preact';
+import { Panel } from '../../parts/page';
+import { Badge, type Tone, When } from '../../parts/values';
 import type { Operation, SandboxEvent } from '../../shapes';
-import { showDuration, showMoment, showWhole } from '../../times';
-import { toWords } from './states';
+import { showDuration, showMoment } from '../../times';
+import { colourOf, toWords } from './states';
 
-/** The events, newest first, because the last event is the one most often wanted. */
 export function Events({ events }: { readonly events: readonly SandboxEvent[] }) {
-  return (
-    <section class="panel" aria-labelledby="events-title">
-      <header class="panel-head">
-        <h2 id="events-title">Events</h2>
-      </header>
-      <ol class="history">
-        {[...events].reverse().map(({ id, type, previousState, currentState, source, message, createdAt }) => (
-          <li key={id} class={`state-${currentState.toLowerCase()}`}>
-            <p>
-              <span>{toWords(type)}</span>
-              {previousState !== currentState && (
-                <span class="faint small"> {toWords(currentState).toLowerCase()}</span>
-              )}
-              <span class="grow" />
-              <time class="faint small figure" dateTime={createdAt} title={showWhole(createdAt)}>
-                {showMoment(createdAt)}
-              </time>
-            </p>
-            <p class="quiet small">
-              by the {source}
-              {message !== null && `: ${message}`}
-            </p>
-          </li>
-        ))}
-      </ol>
-    </section>
-  );
+  const items = events.map(({ id, type, previousState, currentState, source, message, createdAt }) => ({
+    id,
+    at: createdAt,
+    colour: colourOf(currentState),
+    what: (
+      <>
+        <span>{toWords(type)}</span>
+        {previousState !== currentState && <span class="faint small"> {toWords(currentState).toLowerCase()}</span>}
+      </>
+    ),
+    how: `by the ${source}${message === null ? '' : `: ${message}`}`,
+  }));
+  return <History title="Events" items={items} />;
 }
 
 const TONES: Readonly<Record<Operation['status'], Tone>> = {
@@ -43,35 +30,53 @@ const TONES: Readonly<Record<Operation['status'], Tone>> = {
 };
 
 export function Operations({ operations }: { readonly operations: readonly Operation[] }) {
+  const items = operations.map(({ id, type, status, cause, requestedAt, endedAt, error, noop }) => ({
+    id,
+    at: requestedAt,
+    what: (
+      <>
+        <span>{toWords(type)}</span>
+        <Badge tone={TONES[status]}>{toWords(status)}</Badge>
+      </>
+    ),
+    how: [
+      cause === 'caller' ? 'requested by the caller' : `by the rule ${cause}`,
+      ...(endedAt === null ? [] : [`took ${showDuration(Date.parse(endedAt) - Date.parse(requestedAt))}`]),
+      ...(noop ? ['already done'] : []),
+    ].join(', '),
+    error: error === null ? undefined : `${error.code}: ${error.message}`,
+  }));
+  return <History title="Operations" items={items} />;
+}
+
+interface Item {
+  readonly id: string;
+  readonly at: string;
+  readonly colour?: string;
+  readonly what: ComponentChildren;
+  readonly how: string;
+  readonly error?: string | undefined;
+}
+
+/** What happened, newest first, because the last item is the one most often wanted. */
+function History({ title, items }: { readonly title: string; readonly items: readonly Item[] }) {
   return (
-    <section class="panel" aria-labelledby="operations-title">
-      <header class="panel-head">
-        <h2 id="operations-title">Operations</h2>
-      </header>
-      <ol class="history">
-        {[...operations].reverse().map(({ id, type, status, cause, requestedAt, endedAt, error, noop }) => (
-          <li key={id}>
-            <p>
-              <span>{toWords(type)}</span>
-              <Badge tone={TONES[status]}>{toWords(status)}</Badge>
+    <Panel title={title}>
+      <ol class="history small">
+        {[...items].reverse().map(({ id, at, colour, what, how, error }) => (
+          <li key={id} style={colour === undefined ? undefined : { '--bar': colour }}>
+            <p class="row">
+              {what}
               <span class="grow" />
-              <time class="faint small figure" dateTime={requestedAt} title={showWhole(requestedAt)}>
-                {showMoment(requestedAt)}
-              </time>
+              <span class="faint small figure">
+                <When at={at} as={showMoment} />
+              </span>
             </p>
-            <p class="quiet small">
-              {cause === 'caller' ? 'requested by the caller' : `by the rule ${cause}`}
-              {endedAt !== null && `, took ${showDuration(Date.parse(endedAt) - Date.parse(requestedAt))}`}
-              {noop && ', already done'}
-            </p>
-            {error !== null && (
-              <p class="small is-bad">
-                {error.code}: {error.message}
-              </p>
-            )}
+            <p class="quiet small">{how}</p>
+            {error !== undefined && <p class="small is-bad">{error}</p>}
           </li>
         ))}
       </ol>
-    </section>
+    </Panel>
   );
 }

@@ -1,20 +1,19 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
+import { ask, type Failure, withQuery } from '../../api';
 import { exactUsd } from '../../money';
-import { CopyButton } from '../../parts/copy-button';
-import { Fact } from '../../parts/fact';
-import { Icon } from '../../parts/icon';
+import { Button } from '../../parts/button';
+import { decide } from '../../parts/dialog';
+import { Page, Panel, type Stat, Stats } from '../../parts/page';
 import { Bone, Empty, Failed } from '../../parts/states';
-import { useResource } from '../../resource';
+import { Copied, Fact } from '../../parts/values';
+import { toFailure, useResource } from '../../resource';
 import { hrefOf } from '../../router';
 import type { SandboxRecord } from '../../shapes';
 import { showAgo, showDuration, showWhole } from '../../times';
 import { BillPicture } from './bill-picture';
 import { PeriodsTable, SegmentsTable } from './bill-tables';
 import { Events, Operations } from './history';
-import { sizeOf } from './sandboxes-page';
-import { isFinal, StateBadge, toWords } from './states';
-import { TerminateDialog } from './terminate-dialog';
-import { useWholeRecord } from './whole-record';
+import { isFinal, livedMs, StateBadge, sizeOf, toWords } from './states';
 
 const EVERY_MS = 2_000;
 
@@ -22,14 +21,16 @@ export function SandboxPage({ id }: { readonly id: string }) {
   const [isOver, setOver] = useState(false);
   const path = `sandboxes/${encodeURIComponent(id)}`;
   const fetched = useResource<SandboxRecord>(path, { everyMs: isOver ? undefined : EVERY_MS });
-  const [isAsking, setAsking] = useState(false);
   const { data, failure } = fetched;
   if (data !== undefined && isFinal(data) !== isOver) setOver(isFinal(data));
   if (failure?.status === 404) {
     return (
       <div class="page">
-        <Empty icon="sandboxes" title="Sandbox not found">
-          <p class="quiet">Check the id. The sandbox may belong to another account.</p>
+        <Empty
+          icon="sandboxes"
+          title="Sandbox not found"
+          text="Check the id. The sandbox may belong to another account."
+        >
           <a class="button" href={hrefOf('/sandboxes')}>
             All sandboxes
           </a>
@@ -37,90 +38,82 @@ export function SandboxPage({ id }: { readonly id: string }) {
       </div>
     );
   }
+  const terminating = data?.desiredState === 'TERMINATED';
   return (
-    <div class="page">
-      <nav class="back" aria-label="Back">
-        <a href={hrefOf('/sandboxes')}>
-          <Icon name="left" /> Sandboxes
-        </a>
-      </nav>
-      <header class="page-head">
-        <h1>{data?.offeringName ?? <Bone width="10ch" />}</h1>
-        {data !== undefined && <StateBadge state={data.lifecyclePhase} />}
-        <span class="grow" />
-        {data !== undefined && !isFinal(data) && (
-          <button
-            type="button"
-            class="button danger"
-            disabled={data.desiredState === 'TERMINATED'}
-            onClick={() => setAsking(true)}
-          >
-            {data.desiredState === 'TERMINATED' ? 'Terminating …' : 'Terminate'}
-          </button>
-        )}
-      </header>
-      <p class="sub-head copied">
-        <code class="faint">{id}</code>
-        <CopyButton text={id} label="Copy the sandbox's id" />
-      </p>
-      {failure !== undefined && <Failed failure={failure} onRetry={fetched.reload} />}
+    <Page
+      title={data?.offeringName ?? <Bone width="10ch" />}
+      beside={data && <StateBadge state={data.lifecyclePhase} />}
+      back={{ path: '/sandboxes', name: 'Sandboxes' }}
+      actions={
+        data !== undefined &&
+        !isFinal(data) && (
+          <Button look="danger" isDisabled={terminating} onClick={() => terminate(data)}>
+            {terminating ? 'Terminating …' : 'Terminate'}
+          </Button>
+        )
+      }
+      tools={
+        <p class="sub-head faint small">
+          <Copied text={id} label="Copy the sandbox's id" />
+        </p>
+      }
+      from={fetched}
+    >
       {data?.failure && (
         <p class="note bad">
           <strong>{data.failure.code}</strong> {data.failure.message}
         </p>
       )}
-      <Stats record={data} />
+      <Panel label="Summary">
+        <Stats of={statsOf(data)} />
+      </Panel>
       {data !== undefined && <Inside record={data} />}
-      {isAsking && data !== undefined && (
-        <TerminateDialog
-          sandbox={data}
-          onClose={() => setAsking(false)}
-          onDone={() => {
-            setAsking(false);
-            fetched.reload();
-          }}
-        />
-      )}
-    </div>
+    </Page>
   );
 }
 
-function Stats({ record }: { readonly record: SandboxRecord | undefined }) {
-  const lived =
-    record &&
-    (record.terminatedAt === null ? Date.now() : Date.parse(record.terminatedAt)) - Date.parse(record.createdAt);
-  const stats = [
+function terminate({ id, offeringName }: SandboxRecord): void {
+  decide({
+    title: 'Terminate the sandbox?',
+    verb: 'Terminate',
+    isDestructive: true,
+    keep: 'Keep it',
+    text: (
+      <>
+        <p>
+          <strong>{offeringName}</strong> <code class="quiet">{id}</code>
+        </p>
+        <p class="quiet">
+          Its files and processes are lost and cannot be restored. Billing stops when the supplier confirms the end. The
+          rest of the hold is released.
+        </p>
+      </>
+    ),
+    act: () => ask(`sandboxes/${id}`, { method: 'DELETE' }),
+    done: 'The sandbox is being terminated.',
+  });
+}
+
+function statsOf(record: SandboxRecord | undefined): readonly Stat[] {
+  const isOver = record !== undefined && isFinal(record);
+  return [
     { name: 'Cost', value: record && exactUsd(record.totalCost), more: record && 'of settled periods' },
     {
       name: 'Rate',
       value: record && exactUsd(rateOf(record)),
-      more:
-        record && (isFinal(record) ? 'it has ended' : `per hour while ${toWords(record.observedState).toLowerCase()}`),
+      more: record && (isOver ? 'it has ended' : `per hour while ${toWords(record.observedState).toLowerCase()}`),
     },
     {
       name: 'Lifetime',
-      value: lived === undefined ? undefined : showDuration(lived),
+      value: record && showDuration(livedMs(record)),
       more: record && `created ${showAgo(record.createdAt)}`,
     },
     {
-      name: record !== undefined && isFinal(record) ? 'Ended' : 'Paid until',
+      name: isOver ? 'Ended' : 'Paid until',
       value: record && whenOf(record.terminatedAt ?? record.reservedUntil),
-      more: record && (isFinal(record) ? toWords(record.observedState) : 'renewed before that'),
+      more: record && (isOver ? toWords(record.observedState) : 'renewed before that'),
     },
   ];
-  return (
-    <section class="panel" aria-label="Summary">
-      <dl class="stats">
-        {stats.map(({ name, value, more }) => (
-          <div class="stat" key={name}>
-            <dt>{name}</dt>
-            <dd class="stat-value figure">{value ?? <Bone width="5ch" />}</dd>
-            <dd class="stat-more figure">{more ?? <Bone width="12ch" />}</dd>
-          </div>
-        ))}
-      </dl>
-    </section>
-  );
 }
 
 function whenOf(time: string | null): string {
@@ -137,20 +130,11 @@ function Inside({ record }: { readonly record: SandboxRecord }) {
   const { whole, isPart, showAll, failure } = useWholeRecord(record);
   return (
     <>
-      <section class="panel" aria-labelledby="bill-title">
-        <header class="panel-head">
-          <h2 id="bill-title">States and bill</h2>
-          <span class="grow" />
-          {isPart && (
-            <button type="button" class="button" onClick={showAll}>
-              Show all
-            </button>
-          )}
-        </header>
+      <Panel title="States and bill" actions={isPart && <Button onClick={showAll}>Show all</Button>}>
         {isPart && <p class="panel-foot faint small">The newest 20 of each are shown.</p>}
         {failure !== undefined && <Failed failure={failure} onRetry={showAll} />}
         <BillPicture record={whole} />
-      </section>
+      </Panel>
       <div class="halves">
         <SegmentsTable segments={whole.usageSegments} />
         <PeriodsTable periods={whole.billingPeriods} totalCost={record.totalCost} isWhole={!isPart} />
@@ -166,6 +150,7 @@ function Inside({ record }: { readonly record: SandboxRecord }) {
 
 function Facts({ record }: { readonly record: SandboxRecord }) {
   const { policy, offering, metadata } = record;
+  const limit = (seconds: number | null) => (seconds === null ? 'no limit' : showDuration(seconds * 1_000));
   const facts: readonly (readonly [string, string])[] = [
     ['Size', sizeOf(record)],
     ['Offering', `${offering.name}, ${offering.region}`],
@@ -173,11 +158,8 @@ function Facts({ record }: { readonly record: SandboxRecord }) {
     ['Created', showWhole(record.createdAt)],
     ['Idempotency key', record.idempotencyKey],
     ['Resumes on access', policy.resumeOnAccess ? 'yes' : 'no'],
-    ['Idle timeout', policy.idleTimeoutSeconds === null ? 'no limit' : showDuration(policy.idleTimeoutSeconds * 1_000)],
-    [
-      'Maximum lifetime',
-      policy.maxLifetimeSeconds === null ? 'no limit' : showDuration(policy.maxLifetimeSeconds * 1_000),
-    ],
+    ['Idle timeout', limit(policy.idleTimeoutSeconds)],
+    ['Maximum lifetime', limit(policy.maxLifetimeSeconds)],
     ['Maximum cost', policy.maxTotalCostUsd === null ? 'no limit' : exactUsd(policy.maxTotalCostUsd)],
     ['When funds run out', policy.onFundsExhausted === 'suspend' ? 'suspended' : 'terminated'],
     ...Object.entries(metadata).map(
@@ -185,10 +167,7 @@ function Facts({ record }: { readonly record: SandboxRecord }) {
     ),
   ];
   return (
-    <section class="panel" aria-labelledby="facts-title">
-      <header class="panel-head">
-        <h2 id="facts-title">Facts</h2>
-      </header>
+    <Panel title="Facts">
       <dl class="facts in-columns">
         {facts.map(([name, value]) => (
           <Fact key={name} name={name}>
@@ -196,6 +175,46 @@ function Facts({ record }: { readonly record: SandboxRecord }) {
           </Fact>
         ))}
       </dl>
-    </section>
+    </Panel>
   );
+}
+
+const LISTS = ['operations', 'events', 'usageSegments', 'billingPeriods'] as const;
+type Lists = Pick<SandboxRecord, (typeof LISTS)[number]>;
+
+const PAGE_ROWS = 100;
+
+/** Completes a record on request. A record has only the newest part of its history; the audit has all of it. */
+export function useWholeRecord(record: SandboxRecord) {
+  const [isWanted, setWanted] = useState(false);
+  const [lists, setLists] = useState<Lists>();
+  const [failure, setFailure] = useState<Failure>();
+  const isLonger = LISTS.some((kind) => record.auditCounts[kind] > record[kind].length);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the history changes with the state's version
+  useEffect(() => {
+    if (!isWanted) return;
+    let isOld = false;
+    setFailure(undefined);
+    Promise.all(LISTS.map(async (kind) => [kind, await readAll(record, kind)] as const)).then(
+      (read) => !isOld && setLists(Object.fromEntries(read) as unknown as Lists),
+      (error: unknown) => !isOld && setFailure(toFailure(error)),
+    );
+    return () => {
+      isOld = true;
+    };
+  }, [isWanted, record.id, record.stateVersion, record.auditCounts.billingPeriods]);
+
+  const whole: Lists & Pick<SandboxRecord, 'createdAt' | 'observedState'> = { ...record, ...lists };
+  return { whole, isPart: isLonger && lists === undefined, showAll: () => setWanted(true), failure };
+}
+
+async function readAll(record: SandboxRecord, kind: (typeof LISTS)[number]): Promise<unknown[]> {
+  const items: unknown[] = [];
+  for (let page = 1; ; page++) {
+    const path = withQuery(`sandboxes/${record.id}/audit`, { kind, page, pageSize: PAGE_ROWS });
+    const answer = await ask<{ items: unknown[]; total: number }>(path);
+    items.push(...answer.items);
+    if (answer.items.length === 0 || items.length >= answer.total) return items;
+  }
 }

@@ -1,4 +1,4 @@
-import { Badge, type Tone } from '../../parts/badge';
+import { Badge, type Tone } from '../../parts/values';
 import type { Sandbox } from '../../shapes';
 
 const TONES: Readonly<Record<string, Tone>> = {
@@ -24,6 +24,28 @@ export function StateBadge({ state }: { readonly state: string }) {
   return <Badge tone={TONES[state] ?? 'plain'}>{toWords(state)}</Badge>;
 }
 
+const COLOURS: Readonly<Record<string, string>> = {
+  PROVISIONING: 'var(--series-3)',
+  RUNNING: 'var(--series-1)',
+  SUSPENDED: 'var(--series-5)',
+  UNKNOWN: 'var(--series-8)',
+  FAILED: 'var(--bad)',
+};
+
+/** Returns the colour of a state in pictures. */
+export function colourOf(state: string): string {
+  return COLOURS[state] ?? 'var(--text-3)';
+}
+
 export function isFinal({ observedState }: Pick<Sandbox, 'observedState'>): boolean {
   return observedState === 'TERMINATED' || observedState === 'FAILED';
+}
+
+export function sizeOf({ resources: { cpu, memoryGiB, gpu } }: Pick<Sandbox, 'resources'>): string {
+  const gpus = gpu.map(({ count, model }) => `, ${count} × ${model}`).join('');
+  return `${cpu} CPU, ${memoryGiB} GiB${gpus}`;
+}
+
+export function livedMs({ createdAt, terminatedAt }: Pick<Sandbox, 'createdAt' | 'terminatedAt'>): number {
+  return (terminatedAt === null ? Date.now() : Date.parse(terminatedAt)) - Date.parse(createdAt);
 }

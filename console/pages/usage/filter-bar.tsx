@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { ask, withQuery } from '../../api';
+import { Button } from '../../parts/button';
 import { Icon } from '../../parts/icon';
 import { type Option, Picker } from '../../parts/picker';
 import { Popover } from '../../parts/popover';
@@ -7,22 +8,21 @@ import { useResource } from '../../resource';
 import { changeQuery } from '../../router';
 import type { ApiKey, Catalog, List } from '../../shapes';
 import { fromLocalInput, showMoment, TIME_ZONE, toLocalInput } from '../../times';
-import { FILTERS, type Filter, isNarrowed, PRESETS, type Preset, type Range, writeRange } from './filter';
 
-const STATUSES: readonly Option[] = [
-  { value: '200', text: '200', hint: 'answered' },
-  { value: '400', text: '400', hint: 'invalid request' },
-  { value: '402', text: '402', hint: 'no funds, or limit reached' },
-  { value: '404', text: '404', hint: 'not found' },
-  { value: '408', text: '408', hint: 'request timeout' },
-  { value: '413', text: '413', hint: 'request too large' },
-  { value: '429', text: '429', hint: 'too many requests' },
-  { value: '500', text: '500', hint: 'internal error' },
-  { value: '502', text: '502', hint: 'all upstreams failed' },
-  { value: '503', text: '503', hint: 'not ready' },
-  { value: '504', text: '504', hint: 'timeout' },
-  { value: '529', text: '529', hint: 'the upstream is overloaded' },
-];
+const STATUSES: readonly Option[] = Object.entries({
+  200: 'answered',
+  400: 'invalid request',
+  402: 'no funds, or limit reached',
+  404: 'not found',
+  408: 'request timeout',
+  413: 'request too large',
+  429: 'too many requests',
+  500: 'internal error',
+  502: 'all upstreams failed',
+  503: 'not ready',
+  504: 'timeout',
+  529: 'the upstream is overloaded',
+}).map(([value, hint]) => ({ value, text: value, hint }));
 
 export function FilterBar({ filter }: { readonly filter: Filter }) {
   const { range, key, model, upstream, status, session, agent } = filter;
@@ -32,7 +32,7 @@ export function FilterBar({ filter }: { readonly filter: Filter }) {
     options.filter(({ text, hint = '' }) => `${text} ${hint}`.toLowerCase().includes(words.trim().toLowerCase()));
   const named = (names: readonly string[] | undefined) => (names ?? []).map((name) => ({ value: name, text: name }));
   return (
-    <fieldset class="toolbar">
+    <fieldset class="toolbar row">
       <legend class="unseen">Filters</legend>
       <RangePicker range={range} />
       <Picker label="Key" value={useKeyOption(key)} onChange={set('key')} find={findKeys} />
@@ -61,13 +61,9 @@ export function FilterBar({ filter }: { readonly filter: Filter }) {
       <Picker label="Session" value={optionOf(session)} onChange={set('session')} find={asWritten} />
       <Picker label="Agent" value={optionOf(agent)} onChange={set('agent')} find={asWritten} />
       {isNarrowed(filter) && (
-        <button
-          type="button"
-          class="button slight"
-          onClick={() => changeQuery(Object.fromEntries(FILTERS.map((name) => [name, undefined])))}
-        >
+        <Button look="slight" onClick={() => changeQuery(Object.fromEntries(FILTERS.map((name) => [name, undefined])))}>
           Clear
-        </button>
+        </Button>
       )}
     </fieldset>
   );
@@ -146,16 +142,16 @@ function OwnRange({ range, onDone }: { readonly range: Range; readonly onDone: (
     changeQuery(writeRange({ preset: undefined, from: fromLocalInput(from), to: fromLocalInput(to) }));
     onDone();
   };
+  const bound = (name: string, value: string, set: (value: string) => void, limits: { min?: string; max?: string }) => (
+    <label>
+      <span class="quiet small">{name}</span>
+      <input type="datetime-local" value={value} {...limits} onInput={(event) => set(event.currentTarget.value)} />
+    </label>
+  );
   return (
-    <form class="own-range" onSubmit={apply}>
-      <label>
-        <span class="quiet small">From</span>
-        <input type="datetime-local" value={from} max={to} onInput={(event) => setFrom(event.currentTarget.value)} />
-      </label>
-      <label>
-        <span class="quiet small">To</span>
-        <input type="datetime-local" value={to} min={from} onInput={(event) => setTo(event.currentTarget.value)} />
-      </label>
+    <form class="own-range stack" onSubmit={apply}>
+      {bound('From', from, setFrom, { max: to })}
+      {bound('To', to, setTo, { min: from })}
       <p class="faint small">{TIME_ZONE}</p>
       <button type="submit" class="button" disabled={from === '' && to === ''}>
         Apply
@@ -169,4 +165,65 @@ function textOf(range: Range): string {
   const show = (time: string) => (Number.isNaN(Date.parse(time)) ? time : showMoment(time).replace(/:00$/, ''));
   if (range.from === undefined) return `Until ${show(range.to ?? '')}`;
   return range.to === undefined ? `Since ${show(range.from)}` : `${show(range.from)} – ${show(range.to)}`;
+}
+
+/** The filters other than the range, by their names in the page's address and in the interface. */
+export const FILTERS = ['key', 'model', 'upstream', 'status', 'session', 'agent'] as const;
+
+type Values = Readonly<Record<(typeof FILTERS)[number], string | undefined>>;
+
+/** The filter of the records. The page's address contains it, so that users can save, send and return to it. */
+export interface Filter extends Values {
+  readonly range: Range;
+}
+
+export function isNarrowed(filter: Filter): boolean {
+  return FILTERS.some((name) => filter[name] !== undefined);
+}
+
+function valuesOf(read: (name: (typeof FILTERS)[number]) => string | undefined): Values {
+  return Object.fromEntries(FILTERS.map((name) => [name, read(name)])) as Values;
+}
+
+export type Range =
+  | { readonly preset: Preset }
+  | { readonly preset: undefined; readonly from: string | undefined; readonly to: string | undefined };
+
+export const PRESETS = {
+  '1h': { text: 'Last hour', hours: 1 },
+  '24h': { text: 'Last 24 hours', hours: 24 },
+  '7d': { text: 'Last 7 days', hours: 7 * 24 },
+  '30d': { text: 'Last 30 days', hours: 30 * 24 },
+  '90d': { text: 'Last 90 days', hours: 90 * 24 },
+} as const;
+
+export type Preset = keyof typeof PRESETS;
+
+const STANDARD: Preset = '7d';
+
+export function readFilter(query: URLSearchParams): Filter {
+  return { range: readRange(query), ...valuesOf((name) => query.get(name) ?? undefined) };
+}
+
+function readRange(query: URLSearchParams): Range {
+  const [from, to] = [query.get('from') ?? undefined, query.get('to') ?? undefined];
+  if (from !== undefined || to !== undefined) return { preset: undefined, from, to };
+  const preset = query.get('range') ?? '';
+  return { preset: Object.hasOwn(PRESETS, preset) ? (preset as Preset) : STANDARD };
+}
+
+/** Returns the query parts of a range; undefined removes a part. */
+export function writeRange(range: Range): Record<string, string | undefined> {
+  if (range.preset === undefined) return { range: undefined, from: range.from, to: range.to };
+  return { range: range.preset === STANDARD ? undefined : range.preset, from: undefined, to: undefined };
+}
+
+/** Returns the filter as the interface's query. A preset range has no end, so that it includes new records. */
+export function toQuery(filter: Filter, nowMs: number): Readonly<Record<string, string | undefined>> {
+  const { range } = filter;
+  const times =
+    range.preset === undefined
+      ? { from: range.from, to: range.to }
+      : { from: new Date(nowMs - PRESETS[range.preset].hours * 3_600_000).toISOString(), to: undefined };
+  return { ...times, ...valuesOf((name) => filter[name]) };
 }

@@ -1,15 +1,17 @@
+import type { ComponentChildren } from 'preact';
+import { refetch } from '../../api';
 import { exactUsd, fullUsd } from '../../money';
 import { showCount, showMaybe } from '../../numbers';
-import { Badge } from '../../parts/badge';
-import { CopyButton } from '../../parts/copy-button';
+import { Button } from '../../parts/button';
 import { Dialog } from '../../parts/dialog';
-import { Fact } from '../../parts/fact';
 import { Bone, Failed } from '../../parts/states';
+import { type Column, Table } from '../../parts/table';
+import { Badge, Copied, Fact } from '../../parts/values';
 import { useResource } from '../../resource';
 import { changeQuery } from '../../router';
 import type { ExplainedRecord, Pass } from '../../shapes';
 import { showDuration, showWhole } from '../../times';
-import { Status } from './status';
+import { Status } from './records';
 
 /** What happened to the money, for each ending of a call; docs/money.md. */
 const BILLING: Readonly<Record<ExplainedRecord['billing'], string>> = {
@@ -22,12 +24,11 @@ const BILLING: Readonly<Record<ExplainedRecord['billing'], string>> = {
 
 /** One call in full: its cost and the reasons for it, and how it was answered. */
 export function RecordSheet({ requestId, onClose }: { readonly requestId: string; readonly onClose: () => void }) {
-  const record = useResource<ExplainedRecord>(`usage/${encodeURIComponent(requestId)}`);
-  const { data, failure } = record;
+  const { data, failure } = useResource<ExplainedRecord>(`usage/${encodeURIComponent(requestId)}`);
   return (
     <Dialog title="Call" kind="sheet" onClose={onClose}>
       {failure !== undefined ? (
-        <Failed failure={failure} onRetry={failure.status === 404 ? undefined : record.reload} />
+        <Failed failure={failure} onRetry={failure.status === 404 ? undefined : refetch} />
       ) : data === undefined ? (
         <p class="record-cost">
           <Bone width="8ch" />
@@ -90,21 +91,10 @@ function Narrowing({ name, id }: { readonly name: 'session' | 'agent'; readonly 
   return (
     <Fact name={name === 'session' ? 'Session' : 'Agent'}>
       <Copied text={id} label={`Copy the ${name} id`} />
-      <button
-        type="button"
-        class="button slight"
-        onClick={() => changeQuery({ [name]: id, record: undefined })}
-      >{`All calls of this ${name}`}</button>
+      <Button look="slight" onClick={() => changeQuery({ [name]: id, record: undefined })}>
+        {`All calls of this ${name}`}
+      </Button>
     </Fact>
-  );
-}
-
-function Copied({ text, label }: { readonly text: string; readonly label: string }) {
-  return (
-    <span class="copied">
-      <code class="cut">{text}</code>
-      <CopyButton text={text} label={label} />
-    </span>
   );
 }
 
@@ -121,48 +111,47 @@ function ModelName({ record: { model, modelRequested } }: { readonly record: Exp
   );
 }
 
+interface TokenRow {
+  readonly name: string;
+  readonly tokens: number | null;
+  /** The price per million; in the last row the cost. */
+  readonly usd: ComponentChildren;
+}
+
+const TOKEN_COLUMNS: readonly Column<TokenRow>[] = [
+  { title: 'Kind', cell: ({ name }) => name },
+  { title: 'Tokens', isNumber: true, cell: ({ tokens }) => showMaybe(tokens) },
+  { title: 'Per million', isNumber: true, cell: ({ usd }) => usd },
+];
+
 function Tokens({ record }: { readonly record: ExplainedRecord }) {
   const { price, inputTokens, cacheReadTokens, cacheCreationTokens } = record;
   const input = (inputTokens ?? 0) + (cacheReadTokens ?? 0) + (cacheCreationTokens ?? 0);
   const above = price !== null && price.above !== null && input > price.above.tokens ? price.above : undefined;
   const each = above ?? price;
-  const rows = record.passes?.flatMap(passRows) ?? [
-    { name: 'Input', tokens: inputTokens, price: each?.input },
-    { name: 'Cache read', tokens: cacheReadTokens, price: each?.cacheRead },
-    { name: 'Cache write', tokens: cacheCreationTokens, price: each?.cacheWrite },
-    { name: 'Output', tokens: record.outputTokens, price: each?.output },
+  const row = (name: string, tokens: number | null, perMillion?: string): TokenRow => ({
+    name,
+    tokens,
+    usd: <span class="quiet">{perMillion === undefined ? '–' : exactUsd(perMillion)}</span>,
+  });
+  const rows = record.passes?.flatMap(passRows).map(([name, count]) => row(name, count)) ?? [
+    row('Input', inputTokens, each?.input),
+    row('Cache read', cacheReadTokens, each?.cacheRead),
+    row('Cache write', cacheCreationTokens, each?.cacheWrite),
+    row('Output', record.outputTokens, each?.output),
   ];
+  const total = { name: 'Total', tokens: record.totalTokens, usd: fullUsd(record.cost) };
   return (
     <>
       <h3>Tokens</h3>
-      <table class="small-table">
-        <caption class="unseen">Tokens and their price per million</caption>
-        <thead>
-          <tr>
-            <th scope="col">Kind</th>
-            <th scope="col" class="number">
-              Tokens
-            </th>
-            <th scope="col" class="number">
-              Per million
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(({ name, tokens, price: perMillion }) => (
-            <tr key={name}>
-              <th scope="row">{name}</th>
-              <td class="number">{showMaybe(tokens)}</td>
-              <td class="number quiet">{perMillion === undefined ? '–' : exactUsd(perMillion)}</td>
-            </tr>
-          ))}
-          <tr class="sum">
-            <th scope="row">Total</th>
-            <td class="number">{showMaybe(record.totalTokens)}</td>
-            <td class="number">{fullUsd(record.cost)}</td>
-          </tr>
-        </tbody>
-      </table>
+      <Table
+        caption="Tokens and their price per million"
+        look="small-table"
+        columns={TOKEN_COLUMNS}
+        rows={[...rows, total]}
+        keyOf={({ name }) => name}
+        lookOf={(each) => (each === total ? 'sum' : '')}
+      />
       {above !== undefined && (
         <p class="faint small">The price for more than {showCount(above.tokens)} input tokens.</p>
       )}
@@ -199,11 +188,7 @@ function passRows({ model, tier, speed, geo, ...counts }: Pass, at: number, all:
   const own = [model, tier, speed, geo].filter((each) => each !== undefined);
   const words = [...(all.length > 1 ? [`Pass ${at + 1}`] : []), ...own];
   const beside = words.length === 0 ? '' : ` (${words.join(', ')})`;
-  return Object.entries(counts).map(([meter, count]) => ({
-    name: `${METERS[meter] ?? meter}${beside}`,
-    tokens: Number(count),
-    price: undefined,
-  }));
+  return Object.entries(counts).map(([meter, count]) => [`${METERS[meter] ?? meter}${beside}`, Number(count)] as const);
 }
 
 const FLAGS = {
@@ -252,7 +237,7 @@ function Routing({ record: { routing, attempts, upstream } }: { readonly record:
         {routing.attempts.map(({ upstream: name, outcome, status, ms, why }, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: one upstream may have two attempts
           <li key={index}>
-            <p class="attempt-head">
+            <p class="attempt-head small">
               <code>{name}</code>
               <Badge tone={outcome === 'answered' ? 'good' : 'bad'}>
                 {[outcome === 'status' ? undefined : outcome, status ?? undefined].filter(Boolean).join(' ')}
@@ -267,7 +252,7 @@ function Routing({ record: { routing, attempts, upstream } }: { readonly record:
       <h3>
         Candidates <span class="faint">lowest score first</span>
       </h3>
-      <ol class="candidates">
+      <ol class="candidates small">
         {routing.candidates.map(({ upstream: name, score }) => (
           <li key={name}>
             <code>{name}</code>

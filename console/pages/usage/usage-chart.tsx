@@ -1,16 +1,15 @@
 import { useState } from 'preact/hooks';
+import { refetch, withQuery } from '../../api';
 import { addUsd, exactUsd, shortUsd, toHeight } from '../../money';
-import { plural, showCount, showShortCount } from '../../numbers';
-import { Chart, Legend } from '../../parts/chart';
-import { Segmented } from '../../parts/segmented';
+import { plural, showCount } from '../../numbers';
+import { axisCount, axisUsd, Chart, ChartBone, Legend } from '../../parts/chart';
+import { Panel } from '../../parts/page';
 import { Failed } from '../../parts/states';
-import { TableFrame } from '../../parts/table';
+import { type Column, Table } from '../../parts/table';
+import { chosenIn, QueryChoice } from '../../parts/toolbar';
 import { useResource } from '../../resource';
-import { changeQuery, place } from '../../router';
 import type { Series } from '../../shapes';
-import { showClock, showDay, showDuration, showStart, TIME_ZONE } from '../../times';
-import { axisUsd } from '../overview/spend-chart';
-import { pathOf } from './filter';
+import { showClock, showDay, showMaybeDuration, showStart, TIME_ZONE } from '../../times';
 
 const SHOWS = [
   { value: 'cost', text: 'Cost' },
@@ -33,44 +32,27 @@ interface Props {
 }
 
 export function UsageChart({ wanted, round }: Props) {
-  const { query } = place.value;
-  const show = SHOWS.find(({ value }) => value === query.get('show'))?.value ?? 'cost';
-  const by = GROUPINGS.find(({ value }) => value === query.get('by'))?.value ?? 'model';
-  const path = pathOf('/series', { ...wanted, by, timeZone: TIME_ZONE });
-  const series = useResource<Series>(path, { round });
-  const { data, failure, isLoading } = series;
+  const show = chosenIn('show', SHOWS);
+  const by = chosenIn('by', GROUPINGS);
+  const series = useResource<Series>(withQuery('usage/series', { ...wanted, by, timeZone: TIME_ZONE }), { round });
+  const { data, isLoading } = series;
   return (
-    <section class="panel" aria-labelledby="chart-title">
-      <header class="panel-head">
-        <h2 id="chart-title" class="unseen">
-          Over time
-        </h2>
-        <Segmented
-          label="What the chart shows"
-          value={show}
-          options={SHOWS}
-          onChange={(value) => changeQuery({ show: value === 'cost' ? undefined : value }, { replace: true })}
-        />
+    <Panel label="Over time">
+      <header class="panel-head row">
+        <QueryChoice label="What the chart shows" name="show" options={SHOWS} replace />
         <span class="grow" />
-        {show !== 'latency' && (
-          <Segmented
-            label="Group the chart"
-            value={by}
-            options={GROUPINGS}
-            onChange={(value) => changeQuery({ by: value === 'model' ? undefined : value }, { replace: true })}
-          />
-        )}
+        {show !== 'latency' && <QueryChoice label="Group the chart" name="by" options={GROUPINGS} replace />}
       </header>
-      {failure !== undefined ? (
-        <Failed failure={failure} onRetry={series.reload} />
+      {series.failure !== undefined ? (
+        <Failed failure={series.failure} onRetry={refetch} />
       ) : data === undefined ? (
-        <div class="chart-bone" style={{ height: `${HEIGHT}px` }} />
+        <ChartBone height={HEIGHT} />
       ) : (
         <div class={isLoading ? 'is-stale' : ''}>
           {show === 'latency' ? <Latency data={data} /> : <Amounts data={data} show={show} />}
         </div>
       )}
-    </section>
+    </Panel>
   );
 }
 
@@ -91,6 +73,8 @@ function Amounts({ data, show }: { readonly data: Series; readonly show: 'cost' 
   const { groups } = data;
   const names = namesOf(data);
   const format = (usd: string, calls: number) => (show === 'cost' ? exactUsd(usd) : plural(calls, 'call'));
+  const cell = (group: number, point: number) =>
+    format(groups[group]?.costUsd[point] ?? '0', groups[group]?.calls[point] ?? 0);
   const sumAt = (point: number) =>
     format(
       addUsd(groups.map(({ costUsd }) => costUsd[point] ?? '0')),
@@ -112,9 +96,9 @@ function Amounts({ data, show }: { readonly data: Series; readonly show: 'cost' 
         }))}
         kind="stack"
         height={HEIGHT}
-        format={(group, point) => format(groups[group]?.costUsd[point] ?? '0', groups[group]?.calls[point] ?? 0)}
+        format={cell}
         formatSum={sumAt}
-        axis={show === 'cost' ? axisUsd : showWhole}
+        axis={show === 'cost' ? axisUsd : axisCount}
       />
       <Legend
         items={groups.map(({ name, totalCostUsd, totalCalls }) => ({
@@ -122,21 +106,15 @@ function Amounts({ data, show }: { readonly data: Series; readonly show: 'cost' 
           value: show === 'cost' ? shortUsd(totalCostUsd) : showCount(totalCalls),
         }))}
       />
-      <Figures
-        names={names}
-        columns={groups.map(({ name }) => name)}
-        cell={(group, point) => format(groups[group]?.costUsd[point] ?? '0', groups[group]?.calls[point] ?? 0)}
-      />
+      <Figures names={names} columns={groups.map(({ name }) => name)} cell={cell} />
     </>
   );
 }
 
 function Latency({ data }: { readonly data: Series }) {
   const names = namesOf(data);
-  const show = (percentile: number, point: number) => {
-    const ms = data.firstTokenMs[PERCENTILES[percentile] ?? 'p50'][point] ?? null;
-    return ms === null ? '–' : showDuration(ms);
-  };
+  const show = (percentile: number, point: number) =>
+    showMaybeDuration(data.firstTokenMs[PERCENTILES[percentile] ?? 'p50'][point] ?? null);
   return (
     <>
       <Chart
@@ -155,10 +133,6 @@ function Latency({ data }: { readonly data: Series }) {
   );
 }
 
-function showWhole(value: number): string {
-  return Number.isInteger(value) ? showShortCount(value) : '';
-}
-
 interface FiguresProps {
   readonly names: readonly string[];
   readonly columns: readonly string[];
@@ -168,40 +142,21 @@ interface FiguresProps {
 /** The chart as a table, for users who prefer to read. It is built only when opened, because it can be long. */
 function Figures({ names, columns, cell }: FiguresProps) {
   const [isOpen, setOpen] = useState(false);
+  const from: Column<number> = { title: 'From', cell: (point) => names[point] };
+  const values = columns.map(
+    (title, column): Column<number> => ({ title, isNumber: true, cell: (point) => cell(column, point) }),
+  );
   return (
     <details class="figures" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>Show as a table</summary>
       {isOpen && (
-        <TableFrame label="The chart as a table">
-          <table>
-            <caption class="unseen">The chart as a table</caption>
-            <thead>
-              <tr>
-                <th scope="col">From</th>
-                {columns.map((name, column) => (
-                  // biome-ignore lint/suspicious/noArrayIndexKey: two keys may have the same name
-                  <th scope="col" class="number" key={column}>
-                    {name}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {names.map((name, point) => (
-                // biome-ignore lint/suspicious/noArrayIndexKey: a repeated hour has the same name
-                <tr key={point}>
-                  <th scope="row">{name}</th>
-                  {columns.map((_, column) => (
-                    // biome-ignore lint/suspicious/noArrayIndexKey: two keys may have the same name
-                    <td class="number" key={column}>
-                      {cell(column, point)}
-                    </td>
-                  ))}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </TableFrame>
+        <Table
+          label="The chart as a table"
+          caption="The chart as a table"
+          columns={[from, ...values]}
+          rows={names.map((_, point) => point)}
+          keyOf={String}
+        />
       )}
     </details>
   );

@@ -1,19 +1,19 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { apiUrl } from '../../api';
+import { apiUrl, withQuery } from '../../api';
+import { exactUsd, shortUsd } from '../../money';
+import { showCount, showPercent, showShortCount } from '../../numbers';
 import { Icon } from '../../parts/icon';
+import { Page, Panel, type Stat, Stats } from '../../parts/page';
 import { Pager, usePages } from '../../parts/pager';
-import { Empty, Failed } from '../../parts/states';
+import { Empty } from '../../parts/states';
 import { useResource } from '../../resource';
 import { changeQuery, hrefOf, place } from '../../router';
-import type { List, Totals, UsageRecord } from '../../shapes';
+import type { List, Percentiles, Totals, UsageRecord } from '../../shapes';
 import { recall, store } from '../../storage';
-import { COLUMNS, USUAL_COLUMNS } from './columns';
-import { ColumnsMenu } from './columns-menu';
-import { FILTERS, isNarrowed, pathOf, readFilter, toQuery } from './filter';
-import { FilterBar } from './filter-bar';
+import { showMaybeDuration } from '../../times';
+import { FILTERS, FilterBar, isNarrowed, readFilter, toQuery } from './filter-bar';
 import { RecordSheet } from './record-sheet';
-import { RecordsTable } from './records-table';
-import { TotalsStrip } from './totals-strip';
+import { COLUMNS, ColumnsMenu, RecordsTable, USUAL_COLUMNS } from './records';
 import { UsageChart } from './usage-chart';
 
 const PAGE_ROWS = 50;
@@ -32,82 +32,89 @@ export function UsagePage() {
     const read = readFilter(query);
     return { filter: read, wanted: toQuery(read, Date.now()) };
   }, [asked]);
-  const list = pathOf('', { ...wanted, limit: PAGE_ROWS });
-  const pages = usePages(list);
+  const pages = usePages(withQuery('usage', { ...wanted, limit: PAGE_ROWS }));
   const [isLive, setLive] = useState(true);
-  const canBeLive = filter.range.preset !== undefined && pages.number === 1;
-  const records = useResource<List<UsageRecord>>(pathOf('', { ...wanted, limit: PAGE_ROWS, cursor: pages.cursor }), {
+  const canBeLive = filter.range.preset !== undefined && pages.isFirst;
+  const records = useResource<List<UsageRecord>>(pages.path, {
     everyMs: isLive && canBeLive ? EVERY_MS : undefined,
   });
   const round = useSlowed(records.version, SUMS_EVERY_MS);
-  const totals = useResource<Totals>(pathOf('/totals', wanted), { round });
+  const totals = useResource<Totals>(withQuery('usage/totals', wanted), { round });
   const [columns, setColumns] = useState(recallColumns);
   const chooseColumns = (chosen: readonly string[]) => {
     setColumns(chosen);
     store(COLUMNS_NAME, chosen.join());
   };
-
-  const { data } = records;
-  const failure = records.failure ?? totals.failure;
-  const reloadAll = () => {
-    records.reload();
-    totals.reload();
-  };
-  const nextCursor = data?.nextCursor ?? null;
   const opened = query.get('record') ?? undefined;
+  const actions = (
+    <>
+      <button
+        type="button"
+        class="button live"
+        aria-pressed={isLive && canBeLive}
+        disabled={!canBeLive}
+        title={canBeLive ? 'New records appear automatically' : 'Only the first page of a range that ends now is live'}
+        onClick={() => setLive(!isLive)}
+      >
+        <span class="dot" aria-hidden="true" /> Live
+      </button>
+      <a class="button" href={apiUrl(withQuery('usage.csv', wanted))} download="usage.csv">
+        <Icon name="download" /> CSV
+      </a>
+    </>
+  );
+  const failure = records.failure ?? totals.failure;
   return (
-    <div class="page">
-      <header class="page-head">
-        <h1>Usage Records</h1>
-        <span class="grow" />
-        <button
-          type="button"
-          class="button live"
-          aria-pressed={isLive && canBeLive}
-          disabled={!canBeLive}
-          title={
-            canBeLive ? 'New records appear automatically' : 'Only the first page of a range that ends now is live'
-          }
-          onClick={() => setLive(!isLive)}
-        >
-          <span class="dot" aria-hidden="true" /> Live
-        </button>
-        <a class="button" href={apiUrl(pathOf('.csv', wanted))} download="usage.csv">
-          <Icon name="download" /> CSV
-        </a>
-      </header>
-      <FilterBar filter={filter} />
-      {failure !== undefined && <Failed failure={failure} onRetry={reloadAll} />}
-      <TotalsStrip totals={totals.data} isStale={totals.isLoading} />
+    <Page title="Usage Records" actions={actions} tools={<FilterBar filter={filter} />} from={{ failure }}>
+      <Panel label="Totals of the filter" look={totals.isLoading && totals.data !== undefined ? 'is-stale' : undefined}>
+        <Stats of={statsOf(totals.data)} />
+      </Panel>
       <UsageChart wanted={wanted} round={round} />
-      <section class="panel" aria-labelledby="records-title">
-        <header class="panel-head">
-          <h2 id="records-title">Records</h2>
-          <span class="grow" />
-          <ColumnsMenu chosen={columns} onChange={chooseColumns} />
-        </header>
-        {data?.items.length === 0 && !records.isLoading ? (
-          <NoRecords isFiltered={isNarrowed(filter)} />
-        ) : (
-          <RecordsTable
-            records={data?.items}
-            columns={COLUMNS.filter(({ id }) => columns.includes(id))}
-            isStale={records.isLoading && data !== undefined}
-            opened={opened}
-            isLive={isLive && canBeLive}
-          />
-        )}
-      </section>
-      <Pager
-        page={pages.number}
-        onNewer={pages.number > 1 ? pages.newer : undefined}
-        onOlder={nextCursor === null ? undefined : () => pages.older(nextCursor)}
-      />
+      <Panel title="Records" actions={<ColumnsMenu chosen={columns} onChange={chooseColumns} />}>
+        <RecordsTable
+          list={records}
+          columns={COLUMNS.filter(({ id }) => columns.includes(id))}
+          opened={opened}
+          isLive={isLive && canBeLive}
+          empty={<NoRecords isFiltered={isNarrowed(filter)} />}
+        />
+      </Panel>
+      <Pager {...pages.pagerOf(records.data)} />
       {opened !== undefined && (
         <RecordSheet requestId={opened} onClose={() => changeQuery({ record: undefined }, { replace: true })} />
       )}
-    </div>
+    </Page>
   );
+}
+
+/** The totals of all records that pass the filter. */
+function statsOf(totals: Totals | undefined): readonly Stat[] {
+  const slower = ({ p50, p90, p99 }: Percentiles) =>
+    p50 === null ? 'not measured' : `p90 ${showMaybeDuration(p90)} · p99 ${showMaybeDuration(p99)}`;
+  return [
+    { name: 'Cost', value: totals && shortUsd(totals.costUsd), more: totals && exactUsd(totals.costUsd) },
+    { name: 'Calls', value: totals && showCount(totals.calls), more: totals && failedOf(totals) },
+    {
+      name: 'Input tokens',
+      value: totals && showShortCount(totals.inputTokens),
+      more: totals && `${showShortCount(totals.cacheReadTokens)} more from cache`,
+    },
+    {
+      name: 'Output tokens',
+      value: totals && showShortCount(totals.outputTokens),
+      more: totals && `${showShortCount(totals.totalTokens)} in total`,
+    },
+    {
+      name: 'First token',
+      value: totals && showMaybeDuration(totals.firstTokenMs.p50),
+      more: totals && slower(totals.firstTokenMs),
+    },
+  ];
+}
+
+function failedOf({ calls, failed }: Totals): string {
+  if (failed === 0) return 'none failed';
+  return `${showCount(failed)} failed (${showPercent(failed / calls)})`;
 }
 
 function recallColumns(): readonly string[] {
@@ -131,18 +138,21 @@ function useSlowed(value: number, everyMs: number): number {
 
 function NoRecords({ isFiltered }: { readonly isFiltered: boolean }) {
   return isFiltered ? (
-    <Empty icon="search" title="No matching records">
-      <p class="quiet">Remove a filter, or choose a longer range.</p>
+    <Empty icon="search" title="No matching records" text="Remove a filter, or choose a longer range.">
       <a class="button" href={hrefOf('/usage')}>
         Clear the filters
       </a>
     </Empty>
   ) : (
-    <Empty icon="usage" title="No calls in this range">
-      <p class="quiet">
-        A call appears here a moment after it has ended. The <a href={hrefOf('/')}>overview</a> has an example call to
-        copy.
-      </p>
-    </Empty>
+    <Empty
+      icon="usage"
+      title="No calls in this range"
+      text={
+        <>
+          A call appears here a moment after it has ended. The <a href={hrefOf('/')}>overview</a> has an example call to
+          copy.
+        </>
+      }
+    />
   );
 }

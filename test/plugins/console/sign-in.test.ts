@@ -39,16 +39,6 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       assert.deepEqual(shown.body, body);
     });
 
-    onPostgres('says that nobody is signed in without a session', async () => {
-      for (const path of ['/session', '/overview', '/keys', '/usage', '/usage.csv', '/usage/series']) {
-        const { status, body } = await newBrowser().get(path);
-        assert.deepEqual([status, body.error.code], [401, 'NOT_SIGNED_IN'], path);
-      }
-      const stranger = newBrowser();
-      stranger.cookie = 'tollgate-session=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA';
-      assert.equal((await stranger.get('/session')).status, 401);
-    });
-
     onPostgres('has one answer for a wrong password and for an address nobody has', async () => {
       const { userId, email } = await desk.person(accountId);
       const answers = [

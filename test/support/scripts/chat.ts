@@ -1,4 +1,5 @@
-import { chatBody, chatError, chatErrorEvent, chatEvents } from '../../../demo/dialects/chat';
+import { sseEvent } from '../../../demo/dialects/answer';
+import { chatBody, chatError, chatEvents } from '../../../demo/dialects/chat';
 import { answerOf, eventWithRawUsage, type Said, withRawUsage } from './answer';
 import { type Response, respond } from './respond';
 import type { Script } from './script';
@@ -56,7 +57,7 @@ export function chatErrorStream(
   options: StreamOptions = {},
 ): StreamScript {
   const events = chatEvents(answerOf({}, 'chatcmpl'), true).slice(0, afterEvents);
-  return stream([...events, chatErrorEvent(type, code, message)], CHAT_PREAMBLE, options);
+  return stream([...events, sseEvent(chatError(type, code, message))], CHAT_PREAMBLE, options);
 }
 
 function asksForUsage(body: unknown): boolean {

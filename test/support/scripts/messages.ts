@@ -1,4 +1,5 @@
-import { messagesBody, messagesError, messagesErrorEvent, messagesEvents } from '../../../demo/dialects/messages';
+import { sseEvent } from '../../../demo/dialects/answer';
+import { messagesBody, messagesError, messagesEvents } from '../../../demo/dialects/messages';
 import { answerOf, eventWithRawUsage, type Said, withRawUsage } from './answer';
 import { type Response, respond } from './respond';
 import type { Script } from './script';
@@ -50,5 +51,5 @@ export function messagesErrorStream(
   options: StreamOptions = {},
 ): StreamScript {
   const events = messagesEvents(answerOf({}, 'msg')).slice(0, afterEvents);
-  return stream([...events, messagesErrorEvent(type, message)], MESSAGES_PREAMBLE, options);
+  return stream([...events, sseEvent(messagesError(type, message), 'error')], MESSAGES_PREAMBLE, options);
 }

@@ -1,5 +1,5 @@
 import { sseEvent } from '../../../demo/dialects/answer';
-import { responsesBody, responsesEvents, responsesFailedEvent } from '../../../demo/dialects/responses';
+import { responsesBody, responsesEvents } from '../../../demo/dialects/responses';
 import { answerOf, type Said, withRawUsage } from './answer';
 import { type ChatFailure, chatFailure } from './chat';
 import { type Response, respond } from './respond';
@@ -63,7 +63,10 @@ export function responsesErrorStream(
   const answer = answerOf({}, 'resp');
   const events = responsesEvents(answer).slice(0, afterEvents);
   const told = { type: 'error', code: code ?? type, message, param: null, sequence_number: afterEvents };
-  const last = isFailed ? responsesFailedEvent(answer, code ?? type, message, afterEvents) : sseEvent(told, 'error');
+  const error = { code: code ?? type, message };
+  const response = { ...responsesBody(answer), status: 'failed', output: [], usage: null, error };
+  const failed = { type: 'response.failed', sequence_number: afterEvents, response };
+  const last = isFailed ? sseEvent(failed, failed.type) : sseEvent(told, told.type);
   return stream([...events, last], RESPONSES_PREAMBLE, options);
 }
 

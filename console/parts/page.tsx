@@ -1,0 +1,113 @@
+import type { ComponentChildren } from 'preact';
+import { useId } from 'preact/hooks';
+import { refetch } from '../api';
+import type { Resource } from '../resource';
+import { hrefOf } from '../router';
+import { Icon } from './icon';
+import { Bone, Failed } from './states';
+
+interface Shown {
+  /** What the part shows; its failure stands above the content. */
+  readonly from?: Pick<Resource<unknown>, 'failure'> | undefined;
+  /** The buttons at the end of the head. */
+  readonly actions?: ComponentChildren;
+  readonly children: ComponentChildren;
+}
+
+interface PageProps extends Shown {
+  readonly title: ComponentChildren;
+  /** What stands beside the title. */
+  readonly beside?: ComponentChildren;
+  /** The page that leads here. */
+  readonly back?: { readonly path: string; readonly name: string };
+  /** What stands between the head and the content. */
+  readonly tools?: ComponentChildren;
+}
+
+/** A page, with its head. */
+export function Page({ title, beside, back, tools, from, actions, children }: PageProps) {
+  return (
+    <div class="page">
+      {back !== undefined && (
+        <nav class="back quiet small" aria-label="Back">
+          <a href={hrefOf(back.path)}>
+            <Icon name="left" /> {back.name}
+          </a>
+        </nav>
+      )}
+      <header class="page-head row">
+        <h1>{title}</h1>
+        {beside}
+        <span class="grow" />
+        {actions}
+      </header>
+      {tools}
+      <Failure from={from} />
+      {children}
+    </div>
+  );
+}
+
+interface PanelProps extends Shown {
+  /** The heading; a panel without one has only a label. */
+  readonly title?: ComponentChildren;
+  readonly label?: string;
+  /** A few words in the heading. */
+  readonly hint?: ComponentChildren;
+  /** What stands beside the heading. */
+  readonly beside?: ComponentChildren;
+  readonly look?: string | undefined;
+}
+
+/** A framed part of a page. */
+export function Panel({ title, label, hint, beside, look, from, actions, children }: PanelProps) {
+  const id = useId();
+  return (
+    <section
+      class={look === undefined ? 'panel' : `panel ${look}`}
+      aria-label={label}
+      aria-labelledby={title === undefined ? undefined : id}
+    >
+      {title !== undefined && (
+        <header class="panel-head row">
+          <h2 id={id}>
+            {title} {hint !== undefined && <span class="faint">{hint}</span>}
+          </h2>
+          {beside}
+          <span class="grow" />
+          {actions}
+        </header>
+      )}
+      <Failure from={from} />
+      {children}
+    </section>
+  );
+}
+
+function Failure({ from }: Pick<Shown, 'from'>) {
+  return from?.failure === undefined ? null : <Failed failure={from.failure} onRetry={refetch} />;
+}
+
+export interface Stat {
+  readonly name: string;
+  /** undefined while it is loading. */
+  readonly value: ComponentChildren;
+  readonly more: ComponentChildren;
+  readonly look?: 'lead' | undefined;
+  readonly isBad?: boolean;
+}
+
+/** The key numbers of a page. */
+export function Stats({ of }: { readonly of: readonly Stat[] }) {
+  return (
+    <dl class="stats">
+      {of.map(({ name, value, more, look, isBad = false }) => (
+        <div class={look === undefined ? 'stat' : `stat ${look}`} key={name}>
+          <dt class="quiet small">{name}</dt>
+          <dd class={isBad ? 'stat-value figure is-bad' : 'stat-value figure'}>{value ?? <Bone width="5ch" />}</dd>
+          <dd class="quiet small figure">{more ?? <Bone width="11ch" />}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

@@ -1,0 +1,103 @@
+import type { ComponentChildren } from 'preact';
+import { exactUsd, shortUsd } from '../money';
+import type { Upstream } from '../shapes';
+import { showAgo, showWhole } from '../times';
+import { CopyButton } from './button';
+
+interface WhenProps {
+  /** null if it has not happened. */
+  readonly at: string | null;
+  /** How the time is shown; the default is how long ago, or how soon. */
+  readonly as?: (at: string) => string;
+  /** What is shown if it has not happened. */
+  readonly none?: string;
+}
+
+/** A time; pointing at it shows the exact one. */
+export function When({ at, as = showAgo, none = '–' }: WhenProps) {
+  if (at === null) return <>{none}</>;
+  return (
+    <time dateTime={at} title={showWhole(at)}>
+      {as(at)}
+    </time>
+  );
+}
+
+/** An amount; pointing at it shows the exact one. An amount that the ledger does not report is a dash, because it is not zero. */
+export function Amount({ usd }: { readonly usd: string | null }) {
+  return usd === null ? <>–</> : <span title={exactUsd(usd)}>{shortUsd(usd)}</span>;
+}
+
+/** What does not apply. */
+export const NONE = <span class="faint">–</span>;
+
+export type Tone = 'good' | 'warn' | 'bad' | 'accent' | 'plain';
+
+/** A state in one word; the colour only repeats it. */
+export function Badge({ tone, children }: { readonly tone: Tone; readonly children: ComponentChildren }) {
+  return (
+    <span class="badge">
+      <span class="dot" style={tone === 'plain' ? undefined : { background: `var(--${tone})` }} aria-hidden="true" />
+      {children}
+    </span>
+  );
+}
+
+const UPSTREAM_STATES: Readonly<Record<Upstream['state'], { readonly tone: Tone; readonly text: string }>> = {
+  available: { tone: 'good', text: 'Available' },
+  resting: { tone: 'warn', text: 'Rate limited by the vendor' },
+  probing: { tone: 'warn', text: 'Probing' },
+  ejected: { tone: 'bad', text: 'Ejected after failures' },
+  'taken-out': { tone: 'bad', text: 'Disabled by an operator' },
+  disabled: { tone: 'plain', text: 'Disabled by the configuration' },
+};
+
+export function UpstreamState({ state }: Pick<Upstream, 'state'>) {
+  const { tone, text } = UPSTREAM_STATES[state];
+  return <Badge tone={tone}>{text}</Badge>;
+}
+
+interface NamedProps {
+  readonly name: ComponentChildren;
+  readonly href?: string | undefined;
+  /** What the link shows. */
+  readonly title?: string;
+  /** What stands below the name, such as an id. */
+  readonly sub: ComponentChildren;
+}
+
+/** The name of a row, with what stands below it. */
+export function Named({ name, href, title, sub }: NamedProps) {
+  return (
+    <>
+      {href === undefined ? (
+        <span class="cut key-name">{name}</span>
+      ) : (
+        <a class="plain-link cut key-name" href={href} title={title}>
+          {name}
+        </a>
+      )}
+      <span class="sub faint small mono cut">{sub}</span>
+    </>
+  );
+}
+
+/** A name and its value, inside a `dl`. */
+export function Fact({ name, children }: { readonly name: string; readonly children: ComponentChildren }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
+
+/** A text such as an id, with a button that copies it. */
+export function Copied({ text, label }: { readonly text: string; readonly label: string }) {
+  return (
+    <span class="copied">
+      <code class="cut">{text}</code>
+      <CopyButton text={text} label={label} />
+    </span>
+  );
+}
