@@ -103,7 +103,8 @@ function UsagePanel({ accountId }: { readonly accountId: string }) {
   return (
     <TablePanel
       title="Usage"
-      hint={`the newest ${USAGE_ROWS} calls`} actions={csv}
+      hint={`the newest ${USAGE_ROWS} calls`}
+      actions={csv}
       caption="Usage records, newest first"
       look="records"
       columns={USAGE_COLUMNS}

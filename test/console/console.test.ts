@@ -6,7 +6,7 @@ import { sessions } from './sessions';
 
 /** All stories share one gateway and one browser. */
 describe('the console in a real browser', function () {
-  this.timeout(30_000);
+  this.timeout(120_000);
   let opened: TestConsole;
 
   before(async function () {

@@ -5,7 +5,7 @@ import { tour } from './operator/tour';
 
 /** All stories share one gateway and one browser. */
 describe("the operator's page in a real browser", function () {
-  this.timeout(30_000);
+  this.timeout(120_000);
   let opened: TestOperatorPage;
 
   before(async function () {

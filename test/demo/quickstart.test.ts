@@ -187,7 +187,12 @@ describe('the quick start', () => {
   });
 
   for (const [title, fake, exits, said] of [
-    ['exits with 0', {}, 0, /ok {6}call in one piece: 1 tokens.*\nok {6}streamed call: 3 events.*\nok {6}embeddings: 2 vectors, 5 tokens for USD 0\.00001000/],
+    [
+      'exits with 0',
+      {},
+      0,
+      /ok {6}call in one piece: 1 tokens.*\nok {6}streamed call: 3 events.*\nok {6}embeddings: 2 vectors, 5 tokens for USD 0\.00001000/,
+    ],
     ['exits with 1 if one is incomplete', { FAKE: 'cut' }, 1, /failed {2}streamed call/],
   ] as const)
     it(`makes, with --check, a whole, a streamed and an embeddings call, and ${title}`, async () => {

@@ -108,7 +108,7 @@ export async function openConsole(): Promise<TestConsole> {
 export async function openWindowAt(browser: Browser, options: BrowserContextOptions): Promise<ConsoleWindow> {
   const context = await browser.newContext({ ...STILL, ...options });
   const page = await context.newPage();
-  page.setDefaultTimeout(10_000);
+  page.setDefaultTimeout(30_000);
   const complaints: string[] = [];
   page.on('pageerror', (error) => complaints.push(error.message));
   page.on('console', (message) => {

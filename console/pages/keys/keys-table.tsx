@@ -24,7 +24,9 @@ interface Props {
 export function KeysTable({ list, paths, hrefOf, isLastUseKnown = false, mayChange, none, empty }: Props) {
   const name: Column<ApiKey> = {
     title: 'Name',
-    cell: (key) => <Named name={key.name} href={hrefOf?.(key)} title="Show its usage records" sub={`${key.prefix}…${key.suffix}`} />,
+    cell: (key) => (
+      <Named name={key.name} href={hrefOf?.(key)} title="Show its usage records" sub={`${key.prefix}…${key.suffix}`} />
+    ),
   };
   const actions = actionsColumn<ApiKey>((key) => {
     if (key.status === 'revoked')

@@ -54,7 +54,8 @@ export function Models({ models }: { readonly models: readonly Model[] | undefin
   return (
     <TablePanel
       title="Models"
-      hint="USD per million tokens" actions={search}
+      hint="USD per million tokens"
+      actions={search}
       caption="Models and their prices per million tokens"
       columns={MODEL_COLUMNS}
       rows={shown}
