@@ -1,6 +1,6 @@
 import { withQuery } from '../api';
 import { Button } from '../parts/button';
-import { Dialog, show } from '../parts/dialog';
+import { Dialog, showDialog } from '../parts/dialog';
 import { Page } from '../parts/page';
 import { Pager, usePages } from '../parts/pager';
 import { Empty } from '../parts/states';
@@ -63,7 +63,7 @@ const COLUMNS: readonly Column<Change>[] = [
   { title: 'Actor', room: 'from-m', cell: ({ actor }) => <span class="cut key-name">{actor}</span> },
   { title: 'Subject', look: 'small', cell: ({ subject }) => <Subject subject={subject} /> },
   actionsColumn((change) => (
-    <Button look="slight" of={`of ${change.action}`} onClick={() => show(<ChangeSheet change={change} />)}>
+    <Button look="slight" of={`of ${change.action}`} onClick={() => showDialog(<ChangeSheet change={change} />)}>
       Details
     </Button>
   )),

@@ -6,14 +6,14 @@ import { toFailure } from '../resource';
 import { place } from '../router';
 import { announce } from './announce';
 import { Button, CopyButton } from './button';
-import { Fields, type FormPart, startOf, type Values } from './field';
+import { Fields, type FormPart, firstValuesOf, type Values } from './field';
 import { Icon } from './icon';
 import { Failed } from './states';
 
 const shown = signal<ComponentChildren>(null);
 
 /** Opens a dialog over the page. It closes when the page changes. */
-export function show(dialog: ComponentChildren): void {
+export function showDialog(dialog: ComponentChildren): void {
   shown.value = dialog;
 }
 
@@ -133,12 +133,12 @@ interface Decision<R> {
 
 /** Opens a dialog for one decision: says what will happen, does it, and shows the error in place if it fails. */
 export function decide<R>(decision: Decision<R>): void {
-  show(<DecisionDialog {...decision} />);
+  showDialog(<DecisionDialog {...decision} />);
 }
 
 export function DecisionDialog<R>(decision: Decision<R>) {
   const { title, verb, isDestructive = false, isComplete = true, keep = 'Cancel', text, fields = [] } = decision;
-  const [values, setValues] = useState<Values>(() => startOf(fields));
+  const [values, setValues] = useState<Values>(() => firstValuesOf(fields));
   const { failure, isBusy, run } = useAct(async () => {
     const given = Object.entries(values).filter(([, value]) => value !== '');
     const result = await decision.act(Object.fromEntries(given));
@@ -185,7 +185,7 @@ interface Secret {
 
 /** Shows a whole secret, once: nothing can show it again. */
 export function showSecret({ title, name, noun, secret }: Secret): void {
-  show(
+  showDialog(
     <Dialog title={title} isFirm>
       <div class="form stack">
         <p>

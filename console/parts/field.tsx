@@ -97,7 +97,7 @@ export type FormPart = FormField | FieldGroup;
 export type Values = Readonly<Record<string, string>>;
 
 /** Returns the values with which a form begins. */
-export function startOf(parts: readonly FormPart[]): Values {
+export function firstValuesOf(parts: readonly FormPart[]): Values {
   const fields = parts.flatMap((part) => ('legend' in part ? part.fields : [part]));
   return Object.fromEntries(fields.map(({ name, value = '' }) => [name, value]));
 }

@@ -35,9 +35,9 @@ export function sseEvent(data: unknown, name?: string): string {
 
 /** Returns a tool's input in pieces of JSON text, as a stream sends it. */
 export function inputPieces(input: Readonly<Record<string, unknown>>): string[] {
-  return piecesOf(JSON.stringify(input));
+  return jsonPiecesOf(JSON.stringify(input));
 }
 
-export function piecesOf(text: string): string[] {
+export function jsonPiecesOf(text: string): string[] {
   return text.match(/.{1,12}/gs) ?? [];
 }

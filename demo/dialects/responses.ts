@@ -1,4 +1,4 @@
-import { type ModelAnswer, piecesOf, sseEvent, type TokenCounts } from './answer';
+import { jsonPiecesOf, type ModelAnswer, sseEvent, type TokenCounts } from './answer';
 
 /** Writes the body of an unstreamed answer of the Responses protocol. */
 export function responsesBody(answer: ModelAnswer): Record<string, unknown> {
@@ -81,7 +81,7 @@ function textEvents(texts: readonly string[], at: Item): readonly Event[] {
 
 function callEvents({ name, arguments: text }: Item, at: Item): readonly Event[] {
   return [
-    ...piecesOf(String(text)).map((delta): Event => ['response.function_call_arguments.delta', { ...at, delta }]),
+    ...jsonPiecesOf(String(text)).map((delta): Event => ['response.function_call_arguments.delta', { ...at, delta }]),
     ['response.function_call_arguments.done', { ...at, name, arguments: text }],
   ];
 }

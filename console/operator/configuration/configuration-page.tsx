@@ -1,7 +1,7 @@
 import { ask } from '../../api';
 import { plural } from '../../numbers';
 import { Button } from '../../parts/button';
-import { decide, show } from '../../parts/dialog';
+import { decide, showDialog } from '../../parts/dialog';
 import { Page } from '../../parts/page';
 import { actionsColumn, type Column, TablePanel, timeColumn } from '../../parts/table';
 import { Badge, NONE } from '../../parts/values';
@@ -24,7 +24,7 @@ export function ConfigurationPage() {
     <>
       <Button onClick={() => reload(isFromFiles)}>Reload</Button>
       {!isFromFiles && (
-        <Button look="primary" onClick={() => show(<ApplyDialog newest={newest} />)}>
+        <Button look="primary" onClick={() => showDialog(<ApplyDialog newest={newest} />)}>
           Edit
         </Button>
       )}
@@ -35,7 +35,7 @@ export function ConfigurationPage() {
       <Button
         look="slight"
         of={`of revision ${revision.number}`}
-        onClick={() => show(<RevisionSheet revision={revision} all={revisions.data?.items ?? []} />)}
+        onClick={() => showDialog(<RevisionSheet revision={revision} all={revisions.data?.items ?? []} />)}
       >
         Details
       </Button>
@@ -43,7 +43,7 @@ export function ConfigurationPage() {
         <Button
           look="slight"
           of={`to revision ${revision.number}`}
-          onClick={() => show(<ApplyDialog restores={revision} newest={newest} />)}
+          onClick={() => showDialog(<ApplyDialog restores={revision} newest={newest} />)}
         >
           Roll back
         </Button>

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { ask } from '../../api';
 import { plural, showCount, showPercent } from '../../numbers';
 import { Button } from '../../parts/button';
-import { Dialog, decide, hide, show, useAct } from '../../parts/dialog';
+import { Dialog, decide, hide, showDialog, useAct } from '../../parts/dialog';
 import { Input } from '../../parts/field';
 import { Page } from '../../parts/page';
 import { Empty, Failed } from '../../parts/states';
@@ -98,7 +98,7 @@ const ACTIONS = actionsColumn<Upstream>((upstream) => {
   return (
     <>
       {isConfigured && (
-        <Button look="slight" of={name} onClick={() => show(<TestDialog upstream={upstream} />)}>
+        <Button look="slight" of={name} onClick={() => showDialog(<TestDialog upstream={upstream} />)}>
           Test
         </Button>
       )}

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { ask } from '../../api';
 import { exactUsd } from '../../money';
-import { DecisionDialog, decide, show, showSecret } from '../../parts/dialog';
+import { DecisionDialog, decide, showDialog, showSecret } from '../../parts/dialog';
 import type { FormField, FormPart, Values } from '../../parts/field';
 import { Segmented } from '../../parts/toolbar';
 import { useResource } from '../../resource';
@@ -26,7 +26,7 @@ type ModelSource = Partial<Pick<Catalog, 'models'>> & {
 };
 
 export function openKeyDialog(paths: KeyPaths, key?: ApiKey): void {
-  show(<KeyDialog paths={paths} apiKey={key} />);
+  showDialog(<KeyDialog paths={paths} apiKey={key} />);
 }
 
 /** Creates or edits a key. An empty field means no limit. */
