@@ -24,7 +24,7 @@ interface Message {
   readonly asks?: true;
 }
 
-export interface HealthExchangeOptions {
+interface Parts {
   /** Only duplicated: the exchange opens its own connections, because a call must not wait behind it. */
   readonly redis: RedisClient;
   readonly health: UpstreamHealth;
@@ -35,7 +35,7 @@ export interface HealthExchangeOptions {
  * Publishes what each node sees of the upstreams to the others, over Redis. Nothing is stored, and no call waits for it. While
  * Redis is unreachable, each node decides by what it sees itself; afterwards it asks the others which upstreams are ejected.
  */
-export function startHealthExchange({ redis, health, log }: HealthExchangeOptions): Stop {
+export function startHealthExchange({ redis, health, log }: Parts): Stop {
   const node = newId();
   const speaking = duplicateRedis(redis, PATIENT);
   const listening = duplicateRedis(redis, { ...PATIENT, autoResubscribe: false });

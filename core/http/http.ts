@@ -111,7 +111,7 @@ export function largeJsonBody<T>(
 ): (request: IncomingMessage, owner: BodyOwner) => Promise<T> {
   const check = compileCheckInPlace<T>(schema, MOST_PROBLEMS);
   return async (request, owner) => {
-    const body = await readOwnBody(request, owner, maxBytes, new JsonScanner(new JsonLimits()));
+    const body = await readBytes(request, owner, maxBytes, new JsonScanner(new JsonLimits()));
     const checked = check(body.length === 0 ? {} : parseJson(body));
     if ('problems' in checked) throw invalidField(checked.problems);
     return checked.value;
@@ -119,14 +119,10 @@ export function largeJsonBody<T>(
 }
 
 /**
- * Reads a whole body unchanged.
+ * Reads a whole body unchanged. `json` checks it while it arrives.
  * @throws UNSUPPORTED_MEDIA_TYPE if it is compressed, BODY_TOO_LARGE, BODY_TIMEOUT, OVERLOADED
  */
-export function readBytes(request: IncomingMessage, owner: BodyOwner, maxBytes: number): Promise<Buffer> {
-  return readOwnBody(request, owner, maxBytes);
-}
-
-async function readOwnBody(
+export async function readBytes(
   request: IncomingMessage,
   owner: BodyOwner,
   maxBytes: number,

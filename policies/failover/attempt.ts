@@ -162,7 +162,7 @@ async function judge(head: Head, request: ModelRequest, chunks: ChunkReader): Pr
     headers: head.headers,
     body,
   });
-  return failed('status', head, verdict, relayOf(head, body ?? text, read, chunks));
+  return failed('status', head, verdict, errorOf(head, body ?? text, read, chunks));
 }
 
 /** Reads the start of the error: what arrives within JUDGED_WITHIN_MS, up to about LARGEST_JUDGED_BYTES. */
@@ -214,7 +214,7 @@ function judgeBody(
   }
   const verdict = head.candidate.adapter.judge({ protocol: request.protocol, status, headers, body });
   if (bytes === undefined) return failed('status', head, verdict, undefined, usage);
-  return failed('status', head, verdict, relayOf(head, body ?? bytes.toString('utf8'), [bytes], chunks), usage);
+  return failed('status', head, verdict, errorOf(head, body ?? bytes.toString('utf8'), [bytes], chunks), usage);
 }
 
 /** Returns an answer without its bytes if there is no room for them. A translation may be longer than what arrived. */
@@ -224,26 +224,26 @@ async function withRoom({ answer }: { readonly answer: Answer }, room: AnswerRoo
   return { answer: hasRoom ? answer : { ...answer, bytes: undefined } };
 }
 
-/**
- * Returns a failure as the client may get it. In the client's dialect these are the bytes read so far and all that follow;
- * otherwise the translated error.
- */
+/** Returns an answer as the client may get it: what was read of it, and all that follows in the client's own dialect. */
 function relayOf(
   { translation, ...head }: Head,
-  body: unknown,
   read: readonly Buffer[],
   chunks: ChunkReader,
 ): Answer & { kind: 'relay' } {
   if (translation === undefined) return { ...head, kind: 'relay', head: read, chunks };
   chunks.cancel();
-  // An error may come with a status of success. The client would take it for an answer.
-  const status = Math.max(head.status, 400);
-  const bytes = Buffer.from(JSON.stringify(translation.error(body, status)));
-  return { ...head, status, headers: asJson(head.headers), kind: 'relay', head: [bytes], chunks: NO_CHUNKS };
+  return { ...head, kind: 'relay', head: read, chunks: NO_CHUNKS };
 }
 
-function asJson(headers: UpstreamHeaders): UpstreamHeaders {
-  return { ...headers, 'content-type': 'application/json' };
+/** Returns an error as the client may get it, in its own dialect. */
+function errorOf(head: Head, body: unknown, read: readonly Buffer[], chunks: ChunkReader): Answer & { kind: 'relay' } {
+  const { translation } = head;
+  if (translation === undefined) return relayOf(head, read, chunks);
+  // An error may come with a status of success. The client would take it for an answer.
+  const status = Math.max(head.status, 400);
+  const headers = { ...head.headers, 'content-type': 'application/json' };
+  const bytes = Buffer.from(JSON.stringify(translation.error(body, status)));
+  return relayOf({ ...head, status, headers }, [bytes], chunks);
 }
 
 function failed(
@@ -307,7 +307,8 @@ async function untilContent(
         if (note.error !== undefined) {
           const failure = { protocol: request.protocol, status, headers, body: note.error.body };
           append(held, read.slice(index + 1));
-          const relay = streamRelayOf(head, held, chunks, events);
+          const rest = translation === undefined ? events.rest() : undefined;
+          const relay = relayOf(head, rest === undefined ? rawsOf(held) : [...rawsOf(held), rest], chunks);
           return failed('error_event', head, candidate.adapter.judge(failure), relay, usageOfEvents(held));
         }
         releases = note.content === true || note.finish === true || note.finalUsage === true || note.done === true;
@@ -334,20 +335,8 @@ function startTimer(ms: number): { readonly isOver: Promise<'over'>; end(): void
   return { isOver, end, stop: () => clearTimeout(timer) };
 }
 
-/** Returns a stream that failed before any content: the bytes read so far, and the rest unless it is in another dialect. */
-function streamRelayOf(
-  { translation, ...head }: Head,
-  held: readonly NotedEvent[],
-  chunks: ChunkReader,
-  events?: EventReader,
-): Answer & { kind: 'relay' } {
-  if (translation !== undefined) {
-    chunks.cancel();
-    return { ...head, kind: 'relay', head: held.map(({ raw }) => raw), chunks: NO_CHUNKS };
-  }
-  const raws = held.map(({ raw }) => raw);
-  const rest = events?.rest();
-  return { ...head, kind: 'relay', head: rest === undefined ? raws : [...raws, rest], chunks };
+function rawsOf(events: readonly NotedEvent[]): Buffer[] {
+  return events.map(({ raw }) => raw);
 }
 
 function usageOfEvents(events: readonly NotedEvent[]): Usage | undefined {
@@ -358,7 +347,7 @@ function usageOfEvents(events: readonly NotedEvent[]): Usage | undefined {
 
 /** Returns the failure of a stream that ended or became unreadable before any content. */
 function lost(head: Head, held: readonly NotedEvent[], chunks: ChunkReader): Attempted {
-  return failed('reset', head, 'next', streamRelayOf(head, held, chunks), usageOfEvents(held));
+  return failed('reset', head, 'next', relayOf(head, rawsOf(held), chunks), usageOfEvents(held));
 }
 
 /** Records the result of an attempt. The usage of an answer becomes known only when the call is settled. */

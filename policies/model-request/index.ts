@@ -91,35 +91,26 @@ export default definePolicy({
   needs: ['key'],
   provides: ['request'],
   boundsItself: true,
-  prepare: (
-    {
-      forwardHeaderPrefixes,
-      roles,
-      recordSessions,
-      bodyTimeout,
-      slowBodyTimeout,
-      sharedObjects,
-      unknownMembers,
-      unpricedTools,
-    },
-    gateway,
-  ) => {
-    const accepted = acceptedRoles(roles);
-    const limits = {
-      ...REQUEST_BODY_LIMITS,
-      totalMs: parseDuration(bodyTimeout),
-      slowMs: parseDuration(slowBodyTimeout),
+  prepare: (own, gateway) => {
+    const accepted = acceptedRoles(own.roles);
+    const { upstreams } = gateway.catalog;
+    const settings: RequestSettings = {
+      prefixes: own.forwardHeaderPrefixes,
+      limits: {
+        ...REQUEST_BODY_LIMITS,
+        totalMs: parseDuration(own.bodyTimeout),
+        slowMs: parseDuration(own.slowBodyTimeout),
+      },
+      members: {
+        shared: new Set<SharedObject>(own.sharedObjects),
+        unknownMembers: own.unknownMembers,
+        freeMembers: new Set(upstreams.flatMap(({ freeMembers }) => [...(freeMembers ?? [])])),
+      },
+      refusesUnpriced: own.unpricedTools === 'refuse',
+      gate: openAddressGate(upstreams),
     };
-    const members: MemberSettings = {
-      shared: new Set<SharedObject>(sharedObjects),
-      unknownMembers,
-      freeMembers: new Set(gateway.catalog.upstreams.flatMap(({ freeMembers }) => [...(freeMembers ?? [])])),
-    };
-    const refusesUnpriced = unpricedTools === 'refuse';
-    const gate = openAddressGate(gateway.catalog.upstreams);
-    const settings = { prefixes: forwardHeaderPrefixes, limits, members, refusesUnpriced, gate };
     const recorded = (id: string | undefined) =>
-      id === undefined || !recordSessions ? undefined : gateway.sessionIds.recorded(id);
+      id === undefined || !own.recordSessions ? undefined : gateway.sessionIds.recorded(id);
     return async (call, incoming) => {
       const { facts } = call;
       // The ids are set before the body is read, because a call whose body is refused belongs to its session too.

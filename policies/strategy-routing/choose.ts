@@ -98,7 +98,7 @@ function inOrder(set: CandidateSet, input: RankingInput, anyIsIn: boolean): numb
   const order: number[] = [];
   while (order.length < ranked.length) {
     const rest = ranked.slice(order.length);
-    const other = rest.findIndex((each) => !areEqual(rest[0] as Ranked, each));
+    const other = rest.findIndex((each, at) => at > 0 && !areEqual(rest[0] as Ranked, each));
     const equals = other === -1 ? rest : rest.slice(0, other);
     if (equals.length === 1) order.push((equals[0] as Ranked).index);
     else order.push(...byLot(equals, set, input));

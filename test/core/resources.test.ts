@@ -25,16 +25,4 @@ describe('the resources of a process', () => {
     expect(String(failure)).to.equal('Error: third');
     expect(closed).to.deep.equal(['first']);
   });
-
-  it('are closed once even if close is called twice', async () => {
-    let times = 0;
-    const { keep, close } = openResources();
-    keep({
-      stop: async () => {
-        times += 1;
-      },
-    });
-    await Promise.all([close(), close()]);
-    expect(times).to.equal(1);
-  });
 });

@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import * as fc from 'fast-check';
 import { compileCheck, DURATION, type Problem, parseDuration } from '../../core/settings';
 
 const SCHEMA = {
@@ -71,10 +70,6 @@ describe('settings', () => {
     ]);
   });
 
-  it('report the path to a wrong list item, even below a name with slashes and tildes', () => {
-    expect(problemsOf({ name: 'n', 'a/b~c': [true, 1] })[0]?.path).to.deep.equal(['a/b~c', 1]);
-  });
-
   it('accept durations in four units', () => {
     expect([parseDuration('250ms'), parseDuration('10s'), parseDuration('5m'), parseDuration('1h')]).to.deep.equal([
       250, 10_000, 300_000, 3_600_000,
@@ -84,13 +79,5 @@ describe('settings', () => {
 
   it('refuse a duration longer than a timer can wait', () => {
     expect(parseDuration('9999h')).to.equal(2 ** 31 - 1);
-  });
-
-  it('accept every duration that their pattern matches', () => {
-    void fc.assert(
-      fc.property(fc.stringMatching(/^[0-9]{1,6}(ms|s|m|h)$/), (text) => {
-        expect(Number.isSafeInteger(parseDuration(text))).to.equal(true);
-      }),
-    );
   });
 });

@@ -61,13 +61,6 @@ describe('metrics of several processes', () => {
     expect(await writeMetrics(processes, Registry.PROMETHEUS_CONTENT_TYPE)).not.to.include(TRACE);
   });
 
-  it('are the same after they were written and parsed as OpenMetrics', async () => {
-    const processes = [await told([0.4])];
-    const before = await writeMetrics(processes, Registry.PROMETHEUS_CONTENT_TYPE);
-    await writeMetrics(processes, Registry.OPENMETRICS_CONTENT_TYPE);
-    expect(await writeMetrics(processes, Registry.PROMETHEUS_CONTENT_TYPE)).to.equal(before);
-  });
-
   it('keep the counts of a process that has ended', async () => {
     const ended = await sumMetrics([countersOf(await told([0.4])), countersOf(await told([0.4]))]);
     const text = await writeMetrics([ended, await told([0.4])], Registry.PROMETHEUS_CONTENT_TYPE);

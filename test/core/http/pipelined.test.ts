@@ -53,14 +53,6 @@ describe('Pipelined requests', () => {
     expect(begun.indexOf('/other') - 2).to.be.below(50);
   });
 
-  it('of several connections begin in turn', async () => {
-    const [one, two] = [await open(), await open()];
-    one.socket.write(get('/one').repeat(PIPELINED));
-    two.socket.write(get('/two').repeat(20));
-    await until('all are answered', () => begun.length === PIPELINED + 22);
-    expect(begun.lastIndexOf('/two')).to.be.below(100);
-  });
-
   it('are answered in their order, also where more come than are read at once', async () => {
     const { socket, text } = await open();
     const paths = Array.from({ length: 5 * PIPELINED }, (_, at) => `/${at}`);

@@ -134,16 +134,6 @@ describe('a stream event that only adds text', () => {
       }
     });
   }
-
-  it('is parsed if the adapter does not declare where its text stands, or has its own readEvent', () => {
-    const pieces = ['one', 'two', 'three'].map((text) => Buffer.from(SAYS.chat(text, 0)));
-    assert.equal(readAll(chat, pieces).asked, 3);
-  });
-
-  it('is parsed if it is very long', () => {
-    const pieces = ['one', 'x'.repeat(20_000), 'two'].map((text) => Buffer.from(SAYS.chat(text, 0)));
-    assert.equal(read(chat, pieces).asked, 2);
-  });
 });
 
 function halves(bytes: Buffer, at: number): Buffer[] {

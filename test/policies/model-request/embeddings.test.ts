@@ -82,12 +82,6 @@ describe('the request of an embeddings call', () => {
     });
   }
 
-  it('is accepted with members that would matter in a chat, such as messages, tools and limits', async () => {
-    const request = await ask(embed('Hello', { messages: [{ role: 'nobody' }], tools: 7, max_tokens: 9 }), PATH);
-    expect(request.maxOutputTokens).to.equal(0);
-    expect(request.reading.heldMembers).to.have.members(['messages', 'tools', 'max_tokens']);
-  });
-
   it('is forwarded with unknown short words and switches; other unknown members are held at the context window', async () => {
     const more = { input_type: 'search_document', truncate: true, corpus: { id: 'c' } };
     const { reading } = await ask(embed('Hello', more), PATH);
@@ -121,16 +115,5 @@ describe('the bound of an embeddings input', () => {
     expect(await bound(lines))
       .to.be.at.least(counted)
       .and.at.most(one + lines.length * 4);
-  });
-
-  it('does not grow with white space between tokens', async () => {
-    const body = `{"model":"small","input":[ ${TOKENS.join(' ,\n    ')} ]}`;
-    const { textTokens } = (await ask(body, PATH)).reading;
-    expect(textTokens).to.be.within(TOKENS.length, TOKENS.length + 30);
-  });
-
-  it('estimates one token for each number, for answers without usage', async () => {
-    const { inputTokensEstimate } = await ask(embed(TOKENS), PATH);
-    expect(inputTokensEstimate).to.be.within(TOKENS.length, TOKENS.length + 15);
   });
 });
