@@ -12,7 +12,7 @@ import { Failure } from './failure';
 import { type Columns, confirm, showList, showText } from './output';
 
 /** A difference between the configuration and the vendor's published price. */
-export interface PriceDifference {
+interface PriceDifference {
   readonly upstream: string;
   readonly model: string;
   /** The compared value, such as `price.input`. */
@@ -25,7 +25,7 @@ export interface PriceDifference {
   readonly source: string;
 }
 
-export const DIFFERENCE_COLUMNS: Columns<PriceDifference> = {
+const DIFFERENCE_COLUMNS: Columns<PriceDifference> = {
   MODEL: ({ upstream, model }) => `${upstream}/${model}`,
   WHAT: ({ what }) => what,
   CONFIGURED: ({ configured }) => configured,
@@ -35,14 +35,14 @@ export const DIFFERENCE_COLUMNS: Columns<PriceDifference> = {
 };
 
 /** A model with a published price: that of its `from`, or the one under its name if the vendor itself serves it. */
-export interface PublishedEntry {
+interface PublishedEntry {
   readonly upstream: Upstream;
   readonly model: ModelEntry;
   readonly list: PriceList;
   readonly published: PublishedModel;
 }
 
-export function publishedEntries({ catalog, written }: Configuration): readonly PublishedEntry[] {
+function publishedEntries({ catalog, written }: Configuration): readonly PublishedEntry[] {
   return catalog.upstreams.flatMap((upstream) =>
     upstream.models.flatMap((model) => {
       const found = publishedOf(upstream, model, written);

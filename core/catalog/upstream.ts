@@ -1,7 +1,6 @@
 import { asObject, asText } from '../json-values';
 import type { Schema, Settings } from '../settings';
 import type { AnswerError, AnswerReader, SseEvent } from './answer';
-import type { Upstream } from './catalog';
 import type { Conversation } from './conversation';
 import type { Protocol } from './protocols';
 import type { Usage } from './usage';
@@ -277,7 +276,10 @@ export function versionOf({ protocol, headers }: Pick<ModelCall, 'protocol' | 'h
 }
 
 /** Whether an upstream takes calls of a version. An upstream that declares no versions takes all. */
-export function takesVersion({ versions }: Pick<Upstream, 'versions'>, version: string | undefined): boolean {
+export function takesVersion(
+  { versions }: { readonly versions?: ReadonlySet<string> | undefined },
+  version: string | undefined,
+): boolean {
   return versions === undefined || version === undefined || versions.has(version);
 }
 

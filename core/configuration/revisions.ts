@@ -62,7 +62,7 @@ export function applyRevision(database: Knex, given: NewRevision): Promise<Appli
   });
 }
 
-export async function newestNumber(database: Knex): Promise<number | undefined> {
+async function newestNumber(database: Knex): Promise<number | undefined> {
   const row = await database('config_revisions')
     .select<{ number: number }[]>('number')
     .orderBy('number', 'desc')
@@ -105,7 +105,7 @@ const TRY_AGAIN_MS = 30_000;
 /** How often the node looks for a new revision, at the cost of one index lookup. Nodes must follow within a second, even on a slow day. */
 const LOOK_EVERY_MS = 250;
 
-export interface FollowOptions {
+interface FollowOptions {
   readonly live: LiveConfiguration;
   readonly database: Knex;
   readonly log: Logger;

@@ -237,7 +237,7 @@ const VENDOR_OF_ADAPTER: Readonly<Record<string, Reporting['vendor']>> = {
 };
 
 /** Returns the place of the vendor's reports; undefined when they are not read or misconfigured. Adds mistakes to the problems. */
-export function readReporting(
+function readReporting(
   upstream: readonly string[],
   { reporting, adapter, url, credentials = [] }: ServiceEndpointSettings,
   reading: CredentialReading,

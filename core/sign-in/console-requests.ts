@@ -8,7 +8,7 @@ import { csrfTokenOf, findSession, type Session } from './sessions';
 
 const SAFE_METHODS = ['GET', 'HEAD'];
 
-export function isChange({ method = 'GET' }: IncomingMessage): boolean {
+function isChange({ method = 'GET' }: IncomingMessage): boolean {
   return !SAFE_METHODS.includes(method);
 }
 

@@ -150,7 +150,7 @@ export function asObject(value: unknown, what: string): Json {
 }
 
 /** Returns the objects of a list member. @throws ReportFailure */
-export function listIn(object: Json, member: string): readonly Json[] {
+function listIn(object: Json, member: string): readonly Json[] {
   const list = object[member];
   if (!Array.isArray(list)) throw new ReportFailure(`the report is not as documented: ${member} is no list`);
   return list.map((each) => asObject(each, `an item of ${member}`));

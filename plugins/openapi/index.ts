@@ -17,7 +17,7 @@ export default definePlugin({
 });
 
 /** Lists the endpoints of documents; docs/contract.md, section 1. */
-export function documentRoutes(gateway: PluginGateway): readonly Route[] {
+function documentRoutes(gateway: PluginGateway): readonly Route[] {
   return [showDocumentRoute(gateway, 'public'), showDocumentRoute(gateway, 'admin')];
 }
 

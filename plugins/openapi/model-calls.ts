@@ -154,7 +154,7 @@ export function publicServer(): object {
 }
 
 /** Returns a direct address with the scheme and port of `PUBLIC_URL`. The first label of its host is the upstream that it pins. */
-export function directServer(host: string, listenerPort: number): object {
+function directServer(host: string, listenerPort: number): object {
   const said = saidPublicUrl() ?? '';
   const { protocol, port } = new URL(URL.canParse(said) ? said : `http://localhost:${listenerPort}`);
   const url = `${protocol}//${host.replace('*', '{upstream}')}${port === '' ? '' : `:${port}`}`;

@@ -132,7 +132,7 @@ const TAG_DESCRIPTIONS: Readonly<Record<string, string>> = {
 };
 
 /** Returns the noun of a path: `accounts` for `/admin/v1/accounts/{id}`, `usage` for `/v1/usage.csv`. */
-export function tagOf(path: string): string {
+function tagOf(path: string): string {
   const [noun] = /(?<=\/v1\/)[a-z-]+/.exec(path) ?? ['service'];
   return noun;
 }

@@ -19,6 +19,7 @@ import {
   carrySeen,
   forgetAccounts,
   hasStagesOf,
+  progressOf,
   type RolloutRow,
   readNow,
   readRows,
@@ -230,10 +231,6 @@ export class Engine {
     this.gateway.log.info({ rollout: name, action, ...after }, 'the state of a rollout has changed');
     await writeAudit(trx, { actor: ENGINE, action, subject: `rollout:${name}`, after });
   }
-}
-
-export function progressOf({ status, stage, stage_since, looks }: RolloutRow) {
-  return { status, stage, stageSinceMs: stage_since.getTime(), looks };
 }
 
 function shareOf({ shares, stage }: Pick<RolloutRow, 'shares' | 'stage'>): number | undefined {

@@ -60,7 +60,7 @@ export function upTo(bucket: number): number {
 }
 
 /** Returns how many buckets a value moves when it is multiplied by `times`; rounded up. */
-export function bucketsFurther(times: number): number {
+function bucketsFurther(times: number): number {
   return Math.ceil(Math.log(times) / BUCKET_LOG - 1e-9);
 }
 

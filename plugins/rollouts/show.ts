@@ -6,9 +6,8 @@ import { formatUsd } from '../../core/money';
 import { describeChange } from '../../core/rollouts/plan';
 import type { Rollout } from '../../core/rollouts/rollout';
 import { decide } from './decide';
-import { progressOf } from './engine';
 import { addCounts, bucketOfShare, type Counts, countOf, type Measure, measured, NOTHING_SEEN, upTo } from './guards';
-import type { RolloutRow, SeenOfRun } from './store';
+import { progressOf, type RolloutRow, type SeenOfRun } from './store';
 
 export const STATUSES = ['not begun', 'running', 'paused', 'held', 'rolled-back', 'completed'] as const;
 const GROUPS = ['control', 'treatment', 'shadow'] as const;

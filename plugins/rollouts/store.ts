@@ -195,7 +195,7 @@ interface Placed {
 }
 
 /** Where a rollout continues after its stages were changed. */
-export interface Restaged {
+interface Restaged {
   readonly stage: number;
   /** Whether the stages up to this one are unchanged, so that their counts still belong to them. */
   readonly isSameSoFar: boolean;
@@ -248,4 +248,8 @@ export function afterStandstill(
   now: Date,
 ) {
   return new Date(stage_since.getTime() + now.getTime() - changed_at.getTime());
+}
+
+export function progressOf({ status, stage, stage_since, looks }: RolloutRow) {
+  return { status, stage, stageSinceMs: stage_since.getTime(), looks };
 }

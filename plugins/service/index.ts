@@ -21,7 +21,7 @@ export default definePlugin({
 });
 
 /** Lists the endpoints of the service itself. */
-export function serviceRoutes(gateway: PluginGateway): readonly Route[] {
+function serviceRoutes(gateway: PluginGateway): readonly Route[] {
   return [
     showCardRoute(),
     sayHelloRoute(),

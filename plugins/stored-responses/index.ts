@@ -24,7 +24,7 @@ const ENDPOINTS: readonly (readonly [Method, string, string, string])[] = [
 ];
 
 /** Lists the endpoints of stored responses; docs/contract.md, section 4.6. */
-export function storedResponseRoutes(gateway: Parts): readonly Route[] {
+function storedResponseRoutes(gateway: Parts): readonly Route[] {
   return PREFIXES.flatMap((prefix) =>
     ENDPOINTS.map(([method, after, summary, description]) => ({
       listener: 'public',

@@ -24,7 +24,7 @@ export function usageRoutes(gateway: PluginGateway): readonly Route[] {
   ];
 }
 
-export function showBalanceRoute(calls: Calls): Route {
+function showBalanceRoute(calls: Calls): Route {
   return keyRoute('GET /v1/balance', {
     summary: "The account's balance, and what this key has spent of its limit.",
     answers: { 200: { description: 'The balance.', schema: BALANCE } },
