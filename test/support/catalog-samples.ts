@@ -1,6 +1,6 @@
 import type { Candidate, ModelEntry, Upstream } from '../../core/catalog/catalog';
-import type { Credential, Protocol, UpstreamAdapter } from '../../core/catalog/upstream';
 import { type Price, plainPrice, type RateCard, type Rates, roughPrice } from '../../core/catalog/price';
+import type { Credential, Protocol, UpstreamAdapter } from '../../core/catalog/upstream';
 import { UNKNOWN_USAGE } from '../../core/catalog/usage';
 import type { FailedAttempt } from '../../core/health/health';
 
