@@ -1,7 +1,5 @@
 import type { AnswerEvent, AnswerReader, FinishReason } from '../../../core/catalog/answer';
 import { readUsualError, type SseEvent } from '../../../core/catalog/upstream';
-import type { SseEvent } from '../../../core/catalog/upstream';
-import { readUsualError } from '../../../core/catalog/upstream';
 import { countsOf, UNKNOWN_USAGE, type Usage } from '../../../core/catalog/usage';
 import { asArray, asCount, asObject, asText, type JsonObject, parseData } from '../json';
 import { unknownNumbers } from '../unknown-numbers';
