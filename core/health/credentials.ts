@@ -1,7 +1,6 @@
 import { drawFor, textHash } from '../catalog/affinity';
 import type { Upstream } from '../catalog/catalog';
 import type { Credential } from '../catalog/upstream';
-import type { UpstreamGauge } from './gauge';
 
 /** Statuses that concern the credential and not the upstream. */
 const REFUSED: ReadonlySet<number | undefined> = new Set([401, 403]);
@@ -79,7 +78,7 @@ export class CredentialGauge {
 /** The part of `UpstreamHealth` that the choice of a credential needs. */
 interface Known {
   now(): number;
-  upstream(name: string): Pick<UpstreamGauge, 'credential'>;
+  upstream(name: string): { credential(name: string): CredentialGauge };
 }
 
 interface Choosing {

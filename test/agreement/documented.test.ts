@@ -7,7 +7,7 @@ const folders = ['core', 'plugins', 'policies'].flatMap((folder) => filesUnder(f
 const sources = folders.filter((path) => path.endsWith('.ts')).map(textOf);
 
 /** Matches `new Counter({ name: 'tollgate_calls_total'` and `gauge('tollgate_streams_open'`. */
-const MADE = /(Counter|Gauge|Histogram|gauge)(?:<\w+>)?\(\s*(?:\{\s*name: )?'(tollgate_[a-z_]+)'/g;
+const MADE = /(Counter|Gauge|Histogram|counter|gauge)(?:<\w+>)?\(\s*(?:\{\s*name: )?'(tollgate_[a-z_]+)'/g;
 const metrics = sources.flatMap((source) =>
   [...source.matchAll(MADE)].map(([, type = '', name = '']) => ({ type: type.toLowerCase(), name })),
 );
