@@ -15,7 +15,9 @@ function hasDocstring(source: string, name: string): boolean {
   const text = textOf(`${source}.ts`);
   const passedOn = new RegExp(`export type \\{[^}]*\\b${name}\\b[^}]*\\} from '\\./([^']+)'`).exec(text)?.[1];
   if (passedOn !== undefined) return hasDocstring(posix.join(posix.dirname(source), passedOn), name);
-  return new RegExp(`\\*/\\nexport (const|(?:async )?function|interface|type|class|abstract class) ${name}\\b`).test(text);
+  return new RegExp(`\\*/\\nexport (const|(?:async )?function|interface|type|class|abstract class) ${name}\\b`).test(
+    text,
+  );
 }
 
 describe('the exports of the package', () => {

@@ -1,11 +1,13 @@
 import type { AnswerEvent, OpenPart } from '../../core/catalog/answer';
 import type { Conversation, Part, ToolCallPart, Turn } from '../../core/catalog/conversation';
+import type { SseEvent } from '../../core/catalog/upstream';
 import { usageOf } from '../../core/catalog/usage';
+import { seal } from '../../core/dialects/seal';
 
 /** Conversations and answers in which one thing grows: the number of entries, or the length of a text. */
 
 /** The upstream that gets the conversations, and that has signed the reasoning in them. */
-const UPSTREAM = 'up-1';
+export const UPSTREAM = 'up-1';
 
 type Talk = Partial<Conversation> & Pick<Conversation, 'turns'>;
 
@@ -152,6 +154,8 @@ export interface Shape<T> {
   readonly name: string;
   /** The most entries, or characters, for which it is made. */
   readonly most: number;
+  /** Whether it grows by what most requests have. */
+  readonly isUsual?: boolean;
   make(size: number): T;
 }
 
@@ -159,10 +163,18 @@ function wholeTalk(talk: Talk): Conversation {
   return { instructions: [], tools: [], choices: 1, stream: true, stop: [], ...talk };
 }
 
+const USUAL: readonly string[] = [
+  'turns of both sides',
+  'parts of one turn',
+  'tools',
+  'calls of tools one after the other',
+];
+
 export const TALKS: readonly Shape<Conversation>[] = [
   ...Object.entries(LONG_TALKS).map(([name, make]) => ({
     name: `many ${name}`,
     most: 200_000,
+    isUsual: USUAL.includes(name),
     make: (size: number) => wholeTalk(make(size)),
   })),
   ...Object.entries(LONG_TEXTS).map(([name, make]) => ({
@@ -181,7 +193,7 @@ function toolCall(at: number, isText?: true): OpenPart {
 }
 
 /** A tool whose input is text. */
-const TEXT_TOOL = 'sql';
+export const TEXT_TOOL = 'sql';
 
 function added(at: number, words: string): AnswerEvent {
   return { is: 'add', at, text: words };
@@ -264,3 +276,88 @@ export const ANSWERS: readonly Shape<readonly AnswerEvent[]>[] = Object.entries(
     { is: 'end' },
   ],
 }));
+
+/** An answer as an upstream sends it. */
+export interface SentAnswer {
+  readonly events: readonly SseEvent[];
+  readonly body: unknown;
+}
+
+/** Writes answers in the dialects that no client speaks, and for which the gateway has no writer. */
+export const SENT: Readonly<Record<string, (events: readonly AnswerEvent[]) => SentAnswer>> = {
+  gemini: (events) => {
+    const parts = events.flatMap(geminiPart);
+    const ended = { finishReason: 'STOP', index: 0 };
+    const usageMetadata = { promptTokenCount: 9, candidatesTokenCount: 9, totalTokenCount: 18 };
+    const chunk = (candidate: object, more = {}) => ({
+      name: undefined,
+      data: JSON.stringify({ candidates: [candidate], ...more }),
+    });
+    return {
+      events: [
+        ...parts.map((part) => chunk({ index: 0, content: { role: 'model', parts: [part] } })),
+        chunk(ended, { usageMetadata }),
+      ],
+      body: { candidates: [{ ...ended, content: { role: 'model', parts } }], usageMetadata },
+    };
+  },
+  converse: (events) => {
+    const kinds = new Map<number, OpenPart>();
+    const streamed = events.flatMap((event): SseEvent[] => {
+      if (event.is === 'open') kinds.set(event.at, event.part);
+      return converseEvents(event, kinds);
+    });
+    const content = events.flatMap((event) => (event.is === 'add' ? [converseBlock(event, kinds)] : []));
+    const usage = { inputTokens: 9, outputTokens: 9 };
+    return {
+      events: [...streamed, named('messageStop', { stopReason: 'end_turn' }), named('metadata', { usage })],
+      body: { output: { message: { role: 'assistant', content } }, stopReason: 'end_turn', usage },
+    };
+  },
+};
+
+function named(name: string, data: object): SseEvent {
+  return { name, data: JSON.stringify(data) };
+}
+
+function geminiPart(event: AnswerEvent): object[] {
+  if (event.is === 'add') return [{ text: event.text }];
+  if (event.is === 'sign') return [{ thoughtSignature: event.value }];
+  if (event.is !== 'open' || event.part.is !== 'tool_call') return [];
+  return [{ functionCall: { name: event.part.name, args: { a: 1 } } }];
+}
+
+function converseEvents(event: AnswerEvent, kinds: ReadonlyMap<number, OpenPart>): SseEvent[] {
+  if (!('at' in event)) return [];
+  const contentBlockIndex = event.at;
+  const is = kinds.get(event.at)?.is;
+  if (event.is === 'open' && event.part.is === 'tool_call') {
+    const { id, name } = event.part;
+    return [named('contentBlockStart', { contentBlockIndex, start: { toolUse: { toolUseId: id, name } } })];
+  }
+  if (event.is === 'add') {
+    const { text: words } = event;
+    const delta =
+      is === 'tool_call'
+        ? { toolUse: { input: words } }
+        : is === 'reasoning'
+          ? { reasoningContent: { text: words } }
+          : { text: words };
+    return [named('contentBlockDelta', { contentBlockIndex, delta })];
+  }
+  if (event.is === 'sign')
+    return [named('contentBlockDelta', { contentBlockIndex, delta: { reasoningContent: { signature: event.value } } })];
+  return event.is === 'close' ? [named('contentBlockStop', { contentBlockIndex })] : [];
+}
+
+function converseBlock({ at, text: words }: Extract<AnswerEvent, { is: 'add' }>, kinds: ReadonlyMap<number, OpenPart>) {
+  const part = kinds.get(at);
+  if (part?.is === 'tool_call') return { toolUse: { toolUseId: part.id, name: part.name, input: { a: 1 } } };
+  if (part?.is === 'reasoning') return { reasoningContent: { reasoningText: { text: words, signature: 'c2ln' } } };
+  return { text: words };
+}
+
+/** Returns reasoning as the gateway gives it to a client of another dialect. */
+export function sealed(value: string): string {
+  return seal({ upstream: UPSTREAM, dialect: 'other', value });
+}
