@@ -51,13 +51,20 @@ export function startHealthExchange({ redis, health, log }: Parts): Stop {
     });
   };
 
-  listening.on('message', (_channel, text) => {
+  const take = (text: string): void => {
     const message = asObject(parseJson(text)) as Message | undefined;
     if (message === undefined || message.node === node) return;
     for (const each of message.events ?? []) health.apply(each);
     for (const each of message.observed ?? []) health.applyObserved(each);
     const standing = message.asks === true ? health.standing() : [];
     if (standing.length > 0) publish({ events: standing });
+  };
+  listening.on('message', (_channel, text) => {
+    try {
+      take(text);
+    } catch (error) {
+      log.debug({ reason: String(error) }, 'a message about the health of upstreams has another form than nodes send');
+    }
   });
   // Asks and also publishes: if two nodes reconnect together, the second one misses the question of the first.
   const greet = (): void => publish({ asks: true, events: health.standing() });

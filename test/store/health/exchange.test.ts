@@ -36,7 +36,7 @@ describe('nodes that exchange the health of upstreams', function () {
   }
   const listeners = async () => {
     const client = new Redis(redis.url);
-    const [, count] = (await client.pubsub('NUMSUB', 'tollgate:upstream-health')) as [string, number];
+    const [, count] = (await client.pubsub('NUMSUB', 'tollgate:upstream-health:1')) as [string, number];
     client.disconnect();
     return count;
   };
@@ -78,6 +78,17 @@ describe('nodes that exchange the health of upstreams', function () {
     await client.client('KILL', 'TYPE', 'pubsub');
     eject(one);
     client.disconnect();
+    await until('the other leaves it out', () => isOut(two));
+  });
+
+  it('ignore messages of another form', async () => {
+    const [one, two] = [await node(), await node()];
+    await allListen(2);
+    const client = new Redis(redis.url);
+    const other = ['', '{', 'null', '{"node":"x"}', '{"node":"x","events":7}', '{"node":"x","events":[null]}'];
+    for (const text of other) await client.publish('tollgate:upstream-health:1', text);
+    client.disconnect();
+    eject(one);
     await until('the other leaves it out', () => isOut(two));
   });
 });
