@@ -150,6 +150,7 @@ describe('Large bodies', function () {
   this.timeout(120_000);
   const upstream = useUpstream();
   const gateway = useGateway(() => ({
+    own: true,
     ...SANDBOX_GATEWAY,
     upstreams: { acme: { url: upstream.url, models: { [MODEL]: { context: 10_000_000 } } } },
   }));

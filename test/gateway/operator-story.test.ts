@@ -28,6 +28,7 @@ describe('an operator’s first customer', function () {
     upstream.always(messagesAnswer({ usage: { input: 10, output: 5 } }));
     return {
       upstreams: { one: { url: upstream.url, models: { [MODEL]: { tokenizerFactor: 1 } } } },
+      own: true,
     };
   });
 
@@ -104,10 +105,10 @@ describe('an operator’s first customer', function () {
   });
 
   it('shows an error with the correction for a wrong operator token or address', async () => {
-    const wrong = await tollgate({ ...gateway, adminToken: 'wrong' }, 'accounts', 'list');
+    const wrong = await tollgate({ adminUrl: gateway.adminUrl, adminToken: 'wrong' }, 'accounts', 'list');
     assert.equal(wrong.status, 1);
     assert.match(wrong.notes, /refused the operator token of TOLLGATE_TOKEN.*admin-token/s);
-    const elsewhere = await tollgate({ ...gateway, adminUrl: gateway.url }, 'accounts', 'list');
+    const elsewhere = await tollgate({ adminUrl: gateway.url, adminToken: gateway.adminToken }, 'accounts', 'list');
     assert.equal(elsewhere.status, 1);
     assert.match(elsewhere.notes, /Check that TOLLGATE_URL is its admin listener/);
   });

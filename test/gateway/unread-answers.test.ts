@@ -157,6 +157,7 @@ describe('Answers that clients do not read', function () {
     const acme = (adapter: string, models: Record<string, object>) => ({ url: upstream.url, adapter, models });
     const embeds = { context: 8_192, maxOutput: 0, estimatedMaxTokens: 0, price: { input: 0.1, output: 0 } };
     return {
+      own: true,
       ...SANDBOX_GATEWAY,
       upstreams: {
         messages: acme('messages', { 'acme-messages': {}, [TRANSLATED]: {} }),

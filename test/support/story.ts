@@ -18,10 +18,13 @@ function started<T extends { stop(): Promise<unknown> }>(start: () => Promise<T>
     running = await start();
     this.test?.parent?.afterAll(() => running?.stop());
   });
+  const now = (): T => {
+    if (running === undefined) throw new Error('it has not started yet');
+    return running;
+  };
   return new Proxy({} as T, {
-    get: (_, name) => {
-      if (running === undefined) throw new Error('it has not started yet');
-      return Reflect.get(running, name) as unknown;
-    },
+    get: (_, name) => Reflect.get(now(), name) as unknown,
+    ownKeys: () => Reflect.ownKeys(now()),
+    getOwnPropertyDescriptor: (_, name) => ({ ...Reflect.getOwnPropertyDescriptor(now(), name), configurable: true }),
   });
 }
