@@ -13,14 +13,10 @@ import { useGateway, useUpstream } from '../support/story';
 import { chatAnswer, chatFailure, respond, type Script, stream } from '../support/upstream';
 
 const PAGE = textOf('docs/writing-a-dialect.md');
-const [ADAPTER = ''] = blocks('js');
-const CONFIGURATION = blocks('yaml').map((text) => parse(text) as Configured);
+const ADAPTER = textOf('examples/dialect/index.js');
+const CONFIGURATION = [...PAGE.matchAll(/^```yaml\n(.*?)^```/gms)].map(([, text = '']) => parse(text) as Configured);
 
-function blocks(language: string): string[] {
-  return [...PAGE.matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\``, 'gms'))].map(([, text = '']) => text);
-}
-
-/** Writes the page's modules, in which only the location of `tollgate` is replaced. */
+/** Writes the example's module, in which only the location of `tollgate` is replaced. */
 async function writePackage(folder: string): Promise<void> {
   const dist = dirname(await builtServer());
   const { exports } = JSON.parse(textOf('package.json')) as { exports: Readonly<Record<string, { default: string }>> };
