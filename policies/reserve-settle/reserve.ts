@@ -151,8 +151,13 @@ async function ask(
   const { accountId, keyId } = call.key;
   const { intent } = call.facts.routing;
   const request = {
-    ...{ rid, accountId, keyId, keyRev: keySettings.rev },
-    ...{ amountE8: wanted.wholeE8, leastE8: wanted.leastE8, lifetimeMs: gateway.leases.leaseMs },
+    rid,
+    accountId,
+    keyId,
+    keyRev: keySettings.rev,
+    amountE8: wanted.wholeE8,
+    leastE8: wanted.leastE8,
+    lifetimeMs: gateway.leases.leaseMs,
     facts: factsOfHold(call, gateway.configRevision),
     tokens: tokensFor(wanted.request, call.candidates),
     intent: intent && { ...intent, requestId: call.id },

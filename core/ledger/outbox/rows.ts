@@ -181,7 +181,12 @@ export function usageRowsOf({ record, calls, rid, accountId, amountE8, kind }: O
 }
 
 const EXPIRED = JSON.stringify({
-  ...{ attempts: 0, fallback: false, status: 0, source: 'platform', responseTimeMs: 0, billing: 'expired' },
+  attempts: 0,
+  fallback: false,
+  status: 0,
+  source: 'platform',
+  responseTimeMs: 0,
+  billing: 'expired',
 });
 
 /** Returns the usage record of a call whose hold expired, made of the facts that the hold had. */
