@@ -366,6 +366,7 @@ describe('Traces with other settings', () => {
     const gateway = await startGateway({
       upstreams: { acme: { url: upstream.url } },
       env,
+      own: true,
     });
     const { key } = await gateway.newCustomer('10');
     for (let count = 0; count < calls; count += 1) {

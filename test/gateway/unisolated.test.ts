@@ -4,6 +4,7 @@ import { SMALL } from '../support/sandboxes';
 import { until } from '../support/until';
 
 const UNISOLATED = {
+  own: true,
   upstreams: { none: { url: 'http://127.0.0.1:9' } },
   plugins: { sandbox: { suppliers: { local: { driver: 'process', isolation: 'none' } } } },
   configure: (config: Record<string, unknown>) => {

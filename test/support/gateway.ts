@@ -132,7 +132,7 @@ export interface TestGateway {
   record(key: string, requestId: string): Promise<Record<string, unknown>>;
   /** Resolves with the exit code at its end. */
   readonly ended: Promise<number | null>;
-  /** Sends SIGTERM and resolves with the exit code. */
+  /** Sends SIGTERM and resolves with the exit code, or null if the process is left for other stories. */
   stop(): Promise<number | null>;
   kill(): Promise<void>;
 }
@@ -162,10 +162,14 @@ const ADMIN_TOKEN = 'token-of-the-operator-in-tests';
  * with the same settings, that one takes the story's gateway.config.yml instead: accounts of other stories are in its stores.
  */
 export async function startGateway(options: GatewayOptions): Promise<TestGateway> {
-  if (needsOwn(options)) return gatewayOf(await launch(options), options);
+  // A story that starts again on the stores of its first gateway means that one to have ended.
+  const before = idle.findIndex(({ server }) => server.stores === options.stores);
+  if (before !== -1) for (const { server } of idle.splice(before, 1)) await end(server, 'SIGTERM');
+  if (needsOwn(options)) return gatewayOf(await launch(options), options, 0);
   const settings = JSON.stringify([options.system, options.plugins, options.env]);
-  const server = (await takeIdle(settings, options)) ?? (await launch(options));
-  return gatewayOf(server, options, () => leaveIdle(settings, server));
+  const taken = await takeIdle(settings, options);
+  const server = taken ?? (await launch(options));
+  return gatewayOf(server, options, taken?.output().length ?? 0, () => leaveIdle(settings, server));
 }
 
 function needsOwn({ own, stores, dataFolder, ca }: GatewayOptions): boolean {
@@ -265,11 +269,10 @@ async function end({ child, ended, folder }: Server, signal: NodeJS.Signals): Pr
   return code;
 }
 
-/** `leave` keeps the server for others if its story did not end it. */
-function gatewayOf(server: Server, { ca }: GatewayOptions, leave?: () => Promise<void>): TestGateway {
+/** @param begin where the story's output begins @param leave keeps the server for others if its story did not end it */
+function gatewayOf(server: Server, { ca }: GatewayOptions, begin: number, leave?: () => Promise<void>): TestGateway {
   const { child, ended, folder } = server;
   const { public: url, admin: adminUrl } = server.ready;
-  const begin = server.output().length;
   const connect = ca === undefined ? {} : { ca };
   const pool = new Pool(url, { connections: 300, headersTimeout: 60_000, bodyTimeout: 60_000, connect });
   const adminPool = new Pool(adminUrl, { connections: 4, connect });
