@@ -82,7 +82,10 @@ describe('The end of a WebSocket', function () {
   });
 
   it('comes after the current response when the process stops', async () => {
-    const stopping = await startGateway({ upstreams: { acme: { url: upstream.url, webSocket: true } } });
+    const stopping = await startGateway({
+      upstreams: { acme: { url: upstream.url, webSocket: true } },
+      own: true,
+    });
     const customer = await stopping.newCustomer('10');
     const [idle, busy] = [await TestSocket.open(stopping, customer.key), await TestSocket.open(stopping, customer.key)];
     let goOn = (): void => undefined;
