@@ -91,6 +91,7 @@ describe('nginx in front with deploy/nginx/tollgate.conf', function () {
     ca = authority.ca;
     upstream = await startUpstream();
     gateway = await startGateway({
+      own: true,
       upstreams: { acme: { url: upstream.url } },
       system: { proxies: { count: 1 } },
       env: { PUBLIC_URL: 'https://api.example.com' },

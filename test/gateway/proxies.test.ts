@@ -28,7 +28,7 @@ describe('A gateway behind proxies', function () {
     ['the address of its proxy without the setting, and warns once', {}, 1],
   ] as const) {
     it(`counts sign-in attempts by ${by}`, async () => {
-      const gateway = await startGateway({ upstreams, ...options });
+      const gateway = await startGateway({ upstreams, ...options, own: true });
       for (const from of ['192.0.2.1', '192.0.2.2', '192.0.2.2']) await guess(gateway, from);
       const lines = warnings(gateway);
       await gateway.stop();

@@ -72,7 +72,7 @@ describe('The process', function () {
   });
 
   it('exits with 78 if the database is newer than the code, and names both versions', async () => {
-    const gateway = await startGateway({ upstreams });
+    const gateway = await startGateway({ upstreams, own: true });
     await gateway.stop();
     const database = await databaseOf(gateway.stores);
     const later = { name: '2999-01-01-from-the-future', batch: 99, migration_time: new Date() };
@@ -104,7 +104,7 @@ describe('The process', function () {
   });
 
   it('shows its metrics only with the admin token', async () => {
-    const gateway = await startGateway({ upstreams });
+    const gateway = await startGateway({ upstreams, own: true });
     try {
       const shown = await gateway.admin('GET', '/metrics');
       expect(shown.status).to.equal(200);

@@ -31,7 +31,7 @@ for (const { name, options } of DRIVERS) {
     let box: RunningSandbox;
 
     before(async () => {
-      gateway = await startGateway(await options());
+      gateway = await startGateway({ ...(await options()), own: true });
       box = await runningSandbox(gateway);
     });
     after(async () => {
