@@ -86,7 +86,7 @@ describe('The process', function () {
   it('has the same balances and records after a restart', async () => {
     const acme = { acme: { url: upstream.url } };
     upstream.always(messagesAnswer({ usage: { input: 1_000, output: 200 } }));
-    const first = await startGateway({ upstreams: acme });
+    const first = await startGateway({ upstreams: acme, own: true });
     const { key } = await first.newCustomer('10', { balanceLimit: '5' });
     const answer = await first.call('/v1/messages', { key, body: ask() });
     expect(answer.status).to.equal(200);
