@@ -14,6 +14,8 @@ describe('The calls of a session', () => {
   let key: string;
 
   const gateway = useGateway(() => ({
+    // What other stories have seen of upstreams with these names must not count.
+    own: true,
     upstreams: { one: { url: one.url }, two: { url: two.url } },
     configure: (config) => setPolicy(config, 'strategy-routing', { strategy: 'quality', affinity: false }, 'speed'),
   }));

@@ -152,6 +152,7 @@ describe('Two equal upstreams on one server', () => {
   const gateway = useGateway(() => {
     upstream.always(messagesAnswer());
     return {
+      own: true,
       upstreams: { one: { url: upstream.url }, two: { url: upstream.url } },
     };
   });
