@@ -21,6 +21,17 @@ export async function newEmbeddedFolder(): Promise<string> {
   return folder;
 }
 
+/** Keeps a folder when the folders of a test file are removed, because its gateway serves further files. */
+export function keepDataFolder(folder: string): void {
+  const at = made.indexOf(folder);
+  if (at !== -1) made.splice(at, 1);
+}
+
+/** Lets a folder of another process be removed with those of this one. */
+export function adoptDataFolder(folder: string): void {
+  made.push(folder);
+}
+
 export async function removeDataFolders(): Promise<void> {
   const remove = async (folder: string) => {
     await endInstances(folder);

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type Client, Pool } from 'undici';
 import { parse, stringify } from 'yaml';
-import { newDataFolder } from './data-folder';
+import { keepDataFolder, newDataFolder } from './data-folder';
 import { builtServer, endsWithRun } from './shared';
 import { enterStores, leaveStores, type Stores } from './stores';
 import { until } from './until';
@@ -196,7 +196,8 @@ async function takeIdle(settings: string, options: GatewayOptions): Promise<Serv
 /** Keeps a server for a next story, without this one's upstreams. */
 async function leaveIdle(settings: string, server: Server): Promise<void> {
   idle.push({ settings, server });
-  await endsWithRun(server.child.pid ?? 0);
+  keepDataFolder(server.dataFolder);
+  await endsWithRun(server.child.pid ?? 0, server.dataFolder);
   if (idle.length > MOST_IDLE) await end((idle.shift() as (typeof idle)[number]).server, 'SIGTERM');
 }
 

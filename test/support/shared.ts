@@ -4,7 +4,7 @@ import { Redis } from 'ioredis';
 import { migrate, openPostgres } from '../../core/storage/database';
 import { buildServer } from './built-server';
 import { startPostgresOfCompose, startRedisOfCompose } from './compose';
-import { prepareDataFolder, removeDataFolders } from './data-folder';
+import { adoptDataFolder, prepareDataFolder, removeDataFolders } from './data-folder';
 import { quiet } from './databases';
 import { type DockerEngine, reachDocker, startDocker, type TestDocker } from './docker';
 import { startPostgres, type TestPostgres } from './postgres';
@@ -87,9 +87,9 @@ export function builtServer(): Promise<string> {
   return ask('server');
 }
 
-/** Ends a process with the run, because the processes of mocha are ended without notice. */
-export function endsWithRun(pid: number): Promise<void> {
-  return ask(`ends-with-run/${pid}`);
+/** Ends a process with the run, and removes its data folder, because the processes of mocha are ended without notice. */
+export function endsWithRun(pid: number, dataFolder: string): Promise<void> {
+  return ask(`ends-with-run/${encodeURIComponent(`${pid} ${dataFolder}`)}`);
 }
 
 async function ask<T>(what: string): Promise<T> {
@@ -113,8 +113,8 @@ let migrated: Promise<string> | undefined;
 let dataFolder: Promise<string> | undefined;
 let program: Promise<string> | undefined;
 let server: Server | undefined;
-/** Processes that test files have left for each other. */
-const left = new Set<number>();
+/** Processes that test files have left for each other, with their data folders. */
+const left = new Map<number, string>();
 
 /** Starts the sharing server. Mocha calls it once, in the main process. */
 export async function mochaGlobalSetup(): Promise<void> {
@@ -152,9 +152,11 @@ async function share(what: string): Promise<unknown> {
     case 'data-folder':
       dataFolder ??= prepareDataFolder();
       return dataFolder;
-    case 'ends-with-run':
-      left.add(Number(worker));
+    case 'ends-with-run': {
+      const [pid = '', folder = ''] = decodeURIComponent(worker).split(' ');
+      left.set(Number(pid), folder);
       return null;
+    }
     case 'server':
       program ??= buildServer();
       return program;
@@ -189,8 +191,11 @@ function once<T>(started: Map<string, Promise<T>>, worker: string, start: () => 
 
 export async function mochaGlobalTeardown(): Promise<void> {
   server?.close();
-  for (const pid of left) if (isAlive(pid)) process.kill(pid);
-  for (const pid of left) await until(`process ${pid} has ended`, () => !isAlive(pid));
+  for (const pid of left.keys()) if (isAlive(pid)) process.kill(pid);
+  for (const [pid, folder] of left) {
+    await until(`process ${pid} has ended`, () => !isAlive(pid));
+    adoptDataFolder(folder);
+  }
   const running: Promise<{ stop(): Promise<void> }>[] = [...redises.values(), ...engines.values()];
   if (postgres !== undefined) running.push(postgres);
   // A service that cannot be stopped must not keep the others running.
