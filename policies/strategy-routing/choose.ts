@@ -96,12 +96,11 @@ function inOrder(set: CandidateSet, input: RankingInput, anyIsIn: boolean): numb
   }
   ranked.sort((one, other) => one.place - other.place);
   const order: number[] = [];
-  while (order.length < ranked.length) {
-    const rest = ranked.slice(order.length);
-    const other = rest.findIndex((each, at) => at > 0 && !areEqual(rest[0] as Ranked, each));
-    const equals = other === -1 ? rest : rest.slice(0, other);
-    if (equals.length === 1) order.push((equals[0] as Ranked).index);
-    else order.push(...byLot(equals, set, input));
+  for (let from = 0, end = 1; from < ranked.length; from = end, end += 1) {
+    const best = ranked[from] as Ranked;
+    while (end < ranked.length && areEqual(best, ranked[end] as Ranked)) end += 1;
+    if (end - from === 1) order.push(best.index);
+    else order.push(...byLot(ranked.slice(from, end), set, input));
   }
   return order;
 }
