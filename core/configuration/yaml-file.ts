@@ -57,10 +57,13 @@ export interface YamlFile {
   readonly unset: readonly UnsetVariable[];
 }
 
-export interface UnsetVariable {
+interface UnsetVariable {
   readonly path: readonly (string | number)[];
   readonly problem: ConfigurationProblem;
 }
+
+/** The most errors of syntax that are reported: those behind the first usually follow from it. */
+const SYNTAX_ERRORS_AT_MOST = 3;
 
 /** Reads a YAML file and requires that every variable is set. @throws ConfigurationError as `parseYamlFile`, and for unset variables */
 export function readYamlFile(path: string, env: NodeJS.ProcessEnv): YamlFile {
@@ -93,9 +96,9 @@ export function parseYamlFile(
     column: lines.linePos(offset).col,
   });
   if (document.errors.length > 0) {
-    throw new ConfigurationError(
-      document.errors.map((error) => ({ ...placeAt(error.pos[0]), message: error.message })),
-    );
+    // One unclosed bracket makes everything behind it wrong, token by token.
+    const first = document.errors.slice(0, SYNTAX_ERRORS_AT_MOST);
+    throw new ConfigurationError(first.map((error) => ({ ...placeAt(error.pos[0]), message: error.message })));
   }
   const variables = new Set<string>();
   const unset: UnsetVariable[] = [];

@@ -24,6 +24,12 @@ function refusalOf(text: string, env: NodeJS.ProcessEnv = {}): string {
 }
 
 describe('a YAML file', () => {
+  it('with a bracket that is not closed is refused by its first errors alone', () => {
+    const lines = refusalOf(`a: [\n${'b: { c: 1 }\n'.repeat(100)}`).split('\n');
+    expect(lines).to.have.lengthOf(3);
+    expect(lines[0]).to.match(/^a\.yml:2:/);
+  });
+
   describe('with variables', () => {
     it('has their values in the places of their names, even inside a text', () => {
       expect(valueRead('a: ${X}\nb: http://${HOST}:${PORT}/x', { X: 'hello', HOST: 'h', PORT: '81' })).to.deep.equal({
