@@ -78,7 +78,7 @@ function table(rows: readonly (readonly string[])[]): string {
     .join('');
 }
 
-export interface Question {
+interface Question {
   readonly question: string;
   /** What to do instead if no terminal can ask. */
   readonly otherwise: string;

@@ -2,7 +2,7 @@ import { type Signal, signal } from '@preact/signals';
 import { ask, type Failure, setCsrfToken, whenSignedOut } from './api';
 import { toFailure } from './resource';
 
-export type SessionState<S> =
+type SessionState<S> =
   | { readonly is: 'unknown' }
   | { readonly is: 'unreachable'; readonly failure: Failure }
   /** `ended`: the session has just ended. */

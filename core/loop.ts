@@ -8,7 +8,7 @@ export interface Loop {
   readonly stop: Stop;
 }
 
-export interface LoopOptions {
+interface LoopOptions {
   /** The pause after the work in milliseconds, or a function that returns it then. */
   readonly everyMs: number | (() => number);
   readonly firstAfterMs?: number;

@@ -1,5 +1,5 @@
 /** A program of this project that runs in a thread or process of its own. */
-export interface OwnProgram {
+interface OwnProgram {
   readonly file: string;
   /** The arguments that Node needs to run it, because tests run from the sources. */
   readonly execArgv: string[];

@@ -92,7 +92,7 @@ export function watchPlugin(plugin: string, file: string): void {
   post({ plugin, folder: dirname(file) });
 }
 
-export interface Watchdog {
+interface Watchdog {
   /** Switches to the shorter bound, because clients are served from now on, and rests while no request is open. */
   serving(requests: OpenRequests): void;
   readonly stop: Stop;

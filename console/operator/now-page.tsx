@@ -86,7 +86,7 @@ interface Props {
   readonly minutes: readonly Minute[] | undefined;
 }
 
-export function CallsChart({ minutes }: Props) {
+function CallsChart({ minutes }: Props) {
   return (
     <Panel title="Calls per minute" hint="the last half hour">
       {minutes === undefined ? <ChartBone height={HEIGHT} /> : <Calls minutes={minutes} />}
@@ -122,7 +122,7 @@ function Calls({ minutes }: { readonly minutes: readonly Minute[] }) {
   );
 }
 
-export function SlowestChart({ minutes }: Props) {
+function SlowestChart({ minutes }: Props) {
   const values = minutes?.map(({ p99Ms }) => p99Ms) ?? [];
   return (
     <Panel title="p99" hint="99 of 100 answers are faster">

@@ -5,7 +5,7 @@ import 'uplot/dist/uPlot.min.css';
 import { showShortCount } from '../numbers';
 import { theme } from '../theme';
 
-export interface ChartSeries {
+interface ChartSeries {
   readonly name: string;
   /** The heights only; `format` shows the value of a point. */
   readonly values: readonly (number | null)[];

@@ -36,7 +36,7 @@ export interface AccountRow {
   readonly markup: string | null;
 }
 
-export interface NewAccount {
+interface NewAccount {
   readonly name: string;
   readonly markup?: string | null | undefined;
 }

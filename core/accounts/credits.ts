@@ -9,7 +9,7 @@ import { type AuditEntry, writeAudit } from '../storage/audit';
 import { naming, pushAccount, requireAccount, type Stores } from './accounts';
 
 /** A top-up or, with a negative amount, an adjustment. */
-export interface NewCredit {
+interface NewCredit {
   readonly accountId: string;
   readonly amountE8: bigint;
   /** A repetition with the same key and amount is the same credit. With another amount it is rejected. */

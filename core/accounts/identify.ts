@@ -53,7 +53,7 @@ export interface ApiKeys {
   remember(key: CallKey, settings: KeySettings): CallKey;
 }
 
-export interface ApiKeysOptions {
+interface ApiKeysOptions {
   readonly ledger: Pick<Ledger, 'findKey' | 'readKey' | 'countRefused' | 'countRequest'>;
   readonly rates: KeyRates;
   readonly log: Logger;

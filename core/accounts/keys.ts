@@ -52,7 +52,7 @@ export interface AccountKey {
 }
 
 /** Changes of a key. An absent member stays as it is; null removes it. */
-export interface KeyChanges extends KeyLimitChanges {
+interface KeyChanges extends KeyLimitChanges {
   readonly name?: string | undefined;
   readonly allowedModels?: readonly string[] | null | undefined;
   readonly markup?: string | null | undefined;
@@ -61,7 +61,7 @@ export interface KeyChanges extends KeyLimitChanges {
   readonly allowedAddresses?: readonly string[] | null | undefined;
 }
 
-export interface NewKey extends KeyChanges {
+interface NewKey extends KeyChanges {
   readonly name: string;
 }
 
@@ -285,7 +285,7 @@ export async function readLastUses(database: Knex, keyIds: readonly string[]): P
   return new Map(rows.map(({ id, at }) => [id, at]));
 }
 
-export interface KeyFilters {
+interface KeyFilters {
   /** A part of the key's name, id or shown ends. */
   readonly search?: string | undefined;
   readonly status?: KeyStatus | undefined;

@@ -8,7 +8,7 @@ import { type Stores, setAccountStatus, tellChangedAccounts } from './accounts';
 import { pushCredit } from './credits';
 import { revokeKey, tellChangedKeys } from './keys';
 
-export interface SweeperOptions extends Stores {
+interface SweeperOptions extends Stores {
   readonly log: Logger;
   /** See `excess` of system.config.yml. */
   readonly stopKeyAboveE8?: bigint;
@@ -84,7 +84,7 @@ const KEYS_OF_AN_ACCOUNT = 10n;
  * Revokes active keys whose requests cost more than `aboveE8` above their holds. Freezes active accounts whose requests did so ten
  * times since the account was last unfrozen.
  */
-export async function stopForExcess(stores: Stores, aboveE8: bigint, log: Logger): Promise<void> {
+async function stopForExcess(stores: Stores, aboveE8: bigint, log: Logger): Promise<void> {
   for (const { id, excess_e8: excessE8 } of await above(stores, 'api_keys', aboveE8)) {
     // Count and log first: if the ledger fails after the database has the change, no later sweep sees the key again.
     stops.inc({ of: 'key' });

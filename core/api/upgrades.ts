@@ -31,7 +31,7 @@ export function takeUpgrades(
 function ignore(): void {}
 
 /** Returns the upgrade handler for an address of calls; undefined if it has none. */
-export type TakerOfCalls = (request: IncomingMessage, host: string) => UpgradeHandler | undefined;
+type TakerOfCalls = (request: IncomingMessage, host: string) => UpgradeHandler | undefined;
 
 interface Taker {
   readonly take: UpgradeHandler;

@@ -8,7 +8,7 @@ export interface StoredAnswer {
   readonly body: Buffer;
 }
 
-export interface AnswerStoreLimits {
+interface AnswerStoreLimits {
   /** The most bytes of all answers, headers included. */
   readonly maxBytes: number;
   readonly maxAgeMs: number;

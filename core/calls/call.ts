@@ -111,7 +111,7 @@ export interface Attempt {
 }
 
 /** The result of an attempt and the decision that followed. */
-export interface AttemptEnd extends Omit<Attempt, 'outcome'> {
+interface AttemptEnd extends Omit<Attempt, 'outcome'> {
   readonly outcome: AttemptOutcome | 'answered';
   /** The gateway's decision in words, and its reason; undefined for an answer. */
   readonly why: string | undefined;
@@ -502,4 +502,4 @@ function clientRetryOf({ headers }: IncomingMessage): number | undefined {
   return typeof count === 'string' && /^[1-9]\d{0,3}$/.test(count) ? Number(count) : undefined;
 }
 
-export type RefusalHook = (error: GatewayError) => Promise<GatewayError>;
+type RefusalHook = (error: GatewayError) => Promise<GatewayError>;

@@ -56,7 +56,7 @@ function isPriced({ meters, models }: Extra, candidate: Candidate): boolean {
 }
 
 /** A further model that a call may run, at the customer's price. */
-export interface FurtherModel extends Pick<NeededModel, 'maxOutputTokens'> {
+interface FurtherModel extends Pick<NeededModel, 'maxOutputTokens'> {
   readonly model: ModelEntry;
 }
 

@@ -24,7 +24,7 @@ export interface NewObject extends KeptObject {
 }
 
 /** The object that an item belongs to. */
-export interface KeptItem extends KeptObject {
+interface KeptItem extends KeptObject {
   /** The same for all items of the object. */
   readonly owner: string;
 }

@@ -6,7 +6,7 @@ import { parseJson } from '../parse-json';
 import { findPlace } from '../wire/json-members';
 
 /** An object that an answer has created. */
-export interface FoundId {
+interface FoundId {
   readonly kind: SharedObject;
   readonly id: string;
   readonly candidate: Candidate;

@@ -47,7 +47,7 @@ export class OpenCalls {
 export const ABSENT_CALLS_AT_MOST = 8;
 
 /** Counts by account the unstreamed calls of this process that are read to their end although their clients have left. */
-export class AbsentCalls {
+class AbsentCalls {
   readonly #counts = new Map<string, number>();
 
   /** Counts a call whose client has left. Returns what ends its count. */

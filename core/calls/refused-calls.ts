@@ -22,7 +22,7 @@ const droppedRecords = new Counter({
   registers: [metrics],
 });
 
-export interface RefusedCallsOptions {
+interface RefusedCallsOptions {
   readonly database: Knex;
   readonly log: Logger;
   /** The most records that wait for the database, and the most groups that are added up; further ones are dropped and counted. */
@@ -107,7 +107,7 @@ interface Group {
 }
 
 /** Adds up refused calls by key, code and second, so that the number of records does not grow with their rate. */
-export class SummedRefusals {
+class SummedRefusals {
   readonly #groups = new Map<string, Group>();
 
   /** `maxGroups`: the most groups at a time. */

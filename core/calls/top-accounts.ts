@@ -7,7 +7,7 @@ import { madeOnce } from '../made-once';
 import { metrics } from '../metrics';
 
 /** The sums of an account's calls. */
-export interface AccountSum {
+interface AccountSum {
   calls: number;
   inputTokens: number;
   outputTokens: number;
@@ -20,12 +20,12 @@ export const OTHER = 'other';
 /** The most accounts summed between two scrapes; the calls of further accounts count as `other`. */
 const MOST_ACCOUNTS = 10_000;
 
-export function noCalls(): AccountSum {
+function noCalls(): AccountSum {
   return { calls: 0, inputTokens: 0, outputTokens: 0, costUsd: 0 };
 }
 
 /** Adds up the calls of this process by account until the metrics take the sums. */
-export class AccountSums {
+class AccountSums {
   #sums = new Map<string, AccountSum>();
 
   add(accountId: string, usage: Usage | undefined, costE8: bigint): void {
@@ -60,7 +60,7 @@ const SPENDERS = `
   WHERE grouped_by = 'none' AND hour >= date_bin('1 hour', now() - interval '1 hour', '2000-01-01 00:00:00+00')
   GROUP BY account_id ORDER BY sum(cost_e8) DESC, sum(calls) DESC LIMIT :most`;
 
-export interface TopAccountsOptions {
+interface TopAccountsOptions {
   readonly database: Knex;
   readonly log: Logger;
   /** How many accounts have their own series. */

@@ -38,7 +38,7 @@ export function thinkingMs(request: ModelRequest, candidate: Candidate, health: 
 }
 
 /** What is known of an unfinished stream when it ends. */
-export interface UnfinishedStream extends Pick<StreamAnswer, 'candidate' | 'chunks' | 'headAtMs'> {
+interface UnfinishedStream extends Pick<StreamAnswer, 'candidate' | 'chunks' | 'headAtMs'> {
   readonly hasContent: boolean;
   /** Whether the gateway ended it, because the time of reading for an absent client was over. */
   readonly isCancelled: boolean;

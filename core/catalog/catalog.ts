@@ -11,7 +11,7 @@ export type Tier = 'official' | 'high-sla' | 'standard';
 export const TIERS: readonly Tier[] = ['official', 'high-sla', 'standard'];
 
 export const TRANSLATE = ['last', 'never', 'equal'] as const;
-export type Translate = (typeof TRANSLATE)[number];
+type Translate = (typeof TRANSLATE)[number];
 
 /** How much of an image the model sees, in the vendors' words. `auto` is what images without a word get. */
 export const DETAILS = ['low', 'high', 'original', 'auto'] as const;
@@ -22,7 +22,7 @@ export const NORMALIZING = ['nfkc', 'none'] as const;
 export type Normalizing = (typeof NORMALIZING)[number];
 
 export const UNPRICED_TOOLS = ['forward', 'refuse'] as const;
-export type UnpricedTools = (typeof UNPRICED_TOOLS)[number];
+type UnpricedTools = (typeof UNPRICED_TOOLS)[number];
 
 export interface Timeouts {
   readonly connectMs: number;

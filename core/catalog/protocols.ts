@@ -18,7 +18,7 @@ export const PROTOCOLS = {
   embeddings: { title: 'Embeddings', path: '/v1/embeddings', conversation: 'input', limits: [] },
 } as const satisfies Readonly<Record<string, ProtocolFacts>>;
 
-export interface ProtocolFacts {
+interface ProtocolFacts {
   /** The protocol's name in documents. */
   readonly title: string;
   /** The path without the prefix of a strategy. */

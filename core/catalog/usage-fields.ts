@@ -77,7 +77,7 @@ const ROUTING = objectWith(
  * The fields of a usage record (docs/contract.md, section 6), in the order of the CSV's columns. The types of the record and of
  * its row, the INSERT, the answers to clients, the CSV and the OpenAPI document are made from this table.
  */
-export const USAGE_FIELDS = {
+const USAGE_FIELDS = {
   requestId: field('request_id', 'text', shape.text, NOTHING_MORE),
   createdAt: field('created_at', 'timestamptz', shape.time, NOTHING_MORE),
   keyId: field('key_id', 'uuid', shape.uuid, NOTHING_MORE),
@@ -124,7 +124,7 @@ export const USAGE_FIELDS = {
 } as const;
 
 type Fields = typeof USAGE_FIELDS;
-export type UsageField = keyof Fields;
+type UsageField = keyof Fields;
 type OrNull<F extends Field, T> = F['isOptional'] extends true ? T | null : T;
 
 /** A row of usage_records with the current name of its key. */
@@ -154,7 +154,7 @@ export type RecordedFields = { readonly [K in Exclude<Recorded, Absent> as JsonN
 };
 
 /** A record as these audiences see it. */
-export type ShownUsage<A extends Audience> = { readonly [K in Of<A>]: Shown<K> };
+type ShownUsage<A extends Audience> = { readonly [K in Of<A>]: Shown<K> };
 
 const ENTRIES = Object.entries(USAGE_FIELDS) as [UsageField, Field][];
 

@@ -50,7 +50,7 @@ export interface Loaded<P extends PolicyShape = PolicyShape> {
  * before.
  * @throws ConfigurationError with every problem found
  */
-export type ReadConfiguration<P extends PolicyShape = PolicyShape> = (
+type ReadConfiguration<P extends PolicyShape = PolicyShape> = (
   folder: string,
   env: NodeJS.ProcessEnv,
   text?: string,

@@ -25,7 +25,7 @@ type CredentialSettings = NonNullable<ServiceEndpointSettings['credential']>;
 const KINDS = ['env', 'file', 'command', 'cloud', 'none'] as const;
 
 /** The folder and the environment in which secrets are looked up. */
-export interface SecretReading {
+interface SecretReading {
   readonly folder: string;
   readonly env: NodeJS.ProcessEnv;
   readonly nameable: Nameable;

@@ -25,7 +25,7 @@ type Automatic = (typeof AUTOMATIC)[number];
  */
 export type Prepare<C extends Configuration = Configuration> = (next: C) => Promise<() => void> | (() => void);
 
-export type ReloadOutcome =
+type ReloadOutcome =
   | {
       readonly outcome: 'reloaded';
       /** The revision before the reload. */
@@ -35,7 +35,7 @@ export type ReloadOutcome =
     }
   | { readonly outcome: 'refused'; readonly revision: string; readonly problems: readonly ConfigurationProblem[] };
 
-export interface RefusedReload {
+interface RefusedReload {
   readonly at: Date;
   /** The number of the applied revision that was refused. */
   readonly number: number | undefined;
@@ -50,7 +50,7 @@ export interface Replacement {
   readonly after: Configuration;
 }
 
-export interface LiveConfigurationOptions<C extends Configuration> {
+interface LiveConfigurationOptions<C extends Configuration> {
   /** The configuration in force at the start. */
   readonly first: C;
   /** Reads the configuration that should be in force now. @throws ConfigurationError */
@@ -231,7 +231,7 @@ function begins(): Date {
 }
 
 /** Returns the parts of the files that have changed since the start and that only a restart can apply. */
-export type RestartNeeded = (current: Configuration) => readonly string[];
+type RestartNeeded = (current: Configuration) => readonly string[];
 
 export function restartNeededSince(first: Configuration, configFolder: string): RestartNeeded {
   const path = join(configFolder, 'system.config.yml');

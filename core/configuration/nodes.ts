@@ -9,7 +9,7 @@ import type { LiveConfiguration } from './live-configuration';
 import type { ConfigurationProblem } from './yaml-file';
 
 /** A node's report about its configuration. */
-export interface NodeReport {
+interface NodeReport {
   readonly source: 'file' | 'database';
   /** The number of the applied revision in force; null with files. */
   readonly number: number | null;
@@ -24,7 +24,7 @@ export interface NodeReport {
   } | null;
 }
 
-export interface ConfigurationNode extends NodeReport {
+interface ConfigurationNode extends NodeReport {
   readonly node: string;
   /** The node's host and process. */
   readonly name: string;
@@ -38,7 +38,7 @@ const REPORT_EVERY_MS = 2_000;
 const GONE_AFTER_SECONDS = 10;
 const FORGOTTEN_AFTER_SECONDS = 3_600;
 
-export interface ReportOptions {
+interface ReportOptions {
   readonly live: LiveConfiguration;
   readonly source: NodeReport['source'];
   readonly database: Knex;

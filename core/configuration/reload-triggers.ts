@@ -8,7 +8,7 @@ import type { LiveConfiguration, ReloadActor, Replacement } from './live-configu
 import type { ConfigurationSource } from './source';
 import { watchFile } from './watch-file';
 
-export interface ReloadTriggers {
+interface ReloadTriggers {
   readonly live: LiveConfiguration;
   readonly source: ConfigurationSource['is'];
   readonly configFolder: string;

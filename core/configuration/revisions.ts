@@ -19,7 +19,7 @@ export interface AppliedRevision {
   readonly restores: number | null;
 }
 
-export interface NewRevision extends Pick<AppliedRevision, 'revision' | 'text' | 'actor' | 'note' | 'restores'> {
+interface NewRevision extends Pick<AppliedRevision, 'revision' | 'text' | 'actor' | 'note' | 'restores'> {
   /** The objections that the operator overrode by force, for the audit log. */
   readonly objections: readonly string[];
   /** Applies it only if the newest revision still has one of these numbers; 0 means none. */

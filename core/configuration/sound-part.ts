@@ -4,7 +4,7 @@ import type { Check, NameUse, Problem } from '../settings';
 type Path = readonly (string | number)[];
 
 /** The part of a value that is usable although other parts have mistakes, so that one mistake does not hide the next. */
-export interface SoundPart<T> {
+interface SoundPart<T> {
   readonly problems: readonly Problem[];
   /** The value without its wrong parts. A top-level key that is wrong as a whole is absent. */
   readonly value: Partial<T>;

@@ -5,7 +5,7 @@ import { PROTOCOLS, type Protocol } from '../catalog/protocols';
  * The most entries of a request that is translated: turns, the parts of turns and of tool results, tools, and the items of other
  * lists. Real conversations have far fewer. The gateway counts them while the body arrives, so that it never parses more.
  */
-export const MOST_ENTRIES = 20_000;
+const MOST_ENTRIES = 20_000;
 
 /** The most characters of an id or a name. Some dialects write a character of an id as up to ten. */
 export const LONGEST_NAME = 512;

@@ -33,7 +33,7 @@ export function usedMeters({ tools, members }: Dialect): readonly Meter[] {
 }
 
 /** One line of the table for operators. */
-export interface DialectRow {
+interface DialectRow {
   readonly place: 'member' | 'content' | 'tool';
   readonly name: string;
   readonly class: MemberClass;

@@ -1,7 +1,7 @@
 import type { Reasoning } from '../catalog/conversation';
 
 /** The effort words: how much a model should reason. */
-export type Effort = NonNullable<Reasoning['effort']>;
+type Effort = NonNullable<Reasoning['effort']>;
 
 /** The words from least to most, each with the tokens that it means in a dialect with numbers. */
 export const TOKENS: Readonly<Record<Effort, number>> = {

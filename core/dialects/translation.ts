@@ -18,7 +18,7 @@ export type Answering = Pick<Candidate, 'adapter' | 'dialect'> & {
 };
 
 /** The call whose answer is translated. */
-export interface TranslatedFor {
+interface TranslatedFor {
   readonly requestId: string;
   readonly protocol: Protocol;
   readonly asked: TranslatedCall;
@@ -27,12 +27,12 @@ export interface TranslatedFor {
 }
 
 /** An event of the upstream: its meaning for routing and money, and the events that the client gets for it. */
-export interface TranslatedEvent {
+interface TranslatedEvent {
   readonly note: EventNote;
   readonly written: readonly ClientEvent[];
 }
 
-export interface TranslatedBody {
+interface TranslatedBody {
   readonly usage: Usage;
   readonly contentBytes: number;
   /** The error in a body whose status is a success. */

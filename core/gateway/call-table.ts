@@ -19,7 +19,7 @@ export interface CallTable {
 }
 
 /** The part of a request that decides whether it is a call. */
-export type AddressedRequest = Pick<IncomingMessage, 'url' | 'method'>;
+type AddressedRequest = Pick<IncomingMessage, 'url' | 'method'>;
 
 export type CallPlace =
   | ServedCall

@@ -7,7 +7,7 @@ import type { Policy } from './policy';
 export type Middleware = (request: IncomingMessage, response: ServerResponse, next: () => void) => void;
 
 /** The object that Express Gateway gives to a manifest's `init`. */
-export interface PluginContext {
+interface PluginContext {
   registerPolicy(policy: ExpressGatewayPolicy): void;
 }
 

@@ -11,7 +11,7 @@ import type { Gateway } from './gateway';
  * Returns objections to replacing one configuration by another, as sentences for the operator. A revision with objections is
  * applied only when forced. Plugins add their checks to `gateway.changeChecks`.
  */
-export type ChangeCheck = (before: Configuration, next: Configuration) => Promise<readonly string[]>;
+type ChangeCheck = (before: Configuration, next: Configuration) => Promise<readonly string[]>;
 
 /**
  * The parts that plugins get when they start: those of the policies, and those that change the process. `configuration` is always

@@ -22,7 +22,7 @@ export const EJECTION_RULES: EjectionRules = {
 };
 
 /** The section `ejection` of system.config.yml. Durations are strings such as `30s`. */
-export interface EjectionSettings {
+interface EjectionSettings {
   readonly consecutiveFailures: number;
   readonly outFor: string;
   readonly outAtMost: string;

@@ -54,7 +54,7 @@ const RECENT_MS = 30_000;
 const DOUBTFUL_FAILURE_RATE = 0.1;
 const MOSTLY_FAILING_RATE = 0.5;
 
-export type Latencies = Readonly<Record<AnswerKind, MovingEstimate>>;
+type Latencies = Readonly<Record<AnswerKind, MovingEstimate>>;
 
 function newLatencies(): Latencies {
   return {

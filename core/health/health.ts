@@ -11,7 +11,7 @@ import { type Observed, Tally } from './tally';
 
 export type AskedCandidate = Pick<Candidate, 'upstream' | 'model'>;
 
-export interface AttemptAnswer {
+interface AttemptAnswer {
   readonly accountId: string;
   readonly ms: number;
   readonly stream: boolean;
@@ -50,14 +50,14 @@ export type HealthEvent =
   | { readonly upstream: string; readonly is: 'back' | 'probing' | 'probed in vain' | 'taken out' | 'brought back' };
 
 /** A credential that was refused or rate limited, and was not resting before. */
-export interface CredentialRefused {
+interface CredentialRefused {
   readonly credential: string;
   readonly status: number;
   /** How long the credential is not used; undefined if it is the upstream's only one, which stays in use. */
   readonly restsForMs: number | undefined;
 }
 
-export interface HealthOptions {
+interface HealthOptions {
   readonly rules?: EjectionRules;
   /** A monotonic clock, in milliseconds. */
   readonly now?: () => number;

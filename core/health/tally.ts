@@ -9,7 +9,7 @@ export interface Observed {
   readonly latencies: readonly ObservedLatency[];
 }
 
-export interface ObservedLatency {
+interface ObservedLatency {
   readonly model: string;
   readonly stream: boolean;
   readonly times: number;

@@ -6,7 +6,7 @@ import { errorHeaders, newRequestId, sendError } from './http';
 import { closeAfter, isAnswered, isClosing, whenAnswered } from './lingering-close';
 
 /** Is called for each request that was rejected before Node could parse it, with the request id of the answer. */
-export type BrokenRequestEnded = (id: string, refusal: GatewayError) => void;
+type BrokenRequestEnded = (id: string, refusal: GatewayError) => void;
 
 /**
  * Answers what Node rejects before there is a request object with our own error envelope: broken framing, heads that are too

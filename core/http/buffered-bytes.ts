@@ -22,7 +22,7 @@ export interface BodyRoom {
   add(bytes: number): void;
 }
 
-export interface BufferLimits {
+interface BufferLimits {
   readonly mostBytes: number;
   readonly mostBytesOfAccount: number;
 }

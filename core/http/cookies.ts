@@ -11,7 +11,7 @@ function fullName(name: string, secure: boolean): string {
   return secure ? `__Host-${name}` : name;
 }
 
-export interface CookieOptions {
+interface CookieOptions {
   readonly sameSite: 'Strict' | 'Lax';
   /** If absent, the cookie lasts until the browser is closed. */
   readonly maxAgeSeconds?: number;

@@ -198,7 +198,7 @@ const MOST_VALUES = 10_000;
  * Bounds the cost of parsing and checking a body of our own API. A scanner reports every value while the body arrives, so that a
  * body with too many values is rejected before anything is built from it.
  */
-export class JsonLimits implements JsonObserver {
+class JsonLimits implements JsonObserver {
   #values = 0;
 
   open(depth: number, _isObject: boolean, token: JsonToken): void {

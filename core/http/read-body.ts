@@ -24,7 +24,7 @@ export interface BodyLook {
   finish(): void;
 }
 
-export interface BodyReading {
+interface BodyReading {
   readonly limits: BodyLimits;
   readonly room: BodyRoom;
   /** Absent for a body that is not encoded. */

@@ -24,7 +24,7 @@ export interface Leases {
   readonly stop: Stop;
 }
 
-export interface LeasesOptions {
+interface LeasesOptions {
   readonly calls: Pick<Calls, 'renew'>;
   readonly ledger: Recovery;
   readonly log: Logger;

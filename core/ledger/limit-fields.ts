@@ -20,7 +20,7 @@ interface Limit {
  * The limits of a key's spending and of its requests; an absent one means no limit. Columns, bodies, the OpenAPI document, the
  * hash in Redis and what recovery writes are made from this table. `key-limits.ts` and `key-limits.lua` apply the limits.
  */
-export const KEY_LIMITS = {
+const KEY_LIMITS = {
   limitE8: { kind: 'usd', column: 'limit_e8', field: 'limit', name: 'balanceLimit' },
   // The limits per day and per month, in UTC by the ledger's clock. A charge counts when it is settled.
   dailyLimitE8: { kind: 'usd', column: 'daily_limit_e8', field: 'day_limit', name: 'dailyLimit' },
@@ -46,7 +46,7 @@ export type KeyLimitColumns = { readonly [K in Key as Table[K]['column']]: bigin
 export type ShownKeyLimits = { readonly [K in Key as Table[K]['name']]: KindOf<K>['shown'] | null };
 
 /** One value for each limit, by its name in bodies. */
-export type ByLimitName<T extends Record<keyof Kinds, unknown>> = {
+type ByLimitName<T extends Record<keyof Kinds, unknown>> = {
   readonly [K in Key as Table[K]['name']]: T[Table[K]['kind']];
 };
 

@@ -579,7 +579,7 @@ export class MemoryLedger implements Ledger {
   }
 }
 
-export interface MemorySnapshot {
+interface MemorySnapshot {
   readonly accounts: ReadonlyMap<string, AccountState>;
   readonly keys: ReadonlyMap<string, Readonly<MemoryKey>>;
   readonly reservations: ReadonlyMap<string, Readonly<Reservation>>;

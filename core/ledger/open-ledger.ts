@@ -20,7 +20,7 @@ export function refuseHalfOfTheStores({ REDIS_URL: redis = '', DATABASE_URL: dat
 }
 
 /** `store` grants allowances; undefined for the ledger in the process, which needs none. */
-export interface OpenedLedger {
+interface OpenedLedger {
   readonly ledger: Ledger;
   readonly store: (Ledger & AllowanceStore) | undefined;
   readonly redis: RedisClient | undefined;

@@ -320,7 +320,7 @@ export function registerHoldSource(source: HoldSource): () => void {
   return () => void sources.splice(sources.indexOf(source), 1);
 }
 
-export async function readOpenHolds(database: Knex, accountIds: readonly string[]): Promise<readonly OpenHold[]> {
+async function readOpenHolds(database: Knex, accountIds: readonly string[]): Promise<readonly OpenHold[]> {
   const holds: OpenHold[] = [];
   for (const source of sources) holds.push(...(await source(database, accountIds)));
   return holds;

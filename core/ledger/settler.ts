@@ -23,7 +23,7 @@ export interface Settler {
   readonly stop: Stop;
 }
 
-export interface SettlerOptions {
+interface SettlerOptions {
   readonly ledger: Pick<Calls, 'settle' | 'release'>;
   readonly shipper: Pick<Shipper, 'nudge'>;
   readonly log: Logger;

@@ -9,7 +9,7 @@ export const STATE_AFTER: Readonly<Record<EntryKind, 'credited' | 'settled' | 'r
   expire: 'expired',
 };
 
-export interface CoveredHolds {
+interface CoveredHolds {
   readonly holds: readonly OpenHold[];
   readonly heldE8: bigint;
   readonly heldByKey: ReadonlyMap<string, bigint>;

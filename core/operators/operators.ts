@@ -40,7 +40,7 @@ export interface OperatorSession extends StoredSession {
   readonly operator: Operator;
 }
 
-export interface OperatorsOptions {
+interface OperatorsOptions {
   /** ADMIN_TOKEN, a token of the role owner that never expires. */
   readonly adminToken: string;
   readonly database: Knex;
@@ -201,7 +201,7 @@ function roleNeeded({ name, role }: Operator, needed: OperatorRole): GatewayErro
   });
 }
 
-export interface AdminToken {
+interface AdminToken {
   readonly token: string;
   /** The file that keeps the token; undefined if it came from the environment. */
   readonly file: string | undefined;

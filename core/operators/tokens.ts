@@ -20,7 +20,7 @@ export interface OperatorToken {
   readonly lastUsedAt: Date | undefined;
 }
 
-export type NewOperatorToken = Pick<OperatorToken, 'name' | 'role' | 'expiresAt'>;
+type NewOperatorToken = Pick<OperatorToken, 'name' | 'role' | 'expiresAt'>;
 
 interface TokenRow {
   readonly id: string;

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { Logger } from 'pino';
 import { type Loop, onFirstFailure, startLoop } from '../loop';
 
-export interface UsageRollUpOptions {
+interface UsageRollUpOptions {
   readonly database: Knex;
   readonly log: Logger;
   readonly everyMs?: number;

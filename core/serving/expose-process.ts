@@ -5,7 +5,7 @@ import { BUFFERED } from '../http/buffered-bytes';
 import type { Leases } from '../ledger/leases';
 import { metrics } from '../metrics';
 
-export interface Exposed {
+interface Exposed {
   readonly openCalls: Pick<OpenCalls, 'count'>;
   readonly leases: Pick<Leases, 'count' | 'heldE8'>;
   readonly database: Knex;

@@ -19,7 +19,7 @@ import { ClientSockets, type SocketSettings } from '../sockets/client-sockets';
 import { asksForWebSocket } from '../sockets/handshake';
 import type { Served } from './express-gateway';
 
-export interface FrontDoorOptions {
+interface FrontDoorOptions {
   readonly routes: readonly Route[];
   readonly hosts: readonly OwnHosts[];
   readonly operators: Operators;
@@ -30,7 +30,7 @@ export interface FrontDoorOptions {
   readonly cors?: Cors | undefined;
 }
 
-export interface FrontDoor extends Served {
+interface FrontDoor extends Served {
   /** Builds the pipelines of another configuration. Returns a function that lets new calls use them. */
   prepare(gateway: PipelineGateway): () => void;
   /** Lets clients upgrade connections of the public listener: to WebSockets for calls, and to the protocols of plugins. */

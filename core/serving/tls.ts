@@ -15,7 +15,7 @@ import { metrics } from '../metrics';
 import type { Stop } from '../resources';
 
 /** A certificate with its private key, both in PEM, as files hold them. */
-export interface KeyPair {
+interface KeyPair {
   readonly key: string;
   readonly cert: string;
 }
@@ -171,7 +171,7 @@ function parse<T>(member: keyof KeyPair, file: string, expected: string, read: (
 }
 
 /** The certificates of the listeners; undefined for one without TLS. */
-export interface ListenerCertificates {
+interface ListenerCertificates {
   readonly http: Certificates | undefined;
   readonly admin: Certificates | undefined;
 }

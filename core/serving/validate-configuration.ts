@@ -5,7 +5,7 @@ import { ConfigurationError, type ConfigurationProblem, parseYamlFile } from '..
 import { type LoadedPlugins, loadPlugins } from './load-plugins';
 import { openCertificates } from './tls';
 
-export interface Validation {
+interface Validation {
   readonly problems: readonly ConfigurationProblem[];
   /** What works but is perhaps not intended: upstreams without a credential. */
   readonly warnings: readonly ConfigurationProblem[];

@@ -92,7 +92,7 @@ export async function mayServeAdmin(primary: Channel | undefined): Promise<boole
   return primary === undefined || (await primary.ask('admin')) === true;
 }
 
-export interface WorkerParts extends Ready {
+interface WorkerParts extends Ready {
   readonly servers: ExpressGateway;
   readonly live: LiveConfiguration;
   /** Asks clients with a WebSocket to reconnect. */

@@ -5,7 +5,7 @@ import { writeAudit } from '../storage/audit';
 import { hashToken } from './sessions';
 import { findUser, type User } from './users';
 
-export interface SignInLink {
+interface SignInLink {
   readonly token: string;
   readonly expiresAt: Date;
 }

@@ -6,7 +6,7 @@ import { writeAudit } from '../storage/audit';
 import { decodeIdCursor, type Page, type PageRequest, toPage, UUID } from '../storage/page';
 import { hashPassword, verifyPassword } from './password';
 
-export type UserStatus = 'active' | 'disabled';
+type UserStatus = 'active' | 'disabled';
 
 /** A person who signs in to the console and sees one account. */
 export interface User {
@@ -21,7 +21,7 @@ export interface User {
 }
 
 /** Changes of a user. An absent member stays as it is. */
-export interface UserChanges {
+interface UserChanges {
   readonly password?: string | undefined;
   readonly status?: UserStatus | undefined;
 }

@@ -52,7 +52,7 @@ export function ownErrorEvent(error: GatewayError, requestId: string): string {
 }
 
 /** Returns the event for an HTTP refusal: the vendor's form, with the status beside the error. */
-export function errorEventOf(head: ExchangeHead, body: Buffer): string {
+function errorEventOf(head: ExchangeHead, body: Buffer): string {
   return errorEvent(head, parseJson(body.toString('utf8')));
 }
 

@@ -16,7 +16,7 @@ export interface SocketSettings extends SocketTimes {
   readonly mostFrameBytes: number;
 }
 
-export interface ClientSocketsOptions {
+interface ClientSocketsOptions {
   readonly listener: Server;
   readonly identify: (request: IncomingMessage) => Promise<CallKey>;
   readonly isStopping: () => boolean;

@@ -20,7 +20,7 @@ export interface AuditEntry {
   readonly after?: object;
 }
 
-export interface AuditRow extends Required<AuditEntry> {
+interface AuditRow extends Required<AuditEntry> {
   readonly id: string;
   readonly createdAt: Date;
 }
@@ -37,7 +37,7 @@ export async function writeAudit(transaction: Knex.Transaction, entry: AuditEntr
   });
 }
 
-export interface AuditFilters {
+interface AuditFilters {
   readonly subject: string | undefined;
   readonly actor: string | undefined;
   readonly action: string | undefined;

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import { type Client, type Connection, Query } from 'pg';
 
 /** Types of columns that rows are copied into. */
-export type CopyType = 'text' | 'uuid' | 'timestamptz' | 'int' | 'bigint' | 'boolean' | 'jsonb' | 'numeric';
+type CopyType = 'text' | 'uuid' | 'timestamptz' | 'int' | 'bigint' | 'boolean' | 'jsonb' | 'numeric';
 
 /** The file header: `PGCOPY`, no flags, no extension. */
 const HEADER = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1');

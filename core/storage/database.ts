@@ -9,7 +9,7 @@ import { type Connection, endIfSilent } from './silent-connections';
 
 export { migrate } from './migrate';
 
-export interface DatabaseOptions {
+interface DatabaseOptions {
   /** `postgres://…`; absent: the embedded database runs. */
   readonly databaseUrl?: string | undefined;
   /** The folder of the embedded database. */

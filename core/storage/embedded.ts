@@ -6,7 +6,7 @@ import type { Stop } from '../resources';
 export const BIGINT_OID = 20;
 
 /** The members of a PGlite that knex-pglite uses. */
-export interface EmbeddedDatabase {
+interface EmbeddedDatabase {
   readonly waitReady: Promise<void>;
   readonly closed: boolean;
   query(sql: string, bindings?: readonly unknown[]): Promise<unknown>;

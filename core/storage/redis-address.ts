@@ -6,7 +6,7 @@ export type RedisAddress =
   | ({ readonly kind: 'cluster'; readonly nodes: readonly RedisNode[] } & Access)
   | ({ readonly kind: 'sentinel'; readonly nodes: readonly RedisNode[]; readonly master: string } & Access);
 
-export interface RedisNode {
+interface RedisNode {
   readonly host: string;
   readonly port: number;
 }

@@ -82,7 +82,7 @@ function open(address: RedisAddress): RedisClient {
   });
 }
 
-export type DuplicateOptions = Pick<
+type DuplicateOptions = Pick<
   RedisOptions,
   'commandTimeout' | 'socketTimeout' | 'enableOfflineQueue' | 'autoResubscribe'
 >;

@@ -11,7 +11,7 @@ export interface Destination extends Pick<Upstream, 'name' | 'url' | 'allowPriva
 }
 
 /** The address of a server that is no upstream, in fields. */
-export interface DialledAddress {
+interface DialledAddress {
   /** An IP address, or a name. */
   readonly host: string;
   readonly port: number;

@@ -4,7 +4,7 @@ import { findMembers, findPlace, type MemberPlace, sliceChunks } from './json-me
 import { DATA, EventLines, fieldValueStart } from './sse';
 
 /** The values of an event's `data:` lines. They can be replaced inside of the event's bytes. */
-export class EventData {
+class EventData {
   /** The data as pieces of text. Between two lines of data, the line end stands for the line feed that joins them. */
   readonly chunks: readonly Buffer[];
   readonly byteLength: number;

@@ -22,7 +22,7 @@ export interface WholeAnswer {
   readonly isPart: boolean;
 }
 
-export interface AnswerReading {
+interface AnswerReading {
   readonly atMostBytes: number;
   /** undefined: nobody waits for the bytes. */
   readonly room: AnswerRoom | undefined;
@@ -184,7 +184,7 @@ export function itemHeads(list: Buffer): readonly Head[] | undefined {
 }
 
 /** Notes the kinds of the items of a list, without their content. */
-export class ItemHeads implements JsonObserver {
+class ItemHeads implements JsonObserver {
   readonly found: Head[] = [];
   isList = false;
   #item: Head = {};

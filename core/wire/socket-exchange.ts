@@ -5,7 +5,7 @@ import { findPlace } from './json-members';
 import { UpstreamExchange } from './upstream-exchange';
 
 /** What the owner of a socket learns of an exchange on it. */
-export interface ExchangeEvents {
+interface ExchangeEvents {
   readonly whenAnswered: () => void;
   readonly whenDone: (event: Buffer) => void;
   readonly whenOver: () => void;
@@ -151,7 +151,7 @@ export function typeOf(data: Buffer): string | undefined {
 }
 
 /** Returns a server-sent event. Each line of the data gets its own `data:` field; in JSON, a line end is white space. */
-export function toEvent(type: string | undefined, data: Buffer): Buffer {
+function toEvent(type: string | undefined, data: Buffer): Buffer {
   const head = type === undefined ? 'data: ' : `event: ${type}\ndata: `;
   const isOneLine = !data.includes(0x0a) && !data.includes(0x0d);
   const text = isOneLine ? data : Buffer.from(data.toString('utf8').replaceAll(/\r\n|\r|\n/g, '\ndata: '));
@@ -168,7 +168,7 @@ export interface Refusal {
 const WAITS = ['retry-after', 'retry-after-ms', 'x-should-retry'];
 
 /** Returns the HTTP answer that an error event with a status stands for; undefined for any other event. */
-export function refusalIn(data: Buffer): Refusal | undefined {
+function refusalIn(data: Buffer): Refusal | undefined {
   const event = membersOf(parseJson(data.toString('utf8')));
   const status = event['status'] ?? event['status_code'];
   if (typeof status !== 'number' || !Number.isInteger(status) || status < 400 || status > 599) return undefined;

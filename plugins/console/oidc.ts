@@ -28,7 +28,7 @@ export const OIDC = group(
   { required: ['name', 'issuer', 'clientId'] },
 );
 
-export type OidcSettings = Settings<typeof OIDC>;
+type OidcSettings = Settings<typeof OIDC>;
 
 /** The secrets that the browser keeps while it is at the provider. */
 export interface Journey {
@@ -46,7 +46,7 @@ export interface IdentityProvider {
 }
 
 /** The identity that the provider confirmed. */
-export interface Arrival {
+interface Arrival {
   readonly identity: Identity;
   /** undefined unless the provider has verified an address. */
   readonly verifiedEmail: string | undefined;

@@ -9,7 +9,7 @@ import { boundsOf, DAY_MS, type Days, dayOf, type Report, toE8 } from './report'
 import { readReport } from './vendors';
 
 /** Why a vendor's count may differ from the records: the cause of an attempt, a killed process (`expired`), or no known reason. */
-export type DifferenceCause = AttemptCause | 'expired' | 'unexplained';
+type DifferenceCause = AttemptCause | 'expired' | 'unexplained';
 
 /** A count that differs between the vendor's report and the records. */
 export interface CountDifference {
@@ -27,12 +27,12 @@ export interface CountDifference {
 }
 
 /** The cost to the platform, on one day, of the attempts with one cause. */
-export interface CauseCost extends Pick<OwnAttempts, 'day' | 'cause' | 'attempts' | 'uncertain'> {
+interface CauseCost extends Pick<OwnAttempts, 'day' | 'cause' | 'attempts' | 'uncertain'> {
   readonly costE8: bigint;
 }
 
 /** The cost of one day. */
-export interface CostComparison {
+interface CostComparison {
   readonly day: string;
   readonly reportedE8: bigint;
   /** The cost of all attempts at the configured prices. */

@@ -38,7 +38,7 @@ const failures = new Counter({
   registers: [metrics],
 });
 
-export type WatchedBooks = Books & { readonly log: Logger };
+type WatchedBooks = Books & { readonly log: Logger };
 
 /** Compares the last whole day of each upstream with `reporting`. One process compares each day, once. */
 export function startInvoiceWatch(books: WatchedBooks, afterMs: number): Loop {

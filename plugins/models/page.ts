@@ -25,7 +25,7 @@ export function readModelsQuery(query: URLSearchParams): Filters<typeof MODELS_Q
   return read as Filters<typeof MODELS_QUERY>;
 }
 
-export interface ModelPage<T> {
+interface ModelPage<T> {
   readonly items: readonly T[];
   readonly hasMore: boolean;
 }

@@ -6,7 +6,7 @@ import { asksUpstream, protocolsAt } from '../../core/gateway/asked-upstreams';
 import { mapValues } from '../../core/map-values';
 
 /** `x-billing` of a model call; docs/contract.md, section 1.3. */
-export interface TokenBilling {
+interface TokenBilling {
   readonly type: 'PER_TOKEN';
   readonly pricingMode: 'PER_MODEL';
   /** The models' own names; `modelAliases` has the others. */

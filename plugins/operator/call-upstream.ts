@@ -14,7 +14,7 @@ import { inOtherWords } from '../../core/wire/translated-call';
 import type { UpstreamExchange } from '../../core/wire/upstream-exchange';
 
 /** The result of one small test call. */
-export interface TestResult {
+interface TestResult {
   readonly upstream: string;
   readonly model: string;
   readonly protocol: Protocol;
@@ -40,7 +40,7 @@ const QUESTION: Readonly<Record<Protocol, object>> = {
 };
 
 /** The result of a test call, and the attempt for which the vendor may charge. */
-export interface MadeTest {
+interface MadeTest {
   readonly result: TestResult;
   readonly made: MadeAttempt;
 }

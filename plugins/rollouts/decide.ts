@@ -17,7 +17,7 @@ export interface Progress {
   readonly looks: Looks;
 }
 
-export type CountsOf = (stage: number, group: RolloutGroup) => Counts | undefined;
+type CountsOf = (stage: number, group: RolloutGroup) => Counts | undefined;
 
 export interface Decision {
   readonly do: 'wait' | 'advance' | 'complete' | 'abort';

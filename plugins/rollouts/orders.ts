@@ -17,7 +17,7 @@ import {
 
 export type Order = 'pause' | 'resume' | 'promote' | 'rollback';
 
-export interface GivenOrder {
+interface GivenOrder {
   readonly order: Order;
   readonly actor: string;
   readonly reason: string | undefined;

@@ -52,7 +52,7 @@ export const ADDRESS_SCHEMA = {
   },
 } as const;
 
-export type AddressSettings = Settings<typeof ADDRESS_SCHEMA>;
+type AddressSettings = Settings<typeof ADDRESS_SCHEMA>;
 
 /** Returns the path and query of a call: the operator's `path` if it is set, else the protocol's. */
 export function addressOf(call: ModelCall, { path }: AddressSettings, usual: string): string {

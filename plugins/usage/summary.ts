@@ -131,7 +131,7 @@ function toGroups(cells: readonly Cell[], length: number): readonly Group[] {
   });
 }
 
-export interface SeriesGroup {
+interface SeriesGroup {
   readonly id: string | null;
   readonly name: string;
   readonly calls: readonly number[];

@@ -266,7 +266,7 @@ const unknownMembers = new Counter({
 });
 
 /** Counts what no table has in one request. */
-export function countUnknown(protocol: Protocol, { unknownMembers: names, heldMembers }: Reading): void {
+function countUnknown(protocol: Protocol, { unknownMembers: names, heldMembers }: Reading): void {
   for (const name of names) {
     const treatment = name.startsWith('content.') || heldMembers.includes(name) ? 'outside' : 'free';
     unknownMembers.inc({ protocol, treatment });
@@ -278,7 +278,7 @@ export function countUnknown(protocol: Protocol, { unknownMembers: names, heldMe
  * covers this call.
  * @throws INSUFFICIENT_BALANCE, KEY_LIMIT_EXCEEDED, FORBIDDEN, INVALID_API_KEY, LEDGER_UNAVAILABLE
  */
-export async function requireMoney({ calls }: Pick<Gateway, 'calls'>, payer: CallKey): Promise<void> {
+async function requireMoney({ calls }: Pick<Gateway, 'calls'>, payer: CallKey): Promise<void> {
   const [account, key] = await askLedger(() => Promise.all([calls.readAccount(payer.accountId), calls.readKey(payer)]));
   if (account === undefined || key?.status !== 'active') throw fail('INVALID_API_KEY');
   if (account.status === 'frozen')
@@ -298,7 +298,7 @@ const KEPT_HERE =
   /^(?:x-api-key|svc-key|authorization|cookie|proxy-.*|x-forwarded-.*|forwarded|host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|content-length|content-encoding|accept-encoding|idempotency-key)$/;
 
 /** Returns the headers that an upstream gets: content-type, accept and those with a configured prefix. */
-export function selectHeaders(headers: IncomingHttpHeaders, prefixes: readonly string[]): Record<string, string> {
+function selectHeaders(headers: IncomingHttpHeaders, prefixes: readonly string[]): Record<string, string> {
   const selected: Record<string, string> = {};
   const hopOnly = hopOnlyNames(headers.connection);
   for (const name in headers) {

@@ -408,7 +408,7 @@ export interface ItemPlace {
 }
 
 /** A tool of the body whose form is still to be read. */
-export interface FormedPlace extends ItemPlace {
+interface FormedPlace extends ItemPlace {
   readonly tool: FormedTool;
   readonly type: string;
 }

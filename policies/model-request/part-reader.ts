@@ -82,7 +82,7 @@ const AMBIGUOUS: Objection = { why: 'its type is unknown, or a member that decid
 const UNKNOWN_TOOL: Objection = { why: 'it adds a tool that the gateway cannot weigh there' };
 
 /** An address that no request may have, and what is expected there. */
-export interface RefusedAddress {
+interface RefusedAddress {
   /** Its place below the item, such as `[0].image_url.url`. */
   readonly path: string;
   readonly problem: string;

@@ -8,7 +8,7 @@ import { notPriced, notShared, notSupported } from './refusals';
 import { hasDoubtfulKeys } from './short-texts';
 
 /** The treatment of members that are in no table. */
-export type UnknownMembers = 'forward' | 'byValue' | 'hold' | 'refuse';
+type UnknownMembers = 'forward' | 'byValue' | 'hold' | 'refuse';
 
 export interface MemberSettings {
   readonly shared: ReadonlySet<SharedObject>;

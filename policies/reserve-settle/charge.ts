@@ -14,7 +14,7 @@ import type { Covered } from './reserve';
 
 export type Charged = Exclude<Ending, { billing: 'released' }>;
 
-export interface CappedCharge extends Charge {
+interface CappedCharge extends Charge {
   /** The cost above the hold at the customer's prices, which the platform pays. 0 if the gateway only estimated the usage. */
   readonly excessE8: bigint;
 }

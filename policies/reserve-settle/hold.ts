@@ -105,7 +105,7 @@ export function mostTokens(
 }
 
 /** Returns the most tokens that one choice can have at any of the candidates. */
-export function mostOutputTokens({ maxOutputTokens }: ModelRequest, candidates: readonly Candidate[]): number {
+function mostOutputTokens({ maxOutputTokens }: ModelRequest, candidates: readonly Candidate[]): number {
   return Math.min(
     maxOutputTokens ?? Number.POSITIVE_INFINITY,
     Math.max(...candidates.map(({ model }) => model.maxOutput)),

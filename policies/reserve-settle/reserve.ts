@@ -20,7 +20,7 @@ import { clampTo, holdFor, leastHold, tokensFor, withLimit } from './hold';
 /** The call of this policy. Later steps leave its answer and its meter, which its settlement reads. */
 export type PayingCall = CallWith<'key' | 'request' | 'candidates'> & Partial<Pick<CallFields, 'answer' | 'meter'>>;
 
-export interface ReserveSettings {
+interface ReserveSettings {
   readonly onInsufficient: 'reject' | 'clamp';
   readonly withoutLimit: 'hold' | 'insert';
 }

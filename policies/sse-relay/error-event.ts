@@ -75,7 +75,7 @@ const BARE = {
 } as const;
 
 /** Returns the event that ends a stream of the Responses protocol in failure: the response that began, with our error in it. */
-export function responseFailed({ request_id, error }: Envelope, { first, last }: RelayedEvents): Buffer {
+function responseFailed({ request_id, error }: Envelope, { first, last }: RelayedEvents): Buffer {
   const begun = memberOf(dataOf(first), 'response');
   const bare = { ...BARE, id: `resp_${request_id}`, created_at: Math.floor(Date.now() / 1_000) };
   const response = { ...bare, ...objectOf(begun), status: 'failed', error, output: [], usage: null };

@@ -58,7 +58,7 @@ export function answerHeaders(
 }
 
 /** The settings that decide which of an upstream's headers a client gets. */
-export interface HeaderRules {
+interface HeaderRules {
   readonly forwardHeaderPrefixes: readonly string[];
   /** Whether clients may see headers about the platform's own account at the upstream. */
   readonly exposeAccountHeaders: boolean;
@@ -80,7 +80,7 @@ const REQUEST_ID = /^(?:x-)?request-id$/;
 const OF_THE_ACCOUNT = /-ratelimit-|organization|project/;
 
 /** Returns the name under which a client gets an upstream's header; undefined when the header is withheld. */
-export function passedAs(name: string, status: number, rules: HeaderRules): string | undefined {
+function passedAs(name: string, status: number, rules: HeaderRules): string | undefined {
   if (PASSED.has(name)) return name;
   if (name === 'location') return status >= 300 && status < 400 ? name : undefined;
   if (REQUEST_ID.test(name)) return rules.exposeAccountHeaders ? 'x-upstream-request-id' : undefined;

@@ -16,7 +16,7 @@ import { type AnsweredCall, answerHeaders, noteAnswer } from './headers';
 import { asksForUsage, HeldFinish } from './held-finish';
 import { type KeepAlive, type QuietStream, signOf } from './keep-alive';
 
-export interface StreamSettings {
+interface StreamSettings {
   readonly annotateStreamCost: boolean;
   readonly exposeAccountHeaders: boolean;
   readonly usageWithinMs: number;

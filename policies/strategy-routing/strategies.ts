@@ -28,7 +28,7 @@ export const LAST = 1e9;
 const SAME_SHARE = 0.2;
 
 /** Returns how far a measured time may be off by chance, as a share of it; 0 if the time is unknown. */
-export function latencyNoise({ latencyMs, latencyDeviationMs }: CandidateFacts): number {
+function latencyNoise({ latencyMs, latencyDeviationMs }: CandidateFacts): number {
   return latencyMs === undefined ? 0 : Math.max(SAME_SHARE, latencyDeviationMs / Math.max(1, latencyMs));
 }
 

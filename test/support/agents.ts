@@ -78,7 +78,7 @@ export const CLAUDE_CODE_QUIET = {
 };
 
 /** The members of Claude Code's final report (`--output-format json`) that tests read. */
-export interface AgentReport {
+interface AgentReport {
   readonly subtype: string;
   readonly is_error: boolean;
   readonly result: string;

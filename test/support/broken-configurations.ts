@@ -1,6 +1,6 @@
 import type { Configured } from './gateway';
 
-export interface BrokenConfiguration {
+interface BrokenConfiguration {
   readonly what: string;
   /** Breaks a valid configuration with an upstream `acme`. A returned text replaces the whole file. */
   readonly breaks: (config: Configured) => string | void;

@@ -5,7 +5,7 @@ import { textOf } from './sources';
 
 export const COMPOSE_FOLDER = 'deploy/compose';
 
-export interface ComposeService {
+interface ComposeService {
   readonly image: string;
   readonly entrypoint?: readonly string[];
   readonly command?: readonly string[];

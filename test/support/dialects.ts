@@ -19,7 +19,7 @@ import {
 } from './upstream';
 
 /** The properties of a protocol that tests need to run in it. */
-export interface TestDialect {
+interface TestDialect {
   answer(said?: Said, response?: Parameters<typeof chatAnswer>[1]): Script;
   /** Makes a stream that ends with its usage. */
   stream(said?: Said & StreamOptions): StreamScript;

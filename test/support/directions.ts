@@ -6,7 +6,7 @@ import { geminiAnswer, geminiFailure, geminiStream, type Said, type Script, type
 export const UPSTREAM_DIALECTS = [...PROTOCOLS, 'gemini'] as const;
 export type UpstreamDialect = (typeof UPSTREAM_DIALECTS)[number];
 
-export interface Direction {
+interface Direction {
   readonly from: TestProtocol;
   readonly to: UpstreamDialect;
   /** The model of an upstream that speaks only `to`. */

@@ -15,7 +15,7 @@ import { until } from './until';
  * Removes the folder of a Docker engine that has ended. containerd and its shims may run slightly longer, and mounts below the folder longer still. A
  * folder with a mount in it cannot be removed.
  */
-export async function removeEngineFolder(folder: string): Promise<void> {
+async function removeEngineFolder(folder: string): Promise<void> {
   await until('nothing of the engine runs', async () => (await processesOf(folder)).length === 0, 30_000);
   await unmountBelow(folder);
   await rm(folder, { recursive: true, force: true });
@@ -39,7 +39,7 @@ async function unmountBelow(folder: string): Promise<void> {
 }
 
 /** Lists the mounts below a folder, in the order of mounting. */
-export async function mountsBelow(folder: string): Promise<readonly string[]> {
+async function mountsBelow(folder: string): Promise<readonly string[]> {
   const lines = (await readFile('/proc/self/mountinfo', 'utf8')).split('\n');
   const places = lines.map((line) => unescaped(line.split(' ')[4] ?? ''));
   return places.filter((place) => place.startsWith(`${folder}/`));

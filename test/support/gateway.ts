@@ -15,7 +15,7 @@ const PROJECT = resolve(__dirname, '../..');
 const READY_WITHIN_MS = 180_000;
 
 /** One model at one upstream of a test's configuration. */
-export interface TestModel {
+interface TestModel {
   readonly aliases?: readonly string[];
   readonly context?: number;
   readonly maxOutput?: number;

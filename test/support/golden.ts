@@ -22,7 +22,7 @@ export const KINDS = [
 export type Kind = (typeof KINDS)[number];
 
 /** A pair of an input and its result. Writers of requests need a call, writers of answers need options. */
-export interface Pair {
+interface Pair {
   /** A sentence about what the pair shows. */
   readonly shows: string;
   readonly given: unknown;

@@ -282,7 +282,7 @@ const STREAMS: Readonly<Partial<Record<string, readonly Shape<readonly SseEvent[
 };
 
 /** The work of one kind, by the name of the shape that grows. */
-export interface LinearCase {
+interface LinearCase {
   readonly name: string;
   readonly most: number;
   readonly work: Work;

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { listen } from './serve';
 
 /** The user and the outcome of the next sign-in at the provider. */
-export interface Person {
+interface Person {
   /** Claims of the ID token; `sub` defaults to `person`. */
   readonly claims: Readonly<Record<string, unknown>>;
   /** Whether only the userinfo endpoint has more than `sub`. */

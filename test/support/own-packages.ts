@@ -13,7 +13,7 @@ const WANTED = 'package-lock.json';
 const INSTALL = 'npm install --no-save --ignore-scripts --no-audit --no-fund';
 
 /** The folders of `test` that are separate packages, because the project does not depend on their packages. */
-export type OwnPackage = 'agents' | 'clients' | 'manifests';
+type OwnPackage = 'agents' | 'clients' | 'manifests';
 
 /** The dependencies to install: those that `npm test` needs are `dependencies`; `all` adds the `devDependencies`. */
 export type Extent = 'tests' | 'all';

@@ -7,7 +7,7 @@ import type { VendorUsage } from './report-vendors';
 export const INPUT_RATE = 300_000_000n;
 export const OUTPUT_RATE = 1_500_000_000n;
 
-export interface Planted {
+interface Planted {
   /** The counts of a truthful vendor, before a test plants anything. */
   readonly usage: VendorUsage[];
   /** The charge in 1e-14 USD. */

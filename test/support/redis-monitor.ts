@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 
-export interface SeenCommand {
+interface SeenCommand {
   /** The command's name, then its arguments. */
   readonly words: readonly string[];
   /** The client's address, or `lua` for a command that a script ran. */

@@ -54,11 +54,9 @@ export class Sent implements ChunkReader {
 const event = (data: object) => `data: ${JSON.stringify(data)}\n\n`;
 export const said = (content: string): string => event({ choices: [{ index: 0, delta: { content } }] });
 export const FINISH = event({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] });
-const COUNTS = { usage: { prompt_tokens: 10, completion_tokens: 7 } };
-export const USAGE = event({ choices: [], ...COUNTS });
-export const FINISH_WITH_USAGE = event({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }], ...COUNTS });
+export const USAGE = event({ choices: [], usage: { prompt_tokens: 10, completion_tokens: 7 } });
 
-export interface RelayOptions {
+interface RelayOptions {
   readonly onClientAbort: 'settle' | 'drain';
   /** How long ago the head of the answer came. */
   readonly sinceMs?: number;
@@ -68,7 +66,7 @@ export interface RelayOptions {
 }
 
 /** A Chat stream that `sent` feeds, on its way to a client without a network. */
-export interface RelayedStream {
+interface RelayedStream {
   readonly call: Call;
   readonly response: SampleResponse;
   readonly endings: readonly Ending[];

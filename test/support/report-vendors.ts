@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { listen, type TestServer } from './serve';
 
 /** A vendor's counts and charges by day. A test writes them, and both vendors report them in their own forms. */
-export interface VendorBooks {
+interface VendorBooks {
   usage: VendorUsage[];
   costs: VendorCost[];
 }
@@ -21,7 +21,7 @@ export interface VendorUsage {
   readonly isEmbedding?: boolean;
 }
 
-export interface VendorCost {
+interface VendorCost {
   readonly day: string;
   readonly workspaceId: string | null;
   readonly item: string;
@@ -30,7 +30,7 @@ export interface VendorCost {
 }
 
 /** An answer instead of the next pages. */
-export interface Mishap {
+interface Mishap {
   readonly status: number;
   readonly headers?: Record<string, string>;
   readonly body: string;

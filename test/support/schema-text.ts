@@ -25,7 +25,7 @@ const PREFACE = `-- The schema of the database, as the migrations build it. Gene
  * follow without their bodies. Postgres and PGlite give the same text. Tables of the migration library are omitted, and so are partitions, whose
  * names depend on the month.
  */
-export async function schemaText(database: Knex): Promise<string> {
+async function schemaText(database: Knex): Promise<string> {
   const read = async (query: string) => (await database.raw<{ rows: { text: string }[] }>(query)).rows;
   const tables = await read(TABLES);
   const functions = await read(FUNCTIONS);
@@ -66,11 +66,3 @@ const TABLES = `SELECT concat(
 
 const FUNCTIONS = `SELECT replace(split_part(pg_get_functiondef(oid), E'\\nAS ', 1), current_schema() || '.', '') || ';' AS text
   FROM pg_proc WHERE pronamespace = current_schema()::regnamespace ORDER BY proname COLLATE "C"`;
-
-/** Returns the functions of a database with their bodies. */
-export async function functionBodies(database: Knex): Promise<readonly string[]> {
-  const { rows } = await database.raw<{ rows: { text: string }[] }>(
-    `SELECT pg_get_functiondef(oid) AS text FROM pg_proc WHERE pronamespace = current_schema()::regnamespace ORDER BY proname`,
-  );
-  return rows.map(({ text }) => text);
-}

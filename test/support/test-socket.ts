@@ -11,7 +11,7 @@ export type Frame = any;
 
 const LAST = new Set(['response.completed', 'response.incomplete', 'response.failed', 'error']);
 
-export interface SocketOptions {
+interface SocketOptions {
   readonly path?: string;
   readonly headers?: Record<string, string>;
   /** The authority of the gateway's certificate. */

@@ -172,7 +172,7 @@ export function Problems({ problems }: { readonly problems: readonly Problem[] }
 }
 
 /** The objections to a change, which then needs force to be applied. */
-export function Objections({ objections }: Pick<ConfigChange, 'objections'>) {
+function Objections({ objections }: Pick<ConfigChange, 'objections'>) {
   if (objections.length === 0) return null;
   return (
     <div class="note warn">

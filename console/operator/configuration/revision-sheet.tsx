@@ -85,7 +85,7 @@ export interface Line {
 const AROUND = 3;
 
 /** Returns the lines in which two texts differ, with a few lines around them; none if the texts are equal. */
-export function linesBetween(before: string, after: string): readonly Line[] {
+function linesBetween(before: string, after: string): readonly Line[] {
   const all = compare(before.split('\n'), after.split('\n'));
   const isNear = all.map((_, at) =>
     all.slice(Math.max(0, at - AROUND), at + AROUND + 1).some(({ is }) => is !== 'same'),

@@ -154,7 +154,7 @@ function enable(upstream: Upstream): void {
 export const pathOf = ({ name }: Upstream) => `/admin/v1/upstreams/${encodeURIComponent(name)}`;
 
 /** Makes one small real call and shows its result. */
-export function TestDialog({ upstream }: { readonly upstream: Upstream }) {
+function TestDialog({ upstream }: { readonly upstream: Upstream }) {
   const [model, setModel] = useState('');
   const [tested, setTested] = useState<Tested>();
   const { failure, isBusy, run } = useAct(async () => {

@@ -85,7 +85,7 @@ function Compared({ now, before }: { readonly now: string; readonly before: stri
 const HEIGHT = 170;
 
 /** The cost of each of the last thirty days. */
-export function SpendChart({ days }: { readonly days: readonly Day[] | undefined }) {
+function SpendChart({ days }: { readonly days: readonly Day[] | undefined }) {
   if (days === undefined) return <ChartBone height={HEIGHT} />;
   const names = days.map(({ day }) => showCalendarDay(day));
   const hasSandboxes = days.some(({ sandboxesUsd }) => toHeight(sandboxesUsd) > 0);

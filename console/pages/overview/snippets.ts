@@ -16,7 +16,7 @@ export interface Snippet {
   write(call: Call): string;
 }
 
-export interface SnippetGroup {
+interface SnippetGroup {
   readonly name: string;
   readonly snippets: readonly [Snippet, ...Snippet[]];
 }
@@ -235,7 +235,7 @@ OpenAI API key             the API key
 Model                      ${model.name}`;
 }
 
-export function cline({ url, model }: Call): string {
+function cline({ url, model }: Call): string {
   return `Settings, API Provider
 
 API Provider   OpenAI Compatible

@@ -185,7 +185,7 @@ type Lists = Pick<SandboxRecord, (typeof LISTS)[number]>;
 const PAGE_ROWS = 100;
 
 /** Completes a record on request. A record has only the newest part of its history; the audit has all of it. */
-export function useWholeRecord(record: SandboxRecord) {
+function useWholeRecord(record: SandboxRecord) {
   const [isWanted, setWanted] = useState(false);
   const [lists, setLists] = useState<Lists>();
   const [failure, setFailure] = useState<Failure>();

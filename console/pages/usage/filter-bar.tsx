@@ -173,7 +173,7 @@ export const FILTERS = ['key', 'model', 'upstream', 'status', 'session', 'agent'
 type Values = Readonly<Record<(typeof FILTERS)[number], string | undefined>>;
 
 /** The filter of the records. The page's address contains it, so that users can save, send and return to it. */
-export interface Filter extends Values {
+interface Filter extends Values {
   readonly range: Range;
 }
 
@@ -189,7 +189,7 @@ export type Range =
   | { readonly preset: Preset }
   | { readonly preset: undefined; readonly from: string | undefined; readonly to: string | undefined };
 
-export const PRESETS = {
+const PRESETS = {
   '1h': { text: 'Last hour', hours: 1 },
   '24h': { text: 'Last 24 hours', hours: 24 },
   '7d': { text: 'Last 7 days', hours: 7 * 24 },
@@ -197,7 +197,7 @@ export const PRESETS = {
   '90d': { text: 'Last 90 days', hours: 90 * 24 },
 } as const;
 
-export type Preset = keyof typeof PRESETS;
+type Preset = keyof typeof PRESETS;
 
 const STANDARD: Preset = '7d';
 
@@ -213,7 +213,7 @@ function readRange(query: URLSearchParams): Range {
 }
 
 /** Returns the query parts of a range; undefined removes a part. */
-export function writeRange(range: Range): Record<string, string | undefined> {
+function writeRange(range: Range): Record<string, string | undefined> {
   if (range.preset === undefined) return { range: undefined, from: range.from, to: range.to };
   return { range: range.preset === STANDARD ? undefined : range.preset, from: undefined, to: undefined };
 }

@@ -13,7 +13,7 @@ import type { List, UsageRecord } from '../../shapes';
 import { showDay, showDuration, showSeconds, showWhole } from '../../times';
 
 /** A column of the records. `room` hides a usual column on narrow screens. */
-export interface RecordColumn extends Column<UsageRecord> {
+interface RecordColumn extends Column<UsageRecord> {
   readonly id: string;
   readonly title: string;
 }

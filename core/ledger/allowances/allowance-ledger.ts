@@ -25,7 +25,7 @@ import { KeyTraffic } from './key-traffic';
 import type { CallEnding, ReportedCall } from './reported-calls';
 import { type AllowanceSpool, Reporter } from './reporter';
 
-export interface AllowanceLedgerOptions {
+interface AllowanceLedgerOptions {
   readonly inner: Calls & AllowanceStore;
   readonly log: Logger;
   readonly spool?: AllowanceSpool;

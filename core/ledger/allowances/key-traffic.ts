@@ -1,5 +1,5 @@
 /** The number of calls per second above which a key gets an allowance at this node. */
-export const HOT_CALLS = 20;
+const HOT_CALLS = 20;
 
 const SECOND_MS = 1_000;
 const HOLDS_KEPT = 15;

@@ -14,7 +14,7 @@ export interface AllowanceSpool {
   keep(line: Opening | KeptReport): Promise<void>;
 }
 
-export interface ReporterOptions {
+interface ReporterOptions {
   readonly store: AllowanceStore;
   readonly log: Logger;
   readonly spool: AllowanceSpool | undefined;

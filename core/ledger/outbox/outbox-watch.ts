@@ -7,13 +7,13 @@ import type { Outbox } from '../ledger';
 import type { Shipper } from './shipper';
 
 /** Watches how many entries wait for Postgres, because calls continue without Postgres only up to a bound. */
-export interface OutboxWatch {
+interface OutboxWatch {
   /** Whether new calls are refused. Operations that close calls are always accepted. */
   isFull(): boolean;
   readonly stop: Stop;
 }
 
-export interface OutboxWatchOptions {
+interface OutboxWatchOptions {
   readonly ledger: Pick<Outbox, 'outboxShare'>;
   readonly shipper: Pick<Shipper, 'oldestAgeMs'>;
   readonly log: Logger;

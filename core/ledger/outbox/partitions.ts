@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { Logger } from 'pino';
 import { withoutTimeLimit } from '../../storage/silent-connections';
 
-export interface PartitionsOptions {
+interface PartitionsOptions {
   readonly database: Knex;
   readonly log: Logger;
   /** For how many whole months before the current one usage records and upstream attempts are kept; undefined keeps all. */

@@ -98,7 +98,7 @@ function insertAttemptsOf(records: string): string {
   ON CONFLICT DO NOTHING`;
 }
 
-export interface InsertedEntries {
+interface InsertedEntries {
   readonly newRows: number;
   /** Accounts for which an entry is new, although their chain in the database is already past its number. */
   readonly steppedBack: readonly string[];
@@ -117,7 +117,7 @@ export async function insertUsage(database: Knex, rows: readonly UsageRow[]): Pr
 }
 
 /** Attempts without a usage record, or of a record that was written before. */
-export interface AttemptsRow {
+interface AttemptsRow {
   readonly requestId: string;
   /** null for an operator's test. */
   readonly accountId: string | null;

@@ -16,7 +16,7 @@ export interface Shipper {
 }
 
 /** A shipper that another thread nudges by shard. */
-export interface ShardShipper extends Shipper {
+interface ShardShipper extends Shipper {
   nudgeShard(shard: number): void;
 }
 

@@ -43,7 +43,7 @@ export function firstIdAfter(id: string): string {
   return `${time}-${BigInt(sequence ?? '0') + 1n}`;
 }
 
-export function writeSettings({ rev: _rev, ...settings }: KeySettings): string {
+function writeSettings({ rev: _rev, ...settings }: KeySettings): string {
   return JSON.stringify(settings);
 }
 
@@ -62,7 +62,7 @@ export function settingFields(key: SetKeyRequest): readonly string[] {
 }
 
 /** Returns what a key has spent, as its hash has it: field, value, field, value. */
-export function counterFields({ spentE8, windows }: KeySnapshot): readonly string[] {
+function counterFields({ spentE8, windows }: KeySnapshot): readonly string[] {
   return [
     'spent',
     spentE8.toString(),

@@ -32,7 +32,7 @@ export class RecallChannel {
   }
 }
 
-export interface RecallsOptions {
+interface RecallsOptions {
   /** How long an operation waits for money; longer than any lease. */
   readonly waitMs: number;
   /** Publishes the recall to all nodes at once. */

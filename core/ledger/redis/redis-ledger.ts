@@ -118,7 +118,7 @@ const DONE: ReadonlySet<string> = new Set([
   'reported',
 ]);
 
-export interface RedisLedgerOptions {
+interface RedisLedgerOptions {
   /** The client, which the ledger owns: `close` disconnects it. */
   readonly redis: RedisClient;
   readonly replicas?: ReplicaPolicy & { readonly log: Logger };

@@ -31,7 +31,7 @@ export interface Spool {
   readonly stop: Stop;
 }
 
-export interface SpoolOptions {
+interface SpoolOptions {
   /** The ledger that all nodes share. */
   readonly ledger: Pick<Calls, 'settle' | 'release'>;
   /** The store that gets reports of allowances. `has` tells whether this process itself reports the calls of a generation. */

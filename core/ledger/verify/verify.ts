@@ -13,7 +13,7 @@ export interface VerifyOptions {
   readonly patienceMs?: number;
 }
 
-export interface VerifyRequest {
+interface VerifyRequest {
   /** How many accounts a page has. */
   readonly limit: number;
   /** The last account of the previous page. */

@@ -7,7 +7,7 @@ import { LedgerUnavailable } from '../ledger';
 import { INVARIANTS, type Invariant, type Violation } from './invariants';
 import { type VerifyOptions, verify, verifyOutbox } from './verify';
 
-export interface WatchOptions extends VerifyOptions {
+interface WatchOptions extends VerifyOptions {
   readonly log: Logger;
   /** How long the pause is between two passes. */
   readonly everyMs: number;

@@ -68,7 +68,7 @@ export function giveSession(response: ServerResponse, { token, createdAt, expire
 }
 
 /** Clears the session cookie and answers without a body. */
-export function signOut(response: ServerResponse): void {
+function signOut(response: ServerResponse): void {
   setCookie(response, SESSION_COOKIE, '', { sameSite: 'Strict' });
   response.writeHead(204);
   response.end();

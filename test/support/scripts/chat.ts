@@ -6,7 +6,7 @@ import type { Script } from './script';
 import { type StreamOptions, type StreamScript, stream } from './stream';
 
 /** The number of chunks before the first content: one with only the role. */
-export const CHAT_PREAMBLE = 1;
+const CHAT_PREAMBLE = 1;
 
 export function chatAnswer(said: Said = {}, response: Omit<Response, 'body'> = {}): Script {
   return respond({ ...response, body: withRawUsage(chatBody(answerOf(said, 'chatcmpl')), said.rawUsage) });

@@ -6,7 +6,7 @@ import type { Script } from './script';
 import { type StreamOptions, type StreamScript, stream } from './stream';
 
 /** The number of events before the first content: message_start, ping, content_block_start. */
-export const MESSAGES_PREAMBLE = 3;
+const MESSAGES_PREAMBLE = 3;
 
 export function messagesAnswer(said: Said = {}, response: Omit<Response, 'body'> = {}): Script {
   return respond({ ...response, body: withRawUsage(messagesBody(answerOf(said, 'msg')), said.rawUsage) });

@@ -7,10 +7,10 @@ import type { Script } from './script';
 import { type StreamOptions, type StreamScript, stream } from './stream';
 
 /** The number of events before the first content: created, in_progress, output_item.added, content_part.added. */
-export const RESPONSES_PREAMBLE = 4;
+const RESPONSES_PREAMBLE = 4;
 
 /** The content of an answer, with the vendor's tools that ran before it, and members of the response such as its tier. */
-export interface SaidInResponses extends Said {
+interface SaidInResponses extends Said {
   /** The number of searches that the vendor made. */
   readonly searches?: number;
   readonly response?: object;
