@@ -8,9 +8,9 @@ import type { Stop } from '../resources';
 const READ_EVERY_LOOKS = 10;
 
 /**
- * Calls back when a file has changed and two looks have found the same content, so that it never takes a half-written file. It
- * polls, because the system reports no change behind a symbolic link (how Kubernetes swaps a ConfigMap) or on another machine's
- * disk.
+ * Calls back when a file has changed and two looks have found the same state and content, so that it never takes a half-written
+ * file. It polls, because the system reports no change behind a symbolic link (how Kubernetes swaps a ConfigMap) or on another
+ * machine's disk.
  * @returns a function that stops this
  */
 export function watchFile(path: string, whenChanged: () => void, everyMs = 1_000): Stop {
@@ -25,7 +25,7 @@ export function watchFile(path: string, whenChanged: () => void, everyMs = 1_000
     looks += 1;
     const isSame = state === before && looks % READ_EVERY_LOOKS !== 0;
     const now: string = (isSame ? seen : undefined) ?? (await readFile(path).then(hash, codeOf));
-    if (now !== taken && now === seen) {
+    if (now !== taken && now === seen && state === before) {
       taken = now;
       whenChanged();
     }
