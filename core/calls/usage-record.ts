@@ -37,7 +37,6 @@ export interface RecordedUsage {
   /** Default: `unknown` if the request has a member that no table has. */
   readonly flags?: readonly string[];
   readonly excessE8?: bigint;
-  readonly configRevision: string;
 }
 
 type RecordedRouting = Pick<RoutingFacts, 'candidates' | 'of' | 'attempts'> &
@@ -49,7 +48,8 @@ type Recordable = Pick<Call, 'id' | 'createdAt' | 'startedMs' | 'protocol' | 'pa
 /** Returns the record of a call as it stands now. Only a call that shows a key has one. */
 export function usageRecord(
   call: Recordable,
-  { usage, billing, flags: given, excessE8 = 0n, configRevision }: RecordedUsage,
+  { usage, billing, flags: given, excessE8 = 0n }: RecordedUsage,
+  configRevision: string,
 ): UsageRecord {
   const { facts, key, request } = call;
   const flags = given ?? (request === undefined || request.reading.unknownMembers.length === 0 ? [] : ['unknown']);

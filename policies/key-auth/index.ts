@@ -41,7 +41,7 @@ export default definePolicy({
       if (call.facts.reservationId !== undefined || isKeyRefusal(error)) return error;
       const shown = await confirmed(gateway, key, error);
       if (shown !== error) Object.assign(call.facts, { status: shown.status, errorCode: shown.code });
-      gateway.refusedCalls.add(usageRecord(call, { billing: 'released', configRevision: gateway.configRevision }));
+      gateway.refusedCalls.add(usageRecord(call, { billing: 'released' }, gateway.configRevision));
       return shown;
     });
     call.onEnd(CONCURRENT.enter(key, limitsOf(settings)));

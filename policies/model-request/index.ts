@@ -161,7 +161,7 @@ async function readRequest(
   const tokens = inputs?.tokens ?? 0;
   let longerBy: number | undefined;
   const normalizing = () => (longerBy ??= nfkcGrowth(chunks));
-  const reading = readingOf(protocol, observer, weighed, { textTokens: textBytes + tokens, normalizing }, kept);
+  const reading = readingOf(observer, weighed, textBytes + tokens, normalizing, kept);
   const images = [...parts.images.values()].reduce((sum, count) => sum + count, parts.imagesByUrl);
   countUnknown(protocol, reading);
   return {
@@ -192,10 +192,10 @@ async function readRequest(
 
 /** Adds up what the body, its members, its parts and its tools mean for the hold. */
 function readingOf(
-  protocol: Protocol,
   observer: CallObserver,
   weighed: WeighedMembers,
-  text: Pick<Reading, 'textTokens' | 'normalizing'>,
+  textTokens: number,
+  normalizing: Reading['normalizing'],
   kept: KeptForCall | undefined,
 ): Reading {
   const { parts, members } = observer;
@@ -207,7 +207,8 @@ function readingOf(
     tool.furtherPasses === undefined ? tool : { ...tool, furtherPasses: Math.max(tool.furtherPasses - further, 0) },
   );
   const reading: { -readonly [Name in keyof Reading]: Reading[Name] } = {
-    ...text,
+    textTokens,
+    normalizing,
     images: parts.images,
     imagesByUrl: parts.imagesByUrl,
     documents: parts.documents,
@@ -225,7 +226,7 @@ function readingOf(
     extras: joined(observer.extras.size === 0 ? undefined : [...observer.extras.values()], weighed.extras),
     cacheWrites: 'none',
   };
-  reading.cacheWrites = cacheWritesOf(protocol, observer, reading);
+  reading.cacheWrites = cacheWritesOf(observer, reading);
   return reading;
 }
 
@@ -234,8 +235,7 @@ function readingOf(
  * the body may be cached in any way.
  */
 function cacheWritesOf(
-  protocol: Protocol,
-  { members: { places }, namesCache, namesHour }: CallObserver,
+  { protocol, members: { places }, namesCache, namesHour }: CallObserver,
   reading: Omit<Reading, 'cacheWrites'>,
 ): CacheWrites {
   const saysHow = places.has('prompt_cache_options') || places.has('prompt_cache_retention');

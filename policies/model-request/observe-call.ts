@@ -107,7 +107,7 @@ export class CallObserver implements JsonObserver {
   #vendorTools = 0;
 
   constructor(
-    private readonly protocol: Protocol,
+    readonly protocol: Protocol,
     private readonly roles: AcceptedRoles,
     private readonly shared: ReadonlySet<SharedObject>,
     gate: AddressGate,

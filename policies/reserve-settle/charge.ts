@@ -81,11 +81,10 @@ type UsageFlag = 'unknown' | 'unpriced' | 'suspect';
 export function judgeUsage(
   charged: Charged,
   { unpriced, excessE8 }: CappedCharge,
-  { request, priceOf }: Covered,
+  { request }: Covered,
 ): ReadonlySet<UsageFlag> {
   const { usage, candidate } = charged;
   const { upstream } = candidate;
-  const atPrices = { ...candidate, model: { ...candidate.model, price: priceOf(candidate.model) }, priceOf };
   const isSuspect = cannotBe(charged, request, excessE8);
   if (excessE8 > 0n)
     excess.inc({ upstream: upstream.name, cause: isSuspect ? 'upstream' : 'request' }, Number(excessE8) / 1e8);
@@ -99,7 +98,7 @@ export function judgeUsage(
     flags.add(kind);
   };
   raise('unknown', usage.unknown ?? []);
-  raise('unpriced', [...new Set([...unpriced, ...unpricedUnseen(request.reading, atPrices)])]);
+  raise('unpriced', [...new Set([...unpriced, ...unpricedUnseen(request.reading, candidate)])]);
   if (isSuspect) raise('suspect', ['tokens']);
   return flags;
 }

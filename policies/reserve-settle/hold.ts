@@ -41,13 +41,8 @@ export function holdFor(request: ModelRequest, candidates: readonly Candidate[])
 
 /** Returns the most that a call can cost at one candidate, with the further models that may run. */
 function exactHold(request: ModelRequest, candidate: Candidate): bigint {
-  return holdForModel(request, candidate) + furtherHold(request, candidate);
-}
-
-function furtherHold(request: ModelRequest, candidate: Candidate): bigint {
-  let holdE8 = 0n;
-  for (const each of alsoRunning(request, candidate))
-    holdE8 += holdForModel(each.request, { ...candidate, model: each.model });
+  let holdE8 = holdForModel(request, candidate, candidate.model);
+  for (const each of alsoRunning(request, candidate)) holdE8 += holdForModel(each.request, candidate, each.model);
   return holdE8;
 }
 
@@ -65,12 +60,11 @@ function extraMeters({ reading: { extras } }: ModelRequest, { price }: ModelEntr
   return extras?.flatMap(({ meters = [] }) => meters).filter((meter) => !price.unpriced.has(meter));
 }
 
-function holdForModel(request: ModelRequest, candidate: Candidate): bigint {
-  const { model } = candidate;
+function holdForModel(request: ModelRequest, candidate: Candidate, model: ModelEntry): bigint {
   const { asked } = request.reading;
   const cacheWrites = cacheWritesAt(request, candidate);
   const cards = pricesFor(model.price, asked) ?? model.price.possible;
-  const input = inputTokens(request, candidate);
+  const input = inputTokens(request, candidate, model);
   const output = outputTokens(request, model);
   return dearestCost(input, output, cards, cacheWrites, extraMeters(request, model)) + piecesCost(request, model);
 }
@@ -96,11 +90,13 @@ export function mostTokens(
 ): { readonly input: number; readonly output: number } {
   const most = { input: 0, output: 0 };
   const { reading } = request;
-  for (const { model, request: each } of [{ model: candidate.model, request }, ...alsoRunning(request, candidate)]) {
+  const add = (each: ModelRequest, model: ModelEntry) => {
     const call = pointsOutside(reading) ? { ...each, reading: { ...reading, isUnbounded: true } } : each;
-    most.input += inputTokens(call, { ...candidate, model });
+    most.input += inputTokens(call, candidate, model);
     most.output += outputTokens(call, model);
-  }
+  };
+  add(request, candidate.model);
+  for (const { model, request: each } of alsoRunning(request, candidate)) add(each, model);
   return most;
 }
 
@@ -116,7 +112,7 @@ function roughCost(request: ModelRequest, candidate: Candidate): number {
   const { model, rough } = candidate;
   const output = outputTokens(request, model);
   return (
-    inputTokens(request, candidate) * rough.dearestInput[cacheWritesAt(request, candidate)] +
+    inputTokens(request, candidate, model) * rough.dearestInput[cacheWritesAt(request, candidate)] +
     output * rough.dearestOutput
   );
 }
@@ -136,8 +132,11 @@ function piecesCost({ reading: { toolUses }, choices }: ModelRequest, model: Mod
 }
 
 /** Returns the most input tokens of all model runs that one call can cause. */
-function inputTokens({ protocol, reading, inputs = 1 }: ModelRequest, candidate: Candidate): number {
-  const { model, upstream, dialect } = candidate;
+function inputTokens(
+  { protocol, reading, inputs = 1 }: ModelRequest,
+  { upstream, dialect }: Candidate,
+  model: ModelEntry,
+): number {
   const context = model.context * inputs;
   // Vendors of Messages add a definition of their own to calls with tools. The client's dialect may not count it.
   const overhead = dialect === undefined || !reading.hasTools ? 0 : model.toolOverheadTokens;

@@ -177,7 +177,7 @@ function releaseUnanswered(gateway: Gateway, call: PayingCall, rid: string): voi
   const { accountId, keyId } = call.key;
   call.facts.status = ERRORS.LEDGER_UNAVAILABLE.status;
   call.facts.errorCode = 'LEDGER_UNAVAILABLE';
-  const record = JSON.stringify(usageRecord(call, { billing: 'released', configRevision: gateway.configRevision }));
+  const record = JSON.stringify(usageRecord(call, { billing: 'released' }, gateway.configRevision));
   void gateway.settler.release({ rid, accountId, keyId, record });
 }
 

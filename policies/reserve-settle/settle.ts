@@ -41,8 +41,8 @@ export function openReservation(
     },
   };
 
-  function recordOf(usage: Omit<RecordedUsage, 'configRevision'>): string {
-    return JSON.stringify(usageRecord(call, { ...usage, configRevision }));
+  function recordOf(usage: RecordedUsage): string {
+    return JSON.stringify(usageRecord(call, usage, configRevision));
   }
 
   async function release(ending: Ending & { billing: 'released' }): Promise<Settlement> {

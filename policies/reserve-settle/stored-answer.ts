@@ -83,7 +83,7 @@ export async function sendStored(
   room.wait(stored.body.length);
   facts.status = stored.status;
   facts.source = 'provider';
-  gateway.refusedCalls.add(usageRecord(call, { billing: 'released', configRevision: gateway.configRevision }));
+  gateway.refusedCalls.add(usageRecord(call, { billing: 'released' }, gateway.configRevision));
   setRequestId(response, call.id);
   response.setHeader('X-SVC-Source', 'provider');
   response.setHeader('X-Routing-Attempts', '0');
