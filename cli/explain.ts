@@ -1,19 +1,19 @@
 import { Argument } from 'commander';
 import { PROTOCOL_NAMES } from '../core/catalog/protocols';
-import { CHAT } from '../core/dialects/chat';
-import { LACKS as CHAT_LACKS } from '../core/dialects/chat/lacks';
-import { RULES as CHAT_RULES } from '../core/dialects/chat/rules';
-import { DIALECTS, dialectRows } from '../core/dialects/dialects';
-import type { Lack } from '../core/dialects/lacks';
-import { MESSAGES } from '../core/dialects/messages';
-import { LACKS as MESSAGES_LACKS } from '../core/dialects/messages/lacks';
-import { RULES as MESSAGES_RULES } from '../core/dialects/messages/rules';
-import { RESPONSES } from '../core/dialects/responses';
-import { LACKS as RESPONSES_LACKS } from '../core/dialects/responses/lacks';
-import { RULES as RESPONSES_RULES } from '../core/dialects/responses/rules';
+import { CHAT } from '../core/protocols/chat';
+import { UNSUPPORTED as CHAT_UNSUPPORTED } from '../core/protocols/chat/limits';
+import { RULES as CHAT_RULES } from '../core/protocols/chat/rules';
+import { UNSUPPORTED as CONVERSE_UNSUPPORTED } from '../core/protocols/converse/limits';
+import { DIALECTS, dialectRows } from '../core/protocols/dialects';
+import { UNSUPPORTED as GEMINI_UNSUPPORTED } from '../core/protocols/gemini/limits';
+import type { UnsupportedFeature } from '../core/protocols/limits';
+import { MESSAGES } from '../core/protocols/messages';
+import { UNSUPPORTED as MESSAGES_UNSUPPORTED } from '../core/protocols/messages/limits';
+import { RULES as MESSAGES_RULES } from '../core/protocols/messages/rules';
+import { RESPONSES } from '../core/protocols/responses';
+import { UNSUPPORTED as RESPONSES_UNSUPPORTED } from '../core/protocols/responses/limits';
+import { RULES as RESPONSES_RULES } from '../core/protocols/responses/rules';
 import { publishedGatewaySchema, publishedSystemSchema } from '../core/serving/published-schema';
-import { LACKS as CONVERSE_LACKS } from '../plugins/upstreams/converse/lacks';
-import { LACKS as GEMINI_LACKS } from '../plugins/upstreams/gemini/lacks';
 import type { Verb } from './command';
 import { folderOf, loadFolder } from './config';
 import { showList } from './output';
@@ -50,18 +50,20 @@ const CLIENTS = {
   responses: { rules: RESPONSES_RULES, names: RESPONSES.names },
 };
 
-const LACKS: Readonly<Record<string, readonly Lack[]>> = {
-  messages: MESSAGES_LACKS,
-  chat: CHAT_LACKS,
-  responses: RESPONSES_LACKS,
-  gemini: GEMINI_LACKS,
-  converse: CONVERSE_LACKS,
+const UNSUPPORTED: Readonly<Record<string, readonly UnsupportedFeature[]>> = {
+  messages: MESSAGES_UNSUPPORTED,
+  chat: CHAT_UNSUPPORTED,
+  responses: RESPONSES_UNSUPPORTED,
+  gemini: GEMINI_UNSUPPORTED,
+  converse: CONVERSE_UNSUPPORTED,
 };
 
 export const explainDialects: Verb = (noun, open) => {
   noun
     .command('dialects')
-    .addArgument(new Argument('[dialect]', 'of the client or the upstream; all without it').choices(Object.keys(LACKS)))
+    .addArgument(
+      new Argument('[dialect]', 'of the client or the upstream; all without it').choices(Object.keys(UNSUPPORTED)),
+    )
     .description('list what becomes of a translated request: by the dialect of its client, then of its upstream')
     .action(async (wanted: string | undefined, _options, command) => {
       const items = [...sentRows(), ...lackedRows()].filter(({ dialect }) => dialect === (wanted ?? dialect));
@@ -92,7 +94,7 @@ function sentRows() {
 
 /** Returns what a dialect of an upstream has no place for, with the names that other dialects have for it. */
 function lackedRows() {
-  return Object.entries(LACKS).flatMap(([dialect, lacks]) =>
+  return Object.entries(UNSUPPORTED).flatMap(([dialect, lacks]) =>
     lacks.map(({ feature, fate, why, when = 'always' }) => {
       const others = Object.entries(CLIENTS).filter(([client]) => client !== dialect);
       const names = Object.fromEntries(others.map(([client, { names: known }]) => [client, known[feature]]));

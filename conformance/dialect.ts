@@ -4,8 +4,8 @@ import type { AnswerError, AnswerEvent, AnswerReader } from '../core/catalog/ans
 import { type Conversation, NotTranslatable, type Turn } from '../core/catalog/conversation';
 import type { TranslatedCall, TranslatingAdapter, Verdict } from '../core/catalog/upstream';
 import { countsIn, type Meter, mergeUsage, UNKNOWN_USAGE, type Usage } from '../core/catalog/usage';
-import { Translation } from '../core/dialects/translation';
 import { asObject, type JsonObject } from '../core/json-values';
+import { Translation } from '../core/protocols/translation';
 import type { Schema, Settings } from '../core/settings';
 import { SseSplitter } from '../core/wire/sse';
 

@@ -10,10 +10,10 @@ import type {
   UpstreamFailure,
 } from '../core/catalog/upstream';
 import { countsIn, mergeUsage, UNKNOWN_USAGE, type Usage, usageOf } from '../core/catalog/usage';
+import { findMembers, sliceChunks } from '../core/http/json-members';
 import { applyBodyEdits } from '../core/wire/body-edits';
 import { annotateCost } from '../core/wire/event-data';
 import { FinishTracker } from '../core/wire/event-reader';
-import { findMembers, sliceChunks } from '../core/wire/json-members';
 import { type SseFrame, SseSplitter } from '../core/wire/sse';
 import type { RecordedBody, RecordedFailure, RecordedStream, Recordings } from './recordings';
 

@@ -52,6 +52,6 @@ export {
   type Verdict,
   withDeltas,
 } from '../core/catalog/upstream';
-export { budgetOf, effortOf } from '../core/dialects/effort';
-export { goodAt } from '../core/dialects/seal';
-export { jsonInputOf, schemaOf } from '../core/dialects/text-tools';
+export { budgetOf, effortOf } from '../core/protocols/effort';
+export { goodAt } from '../core/protocols/seal';
+export { jsonInputOf, schemaOf } from '../core/protocols/text-tools';

@@ -50,7 +50,7 @@ module.exports = {
     ].map((story) => `test/gateway/${story}.test.ts`),
     'test/cli/{plugin,prompts}.test.ts',
     'test/contract/suppliers.test.ts',
-    'test/core/dialects/linear.test.ts',
+    'test/core/protocols/linear.test.ts',
     'test/core/http/encoded-body.test.ts',
     'test/demo/quickstart.test.ts',
     'test/package/door.test.ts',

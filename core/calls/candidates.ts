@@ -12,11 +12,11 @@ import { shortenName } from '../catalog/model-names';
 import { pricesFor } from '../catalog/price';
 import { keptTo, takesVersion, versionOf } from '../catalog/upstream';
 import { VARIANTS } from '../catalog/usage';
-import type { NeededModel } from '../dialects/dialect';
-import { type Extra, isUnpriced, type Reading } from '../dialects/reading';
 import { fail, type GatewayError } from '../errors';
 import { RATE_LIMITED } from '../health/credentials';
 import type { UpstreamHealth } from '../health/health';
+import type { NeededModel } from '../protocols/dialect';
+import { type Extra, isUnpriced, type Reading } from '../protocols/reading';
 import type { Call, CallFields, KeptPlace, ModelRequest } from './call';
 
 type Asked = Pick<ModelRequest, 'reading' | 'refusesUnpriced'>;

@@ -4,9 +4,9 @@ import type { Knex } from 'knex';
 import type { Logger } from 'pino';
 import { Counter } from 'prom-client';
 import { databaseUnavailable, isDatabaseUnavailable } from '../database-reach';
-import type { SharedObject } from '../dialects/dialect';
 import { onFirstFailure, startLoop } from '../loop';
 import { metrics } from '../metrics';
+import type { SharedObject } from '../protocols/dialect';
 import type { Stop } from '../resources';
 import type { SocketAnswer } from '../wire/upstream-socket';
 

@@ -1,9 +1,9 @@
 import type { Candidate } from '../catalog/catalog';
 import type { Protocol, SseEvent } from '../catalog/upstream';
-import type { EventPaths, ItemsRule, KeptRule, SharedObject } from '../dialects/dialect';
-import { DIALECTS } from '../dialects/dialects';
+import { findPlace } from '../http/json-members';
 import { parseJson } from '../parse-json';
-import { findPlace } from '../wire/json-members';
+import type { EventPaths, ItemsRule, KeptRule, SharedObject } from '../protocols/dialect';
+import { DIALECTS } from '../protocols/dialects';
 
 /** An object that an answer has created. */
 interface FoundId {

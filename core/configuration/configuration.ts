@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { type Catalog, type ModelEntry, protocolsOf, type Upstream } from '../catalog/catalog';
 import type { Meter } from '../catalog/usage';
-import { DIALECTS, usedMeters } from '../dialects/dialects';
+import { DIALECTS, usedMeters } from '../protocols/dialects';
 import type { Rollout } from '../rollouts/rollout';
 import { compileCheck, type Problem, type Schema } from '../settings';
 import { BY_FILE, byRevision, credentialNames, type OwnNames } from './nameable';

@@ -1,9 +1,9 @@
 import { setImmediate as othersRun } from 'node:timers/promises';
 import type { BodyEdit } from '../catalog/upstream';
 import { fail, type GatewayError } from '../errors';
+import { TopLevelMembers } from '../http/json-members';
 import { JsonError, JsonScanner } from '../http/json-scanner';
 import { applyBodyEdits, type EditedBody } from '../wire/body-edits';
-import { TopLevelMembers } from '../wire/json-members';
 
 const CREATE = 'response.create';
 

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import type { Candidate, ModelEntry } from '../catalog/catalog';
 import type { BodyEdit, ModelCall, UpstreamRequest } from '../catalog/upstream';
-import { type LimitPlace, piecesOf, type Reading } from '../dialects/reading';
+import { type LimitPlace, piecesOf, type Reading } from '../protocols/reading';
 import { applyBodyEdits, type EditedBody, type ItemPlace, planCuts, type RequestBody, type Splice } from './body-edits';
 import { Exchange } from './exchange';
 import { signedHeaders } from './signed-headers';

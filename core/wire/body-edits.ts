@@ -1,5 +1,5 @@
 import type { BodyEdit } from '../catalog/upstream';
-import type { MemberPlace } from './json-members';
+import type { MemberPlace } from '../http/json-members';
 
 /** The request body as it arrived, with the positions of its top-level members. */
 export interface RequestBody {

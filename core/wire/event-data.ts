@@ -1,6 +1,6 @@
+import { findMembers, findPlace, type MemberPlace, sliceChunks } from '../http/json-members';
 import { formatUsd } from '../money';
 import { planSplices, type Splice, spliceChunks } from './body-edits';
-import { findMembers, findPlace, type MemberPlace, sliceChunks } from './json-members';
 import { DATA, EventLines, fieldValueStart } from './sse';
 
 /** The values of an event's `data:` lines. They can be replaced inside of the event's bytes. */

@@ -1,6 +1,6 @@
 import type { ClientEvent } from '../catalog/answer';
 import type { Deltas, EventNote, SseEvent, UpstreamAdapter } from '../catalog/upstream';
-import type { Translation } from '../dialects/translation';
+import type { Translation } from '../protocols/translation';
 import { EventShape } from './event-shape';
 import { SseFrame, SseSplitter } from './sse';
 

@@ -1,8 +1,9 @@
 import type { AnswerRoom } from '../http/buffered-bytes';
-import { JsonError, type JsonObserver, JsonScanner, type JsonToken, scanWhole } from '../http/json-scanner';
+import { TopLevelMembers } from '../http/json-members';
+import { JsonError, JsonScanner, type JsonToken } from '../http/json-scanner';
 import { parseJson } from '../parse-json';
+import { ItemHeads } from '../protocols/responses/large-event';
 import { type ChunkReader, inOne, readEach } from './chunk-reader';
-import { TopLevelMembers } from './json-members';
 
 /** Larger answers are not parsed as a whole, so their text is not known. */
 const PARSED_AT_MOST_BYTES = 1024 * 1024;
@@ -162,59 +163,4 @@ export function isAnswer(body: unknown): boolean {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return false;
   const { error, type } = body as { error?: unknown; type?: unknown };
   return (error === undefined || error === null) && type !== 'error';
-}
-
-/** The members of an item, and of the object in its `action`, that are kept. */
-const KEPT = ['type', 'id', 'container_id'].map((word) => Buffer.from(word));
-const ACTION = Buffer.from('action');
-
-/** Depths: of an item of the list, and of an object in one. */
-const ITEM = 2;
-const INNER = 3;
-
-type Head = Record<string, unknown>;
-
-/**
- * Returns the kinds of the items of a list without their content, because the list may be too large to be parsed; undefined if it
- * is no list.
- */
-export function itemHeads(list: Buffer): readonly Head[] | undefined {
-  const heads = new ItemHeads();
-  return scanWhole([list], heads) && heads.isList ? heads.found : undefined;
-}
-
-/** Notes the kinds of the items of a list, without their content. */
-class ItemHeads implements JsonObserver {
-  readonly found: Head[] = [];
-  isList = false;
-  #item: Head = {};
-  #action: Head | undefined;
-  #isAction = false;
-  #name: string | undefined;
-
-  open(depth: number, isObject: boolean): void {
-    if (depth === 1) this.isList = !isObject;
-    else if (depth === ITEM) {
-      this.#item = {};
-      this.found.push(this.#item);
-    } else if (depth === INNER && this.#isAction && isObject) {
-      this.#action = {};
-      this.#item['action'] = this.#action;
-    }
-  }
-
-  close(depth: number): void {
-    if (depth === INNER) this.#action = undefined;
-  }
-
-  key(depth: number, token: JsonToken): void {
-    if (depth === ITEM) this.#isAction = token.is(ACTION);
-    this.#name = KEPT.find((word) => token.is(word))?.toString();
-  }
-
-  scalar(depth: number, _firstByte: number, token: JsonToken): void {
-    if (this.#name === undefined) return;
-    if (depth === ITEM) this.#item[this.#name] = token.text();
-    else if (depth === INNER && this.#action !== undefined) this.#action[this.#name] = token.text();
-  }
 }

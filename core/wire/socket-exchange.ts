@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type WebSocket from 'ws';
+import { findPlace } from '../http/json-members';
 import { parseJson } from '../parse-json';
-import { findPlace } from './json-members';
 import { UpstreamExchange } from './upstream-exchange';
 
 /** What the owner of a socket learns of an exchange on it. */

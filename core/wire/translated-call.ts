@@ -3,13 +3,13 @@ import type { Candidate } from '../catalog/catalog';
 import { type Feature, NotTranslatable } from '../catalog/conversation';
 import type { Protocol } from '../catalog/protocols';
 import type { BodyEdit, TranslatedCall, UpstreamRequest } from '../catalog/upstream';
-import { refuseLong, refuseMany } from '../dialects/bounds';
-import { clientDialect } from '../dialects/client-dialects';
 import type { BodyRoom } from '../http/buffered-bytes';
+import type { MemberPlace } from '../http/json-members';
 import { asObject, type JsonObject } from '../json-values';
+import { refuseLong, refuseMany } from '../protocols/bounds';
+import { clientDialect } from '../protocols/client-dialects';
 import type { UpstreamCall } from './ask-upstream';
 import type { RequestBody } from './body-edits';
-import type { MemberPlace } from './json-members';
 import { AT_ONCE_BYTES, parseSlowly, writeSlowly } from './parse-slowly';
 
 /** A call in the dialect of an upstream that does not speak the client's dialect. */

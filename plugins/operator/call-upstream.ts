@@ -3,12 +3,12 @@ import type { Candidate, ModelEntry, Upstream } from '../../core/catalog/catalog
 import { roughPrice } from '../../core/catalog/price';
 import type { Protocol, TranslatedCall, UpstreamAdapter } from '../../core/catalog/upstream';
 import { mergeUsage, UNKNOWN_USAGE, type Usage } from '../../core/catalog/usage';
+import { findMembers, type MemberPlace } from '../../core/http/json-members';
 import { parseJson } from '../../core/parse-json';
 import { askUpstream, type UpstreamCall } from '../../core/wire/ask-upstream';
 import { readAll } from '../../core/wire/chunk-reader';
 import { classifyDialFailure, type Egress } from '../../core/wire/egress';
 import { decodedChunks } from '../../core/wire/exchange';
-import { findMembers, type MemberPlace } from '../../core/wire/json-members';
 import { isAnswer } from '../../core/wire/read-answer';
 import { inOtherWords } from '../../core/wire/translated-call';
 import type { UpstreamExchange } from '../../core/wire/upstream-exchange';

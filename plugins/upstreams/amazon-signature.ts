@@ -1,7 +1,7 @@
 import { createHash, createHmac } from 'node:crypto';
 import type { UnsignedRequest } from '../../core/catalog/upstream';
+import { asObject, asText } from '../../core/json-values';
 import { parseJson } from '../../core/parse-json';
-import { asObject, asText } from './json';
 
 /** The region setting of adapters for Amazon Bedrock. */
 export const REGION = {

@@ -1,11 +1,12 @@
 import { type BodyEdit, defineAdapter, type EventNote, type ModelCall, withDeltas } from '../../core/catalog/upstream';
-import { countsOf, type TokenMeter, UNKNOWN_USAGE, type Usage } from '../../core/catalog/usage';
+import { UNKNOWN_USAGE } from '../../core/catalog/usage';
+import { asArray, asCount, asObject, asText, type JsonObject } from '../../core/json-values';
+import { readUsage } from '../../core/protocols/chat/usage';
+import { bytesOf, parseData } from '../../core/protocols/event-json';
 import { ADDRESS_SCHEMA, addressOf, credentialHeader } from './address';
 import { CLOUD_STORAGE, VERTEX_HOST } from './google-token';
-import { asArray, asCount, asObject, asText, bytesOf, type JsonObject, parseData } from './json';
 import { judgeFailure } from './judge-failure';
 import { forwardedHeaders, standardEdits } from './standard-request';
-import { unknownNumbers } from './unknown-numbers';
 
 const LIMITS = ['max_tokens', 'max_completion_tokens'] as const;
 
@@ -137,66 +138,4 @@ function readToolCall(value: unknown): Said {
   const called = asObject(call['function']) ?? asObject(call['custom']) ?? {};
   const bytes = bytesOf(asText(called['arguments'])) + bytesOf(asText(called['input']));
   return { isContent: bytes > 0 || asText(called['name']) !== '', bytes };
-}
-
-/** Known numbers of a usage report: charged, parts of charged numbers, or free. */
-const KNOWN: ReadonlySet<string> = new Set([
-  'prompt_tokens',
-  'completion_tokens',
-  'total_tokens',
-  'prompt_cache_hit_tokens',
-  'prompt_cache_miss_tokens',
-  ...['cached', 'cache_write', 'audio', 'text', 'image'].map((kind) => `prompt_tokens_details.${kind}_tokens`),
-  ...['reasoning', 'audio', 'text', 'image', 'accepted_prediction', 'rejected_prediction'].map(
-    (kind) => `completion_tokens_details.${kind}_tokens`,
-  ),
-]);
-
-/** The service tiers that the plain price covers. */
-const PLAIN_TIERS = ['default', 'auto', 'standard'];
-
-type Meters<M extends TokenMeter> = { readonly [meter in M]?: number | undefined };
-
-/** Reads the usage that an answer or a chunk reports; it has one pass. */
-function readUsage(answer: JsonObject): Usage {
-  const usage = asObject(answer['usage']);
-  if (usage === undefined) return UNKNOWN_USAGE;
-  const tier = asText(answer['service_tier']);
-  const { input, cacheRead, cacheWrite, audioInput } = readPrompt(usage);
-  const { output, audioOutput } = readCompletion(usage);
-  const pass = {
-    model: asText(answer['model']) || undefined,
-    tier: tier === '' || PLAIN_TIERS.includes(tier) ? undefined : tier,
-    counts: countsOf({ input, cacheRead, cacheWrite, audioInput, output, audioOutput }),
-  };
-  const unknown = unknownNumbers(usage, KNOWN);
-  return unknown === undefined ? { passes: [pass] } : { passes: [pass], unknown };
-}
-
-/**
- * Reads the input counts. `prompt_tokens` includes cached, written and audio tokens. If those exceed it, the report makes no sense
- * and the input is unknown.
- */
-function readPrompt(usage: JsonObject): Meters<'input' | 'cacheRead' | 'cacheWrite' | 'audioInput'> {
-  const details = asObject(usage['prompt_tokens_details']);
-  const prompt = asCount(usage['prompt_tokens']);
-  const cacheRead = asCount(details?.['cached_tokens']) ?? asCount(usage['prompt_cache_hit_tokens']);
-  const cacheWrite = asCount(details?.['cache_write_tokens']) || undefined;
-  const audioInput = asCount(details?.['audio_tokens']) || undefined;
-  const input = rest(prompt, cacheRead, cacheWrite, audioInput);
-  return input === undefined ? {} : { input, cacheRead, cacheWrite, audioInput };
-}
-
-function readCompletion(usage: JsonObject): Meters<'output' | 'audioOutput'> {
-  const audioOutput = asCount(asObject(usage['completion_tokens_details'])?.['audio_tokens']) || undefined;
-  const output = rest(asCount(usage['completion_tokens']), audioOutput);
-  return output === undefined ? {} : { output, audioOutput };
-}
-
-/** Returns the total less its parts; undefined if the parts exceed the total. */
-function rest(all: number | undefined, ...parts: readonly (number | undefined)[]): number | undefined {
-  if (all === undefined) return undefined;
-  let left = all;
-  for (const part of parts) left -= part ?? 0;
-  return left < 0 ? undefined : left;
 }

@@ -1,7 +1,8 @@
 import { EventStreamCodec } from '@smithy/eventstream-codec';
 import type { FrameDecoder } from '../../core/catalog/upstream';
+import { asObject, asText } from '../../core/json-values';
 import { parseJson } from '../../core/parse-json';
-import { asObject, asText, parseData } from './json';
+import { parseData } from '../../core/protocols/event-json';
 
 /** The bytes before the headers: the message's length, the headers' length, and a checksum. */
 const PRELUDE_BYTES = 12;

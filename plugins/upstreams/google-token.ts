@@ -1,7 +1,7 @@
 import type { JWT } from 'google-auth-library';
 import type { OpenedHost } from '../../core/catalog/upstream';
+import { asObject, asText } from '../../core/json-values';
 import { parseJson } from '../../core/parse-json';
-import { asObject, asText } from './json';
 
 /** Cloud Storage: Vertex AI reads its addresses with the credential of the call, as it reads `gs://`. */
 const SIGNED_BY = ['X-Goog-Signature', 'Signature'];

@@ -1,5 +1,5 @@
 import type { UpstreamFailure, Verdict } from '../../core/catalog/upstream';
-import { asObject, asText } from './json';
+import { asObject, asText } from '../../core/json-values';
 
 /**
  * Decides what a failure means; docs/contract.md, section 5. The first check that fits decides. The platform's own account is out

@@ -1,10 +1,11 @@
 import { defineAdapter, type EventNote, USUAL_VERSION, withDeltas } from '../../core/catalog/upstream';
-import { type Counts, countsOf, type Pass, UNKNOWN_USAGE, type Usage, withOutput } from '../../core/catalog/usage';
+import { UNKNOWN_USAGE, withOutput } from '../../core/catalog/usage';
+import { asArray, asObject, asText, type JsonObject } from '../../core/json-values';
+import { bytesOf, parseData } from '../../core/protocols/event-json';
+import { readUsage } from '../../core/protocols/messages/usage';
 import { ADDRESS_SCHEMA, addressOf, credentialHeader } from './address';
-import { asArray, asCount, asObject, asText, bytesOf, type JsonObject, parseData } from './json';
 import { judgeFailure } from './judge-failure';
 import { forwardedHeaders, standardEdits } from './standard-request';
-import { unknownNumbers } from './unknown-numbers';
 
 const DELTAS = { texts: ['text', 'thinking', 'data', 'partial_json'] };
 
@@ -42,7 +43,7 @@ export default defineAdapter({
     if (message['type'] === 'error') return { usage: UNKNOWN_USAGE, contentBytes: 0, error: { body } };
     let contentBytes = 0;
     for (const block of asArray(message['content'])) contentBytes += bytesOfBlock(asObject(block) ?? {});
-    return { usage: readReport(message, true), contentBytes };
+    return { usage: readUsage(message, true), contentBytes };
   },
 });
 
@@ -75,7 +76,7 @@ function readTyped(type: string, event: JsonObject): EventNote {
 /** Reads the first event. Its output count is a placeholder: if it counted, a broken stream would be almost free. */
 function readStart(message: JsonObject | undefined): EventNote {
   if (asObject(message?.['usage']) === undefined) return NOTHING;
-  return { usage: withOutput(readReport(message ?? {}, false), undefined) };
+  return { usage: withOutput(readUsage(message ?? {}, false), undefined) };
 }
 
 /** Reads the beginning of a block. An empty text or thinking block promises no content; a tool call, or any block that is whole, is content. */
@@ -125,123 +126,7 @@ function readEnd(event: JsonObject): EventNote {
   const usage = asObject(event['usage']);
   return {
     ...(finish && { finish }),
-    ...(usage !== undefined && { usage: readReport(event, true) }),
+    ...(usage !== undefined && { usage: readUsage(event, true) }),
     ...(finish && usage !== undefined && { finalUsage: true }),
   };
-}
-
-/** Known numbers of a usage report: charged, parts of charged numbers, or free. Each entry of `iterations` has the first ones too. */
-const COUNTED = [
-  'input_tokens',
-  'output_tokens',
-  'cache_read_input_tokens',
-  'cache_creation_input_tokens',
-  'cache_creation.ephemeral_5m_input_tokens',
-  'cache_creation.ephemeral_1h_input_tokens',
-  'output_tokens_details.thinking_tokens',
-];
-const KNOWN: ReadonlySet<string> = new Set([
-  ...COUNTED,
-  ...COUNTED.map((path) => `iterations.${path}`),
-  'server_tool_use.web_search_requests',
-  'server_tool_use.web_fetch_requests',
-]);
-
-/** The tier, speed and geography that the plain price covers. */
-const PLAIN = { tier: ['standard'], speed: ['standard'], geo: ['global', 'not_available'] } as const;
-
-/**
- * Reads the usage that a message, or the last event of a stream, reports. Each entry of `iterations` is a pass. Only `iterations`
- * counts compaction and the advisor.
- */
-function readReport(message: JsonObject, isFinal: boolean): Usage {
-  const usage = asObject(message['usage']);
-  if (usage === undefined) return UNKNOWN_USAGE;
-  const isCredited = isRedeemed(usage);
-  const pieces = piecesOf(usage, isFinal && hasContainer(message));
-  const passOf = (run: JsonObject, model: unknown, isFirst: boolean): Pass => {
-    const counts = isFirst ? withPieces(readCounts(run), pieces) : readCounts(run);
-    return {
-      model: asText(model) || undefined,
-      tier: unlessPlain(usage['service_tier'], PLAIN.tier),
-      speed: unlessPlain(usage['speed'], PLAIN.speed),
-      geo: unlessPlain(usage['inference_geo'], PLAIN.geo),
-      counts: isCredited ? asCacheReads(counts) : counts,
-    };
-  };
-  const runs = isFinal ? asArray(usage['iterations']) : [];
-  const passes =
-    runs.length === 0
-      ? [passOf(usage, message['model'], true)]
-      : runs.map((each, at) => {
-          const run = asObject(each) ?? {};
-          return passOf(run, run['model'], at === 0);
-        });
-  const unknown = isFinal ? unknownNumbers(usage, KNOWN) : undefined;
-  return unknown === undefined ? { passes } : { passes, unknown };
-}
-
-function unlessPlain(value: unknown, plain: readonly string[]): string | undefined {
-  const text = asText(value);
-  return text === '' || plain.includes(text) ? undefined : text;
-}
-
-function readCounts(usage: JsonObject): Counts {
-  const split = asObject(usage['cache_creation']);
-  const allWrites = asCount(usage['cache_creation_input_tokens']);
-  const shortWrites = asCount(split?.['ephemeral_5m_input_tokens']);
-  const hourWrites = asCount(split?.['ephemeral_1h_input_tokens']);
-  return countsOf({
-    input: asCount(usage['input_tokens']),
-    output: asCount(usage['output_tokens']),
-    cacheRead: asCount(usage['cache_read_input_tokens']),
-    cacheWrite: shortCacheWrites(allWrites, shortWrites, hourWrites),
-    cacheWrite1h: hourWrites,
-  });
-}
-
-/**
- * Counts the uses of the vendor's tools. The report does not count code executions: a call with a container had one, which is free
- * beside web tools.
- */
-function piecesOf(usage: JsonObject, hasContainer: boolean): Counts {
-  const used = asObject(usage['server_tool_use']);
-  const webSearch = asCount(used?.['web_search_requests']) || undefined;
-  const webFetch = asCount(used?.['web_fetch_requests']) || undefined;
-  const ranCode = hasContainer && webSearch === undefined && webFetch === undefined;
-  return countsOf({ webSearch, webFetch, codeExecution: ranCode ? 1 : undefined });
-}
-
-/** Tells whether an answer, or the last event of a stream, names a container. */
-function hasContainer({ container, delta }: JsonObject): boolean {
-  return asObject(container) !== undefined || asObject(asObject(delta)?.['container']) !== undefined;
-}
-
-function withPieces(counts: Counts, pieces: Counts): Counts {
-  return pieces.size === 0 ? counts : new Map([...counts, ...pieces]);
-}
-
-/**
- * Tells whether a fallback credit was redeemed. The vendor then bills as if the conversation had always been at this model, so
- * cache writes cost like reads.
- */
-function isRedeemed(usage: JsonObject): boolean {
-  return asText(asObject(asObject(usage['fallback_credit'])?.['status'])?.['type']) === 'redeemed';
-}
-
-function asCacheReads(counts: Counts): Counts {
-  const written = (counts.get('cacheWrite') ?? 0) + (counts.get('cacheWrite1h') ?? 0);
-  const moved = new Map(counts).set('cacheRead', (counts.get('cacheRead') ?? 0) + written);
-  moved.delete('cacheWrite');
-  moved.delete('cacheWrite1h');
-  return moved;
-}
-
-/**
- * Returns the tokens written to the short cache. The sum is the older field and always right; its part outside the one-hour cache
- * is in the short one.
- */
-function shortCacheWrites(all: number | undefined, short: number | undefined, hour: number | undefined) {
-  if (all === undefined || hour === undefined) return short ?? all;
-  return Math.max(all - hour, 0);
 }

@@ -1,6 +1,6 @@
 import { defineAdapter } from '../../core/catalog/upstream';
+import { writeRequest } from '../../core/protocols/gemini/request';
 import gemini from './gemini';
-import { writeRequest } from './gemini/request';
 import { authorizeGoogle, CLOUD_STORAGE, GOOGLE_PLACE, googleModel, signForGoogle } from './google-token';
 
 /** Gemini as Google's Vertex AI serves it: the same dialect at another path, with Google Cloud credentials. */

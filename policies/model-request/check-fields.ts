@@ -1,11 +1,11 @@
 import type { ModelRequest } from '../../core/calls/call';
 import { MOST_CHOICES } from '../../core/catalog/price';
 import { PROTOCOLS, type Protocol } from '../../core/catalog/protocols';
-import { DIALECTS } from '../../core/dialects/dialects';
-import type { LimitPlace } from '../../core/dialects/reading';
 import { fail, type GatewayError } from '../../core/errors';
+import { type MemberPlace, sliceChunks, textOfChunks } from '../../core/http/json-members';
 import { MAX_TOKEN_TEXT_BYTES, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../../core/http/json-scanner';
-import { type MemberPlace, sliceChunks, textOfChunks } from '../../core/wire/json-members';
+import { DIALECTS } from '../../core/protocols/dialects';
+import type { LimitPlace } from '../../core/protocols/reading';
 import { type CallObserver, type ItemPlace, MOST_USES } from './observe-call';
 import { lookalikeOf, notSupported } from './refusals';
 import { hasDoubtfulKeys, namesKept } from './short-texts';

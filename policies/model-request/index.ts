@@ -7,8 +7,6 @@ import { agentOf, sessionInMetadata, sessionOf } from '../../core/calls/session-
 import { UNPRICED_TOOLS } from '../../core/catalog/catalog';
 import type { CacheWrites } from '../../core/catalog/price';
 import { operationOf, type Protocol } from '../../core/catalog/protocols';
-import { SHARED_OBJECTS, type SharedObject } from '../../core/dialects/dialect';
-import { type Reading, reachesOutside } from '../../core/dialects/reading';
 import { fail } from '../../core/errors';
 import type { Gateway } from '../../core/gateway/gateway';
 import { type CallWith, definePolicy } from '../../core/gateway/policy';
@@ -19,6 +17,8 @@ import { announcedBytes, type BodyLimits, checkBodyHeaders, readBody, saysJson }
 import { askLedger } from '../../core/ledger/unavailable';
 import { metrics } from '../../core/metrics';
 import { formatUsd } from '../../core/money';
+import { SHARED_OBJECTS, type SharedObject } from '../../core/protocols/dialect';
+import { type Reading, reachesOutside } from '../../core/protocols/reading';
 import { DURATION, parseDuration } from '../../core/settings';
 import { type AddressGate, openAddressGate } from './address-gate';
 import { checkFields } from './check-fields';

@@ -1,10 +1,10 @@
 import type { CallKey } from '../../core/accounts/identify';
 import type { KeptPlace } from '../../core/calls/call';
 import type { Protocol } from '../../core/catalog/protocols';
-import { DIALECTS, itemsRule } from '../../core/dialects/dialects';
 import { fail } from '../../core/errors';
 import type { Gateway } from '../../core/gateway/gateway';
-import { sliceChunks } from '../../core/wire/json-members';
+import { sliceChunks } from '../../core/http/json-members';
+import { DIALECTS, itemsRule } from '../../core/protocols/dialects';
 import type { UpstreamSocket } from '../../core/wire/upstream-socket';
 import type { CallObserver, ItemPlace } from './observe-call';
 import { notSupported } from './refusals';

@@ -1,10 +1,10 @@
 import { PROTOCOLS, type Protocol } from '../../core/catalog/protocols';
-import type { FormedTool, SharedObject, ToolRule } from '../../core/dialects/dialect';
-import { DIALECTS, memberRule, toolRule } from '../../core/dialects/dialects';
-import type { Extra, ToolLimit, ToolUse } from '../../core/dialects/reading';
 import { fail, type GatewayError, shorten } from '../../core/errors';
+import { TopLevelMembers } from '../../core/http/json-members';
 import { type JsonObserver, type JsonToken, QUOTE } from '../../core/http/json-scanner';
-import { TopLevelMembers } from '../../core/wire/json-members';
+import type { FormedTool, SharedObject, ToolRule } from '../../core/protocols/dialect';
+import { DIALECTS, memberRule, toolRule } from '../../core/protocols/dialects';
+import type { Extra, ToolLimit, ToolUse } from '../../core/protocols/reading';
 import { type AddressGate, FOREIGN_PROBLEM, isForeign } from './address-gate';
 import { InputReader } from './input-reader';
 import { isUnmetered, type Objection, PartReader } from './part-reader';

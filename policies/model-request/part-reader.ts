@@ -1,9 +1,9 @@
 import { DETAILS, type ImageDetail } from '../../core/catalog/catalog';
 import type { Protocol } from '../../core/catalog/protocols';
-import type { Dialect, PartRule, SharedObject, ToolRule } from '../../core/dialects/dialect';
-import { DIALECTS, itemsRule, toolRule } from '../../core/dialects/dialects';
-import { SEAL } from '../../core/dialects/seal';
 import { type JsonToken, QUOTE } from '../../core/http/json-scanner';
+import type { Dialect, PartRule, SharedObject, ToolRule } from '../../core/protocols/dialect';
+import { DIALECTS, itemsRule, toolRule } from '../../core/protocols/dialects';
+import { SEAL } from '../../core/protocols/seal';
 import type { ItemPlace } from '../../core/wire/body-edits';
 import { type AddressGate, type ContentPlace, FOREIGN_PROBLEM, isForeign } from './address-gate';
 import { PART_WORDS, type PartWord } from './part-words';

@@ -1,6 +1,6 @@
 import { forEachProtocol, type Protocol } from '../../core/catalog/protocols';
-import type { PartRule } from '../../core/dialects/dialect';
-import { DIALECTS } from '../../core/dialects/dialects';
+import type { PartRule } from '../../core/protocols/dialect';
+import { DIALECTS } from '../../core/protocols/dialects';
 
 /** A word and its bytes. The reader compares bytes while the body arrives, so that it need not make a string of each token. */
 export interface PartWord {

@@ -1,6 +1,6 @@
-import type { SharedObject } from '../../core/dialects/dialect';
-import { DIALECTS } from '../../core/dialects/dialects';
 import { fail, type GatewayError } from '../../core/errors';
+import type { SharedObject } from '../../core/protocols/dialect';
+import { DIALECTS } from '../../core/protocols/dialects';
 
 /** Returns the error for an object that the vendor keeps for the platform's account. Without it, every customer could name the object. */
 export function notShared(names: SharedObject, param: string): GatewayError {

@@ -1,9 +1,9 @@
 import type { Variant } from '../../core/catalog/price';
 import type { Protocol } from '../../core/catalog/protocols';
-import type { Dialect, MemberRule, SharedObject } from '../../core/dialects/dialect';
-import { DIALECTS, memberRule } from '../../core/dialects/dialects';
-import type { Extra, ToolUse } from '../../core/dialects/reading';
 import { fail } from '../../core/errors';
+import type { Dialect, MemberRule, SharedObject } from '../../core/protocols/dialect';
+import { DIALECTS, memberRule } from '../../core/protocols/dialects';
+import type { Extra, ToolUse } from '../../core/protocols/reading';
 import { notPriced, notShared, notSupported } from './refusals';
 import { hasDoubtfulKeys } from './short-texts';
 

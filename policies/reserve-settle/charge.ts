@@ -5,10 +5,10 @@ import { type Candidate, entryOf } from '../../core/catalog/catalog';
 import { type PriceOf, upstreamPrice } from '../../core/catalog/customer-prices';
 import { type Charge, chargeOf } from '../../core/catalog/price';
 import { outputTokens, totalInputTokens, type Usage } from '../../core/catalog/usage';
-import { piecesOf, pointsOutside, type ToolUse } from '../../core/dialects/reading';
 import { log } from '../../core/log';
 import { metrics } from '../../core/metrics';
 import { atMostCountable } from '../../core/money';
+import { piecesOf, pointsOutside, type ToolUse } from '../../core/protocols/reading';
 import { mostTokens } from './hold';
 import type { Covered } from './reserve';
 

@@ -4,8 +4,8 @@ import type { Candidate, ModelEntry, Normalizing, Upstream } from '../../core/ca
 import { type CacheWrites, dearestCost, pricesFor } from '../../core/catalog/price';
 import { PROTOCOLS } from '../../core/catalog/protocols';
 import type { TokenMeter } from '../../core/catalog/usage';
-import { furtherPassesOf, piecesOf, pointsOutside, type Reading } from '../../core/dialects/reading';
 import { atMostCountable } from '../../core/money';
+import { furtherPassesOf, piecesOf, pointsOutside, type Reading } from '../../core/protocols/reading';
 
 /** Two rough costs that differ by more than this factor compare like the exact ones. */
 const SURELY_LESS = 1 - 1e-9;

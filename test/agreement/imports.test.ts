@@ -27,7 +27,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
     'http',
     'traces',
     'catalog',
-    'dialects',
+    'protocols',
     'wire',
     'health',
     'ledger',

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { DIALECTS, dialectRows } from '../../core/dialects/dialects';
+import { DIALECTS, dialectRows } from '../../core/protocols/dialects';
 import { runTollgate } from '../support/command-line';
 
 describe('tollgate explain members', () => {

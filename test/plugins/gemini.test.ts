@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { type DialectSubject, dialectConformance, type RecordedAnswer } from '../../conformance/dialect';
 import type { Conversation } from '../../core/catalog/conversation';
+import { GeminiReader } from '../../core/protocols/gemini/answer';
 import gemini from '../../plugins/upstreams/gemini';
-import { GeminiReader } from '../../plugins/upstreams/gemini/answer';
 import { callOf } from '../support/golden';
 
 const USAGE = { promptTokenCount: 200, cachedContentTokenCount: 80, candidatesTokenCount: 20, thoughtsTokenCount: 10 };

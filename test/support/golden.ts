@@ -4,8 +4,8 @@ import type { AnswerEvent, AnswerReader, AnswerWriter, WrittenCall } from '../..
 import { type Conversation, NotTranslatable } from '../../core/catalog/conversation';
 import type { TranslatedCall } from '../../core/catalog/upstream';
 import { type Usage, usageOf } from '../../core/catalog/usage';
-import { seal } from '../../core/dialects/seal';
 import type { JsonObject } from '../../core/json-values';
+import { seal } from '../../core/protocols/seal';
 
 /**
  * Golden pairs: `test/fixtures/dialects/<dialect>/<kind>/<name>.json` has an input and its result. `GOLDEN=write` writes the results, which a

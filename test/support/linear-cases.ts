@@ -4,10 +4,10 @@ import type { AnswerEvent, AnswerReader, AnswerWriter } from '../../core/catalog
 import { type Conversation, NotTranslatable } from '../../core/catalog/conversation';
 import { TRANSLATED } from '../../core/catalog/protocols';
 import type { SseEvent, TranslatedCall, UpstreamAdapter } from '../../core/catalog/upstream';
-import { clientDialect } from '../../core/dialects/client-dialects';
-import { Translation } from '../../core/dialects/translation';
 import { JsonScanner } from '../../core/http/json-scanner';
 import type { JsonObject } from '../../core/json-values';
+import { clientDialect } from '../../core/protocols/client-dialects';
+import { Translation } from '../../core/protocols/translation';
 import { planCuts } from '../../core/wire/body-edits';
 import upstreams from '../../plugins/upstreams';
 import { openAddressGate } from '../../policies/model-request/address-gate';

@@ -2,7 +2,7 @@ import type { AnswerEvent, OpenPart } from '../../core/catalog/answer';
 import type { Conversation, Part, ToolCallPart, Turn } from '../../core/catalog/conversation';
 import type { SseEvent } from '../../core/catalog/upstream';
 import { usageOf } from '../../core/catalog/usage';
-import { seal } from '../../core/dialects/seal';
+import { seal } from '../../core/protocols/seal';
 
 /** Conversations and answers in which one thing grows: the number of entries, or the length of a text. */
 

@@ -1,5 +1,5 @@
 import type { ModelRequest } from '../../core/calls/call';
-import { textReading } from '../../core/dialects/reading';
+import { textReading } from '../../core/protocols/reading';
 
 /** Makes a model request without a body. */
 export function sampleModelRequest(rest: Partial<ModelRequest> = {}): ModelRequest {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
+import { findMembers, sliceChunks, TopLevelMembers } from '../../../core/http/json-members';
 import {
   JsonError,
   type JsonObserver,
@@ -7,7 +8,6 @@ import {
   type JsonToken,
   MAX_JSON_DEPTH,
 } from '../../../core/http/json-scanner';
-import { findMembers, sliceChunks, TopLevelMembers } from '../../../core/wire/json-members';
 
 /** Rebuilds the value from the scanner's events, to compare it with JSON.parse. */
 class Rebuilder implements JsonObserver {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { BodyEdit } from '../../../core/catalog/upstream';
+import { findMembers } from '../../../core/http/json-members';
 import { applyBodyEdits } from '../../../core/wire/body-edits';
-import { findMembers } from '../../../core/wire/json-members';
 
 function bodyOf(text: string, pieceBytes = 1_000_000) {
   // Does not use Buffer's pool, so that the memory shows where bytes come from.

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type Conversation, NotTranslatable } from '../../../core/catalog/conversation';
-import { schemaOf } from '../../../core/dialects/text-tools';
 import { asObject, type JsonObject } from '../../../core/json-values';
+import { schemaOf } from '../../../core/protocols/text-tools';
 import type { Random } from '../../support/random';
 import { mutateJson } from '../mutate';
 import { requestOf } from '../translation/client-requests';

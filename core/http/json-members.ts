@@ -1,0 +1,105 @@
+import { JsonError, type JsonObserver, type JsonToken, scanWhole } from './json-scanner';
+
+/** Byte offsets in the body: of the member with its key, and of its value. `end`s are exclusive. */
+export interface MemberPlace {
+  readonly start: number;
+  readonly valueStart: number;
+  readonly end: number;
+}
+
+/** No call or answer has more members at its top level. The limit keeps the map small for a hostile body. */
+const MAX_MEMBERS = 4_096;
+
+/** Notes the positions of the members of a JSON object, by unescaped key. The last one of a repeated key counts. */
+export class TopLevelMembers implements JsonObserver {
+  readonly places = new Map<string, MemberPlace>();
+  /** False while nothing has been read, and if the text is not an object. */
+  isObject = false;
+  /** The first key that was repeated but may not be; see the constructor. */
+  repeated: string | undefined;
+  name = '';
+
+  readonly #once: ReadonlySet<string>;
+  #start = 0;
+  #valueStart = 0;
+
+  /** @param once keys that may not be repeated */
+  constructor(once: ReadonlySet<string> = new Set()) {
+    this.#once = once;
+  }
+
+  open(depth: number, isObject: boolean, token: JsonToken): void {
+    if (depth === 1) this.isObject = isObject;
+    else if (depth === 2) this.#valueStart = token.start;
+  }
+
+  close(depth: number, token: JsonToken): void {
+    if (depth === 2) this.#end(token);
+  }
+
+  key(depth: number, token: JsonToken): void {
+    if (depth !== 1) return;
+    const name = token.text();
+    if (name === undefined) throw new JsonError('JSON has a key of more than 4 KiB', token.start);
+    if (this.places.size === MAX_MEMBERS) throw new JsonError(`JSON has more than ${MAX_MEMBERS} members`, token.start);
+    if (this.places.has(name) && this.#once.has(name)) this.repeated ??= name;
+    this.name = name;
+    this.#start = token.start;
+  }
+
+  scalar(depth: number, _firstByte: number, token: JsonToken): void {
+    if (depth !== 1) return;
+    this.#valueStart = token.start;
+    this.#end(token);
+  }
+
+  #end(token: JsonToken): void {
+    if (!this.isObject) return;
+    this.places.set(this.name, { start: this.#start, valueStart: this.#valueStart, end: token.end });
+  }
+}
+
+/**
+ * Returns the positions of the members of a complete JSON object, in one piece or several; undefined if it is not a JSON object.
+ */
+export function findMembers(chunks: readonly Buffer[]): ReadonlyMap<string, MemberPlace> | undefined {
+  const members = new TopLevelMembers();
+  return scanWhole(chunks, members) && members.isObject ? members.places : undefined;
+}
+
+/** Returns the text from byte `start` to byte `end`. Most bodies are one piece, and need no view. */
+export function textOfChunks(chunks: readonly Buffer[], start: number, end: number): string {
+  const [first, second] = chunks;
+  if (first !== undefined && second === undefined) return first.toString('utf8', start, end);
+  return sliceChunks(chunks, start, end).toString();
+}
+
+/** Returns the position of the value at this path of members; undefined if there is none. */
+export function findPlace(
+  chunks: readonly Buffer[],
+  path: readonly string[],
+): Pick<MemberPlace, 'valueStart' | 'end'> | undefined {
+  let inner = chunks;
+  let place: Pick<MemberPlace, 'valueStart' | 'end'> | undefined;
+  for (const name of path) {
+    const found = findMembers(inner)?.get(name);
+    if (found === undefined) return undefined;
+    const base: number = place?.valueStart ?? 0;
+    place = { valueStart: base + found.valueStart, end: base + found.end };
+    inner = [sliceChunks(inner, found.valueStart, found.end)];
+  }
+  return place;
+}
+
+/** Returns the bytes from `start` to `end` of a text in pieces. It copies them only if they are in several pieces. */
+export function sliceChunks(chunks: readonly Buffer[], start: number, end: number): Buffer {
+  const parts: Buffer[] = [];
+  let base = 0;
+  for (const chunk of chunks) {
+    if (base >= end) break;
+    if (base + chunk.length > start) parts.push(chunk.subarray(Math.max(start - base, 0), end - base));
+    base += chunk.length;
+  }
+  const [first] = parts;
+  return parts.length === 1 && first !== undefined ? first : Buffer.concat(parts);
+}

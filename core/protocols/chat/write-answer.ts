@@ -1,0 +1,162 @@
+import type {
+  AnswerError,
+  AnswerEvent,
+  AnswerWriter,
+  ClientEvent,
+  FinishReason,
+  WrittenCall,
+} from '../../catalog/answer';
+import { mergeUsage, UNKNOWN_USAGE, type Usage } from '../../catalog/usage';
+import type { JsonObject } from '../../json-values';
+import { writeUsage } from './usage';
+import { WrittenChoice } from './written-choice';
+
+export function openWriter(call: WrittenCall): AnswerWriter {
+  return new ChatWriter(call);
+}
+
+/** Returns an error with the vendor's own words, and a type that clients of Chat know. */
+export function writeError({ message, type, code, param }: AnswerError, status: number, requestId: string): JsonObject {
+  const own = TYPES[status] ?? (status >= 500 ? 'server_error' : 'invalid_request_error');
+  const error = { message, type: own, param: param ?? null, code: code ?? (type === own ? undefined : type) ?? null };
+  return { error, request_id: requestId };
+}
+
+const TYPES: Readonly<Record<number, string>> = {
+  401: 'authentication_error',
+  403: 'permission_error',
+  404: 'not_found_error',
+  429: 'rate_limit_error',
+};
+
+/** The status that an error inside a stream would have had, by the types of vendors. Other types count as server errors. */
+const STATUSES: ReadonlyMap<string, number> = new Map([
+  ['invalid_request_error', 400],
+  ['authentication_error', 401],
+  ['permission_error', 403],
+  ['not_found_error', 404],
+  ['rate_limit_error', 429],
+]);
+
+const REASONS: Readonly<Record<FinishReason, string>> = {
+  end: 'stop',
+  stop: 'stop',
+  pause: 'stop',
+  length: 'length',
+  context: 'length',
+  tool_calls: 'tool_calls',
+  filter: 'content_filter',
+};
+
+class ChatWriter implements AnswerWriter {
+  readonly #call: WrittenCall;
+  readonly #choices = new Map<number, WrittenChoice>();
+  /** The choice of each part; undefined for reasoning, which Chat has no place for. */
+  readonly #choiceOf = new Map<number, WrittenChoice | undefined>();
+  #usage: Usage = UNKNOWN_USAGE;
+  #reasoning: number | undefined;
+  #isOver = false;
+
+  constructor(call: WrittenCall) {
+    this.#call = call;
+  }
+
+  write(event: AnswerEvent): readonly ClientEvent[] {
+    if (this.#isOver) return [];
+    switch (event.is) {
+      case 'begin':
+        return this.#begin(0);
+      case 'open':
+        return this.#open(event);
+      case 'add':
+        return this.#deltas(event.at, (choice) => choice.add(event.at, event.text));
+      case 'close':
+        return this.#deltas(event.at, (choice) => choice.close(event.at));
+      case 'cite':
+        return this.#deltas(event.at, (choice) => choice.cite(event.at, event.citation));
+      case 'finish':
+        return this.#finish(event.choice, event.reason);
+      case 'usage':
+        this.#usage = mergeUsage(this.#usage, event.usage);
+        this.#reasoning = event.reasoning ?? this.#reasoning;
+        return [];
+      case 'error':
+        this.#isOver = true;
+        return [this.#error(event.error)];
+      case 'end':
+        this.#isOver = true;
+        return [...this.#usageChunk(), { data: '[DONE]' }];
+      case 'sign':
+        return [];
+    }
+  }
+
+  body(events: readonly AnswerEvent[]): JsonObject {
+    for (const event of events) this.write(event);
+    const choices = [...this.#choices.values()].sort((one, other) => one.index - other.index);
+    const usage = writeUsage(this.#usage, this.#reasoning);
+    return {
+      ...this.#head('chat.completion'),
+      choices: choices.map((choice) => ({
+        index: choice.index,
+        message: choice.message(),
+        logprobs: null,
+        finish_reason: REASONS[choice.reason ?? 'end'],
+      })),
+      ...(usage !== undefined && { usage }),
+    };
+  }
+
+  #open({ at, choice: index, part }: Extract<AnswerEvent, { is: 'open' }>): readonly ClientEvent[] {
+    if (this.#choiceOf.has(at)) throw new Error('a part of the answer begins twice');
+    const begun = this.#begin(index);
+    const choice = part.is === 'reasoning' ? undefined : this.#choices.get(index);
+    this.#choiceOf.set(at, choice);
+    if (choice?.reason !== undefined) throw new Error('a part begins behind the stop reason of its choice');
+    return [...begun, ...(choice?.open(at, part) ?? []).map((delta) => this.#chunk(index, delta))];
+  }
+
+  /** Returns the first chunk of a choice, which names its role. */
+  #begin(index: number): readonly ClientEvent[] {
+    if (this.#choices.has(index)) return [];
+    this.#choices.set(index, new WrittenChoice(index));
+    return [this.#chunk(index, { role: 'assistant', content: '', refusal: null })];
+  }
+
+  #deltas(at: number, deltasOf: (choice: WrittenChoice) => readonly JsonObject[]): readonly ClientEvent[] {
+    if (!this.#choiceOf.has(at)) throw new Error('a part of the answer has no beginning');
+    const choice = this.#choiceOf.get(at);
+    return choice === undefined ? [] : deltasOf(choice).map((delta) => this.#chunk(choice.index, delta));
+  }
+
+  #finish(index: number, reason: FinishReason): readonly ClientEvent[] {
+    const begun = this.#begin(index);
+    const choice = this.#choices.get(index);
+    if (choice === undefined || choice.reason !== undefined) return begun;
+    const last = choice.finish(reason).map((delta) => this.#chunk(index, delta));
+    return [...begun, ...last, { ...this.#chunk(index, {}, REASONS[reason]), finish: true }];
+  }
+
+  #usageChunk(): readonly ClientEvent[] {
+    const usage = writeUsage(this.#usage, this.#reasoning);
+    if (usage === undefined) return [];
+    const chunk = { ...this.#head('chat.completion.chunk'), choices: [], usage };
+    return [{ data: JSON.stringify(chunk), finalUsage: true }];
+  }
+
+  #error(error: AnswerError): ClientEvent {
+    const status = STATUSES.get(error.type ?? '') ?? 500;
+    const { error: known } = writeError(error, status, this.#call.requestId);
+    return { data: JSON.stringify({ error: known }) };
+  }
+
+  #chunk(index: number, delta: JsonObject, finish: string | null = null): ClientEvent {
+    const choice = { index, delta, logprobs: null, finish_reason: finish };
+    return { data: JSON.stringify({ ...this.#head('chat.completion.chunk'), choices: [choice] }) };
+  }
+
+  #head(object: string): JsonObject {
+    const { requestId, createdAt, model } = this.#call;
+    return { id: `chatcmpl-${requestId}`, object, created: createdAt, model };
+  }
+}

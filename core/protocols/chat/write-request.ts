@@ -1,0 +1,70 @@
+import type { Conversation, OutputFormat, Tool } from '../../catalog/conversation';
+import type { TranslatedCall } from '../../catalog/upstream';
+import { asObject, type JsonObject } from '../../json-values';
+import { effortOf } from '../effort';
+import { rejectUnsupported } from '../limits';
+import { UNSUPPORTED } from './limits';
+import { writeMessages } from './write-messages';
+
+/** Writes a request. @throws NotTranslatable */
+export function writeRequest(call: TranslatedCall): JsonObject {
+  const { conversation, model } = call;
+  const { maxTokens, choices, stop, stream } = conversation;
+  rejectUnsupported(conversation, UNSUPPORTED);
+  return present({
+    model,
+    messages: writeMessages(call),
+    max_tokens: maxTokens,
+    n: choices > 1 ? choices : undefined,
+    stream: stream || undefined,
+    stop: stop.length > 0 ? stop : undefined,
+    temperature: conversation.temperature,
+    top_p: conversation.topP,
+    frequency_penalty: conversation.frequencyPenalty || undefined,
+    presence_penalty: conversation.presencePenalty || undefined,
+    seed: conversation.seed,
+    ...writeTools(conversation),
+    response_format: conversation.outputFormat && writeFormat(conversation.outputFormat),
+    reasoning_effort: effortFor(call),
+  });
+}
+
+function effortFor({ conversation, reasoning }: TranslatedCall): string | undefined {
+  return reasoning === 'effort' && conversation.reasoning !== undefined ? effortOf(conversation.reasoning) : undefined;
+}
+
+/** Writes the tools. Vendors refuse the other tool settings in a request without tools. */
+function writeTools({ tools, toolChoice, parallelTools }: Conversation): JsonObject {
+  if (tools.length === 0) return {};
+  return {
+    tools: tools.map(writeTool),
+    tool_choice: typeof toolChoice === 'object' ? chosenTool(toolChoice.tool, tools) : toolChoice,
+    parallel_tool_calls: parallelTools,
+  };
+}
+
+function chosenTool(name: string, tools: readonly Tool[]): JsonObject {
+  const isText = tools.some((tool) => tool.name === name && tool.input === 'text');
+  return isText ? { type: 'custom', custom: { name } } : { type: 'function', function: { name } };
+}
+
+function writeTool({ name, description, schema, strict, input, format }: Tool): JsonObject {
+  if (input === 'text') return { type: 'custom', custom: present({ name, description, format: nestedFormat(format) }) };
+  return { type: 'function', function: present({ name, description, parameters: schema, strict }) };
+}
+
+/** Returns a grammar in the form of Chat, one level deeper than in `Tool`, which uses the form of Responses. */
+function nestedFormat(format: unknown): unknown {
+  const { type, ...grammar } = asObject(format) ?? {};
+  return type === 'grammar' ? { type, grammar } : format;
+}
+
+function writeFormat(format: OutputFormat): JsonObject {
+  if (format.is === 'json') return { type: 'json_object' };
+  const { name = 'answer', description, schema, strict } = format;
+  return { type: 'json_schema', json_schema: present({ name, description, schema, strict }) };
+}
+
+function present(members: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
+}

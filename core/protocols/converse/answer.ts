@@ -1,0 +1,177 @@
+import type { AnswerEvent, AnswerReader, FinishReason } from '../../catalog/answer';
+import { readUsualError, type SseEvent } from '../../catalog/upstream';
+import { countsOf, UNKNOWN_USAGE, type Usage } from '../../catalog/usage';
+import { asArray, asCount, asObject, asText, type JsonObject } from '../../json-values';
+import { parseData } from '../event-json';
+import { unknownNumbers } from '../unknown-numbers';
+
+/** Reads the answers of Converse. Their blocks are numbered, but only the blocks of tool calls announce their beginning. */
+export class ConverseReader implements AnswerReader {
+  /** The part number of each open block. */
+  readonly #open = new Map<number, number>();
+  #parts = 0;
+  #hasFinished = false;
+
+  event({ name, data }: SseEvent): readonly AnswerEvent[] {
+    if (data === undefined || data === '') return [];
+    const event = parseData(data);
+    if (typeof event === 'string') throw new Error('an event is no JSON object, or is larger than 1 MiB');
+    const block = asCount(event['contentBlockIndex']) ?? 0;
+    switch (name) {
+      case 'contentBlockStart':
+        return this.#start(block, asObject(event['start']) ?? {});
+      case 'contentBlockDelta':
+        return this.#delta(block, asObject(event['delta']) ?? {});
+      case 'contentBlockStop':
+        return this.#stop(block);
+      case 'messageStop':
+        return this.#finish(event);
+      case 'metadata':
+        return [...usageEvents(event), ...(this.#hasFinished ? [END] : [])];
+      case 'exception':
+        return [{ is: 'error', error: readUsualError(event) }];
+      default:
+        return [];
+    }
+  }
+
+  body(body: unknown): readonly AnswerEvent[] {
+    const answer = asObject(body) ?? {};
+    const message = asObject(asObject(answer['output'])?.['message']) ?? {};
+    const said = asArray(message['content']).flatMap((block, at) => this.#whole(at, asObject(block) ?? {}));
+    return [...said, ...this.#finish(answer), ...usageEvents(answer), END];
+  }
+
+  end(): readonly AnswerEvent[] {
+    return [...this.#open.keys()].flatMap((block) => this.#stop(block));
+  }
+
+  #start(block: number, start: JsonObject): readonly AnswerEvent[] {
+    const use = asObject(start['toolUse']);
+    if (use === undefined) return [];
+    const part = { is: 'tool_call', id: asText(use['toolUseId']), name: asText(use['name']) } as const;
+    return [...this.#stop(block), { is: 'open', at: this.#next(block), choice: 0, part }];
+  }
+
+  #delta(block: number, delta: JsonObject): readonly AnswerEvent[] {
+    const reasoning = asObject(delta['reasoningContent']);
+    if (reasoning !== undefined) return this.#reasoning(block, reasoning, false);
+    const input = asObject(delta['toolUse'])?.['input'];
+    const at = this.#open.get(block);
+    if (input !== undefined) {
+      if (at === undefined) throw new Error('the input of a tool comes before its call');
+      return [{ is: 'add', at, text: asText(input) }];
+    }
+    const text = asText(delta['text']);
+    return text === '' ? [] : this.#text('text', block, text);
+  }
+
+  #text(is: 'text' | 'reasoning', block: number, text: string): readonly AnswerEvent[] {
+    const opened = this.#opened(is, block);
+    return [...opened, { is: 'add', at: this.#open.get(block) ?? 0, text }];
+  }
+
+  #opened(is: 'text' | 'reasoning', block: number): readonly AnswerEvent[] {
+    if (this.#open.has(block)) return [];
+    return [{ is: 'open', at: this.#next(block), choice: 0, part: { is } }];
+  }
+
+  /**
+   * Reads reasoning and the value that returns it to the model. A whole block has both text and signature; in a stream the
+   * signature follows the text.
+   */
+  #reasoning(block: number, reasoning: JsonObject, isWhole: boolean): readonly AnswerEvent[] {
+    const content = isWhole ? (asObject(reasoning['reasoningText']) ?? {}) : reasoning;
+    const text = asText(content['text']);
+    const hidden = asText(reasoning['redactedContent']);
+    const signature = asText(content['signature']);
+    const said: AnswerEvent[] = text === '' ? [] : [...this.#text('reasoning', block, text)];
+    if (hidden === '' && signature === '') return said;
+    said.push(...this.#opened('reasoning', block));
+    const value = JSON.stringify(hidden === '' ? { signature } : { redactedContent: hidden });
+    return [...said, { is: 'sign', at: this.#open.get(block) ?? 0, value }];
+  }
+
+  #stop(block: number): readonly AnswerEvent[] {
+    const at = this.#open.get(block);
+    if (at === undefined) return [];
+    this.#open.delete(block);
+    return [{ is: 'close', at }];
+  }
+
+  #whole(at: number, block: JsonObject): readonly AnswerEvent[] {
+    const use = asObject(block['toolUse']);
+    const reasoning = asObject(block['reasoningContent']);
+    const text = asText(block['text']);
+    if (use !== undefined) {
+      const opened = this.#start(at, { toolUse: use });
+      const input = JSON.stringify(use['input'] ?? {});
+      return [...opened, { is: 'add', at: this.#open.get(at) ?? 0, text: input }, ...this.#stop(at)];
+    }
+    if (reasoning !== undefined) return [...this.#reasoning(at, reasoning, true), ...this.#stop(at)];
+    return text === '' ? [] : [...this.#text('text', at, text), ...this.#stop(at)];
+  }
+
+  #finish(event: JsonObject): readonly AnswerEvent[] {
+    const reason = asText(event['stopReason']);
+    if (reason === '' || this.#hasFinished) return [];
+    this.#hasFinished = true;
+    return [...this.end(), { is: 'finish', choice: 0, reason: REASONS.get(reason) ?? 'end' }];
+  }
+
+  #next(block: number): number {
+    const at = this.#parts;
+    this.#parts += 1;
+    this.#open.set(block, at);
+    return at;
+  }
+}
+
+const END: AnswerEvent = { is: 'end' };
+
+const REASONS: ReadonlyMap<string, FinishReason> = new Map([
+  ['end_turn', 'end'],
+  ['tool_use', 'tool_calls'],
+  ['max_tokens', 'length'],
+  ['stop_sequence', 'stop'],
+  ['guardrail_intervened', 'filter'],
+  ['content_filtered', 'filter'],
+  ['model_context_window_exceeded', 'context'],
+]);
+
+/** Known numbers of a usage report: charged, or sums of charged numbers. */
+const KNOWN: ReadonlySet<string> = new Set([
+  'inputTokens',
+  'outputTokens',
+  'totalTokens',
+  'cacheReadInputTokens',
+  'cacheWriteInputTokens',
+  'cacheReadInputTokenCount',
+  'cacheWriteInputTokenCount',
+  'cacheDetails.inputTokens',
+]);
+
+function usageEvents(event: JsonObject): readonly AnswerEvent[] {
+  const usage = readUsage(event);
+  return usage.passes.length === 0 ? [] : [{ is: 'usage', usage }];
+}
+
+/** Reads the usage of an answer. Its input excludes cached tokens; a list has the tokens that were written for an hour. */
+function readUsage(answer: JsonObject): Usage {
+  const report = asObject(answer['usage']);
+  if (report === undefined) return UNKNOWN_USAGE;
+  const written = asCount(report['cacheWriteInputTokens']);
+  const forAnHour = asArray(report['cacheDetails'])
+    .map((each) => asObject(each) ?? {})
+    .filter(({ ttl }) => ttl === '1h')
+    .reduce((sum, { inputTokens }) => sum + (asCount(inputTokens) ?? 0), 0);
+  const counts = countsOf({
+    input: asCount(report['inputTokens']),
+    cacheRead: asCount(report['cacheReadInputTokens']) || undefined,
+    cacheWrite: written === undefined ? undefined : Math.max(0, written - forAnHour) || undefined,
+    cacheWrite1h: forAnHour || undefined,
+    output: asCount(report['outputTokens']),
+  });
+  const unknown = unknownNumbers(report, KNOWN);
+  return unknown === undefined ? { passes: [{ counts }] } : { passes: [{ counts }], unknown };
+}

@@ -1,0 +1,73 @@
+import { DEEP_INPUT, NO_TOOL, type UnsupportedFeature } from '../limits';
+
+const NO_PLACE = 'has no place there';
+const BY_ADDRESS = {
+  fate: 'refused',
+  when: 'at an address',
+  why: 'is fetched by no model there: send its data',
+} as const;
+const OTHER_TYPE = 'has a type that is not taken there';
+
+/** The features that the dialect of Converse cannot express. */
+export const UNSUPPORTED: readonly UnsupportedFeature[] = [
+  { feature: 'choices', fate: 'refused', why: 'is at most 1 there' },
+  { feature: 'topK', fate: 'dropped', why: NO_PLACE },
+  { feature: 'frequencyPenalty', fate: 'refused', why: NO_PLACE },
+  { feature: 'presencePenalty', fate: 'refused', why: NO_PLACE },
+  {
+    feature: 'temperature',
+    fate: 'refused',
+    when: 'above 1',
+    why: 'is at most 1 there',
+    isIn: ({ temperature = 0 }) => temperature > 1,
+  },
+  {
+    feature: 'parallelTools',
+    fate: 'refused',
+    when: 'one at a time, and there are tools',
+    why: 'has no place there: the model may call several tools at once',
+    isIn: ({ parallelTools, tools }) => parallelTools === false && tools.length > 0,
+  },
+  {
+    feature: 'toolChoice',
+    fate: 'refused',
+    when: '`none`, and there are tools',
+    why: 'is never `none` there: leave the tools out',
+    isIn: ({ toolChoice, tools }) => toolChoice === 'none' && tools.length > 0,
+  },
+  NO_TOOL,
+  { feature: 'isBegun', fate: 'refused', why: 'ends with the beginning of an answer, which not all models there take' },
+  {
+    feature: 'outputFormat',
+    fate: 'refused',
+    when: 'JSON without a schema',
+    why: 'is JSON without a schema, which has no place there',
+    isIn: ({ outputFormat }) => outputFormat?.is === 'json',
+  },
+  { feature: 'audio', fate: 'refused', why: NO_PLACE },
+  { feature: 'image', ...BY_ADDRESS },
+  { feature: 'document', ...BY_ADDRESS },
+  { feature: 'image', fate: 'refused', when: 'of another type than JPEG, PNG, GIF and WebP', why: OTHER_TYPE },
+  {
+    feature: 'document',
+    fate: 'refused',
+    when: 'of another type than PDF, plain text, Markdown, HTML and CSV',
+    why: OTHER_TYPE,
+  },
+  { feature: 'image', fate: 'refused', when: 'in a turn of the assistant', why: 'has no place in an answer there' },
+  { feature: 'document', fate: 'refused', when: 'in a turn of the assistant', why: 'has no place in an answer there' },
+  { feature: 'image', fate: 'dropped', when: 'how closely it is looked at', why: 'is always looked at alike there' },
+  { feature: 'outputFormat', fate: 'dropped', when: '`strict` of a schema', why: 'is always held to its schema there' },
+  {
+    feature: 'tool_call',
+    fate: 'refused',
+    when: 'its input is no JSON object',
+    why: 'has an input that is no JSON object',
+  },
+  DEEP_INPUT,
+  { feature: 'seed', fate: 'dropped', why: NO_PLACE },
+  { feature: 'reasoning', fate: 'dropped', why: 'is set in another way for each vendor there' },
+  { feature: 'verbosity', fate: 'dropped', why: NO_PLACE },
+  { feature: 'cacheKey', fate: 'dropped', why: NO_PLACE },
+  { feature: 'user', fate: 'dropped', why: NO_PLACE },
+];

@@ -1,0 +1,157 @@
+import { append } from '../../append';
+import {
+  type Conversation,
+  type DocumentPart,
+  type ImagePart,
+  NotTranslatable,
+  type Part,
+  type Tool,
+  type ToolCallPart,
+  type Turn,
+} from '../../catalog/conversation';
+import type { TranslatedCall } from '../../catalog/upstream';
+import { asObject, type JsonObject } from '../../json-values';
+import { parseJson } from '../../parse-json';
+import { rejectUnsupported } from '../limits';
+import { goodAt } from '../seal';
+import { inputObjectOf, schemaOf } from '../text-tools';
+import { UNSUPPORTED } from './limits';
+
+/** Returns the body of a Converse call. @throws NotTranslatable */
+export function writeRequest(call: TranslatedCall): JsonObject {
+  const { conversation } = call;
+  rejectUnsupported(conversation, UNSUPPORTED);
+  const { instructions, tools } = conversation;
+  const system = instructions.filter(({ text }) => text !== '').map(({ text }) => ({ text }));
+  return {
+    messages: messagesOf(call),
+    ...(system.length > 0 && { system }),
+    inferenceConfig: inferenceOf(conversation),
+    ...(tools.length > 0 && { toolConfig: { tools: tools.map(toolOf), ...choiceOf(conversation) } }),
+    ...formatOf(conversation),
+  };
+}
+
+function inferenceOf({ maxTokens, temperature, topP, stop }: Conversation): JsonObject {
+  return { maxTokens, temperature, topP, ...(stop.length > 0 && { stopSequences: stop }) };
+}
+
+function toolOf(tool: Tool): JsonObject {
+  const { name, description, strict } = tool;
+  const inputSchema = { json: { type: 'object', ...asObject(schemaOf(tool)) } };
+  return { toolSpec: { name, ...(description && { description }), inputSchema, ...(strict === true && { strict }) } };
+}
+
+function choiceOf({ toolChoice }: Conversation): JsonObject {
+  if (typeof toolChoice === 'object') return { toolChoice: { tool: { name: toolChoice.tool } } };
+  return toolChoice === 'required' ? { toolChoice: { any: {} } } : {};
+}
+
+/** Writes the output format. Converse takes its schema as a text. */
+function formatOf({ outputFormat }: Conversation): JsonObject {
+  if (outputFormat?.is !== 'schema') return {};
+  const { name, description } = outputFormat;
+  const jsonSchema = { schema: JSON.stringify(outputFormat.schema), name: name ?? 'answer', description };
+  return { outputConfig: { textFormat: { type: 'json_schema', structure: { jsonSchema } } } };
+}
+
+interface Message {
+  readonly role: 'user' | 'assistant';
+  readonly content: JsonObject[];
+}
+
+/** Writes the messages. Adjacent turns of one side become one message, in which tool results come first. */
+function messagesOf(call: TranslatedCall): readonly Message[] {
+  const messages: Message[] = [];
+  for (const { role: side, parts } of call.conversation.turns) {
+    const role = side === 'assistant' ? 'assistant' : 'user';
+    const content = parts.flatMap((part) => blocksOf(part, side, call.upstream));
+    const last = messages.at(-1);
+    if (content.length === 0) continue;
+    if (last?.role === role) append(last.content, content);
+    else messages.push({ role, content });
+  }
+  const isResult = (block: JsonObject) => 'toolResult' in block;
+  return messages.map(({ role, content }) => ({
+    role,
+    content: [...content.filter(isResult), ...content.filter((block) => !isResult(block))],
+  }));
+}
+
+function blocksOf(part: Part, side: Turn['role'], upstream: string): readonly JsonObject[] {
+  switch (part.is) {
+    case 'text':
+    case 'refusal':
+      return part.text === '' ? [] : [{ text: part.text }];
+    case 'image':
+    case 'document':
+      if (side === 'assistant') throw new NotTranslatable(part.is, 'has no place in an answer there');
+      return [mediaOf(part)];
+    case 'tool_call':
+      return [{ toolUse: { toolUseId: part.id, name: part.name, input: inputOf(part) } }];
+    case 'tool_result': {
+      const content = part.parts.map((each) => (each.is === 'text' ? { text: each.text } : mediaOf(each)));
+      const status = part.isError === true ? 'error' : 'success';
+      return [{ toolResult: { toolUseId: part.id, content, status } }];
+    }
+    case 'reasoning':
+      return reasoningOf(goodAt(part.signature, upstream, 'converse'), part.text);
+    default:
+      throw new NotTranslatable(part.is, 'has no place there');
+  }
+}
+
+/** Restores reasoning from the value that `ConverseReader` kept. */
+function reasoningOf(value: string | undefined, text: string): readonly JsonObject[] {
+  const kept = value === undefined ? undefined : asObject(parseJson(value));
+  if (kept === undefined) return [];
+  const { signature, redactedContent } = kept;
+  if (redactedContent !== undefined) return [{ reasoningContent: { redactedContent } }];
+  return [{ reasoningContent: { reasoningText: { text, signature } } }];
+}
+
+function inputOf(part: ToolCallPart): JsonObject {
+  const input = inputObjectOf(part);
+  if (input === undefined)
+    throw new NotTranslatable('tool_call', `has an input that is no JSON object, of the tool "${part.name}"`);
+  return input;
+}
+
+function mediaOf(part: ImagePart | DocumentPart): JsonObject {
+  const { source } = part;
+  if ('url' in source) throw new NotTranslatable(part.is, 'is fetched by no model there: send its data');
+  if (part.is === 'document' && 'text' in source)
+    return {
+      document: { format: 'txt', name: nameOf(part), source: { bytes: Buffer.from(source.text).toString('base64') } },
+    };
+  if (!('base64' in source)) throw new NotTranslatable(part.is, 'has a type that is not taken there');
+  const format = FORMATS[part.is].get(source.mediaType.toLowerCase());
+  if (format === undefined) throw new NotTranslatable(part.is, 'has a type that is not taken there');
+  const media = { format, source: { bytes: source.base64 } };
+  return part.is === 'image' ? { image: media } : { document: { ...media, name: nameOf(part) } };
+}
+
+/** Returns a name for a document, because Converse requires one and accepts few characters. All others become hyphens. */
+function nameOf({ name = '' }: DocumentPart): string {
+  const plain = name
+    .replaceAll(/[^A-Za-z0-9\-()[\] ]/g, '-')
+    .replaceAll(/ {2,}/g, ' ')
+    .slice(0, 200);
+  return plain.trim() === '' ? 'document' : plain;
+}
+
+const FORMATS = {
+  image: new Map([
+    ['image/png', 'png'],
+    ['image/jpeg', 'jpeg'],
+    ['image/gif', 'gif'],
+    ['image/webp', 'webp'],
+  ]),
+  document: new Map([
+    ['application/pdf', 'pdf'],
+    ['text/plain', 'txt'],
+    ['text/markdown', 'md'],
+    ['text/html', 'html'],
+    ['text/csv', 'csv'],
+  ]),
+} as const;

@@ -1,0 +1,163 @@
+import { append } from '../../append';
+import type { AnswerEvent, AnswerReader, FinishReason, OpenPart } from '../../catalog/answer';
+import { readUsualError, type SseEvent } from '../../catalog/upstream';
+import { asArray, asCount, asObject, asText, type JsonObject } from '../../json-values';
+import { takeRandom } from '../../random';
+import { parseData } from '../event-json';
+import { readUsage, reasoningTokens } from './usage';
+
+/** The state of one choice of the answer. */
+interface Choice {
+  /** The open part; it ends when a part of another kind begins. */
+  open: { readonly at: number; readonly is: OpenPart['is'] } | undefined;
+  hasCalls: boolean;
+}
+
+/** Reads generateContent's answers: each event has only the new parts, in order. */
+export class GeminiReader implements AnswerReader {
+  readonly #choices = new Map<number, Choice>();
+  readonly #unfinished = new Set<number>();
+  #parts = 0;
+  #hasBegun = false;
+  #finished = 0;
+
+  /** `asked`: how many choices the call requests. Every event has counts, so counts do not mark the last one. */
+  constructor(private readonly asked = 1) {}
+
+  event({ data }: SseEvent): readonly AnswerEvent[] {
+    if (data === undefined || data === '') return [];
+    const answer = parseData(data);
+    if (typeof answer === 'string') throw new Error('an event is no JSON object, or is larger than 1 MiB');
+    return this.#read(answer);
+  }
+
+  body(body: unknown): readonly AnswerEvent[] {
+    const said = this.#read(asObject(body) ?? {});
+    return said.at(-1)?.is === 'end' ? said : [...said, ...this.end(), { is: 'end' }];
+  }
+
+  end(): readonly AnswerEvent[] {
+    return [...this.#choices.values()].flatMap((choice) => closed(choice));
+  }
+
+  #read(answer: JsonObject): readonly AnswerEvent[] {
+    if (answer['error'] !== undefined) return [{ is: 'error', error: readUsualError(answer) }];
+    const said: AnswerEvent[] = [];
+    if (!this.#hasBegun)
+      said.push({ is: 'begin', id: textOf(answer['responseId']), model: textOf(answer['modelVersion']) });
+    this.#hasBegun = true;
+    const candidates = asArray(answer['candidates']).map((each) => asObject(each) ?? {});
+    for (const [at, candidate] of candidates.entries()) append(said, this.#candidate(candidate, at));
+    const blocked = textOf(asObject(answer['promptFeedback'])?.['blockReason']);
+    if (blocked !== undefined) said.push(...this.#finish(0, 'filter'));
+    const usage = readUsage(answer);
+    if (usage.passes.length > 0) said.push({ is: 'usage', usage, reasoning: reasoningTokens(answer) || undefined });
+    // The protocol has no closing event: the last event has the stop reasons and the counts.
+    const hasAll = blocked !== undefined || this.#finished >= this.asked;
+    const isOver = hasAll && this.#unfinished.size === 0 && usage.passes.length > 0;
+    return isOver ? [...said, { is: 'end' }] : said;
+  }
+
+  #candidate(candidate: JsonObject, at: number): readonly AnswerEvent[] {
+    const index = asCount(candidate['index']) ?? at;
+    const choice = this.#choice(index);
+    const said = asArray(asObject(candidate['content'])?.['parts']).flatMap((part) =>
+      this.#part(asObject(part) ?? {}, choice, index),
+    );
+    if (said.length > 0 && !this.#unfinished.has(index))
+      throw new Error('the upstream sent content after the stop reason of a choice');
+    const reason = textOf(candidate['finishReason']);
+    if (reason === undefined || reason === 'FINISH_REASON_UNSPECIFIED') return said;
+    return [...said, ...this.#finish(index, finishReason(reason, choice))];
+  }
+
+  #choice(index: number): Choice {
+    const known = this.#choices.get(index) ?? { open: undefined, hasCalls: false };
+    if (!this.#choices.has(index)) this.#unfinished.add(index);
+    this.#choices.set(index, known);
+    return known;
+  }
+
+  #part(part: JsonObject, choice: Choice, index: number): readonly AnswerEvent[] {
+    const call = asObject(part['functionCall']);
+    const signature = textOf(part['thoughtSignature']);
+    if (call !== undefined) return this.#call(call, signature, choice, index);
+    const said: AnswerEvent[] = [];
+    const text = asText(part['text']);
+    if (text !== '') {
+      const is = part['thought'] === true ? 'reasoning' : 'text';
+      said.push(...this.#opened(is, choice, index));
+      if (choice.open !== undefined) said.push({ is: 'add', at: choice.open.at, text });
+    }
+    // Gemini puts the signature of reasoning into the part that follows it.
+    if (signature !== undefined) said.push(...this.#signed(signature, choice, index));
+    return said;
+  }
+
+  /** Reads a tool call, whose input arrives whole. */
+  #call(call: JsonObject, signature: string | undefined, choice: Choice, choiceIndex: number): readonly AnswerEvent[] {
+    const said = signature === undefined ? [] : this.#signed(signature, choice, choiceIndex);
+    const ended = closed(choice);
+    const at = this.#next();
+    const id = textOf(call['id']) ?? `call_${takeRandom(12).toString('base64url')}`;
+    choice.hasCalls = true;
+    return [
+      ...said,
+      ...ended,
+      { is: 'open', at, choice: choiceIndex, part: { is: 'tool_call', id, name: asText(call['name']) } },
+      { is: 'add', at, text: JSON.stringify(call['args'] ?? {}) },
+      { is: 'close', at },
+    ];
+  }
+
+  /** Puts a signature on the reasoning before it. If there is none, opens empty reasoning for it. */
+  #signed(value: string, choice: Choice, index: number): readonly AnswerEvent[] {
+    const said = this.#opened('reasoning', choice, index);
+    const at = choice.open?.at ?? 0;
+    return [...said, { is: 'sign', at, value }, ...closed(choice)];
+  }
+
+  #opened(is: 'text' | 'reasoning', choice: Choice, index: number): readonly AnswerEvent[] {
+    if (choice.open?.is === is) return [];
+    const ended = closed(choice);
+    choice.open = { at: this.#next(), is };
+    return [...ended, { is: 'open', at: choice.open.at, choice: index, part: { is } }];
+  }
+
+  #next(): number {
+    this.#parts += 1;
+    return this.#parts - 1;
+  }
+
+  #finish(index: number, reason: FinishReason): readonly AnswerEvent[] {
+    const choice = this.#choice(index);
+    if (!this.#unfinished.delete(index)) return [];
+    this.#finished += 1;
+    return [...closed(choice), { is: 'finish', choice: index, reason }];
+  }
+}
+
+function closed(choice: Choice): readonly AnswerEvent[] {
+  const { open } = choice;
+  choice.open = undefined;
+  return open === undefined ? [] : [{ is: 'close', at: open.at }];
+}
+
+function finishReason(reason: string, { hasCalls }: Choice): FinishReason {
+  if (reason === 'MAX_TOKENS') return 'length';
+  if (reason === 'STOP') return hasCalls ? 'tool_calls' : 'end';
+  return FAULTS.has(reason) ? 'end' : 'filter';
+}
+
+/** The stop reasons that are the model's own mistakes: its text is kept. Every other reason counts as a filter. */
+const FAULTS: ReadonlySet<string> = new Set([
+  'OTHER',
+  'LANGUAGE',
+  'MALFORMED_FUNCTION_CALL',
+  'UNEXPECTED_TOOL_CALL',
+  'TOO_MANY_TOOL_CALLS',
+]);
+
+function textOf(value: unknown): string | undefined {
+  return asText(value) || undefined;
+}

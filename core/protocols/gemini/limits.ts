@@ -1,0 +1,77 @@
+import { DEEP_INPUT, NO_TOOL, type UnsupportedFeature } from '../limits';
+
+const MOST_STOPS = 5;
+
+const NO_PLACE = 'has no place there';
+const NO_TYPE = {
+  fate: 'refused',
+  when: 'at an address from which its type cannot be read',
+  why: 'has an address without a file type, which this vendor requires',
+} as const;
+
+const OTHER_TYPE = {
+  fate: 'refused',
+  when: 'of a type that is none of it',
+  why: 'has a type that would be read as something else there',
+} as const;
+
+/** The features that the dialect of Gemini cannot express. */
+export const UNSUPPORTED: readonly UnsupportedFeature[] = [
+  {
+    feature: 'stop',
+    fate: 'refused',
+    when: `more than ${MOST_STOPS}`,
+    why: `has more than the ${MOST_STOPS} words that go there`,
+    isIn: ({ stop }) => stop.length > MOST_STOPS,
+  },
+  {
+    feature: 'parallelTools',
+    fate: 'refused',
+    when: 'one at a time, and there are tools',
+    why: 'has no place there: the model may call several tools at once',
+    isIn: ({ parallelTools, tools }) => parallelTools === false && tools.length > 0,
+  },
+  NO_TOOL,
+  { feature: 'isBegun', fate: 'refused', why: 'ends with the beginning of an answer, which has no place there' },
+  {
+    feature: 'isBegun',
+    fate: 'refused',
+    when: 'it is absent, and the last turn is one of the assistant',
+    why: 'ends with an answer, and the last turn must be one of the user there',
+  },
+  { feature: 'audio', fate: 'refused', when: 'in a turn of the assistant', why: 'has no place in an answer there' },
+  { feature: 'image', ...NO_TYPE },
+  { feature: 'document', ...NO_TYPE },
+  { feature: 'image', ...OTHER_TYPE },
+  { feature: 'document', ...OTHER_TYPE },
+  {
+    feature: 'tool_call',
+    fate: 'refused',
+    when: 'its input is no JSON object',
+    why: 'has an input that is no JSON object',
+  },
+  DEEP_INPUT,
+  {
+    feature: 'tool_result',
+    fate: 'refused',
+    when: 'its call is not in the conversation',
+    why: 'answers what is no call of this conversation',
+  },
+  {
+    feature: 'outputFormat',
+    fate: 'dropped',
+    when: 'the name, the description and `strict` of a schema',
+    why: 'has the schema alone there, and the answer is always held to it',
+  },
+  { feature: 'image', fate: 'dropped', when: 'how closely it is looked at', why: 'is always looked at alike there' },
+  { feature: 'document', fate: 'dropped', when: 'its name', why: 'has no name there' },
+  {
+    feature: 'reasoning',
+    fate: 'dropped',
+    when: 'the request does not set how much to reason',
+    why: 'would be refused there',
+  },
+  { feature: 'verbosity', fate: 'dropped', why: NO_PLACE },
+  { feature: 'cacheKey', fate: 'dropped', why: NO_PLACE },
+  { feature: 'user', fate: 'dropped', why: NO_PLACE },
+];

@@ -1,0 +1,79 @@
+import { DEEP_INPUT, NO_TOOL, type UnsupportedFeature } from '../limits';
+
+/** The longest name of a person that the vendor accepts. */
+export const LONGEST_USER = 256;
+
+/** The features that Messages has no place for. */
+export const UNSUPPORTED: readonly UnsupportedFeature[] = [
+  { feature: 'choices', fate: 'refused', why: 'is above 1, and Messages gives one answer' },
+  {
+    feature: 'temperature',
+    fate: 'refused',
+    when: 'above 1',
+    why: 'is above 1, the most that Messages takes',
+    isIn: ({ temperature = 0 }) => temperature > 1,
+  },
+  {
+    feature: 'outputFormat',
+    fate: 'refused',
+    when: 'JSON without a schema',
+    why: 'asks for JSON without a schema, which Messages does not have',
+    isIn: ({ outputFormat }) => outputFormat?.is === 'json',
+  },
+  { feature: 'frequencyPenalty', fate: 'refused', why: 'has no place in Messages' },
+  { feature: 'presencePenalty', fate: 'refused', why: 'has no place in Messages' },
+  NO_TOOL,
+  {
+    feature: 'isBegun',
+    fate: 'refused',
+    when: 'it is absent, and the last turn is one of the assistant',
+    why: 'ends with an answer, and Messages would continue it',
+  },
+  { feature: 'audio', fate: 'refused', why: 'has no place in Messages' },
+  {
+    feature: 'image',
+    fate: 'refused',
+    when: 'of another type than JPEG, PNG, GIF and WebP',
+    why: 'has a type that Messages does not take',
+  },
+  {
+    feature: 'document',
+    fate: 'refused',
+    when: 'of another type than PDF and plain text',
+    why: 'has a type that Messages does not take',
+  },
+  {
+    feature: 'tool_call',
+    fate: 'refused',
+    when: 'its input is no JSON object',
+    why: 'has an input that is no JSON object',
+  },
+  DEEP_INPUT,
+  {
+    feature: 'outputFormat',
+    fate: 'dropped',
+    when: 'the name, the description and `strict` of a schema',
+    why: 'has the schema alone there, and the answer is always held to it',
+  },
+  { feature: 'image', fate: 'dropped', when: 'how closely it is looked at', why: 'is always looked at alike there' },
+  {
+    feature: 'reasoning',
+    fate: 'dropped',
+    when: 'the request does not set how much to reason',
+    why: 'would be refused there',
+  },
+  {
+    feature: 'reasoning',
+    fate: 'dropped',
+    when: 'the request sets a number of reasoning tokens, and the sampling or the choice of tools forbids thinking',
+    why: 'would be refused there',
+  },
+  { feature: 'seed', fate: 'dropped', why: 'has no place in Messages' },
+  { feature: 'verbosity', fate: 'dropped', why: 'has no place in Messages' },
+  {
+    feature: 'user',
+    fate: 'dropped',
+    when: `longer than ${LONGEST_USER} characters`,
+    why: 'is longer than the vendor takes',
+  },
+];

@@ -1,0 +1,129 @@
+import type { AnswerEvent, AnswerWriter, ClientEvent, FinishReason, WrittenCall } from '../../catalog/answer';
+import { mergeUsage, UNKNOWN_USAGE } from '../../catalog/usage';
+import type { JsonObject } from '../../json-values';
+import { foldAnswer } from './fold-answer';
+import { writeUsage } from './usage';
+import { BlockWriter, type PartEvent } from './write-blocks';
+import { streamedError } from './write-error';
+
+export { writeError } from './write-error';
+
+export function openWriter(call: WrittenCall): AnswerWriter {
+  return new MessagesWriter(call);
+}
+
+class MessagesWriter implements AnswerWriter {
+  readonly #call: WrittenCall;
+  readonly #blocks: BlockWriter;
+  #stage: 'new' | 'begun' | 'ended' = 'new';
+  #usage = UNKNOWN_USAGE;
+  #reasoning: number | undefined;
+  #finish: { readonly reason: FinishReason; readonly stop?: string | undefined } | undefined;
+  #hasCalls = false;
+  #hasRefused = false;
+
+  constructor(call: WrittenCall) {
+    this.#call = call;
+    this.#blocks = new BlockWriter((value) => call.seal(value));
+  }
+
+  write(event: AnswerEvent): readonly ClientEvent[] {
+    return this.#say(event).map((said) => ({
+      name: String(said['type']),
+      data: JSON.stringify(said),
+      ...(said['type'] === 'message_delta' && { finish: true, finalUsage: true }),
+    }));
+  }
+
+  body(events: readonly AnswerEvent[]): JsonObject {
+    const said = [...events, END].flatMap((event) => this.#say(event));
+    return foldAnswer(said, { ...this.#stopped(), usage: this.#written() });
+  }
+
+  #say(event: AnswerEvent): readonly JsonObject[] {
+    if (this.#stage === 'ended') return [];
+    switch (event.is) {
+      case 'begin':
+        return this.#begin();
+      case 'usage':
+        this.#usage = mergeUsage(this.#usage, event.usage);
+        this.#reasoning = event.reasoning ?? this.#reasoning;
+        return [];
+      case 'finish':
+        if (event.choice === 0) this.#finish ??= event;
+        return [];
+      case 'end':
+        return this.#end();
+      case 'error':
+        this.#stage = 'ended';
+        return [streamedError(event.error, this.#call.requestId)];
+      default:
+        this.#note(event);
+        return [...this.#begin(), ...this.#blocks.write(event)];
+    }
+  }
+
+  #note(event: PartEvent): void {
+    if (event.is !== 'open' || event.choice !== 0) return;
+    this.#hasCalls ||= event.part.is === 'tool_call';
+    this.#hasRefused ||= event.part.is === 'refusal';
+  }
+
+  #begin(): readonly JsonObject[] {
+    if (this.#stage !== 'new') return [];
+    this.#stage = 'begun';
+    const { requestId, model } = this.#call;
+    const message = {
+      id: `msg_${requestId}`,
+      type: 'message',
+      role: 'assistant',
+      model,
+      content: [],
+      stop_reason: null,
+      stop_sequence: null,
+      stop_details: null,
+      container: null,
+      usage: this.#written(),
+    };
+    return [{ type: 'message_start', message }];
+  }
+
+  /** Ends the message. Without a stop reason the answer is not whole, so the client gets no end. */
+  #end(): readonly JsonObject[] {
+    const begun = this.#begin();
+    this.#stage = 'ended';
+    const closed = [...begun, ...this.#blocks.closeAll()];
+    if (this.#finish === undefined) return closed;
+    const delta = { ...this.#stopped(), stop_details: null, container: null };
+    return [...closed, { type: 'message_delta', delta, usage: this.#written() }, { type: 'message_stop' }];
+  }
+
+  #stopped(): { readonly stop_reason: string | null; readonly stop_sequence: string | null } {
+    if (this.#finish === undefined) return { stop_reason: null, stop_sequence: null };
+    const { reason, stop } = this.#finish;
+    return { stop_reason: this.#reasonFor(reason), stop_sequence: reason === 'stop' ? (stop ?? null) : null };
+  }
+
+  /** Returns the stop reason. Some dialects report `end` even if the model calls a tool or refuses. */
+  #reasonFor(reason: FinishReason): string {
+    if (reason === 'end' && this.#hasRefused) return REASONS.filter;
+    if (reason === 'end' && this.#hasCalls) return REASONS.tool_calls;
+    return REASONS[reason];
+  }
+
+  #written(): JsonObject {
+    return writeUsage(this.#usage, this.#reasoning);
+  }
+}
+
+const END: AnswerEvent = { is: 'end' };
+
+const REASONS: Readonly<Record<FinishReason, string>> = {
+  end: 'end_turn',
+  length: 'max_tokens',
+  tool_calls: 'tool_use',
+  stop: 'stop_sequence',
+  filter: 'refusal',
+  pause: 'pause_turn',
+  context: 'model_context_window_exceeded',
+};

@@ -1,0 +1,110 @@
+import { append } from '../../append';
+import { type Conversation, NotTranslatable, type Tool, type ToolChoice, type Turn } from '../../catalog/conversation';
+import type { TranslatedCall } from '../../catalog/upstream';
+import { asObject, type JsonObject } from '../../json-values';
+import { rejectUnsupported } from '../limits';
+import { schemaOf } from '../text-tools';
+import { LONGEST_USER, UNSUPPORTED } from './limits';
+import { writePart } from './write-parts';
+import { writeReasoningSettings } from './write-reasoning';
+
+/** Writes a whole request. @throws NotTranslatable that names a `Feature` */
+export function writeRequest(call: TranslatedCall): JsonObject {
+  const { conversation, model, maxOutput } = call;
+  rejectUnsupported(conversation, UNSUPPORTED);
+  const asksForCache = conversation.cacheKey !== undefined;
+  const instructions = conversation.instructions.flatMap((part) => writePart(part, call));
+  const system = asksForCache ? cachedToEnd(instructions) : instructions;
+  const messages = writeMessages(call).map(({ role, content }, at, { length }) => {
+    const isLast = at === length - 1;
+    return { role, content: asksForCache && isLast ? cachedToEnd(content) : content };
+  });
+  const { tools, stop, temperature, topP, topK, maxTokens, stream } = conversation;
+  const { thinking, effort } = writeReasoningSettings(call, messages);
+  const format = writeFormat(conversation);
+  return {
+    model,
+    max_tokens: maxTokens ?? maxOutput,
+    ...(system.length > 0 && { system }),
+    messages,
+    ...(tools.length > 0 && { tools: tools.map(writeTool) }),
+    ...writeToolChoice(conversation),
+    ...(stop.length > 0 && { stop_sequences: stop }),
+    ...(temperature !== undefined && { temperature }),
+    ...(topP !== undefined && { top_p: topP }),
+    ...(topK !== undefined && { top_k: topK }),
+    ...(thinking !== undefined && { thinking }),
+    ...((format ?? effort) !== undefined && { output_config: { ...effort, ...format } }),
+    ...writeUser(conversation),
+    stream,
+  };
+}
+
+/** Block types on which Messages refuses a cache mark. */
+const UNMARKED: ReadonlySet<string> = new Set(['thinking', 'redacted_thinking']);
+
+/**
+ * Puts a cache mark on the last possible block. A client that names a cache wants its repeated beginning cached, and Messages
+ * needs a mark where that ends.
+ */
+function cachedToEnd(blocks: readonly JsonObject[]): readonly JsonObject[] {
+  const at = blocks.findLastIndex(({ type, text }) => !UNMARKED.has(String(type)) && text !== '');
+  return at === -1 ? blocks : blocks.with(at, { ...blocks[at], cache_control: { type: 'ephemeral' } });
+}
+
+interface Message {
+  readonly role: Turn['role'];
+  readonly content: JsonObject[];
+}
+
+/** Joins consecutive turns of one role into one message, with tool results first. */
+function writeMessages(call: TranslatedCall): readonly Message[] {
+  const messages: Message[] = [];
+  for (const { role, parts } of call.conversation.turns) {
+    const content = parts.flatMap((part) => writePart(part, call));
+    if (content.length === 0) continue;
+    const last = messages.at(-1);
+    if (last?.role === role) append(last.content, content);
+    else messages.push({ role, content });
+  }
+  if (messages.at(-1)?.role === 'assistant' && call.conversation.isBegun !== true)
+    throw new NotTranslatable('isBegun', 'ends with an answer, and Messages would continue it');
+  return messages.map(({ role, content }) => ({ role, content: resultsFirst(content) }));
+}
+
+function resultsFirst(content: readonly JsonObject[]): JsonObject[] {
+  const isResult = ({ type }: JsonObject) => type === 'tool_result';
+  return [...content.filter(isResult), ...content.filter((block) => !isResult(block))];
+}
+
+function writeTool(tool: Tool): JsonObject {
+  const { name, description, strict } = tool;
+  return {
+    name,
+    ...(description !== undefined && { description }),
+    input_schema: { type: 'object', ...asObject(schemaOf(tool)) },
+    ...(strict === true && { strict: true }),
+  };
+}
+
+function writeToolChoice({ tools, toolChoice, parallelTools }: Conversation): JsonObject {
+  if (tools.length === 0) return {};
+  if (toolChoice === 'none') return { tool_choice: { type: 'none' } };
+  const isSingle = parallelTools === false;
+  if (toolChoice === undefined && !isSingle) return {};
+  return { tool_choice: { ...choiceOf(toolChoice), ...(isSingle && { disable_parallel_tool_use: true }) } };
+}
+
+function choiceOf(choice: Exclude<ToolChoice, 'none'> = 'auto'): JsonObject {
+  if (typeof choice === 'object') return { type: 'tool', name: choice.tool };
+  return { type: choice === 'required' ? 'any' : 'auto' };
+}
+
+function writeFormat({ outputFormat }: Conversation): JsonObject | undefined {
+  if (outputFormat?.is !== 'schema') return undefined;
+  return { format: { type: 'json_schema', schema: outputFormat.schema } };
+}
+
+function writeUser({ user }: Conversation): JsonObject {
+  return user !== undefined && user.length <= LONGEST_USER ? { metadata: { user_id: user } } : {};
+}

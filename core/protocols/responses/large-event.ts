@@ -1,0 +1,99 @@
+import { findMembers, sliceChunks } from '../../http/json-members';
+import { type JsonObserver, type JsonToken, scanWhole } from '../../http/json-scanner';
+import { asText, type JsonObject } from '../../json-values';
+import { parseJson } from '../../parse-json';
+
+/** The members that are read of a response too large to parse, which repeats the whole request and answer. */
+const READ = ['status', 'model', 'service_tier', 'usage', 'error'];
+
+/** Returns the needed members of an event that is too large to parse; undefined if it is no event. */
+export function readLargeEvent(
+  data: string,
+  name: string | undefined,
+): { readonly type: string; readonly event: JsonObject } | undefined {
+  const event = membersOf(Buffer.from(data));
+  if (event === undefined) return undefined;
+  const { type, response, delta } = event;
+  return {
+    type: asText(type === undefined ? undefined : parseJson(type.toString())) || (name ?? ''),
+    event: {
+      // Only its length is counted. The few bytes of escapes do not matter in so much text.
+      ...(delta !== undefined && { delta: delta.toString() }),
+      ...(response !== undefined && { response: readLargeResponse(response) }),
+    },
+  };
+}
+
+function readLargeResponse(bytes: Buffer): JsonObject {
+  const { output, ...members } = membersOf(bytes) ?? {};
+  const read = READ.flatMap((name) => {
+    const member = members[name];
+    return member === undefined ? [] : [[name, parseJson(member.toString())] as const];
+  });
+  return { ...Object.fromEntries(read), ...(output !== undefined && { output: itemHeads(output) }) };
+}
+
+/** Returns the members of an object, each as its JSON text. */
+function membersOf(bytes: Buffer): Readonly<Record<string, Buffer | undefined>> | undefined {
+  const places = findMembers([bytes]);
+  if (places === undefined) return undefined;
+  const members = [...places].map(
+    ([name, { valueStart, end }]) => [name, sliceChunks([bytes], valueStart, end)] as const,
+  );
+  return Object.fromEntries(members);
+}
+
+/** The members of an item, and of the object in its `action`, that are kept. */
+const KEPT = ['type', 'id', 'container_id'].map((word) => Buffer.from(word));
+const ACTION = Buffer.from('action');
+
+/** Depths: of an item of the list, and of an object in one. */
+const ITEM = 2;
+const INNER = 3;
+
+type Head = Record<string, unknown>;
+
+/**
+ * Returns the kinds of the items of a list without their content, because the list may be too large to be parsed; undefined if it
+ * is no list.
+ */
+function itemHeads(list: Buffer): readonly Head[] | undefined {
+  const heads = new ItemHeads();
+  return scanWhole([list], heads) && heads.isList ? heads.found : undefined;
+}
+
+/** Notes the kinds of the items of a list, without their content. */
+export class ItemHeads implements JsonObserver {
+  readonly found: Head[] = [];
+  isList = false;
+  #item: Head = {};
+  #action: Head | undefined;
+  #isAction = false;
+  #name: string | undefined;
+
+  open(depth: number, isObject: boolean): void {
+    if (depth === 1) this.isList = !isObject;
+    else if (depth === ITEM) {
+      this.#item = {};
+      this.found.push(this.#item);
+    } else if (depth === INNER && this.#isAction && isObject) {
+      this.#action = {};
+      this.#item['action'] = this.#action;
+    }
+  }
+
+  close(depth: number): void {
+    if (depth === INNER) this.#action = undefined;
+  }
+
+  key(depth: number, token: JsonToken): void {
+    if (depth === ITEM) this.#isAction = token.is(ACTION);
+    this.#name = KEPT.find((word) => token.is(word))?.toString();
+  }
+
+  scalar(depth: number, _firstByte: number, token: JsonToken): void {
+    if (this.#name === undefined) return;
+    if (depth === ITEM) this.#item[this.#name] = token.text();
+    else if (depth === INNER && this.#action !== undefined) this.#action[this.#name] = token.text();
+  }
+}

@@ -1,0 +1,31 @@
+import { asObject, type JsonObject } from '../json-values';
+
+/** The most paths that are reported. All items of a list share one path, such as `iterations.input_tokens`. */
+const MOST_PATHS = 20;
+
+/**
+ * Returns the paths of a report's numbers that are not known; undefined if there are none. A vendor that counts something new may
+ * charge for it. Zeros are ignored.
+ */
+export function unknownNumbers(report: JsonObject, known: ReadonlySet<string>): readonly string[] | undefined {
+  const found: string[] = [];
+  look(report, '', known, found);
+  return found.length === 0 ? undefined : [...new Set(found)];
+}
+
+function look(value: unknown, path: string, known: ReadonlySet<string>, found: string[]): void {
+  if (found.length === MOST_PATHS) return;
+  if (typeof value === 'number') {
+    if (value !== 0 && !known.has(path)) found.push(path);
+  } else if (Array.isArray(value)) {
+    for (const each of value) look(each, path, known, found);
+  } else {
+    const object = asObject(value);
+    for (const name in object) {
+      const member = object[name];
+      // Skip these before their path is built.
+      if (member === 0 || (typeof member !== 'number' && typeof member !== 'object')) continue;
+      look(member, path === '' ? name : `${path}.${name}`, known, found);
+    }
+  }
+}

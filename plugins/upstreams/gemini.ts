@@ -1,0 +1,32 @@
+import { defineAdapter, readUsualError } from '../../core/catalog/upstream';
+import { GeminiReader } from '../../core/protocols/gemini/answer';
+import { writeRequest } from '../../core/protocols/gemini/request';
+import { judgeFailure } from './judge-failure';
+
+/** Google's generateContent. No client uses this dialect, so calls of the other protocols are translated. */
+export default defineAdapter({
+  contract: 'upstream/1',
+  name: 'gemini',
+  dialect: 'gemini',
+  opens: [{ host: 'generativelanguage.googleapis.com' }],
+  schema: {
+    type: 'object',
+    properties: {
+      version: { description: 'The version in its paths.', type: 'string', pattern: '^v[0-9a-z]+$', default: 'v1beta' },
+    },
+  },
+
+  request(call, { version }) {
+    const verb = call.conversation.stream ? 'streamGenerateContent?alt=sse' : 'generateContent';
+    return { path: `/${version}/models/${encodeURIComponent(call.model)}:${verb}`, body: writeRequest(call) };
+  },
+
+  authorize: (credential) => ({ 'x-goog-api-key': credential }),
+
+  judge: judgeFailure,
+
+  answer: ({ conversation }) => new GeminiReader(conversation.choices),
+
+  /** In a stream, the error is inside a list. */
+  readError: (body) => readUsualError(Array.isArray(body) ? body[0] : body),
+});

@@ -1,0 +1,46 @@
+import { expect } from 'chai';
+import type { AnswerEvent } from '../../../core/catalog/answer';
+import { CHAT } from '../../../core/protocols/chat';
+
+describe('the dialect chat', () => {
+  it('ends an attempt with a clear error if an upstream contradicts itself', () => {
+    const call = (index: number, rest: object) => chunk({ tool_calls: [{ index, ...rest }] });
+    const begin = (index: number, id: string) => call(index, { id, function: { name: 'f', arguments: '{}' } });
+    const more = call(0, { function: { arguments: '{"a":1}' } });
+    expect(() => readStream(['[1]'])).to.throw('a chunk of the answer is no JSON object');
+    expect(() => readStream([begin(0, 'a'), begin(1, 'b'), more])).to.throw('goes on behind its end');
+    expect(() => readStream([call(0, { id: 'a', function: { arguments: '{}' } }), chunk({}, 'stop')])).to.throw(
+      'a tool call has no name',
+    );
+    expect(() => readStream([chunk({ tool_calls: [{ function: { arguments: '{' } }] })])).to.throw('without its call');
+    expect(() => readStream([chunk({}, 'stop'), chunk({ content: 'more' })])).to.throw('after the stop reason');
+    expect(() => readStream([chunk({}, 'insufficient_system_resource')])).to.throw('broke off its answer');
+    expect(() => CHAT.openReader().body([])).to.throw('the answer is no JSON object');
+  });
+
+  it("gives vendors' errors the types that Chat clients know and the vendor's message", () => {
+    const told = (status: number) => CHAT.writeError({ message: 'No.', type: 'overloaded_error' }, status, 'req-1');
+    expect(told(529)).to.deep.equal({
+      error: { message: 'No.', type: 'server_error', param: null, code: 'overloaded_error' },
+      request_id: 'req-1',
+    });
+    const typeOf = (status: number) => (told(status)['error'] as { readonly type: string }).type;
+    expect([400, 401, 403, 404, 429, 500].map(typeOf)).to.deep.equal([
+      'invalid_request_error',
+      'authentication_error',
+      'permission_error',
+      'not_found_error',
+      'rate_limit_error',
+      'server_error',
+    ]);
+  });
+});
+
+function chunk(delta: object, finish: string | null = null): string {
+  return JSON.stringify({ id: 'chatcmpl-1', choices: [{ index: 0, delta, finish_reason: finish }] });
+}
+
+function readStream(chunks: readonly string[]): readonly AnswerEvent[] {
+  const reader = CHAT.openReader();
+  return [...chunks.flatMap((data) => reader.event({ name: undefined, data })), ...reader.end()];
+}
