@@ -22,7 +22,7 @@ export function answerKeeper(
   call: PayingCall,
   rid: string,
 ): ((reservation: Reservation) => Reservation) | undefined {
-  const end = answers?.begin(rid);
+  const end = answers?.begin(rid, call.key.accountId);
   if (end === undefined) return undefined;
   call.onEnd(() => end(undefined));
   return (reservation) => {

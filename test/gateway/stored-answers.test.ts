@@ -117,6 +117,21 @@ describe('With stored answers and an Idempotency-Key,', () => {
     expect(upstream.calls).to.have.length(1);
   });
 
+  it('an account cannot push out the answer of another one', async () => {
+    const { key } = await gateway.newCustomer('10');
+    const { key: stranger } = await gateway.newCustomer('10');
+    upstream.next(messagesAnswer({ text: 'of the first account', usage: USAGE }));
+    const first = await call(key, PATH.messages);
+    upstream.always(messagesAnswer({ text: 'x'.repeat(4_194_304), usage: USAGE }));
+    for (let count = 0; count < 6; count += 1) {
+      const headers = { 'idempotency-key': `flood-${count}` };
+      expect((await gateway.call(PATH.messages, { key: stranger, headers, body: ask() })).status).to.equal(200);
+    }
+    const repeated = await call(key, PATH.messages);
+    expect(repeated.text, repeated.text.slice(0, 300)).to.equal(first.text);
+    expect(await spent(key)).to.equal(COST);
+  });
+
   it('a revoked key and another account get no stored answer', async () => {
     const { key, keyId } = await gateway.newCustomer('10');
     const { key: stranger } = await gateway.newCustomer('0');

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { AnswerStore } from '../../../core/calls/answer-store';
 
 const answer = (bytes: number) => ({ status: 200, headers: [], body: Buffer.alloc(bytes) });
-const keep = (store: AnswerStore, rid: string, bytes: number) => store.begin(rid)(answer(bytes));
+const keep = (store: AnswerStore, rid: string, bytes: number, account = 'own') =>
+  store.begin(rid, account)(answer(bytes));
 
 describe('the store of responses for repeated calls', () => {
   it('drops the oldest responses when a new one needs their room', () => {
@@ -12,6 +13,18 @@ describe('the store of responses for repeated calls', () => {
     assert.equal(store.find('two')?.body.length, 3_000);
     assert.equal(store.find('three')?.body.length, 3_000);
     assert.ok(store.bytes > 6_000 && store.bytes <= 10_000);
+  });
+
+  it('takes the room of a new response from the account with the most bytes', () => {
+    const store = new AnswerStore({ maxBytes: 10_000, maxAgeMs: 1_000 });
+    keep(store, 'honest', 1_000);
+    for (let count = 0; count < 50; count += 1) keep(store, `flood ${count}`, 1_000, 'other');
+    assert.notEqual(store.find('honest'), undefined);
+    assert.notEqual(store.find('flood 49'), undefined);
+    assert.equal(store.find('flood 0'), undefined);
+    keep(store, 'large', 9_000, 'other');
+    assert.notEqual(store.find('honest'), undefined);
+    assert.ok(store.bytes <= 10_000);
   });
 
   it('drops a response that has expired, and frees its room', () => {
@@ -28,7 +41,7 @@ describe('the store of responses for repeated calls', () => {
   it('reports that a call has ended after it has stored the response', async () => {
     const store = new AnswerStore({ maxBytes: 10_000, maxAgeMs: 1_000 });
     assert.equal(store.whenEnded('one'), undefined);
-    const end = store.begin('one');
+    const end = store.begin('one', 'own');
     const found = store.whenEnded('one')?.then(() => store.find('one'));
     end(answer(100));
     assert.equal((await found)?.body.length, 100);
@@ -37,7 +50,7 @@ describe('the store of responses for repeated calls', () => {
 
   it('reports that a call has ended without a response, and accepts none afterwards', async () => {
     const store = new AnswerStore({ maxBytes: 10_000, maxAgeMs: 1_000 });
-    const end = store.begin('one');
+    const end = store.begin('one', 'own');
     const found = store.whenEnded('one')?.then(() => store.find('one'));
     end(undefined);
     end(answer(100));
