@@ -37,10 +37,10 @@ export interface ApiKeys {
   /** Records that this node has just created a key, which is then found even if a request showed it before. */
   made(shown: string): void;
   /**
-   * Confirms the key of a call that was refused, and counts the call towards the key's limit per minute.
+   * Confirms the key of a call without a hold, and counts the call towards the key's limit per minute.
    * @throws GatewayError as `confirm`, and KEY_RATE_LIMITED if the limit was already used up
    */
-  countRefused(key: CallKey): Promise<void>;
+  countCall(key: CallKey): Promise<void>;
   /**
    * Confirms the key of a request to our own API, and counts the request.
    * @throws GatewayError as `confirm`, and KEY_RATE_LIMITED if the key has asked too often
@@ -160,7 +160,7 @@ export function openApiKeys({
 
     made: (shown) => unknown.forget(hashApiKey(shown)),
 
-    countRefused: async (key) => {
+    countCall: async (key) => {
       const state = await askLedger(() => ledger.readKey(key));
       if (state?.status !== 'active') throw invalidKey();
       remember(key, state.settings);

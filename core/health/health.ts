@@ -11,6 +11,8 @@ import { type Observed, Tally } from './tally';
 
 export type AskedCandidate = Pick<Candidate, 'upstream' | 'model'>;
 
+type Answering = Pick<AskedCandidate, 'upstream'> & Partial<AskedCandidate>;
+
 interface AttemptAnswer {
   readonly accountId: string;
   readonly ms: number;
@@ -102,19 +104,26 @@ export class UpstreamHealth {
     return madeOnce(this.#uses, model, () => new ModelUse());
   }
 
-  /** Notes an answered attempt: `ms` to the first content of a stream, otherwise to the end of the body. */
-  answered(candidate: AskedCandidate, { accountId, ms, stream }: AttemptAnswer): void {
+  /**
+   * Notes an answered attempt: `ms` to the first content of a stream, otherwise to the end of the body. Without a model, the
+   * upstream returned what it keeps: its time says nothing about calls.
+   */
+  answered({ upstream, model }: Answering, { accountId, ms, stream }: AttemptAnswer): void {
     const nowMs = this.now();
-    const gauge = this.upstream(candidate.upstream.name);
+    const gauge = this.upstream(upstream.name);
     gauge.answers += 1;
-    gauge.credential(candidate.upstream.credential.name).answered(nowMs - ms);
+    gauge.credential(upstream.credential.name).answered(nowMs - ms);
     if (gauge.ejection.succeeded(nowMs - ms, nowMs)) {
       gauge.beginAnew();
       this.#publish({ upstream: gauge.name, is: 'back' });
     }
     gauge.noteOutcomes(0, nowMs);
-    noteLatency(gauge, candidate.model.name, stream, ms, nowMs);
-    this.#tallyOf(gauge.name).answered(candidate.model.name, stream, ms);
+    const tally = this.#tallyOf(gauge.name);
+    tally.answers += 1;
+    if (model !== undefined) {
+      noteLatency(gauge, model.name, stream, ms, nowMs);
+      tally.noteLatency(model.name, stream, ms);
+    }
     this.#noteAccount(gauge, { accountId, hasFailed: false }, nowMs);
   }
 
@@ -123,7 +132,7 @@ export class UpstreamHealth {
    * such as an invalid call. Returns what the operator should know of the credential.
    */
   failed(
-    { upstream }: AskedCandidate,
+    { upstream }: Pick<AskedCandidate, 'upstream'>,
     failure: AttemptFailure,
     { accountId, ms, mayEject }: FailedAttempt,
   ): CredentialRefused | undefined {

@@ -25,8 +25,7 @@ export class Tally {
 
   constructor(readonly upstream: string) {}
 
-  answered(model: string, stream: boolean, ms: number): void {
-    this.answers += 1;
+  noteLatency(model: string, stream: boolean, ms: number): void {
     const key = stream ? `${model} stream` : model;
     const latency = this.#latencies.get(key);
     if (latency === undefined) {

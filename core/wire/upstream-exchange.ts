@@ -135,3 +135,11 @@ class ExchangeCancelled extends Error {
   override readonly name = 'AbortError';
   override readonly message = 'the exchange was cancelled';
 }
+
+/** Returns how long an upstream asks to wait; undefined if it does not say. */
+export function retryAfterMs(headers: ExchangeHead['headers']): number | undefined {
+  const text = String(headers['retry-after'] ?? '');
+  if (/^\d+(\.\d+)?$/.test(text)) return Number(text) * 1_000;
+  const at = Date.parse(text);
+  return Number.isNaN(at) ? undefined : Math.max(0, at - Date.now());
+}

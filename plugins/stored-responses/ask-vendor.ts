@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
+import type { CallKey } from '../../core/accounts/identify';
 import type { Method } from '../../core/api/route';
 import { keptCandidate } from '../../core/calls/candidates';
 import type { Upstream } from '../../core/catalog/catalog';
@@ -7,17 +8,21 @@ import { PROTOCOLS } from '../../core/catalog/protocols';
 import type { ModelCall, UpstreamAdapter, UpstreamRequest } from '../../core/catalog/upstream';
 import { fail, type GatewayError } from '../../core/errors';
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
+import { isAboutCredential, RATE_LIMITED } from '../../core/health/credentials';
+import type { AttemptFailure, UpstreamHealth } from '../../core/health/health';
 import { whenClosed } from '../../core/http/http';
 import { bytesOf } from '../../core/wire/chunk-reader';
+import { nothingWasSent } from '../../core/wire/dial-failure';
 import { classifyDialFailure } from '../../core/wire/egress';
 import { decodedChunks, Exchange } from '../../core/wire/exchange';
 import { signedHeaders } from '../../core/wire/signed-headers';
+import { type ExchangeHead, retryAfterMs } from '../../core/wire/upstream-exchange';
 
-export type Parts = Pick<PluginGateway, 'catalog' | 'egress' | 'health' | 'keptObjects'>;
+export type Parts = Pick<PluginGateway, 'catalog' | 'egress' | 'health' | 'keptObjects' | 'keys'>;
 
-/** The requested response and the account that requests it. */
+/** The requested response and the key that requests it. */
 interface Asked {
-  readonly accountId: string;
+  readonly key: CallKey;
   readonly id: string;
   readonly method: Method;
   /** The path and query after the id. */
@@ -31,8 +36,9 @@ interface Place {
 
 /**
  * Forwards a request to the upstream and credential that keep a response, and relays the answer unchanged, as fast as the client
- * reads it. An answer that breaks off breaks off for the client too.
- * @throws KEPT_OBJECT_NOT_FOUND, UPSTREAM_RATE_LIMITED, ALL_PROVIDERS_FAILED, UPSTREAM_TIMEOUT, DATABASE_UNAVAILABLE
+ * reads it. An answer that breaks off breaks off for the client too. The request counts towards the key's limit per minute, and
+ * its outcome for the health of the upstream.
+ * @throws KEY_RATE_LIMITED, KEPT_OBJECT_NOT_FOUND, UPSTREAM_RATE_LIMITED, ALL_PROVIDERS_FAILED, UPSTREAM_TIMEOUT, DATABASE_UNAVAILABLE
  */
 export async function askVendor(
   gateway: Parts,
@@ -40,38 +46,114 @@ export async function askVendor(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
+  await gateway.keys.countCall(asked.key);
   const place = await placeOf(gateway, asked);
+  const outcome = new NotedOutcome(gateway.health, place, asked.key);
+  const exchange = await ask(gateway, place, asked);
+  const { connectMs, headersMs } = place.upstream.timeouts;
+  const patience = setTimeout(() => exchange.cancel(new TookTooLong()), connectMs + headersMs);
+  whenClosed(response, () => exchange.cancel());
+  const head = await exchange.head
+    .catch((error: unknown) => {
+      outcome.failed(error);
+      throw failureOf(error, place.upstream.name);
+    })
+    .finally(() => clearTimeout(patience));
+  if (head.status >= 400) outcome.refused(head);
+  const chunks = decodedChunks(exchange, head);
+  response.writeHead(head.status, headersFor(place, head, chunks === exchange));
+  if (request.method === 'HEAD') {
+    exchange.cancel();
+    response.end();
+    outcome.answered();
+    return;
+  }
+  await pipeline(noting(bytesOf(chunks), outcome), response).catch(() => response.destroy());
+}
+
+async function ask({ egress }: Parts, place: Place, asked: Asked): Promise<Exchange> {
   const { upstream, adapter } = place;
   const { path, headers } = addressOf(place, asked);
   const method = asked.method as 'GET';
   const unsigned = { ...headers, 'accept-encoding': 'identity' };
   const signed = await signedHeaders(upstream, adapter, { method, path, headers: unsigned, chunks: [] });
-  const exchange = new Exchange(gateway.egress.pool(upstream), { method, path, headers: signed });
-  const { connectMs, headersMs } = upstream.timeouts;
-  const patience = setTimeout(() => exchange.cancel(new TookTooLong()), connectMs + headersMs);
-  whenClosed(response, () => exchange.cancel());
-  const head = await exchange.head
-    .catch((error: unknown) => Promise.reject(failureOf(error, upstream.name)))
-    .finally(() => clearTimeout(patience));
-  const chunks = decodedChunks(exchange, head);
-  const {
-    'content-type': type = 'application/json',
-    'retry-after': retryAfter,
-    'content-length': length,
-  } = head.headers;
-  response.writeHead(head.status, {
+  return new Exchange(egress.pool(upstream), { method, path, headers: signed });
+}
+
+function headersFor({ upstream }: Place, { headers }: ExchangeHead, isAsSent: boolean): Record<string, string> {
+  const { 'content-type': type = 'application/json', 'retry-after': retryAfter, 'content-length': length } = headers;
+  return {
     'content-type': String(type),
     'x-svc-source': 'provider',
     'x-routing-provider': upstream.name,
     ...(typeof retryAfter === 'string' && { 'retry-after': retryAfter }),
-    ...(typeof length === 'string' && chunks === exchange && { 'content-length': length }),
-  });
-  if (request.method === 'HEAD') {
-    exchange.cancel();
-    response.end();
-    return;
+    ...(typeof length === 'string' && isAsSent && { 'content-length': length }),
+  };
+}
+
+/** Passes on the bytes of an answer, and notes whether it came to its end. A client that leaves is no failure. */
+async function* noting(bytes: AsyncIterable<Buffer>, outcome: NotedOutcome): AsyncGenerator<Buffer> {
+  try {
+    yield* bytes;
+  } catch (error) {
+    outcome.failed(error);
+    throw error;
   }
-  await pipeline(bytesOf(chunks), response).catch(() => response.destroy());
+  outcome.answered();
+}
+
+/** Notes the outcome of a request for the health of its upstream, once. */
+class NotedOutcome {
+  readonly #startedMs = performance.now();
+  #isNoted = false;
+
+  constructor(
+    private readonly health: UpstreamHealth,
+    private readonly place: Place,
+    private readonly key: Pick<CallKey, 'accountId'>,
+  ) {}
+
+  answered(): void {
+    if (this.#isFirst())
+      this.health.answered(this.place, { accountId: this.key.accountId, ms: this.#ms, stream: false });
+  }
+
+  /** No answer, or one that broke off. */
+  failed(error: unknown): void {
+    const outcome = error instanceof TookTooLong ? 'timeout' : classifyDialFailure(error);
+    this.#failed({
+      outcome,
+      status: undefined,
+      verdict: 'next',
+      retryAfterMs: undefined,
+      isDial: nothingWasSent(error),
+    });
+  }
+
+  /**
+   * An answer with an error. That the credential may not read (401, 403) is not noted: it may make calls nevertheless, and a rest
+   * of the credential would hurt the calls of all accounts.
+   */
+  refused({ status, headers }: ExchangeHead): void {
+    if (isAboutCredential(status) && status !== RATE_LIMITED) this.#isNoted = true;
+    const verdict = this.place.adapter.judge({ protocol: 'responses', status, headers, body: undefined });
+    this.#failed({ outcome: 'status', status, verdict, retryAfterMs: retryAfterMs(headers) });
+  }
+
+  #failed(failure: AttemptFailure): void {
+    const attempt = { accountId: this.key.accountId, ms: this.#ms, mayEject: true };
+    if (this.#isFirst()) this.health.failed(this.place, failure, attempt);
+  }
+
+  get #ms(): number {
+    return Math.round(performance.now() - this.#startedMs);
+  }
+
+  #isFirst(): boolean {
+    const isFirst = !this.#isNoted;
+    this.#isNoted = true;
+    return isFirst;
+  }
 }
 
 /** Returns the address of the response: that of the adapter's calls, followed by the id. */
@@ -101,8 +183,8 @@ class TookTooLong extends Error {
   override readonly name = 'TookTooLong';
 }
 
-async function placeOf({ catalog, health, keptObjects }: Parts, { accountId, id }: Asked): Promise<Place> {
-  const kept = await keptObjects.find(accountId, 'previous_response_id', id);
+async function placeOf({ catalog, health, keptObjects }: Parts, { key, id }: Asked): Promise<Place> {
+  const kept = await keptObjects.find(key.accountId, 'previous_response_id', id);
   const places = catalog.upstreams.flatMap((upstream): readonly Place[] => {
     const adapter = upstream.adapters.find(({ protocols }) => protocols.includes('responses'));
     const isIts = upstream.name === kept?.upstream && upstream.credentials.some(({ name }) => name === kept.credential);

@@ -47,11 +47,16 @@ function storedResponseRoutes(gateway: Parts): readonly Route[] {
 
 /** Returns the handler that forwards a request to the vendor that keeps the response, with `after` behind the id. */
 function passOn(gateway: Parts, method: Method, after: string): KeyHandler {
-  return async ({ accountId, params, query }, request, response) => {
-    if (query.get('stream') === 'true') throw fail('INVALID_FIELD', { param: 'stream', message: NO_STREAM });
+  return async ({ key, params, query }, request, response) => {
+    if (asksForStream(query)) throw fail('INVALID_FIELD', { param: 'stream', message: NO_STREAM });
     const search = query.size === 0 ? '' : `?${query}`;
-    await askVendor(gateway, { accountId, id: params['id'] ?? '', method, after: after + search }, request, response);
+    await askVendor(gateway, { key, id: params['id'] ?? '', method, after: after + search }, request, response);
   };
+}
+
+/** Vendors differ in which of several occurrences they read, in case, and in the words for true. */
+function asksForStream(query: URLSearchParams): boolean {
+  return [...query].some(([name, value]) => /^\W*stream\W*$/i.test(name) && value !== 'false');
 }
 
 const NO_STREAM = 'stream: this gateway does not stream stored responses again';

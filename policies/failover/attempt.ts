@@ -22,6 +22,7 @@ import { decodedChunks } from '../../core/wire/exchange';
 import { unframed } from '../../core/wire/framed-chunks';
 import { isAnswer, readAnswer, type WholeAnswer } from '../../core/wire/read-answer';
 import { type CallInOtherWords, inOtherWords } from '../../core/wire/translated-call';
+import { retryAfterMs } from '../../core/wire/upstream-exchange';
 import type { Failure } from './decide';
 import { type AttemptingCall, Patience, send } from './send';
 
@@ -255,13 +256,6 @@ function failed(
 ): Attempted {
   const failure = { outcome, status: head.status, verdict, retryAfterMs: retryAfterMs(head.headers) };
   return { failure, relay, headers: head.headers, usage };
-}
-
-function retryAfterMs(headers: UpstreamHeaders): number | undefined {
-  const text = String(headers['retry-after'] ?? '');
-  if (/^\d+(\.\d+)?$/.test(text)) return Number(text) * 1_000;
-  const at = Date.parse(text);
-  return Number.isNaN(at) ? undefined : Math.max(0, at - Date.now());
 }
 
 /**

@@ -70,7 +70,7 @@ async function confirmed(gateway: Gateway, key: CallKey, error: GatewayError): P
     return error;
   }
   try {
-    await gateway.keys.countRefused(key);
+    await gateway.keys.countCall(key);
     return error;
   } catch (thrown) {
     if (thrown instanceof GatewayError && thrown.code === 'KEY_RATE_LIMITED') return thrown;

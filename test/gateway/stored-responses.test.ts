@@ -33,8 +33,8 @@ describe('Responses that a vendor keeps', () => {
   const asked = () => acme.calls.length + other.calls.length;
 
   /** Makes a response for a new customer that `acme` keeps. */
-  async function newResponse(stream = false, usd = '10') {
-    const { key } = await gateway.newCustomer(usd);
+  async function newResponse(stream = false, usd = '10', limits = {}) {
+    const { key } = await gateway.newCustomer(usd, limits);
     made += 1;
     const id = `resp_${made}`;
     const said = { id, usage: { input: 1_000, output: 500 } };
@@ -123,6 +123,76 @@ describe('Responses that a vendor keeps', () => {
     for (const { headers } of acme.calls) expect(headers.authorization).to.equal(`Bearer ${UPSTREAM_CREDENTIAL}`);
     expect(other.calls).to.have.length(0);
     expect((await gateway.balance(key)).availableUsd).to.equal(availableUsd);
+  });
+
+  it('are read as often a minute as the key may call', async () => {
+    const { key, id } = await newResponse(false, '10', { callsPerMinute: 3 });
+    acme.always(respond({ body: { id } }));
+    const read = () => gateway.call(`/v1/responses/${id}`, { method: 'GET', key });
+    expect([(await read()).status, (await read()).status]).to.deep.equal([200, 200]);
+    for (const [method, path] of [
+      ['GET', ''],
+      ['DELETE', ''],
+      ['POST', '/cancel'],
+      ['GET', '/input_items'],
+    ] as const) {
+      const limited = await gateway.call(`/v1/responses/${id}${path}`, { method, key });
+      expect([limited.status, limited.json.error.code], method + path).to.deep.equal([429, 'KEY_RATE_LIMITED']);
+    }
+    expect((await call(key, { model: 'acme-only' })).status).to.equal(429);
+    expect(acme.calls).to.have.length(2);
+  });
+
+  it("tell the upstream's health what became of them, as calls do", async () => {
+    const { key, id } = await newResponse();
+    const read = () => gateway.call(`/v1/responses/${id}`, { method: 'GET', key });
+    const counted = async () => {
+      const { json } = await gateway.admin('GET', '/admin/v1/upstreams');
+      return (
+        (json.items as { name: string; attempts: { answered: number; failed: number } }[]).find(
+          ({ name }) => name === 'acme',
+        )?.attempts ?? { answered: 0, failed: 0 }
+      );
+    };
+    const before = await counted();
+    acme.next(
+      respond({ body: { id } }),
+      responsesFailure(500),
+      neverAnswer(),
+      responsesFailure(404),
+      responsesFailure(403),
+    );
+    const statuses = [];
+    for (let count = 0; count < 5; count += 1) statuses.push((await read()).status);
+    expect(statuses).to.deep.equal([200, 500, 504, 404, 403]);
+    const { answered, failed } = await counted();
+    expect([answered - before.answered, failed - before.failed]).to.deep.equal([1, 2]);
+    acme.next(responsesFailure(429, {}, { 'retry-after': '30' }));
+    expect((await read()).status).to.equal(429);
+    const rests = await read();
+    expect([rests.status, rests.json.error.code]).to.deep.equal([429, 'UPSTREAM_RATE_LIMITED']);
+    expect((await gateway.admin('POST', '/admin/v1/upstreams/acme/enable')).status).to.equal(200);
+  });
+
+  it('are not streamed again, however often or in whatever form the query asks', async () => {
+    const { key, id } = await newResponse();
+    acme.always(respond({ body: { id } }));
+    for (const query of [
+      'stream=true',
+      'stream=false&stream=true',
+      'stream=true&stream=false',
+      'stream=True',
+      'stream=1',
+      'stream',
+      'Stream=true',
+      'stream[]=true',
+      'str%65am=tru%65',
+    ]) {
+      const { status, json } = await gateway.call(`/v1/responses/${id}?${query}`, { method: 'GET', key });
+      expect([status, json.error?.param], query).to.deep.equal([400, 'stream']);
+    }
+    expect(acme.calls).to.have.length(0);
+    expect((await gateway.call(`/v1/responses/${id}?stream=false`, { method: 'GET', key })).status).to.equal(200);
   });
 
   it("give the vendor's own errors, and 504 if the vendor does not answer", async () => {

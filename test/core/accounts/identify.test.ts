@@ -157,10 +157,10 @@ describe('API keys', () => {
 
   it('count a refused call only if the key has a limit per minute', async () => {
     const plain = keysOver(new Map(), { status: 'active', settings });
-    await plain.keys.countRefused({ ...payer, settings });
+    await plain.keys.countCall({ ...payer, settings });
     assert.deepEqual(plain.asked, []);
     const limited = keysOver(new Map(), { status: 'active', settings, callsPerMinute: 1 });
-    const error = await rejection(limited.keys.countRefused({ ...payer, settings }));
+    const error = await rejection(limited.keys.countCall({ ...payer, settings }));
     assert.ok(error instanceof GatewayError);
     assert.deepEqual([error.code, error.options.retryAfterSeconds], ['KEY_RATE_LIMITED', 2]);
   });
