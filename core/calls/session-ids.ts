@@ -43,9 +43,11 @@ function textIn(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
+const CACHE_NAME_CHARACTERS = 32;
+
 const PLAIN = /^[A-Za-z0-9._:-]{1,64}$/;
 
-/** Returns the form of session and agent ids that usage records keep. */
+/** What clients name, in the forms in which the gateway keeps it or passes it on. All nodes make the same, also after a restart. */
 export class SessionIds {
   readonly #secret: string;
 
@@ -53,10 +55,17 @@ export class SessionIds {
     this.#secret = secret;
   }
 
-  /** Returns an id unchanged if it looks like one, and a keyed hash of any other text. A recorded id stays unchanged. */
+  /** Returns the id of a session or agent for usage records: unchanged if it looks like one, and a keyed hash of any other text. A recorded id stays unchanged. */
   recorded(id: string): string {
     if (PLAIN.test(id)) return id;
     return `hash:${createHmac('sha256', this.#secret).update(id).digest('base64url')}`;
+  }
+
+  /** Returns the name of a part of a vendor's cache that only this account has; without `name`, the account's own part. */
+  cacheName(accountId: string, name?: string): string {
+    // Its own key, because clients can read their recorded ids.
+    const digest = createHmac('sha256', `cache ${this.#secret}`).update(JSON.stringify([accountId, name]));
+    return digest.digest('hex').slice(0, CACHE_NAME_CHARACTERS);
   }
 }
 

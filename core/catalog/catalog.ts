@@ -82,6 +82,8 @@ export interface Upstream {
   readonly ignoreUsage: ReadonlySet<string>;
   /** Whether the upstream stops working, and charging, when the gateway cancels a call; undefined when the operator does not say. */
   readonly stopsOnCancel?: boolean | undefined;
+  /** Whether calls that name no part of the upstream's prompt cache get one of their account's own. */
+  readonly isolateCaches?: boolean | undefined;
   /** Members of requests that no table has and that cost nothing at this upstream. */
   readonly freeMembers?: ReadonlySet<string> | undefined;
   /** The treatment of tools and members without a price; undefined if the operator does not say: they are forwarded. */

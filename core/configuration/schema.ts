@@ -281,6 +281,10 @@ const SERVICE_ENDPOINT = {
     stopsOnCancel: flag(
       'The upstream stops and charges no more when a call is cancelled. `false`: if a client disconnects, its stream is read to the end, for 15 minutes at most. Default: such a stream is read for 10 s and then cancelled.',
     ),
+    isolateCaches: flag(
+      'Calls of Chat and Responses without `prompt_cache_key` get one of their account, so that no account learns from the cache what another one sent. Prompts that accounts share are then cached for each.',
+      { default: false },
+    ),
     unpricedTools: word(
       'Whether calls are forwarded to it that offer tools, or have members, for which its models have no price. Nothing is held for them, and the platform pays what is used; `refuse` answers 400. Default: as `forward`, with a warning of `config validate`.',
       UNPRICED_TOOLS,

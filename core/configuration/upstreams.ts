@@ -51,6 +51,7 @@ export function readUpstreams(gateway: GatewaySettings, reading: CredentialReadi
       versions: settings.versions && new Set(settings.versions),
       ignoreUsage: new Set(settings.ignoreUsage),
       stopsOnCancel: settings.stopsOnCancel,
+      isolateCaches: settings.isolateCaches,
       freeMembers: new Set(settings.freeMembers),
       unpricedTools: settings.unpricedTools,
       reporting: readReporting(path, settings, reading),

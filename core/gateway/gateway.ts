@@ -28,7 +28,7 @@ export interface Gateway extends Configured {
   readonly health: UpstreamHealth;
   readonly rollouts: LiveRollouts;
   readonly refusedCalls: RefusedCalls;
-  /** Returns the ids of sessions and agents as usage records keep them. */
+  /** Returns names of clients as usage records keep them, and as vendors get them. */
   readonly sessionIds: SessionIds;
   readonly keptObjects: KeptObjects;
   /** The answers for clients that repeat a call with its Idempotency-Key; undefined if the operator has not enabled the store. */

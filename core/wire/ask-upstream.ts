@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
-import type { Candidate, ModelEntry } from '../catalog/catalog';
+import type { Candidate, ModelEntry, Upstream } from '../catalog/catalog';
 import type { BodyEdit, ModelCall, UpstreamRequest } from '../catalog/upstream';
+import { CACHE_NAMES, NAMES_CACHES } from '../protocols/cache-names';
 import { type LimitPlace, piecesOf, type Reading } from '../protocols/reading';
 import { applyBodyEdits, type EditedBody, type ItemPlace, planCuts, type RequestBody, type Splice } from './body-edits';
 import { Exchange } from './exchange';
@@ -18,6 +19,8 @@ export interface UpstreamCall extends Omit<ModelCall, 'model' | 'streamUsage'> {
   readonly reading?: Pick<Reading, 'toolUses'>;
   /** Parts of the body with signatures that only an upstream of another dialect accepts. */
   readonly sealed?: readonly ItemPlace[] | undefined;
+  /** The name of the account's own part of vendors' caches, for upstreams with `isolateCaches`. */
+  readonly ownCache?: string | undefined;
   /** The finished request, written by an adapter with a dialect of its own. */
   readonly prepared?: UpstreamRequest;
 }
@@ -72,7 +75,7 @@ export function outgoing(
   const { streamUsage } = upstream;
   const call: ModelCall = { protocol, operation, model: model.name, stream, query, headers, members, streamUsage };
   const wanted = request.prepared ?? adapter.request(call, upstream.adapterSettings);
-  const edits = [...(request.edits ?? []), ...wanted.edits, ...further];
+  const edits = [...(request.edits ?? []), ...isolation(upstream, request), ...wanted.edits, ...further];
   const { chunks, byteLength } = applyBodyEdits(request.body, edits, changesInside(request, model));
   return {
     path: basePath(upstream.url) + wanted.path,
@@ -80,6 +83,14 @@ export function outgoing(
     chunks,
     byteLength,
   };
+}
+
+/** Returns the edit that names the account's own part of the vendor's cache where the call names none. */
+function isolation({ isolateCaches }: Upstream, { protocol, members, ownCache, prepared }: UpstreamCall): BodyEdit[] {
+  if (isolateCaches !== true || ownCache === undefined || prepared !== undefined) return [];
+  const [member] = CACHE_NAMES;
+  if (!NAMES_CACHES.has(protocol) || (members.get(member) ?? 'null') !== 'null') return [];
+  return [{ member, set: JSON.stringify(ownCache) }];
 }
 
 /** Returns the changes inside members that this upstream needs. */

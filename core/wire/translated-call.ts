@@ -4,7 +4,6 @@ import { type Feature, NotTranslatable } from '../catalog/conversation';
 import type { Protocol } from '../catalog/protocols';
 import type { BodyEdit, TranslatedCall, UpstreamRequest } from '../catalog/upstream';
 import type { BodyRoom } from '../http/buffered-bytes';
-import type { MemberPlace } from '../http/json-members';
 import { asObject, type JsonObject } from '../json-values';
 import { refuseLong, refuseMany } from '../protocols/bounds';
 import { clientDialect } from '../protocols/client-dialects';
@@ -46,7 +45,8 @@ export async function inOtherWords(
     const asked = { conversation, model: name, maxOutput, reasoning, upstream: upstream.name };
     const isLarge = given.body.byteLength > AT_ONCE_BYTES;
     if (isLarge) await nextTurn();
-    const common = { stream: given.stream, query: '', headers: {}, operation: undefined };
+    const { stream, ownCache } = given;
+    const common = { stream, ownCache, query: '', headers: {}, operation: undefined };
     if (adapter.own !== undefined) {
       const { path, headers = {}, body } = adapter.own.request(asked, upstream.adapterSettings);
       const prepared: UpstreamRequest = { path, headers, edits: [] };

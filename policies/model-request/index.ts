@@ -17,6 +17,7 @@ import { announcedBytes, type BodyLimits, checkBodyHeaders, readBody, saysJson }
 import { askLedger } from '../../core/ledger/unavailable';
 import { metrics } from '../../core/metrics';
 import { formatUsd } from '../../core/money';
+import { CACHE_NAMES } from '../../core/protocols/cache-names';
 import { SHARED_OBJECTS, type SharedObject } from '../../core/protocols/dialect';
 import { type Reading, reachesOutside } from '../../core/protocols/reading';
 import { DURATION, parseDuration } from '../../core/settings';
@@ -108,6 +109,7 @@ export default definePolicy({
       },
       refusesUnpriced: own.unpricedTools === 'refuse',
       gate: openAddressGate(upstreams),
+      isolatesCaches: upstreams.some(({ isolateCaches }) => isolateCaches === true),
     };
     const recorded = (id: string | undefined) =>
       id === undefined || !own.recordSessions ? undefined : gateway.sessionIds.recorded(id);
@@ -129,6 +131,7 @@ interface RequestSettings {
   readonly members: MemberSettings;
   readonly refusesUnpriced: boolean;
   readonly gate: AddressGate;
+  readonly isolatesCaches: boolean;
 }
 
 async function readRequest(
@@ -136,7 +139,7 @@ async function readRequest(
   call: CallWith<'key'>,
   request: IncomingMessage,
   roles: AcceptedRoles,
-  { prefixes, limits, members, refusesUnpriced, gate }: RequestSettings,
+  { prefixes, limits, members, refusesUnpriced, gate, isolatesCaches }: RequestSettings,
 ): Promise<ModelRequest> {
   if (!saysJson(request)) throw fail('UNSUPPORTED_MEDIA_TYPE');
   const encoding = checkBodyHeaders(request, limits.maxBytes, BODY_ENCODINGS);
@@ -164,6 +167,7 @@ async function readRequest(
   const reading = readingOf(observer, weighed, textBytes + tokens, normalizing, kept);
   const images = [...parts.images.values()].reduce((sum, count) => sum + count, parts.imagesByUrl);
   countUnknown(protocol, reading);
+  const edits = ownCacheNames(gateway, call.key, observer.members.places, fields.members);
   return {
     protocol,
     operation,
@@ -179,6 +183,8 @@ async function readRequest(
     makes: operation === undefined ? without(joined(observer.makes, weighed.makes), weighed.common) : undefined,
     sealed: observer.parts.sealed,
     body: { chunks, byteLength, members: observer.members.places },
+    edits,
+    ownCache: isolatesCaches ? gateway.sessionIds.cacheName(call.key.accountId) : undefined,
     entries: observer.entries + observer.parts.entries,
     read: readOnce(chunks, byteLength),
     modelRequested: fields.modelRequested,
@@ -186,8 +192,32 @@ async function readRequest(
     // A compaction at the vendor ignores limits, so a limit in its body bounds nothing.
     maxOutputTokens: operation === undefined ? fields.maxOutputTokens : undefined,
     choices: fields.choices,
-    members: fields.members,
+    members:
+      edits.length === 0
+        ? fields.members
+        : new Map([...fields.members, ...edits.map(({ member, set }) => [member, set] as const)]),
   };
+}
+
+/**
+ * Returns the edits that replace the names of parts of the vendor's cache by those of this account.
+ * @throws INVALID_FIELD
+ */
+function ownCacheNames(
+  { sessionIds }: Gateway,
+  { accountId }: CallKey,
+  places: ReadonlyMap<string, unknown>,
+  texts: ReadonlyMap<string, string>,
+): { readonly member: string; readonly set: string }[] {
+  return CACHE_NAMES.flatMap((member) => {
+    if (!places.has(member)) return [];
+    const text = texts.get(member);
+    if (text === undefined) throw fail('INVALID_FIELD', { param: member, message: `${member}: is too long` });
+    const value: unknown = JSON.parse(text);
+    if (value === null) return [];
+    const name = typeof value === 'string' ? value : text;
+    return [{ member, set: JSON.stringify(sessionIds.cacheName(accountId, name)) }];
+  });
 }
 
 /** Adds up what the body, its members, its parts and its tools mean for the hold. */

@@ -1,4 +1,5 @@
 import { fail, type GatewayError } from '../../core/errors';
+import { CACHE_NAMES } from '../../core/protocols/cache-names';
 import type { SharedObject } from '../../core/protocols/dialect';
 import { DIALECTS } from '../../core/protocols/dialects';
 
@@ -27,9 +28,10 @@ const COSTLY = Object.values(DIALECTS).flatMap(({ members }) =>
   Object.entries(members).flatMap(([name, rule]) => (rule.class === 'free' ? [] : [name])),
 );
 
-/** Members that may stand only once. They decide about routing, money or the edits of adapters, and readers differ in which of two they use. */
+/** Members that may stand only once. They decide about routing, money, whose cache is read or the edits of adapters, and readers differ in which of two they use. */
 export const ONCE: ReadonlySet<string> = new Set([
   ...COSTLY,
+  ...CACHE_NAMES,
   'model',
   'stream',
   'stream_options',
@@ -39,10 +41,14 @@ export const ONCE: ReadonlySet<string> = new Set([
   'metadata',
 ]);
 
-/** The same members in upper case. Some upstreams ignore case and would take `Max_Tokens` for the limit, which the gateway had not seen. */
-const FOLDED: ReadonlyMap<string, string> = new Map([...ONCE].map((name) => [name.toUpperCase(), name]));
+/** The same members by their letters. Some upstreams would take `Max_Tokens` or `maxTokens` for the limit, which the gateway had not seen. */
+const FOLDED: ReadonlyMap<string, string> = new Map([...ONCE].map((name) => [lettersOf(name), name]));
+
+function lettersOf(key: string): string {
+  return key.toUpperCase().replaceAll(/[^\p{L}\p{N}]/gu, '');
+}
 
 /** Returns the member that a key resembles without being equal to it. */
 export function lookalikeOf(key: string): string | undefined {
-  return ONCE.has(key) ? undefined : FOLDED.get(key.toUpperCase());
+  return ONCE.has(key) ? undefined : FOLDED.get(lettersOf(key));
 }

@@ -240,5 +240,5 @@ function limitedTo(maxOutputTokens: number, request: ModelRequest): ModelRequest
       : named.map((member) => ({ member, set: String(lowered(member)) }));
   const members = new Map(request.members);
   for (const { member, set } of edits) members.set(member, set);
-  return { ...request, maxOutputTokens, members, edits };
+  return { ...request, maxOutputTokens, members, edits: [...(request.edits ?? []), ...edits] };
 }

@@ -44,6 +44,7 @@ export interface TestEndpoint {
   readonly translate?: string;
   readonly versions?: readonly string[];
   readonly stopsOnCancel?: boolean;
+  readonly isolateCaches?: boolean;
   readonly ignoreUsage?: readonly string[];
   readonly unpricedTools?: string;
   readonly allowPrivate?: boolean;

@@ -63,4 +63,18 @@ describe('the session id in a usage record', () => {
   it('does not change when it is recorded again, so that a search by the shown id finds its records', () => {
     expect(ids.recorded(ids.recorded('two words'))).to.equal(ids.recorded('two words'));
   });
+
+  it("names the parts of vendors' caches alike wherever the secret is the same, and by account", () => {
+    const name = ids.cacheName('account', 'plan');
+    expect(name)
+      .to.match(/^[0-9a-f]{32}$/)
+      .and.to.equal(new SessionIds('secret').cacheName('account', 'plan'));
+    const others = [
+      new SessionIds('another secret').cacheName('account', 'plan'),
+      ids.cacheName('other', 'plan'),
+      ids.cacheName('account'),
+      ids.cacheName('account', ''),
+    ];
+    expect(new Set([name, ...others]).size).to.equal(5);
+  });
 });
