@@ -17,25 +17,34 @@ export interface FrameWriter {
 const LARGEST_BODY_BYTES = 64 * 1024 * 1024;
 
 /**
- * Sends the answer to one call as frames. The data of each event is a frame, and a refusal is one error event.
+ * Sends the answer to one call as frames. The data of each event is a frame, and a refusal is one error event. Returns the name of
+ * the last event.
  * @throws if the answer breaks off
  */
-export async function giveAnswer(exchange: UpstreamExchange, frames: FrameWriter): Promise<void> {
+export async function giveAnswer(exchange: UpstreamExchange, frames: FrameWriter): Promise<string | undefined> {
   const head = await exchange.head;
   const { status, headers } = head;
   if (String(headers['content-type']).startsWith('text/event-stream')) return giveEvents(exchange, frames);
   const body = await readAll(exchange, LARGEST_BODY_BYTES);
   await frames.give(status < 300 ? asLastEvent(body) : errorEventOf(head, body), true);
+  return status < 300 ? 'response.completed' : 'error';
 }
 
-async function giveEvents(exchange: UpstreamExchange, frames: FrameWriter): Promise<void> {
+async function giveEvents(exchange: UpstreamExchange, frames: FrameWriter): Promise<string | undefined> {
   const splitter = new SseSplitter();
+  let last: string | undefined;
   for await (const chunk of bytesOf(exchange)) {
     for (const { name = '', data } of splitter.push(chunk)) {
-      if (data === undefined) frames.giveSign();
-      else await frames.give(data, LAST_EVENTS.has(name));
+      if (data === undefined) {
+        frames.giveSign();
+        continue;
+      }
+      const isLast = LAST_EVENTS.has(name);
+      if (isLast) last = name;
+      await frames.give(data, isLast);
     }
   }
+  return last;
 }
 
 /** Returns the last event for an unstreamed response, which the upstream sent in one piece. */

@@ -1,15 +1,25 @@
 import type { Socket } from 'node:net';
 import WebSocket from 'ws';
 import { toGatewayError } from '../api/thrown';
-import { fail, type GatewayError } from '../errors';
+import { fail, GatewayError } from '../errors';
 import { AnswerRoom, type BodyOwner, BUFFERED, SMALL_BODY_BYTES } from '../http/buffered-bytes';
 import { newRequestId } from '../http/http';
 import { log } from '../log';
 import { describeFault } from '../thrown';
-import type { UpstreamExchange } from '../wire/upstream-exchange';
-import { type FrameWriter, giveAnswer, ownErrorEvent } from './answer-frames';
-import { bodyOf, meanwhile } from './frame';
+import { type FrameWriter, ownErrorEvent } from './answer-frames';
+import type { Deliveries, Delivery } from './delivery';
+import { meanwhile, type ReadFrame, readFrame } from './frame';
 import type { InnerClient } from './inner-client';
+
+/** Who sends the frames, and where answers to frames of the same session are found. */
+export interface SocketClient {
+  readonly accountId: string;
+  /** Frames are repetitions of each other only within a session. */
+  readonly session: string;
+  /** Whether further WebSockets may belong to the session. */
+  readonly mayReturn: boolean;
+  readonly deliveries: Deliveries;
+}
 
 export interface SocketTimes {
   /** How long a socket stays open without a frame and without a response under way. */
@@ -35,7 +45,14 @@ export class ClientSocket {
   /** Calls that have not ended: the one under way, and one whose last event was already sent. */
   #running = 0;
   #turn = Promise.resolve();
-  #exchange: UpstreamExchange | undefined;
+  /** The frame that is being answered, or was answered last. */
+  #current: { readonly byteLength: number; readonly reading: Promise<ReadFrame> } | undefined;
+  /** Its answer, and this socket's reader of it. */
+  #answering: { readonly delivery: Delivery; readonly writer: FrameWriter } | undefined;
+  /** The frames that came during a response, in their order. */
+  #asides = Promise.resolve();
+  /** For how many reasons nothing more is read from the client now. */
+  #pauses = 0;
   #mustLeave: string | undefined;
   #idle: NodeJS.Timeout | undefined;
   readonly #life: NodeJS.Timeout;
@@ -47,10 +64,10 @@ export class ClientSocket {
     carrier: Socket,
     private readonly calls: InnerClient,
     private readonly times: SocketTimes,
-    accountId: string,
+    private readonly client: SocketClient,
   ) {
-    this.#incoming = new IncomingBytes(accountId);
-    this.#room = new AnswerRoom(accountId);
+    this.#incoming = new IncomingBytes(client.accountId);
+    this.#room = new AnswerRoom(client.accountId);
     this.#life = setTimeout(() => this.leave('the WebSocket reached its maximum lifetime'), times.lifeMs);
     this.#watchIdle();
     socket.on('message', (data: Buffer, isBinary) => this.#frame(data, isBinary));
@@ -75,8 +92,27 @@ export class ClientSocket {
     this.#incoming.clear();
     if (this.socket.readyState !== WebSocket.OPEN) return;
     if (isBinary) this.#refuse(fail('INVALID_FIELD', { message: 'The frame must be a text frame.' }));
-    else if (this.#isBusy) this.#refuse(meanwhile(data));
-    else this.#begin(data);
+    else if (this.#isBusy) {
+      this.#pause();
+      this.#asides = this.#asides.then(() => this.#meanwhile(data));
+    } else this.#begin(data);
+  }
+
+  /** Takes a frame during a response. A repetition of the frame that is being answered gets that answer, and none of its own. */
+  async #meanwhile(frame: Buffer): Promise<void> {
+    const refusal = meanwhile(frame);
+    const isRepeated = refusal.code === 'CONFLICT' && (await this.#repeats(frame).catch(() => false));
+    this.#resume();
+    if (!isRepeated) this.#refuse(refusal);
+  }
+
+  async #repeats(frame: Buffer): Promise<boolean> {
+    if (this.#current === undefined) return false;
+    const { byteLength, reading } = this.#current;
+    const { identity } = await reading;
+    if (identity.eventId === undefined && byteLength !== frame.length) return false;
+    const { eventId, hash } = (await readFrame(frame)).identity;
+    return hash === identity.hash || (eventId !== undefined && eventId === identity.eventId);
   }
 
   /** Begins a call once the previous one has ended, which may be later than its last event. */
@@ -84,10 +120,13 @@ export class ClientSocket {
     this.#isBusy = true;
     this.#running += 1;
     clearTimeout(this.#idle);
-    this.#turn = this.#turn.then(() => this.#answer(frame));
+    const reading = readFrame(frame);
+    reading.catch(() => undefined);
+    this.#current = { byteLength: frame.length, reading };
+    this.#turn = this.#turn.then(() => this.#answer(reading));
   }
 
-  async #answer(frame: Buffer): Promise<void> {
+  async #answer(reading: Promise<ReadFrame>): Promise<void> {
     let isOver = false;
     const over = (): void => {
       if (!isOver) this.#isBusy = false;
@@ -101,7 +140,7 @@ export class ClientSocket {
       giveSign: () => this.#giveSign(),
     };
     try {
-      await this.#call(frame, writer);
+      await this.#call(await reading, writer);
     } catch (error) {
       over();
       this.#refuse(asRefusal(error));
@@ -113,12 +152,14 @@ export class ClientSocket {
     else this.leave(this.#mustLeave);
   }
 
-  async #call(frame: Buffer, writer: FrameWriter): Promise<void> {
-    const body = await bodyOf(frame);
+  async #call({ body, identity }: ReadFrame, writer: FrameWriter): Promise<void> {
     if (this.socket.readyState !== WebSocket.OPEN) return;
-    const exchange = this.calls.post(body);
-    this.#exchange = exchange;
-    await giveAnswer(exchange, writer).catch((cause: unknown) => {
+    const { deliveries, session } = this.client;
+    const delivery =
+      deliveries.find(session, identity) ?? deliveries.begin(session, identity, this.calls.post(body), this.client);
+    this.#answering = { delivery, writer };
+    await delivery.giveTo(writer).catch((cause: unknown) => {
+      if (cause instanceof GatewayError) throw cause;
       throw fail('ALL_PROVIDERS_FAILED', { message: 'The answer was interrupted.', cause });
     });
   }
@@ -137,8 +178,7 @@ export class ClientSocket {
 
   #send(text: string): Promise<void> | undefined {
     if (this.socket.readyState !== WebSocket.OPEN) {
-      // The client is disconnecting, so its call is cancelled at once.
-      this.#exchange?.cancel();
+      this.#leaveAnswer();
       return undefined;
     }
     let hasRoom = (): void => undefined;
@@ -158,8 +198,23 @@ export class ClientSocket {
   #refuse(error: GatewayError): void {
     const room = this.#give(ownErrorEvent(error, newRequestId()));
     if (room === undefined) return;
+    this.#pause();
+    void room.then(() => this.#resume());
+  }
+
+  #pause(): void {
+    this.#pauses += 1;
     this.socket.pause();
-    void room.then(() => this.socket.resume());
+  }
+
+  #resume(): void {
+    this.#pauses -= 1;
+    if (this.#pauses === 0) this.socket.resume();
+  }
+
+  /** The client is disconnecting, so its call is cancelled, unless another delivery of its frame may follow or is being answered. */
+  #leaveAnswer(): void {
+    this.#answering?.delivery.leave(this.#answering.writer);
   }
 
   #arrived(bytes: number): void {
@@ -169,7 +224,7 @@ export class ClientSocket {
       this.#refuse(toGatewayError(error));
       this.socket.close(TRY_AGAIN_LATER);
       // Discard what has arrived, and read nothing more.
-      this.socket.pause();
+      this.#pause();
       this.#incoming.clear();
     }
   }
@@ -184,8 +239,10 @@ export class ClientSocket {
     clearTimeout(this.#life);
     this.#incoming.clear();
     this.#room.close();
-    this.#exchange?.cancel();
-    this.calls.close();
+    this.#leaveAnswer();
+    const close = () => this.calls.close();
+    if (this.#answering === undefined) close();
+    else void this.#answering.delivery.ended.then(close, close);
   }
 }
 

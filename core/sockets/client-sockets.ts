@@ -4,9 +4,11 @@ import { Gauge } from 'prom-client';
 import { WebSocketServer } from 'ws';
 import type { CallKey } from '../accounts/identify';
 import type { UpgradeHandler } from '../api/route';
+import { sessionOf } from '../calls/session-ids';
 import { fail } from '../errors';
 import { metrics } from '../metrics';
-import { ClientSocket, type SocketTimes } from './client-socket';
+import { ClientSocket, type SocketClient, type SocketTimes } from './client-socket';
+import { Deliveries } from './delivery';
 import { checkHandshake } from './handshake';
 import { InnerClient, type InnerServer, innerServer } from './inner-client';
 
@@ -39,6 +41,8 @@ export class ClientSockets {
   readonly #server: WebSocketServer;
   readonly #open = new Set<ClientSocket>();
   readonly #countOfKeys = new Map<string, number>();
+  readonly #deliveries = new Deliveries();
+  #opened = 0;
   #whenNone: (() => void) | undefined;
 
   constructor(private readonly options: ClientSocketsOptions) {
@@ -60,15 +64,15 @@ export class ClientSockets {
     const { identify, isStopping, settings } = this.options;
     if (isStopping()) throw fail('DRAINING', { retryAfterSeconds: 1 });
     checkHandshake(request);
-    const { keyId, accountId } = await identify(request);
+    const key = await identify(request);
     if (isStopping()) throw fail('DRAINING', { retryAfterSeconds: 1 });
     if (socket.destroyed) return;
-    const leave = this.#enter(keyId, settings.mostOfKey);
+    const leave = this.#enter(key.keyId, settings.mostOfKey);
     socket.once('close', leave);
     this.#server.handleUpgrade(request, socket, head, (webSocket) => {
       const carrier = socket as Socket;
       const calls = new InnerClient(request, carrier, this.#calls);
-      const client = new ClientSocket(webSocket, carrier, calls, settings, accountId);
+      const client = new ClientSocket(webSocket, carrier, calls, settings, this.#clientOf(key, request));
       this.#open.add(client);
       openSockets.inc();
       webSocket.once('close', () => this.#forget(client));
@@ -85,6 +89,14 @@ export class ClientSockets {
       this.#whenNone = resolve;
       if (this.#open.size === 0) resolve();
     });
+  }
+
+  /** A session is what the handshake names, of one key at one address. Without a name it is the WebSocket. */
+  #clientOf({ keyId, accountId }: CallKey, { headers, url }: IncomingMessage): SocketClient {
+    this.#opened += 1;
+    const named = sessionOf(headers);
+    const session = JSON.stringify(named === undefined ? [this.#opened] : [keyId, headers.host, url, named]);
+    return { accountId, session, mayReturn: named !== undefined, deliveries: this.#deliveries };
   }
 
   #enter(keyId: string, limit: number): () => void {

@@ -1,3 +1,4 @@
+import { createHash, type Hash } from 'node:crypto';
 import { setImmediate as othersRun } from 'node:timers/promises';
 import type { BodyEdit } from '../catalog/upstream';
 import { fail, type GatewayError } from '../errors';
@@ -10,6 +11,7 @@ const CREATE = 'response.create';
 /** The edits that turn a frame into the body of a POST. Every other byte stays as it is. */
 const AS_BODY: readonly BodyEdit[] = [
   { member: 'type', drop: true },
+  { member: 'event_id', drop: true },
   { member: 'stream', set: 'true' },
 ];
 const ONCE = new Set(AS_BODY.map(({ member }) => member));
@@ -17,25 +19,47 @@ const ONCE = new Set(AS_BODY.map(({ member }) => member));
 /** How many bytes of a frame are read before other calls have their turn, as for bodies. */
 const BYTES_PER_TURN = 524_288;
 
-/**
- * Returns the body of the call that a frame asks for.
- * @throws INVALID_JSON, INVALID_FIELD
- */
-export async function bodyOf(frame: Buffer): Promise<EditedBody> {
-  const { places } = await membersOf(frame);
-  const type = places.get('type');
-  const isCreate = type !== undefined && isText(frame.subarray(type.valueStart, type.end), CREATE);
-  if (!isCreate) throw otherType();
-  return applyBodyEdits({ chunks: [frame], byteLength: frame.length, members: places }, AS_BODY);
+/** What tells a frame from others: its id, or its bytes. */
+export interface FrameIdentity {
+  readonly eventId: string | undefined;
+  /** SHA-256 of the frame. */
+  readonly hash: string;
 }
 
-async function membersOf(frame: Buffer): Promise<TopLevelMembers> {
+export interface ReadFrame {
+  /** The body of the call that the frame asks for. */
+  readonly body: EditedBody;
+  readonly identity: FrameIdentity;
+}
+
+/** @throws INVALID_JSON, INVALID_FIELD */
+export async function readFrame(frame: Buffer): Promise<ReadFrame> {
+  const digest = createHash('sha256');
+  const { places } = await membersOf(frame, digest);
+  const textOf = (name: string) => {
+    const place = places.get(name);
+    return place && shortText(frame.subarray(place.valueStart, place.end));
+  };
+  if (textOf('type') !== CREATE) throw otherType();
+  const eventId = textOf('event_id');
+  if (places.has('event_id') && eventId === undefined)
+    throw fail('INVALID_FIELD', {
+      param: 'event_id',
+      message: `event_id: expected a string of less than ${SHORT_TEXT_BYTES} bytes`,
+    });
+  const body = applyBodyEdits({ chunks: [frame], byteLength: frame.length, members: places }, AS_BODY);
+  return { body, identity: { eventId, hash: digest.digest('base64url') } };
+}
+
+async function membersOf(frame: Buffer, digest: Hash): Promise<TopLevelMembers> {
   const members = new TopLevelMembers(ONCE);
   const scanner = new JsonScanner(members);
   try {
     for (let at = 0; at < frame.length; at += BYTES_PER_TURN) {
       if (at > 0) await othersRun();
-      scanner.feed(frame.subarray(at, at + BYTES_PER_TURN));
+      const piece = frame.subarray(at, at + BYTES_PER_TURN);
+      scanner.feed(piece);
+      digest.update(piece);
     }
     scanner.finish();
   } catch (error) {
@@ -51,8 +75,12 @@ async function membersOf(frame: Buffer): Promise<TopLevelMembers> {
   return members;
 }
 
-function isText(json: Buffer, text: string): boolean {
-  return json.length < 100 && JSON.parse(json.toString('utf8')) === text;
+const SHORT_TEXT_BYTES = 512;
+
+/** Returns a value of the frame if it is a short string. */
+function shortText(json: Buffer): string | undefined {
+  const value: unknown = json.length < SHORT_TEXT_BYTES ? JSON.parse(json.toString('utf8')) : undefined;
+  return typeof value === 'string' ? value : undefined;
 }
 
 function otherType(): GatewayError {

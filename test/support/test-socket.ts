@@ -26,6 +26,7 @@ export class TestSocket {
   /** Resolves when the socket is closed. */
   readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
   #read = 0;
+  static #created = 0;
 
   private constructor(readonly socket: WebSocket) {
     socket.on('message', (data) => this.frames.push(JSON.parse(String(data))));
@@ -46,9 +47,10 @@ export class TestSocket {
     this.socket.send(typeof frame === 'string' ? frame : JSON.stringify(frame));
   }
 
-  /** Makes the frame of a small, valid call. Members have the names of Messages. */
+  /** Makes the frame of a small, valid call, which is no repetition of another one. Members have the names of Messages. */
   static create(more: Record<string, unknown> = {}): Record<string, unknown> {
-    return { type: 'response.create', ...askIn('responses', more) };
+    TestSocket.#created += 1;
+    return { type: 'response.create', event_id: `event_${TestSocket.#created}`, ...askIn('responses', more) };
   }
 
   /** Sends one call and waits for its last event. Returns its events. */

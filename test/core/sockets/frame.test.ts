@@ -1,8 +1,9 @@
 import { expect } from 'chai';
-import { bodyOf, meanwhile } from '../../../core/sockets/frame';
+import { meanwhile, readFrame } from '../../../core/sockets/frame';
 import { rejection } from '../../support/rejection';
 
-const textOf = async (frame: string) => Buffer.concat([...(await bodyOf(Buffer.from(frame))).chunks]).toString();
+const read = (frame: string) => readFrame(Buffer.from(frame));
+const textOf = async (frame: string) => Buffer.concat([...(await read(frame)).body.chunks]).toString();
 
 describe('a WebSocket frame from a client', () => {
   it('becomes a request body by two edits, and keeps every other byte', async () => {
@@ -15,6 +16,18 @@ describe('a WebSocket frame from a client', () => {
     expect(await textOf('{"type":"response\\u002ecreate"}')).to.equal('{"stream":true}');
   });
 
+  it('has an identity: its `event_id`, which is no member of the body, and its bytes', async () => {
+    const [one, same, other] = [
+      await read('{"type":"response.create","event_id":"a","input":"b"}'),
+      await read('{"type":"response.create","event_id":"a","input":"b"}'),
+      await read('{"type":"response.create","event_id":"a","input":"c"}'),
+    ];
+    expect(one.identity).to.deep.equal(same.identity);
+    expect(one.identity.eventId).to.equal('a');
+    expect(one.identity.hash).not.to.equal(other.identity.hash);
+    expect(Buffer.concat([...one.body.chunks]).toString()).to.equal('{"input":"b","stream":true}');
+  });
+
   it('is refused when it is not a `response.create`', async () => {
     for (const [frame, code] of [
       ['{"type":"response.create"', 'INVALID_JSON'],
@@ -22,8 +35,11 @@ describe('a WebSocket frame from a client', () => {
       ['{"response":{"type":"response.create"}}', 'INVALID_FIELD'],
       ['{"type":["response.create"]}', 'INVALID_FIELD'],
       ['{"type":"response.create","type":"response.create"}', 'INVALID_FIELD'],
+      ['{"type":"response.create","event_id":7}', 'INVALID_FIELD'],
+      ['{"type":"response.create","event_id":"a","event_id":"b"}', 'INVALID_FIELD'],
+      [`{"type":"response.create","event_id":"${'x'.repeat(600)}"}`, 'INVALID_FIELD'],
     ] as const)
-      expect(await rejection(bodyOf(Buffer.from(frame)))).to.include({ code });
+      expect(await rejection(read(frame))).to.include({ code });
   });
 
   it('is refused by its type when it arrives during another call', () => {

@@ -1,0 +1,166 @@
+import { fail } from '../errors';
+import { type BodyRoom, BUFFERED } from '../http/buffered-bytes';
+import type { UpstreamExchange } from '../wire/upstream-exchange';
+import { type FrameWriter, giveAnswer } from './answer-frames';
+import type { FrameIdentity } from './frame';
+
+/** How long a frame still counts as a repetition after its answer has ended, and how long a lost client may take to repeat it. */
+const REPEATED_WITHIN_MS = 5_000;
+
+/** The most of an answer that is kept for a repetition. A client that is unsure repeats before it has read much. */
+const KEPT_AT_MOST_BYTES = 1_048_576;
+/** The most that a character of a string takes. */
+const BYTES_PER_CHARACTER = 2;
+
+/** The last events of answers that were charged. After others a repetition is a new call. */
+const CHARGED: ReadonlySet<string | undefined> = new Set(['response.completed', 'response.incomplete']);
+
+/** The answers under way, and those that have just ended, by the session of their client and the identity of their frame. */
+export class Deliveries {
+  readonly #known = new Map<string, Delivery>();
+
+  /** Returns the answer to an earlier delivery of a frame; undefined if this is the first. */
+  find(session: string, { eventId, hash }: FrameIdentity): Delivery | undefined {
+    const byId = eventId === undefined ? undefined : this.#known.get(`${session}\nid ${eventId}`);
+    return byId ?? this.#known.get(`${session}\n${hash}`);
+  }
+
+  /** Begins to read the answer to a frame. */
+  begin(session: string, { eventId, hash }: FrameIdentity, exchange: UpstreamExchange, owner: Owner): Delivery {
+    const names = [`${session}\n${hash}`, ...(eventId === undefined ? [] : [`${session}\nid ${eventId}`])];
+    const delivery = new Delivery(exchange, owner, () => {
+      for (const name of names) if (this.#known.get(name) === delivery) this.#known.delete(name);
+    });
+    for (const name of names) this.#known.set(name, delivery);
+    return delivery;
+  }
+}
+
+interface Owner {
+  readonly accountId: string;
+  /** Whether the client can repeat the frame on another WebSocket. */
+  readonly mayReturn: boolean;
+}
+
+interface Frame {
+  readonly text: string;
+  readonly isLast: boolean;
+}
+
+/** The answer to one frame, for all clients that sent it. It is asked for, and charged, once. */
+export class Delivery {
+  /** Resolves when the answer is whole. Rejects if it breaks off. */
+  readonly ended: Promise<void>;
+  readonly #exchange: UpstreamExchange;
+  readonly #owner: Owner;
+  readonly #forget: () => void;
+  /** The readers, and whether each has all frames so far. */
+  readonly #readers = new Map<FrameWriter, boolean>();
+  /** The frames so far; undefined once they are too many. */
+  #frames: Frame[] | undefined = [];
+  #keptBytes = 0;
+  readonly #room: BodyRoom;
+  readonly #endings: (() => void)[] = [];
+  #hasBegun = false;
+  #isOver = false;
+  #waiting: NodeJS.Timeout | undefined;
+
+  constructor(exchange: UpstreamExchange, owner: Owner, forget: () => void) {
+    this.#exchange = exchange;
+    this.#owner = owner;
+    this.#forget = forget;
+    this.#room = BUFFERED.open({ accountId: owner.accountId, onEnd: (work) => this.#endings.push(work) });
+    const frames: FrameWriter = {
+      give: (text, isLast) => this.#give({ text, isLast }),
+      giveSign: () => {
+        for (const reader of this.#readers.keys()) reader.giveSign();
+      },
+    };
+    this.ended = giveAnswer(exchange, frames).then(
+      (last) => this.#end(CHARGED.has(last)),
+      (error: unknown) => {
+        this.#end(false);
+        throw error;
+      },
+    );
+    this.ended.catch(() => undefined);
+  }
+
+  /**
+   * Gives the answer to a reader, from its beginning. Resolves at its end.
+   * @throws CONFLICT if its beginning is no longer there
+   */
+  async giveTo(reader: FrameWriter): Promise<void> {
+    clearTimeout(this.#waiting);
+    const frames = this.#frames;
+    if (frames === undefined) throw this.#tooLate();
+    this.#readers.set(reader, false);
+    for (let at = 0; at < frames.length; at += 1) {
+      const { text, isLast } = frames[at] as Frame;
+      this.#hasBegun = true;
+      await reader.give(text, isLast);
+    }
+    if (this.#frames === undefined && !this.#isOver) throw this.#tooLate();
+    // Its client may have left meanwhile.
+    if (this.#readers.has(reader)) this.#readers.set(reader, true);
+    await this.ended;
+  }
+
+  /** A reader's client is gone. Without another one the answer ends, unless nothing of it was read and the client may return. */
+  leave(reader: FrameWriter): void {
+    if (!this.#readers.delete(reader) || this.#readers.size > 0 || this.#isOver) return;
+    if (this.#hasBegun || !this.#owner.mayReturn) this.#exchange.cancel();
+    else this.#waiting = setTimeout(() => this.#exchange.cancel(), REPEATED_WITHIN_MS);
+  }
+
+  #give(frame: Frame): Promise<void> | undefined {
+    this.#keep(frame);
+    const waits: Promise<void>[] = [];
+    for (const [reader, isUpToDate] of this.#readers) {
+      if (!isUpToDate) continue;
+      this.#hasBegun = true;
+      const wait = reader.give(frame.text, frame.isLast);
+      if (wait !== undefined) waits.push(wait);
+    }
+    return waits.length > 1 ? Promise.all(waits).then(() => undefined) : waits[0];
+  }
+
+  #keep(frame: Frame): void {
+    if (this.#frames === undefined) return;
+    const bytes = BYTES_PER_CHARACTER * frame.text.length;
+    this.#keptBytes += bytes;
+    if (this.#keptBytes <= KEPT_AT_MOST_BYTES && this.#hasRoom(bytes)) this.#frames.push(frame);
+    else this.#drop();
+  }
+
+  #hasRoom(bytes: number): boolean {
+    try {
+      this.#room.add(bytes);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  #drop(): void {
+    this.#frames = undefined;
+    for (const work of this.#endings.splice(0)) work();
+  }
+
+  #end(isCharged: boolean): void {
+    this.#isOver = true;
+    clearTimeout(this.#waiting);
+    const forget = () => {
+      this.#forget();
+      this.#drop();
+    };
+    if (isCharged) setTimeout(forget, REPEATED_WITHIN_MS).unref();
+    else forget();
+  }
+
+  #tooLate() {
+    const message =
+      'The same frame is being answered, or was less than 5 s ago, with an answer too long to be repeated.';
+    return fail('CONFLICT', { message, retryable: false });
+  }
+}
