@@ -241,8 +241,7 @@ export class ClientSocket {
     this.#room.close();
     this.#leaveAnswer();
     const close = () => this.calls.close();
-    if (this.#answering === undefined) close();
-    else void this.#answering.delivery.ended.then(close, close);
+    void (this.#answering?.delivery.ended ?? Promise.resolve()).then(close, close);
   }
 }
 

@@ -4,6 +4,7 @@ import { type Feature, NotTranslatable } from '../catalog/conversation';
 import type { Protocol } from '../catalog/protocols';
 import type { BodyEdit, TranslatedCall, UpstreamRequest } from '../catalog/upstream';
 import type { BodyRoom } from '../http/buffered-bytes';
+import type { MemberPlace } from '../http/json-members';
 import { asObject, type JsonObject } from '../json-values';
 import { refuseLong, refuseMany } from '../protocols/bounds';
 import { clientDialect } from '../protocols/client-dialects';

@@ -120,7 +120,7 @@ export const ALLOWANCE_MUTANTS: readonly SourceMutant[] = [
     file: `${AT}/allowance-ledger.ts`,
     from: 'if (!allowance.admits) await this.#reporter.report(allowance);\n',
     to: 'if (!allowance.admits && allowance.isLost) await this.#reporter.report(allowance);\n',
-    story: SIMULATION,
+    story: AT_NODES,
   },
   {
     name: 'calls are admitted from what a cost above its hold is owed',

@@ -152,6 +152,18 @@ describe('allowances that nodes hold for accounts', () => {
     await intact(payer);
   });
 
+  it('tell the ledger the end of a call before its caller goes on, once their money was recalled', async () => {
+    const [node, other] = [await openNode(url), await openNode(url)];
+    const payer = await fundedPayer(store, 1_000_000n);
+    await warm(node, payer);
+    const request = reserveRequest(payer, 100n);
+    assert.equal((await node.reserve(request)).outcome, 'reserved');
+    assert.equal((await other.reserve(reserveRequest(payer, 999_950n))).outcome, 'insufficient_balance');
+    await settle(node, payer, request.rid, 30n);
+    assert.equal((await store.readAccount(payer.accountId))?.postedE8, 1_000_000n - 10n - 30n);
+    await intact(payer);
+  });
+
   it('admit no call on any node after a revocation is answered', async () => {
     const nodes = [await openNode(url), await openNode(url), await openNode(url)];
     const payer = await fundedPayer(store, 1_000_000n);
