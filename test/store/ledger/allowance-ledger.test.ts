@@ -164,6 +164,68 @@ describe('allowances that nodes hold for accounts', () => {
     await intact(payer);
   });
 
+  describe('stay where the money without them is exactly enough, or is not what lacks:', () => {
+    /** A hold of 100 and its key: the one with the allowance, or one of the same account that may spend 150 in all. */
+    const held = async (payer: Payer, limitE8?: bigint) => {
+      const own = limitE8 === undefined ? payer : { ...payer, keyId: newId() };
+      if (limitE8 !== undefined) await store.setKey(keyRequest(own, { limitE8 }));
+      const request = reserveRequest(own, 100n);
+      assert.equal((await store.reserve(request)).outcome, 'reserved');
+      return { own, request, end: { ...own, rid: request.rid, record: JSON.stringify(usageRecord(own)) } };
+    };
+    const cases: Record<string, (payer: Payer) => Promise<readonly [result: object, expected: object]>> = {
+      'a hold of it': async (payer) => {
+        const reserved = await store.reserve(reserveRequest(payer, 9_500n));
+        return [reserved, { outcome: 'reserved', heldE8: 9_500n }];
+      },
+      'a hold of it where the limit of the key is reached': async (payer) => {
+        const { own } = await held(payer, 150n);
+        const refused = await store.reserve(reserveRequest(own, 9_400n));
+        return [refused, { outcome: 'key_limit_exceeded', availableE8: 50n }];
+      },
+      'a cost that is higher by it': async (payer) => {
+        const { end } = await held(payer);
+        const settled = await store.settle({ ...end, costE8: 9_500n });
+        return [settled, { outcome: 'settled', chargedE8: 9_500n, shortfallE8: 0n }];
+      },
+      'a cost that is higher by it where the limit of the key is reached': async (payer) => {
+        const { end } = await held(payer, 150n);
+        const settled = await store.settle({ ...end, costE8: 9_500n });
+        return [settled, { outcome: 'settled', chargedE8: 150n, shortfallE8: 9_350n }];
+      },
+      'a hold that grows by it': async (payer) => {
+        const { end } = await held(payer);
+        return [await store.renew({ ...end, lifetimeMs: undefined, amountE8: 9_500n }), { outcome: 'renewed' }];
+      },
+      'a hold that grows by it where the limit of the key is reached': async (payer) => {
+        const { own, end } = await held(payer, 250n);
+        const spent = reserveRequest(own, 100n);
+        await store.reserve(spent);
+        await store.settle({ ...own, rid: spent.rid, costE8: 100n, record: spent.record });
+        const grown = await store.renew({ ...end, lifetimeMs: undefined, amountE8: 9_400n });
+        return [grown, { outcome: 'key_limit_exceeded', availableE8: 50n }];
+      },
+    };
+    for (const [name, run] of Object.entries(cases))
+      it(name, async () => {
+        const payer = await fundedPayer(store, 10_000n, 10_000n);
+        const wanted = {
+          generation: newId(),
+          keyRev: 0,
+          wantE8: 500n,
+          besideE8: 0n,
+          leastE8: 1n,
+          leaseMs: 3_600_000,
+        };
+        assert.equal((await store.grant({ ...payer, ...wanted })).outcome, 'granted');
+        // Nobody would return this allowance: a recall would wait for it.
+        const [result, expected] = await run(payer);
+        assert.deepEqual(result, expected);
+        assert.ok((await allowanceOf(payer)).includes(500n));
+        await intact(payer);
+      });
+  });
+
   it('admit no call on any node after a revocation is answered', async () => {
     const nodes = [await openNode(url), await openNode(url), await openNode(url)];
     const payer = await fundedPayer(store, 1_000_000n);

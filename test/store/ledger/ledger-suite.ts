@@ -607,7 +607,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.equal((await reserve(10)).outcome, 'reserved');
         assert.equal((await reserve(30)).outcome, 'rate_limited');
         await ledger.release(closing(payer, second.rid));
-        assert.equal((await reserve(30)).outcome, 'reserved');
+        assert.equal((await reserve(40)).outcome, 'reserved');
       });
 
       it('do not stop the settle of a call that was admitted before the limit was removed', async () => {
