@@ -1,18 +1,15 @@
 import { Argument } from 'commander';
 import { PROTOCOL_NAMES } from '../core/catalog/protocols';
-import { CHAT } from '../core/protocols/chat';
 import { UNSUPPORTED as CHAT_UNSUPPORTED } from '../core/protocols/chat/limits';
-import { RULES as CHAT_RULES } from '../core/protocols/chat/rules';
+import { RULES as CHAT_RULES } from '../core/protocols/chat/request';
 import { UNSUPPORTED as CONVERSE_UNSUPPORTED } from '../core/protocols/converse/limits';
-import { DIALECTS, dialectRows } from '../core/protocols/dialects';
 import { UNSUPPORTED as GEMINI_UNSUPPORTED } from '../core/protocols/gemini/limits';
 import type { UnsupportedFeature } from '../core/protocols/limits';
-import { MESSAGES } from '../core/protocols/messages';
 import { UNSUPPORTED as MESSAGES_UNSUPPORTED } from '../core/protocols/messages/limits';
-import { RULES as MESSAGES_RULES } from '../core/protocols/messages/rules';
-import { RESPONSES } from '../core/protocols/responses';
+import { RULES as MESSAGES_RULES } from '../core/protocols/messages/request';
+import { costLines, REQUEST_TABLES } from '../core/protocols/request-tables';
 import { UNSUPPORTED as RESPONSES_UNSUPPORTED } from '../core/protocols/responses/limits';
-import { RULES as RESPONSES_RULES } from '../core/protocols/responses/rules';
+import { RULES as RESPONSES_RULES } from '../core/protocols/responses/request';
 import { publishedGatewaySchema, publishedSystemSchema } from '../core/serving/published-schema';
 import type { Verb } from './command';
 import { folderOf, loadFolder } from './config';
@@ -25,7 +22,7 @@ export const explainMembers: Verb = (noun, open) => {
     .description('list request members, content parts and tools, and what each means for the hold')
     .action(async (wanted: string | undefined, _options, command) => {
       const items = PROTOCOL_NAMES.filter((protocol) => protocol === (wanted ?? protocol)).flatMap((protocol) =>
-        dialectRows(DIALECTS[protocol]).map((row) => ({ protocol, ...row })),
+        costLines(REQUEST_TABLES[protocol]).map((line) => ({ protocol, ...line })),
       );
       await showList(
         open(command).output,
@@ -44,11 +41,7 @@ export const explainMembers: Verb = (noun, open) => {
     });
 };
 
-const CLIENTS = {
-  messages: { rules: MESSAGES_RULES, names: MESSAGES.names },
-  chat: { rules: CHAT_RULES, names: CHAT.names },
-  responses: { rules: RESPONSES_RULES, names: RESPONSES.names },
-};
+const CLIENTS = { messages: MESSAGES_RULES, chat: CHAT_RULES, responses: RESPONSES_RULES };
 
 const UNSUPPORTED: Readonly<Record<string, readonly UnsupportedFeature[]>> = {
   messages: MESSAGES_UNSUPPORTED,
@@ -74,7 +67,7 @@ export const explainDialects: Verb = (noun, open) => {
           side: ({ side }) => side,
           dialect: ({ dialect }) => dialect,
           name: ({ name, names }) => [name, ...new Set(Object.values(names))].join(', '),
-          is: ({ fate }) => fate,
+          is: ({ action }) => action,
           when: ({ when }) => when,
           why: ({ why }) => why,
         },
@@ -84,10 +77,11 @@ export const explainDialects: Verb = (noun, open) => {
 
 /** Returns what becomes of each member that a client may send. */
 function sentRows() {
-  return Object.entries(CLIENTS).flatMap(([dialect, { rules }]) =>
-    rules.all.map(({ member, fate, why, unless }) => {
-      const when = unless === undefined ? 'always' : `not ${unless.map((each) => JSON.stringify(each)).join(', ')}`;
-      return { side: 'from', dialect, name: member, names: {}, fate, when, why };
+  return Object.entries(CLIENTS).flatMap(([dialect, rules]) =>
+    rules.all.map(({ member, action, why, harmless }) => {
+      const isOpen = action !== 'refused' || harmless === undefined;
+      const when = isOpen ? 'always' : `not ${harmless.map((each) => JSON.stringify(each)).join(', ')}`;
+      return { side: 'from', dialect, name: member, names: {}, action, when, why };
     }),
   );
 }
@@ -95,10 +89,10 @@ function sentRows() {
 /** Returns what a dialect of an upstream has no place for, with the names that other dialects have for it. */
 function lackedRows() {
   return Object.entries(UNSUPPORTED).flatMap(([dialect, lacks]) =>
-    lacks.map(({ feature, fate, why, when = 'always' }) => {
+    lacks.map(({ feature, fate: action, why, when = 'always' }) => {
       const others = Object.entries(CLIENTS).filter(([client]) => client !== dialect);
-      const names = Object.fromEntries(others.map(([client, { names: known }]) => [client, known[feature]]));
-      return { side: 'to', dialect, name: feature, names, fate, when, why };
+      const names = Object.fromEntries(others.map(([client, rules]) => [client, rules.names[feature]]));
+      return { side: 'to', dialect, name: feature, names, action, when, why };
     }),
   );
 }

@@ -15,8 +15,8 @@ import { VARIANTS } from '../catalog/usage';
 import { fail, type GatewayError } from '../errors';
 import { RATE_LIMITED } from '../health/credentials';
 import type { UpstreamHealth } from '../health/health';
-import type { NeededModel } from '../protocols/dialect';
 import { type Extra, isUnpriced, type Reading } from '../protocols/reading';
+import type { NeededModel } from '../protocols/request-table';
 import type { Call, CallFields, KeptPlace, ModelRequest } from './call';
 
 type Asked = Pick<ModelRequest, 'reading' | 'refusesUnpriced'>;

@@ -6,7 +6,7 @@ import { Counter } from 'prom-client';
 import { databaseUnavailable, isDatabaseUnavailable } from '../database-reach';
 import { onFirstFailure, startLoop } from '../loop';
 import { metrics } from '../metrics';
-import type { SharedObject } from '../protocols/dialect';
+import type { SharedObject } from '../protocols/request-table';
 import type { Stop } from '../resources';
 import type { SocketAnswer } from '../wire/upstream-socket';
 

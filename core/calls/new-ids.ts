@@ -1,9 +1,9 @@
 import type { Candidate } from '../catalog/catalog';
 import type { Protocol, SseEvent } from '../catalog/upstream';
-import { findPlace } from '../http/json-members';
 import { parseJson } from '../parse-json';
-import type { EventPaths, ItemsRule, KeptRule, SharedObject } from '../protocols/dialect';
-import { DIALECTS } from '../protocols/dialects';
+import type { EventPaths, ItemsRule, KeptRule, SharedObject } from '../protocols/request-table';
+import { REQUEST_TABLES } from '../protocols/request-tables';
+import { findPlace } from '../http/json-members';
 
 /** An object that an answer has created. */
 interface FoundId {
@@ -32,7 +32,7 @@ export class NewIds {
   readonly #newest = new Map<SharedObject, Found>();
 
   constructor(protocol: Protocol, makes: readonly SharedObject[]) {
-    const { kept } = DIALECTS[protocol];
+    const { kept } = REQUEST_TABLES[protocol];
     this.#rules = makes.flatMap((kind) => {
       const rule = kept[kind];
       return rule === undefined ? [] : [[kind, rule] as const];

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { type Catalog, type ModelEntry, protocolsOf, type Upstream } from '../catalog/catalog';
 import type { Meter } from '../catalog/usage';
-import { DIALECTS, usedMeters } from '../protocols/dialects';
+import { REQUEST_TABLES, usedMeters } from '../protocols/request-tables';
 import type { Rollout } from '../rollouts/rollout';
 import { compileCheck, type Problem, type Schema } from '../settings';
 import { BY_FILE, byRevision, credentialNames, type OwnNames } from './nameable';
@@ -231,7 +231,7 @@ export function unpricedWarnings(
 }
 
 function missingMeters(upstream: Upstream, model: ModelEntry): readonly Meter[] {
-  const meters = protocolsOf({ upstream, model }).flatMap((protocol) => usedMeters(DIALECTS[protocol]));
+  const meters = protocolsOf({ upstream, model }).flatMap((protocol) => usedMeters(REQUEST_TABLES[protocol]));
   return [...new Set(meters)].filter((meter) => !model.price.pieces.has(meter));
 }
 

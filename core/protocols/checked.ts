@@ -1,6 +1,6 @@
 import { NotTranslatable } from '../catalog/conversation';
 import { asObject, type JsonObject } from '../json-values';
-import { pathOf } from './rule';
+import { pathOf } from './translation-rules';
 
 /**
  * These functions read members of one kind. They refuse a value of another kind, because translation would silently lose it.

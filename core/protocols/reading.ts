@@ -1,7 +1,8 @@
 import type { ImageDetail, ModelEntry } from '../catalog/catalog';
 import type { CacheWrites, Variant } from '../catalog/price';
 import type { Meter } from '../catalog/usage';
-import { type Needs, PASSES_OF_A_LOOP } from './dialect';
+import { PASSES_OF_A_LOOP } from './request-rows';
+import type { Needs } from './request-table';
 
 /** What a vendor reads for a call, and writes beside the answer, as far as the request shows. The hold is computed from it. */
 export interface Reading {
@@ -20,6 +21,8 @@ export interface Reading {
   readonly isUnbounded: boolean;
   /** Unknown members that the hold counts as outside. An upstream may declare them free. */
   readonly heldMembers: readonly string[];
+  /** Unknown members with a switch or a short word, which it counts as outside unless the upstream is official. */
+  readonly smallMembers: readonly string[];
   /** Everything in the request that the tables do not have. */
   readonly unknownMembers: readonly string[];
   /** How many times the model reads its `toolOverheadTokens`. */
@@ -144,6 +147,7 @@ const NOTHING: Reading = {
   keptTokens: 0,
   isUnbounded: false,
   heldMembers: [],
+  smallMembers: [],
   unknownMembers: [],
   toolOverheads: 0,
   hasTools: false,

@@ -5,7 +5,6 @@ import type { ModelRequest } from '../../core/calls/call';
 import { readOnce } from '../../core/calls/read-once';
 import { agentOf, sessionInMetadata, sessionOf } from '../../core/calls/session-ids';
 import { UNPRICED_TOOLS } from '../../core/catalog/catalog';
-import type { CacheWrites } from '../../core/catalog/price';
 import { operationOf, type Protocol } from '../../core/catalog/protocols';
 import { fail } from '../../core/errors';
 import type { Gateway } from '../../core/gateway/gateway';
@@ -18,16 +17,17 @@ import { askLedger } from '../../core/ledger/unavailable';
 import { metrics } from '../../core/metrics';
 import { formatUsd } from '../../core/money';
 import { CACHE_NAMES } from '../../core/protocols/cache-names';
-import { SHARED_OBJECTS, type SharedObject } from '../../core/protocols/dialect';
 import { type Reading, reachesOutside } from '../../core/protocols/reading';
+import { SHARED_OBJECTS, type SharedObject } from '../../core/protocols/request-table';
+import { REQUEST_TABLES } from '../../core/protocols/request-tables';
 import { DURATION, parseDuration } from '../../core/settings';
 import { type AddressGate, openAddressGate } from './address-gate';
 import { checkFields } from './check-fields';
 import { findKept, type KeptForCall, namedItems } from './kept';
 import { nfkcGrowth } from './nfkc-growth';
 import { CallObserver } from './observe-call';
-import { type AcceptedRoles, acceptedRoles, MESSAGES_ROLES } from './roles';
-import type { MemberSettings, WeighedMembers } from './weigh-members';
+import { type AcceptedRoles, acceptedRoles } from './roles';
+import type { ClassifiedMembers, MemberSettings } from './weigh-members';
 
 /** The tokens that an image is expected to have. The number serves to compare candidates and to estimate usage; the hold has bounds of its own. */
 const IMAGE_TOKENS = 1_600;
@@ -55,10 +55,10 @@ export default definePolicy({
       roles: {
         description: 'Roles accepted in the `messages` of a Messages call.',
         type: 'array',
-        items: { type: 'string', enum: MESSAGES_ROLES },
+        items: { type: 'string', enum: REQUEST_TABLES.messages.roles },
         minItems: 1,
         uniqueItems: true,
-        default: MESSAGES_ROLES,
+        default: REQUEST_TABLES.messages.roles,
       },
       sharedObjects: {
         description:
@@ -70,7 +70,7 @@ export default definePolicy({
       },
       unknownMembers: {
         description:
-          'How to treat unknown top-level members. `byValue` forwards them and holds the context window for all but switches, numbers up to 1 and short words; `hold` holds it for each, `forward` for none, `refuse` answers 400.',
+          'How to treat unknown top-level members. `byValue` forwards them and holds the context window for each, but at an upstream of the tier `official` not for switches, numbers up to 1 and short words; `hold` holds it for each, `forward` for none, `refuse` answers 400.',
         enum: ['forward', 'byValue', 'hold', 'refuse'],
         default: 'byValue',
       },
@@ -223,14 +223,15 @@ function ownCacheNames(
 /** Adds up what the body, its members, its parts and its tools mean for the hold. */
 function readingOf(
   observer: CallObserver,
-  weighed: WeighedMembers,
+  weighed: ClassifiedMembers,
   textTokens: number,
   normalizing: Reading['normalizing'],
   kept: KeptForCall | undefined,
 ): Reading {
-  const { parts, members } = observer;
-  const prediction = members.places.get('prediction');
-  const toolOverheads = observer.toolOverheads + parts.toolOverheads + (members.places.has('functions') ? 1 : 0);
+  const { parts, members, protocol } = observer;
+  const { adding } = weighed;
+  const prediction = adding.prediction === undefined ? undefined : members.places.get(adding.prediction);
+  const toolOverheads = observer.toolOverheads + parts.toolOverheads + (adding.tools === undefined ? 0 : 1);
   const further = Math.max(observer.furtherPasses, parts.furtherPasses);
   // The vendor's tools share one loop.
   const toolUses = observer.toolUses?.map((tool) =>
@@ -245,6 +246,7 @@ function readingOf(
     keptTokens: kept?.tokens ?? 0,
     isUnbounded: parts.isUnbounded || weighed.isUnbounded || kept?.tokens === null,
     heldMembers: weighed.heldMembers,
+    smallMembers: weighed.smallMembers,
     unknownMembers: weighed.unknownMembers.concat(parts.unknownTypes),
     toolOverheads,
     hasTools: toolOverheads > 0 || parts.hasTools,
@@ -256,21 +258,10 @@ function readingOf(
     extras: joined(observer.extras.size === 0 ? undefined : [...observer.extras.values()], weighed.extras),
     cacheWrites: 'none',
   };
-  reading.cacheWrites = cacheWritesOf(observer, reading);
+  // Messages vendors write their cache only if the body says so, the others always. Content outside the body may be cached in any way.
+  if (observer.namesHour || adding.hour !== undefined || reachesOutside(reading)) reading.cacheWrites = 'hour';
+  else if (observer.namesCache || protocol !== 'messages') reading.cacheWrites = 'minutes';
   return reading;
-}
-
-/**
- * Returns how the vendor may write its cache. Messages vendors write only if the body says so, the others always. Content outside
- * the body may be cached in any way.
- */
-function cacheWritesOf(
-  { protocol, members: { places }, namesCache, namesHour }: CallObserver,
-  reading: Omit<Reading, 'cacheWrites'>,
-): CacheWrites {
-  const saysHow = places.has('prompt_cache_options') || places.has('prompt_cache_retention');
-  if (namesHour || saysHow || reachesOutside(reading)) return 'hour';
-  return namesCache || protocol !== 'messages' ? 'minutes' : 'none';
 }
 
 /** Returns both lists as one; undefined if there is neither, as in most calls. */
@@ -296,9 +287,10 @@ const unknownMembers = new Counter({
 });
 
 /** Counts what no table has in one request. */
-function countUnknown(protocol: Protocol, { unknownMembers: names, heldMembers }: Reading): void {
+function countUnknown(protocol: Protocol, { unknownMembers: names, heldMembers, smallMembers }: Reading): void {
   for (const name of names) {
-    const treatment = name.startsWith('content.') || heldMembers.includes(name) ? 'outside' : 'free';
+    const isFree = !name.startsWith('content.') && !heldMembers.includes(name) && !smallMembers.includes(name);
+    const treatment = isFree ? 'free' : 'outside';
     unknownMembers.inc({ protocol, treatment });
   }
 }

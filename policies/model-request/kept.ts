@@ -3,8 +3,8 @@ import type { KeptPlace } from '../../core/calls/call';
 import type { Protocol } from '../../core/catalog/protocols';
 import { fail } from '../../core/errors';
 import type { Gateway } from '../../core/gateway/gateway';
+import { itemsRule, REQUEST_TABLES } from '../../core/protocols/request-tables';
 import { sliceChunks } from '../../core/http/json-members';
-import { DIALECTS, itemsRule } from '../../core/protocols/dialects';
 import type { UpstreamSocket } from '../../core/wire/upstream-socket';
 import type { CallObserver, ItemPlace } from './observe-call';
 import { notSupported } from './refusals';
@@ -101,7 +101,7 @@ export function namedItems(
   { references }: Pick<CallObserver, 'references'>,
   chunks: readonly Buffer[],
 ): readonly NamedObject[] {
-  const kind = itemsRule(DIALECTS[protocol])?.kind;
+  const kind = itemsRule(REQUEST_TABLES[protocol])?.kind;
   if (kind === undefined || references.length === 0) return [];
   const params = new Map<string, string>();
   for (const place of references) {

@@ -1,10 +1,11 @@
 import { PROTOCOLS, type Protocol } from '../../core/catalog/protocols';
 import { fail, type GatewayError, shorten } from '../../core/errors';
-import { TopLevelMembers } from '../../core/http/json-members';
 import { type JsonObserver, type JsonToken, QUOTE } from '../../core/http/json-scanner';
-import type { FormedTool, SharedObject, ToolRule } from '../../core/protocols/dialect';
-import { DIALECTS, memberRule, toolRule } from '../../core/protocols/dialects';
 import type { Extra, ToolLimit, ToolUse } from '../../core/protocols/reading';
+import { MOST_USES } from '../../core/protocols/request-rows';
+import type { FormedTool, SharedObject, ToolRule } from '../../core/protocols/request-table';
+import { memberRow, REQUEST_TABLES, toolRow } from '../../core/protocols/request-tables';
+import { TopLevelMembers } from '../../core/http/json-members';
 import { type AddressGate, FOREIGN_PROBLEM, isForeign } from './address-gate';
 import { InputReader } from './input-reader';
 import { isUnmetered, type Objection, PartReader } from './part-reader';
@@ -28,17 +29,6 @@ const ITEM_KEYS: Readonly<Record<Section, readonly Buffer[]>> = {
   conversation: [ROLE, CONTENT, AUDIO],
   tools: [TYPE, MAX_USES],
 };
-
-/** Whether an item of the conversation is itself a content part. Such items may have no role, because they need not be messages. */
-const ITEMS_ARE_PARTS: Readonly<Record<Protocol, boolean>> = {
-  messages: false,
-  chat: false,
-  responses: true,
-  embeddings: false,
-};
-
-/** The most uses of one tool. A higher number is a mistake, and its hold would be too large to count. */
-export const MOST_USES = 1_000;
 
 /** The most tools that run at the vendor, or whose text must be read. Real requests have a few. */
 const MOST_VENDOR_TOOLS = 1_000;
@@ -91,6 +81,7 @@ export class CallObserver implements JsonObserver {
   /** Whether the top-level member under way is in no table, so that it may bring anything. */
   #isUnknown = false;
   readonly #conversation: string;
+  /** Whether an item of the conversation is itself a content part. Such items need not be messages and may have no role. */
   readonly #itemsAreParts: boolean;
   /** By depth: whether the container under way is a list, and whether it is an entry of one. */
   readonly #isList: boolean[] = [];
@@ -114,7 +105,7 @@ export class CallObserver implements JsonObserver {
   ) {
     this.inputs = protocol === 'embeddings' ? new InputReader() : undefined;
     this.#conversation = PROTOCOLS[protocol].conversation;
-    this.#itemsAreParts = ITEMS_ARE_PARTS[protocol];
+    this.#itemsAreParts = REQUEST_TABLES[protocol].items !== undefined;
     this.parts = new PartReader(protocol, ({ names }) => names === undefined || shared.has(names), gate);
   }
 
@@ -149,7 +140,7 @@ export class CallObserver implements JsonObserver {
       this.members.key(depth, token);
       if (this.members.places.has(this.members.name)) this.repeated.add(this.members.name);
       this.#enterSection(this.members.name);
-      this.#isUnknown = memberRule(DIALECTS[this.protocol], this.members.name) === undefined;
+      this.#isUnknown = memberRow(REQUEST_TABLES[this.protocol], this.members.name) === undefined;
     } else if (this.#section !== undefined && this.#section !== 'input') {
       if (depth === ITEM) this.#beginMember(this.#section, token);
       if (this.#isPart(depth)) this.parts.key(depth, token);
@@ -267,7 +258,7 @@ export class CallObserver implements JsonObserver {
 
   #endTool(type: string, to: number): void {
     const place = { from: this.#itemStart, to, index: this.#item };
-    const tool = toolRule(DIALECTS[this.protocol], type);
+    const tool = toolRow(REQUEST_TABLES[this.protocol], type);
     if (this.#vendorTools > MOST_VENDOR_TOOLS) return;
     if (tool === undefined) this.#unknownTool(type, place);
     else if ('forms' in tool) this.#formedTool({ ...place, tool, type });
@@ -327,7 +318,7 @@ export class CallObserver implements JsonObserver {
     if (meter === undefined) this.furtherPasses = Math.max(this.furtherPasses, furtherPasses);
     if (rule.class === 'outside') this.parts.isUnbounded = true;
     if (meter === undefined && isLimited !== true) return;
-    const isShared = DIALECTS[this.protocol].toolLimit !== undefined;
+    const isShared = REQUEST_TABLES[this.protocol].toolLimit !== undefined;
     const places = isShared || !canLimit ? NO_PLACE : this.#limitPlaces(maxUses);
     const runsModel = rule.furtherPasses === undefined;
     const limit = isLimited === true ? { runsModel, ...places, ...(isShared && { isShared }) } : undefined;

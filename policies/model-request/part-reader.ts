@@ -1,8 +1,8 @@
 import { DETAILS, type ImageDetail } from '../../core/catalog/catalog';
 import type { Protocol } from '../../core/catalog/protocols';
 import { type JsonToken, QUOTE } from '../../core/http/json-scanner';
-import type { Dialect, PartRule, SharedObject, ToolRule } from '../../core/protocols/dialect';
-import { DIALECTS, itemsRule, toolRule } from '../../core/protocols/dialects';
+import type { PartRule, RequestTable, SharedObject, ToolRule } from '../../core/protocols/request-table';
+import { itemsRule, REQUEST_TABLES, toolRow } from '../../core/protocols/request-tables';
 import { SEAL } from '../../core/protocols/seal';
 import type { ItemPlace } from '../../core/wire/body-edits';
 import { type AddressGate, type ContentPlace, FOREIGN_PROBLEM, isForeign } from './address-gate';
@@ -49,13 +49,7 @@ interface Places {
 }
 
 const IN_CONTENT: Places = { part: 5, lists: [KEYS.content], areItems: false };
-
-const PLACES: Readonly<Record<Protocol, Places>> = {
-  messages: IN_CONTENT,
-  chat: IN_CONTENT,
-  embeddings: IN_CONTENT,
-  responses: { part: 3, lists: [KEYS.content, KEYS.output, KEYS.summary], areItems: true },
-};
+const ITEMS: Places = { part: 3, lists: [KEYS.content, KEYS.output, KEYS.summary], areItems: true };
 
 /** The source of a part that names none. */
 const NO_SOURCE = 'nothing';
@@ -155,7 +149,7 @@ export class PartReader {
   /** Parts whose signature is valid only at the upstream that made it; undefined if there are none. */
   sealed: ItemPlace[] | undefined;
 
-  readonly #dialect: Dialect;
+  readonly #table: RequestTable;
   readonly #words: readonly PartWord[];
   readonly #places: Places;
   readonly #isShared: (rule: Objection) => boolean;
@@ -179,11 +173,11 @@ export class PartReader {
     isShared: (rule: Objection) => boolean,
     private readonly gate: AddressGate,
   ) {
-    this.#dialect = DIALECTS[protocol];
+    this.#table = REQUEST_TABLES[protocol];
     this.#words = PART_WORDS[protocol];
-    this.#places = PLACES[protocol];
+    this.#places = this.#table.items === undefined ? IN_CONTENT : ITEMS;
     this.#isShared = isShared;
-    this.#ownItems = itemsRule(this.#dialect)?.kind;
+    this.#ownItems = itemsRule(this.#table)?.kind;
   }
 
   open(depth: number, isObject: boolean, start: number): void {
@@ -353,7 +347,7 @@ export class PartReader {
   #addedTool(frame: Frame): void {
     this.hasTools = true;
     if (!frame.hasType && !frame.isAmbiguous) return;
-    const tool = toolRule(this.#dialect, frame.unknownType ?? frame.word?.word ?? '');
+    const tool = toolRow(this.#table, frame.unknownType ?? frame.word?.word ?? '');
     // Without the tool's whole text nobody knows whether it names something that the vendor keeps.
     if (tool === undefined || 'forms' in tool || isUnmetered(tool) || frame.isAmbiguous)
       this.objection ??= UNKNOWN_TOOL;

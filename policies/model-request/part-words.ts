@@ -1,6 +1,6 @@
 import { forEachProtocol, type Protocol } from '../../core/catalog/protocols';
-import type { PartRule } from '../../core/protocols/dialect';
-import { DIALECTS } from '../../core/protocols/dialects';
+import type { PartRule } from '../../core/protocols/request-table';
+import { REQUEST_TABLES } from '../../core/protocols/request-tables';
 
 /** A word and its bytes. The reader compares bytes while the body arrives, so that it need not make a string of each token. */
 export interface PartWord {
@@ -16,7 +16,8 @@ export interface PartWord {
 export const PART_WORDS: Readonly<Record<Protocol, readonly PartWord[]>> = forEachProtocol(wordsOf);
 
 function wordsOf(protocol: Protocol): readonly PartWord[] {
-  return Object.entries(DIALECTS[protocol].parts).map(([word, part]) => ({
+  const { items, parts } = REQUEST_TABLES[protocol];
+  return Object.entries({ ...items, ...parts }).map(([word, part]) => ({
     word,
     bytes: Buffer.from(word),
     rule: 'sources' in part ? undefined : part,

@@ -1,7 +1,7 @@
 import { fail, type GatewayError } from '../../core/errors';
 import { CACHE_NAMES } from '../../core/protocols/cache-names';
-import type { SharedObject } from '../../core/protocols/dialect';
-import { DIALECTS } from '../../core/protocols/dialects';
+import type { SharedObject } from '../../core/protocols/request-table';
+import { REQUEST_TABLES } from '../../core/protocols/request-tables';
 
 /** Returns the error for an object that the vendor keeps for the platform's account. Without it, every customer could name the object. */
 export function notShared(names: SharedObject, param: string): GatewayError {
@@ -23,20 +23,17 @@ export function notSupported(param: string, message: string): GatewayError {
   return fail('NOT_SUPPORTED', { param, message, status: 400 });
 }
 
-/** The members in the dialects' tables that influence the cost. */
-const COSTLY = Object.values(DIALECTS).flatMap(({ members }) =>
-  Object.entries(members).flatMap(([name, rule]) => (rule.class === 'free' ? [] : [name])),
+/** The members in the tables that influence the cost, or whose values are checked. */
+const DECIDING = Object.values(REQUEST_TABLES).flatMap(({ members }) =>
+  Object.entries(members).flatMap(([name, row]) => (row.class === 'free' && row.is === undefined ? [] : [name])),
 );
 
 /** Members that may stand only once. They decide about routing, money, whose cache is read or the edits of adapters, and readers differ in which of two they use. */
 export const ONCE: ReadonlySet<string> = new Set([
-  ...COSTLY,
+  ...DECIDING,
   ...CACHE_NAMES,
   'model',
-  'stream',
-  'stream_options',
   'priority',
-  'temperature',
   'tool_choice',
   'metadata',
 ]);

@@ -1,9 +1,10 @@
 import type { Variant } from '../../core/catalog/price';
 import type { Protocol } from '../../core/catalog/protocols';
 import { fail } from '../../core/errors';
-import type { Dialect, MemberRule, SharedObject } from '../../core/protocols/dialect';
-import { DIALECTS, memberRule } from '../../core/protocols/dialects';
 import type { Extra, ToolUse } from '../../core/protocols/reading';
+import type { Addition, MemberRow, RequestTable, SharedObject } from '../../core/protocols/request-table';
+import { memberRow, REQUEST_TABLES } from '../../core/protocols/request-tables';
+import { isHarmless } from '../../core/protocols/translation-rules';
 import { notPriced, notShared, notSupported } from './refusals';
 import { hasDoubtfulKeys } from './short-texts';
 
@@ -18,12 +19,15 @@ export interface MemberSettings {
 }
 
 /** The meaning of one body's members for its cost. */
-export interface WeighedMembers {
+export interface ClassifiedMembers {
   isUnbounded: boolean;
   furtherPasses: number;
   furtherAnswers: number;
   readonly heldMembers: string[];
+  readonly smallMembers: string[];
   readonly unknownMembers: string[];
+  /** The members that add something to the hold beside their text. */
+  readonly adding: Partial<Record<Addition, string>>;
   asked: Variant | undefined;
   /** The objects of one account at the vendor that the body names; undefined if there are none. */
   named: NamedObject[] | undefined;
@@ -57,13 +61,15 @@ export function weighMembers(
   texts: ReadonlyMap<string, string>,
   repeated: ReadonlySet<string>,
   settings: MemberSettings,
-): WeighedMembers {
-  const weighed: WeighedMembers = {
+): ClassifiedMembers {
+  const weighed: ClassifiedMembers = {
     isUnbounded: false,
     furtherPasses: 0,
     furtherAnswers: 0,
     heldMembers: [],
+    smallMembers: [],
     unknownMembers: [],
+    adding: {},
     asked: undefined,
     named: undefined,
     makes: undefined,
@@ -71,16 +77,16 @@ export function weighMembers(
     toolUses: undefined,
     extras: undefined,
   };
-  const dialect = DIALECTS[protocol];
+  const table = REQUEST_TABLES[protocol];
   for (const name of names) {
-    const rule = memberRule(dialect, name);
-    if (rule === undefined) weighUnknown(name, repeated.has(name) ? undefined : texts.get(name), settings, weighed);
-    else if (rule.keeps !== undefined)
-      weighKept(name, { ...rule, keeps: rule.keeps }, texts.get(name), dialect, settings, weighed);
-    else if (rule.class !== 'free' && rule.class !== 'bounded')
-      weighKnown(name, rule, texts.get(name), settings, weighed);
+    const row = memberRow(table, name);
+    if (row?.adds !== undefined) weighed.adding[row.adds] = name;
+    if (row === undefined) weighUnknown(name, repeated.has(name) ? undefined : texts.get(name), settings, weighed);
+    else if (row.keeps !== undefined)
+      weighKept(name, { ...row, keeps: row.keeps }, texts.get(name), table, settings, weighed);
+    else if (row.class !== 'free' && row.class !== 'bounded') weighKnown(name, row, texts.get(name), settings, weighed);
   }
-  const { keepsAnswers } = dialect;
+  const { keepsAnswers } = table;
   if (keepsAnswers !== undefined && texts.get(keepsAnswers.unless) !== 'false')
     weighed.makes = [...(weighed.makes ?? []), keepsAnswers.kind];
   return weighed;
@@ -88,13 +94,13 @@ export function weighMembers(
 
 function weighKnown(
   name: string,
-  rule: MemberRule,
+  rule: MemberRow,
   text: string | undefined,
   { shared }: MemberSettings,
-  weighed: WeighedMembers,
+  weighed: ClassifiedMembers,
 ): void {
   if (text === 'null') return;
-  if (text !== undefined && rule.isFree?.(JSON.parse(text)) === true) return;
+  if (text !== undefined && isFree(rule, JSON.parse(text))) return;
   const asked = rule.asks && nameIn(text);
   if (rule.asks !== undefined && asked !== undefined) {
     weighed.asked = { ...weighed.asked, [rule.asks]: asked };
@@ -102,6 +108,8 @@ function weighKnown(
   }
   if (rule.meter !== undefined) {
     const { meter, furtherPasses = 0 } = rule;
+    // Several members may describe one search.
+    if (weighed.toolUses?.some((tool) => tool.meter === meter)) return;
     const tool = { meter, pieces: 1, furtherPasses, limit: undefined, isReported: false, param: name };
     weighed.toolUses = [...(weighed.toolUses ?? []), tool];
     return;
@@ -110,6 +118,7 @@ function weighKnown(
   if (rule.class === 'priced') {
     const needs = text === undefined || hasDoubtfulKeys(text) ? undefined : rule.needs?.(JSON.parse(text));
     weighed.extras = [...(weighed.extras ?? []), { name, param: name, ...needs }];
+    weighed.furtherPasses += rule.furtherPasses ?? 0;
     return;
   }
   if (rule.class === 'refused') throw notSupported(name, `The gateway does not support "${name}": ${rule.why}.`);
@@ -119,14 +128,18 @@ function weighKnown(
   weighed.furtherAnswers += rule.furtherAnswers ?? 0;
 }
 
+function isFree(row: MemberRow, value: unknown): boolean {
+  return row.isFree?.(value) === true || isHarmless(row, value);
+}
+
 /** Weighs a member whose value may name objects of one account, or have the answer create some. */
 function weighKept(
   name: string,
   rule: KeepingRule,
   text: string | undefined,
-  { kept }: Dialect,
+  { kept }: RequestTable,
   { shared }: MemberSettings,
-  weighed: WeighedMembers,
+  weighed: ClassifiedMembers,
 ): void {
   if (text === 'null') return;
   const keeping = text === undefined || hasDoubtfulKeys(text) ? undefined : rule.keeps(JSON.parse(text));
@@ -145,7 +158,7 @@ function weighKept(
 
 const NO_SUCH_KIND = 'No object with this id exists for calls of this protocol.';
 
-type KeepingRule = MemberRule & Required<Pick<MemberRule, 'keeps'>>;
+type KeepingRule = MemberRow & Required<Pick<MemberRow, 'keeps'>>;
 
 /** Returns the name of a tier, speed or region; undefined for any other value. */
 function nameIn(text: string | undefined): string | undefined {
@@ -157,13 +170,14 @@ function weighUnknown(
   name: string,
   text: string | undefined,
   { unknownMembers, freeMembers }: MemberSettings,
-  weighed: WeighedMembers,
+  weighed: ClassifiedMembers,
 ): void {
   if (unknownMembers === 'refuse' && !freeMembers.has(name))
     throw notSupported(name, `The member "${name}" is unknown, and this gateway rejects unknown members. Remove it.`);
   weighed.unknownMembers.push(name);
-  const isHeld = unknownMembers === 'hold' || (unknownMembers === 'byValue' && !isSmall(text));
-  if (isHeld) weighed.heldMembers.push(name);
+  if (unknownMembers === 'forward') return;
+  if (unknownMembers === 'hold' || !isSmall(text)) weighed.heldMembers.push(name);
+  else weighed.smallMembers.push(name);
 }
 
 const SMALL_WORD = /^"[a-z_-]{0,32}"$/;

@@ -147,12 +147,12 @@ function inputTokens(
 }
 
 /** True if the vendor reads something that neither the body nor the operator bounds. */
-function isWholeContext(reading: Reading, { bounds }: ModelEntry, { freeMembers }: Upstream): boolean {
+function isWholeContext(reading: Reading, { bounds }: ModelEntry, { freeMembers, tier }: Upstream): boolean {
   if (reading.isUnbounded) return true;
   if (reading.imagesByUrl > 0 && bounds.imageByUrl === undefined) return true;
   if (reading.documents > 0 && bounds.documentByUrl === undefined) return true;
-  const { heldMembers } = reading;
-  return heldMembers.length > 0 && heldMembers.some((name) => freeMembers?.has(name) !== true);
+  const isHeld = (name: string) => freeMembers?.has(name) !== true;
+  return reading.heldMembers.some(isHeld) || (tier !== 'official' && reading.smallMembers.some(isHeld));
 }
 
 /** How tokenizers change text where a model does not say. Those of Chat and Responses are public, and change nothing. */

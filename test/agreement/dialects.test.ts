@@ -1,19 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { CHAT } from '../../core/protocols/chat';
-import { CHAT_DIALECT } from '../../core/protocols/chat/members';
-import { RULES as CHAT_RULES } from '../../core/protocols/chat/rules';
-import type { ClientDialect } from '../../core/protocols/client-dialect';
-import type { Dialect } from '../../core/protocols/dialect';
-import { toolRule } from '../../core/protocols/dialects';
-import { EMBEDDINGS_DIALECT } from '../../core/protocols/embeddings/request';
-import { MESSAGES } from '../../core/protocols/messages';
-import { MESSAGES_DIALECT } from '../../core/protocols/messages/members';
-import { RULES as MESSAGES_RULES } from '../../core/protocols/messages/rules';
-import { RESPONSES } from '../../core/protocols/responses';
-import { RESPONSES_DIALECT } from '../../core/protocols/responses/members';
-import { RULES as RESPONSES_RULES } from '../../core/protocols/responses/rules';
-import type { Rules } from '../../core/protocols/rule';
+import { TRANSLATED } from '../../core/catalog/protocols';
+import { CHAT_REQUEST } from '../../core/protocols/chat/request';
+import { EMBEDDINGS_REQUEST } from '../../core/protocols/embeddings/request';
+import { MESSAGES_REQUEST } from '../../core/protocols/messages/request';
+import type { RequestTable, TranslatedRow } from '../../core/protocols/request-table';
+import { REQUEST_TABLES, toolRow } from '../../core/protocols/request-tables';
+import { RESPONSES_REQUEST } from '../../core/protocols/responses/request';
 import { PROJECT } from '../support/sources';
 
 const MESSAGES_TYPES = typesOf('@anthropic-ai/sdk/resources/beta/messages/messages.d.ts');
@@ -50,37 +43,37 @@ function typesIn(types: string, union: string): string[] {
   });
 }
 
-function withoutTool(dialect: Dialect, types: readonly string[]): string[] {
-  return types.filter((type) => toolRule(dialect, type) === undefined);
+function withoutTool(table: RequestTable, types: readonly string[]): string[] {
+  return types.filter((type) => toolRow(table, type) === undefined);
 }
 
 describe("the tables of request members and the vendors' published types", () => {
   it('agree on every member of a Messages request', () => {
     const members = bodyMembers(MESSAGES_TYPES, 'MessageCreateParamsBase');
     expect(members).to.include.members(['thread', 'mcp_servers', 'tools']).and.have.length.above(20);
-    expect(members.filter((name) => !(name in MESSAGES_DIALECT.members))).to.deep.equal([]);
+    expect(members.filter((name) => !(name in MESSAGES_REQUEST.members))).to.deep.equal([]);
   });
 
   it('agree on every content block and tool of a Messages request', () => {
     const blocks = typesIn(MESSAGES_TYPES, 'BetaContentBlockParam');
     expect(blocks).to.have.length.above(20);
-    expect(blocks.filter((type) => !(type in MESSAGES_DIALECT.parts))).to.deep.equal([]);
+    expect(blocks.filter((type) => !(type in MESSAGES_REQUEST.parts))).to.deep.equal([]);
     const tools = typesIn(MESSAGES_TYPES, 'BetaToolUnion');
     expect(tools).to.have.length.above(20);
-    expect(withoutTool(MESSAGES_DIALECT, tools)).to.deep.equal([]);
+    expect(withoutTool(MESSAGES_REQUEST, tools)).to.deep.equal([]);
   });
 
   it('agree on every member of a Chat request', () => {
     const members = bodyMembers(CHAT_TYPES, 'ChatCompletionCreateParamsBase');
     expect(members).to.include.members(['prediction', 'web_search_options']).and.have.length.above(30);
-    expect(members.filter((name) => !(name in CHAT_DIALECT.members))).to.deep.equal([]);
+    expect(members.filter((name) => !(name in CHAT_REQUEST.members))).to.deep.equal([]);
   });
 
   it('agree on every content part and tool of a Chat request', () => {
     const parts = typesIn(CHAT_TYPES, 'ChatCompletionContentPart');
     expect(parts).to.include.members(['image_url', 'file']);
-    expect(parts.filter((type) => !(type in CHAT_DIALECT.parts))).to.deep.equal([]);
-    expect(withoutTool(CHAT_DIALECT, typesIn(CHAT_TYPES, 'ChatCompletionTool'))).to.deep.equal([]);
+    expect(parts.filter((type) => !(type in CHAT_REQUEST.parts))).to.deep.equal([]);
+    expect(withoutTool(CHAT_REQUEST, typesIn(CHAT_TYPES, 'ChatCompletionTool'))).to.deep.equal([]);
   });
 
   it('agree on every member of a Responses request, including one that compacts', () => {
@@ -88,7 +81,7 @@ describe("the tables of request members and the vendors' published types", () =>
       bodyMembers(RESPONSES_TYPES, name),
     );
     expect(members).to.include.members(['previous_response_id', 'max_output_tokens']).and.have.length.above(30);
-    expect(members.filter((name) => !(name in RESPONSES_DIALECT.members))).to.deep.equal([]);
+    expect(members.filter((name) => !(name in RESPONSES_REQUEST.members))).to.deep.equal([]);
   });
 
   it('agree on every item, content part and tool of a Responses request', () => {
@@ -96,60 +89,31 @@ describe("the tables of request members and the vendors' published types", () =>
       typesIn(RESPONSES_TYPES, union),
     );
     expect(items).to.include.members(['item_reference', 'input_file', 'compaction']).and.have.length.above(35);
-    expect(items.filter((type) => !(type in RESPONSES_DIALECT.parts))).to.deep.equal([]);
+    expect(items.filter((type) => !(type in { ...RESPONSES_REQUEST.items, ...RESPONSES_REQUEST.parts }))).to.deep.equal([]);
     const tools = typesIn(RESPONSES_TYPES, 'Tool');
     expect(tools).to.include.members(['web_search', 'mcp']).and.have.length.above(15);
-    expect(withoutTool(RESPONSES_DIALECT, tools)).to.deep.equal([]);
+    expect(withoutTool(RESPONSES_REQUEST, tools)).to.deep.equal([]);
   });
 
   it('agree on every member of an Embeddings request', () => {
     const members = bodyMembers(EMBEDDINGS_TYPES, 'EmbeddingCreateParams');
     expect(members).to.have.members(['input', 'model', 'dimensions', 'encoding_format', 'user']);
-    expect(members.filter((name) => !(name in EMBEDDINGS_DIALECT.members))).to.deep.equal([]);
+    expect(members.filter((name) => !(name in EMBEDDINGS_REQUEST.members))).to.deep.equal([]);
   });
 });
 
-interface Translated {
-  readonly dialect: ClientDialect;
-  readonly members: Dialect;
-  readonly rules: Rules;
-}
+describe('the tables of request members', () => {
+  /** Types that the reader of the item around them translates. */
+  const INSIDE = ['summary_text', 'reasoning_text'];
 
-const TRANSLATED: Readonly<Record<string, Translated>> = {
-  messages: { dialect: MESSAGES, members: MESSAGES_DIALECT, rules: MESSAGES_RULES },
-  chat: { dialect: CHAT, members: CHAT_DIALECT, rules: CHAT_RULES },
-  responses: { dialect: RESPONSES, members: RESPONSES_DIALECT, rules: RESPONSES_RULES },
-};
+  for (const protocol of TRANSLATED) {
+    const { members, items = {}, parts, tools } = REQUEST_TABLES[protocol];
 
-/** Types without a rule, because the reader of the enclosing item handles them. */
-const INSIDE = ['summary_text', 'reasoning_text'];
-
-describe('the rules of translation and the tables of request members', () => {
-  for (const [name, { dialect, members, rules }] of Object.entries(TRANSLATED)) {
-    it(`agree on every member of a ${name} request, in both directions`, () => {
-      const ruled = rules.all.map(({ member }) => member);
-      expect(new Set(ruled)).to.have.property('size', ruled.length);
-      expect(ruled.filter((member) => !/[.[]/.test(member))).to.have.members(Object.keys(members.members));
-    });
-
-    it(`agree on every part and tool of a ${name} request, in both directions`, () => {
-      const typesOf = (place: string) =>
-        rules.all.flatMap(({ member }) => {
-          const [, at, type = ''] = /^(\w+)\[([^\]]+)\]$/.exec(member) ?? [];
-          return at === place ? [type] : [];
-        });
-      const parts = Object.keys(members.parts).filter((type) => !INSIDE.includes(type));
-      expect([...typesOf('content'), ...typesOf('input')]).to.have.members(parts);
-      const tools = Object.entries(members.tools).flatMap(([type, tool]) =>
-        'forms' in tool && rules.of(`tools[${type}]`) === undefined ? Object.keys(tool.forms) : [type],
+    it(`say how everything in a ${protocol} request is translated`, () => {
+      const rows = Object.entries<TranslatedRow>({ ...members, ...items, ...parts, ...tools });
+      expect(rows.flatMap(([name, { translation }]) => (translation ? [] : [name]))).to.have.members(
+        INSIDE.filter((type) => type in parts),
       );
-      expect(typesOf('tools')).to.have.members(tools);
-    });
-
-    it(`name every member of a ${name} request as the table does`, () => {
-      const named = Object.values(dialect.names).map((each) => each.split(/[.[]/)[0] ?? '');
-      const known = [...Object.keys(members.members), ...Object.keys(members.parts)];
-      expect(named.filter((each) => !known.includes(each))).to.deep.equal([]);
     });
   }
 });

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { DIALECTS, dialectRows } from '../../core/protocols/dialects';
+import { costLines, REQUEST_TABLES } from '../../core/protocols/request-tables';
 import { runTollgate } from '../support/command-line';
 
 describe('tollgate explain members', () => {
@@ -14,7 +14,7 @@ describe('tollgate explain members', () => {
 
   it('prints the rows of one protocol as JSON with --json', async () => {
     const { out } = await runTollgate(['--json', 'explain', 'members', 'chat']);
-    const items = dialectRows(DIALECTS.chat).map((row) => ({ protocol: 'chat', ...row }));
+    const items = costLines(REQUEST_TABLES.chat).map((line) => ({ protocol: 'chat', ...line }));
     expect(JSON.parse(out)).to.deep.equal({ items });
   });
 
@@ -37,7 +37,7 @@ describe('tollgate explain dialects', () => {
     const { items } = JSON.parse(out);
     expect(items).to.have.length.above(5);
     for (const item of items) expect(item).to.include({ side: 'to', dialect: 'converse' });
-    expect(items[0]).to.have.all.keys('side', 'dialect', 'name', 'names', 'fate', 'when', 'why');
+    expect(items[0]).to.have.all.keys('side', 'dialect', 'name', 'names', 'action', 'when', 'why');
   });
 });
 

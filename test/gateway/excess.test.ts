@@ -21,6 +21,8 @@ describe('An upstream that reports more than was held', () => {
     upstreams: {
       acme: {
         url: upstream.url,
+        // Elsewhere the hold covers what the unknown member may read.
+        tier: 'official',
         models: { [MODEL]: PLAIN, dear: { ...PLAIN, price: { input: 100, output: 100 } } },
       },
       other: { url: upstream.url, models: { other: PLAIN } },

@@ -53,6 +53,7 @@ describe('For content that the vendor reads from elsewhere, the gateway', () => 
     ['an image by URL', '/v1/messages', withPart(IMAGE_URL)],
     ['an MCP server', '/v1/messages', { mcp_servers: [{ type: 'url', name: 'm', url: 'https://mcp.example' }] }],
     ['an unknown large member', '/v1/messages', { attached_corpus: { id: 'corpus_1' } }],
+    ['an unknown switch at an upstream that is not official', '/v1/messages', { brand_new: true }],
   ];
   for (const [name, path, more] of ROWS) {
     it(`holds a context window for ${name}, so that a balance of $0.10 allows no call`, async () => {
@@ -83,15 +84,15 @@ describe('For content that the vendor reads from elsewhere, the gateway', () => 
     });
   }
 
-  it('forwards a small unknown member, holds little for it, and raises an alarm', async () => {
+  it('forwards a small unknown member, and raises an alarm', async () => {
     upstream.always(messagesAnswer());
-    const { key } = await gateway.newCustomer('0.10');
+    const { key } = await gateway.newCustomer('10');
     const { status, text } = await gateway.call('/v1/messages', { key, body: ask({ brand_new: true }) });
     expect(status, text).to.equal(200);
     expect(upstream.calls[0]?.json).to.have.property('brand_new', true);
     await until('a log line names the member', () => gateway.output().includes('brand_new') || undefined);
     const metrics = (await gateway.admin('GET', '/metrics')).text;
-    expect(metrics).to.match(/^tollgate_unknown_members_total\{protocol="messages",treatment="free"\} [1-9]/m);
+    expect(metrics).to.match(/^tollgate_unknown_members_total\{protocol="messages",treatment="outside"\} [1-9]/m);
   });
 
   it('holds no context window for the members that coding agents send with every call', async () => {

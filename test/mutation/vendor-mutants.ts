@@ -14,8 +14,8 @@ export const VENDOR_MUTANTS: readonly SourceMutant[] = [
   {
     name: 'an outside member is forgotten',
     file: 'policies/model-request/weigh-members.ts',
-    from: 'if (isHeld) weighed.heldMembers.push(name);',
-    to: "if (isHeld && name === '') weighed.heldMembers.push(name);",
+    from: 'weighed.heldMembers.push(name);',
+    to: 'void name;',
     story: ADVERSARY,
   },
   {

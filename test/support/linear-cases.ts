@@ -14,7 +14,8 @@ import { openAddressGate } from '../../policies/model-request/address-gate';
 import { checkFields } from '../../policies/model-request/check-fields';
 import { namedItems } from '../../policies/model-request/kept';
 import { CallObserver } from '../../policies/model-request/observe-call';
-import { acceptedRoles, MESSAGES_ROLES } from '../../policies/model-request/roles';
+import { MESSAGES_REQUEST } from '../../core/protocols/messages/request';
+import { acceptedRoles } from '../../policies/model-request/roles';
 import { requestOf } from '../fuzz/translation/client-requests';
 import { sampleCandidate } from './catalog-samples';
 import { cpuGrowth, type Work } from './cpu-growth';
@@ -99,7 +100,7 @@ function native(client: (typeof TRANSLATED)[number], body: JsonObject): () => vo
   const bytes = Buffer.from(JSON.stringify({ max_tokens: 1, ...body, model: 'model-1', stream: true }));
   const chunks: Buffer[] = [];
   for (let from = 0; from < bytes.length; from += 16_384) chunks.push(bytes.subarray(from, from + 16_384));
-  const roles = acceptedRoles(MESSAGES_ROLES)[client];
+  const roles = acceptedRoles(MESSAGES_REQUEST.roles)[client];
   return () => {
     const observer = new CallObserver(client, roles, new Set(), openAddressGate([]));
     const scanner = new JsonScanner(observer);

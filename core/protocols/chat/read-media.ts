@@ -6,7 +6,7 @@ import {
   type Source,
 } from '../../catalog/conversation';
 import { optionalText, optionalWord, textAt } from '../checked';
-import { RULES } from './rules';
+import { RULES } from './request';
 
 /** Reads an image. @throws NotTranslatable */
 export function readImage(given: unknown, path: string): ImagePart {

@@ -11,7 +11,7 @@ import { asObject, type JsonObject } from '../../json-values';
 import { listAt, optionalText, textAt, wordAt } from '../checked';
 import { readAudio, readDocument, readImage } from './read-media';
 import { readToolCall } from './read-tools';
-import { RULES } from './rules';
+import { RULES } from './request';
 
 const ROLES = ['system', 'developer', 'user', 'assistant', 'tool'] as const;
 type Role = (typeof ROLES)[number];

@@ -1,39 +1,9 @@
 import { type Conversation, NotTranslatable, type OutputFormat, type Reasoning } from '../../catalog/conversation';
 import type { JsonObject } from '../../json-values';
 import { booleanAt, integerAt, numberAt, optionalText, optionalWord, textAt } from '../checked';
-import type { ClientDialect } from '../client-dialect';
 import { readMessages } from './read-messages';
 import { readToolChoice, readTools } from './read-tools';
-import { RULES } from './rules';
-
-export const names: ClientDialect['names'] = {
-  tools: 'tools',
-  toolChoice: 'tool_choice',
-  parallelTools: 'parallel_tool_calls',
-  outputFormat: 'response_format',
-  maxTokens: 'max_tokens',
-  choices: 'n',
-  stop: 'stop',
-  temperature: 'temperature',
-  topP: 'top_p',
-  topK: 'top_k',
-  frequencyPenalty: 'frequency_penalty',
-  presencePenalty: 'presence_penalty',
-  seed: 'seed',
-  reasoning: 'reasoning_effort',
-  verbosity: 'verbosity',
-  cacheKey: 'prompt_cache_key',
-  user: 'user',
-  text: 'messages[].content',
-  image: 'image_url',
-  document: 'file',
-  audio: 'input_audio',
-  tool_call: 'messages[].tool_calls',
-  tool_result: 'messages[].tool_call_id',
-  refusal: 'messages[].refusal',
-  system: 'messages[].role',
-  isBegun: 'messages',
-};
+import { RULES } from './request';
 
 const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
 

@@ -1,7 +1,7 @@
 import { NotTranslatable, type Tool, type ToolCallPart, type ToolChoice } from '../../catalog/conversation';
 import { asObject, type JsonObject } from '../../json-values';
 import { booleanAt, listAt, optionalObject, optionalText, textAt } from '../checked';
-import { RULES } from './rules';
+import { RULES } from './request';
 
 /** Reads the tools of a request. @throws NotTranslatable */
 export function readTools(request: JsonObject): readonly Tool[] {

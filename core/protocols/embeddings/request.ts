@@ -1,17 +1,27 @@
-import { bounded, type Dialect, free } from '../dialect';
+import { bounded, free } from '../request-rows';
+import type { RequestTable } from '../request-table';
 
-/** The members of Embeddings requests: those of the package openai. */
-export const EMBEDDINGS_DIALECT: Dialect = {
+/** The requests of Embeddings: those of the package openai. They are not translated. */
+export const EMBEDDINGS_REQUEST: RequestTable = {
   members: {
     model: free('chooses the price'),
-    input: bounded('the texts, or their tokens'),
+    stream: {
+      ...free('only `false` is accepted'),
+      is: {
+        expected: 'false or nothing: embeddings are not streamed',
+        accepts: (value) => value === false,
+      },
+    },
+    input: { ...bounded('the texts, or their tokens'), isRequired: true },
     dimensions: free('says how long the vectors are'),
     encoding_format: free('says how the vectors are written'),
     user: free('is not read by the model'),
-    stream: free('only `false` is accepted'),
     priority: free('reserved for the gateway and not forwarded'),
   },
+  roles: [],
+  nullIsAbsent: true,
   parts: {},
   tools: {},
+  nested: {},
   kept: {},
 };

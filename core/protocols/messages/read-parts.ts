@@ -11,9 +11,9 @@ import {
 } from '../../catalog/conversation';
 import { asObject, asText, type JsonObject } from '../../json-values';
 import { booleanAt, listAt, objectAt, optionalObject, optionalText, textAt } from '../checked';
-import { pathOf } from '../rule';
 import { unseal } from '../seal';
-import { RULES } from './rules';
+import { pathOf } from '../translation-rules';
+import { RULES } from './request';
 
 /** The types of content blocks that each side may have. */
 const BLOCKS = {

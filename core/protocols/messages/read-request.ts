@@ -10,30 +10,8 @@ import {
 } from '../../catalog/conversation';
 import { asObject, type JsonObject } from '../../json-values';
 import { booleanAt, listAt, numberAt, objectAt, optionalText, optionalWord, textAt, textsAt, wordAt } from '../checked';
-import type { ClientDialect } from '../client-dialect';
 import { readParts, readTexts } from './read-parts';
-import { RULES } from './rules';
-
-export const names: ClientDialect['names'] = {
-  tools: 'tools',
-  toolChoice: 'tool_choice',
-  parallelTools: 'tool_choice.disable_parallel_tool_use',
-  outputFormat: 'output_config.format',
-  maxTokens: 'max_tokens',
-  stop: 'stop_sequences',
-  temperature: 'temperature',
-  topP: 'top_p',
-  topK: 'top_k',
-  reasoning: 'thinking',
-  user: 'metadata.user_id',
-  isBegun: 'messages',
-  system: 'messages',
-  text: 'text',
-  image: 'image',
-  document: 'document',
-  tool_call: 'tool_use',
-  tool_result: 'tool_result',
-};
+import { RULES } from './request';
 
 /** Reads a whole request. @throws NotTranslatable */
 export function readRequest(body: JsonObject): Conversation {

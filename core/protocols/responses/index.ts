@@ -1,7 +1,15 @@
 import type { ClientDialect } from '../client-dialect';
 import { openReader } from './read-answer';
-import { names, readRequest } from './read-request';
+import { readRequest } from './read-request';
+import { RULES } from './request';
 import { openWriter, writeError } from './write-answer';
 import { writeRequest } from './write-request';
 
-export const RESPONSES: ClientDialect = { readRequest, names, openWriter, writeError, writeRequest, openReader };
+export const RESPONSES: ClientDialect = {
+  readRequest,
+  names: RULES.names,
+  openWriter,
+  writeError,
+  writeRequest,
+  openReader,
+};

@@ -14,7 +14,7 @@ import { listAt, optionalText, textAt, wordAt } from '../checked';
 import { unseal } from '../seal';
 import { readContent } from './read-parts';
 import { atClient, type ToolReader } from './read-tools';
-import { RULES } from './rules';
+import { RULES } from './request';
 import { flatName, SEARCH } from './tool-names';
 
 /** Reads the input. @throws NotTranslatable */

@@ -8,7 +8,7 @@ import {
 } from '../../catalog/conversation';
 import type { JsonObject } from '../../json-values';
 import { listAt, optionalText, optionalWord, textAt } from '../checked';
-import { RULES } from './rules';
+import { RULES } from './request';
 
 /** Reads text, or a list of parts. Empty text makes no part. @throws NotTranslatable */
 export function readContent(item: JsonObject, name: string, path: string): readonly Part[] {

@@ -1,33 +1,9 @@
 import { type Conversation, NotTranslatable, type OutputFormat, type Reasoning } from '../../catalog/conversation';
 import type { JsonObject } from '../../json-values';
 import { booleanAt, integerAt, numberAt, optionalText, optionalWord, textAt } from '../checked';
-import type { ClientDialect } from '../client-dialect';
 import { readInput } from './read-items';
 import { ToolReader } from './read-tools';
-import { RULES } from './rules';
-
-export const names: ClientDialect['names'] = {
-  tools: 'tools',
-  toolChoice: 'tool_choice',
-  parallelTools: 'parallel_tool_calls',
-  outputFormat: 'text.format',
-  maxTokens: 'max_output_tokens',
-  temperature: 'temperature',
-  topP: 'top_p',
-  reasoning: 'reasoning',
-  verbosity: 'text.verbosity',
-  cacheKey: 'prompt_cache_key',
-  user: 'safety_identifier',
-  text: 'input_text',
-  image: 'input_image',
-  document: 'input_file',
-  audio: 'input_audio',
-  tool_call: 'function_call',
-  tool_result: 'function_call_output',
-  refusal: 'refusal',
-  system: 'input[].role',
-  isBegun: 'input',
-};
+import { RULES } from './request';
 
 /** Reads a whole request. @throws NotTranslatable */
 export function readRequest(body: JsonObject): Conversation {

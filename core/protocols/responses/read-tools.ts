@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { NotTranslatable, type Tool, type ToolChoice } from '../../catalog/conversation';
 import { asObject, type JsonObject } from '../../json-values';
 import { booleanAt, listAt, optionalObject, optionalText, textAt } from '../checked';
-import { pathOf } from '../rule';
-import { RULES } from './rules';
+import { pathOf } from '../translation-rules';
+import { RULES } from './request';
 import { flatName, SEARCH } from './tool-names';
 
 const CHOICES = 'must be "auto", "none", "required" or one of the functions and custom tools';

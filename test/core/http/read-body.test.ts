@@ -10,11 +10,12 @@ import { BodyChunks, type BodyLimits, readBody } from '../../../core/http/read-b
 import { REQUEST_BODY_LIMITS } from '../../../policies/model-request';
 import { openAddressGate } from '../../../policies/model-request/address-gate';
 import { CallObserver } from '../../../policies/model-request/observe-call';
-import { acceptedRoles, MESSAGES_ROLES } from '../../../policies/model-request/roles';
+import { MESSAGES_REQUEST } from '../../../core/protocols/messages/request';
+import { acceptedRoles } from '../../../policies/model-request/roles';
 import { openRequest, refusal, runPolicy } from '../../policies/model-request/support';
 
 const QUICK: BodyLimits = { maxBytes: 1_000, totalMs: 400, slowMs: 100, minBytesPerSecond: 100 };
-const ROLES = acceptedRoles(MESSAGES_ROLES).messages;
+const ROLES = acceptedRoles(MESSAGES_REQUEST.roles).messages;
 const UNCOUNTED = { add: () => undefined };
 
 function read(request: ReturnType<typeof openRequest>, limits = QUICK): Promise<readonly Buffer[]> {

@@ -3,17 +3,17 @@ import type { AnswerEvent } from '../../../core/catalog/answer';
 import { NotTranslatable } from '../../../core/catalog/conversation';
 import type { JsonObject } from '../../../core/json-values';
 import { MESSAGES } from '../../../core/protocols/messages';
-import { RULES } from '../../../core/protocols/messages/rules';
+import { RULES } from '../../../core/protocols/messages/request';
 import { unseal } from '../../../core/protocols/seal';
 import { writtenCall } from '../../support/golden';
 
 describe('the dialect messages', () => {
   it('refuses or drops members as its rules say, and names each refused member', () => {
     const given = { model: 'm', messages: [] };
-    for (const { member, fate } of RULES.all.filter((rule) => /^\w+$/.test(rule.member))) {
+    for (const { member, action } of RULES.all.filter((rule) => /^\w+$/.test(rule.member))) {
       const read = () => MESSAGES.readRequest({ ...given, [member]: { of: 'the vendor' } });
-      if (fate === 'refused') expect(read, member).to.throw(`\`${member}\``);
-      if (fate === 'dropped') expect(read(), member).to.deep.equal(MESSAGES.readRequest(given));
+      if (action === 'refused') expect(read, member).to.throw(`\`${member}\``);
+      if (action === 'dropped') expect(read(), member).to.deep.equal(MESSAGES.readRequest(given));
     }
   });
 
@@ -27,7 +27,7 @@ describe('the dialect messages', () => {
         return error.what === `${place}.type`;
       }
     };
-    for (const { member, fate } of RULES.all) {
+    for (const { member, action } of RULES.all) {
       const [, place, type] = /^(content|tools)\[(.+)\]$/.exec(member) ?? [];
       if (type === undefined) continue;
       const inResult = { type: 'tool_result', tool_use_id: 't', content: [{ type }] };
@@ -39,7 +39,7 @@ describe('the dialect messages', () => {
         place === 'tools'
           ? isRefused('tools[0]', { messages: [], tools: [{ type }] })
           : sides.every(([inside, message]) => isRefused(`messages[0].content[0]${inside}`, { messages: [message] }));
-      expect(refused, member).to.equal(fate === 'refused');
+      expect(refused, member).to.equal(action === 'refused');
     }
   });
 

@@ -82,11 +82,12 @@ describe('the request of an embeddings call', () => {
     });
   }
 
-  it('is forwarded with unknown short words and switches; other unknown members are held at the context window', async () => {
+  it('is forwarded with unknown members; an official upstream holds the context window only for those that are no short words and switches', async () => {
     const more = { input_type: 'search_document', truncate: true, corpus: { id: 'c' } };
     const { reading } = await ask(embed('Hello', more), PATH);
     expect(reading.unknownMembers).to.have.members(['input_type', 'truncate', 'corpus']);
     expect(reading.heldMembers).to.deep.equal(['corpus']);
+    expect(reading.smallMembers).to.deep.equal(['input_type', 'truncate']);
     expect(await refusal(ask(embed('Hello', more), { ...PATH, settings: { unknownMembers: 'refuse' } }))).to.match(
       /^NOT_SUPPORTED/,
     );

@@ -5,7 +5,7 @@ import { Call, type ModelRequest } from '../../../core/calls/call';
 import { GatewayError } from '../../../core/errors';
 import type { Gateway } from '../../../core/gateway/gateway';
 import modelRequest from '../../../policies/model-request';
-import { MESSAGES_ROLES } from '../../../policies/model-request/roles';
+import { REQUEST_TABLES } from '../../../core/protocols/request-tables';
 
 export interface Sent {
   readonly url?: string;
@@ -17,7 +17,7 @@ export interface Sent {
 
 const SETTINGS = {
   forwardHeaderPrefixes: ['anthropic-', 'protoa-'],
-  roles: MESSAGES_ROLES,
+  roles: REQUEST_TABLES.messages.roles,
   bodyTimeout: '120s',
   slowBodyTimeout: '30s',
   sharedObjects: [],

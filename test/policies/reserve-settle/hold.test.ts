@@ -66,6 +66,7 @@ const ROWS: readonly (readonly [what: string, of: Held, heldE8: bigint])[] = [
   ['the window for an image by URL', { reading: { imagesByUrl: 1 } }, 5_010n],
   ['the window for a document', { reading: { documents: 1 } }, 5_010n],
   ['the window for a held member', { reading: { heldMembers: ['x'] } }, 5_010n],
+  ['the window for a small member', { reading: { smallMembers: ['x'] } }, 5_010n],
   ['the window at the dearest price of input', { reading: { documents: 1 }, model: { price: CACHED } }, 10_000n],
   ['input at the price of cache writes', { model: { price: CACHED } }, 2_000n],
   ["the operator's bounds", { reading: { imagesByUrl: 2, documents: 1 }, model: { bounds: BOUNDS } }, 2_010n],
@@ -91,7 +92,8 @@ const ROWS: readonly (readonly [what: string, of: Held, heldE8: bigint])[] = [
   ],
   ['predicted output', { reading: { predictedTokens: 5 } }, 1_060n],
   ['predicted output by the factor', { reading: { predictedTokens: 5 }, model: { tokenizerFactor: 2 } }, 2_110n],
-  ['nothing for a free member', { reading: { heldMembers: ['x'] }, upstream: FREE }, 1_010n],
+  ['nothing for a free member', { reading: { heldMembers: ['x'], smallMembers: ['x'] }, upstream: FREE }, 1_010n],
+  ['nothing for a small member', { reading: { smallMembers: ['x'] }, upstream: { tier: 'official' } }, 1_010n],
   ['the window for a member that is not free', { reading: { heldMembers: ['x', 'y'] }, upstream: FREE }, 5_010n],
   ['what NFKC makes longer for Messages', { reading: NORMALIZING, request: { protocol: 'messages' } }, 1_510n],
   [

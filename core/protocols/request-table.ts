@@ -1,3 +1,4 @@
+import type { Feature } from '../catalog/conversation';
 import type { Variant } from '../catalog/price';
 import type { Meter, TokenMeter } from '../catalog/usage';
 
@@ -12,7 +13,7 @@ import type { Meter, TokenMeter } from '../catalog/usage';
 export type MemberClass = 'free' | 'bounded' | 'outside' | 'priced' | 'refused';
 
 /**
- * Objects that a vendor keeps for the platform's account. The gateway binds an object of a kind in the dialect's `kept`, and its
+ * Objects that a vendor keeps for the platform's account. The gateway binds an object of a kind in the table's `kept`, and its
  * items, to the account whose call made it. Any customer could name an object of the other kinds. A request that names one is
  * refused unless the operator lists the kind in `sharedObjects` of the policy `model-request`.
  */
@@ -66,11 +67,31 @@ export interface Keeping {
   readonly isOutside: boolean;
 }
 
-interface Rule {
+/** What a part of a request means for the cost. */
+export interface CostRule {
   readonly class: MemberClass;
   /** Why it has this class, for operators. */
   readonly why: string;
 }
+
+/** What becomes of a part of a request that is translated to another protocol. */
+export interface TranslationRule {
+  /** `carried`: the upstream gets it, unless its protocol has no place for it; then the protocol's writer refuses or drops it. */
+  readonly action: 'carried' | 'dropped' | 'refused';
+  readonly why: string;
+}
+
+/** A row says how something is translated. Without a rule, as in protocols that are not translated, it is refused. */
+export interface TranslatedRow {
+  readonly translation?: TranslationRule;
+  /** The features of a conversation that it expresses. Of several rows for one feature the first names it in errors. */
+  readonly features?: readonly Feature[];
+  /** Values that change nothing: they cost nothing, and translation drops them instead of refusing them. */
+  readonly harmless?: readonly unknown[];
+}
+
+/** What a value must be. A value that may be long is known by its first character. */
+export type Kind = { readonly expected: string } & ({ readonly begins: string } | { accepts(value: unknown): boolean });
 
 /** What must have a price so that a `priced` member or content part has one. */
 export interface Needs {
@@ -86,12 +107,24 @@ export interface NeededModel {
   readonly maxOutputTokens: number | undefined;
 }
 
+export type Addition = 'tools' | 'prediction' | 'hour';
+
 /** One top-level member of a request. */
-export interface MemberRule extends Rule {
-  /** Returns whether this value is free, whatever the class is; absent: only `null` is. */
+export interface MemberRow extends CostRule, TranslatedRow {
+  /** What its value must be; absent: the gateway does not check it. */
+  readonly is?: Kind;
+  readonly isRequired?: boolean;
+  /** Members that may stand instead of a required one. */
+  readonly replacedBy?: readonly string[];
+  /** Returns whether this value is free, whatever the class is. `null` and harmless values are. */
   isFree?(value: unknown): boolean;
-  /** The values that `isFree` accepts beside `null`, in words. */
+  /** The free values that are no list of harmless ones, in words. */
   readonly freeValues?: string;
+  /**
+   * What it adds to the hold beside its text: definitions of tools (once `toolOverheadTokens`), its own length to each answer, or
+   * the price of a cache for an hour.
+   */
+  readonly adds?: Addition;
   /** The kind of kept object that the member names. */
   readonly names?: SharedObject;
   /** Returns what this value names and creates; undefined for a form that the table does not know. Absent: every value names an object. */
@@ -109,7 +142,7 @@ export interface MemberRule extends Rule {
 }
 
 /** The cost of one type of content part. */
-export interface PartRule extends Rule {
+export interface PartRule extends CostRule {
   /** What the hold counts for the part instead of its text. An operator may declare bounds for `imageByUrl` and `document`. */
   readonly counts?: 'image' | 'imageByUrl' | 'document';
   readonly names?: SharedObject;
@@ -120,18 +153,18 @@ export interface PartRule extends Rule {
   readonly furtherAnswers?: number;
 }
 
-/** The rule of a content part, or one rule for each way in which the part brings its content. */
-export type PartType = PartRule | { readonly sources: Readonly<Record<string, PartRule>> };
+/** A type of content part or item: one rule, or one for each way in which the part brings its content. */
+export type PartRow = TranslatedRow & (PartRule | { readonly sources: Readonly<Record<string, PartRule>> });
 
 /** The rule of a type of tool; a `*` in the type stands for the version at its end. */
-export interface ToolRule extends Rule {
+export interface ToolRule extends CostRule {
   /** How many times `toolOverheadTokens` the vendor's own definition of the tool takes, at most. */
   readonly overheads: number;
   readonly furtherPasses?: number;
   /** The meter that counts what the vendor charges for it beside tokens. A model may have a price for each piece. */
   readonly meter?: Meter;
   /**
-   * Whether a call can limit how often it uses the tool (`max_uses`, or the dialect's `toolLimit`). Each use may run the model
+   * Whether a call can limit how often it uses the tool (`max_uses`, or the table's `toolLimit`). Each use may run the model
    * once more, unless `furtherPasses` gives another number. Absent: a call is charged for one piece at most.
    */
   readonly isLimited?: boolean;
@@ -141,8 +174,8 @@ export interface ToolRule extends Rule {
   readonly names?: SharedObject;
 }
 
-/** The rule of a type of tool, or one rule for each form with other costs. */
-export type ToolType = ToolRule | FormedTool;
+/** A type of tool: one rule, or one for each form with other costs. */
+export type ToolRow = TranslatedRow & (ToolRule | FormedTool);
 
 export interface FormedTool {
   readonly forms: Readonly<Record<string, ToolRule>>;
@@ -150,60 +183,27 @@ export interface FormedTool {
   formOf(tool: Readonly<Record<string, unknown>>): string | undefined;
 }
 
-/** The members, content parts and tools of one protocol's requests. */
-export interface Dialect {
-  readonly members: Readonly<Record<string, MemberRule>>;
-  readonly parts: Readonly<Record<string, PartType>>;
-  readonly tools: Readonly<Record<string, ToolType>>;
+/**
+ * All that the gateway knows of one protocol's requests, one row for each member, item, content part and tool. The reader, the
+ * checks, the hold and `tollgate explain` follow from it.
+ */
+export interface RequestTable {
+  /** The top-level members. */
+  readonly members: Readonly<Record<string, MemberRow>>;
+  /** The roles that a message may have. */
+  readonly roles: readonly string[];
+  /** Whether `null` means that an optional member is absent. */
+  readonly nullIsAbsent: boolean;
+  /** The items of the conversation, where these are content parts themselves and need not be messages. */
+  readonly items?: Readonly<Record<string, PartRow>>;
+  readonly parts: Readonly<Record<string, PartRow>>;
+  readonly tools: Readonly<Record<string, ToolRow>>;
+  /** How members of members, items, parts and tools are translated, by their place. */
+  readonly nested: Readonly<Record<string, Readonly<Record<string, TranslatedRow>>>>;
   /** The top-level member that limits the uses of all vendor tools together. Absent: each tool has its own `max_uses`. */
   readonly toolLimit?: string;
   /** The kind of object that every answer creates, unless a member is `false`. */
   readonly keepsAnswers?: { readonly kind: SharedObject; readonly unless: string };
-  /** The kinds of objects that answers of this dialect create. */
+  /** The kinds of objects that answers of this protocol create. */
   readonly kept: Readonly<Partial<Record<SharedObject, KeptRule>>>;
 }
-
-/** How many further times a vendor runs the model in one call for its own tools. Anthropic pauses the turn after ten runs. */
-export const PASSES_OF_A_LOOP = 9;
-
-export const free = (why: string): MemberRule => ({ class: 'free', why });
-export const bounded = (why: string): MemberRule => ({ class: 'bounded', why });
-
-/** Returns the rule of a member that changes the price, except for these values. */
-export function pricedExcept(values: readonly string[], why: string, asks?: keyof Variant): MemberRule {
-  return {
-    class: 'priced',
-    why,
-    ...(asks !== undefined && { asks }),
-    isFree: (value) => typeof value === 'string' && values.includes(value),
-    ...(values.length > 0 && { freeValues: values.join(', ') }),
-  };
-}
-
-export function kept(names: SharedObject, why: string): MemberRule {
-  return { class: 'outside', why, names };
-}
-
-/** The member that continues an earlier answer of Responses. The other dialects have no such answers. */
-export const RESPONSE_ID: MemberRule = {
-  ...kept('previous_response_id', 'an answer at the vendor'),
-  keeps: (id) =>
-    typeof id === 'string' ? { names: [{ kind: 'previous_response_id', id }], makes: [], isOutside: false } : undefined,
-};
-
-export const BACKGROUND: MemberRule = {
-  class: 'refused',
-  why: 'billed after the call has ended',
-  isFree: (value) => value === false,
-  freeValues: 'false',
-};
-
-/** The rules of content parts that several dialects have. */
-export const SPEECH: PartRule = {
-  class: 'priced',
-  why: 'audio has prices of its own',
-  needs: { meters: ['audioInput', 'audioCacheRead'] },
-};
-export const TEXT: PartRule = { class: 'bounded', why: 'its text is in the body' };
-export const ECHO: PartRule = { class: 'bounded', why: 'the client sends back what an answer held' };
-export const FILE: PartRule = { class: 'outside', why: 'a file at the vendor', counts: 'document', names: 'file_id' };

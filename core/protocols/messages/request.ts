@@ -1,0 +1,315 @@
+import {
+  BOOLEAN,
+  bounded,
+  carried,
+  count,
+  DOCUMENT_DATA,
+  DOCUMENT_URL,
+  dropped,
+  ECHO,
+  each,
+  FILE,
+  free,
+  IMAGE_DATA,
+  IMAGE_FILE,
+  IMAGE_URL,
+  kept,
+  LATER,
+  LIST,
+  numberUpTo,
+  outside,
+  PASSES_OF_A_LOOP,
+  PRIORITY,
+  priced,
+  RESPONSE_ID,
+  refused,
+  refusedUnless,
+  STRING_OR_LIST,
+  TEXT,
+  variant,
+} from '../request-rows';
+import type { PartRow, RequestTable, ToolRow } from '../request-table';
+import { TranslationRules } from '../translation-rules';
+import { VENDOR_SWITCHES } from '../vendor-switches';
+import { containerOf, fallbackModels, onlyClears, threadOf } from './request-values';
+
+const COMPACTION = { ...outside('compaction runs the model once more'), furtherPasses: 1, furtherAnswers: 1 };
+const CACHE = dropped('is a hint for the cache of its vendor');
+const RETURNED = carried('goes back to where it came from');
+const IS_CALL = 'is a call of a tool, or its result';
+const IS_SCHEMA = 'is the schema of the answer';
+
+const OF_VENDOR_TOOL: PartRow = { ...ECHO, ...refused('belongs to a tool that other dialects do not have') };
+const UNPACKED = outside('the vendor puts the definition of a tool in its place');
+
+const AT_CLIENT: ToolRow = {
+  class: 'free',
+  why: 'runs at the client',
+  overheads: 1,
+  ...refused('is a tool that its vendor defines'),
+};
+const TOOLSET: ToolRow = { ...AT_CLIENT, overheads: 8 };
+const AT_VENDOR = refused('is a tool that runs at its vendor');
+const TOOL_SEARCH: ToolRow = {
+  ...outside('the vendor searches and runs the model on what it found'),
+  overheads: 1,
+  furtherPasses: PASSES_OF_A_LOOP,
+  ...AT_VENDOR,
+};
+const WEB = { ...priced('runs at the vendor'), overheads: 1, isLimited: true, ...AT_VENDOR };
+const WEB_SEARCH: ToolRow = { ...WEB, meter: 'webSearch' };
+const WEB_FETCH: ToolRow = { ...WEB, meter: 'webFetch' };
+/** What newer versions of the web tools add: they filter their results with code, which runs the model again and has a container. */
+const FILTERING = { furtherPasses: PASSES_OF_A_LOOP, makes: 'container' } as const;
+
+/** The requests of Messages: those of @anthropic-ai/sdk, its beta interface included. */
+export const MESSAGES_REQUEST: RequestTable = {
+  members: {
+    model: { ...free('chooses the price'), ...carried('becomes the name that the upstream has for it') },
+    max_tokens: {
+      ...bounded('limits the answer'),
+      ...carried('is the limit of the answer', 'maxTokens'),
+      // A limit of 0 only fills the vendor's cache.
+      is: count(0),
+      isRequired: true,
+    },
+    messages: {
+      ...bounded('the conversation'),
+      ...carried('is the conversation', 'isBegun', 'system'),
+      is: LIST,
+      isRequired: true,
+    },
+    system: { ...bounded('the system prompt'), ...carried('is the instructions'), is: STRING_OR_LIST },
+    tools: { ...bounded('definitions of tools'), ...carried('are the tools', 'tools'), is: LIST },
+    output_config: {
+      ...bounded('a schema is read'),
+      ...carried('has the effort of reasoning and the schema of the answer'),
+    },
+    output_format: { ...bounded('a schema is read'), ...carried(IS_SCHEMA) },
+    cache_control: { ...bounded('the cache is written at most at its highest price'), ...CACHE },
+    thinking: {
+      ...free('counts towards max_tokens'),
+      ...carried('goes to models with the setting `reasoning`', 'reasoning'),
+    },
+    tool_choice: {
+      ...free('says which tools are used'),
+      ...carried('is the choice of tools, and whether several may be called at once', 'toolChoice'),
+    },
+    metadata: {
+      ...free('is not read by the model'),
+      ...carried('names the person behind the call to dialects that have a place for it'),
+    },
+    stop_sequences: { ...free('can only shorten the answer'), ...carried('are the stop sequences', 'stop') },
+    stream: { ...free('says how the answer is sent'), ...carried('says how the answer is sent'), is: BOOLEAN },
+    temperature: {
+      ...free('sampling'),
+      ...carried('is the same in all dialects', 'temperature'),
+      is: numberUpTo(1),
+    },
+    top_p: { ...free('sampling'), ...carried('is the same in all dialects', 'topP') },
+    top_k: { ...free('sampling'), ...carried('goes to dialects that have it', 'topK') },
+    diagnostics: { ...free('compares two prompts'), ...dropped('compares prompts at its vendor') },
+    fallback_credit_token: { ...free('can only lower the cost'), ...dropped('is good at its vendor alone') },
+    priority: PRIORITY,
+    service_tier: {
+      ...variant('tier', 'auto', 'default', 'standard_only'),
+      ...refused('asks for a tier of its vendor'),
+    },
+    speed: { ...variant('speed', 'standard'), ...refused('asks for a speed of its vendor') },
+    inference_geo: { ...variant('geo', 'global'), ...refused('asks for a region of its vendor') },
+    fallbacks: {
+      ...priced('other models, with prices of their own'),
+      needs: fallbackModels,
+      ...refusedUnless([[]], 'asks for other models of its vendor'),
+    },
+    billing_policy: { ...priced('bills another party'), ...refused('is good at its vendor alone') },
+    web_search_options: { ...priced('searches have a price each'), ...refused('asks for searches at its vendor') },
+    context_management: {
+      ...COMPACTION,
+      isFree: onlyClears,
+      freeValues: 'edits that only clear',
+      ...dropped('lets its vendor shorten the conversation'),
+    },
+    compaction: { ...COMPACTION, ...refused('asks its vendor for a summary') },
+    mcp_servers: {
+      ...outside('the vendor asks these servers and runs the model on what they say'),
+      furtherPasses: PASSES_OF_A_LOOP,
+      ...refusedUnless([[]], 'are asked by its vendor'),
+    },
+    thread: {
+      ...kept('thread', 'a conversation at the vendor'),
+      keeps: threadOf,
+      freeValues: '{"type": "create"}',
+      ...refused('names a conversation at its vendor'),
+    },
+    container: {
+      ...kept('container', 'files and skills at the vendor'),
+      keeps: containerOf,
+      ...refused('names files at its vendor'),
+    },
+    previous_response_id: { ...RESPONSE_ID, ...refused('names an answer at its vendor') },
+    conversation: {
+      ...kept('conversation', 'a conversation at the vendor'),
+      ...refused('names a conversation at its vendor'),
+    },
+    prompt: { ...kept('prompt', 'a prompt template at the vendor'), ...refused('names a prompt at its vendor') },
+    background: LATER,
+    ...VENDOR_SWITCHES,
+  },
+  // The vendor added `system` in autumn 2026.
+  roles: ['user', 'assistant', 'system'],
+  nullIsAbsent: false,
+  parts: {
+    text: { ...TEXT, ...carried('is what a side says', 'text') },
+    tool_use: { ...TEXT, ...carried(IS_CALL, 'tool_call') },
+    tool_result: { ...TEXT, ...carried(IS_CALL, 'tool_result') },
+    thinking: { ...TEXT, ...RETURNED },
+    redacted_thinking: { ...ECHO, ...RETURNED },
+    image: {
+      sources: { base64: IMAGE_DATA, url: IMAGE_URL, file: IMAGE_FILE },
+      ...carried('is what a side says', 'image'),
+    },
+    document: {
+      sources: { text: TEXT, content: TEXT, base64: DOCUMENT_DATA, url: DOCUMENT_URL, file: FILE },
+      ...carried('is what a side says', 'document'),
+    },
+    tool_reference: {
+      ...UNPACKED,
+      ...carried('is a tool that a search at the client found, and is sent as text'),
+    },
+    ...each({ ...TEXT, ...refused('has no place in other dialects') }, 'search_result', 'browser_state'),
+    container_upload: { ...FILE, ...refused('names a file at its vendor') },
+    ...each(
+      OF_VENDOR_TOOL,
+      'server_tool_use',
+      'web_search_tool_result',
+      'web_search_result',
+      'web_fetch_tool_result',
+      'advisor_tool_result',
+      'code_execution_tool_result',
+      'bash_code_execution_tool_result',
+      'text_editor_code_execution_tool_result',
+      'tool_search_tool_result',
+      'mcp_tool_use',
+      'mcp_tool_result',
+      'mcp_tool_listing',
+      'tool_removal',
+    ),
+    tool_addition: { ...OF_VENDOR_TOOL, ...UNPACKED },
+    compaction: { ...ECHO, ...refused('is a summary that its vendor alone can read or make') },
+    fallback: { ...ECHO, ...refused('is good at its vendor alone') },
+  },
+  tools: {
+    custom: { ...AT_CLIENT, overheads: 0, ...carried('is a tool that runs at the client') },
+    ...each(AT_CLIENT, 'bash_*', 'text_editor_*', 'computer_*', 'memory_*'),
+    ...each(TOOLSET, 'computer_toolset_*', 'browser_toolset_*'),
+    mcp_toolset: {
+      ...outside('the vendor asks the MCP server'),
+      overheads: 0,
+      furtherPasses: PASSES_OF_A_LOOP,
+      ...AT_VENDOR,
+    },
+    ...each(TOOL_SEARCH, 'tool_search_tool_regex_*', 'tool_search_tool_bm25_*'),
+    web_search_20250305: WEB_SEARCH,
+    'web_search_*': { ...WEB_SEARCH, ...FILTERING },
+    web_fetch_20250910: WEB_FETCH,
+    'web_fetch_*': { ...WEB_FETCH, ...FILTERING },
+    'code_execution_*': {
+      ...priced('runs at the vendor, which charges by the hour and reports no time'),
+      overheads: 1,
+      meter: 'codeExecution',
+      ...FILTERING,
+      ...AT_VENDOR,
+    },
+    'advisor_*': { ...priced("runs at the vendor, at another model's price"), overheads: 1, ...AT_VENDOR },
+  },
+  nested: {
+    'messages[]': {
+      role: carried('is the side that speaks, or `system` for instructions inside the conversation'),
+      content: carried('is what it says'),
+      output_config: carried('has the effort of reasoning from there on'),
+      clear_at: carried('leaves instructions out of later turns'),
+    },
+    output_config: {
+      effort: carried('is the effort of reasoning'),
+      format: carried(IS_SCHEMA, 'outputFormat'),
+      task_budget: refused('is counted by its vendor'),
+    },
+    'output_config.format': each(carried(IS_SCHEMA), 'type', 'schema'),
+    thinking: {
+      type: carried('says whether the model reasons'),
+      budget_tokens: carried('is how much it reasons'),
+      display: carried('says whether its reasoning is shown'),
+    },
+    metadata: { user_id: carried('names the person behind the call', 'user') },
+    tool_choice: {
+      type: carried('is the choice of tools'),
+      name: carried('is the tool that is called'),
+      disable_parallel_tool_use: carried('says whether several may be called at once', 'parallelTools'),
+    },
+    'tools[]': {
+      type: carried('is `custom` for tools that run at the client'),
+      name: carried('is its name'),
+      description: carried('describes it'),
+      input_schema: carried('is the schema of its input'),
+      strict: carried('holds its input to the schema'),
+      cache_control: CACHE,
+      eager_input_streaming: dropped('is how its vendor streams'),
+      defer_loading: dropped('the tool is given at once'),
+      allowed_callers: refusedUnless([[], ['direct']], 'lets code at its vendor call tools'),
+      input_examples: refusedUnless([[]], 'has no place in other dialects'),
+    },
+    'content[text]': {
+      text: carried('is the text'),
+      citations: dropped('are those of earlier turns'),
+      cache_control: CACHE,
+    },
+    'content[image]': {
+      source: carried('is the image: its bytes or its address'),
+      cache_control: CACHE,
+      transformations: refusedUnless([{}, { oversized_image: 'downsize' }], 'asks its vendor to refuse large images'),
+    },
+    'content[document]': {
+      source: carried('is the document: its bytes, its address or its text'),
+      title: carried('is its name'),
+      cache_control: CACHE,
+      context: refused('has no place in other dialects'),
+      citations: refusedUnless([{}, { enabled: false }], 'asks its vendor for citations'),
+    },
+    source: {
+      type: carried('says how the bytes, the address or the text are given'),
+      media_type: carried('is the type of the bytes'),
+      data: carried('is the bytes, or the text'),
+      url: carried('is the address'),
+      content: carried('is the text'),
+    },
+    'content[tool_use]': {
+      id: carried('is the id of the call'),
+      name: carried('is the tool that was called'),
+      input: carried('is what it was called with'),
+      caller: dropped('says which tool called it'),
+      cache_control: CACHE,
+      toolset_name: refused('names a toolset of its vendor'),
+    },
+    'content[tool_result]': {
+      tool_use_id: carried('is the id of the call'),
+      content: carried('is what the tool gave back'),
+      is_error: carried('says that it failed'),
+      cache_control: CACHE,
+      toolset_name: refused('names a toolset of its vendor'),
+    },
+    'content[tool_reference]': { tool_name: carried('is the tool that was found'), cache_control: CACHE },
+    'content[thinking]': each(RETURNED, 'thinking', 'signature'),
+    'content[redacted_thinking]': { data: RETURNED },
+  },
+  kept: {
+    thread: { days: 30, answer: ['id'], events: { message_start: ['message', 'id'] } },
+    container: {
+      days: 30,
+      answer: ['container', 'id'],
+      events: { message_start: ['message', 'container', 'id'], message_delta: ['delta', 'container', 'id'] },
+    },
+  },
+};
+
+export const RULES = new TranslationRules(MESSAGES_REQUEST);

@@ -1,0 +1,109 @@
+import type { Feature } from '../catalog/conversation';
+import type { Variant } from '../catalog/price';
+import { asObject } from '../json-values';
+import type {
+  CostRule,
+  Kind,
+  MemberRow,
+  PartRule,
+  SharedObject,
+  TranslatedRow,
+  TranslationRule,
+} from './request-table';
+
+/** How many further times a vendor runs the model in one call for its own tools. Anthropic pauses the turn after ten runs. */
+export const PASSES_OF_A_LOOP = 9;
+
+/** The most uses of one tool. A higher number is a mistake, and its hold would be too large to count. */
+export const MOST_USES = 1_000;
+
+export const free = (why: string): CostRule => ({ class: 'free', why });
+export const bounded = (why: string): CostRule => ({ class: 'bounded', why });
+export const outside = (why: string) => ({ class: 'outside', why }) as const;
+export const priced = (why: string): CostRule => ({ class: 'priced', why });
+
+/** Returns the cost of a tier, speed or region, for which models may have prices of their own. */
+export function variant(asks: keyof Variant, ...harmless: readonly string[]): MemberRow {
+  return { ...priced(`a ${VARIANTS[asks]} with a price of its own`), asks, harmless };
+}
+
+const VARIANTS: Readonly<Record<keyof Variant, string>> = { tier: 'tier', speed: 'speed', geo: 'region' };
+
+export function kept(names: SharedObject, why: string): MemberRow {
+  return { class: 'outside', why, names };
+}
+
+export const carried = (why: string, ...features: readonly Feature[]) => translated('carried', why, features);
+export const dropped = (why: string) => translated('dropped', why);
+export const refused = (why: string) => translated('refused', why);
+
+/** Returns the row of something that is refused unless it has a value that changes nothing. */
+export function refusedUnless(harmless: readonly unknown[], why: string): TranslatedRow {
+  return { ...refused(why), harmless };
+}
+
+function translated(action: TranslationRule['action'], why: string, features: readonly Feature[] = []): TranslatedRow {
+  return { translation: { action, why }, ...(features.length > 0 && { features }) };
+}
+
+/** Returns one row for several names. */
+export function each<Row>(row: Row, ...names: readonly string[]): Readonly<Record<string, Row>> {
+  return Object.fromEntries(names.map((name) => [name, row]));
+}
+
+export const BOOLEAN: Kind = { expected: 'true or false', accepts: (value) => typeof value === 'boolean' };
+export const OBJECT: Kind = { expected: 'an object', accepts: (value) => asObject(value) !== undefined };
+export const LIST: Kind = { expected: 'an array', begins: '[' };
+export const STRING: Kind = { expected: 'a string', begins: '"' };
+export const STRING_OR_LIST: Kind = { expected: 'a string or an array', begins: '"[' };
+
+export function count(least: number, most = Number.MAX_SAFE_INTEGER): Kind {
+  return {
+    expected: most < Number.MAX_SAFE_INTEGER ? `an integer from ${least} to ${most}` : `an integer ≥ ${least}`,
+    accepts: (value) => Number.isSafeInteger(value) && Number(value) >= least && Number(value) <= most,
+  };
+}
+
+export function numberUpTo(most: number): Kind {
+  return {
+    expected: `a number from 0 to ${most}`,
+    accepts: (value) => typeof value === 'number' && value >= 0 && value <= most,
+  };
+}
+
+/** The member that continues an earlier answer of Responses. The other protocols have no such answers. */
+export const RESPONSE_ID: MemberRow = {
+  ...kept('previous_response_id', 'an answer at the vendor'),
+  keeps: (id) =>
+    typeof id === 'string' ? { names: [{ kind: 'previous_response_id', id }], makes: [], isOutside: false } : undefined,
+};
+
+/** A member that asks for an answer after the call. */
+export const LATER: MemberRow = {
+  class: 'refused',
+  why: 'billed after the call has ended',
+  ...refusedUnless([false], 'asks for an answer after the call'),
+};
+
+/** The member of the gateway itself. */
+export const PRIORITY: MemberRow = {
+  ...free('reserved for the gateway and not forwarded'),
+  ...dropped('is for the gateway'),
+};
+
+/** The rules of content parts that several protocols have. */
+export const SPEECH: PartRule = {
+  class: 'priced',
+  why: 'audio has prices of its own',
+  needs: { meters: ['audioInput', 'audioCacheRead'] },
+};
+export const TEXT: PartRule = { class: 'bounded', why: 'its text is in the body' };
+export const ECHO: PartRule = { class: 'bounded', why: 'the client sends back what an answer held' };
+export const FILE: PartRule = { class: 'outside', why: 'a file at the vendor', counts: 'document', names: 'file_id' };
+
+/** The rules of images and documents by the way in which they come. */
+export const IMAGE_DATA: PartRule = { class: 'bounded', why: 'counts as `imageTokens`', counts: 'image' };
+export const IMAGE_URL: PartRule = { class: 'outside', why: 'the vendor fetches it', counts: 'imageByUrl' };
+export const IMAGE_FILE: PartRule = { ...FILE, counts: 'imageByUrl' };
+export const DOCUMENT_DATA: PartRule = { class: 'outside', why: 'the vendor unpacks it', counts: 'document' };
+export const DOCUMENT_URL: PartRule = { class: 'outside', why: 'the vendor fetches it', counts: 'document' };

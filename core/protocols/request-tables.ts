@@ -1,0 +1,110 @@
+import type { Protocol } from '../catalog/protocols';
+import type { Meter } from '../catalog/usage';
+import { CHAT_REQUEST } from './chat/request';
+import { EMBEDDINGS_REQUEST } from './embeddings/request';
+import { MESSAGES_REQUEST } from './messages/request';
+import type {
+  CostRule,
+  ItemsRule,
+  MemberClass,
+  MemberRow,
+  PartRow,
+  RequestTable,
+  ToolRow,
+  ToolRule,
+} from './request-table';
+import { RESPONSES_REQUEST } from './responses/request';
+
+export const REQUEST_TABLES: Readonly<Record<Protocol, RequestTable>> = {
+  messages: MESSAGES_REQUEST,
+  chat: CHAT_REQUEST,
+  responses: RESPONSES_REQUEST,
+  embeddings: EMBEDDINGS_REQUEST,
+};
+
+/** The meters of vendors' tools whose uses a call can limit. */
+export const LIMITED_METERS: ReadonlySet<Meter> = new Set(
+  Object.values(REQUEST_TABLES)
+    .flatMap(({ tools }) => Object.values(tools))
+    .flatMap(rulesOf)
+    .flatMap(({ meter, isLimited }) => (meter !== undefined && isLimited === true ? meter : [])),
+);
+
+/** Returns the meters of what a client can offer unasked and answers count: tools with a limit, without objects that the vendor keeps. */
+export function usedMeters({ tools, members }: RequestTable): readonly Meter[] {
+  const meters = Object.values(tools)
+    .flatMap(rulesOf)
+    .flatMap(({ meter, isLimited, names }) =>
+      meter === undefined || isLimited !== true || names !== undefined ? [] : meter,
+    );
+  return [...new Set([...meters, ...Object.values(members).flatMap(({ meter }) => meter ?? [])])];
+}
+
+/** One line of the table for operators. */
+interface CostLine {
+  readonly place: 'member' | 'content' | 'tool';
+  readonly name: string;
+  readonly class: MemberClass;
+  readonly why: string;
+  /** The values that are free whatever the class is. */
+  readonly freeValues: string | null;
+  /** The word in `sharedObjects` that allows it. */
+  readonly names: string | null;
+  /** The meter that must have a price in `pieces`, or it is refused. */
+  readonly meter: string | null;
+}
+
+/** Returns what everything in a table means for the hold, in the order in which it is written. */
+export function costLines({ members, items, parts, tools }: RequestTable): readonly CostLine[] {
+  return [
+    ...Object.entries(members).map(([name, row]) => line('member', name, row)),
+    ...Object.entries({ ...items, ...parts }).flatMap(([name, part]) => partLines(name, part)),
+    ...Object.entries(tools).flatMap(([name, tool]) => toolLines(name, tool)),
+  ];
+}
+
+function partLines(name: string, part: PartRow): readonly CostLine[] {
+  if (!('sources' in part)) return [line('content', name, part)];
+  return Object.entries(part.sources).map(([source, rule]) => line('content', `${name} (${source})`, rule));
+}
+
+function toolLines(name: string, tool: ToolRow): readonly CostLine[] {
+  if (!('forms' in tool)) return [line('tool', name, tool)];
+  return Object.entries(tool.forms).map(([form, rule]) => line('tool', `${name} (${form})`, rule));
+}
+
+/** Returns the rule of a type of tool, or the rules of all its forms. */
+export function rulesOf(tool: ToolRow): readonly ToolRule[] {
+  return 'forms' in tool ? Object.values(tool.forms) : [tool];
+}
+
+type Described = CostRule & Partial<Pick<MemberRow, 'freeValues' | 'harmless' | 'names' | 'meter'>>;
+
+function line(place: CostLine['place'], name: string, rule: Described): CostLine {
+  const { class: of, why, harmless = [], names = null, meter = null } = rule;
+  const listed = of === 'free' ? [] : harmless.map((value) => JSON.stringify(value));
+  const freeValues = rule.freeValues ?? (listed.length === 0 ? null : listed.join(', '));
+  return { place, name, class: of, why, freeValues, names, meter };
+}
+
+/** Returns the rule of the items that calls may name individually, or undefined without such items. */
+export function itemsRule({ kept }: Pick<RequestTable, 'kept'>): ItemsRule | undefined {
+  return Object.values(kept).find(({ items }) => items !== undefined)?.items;
+}
+
+const VERSION = /_[0-9]+$/;
+
+/** Returns the row of a tool's type, or undefined for a type that the table does not have. */
+export function toolRow({ tools }: Dialect, type: string): ToolRow | undefined {
+  if (type.includes('*')) return undefined;
+  return own(tools, type) ?? own(tools, VERSION.test(type) ? type.replace(VERSION, '_*') : `${type}_*`);
+}
+
+/** Returns the row of a top-level member, or undefined for one that the table does not have. */
+export function memberRow({ members }: Dialect, name: string): MemberRow | undefined {
+  return own(members, name);
+}
+
+function own<T>(table: Readonly<Record<string, T>>, name: string): T | undefined {
+  return Object.hasOwn(table, name) ? table[name] : undefined;
+}

@@ -1,0 +1,90 @@
+import { isDeepStrictEqual } from 'node:util';
+import { type Feature, NotTranslatable } from '../catalog/conversation';
+import { asObject, type JsonObject } from '../json-values';
+import type { RequestTable, TranslatedRow, TranslationRule } from './request-table';
+
+/** The rule of one member, item, content part or tool. */
+interface NamedRule extends TranslationRule, Pick<TranslatedRow, 'harmless'> {
+  /** The member's name, with its place if that is not the top level; or the place and type of an item, content part or tool. */
+  readonly member: string;
+}
+
+/** Returns the path of a member of the object at `path`; the request itself has an empty path. */
+export function pathOf(path: string, name: string): string {
+  return path === '' ? name : `${path}.${name}`;
+}
+
+const UNKNOWN = 'is unknown, so it cannot be carried to another dialect';
+
+/** The translation of a protocol's requests. Anything without a rule is refused; `null` always means that a member is absent. */
+export class TranslationRules {
+  /** The members and parts by the feature of a conversation that each expresses, as clients know them. */
+  readonly names: Readonly<Partial<Record<Feature, string>>>;
+  readonly #rules = new Map<string, NamedRule>();
+
+  constructor({ members, items = {}, parts, tools, nested }: RequestTable) {
+    const names: Partial<Record<Feature, string>> = {};
+    const add = (rows: Readonly<Record<string, TranslatedRow>>, memberOf: Naming, nameOf: Naming) => {
+      for (const [name, { translation, harmless, features = [] }] of Object.entries(rows)) {
+        if (translation === undefined) continue;
+        const member = memberOf(name);
+        this.#rules.set(member, { member, ...translation, ...(harmless !== undefined && { harmless }) });
+        for (const feature of features) names[feature] ??= nameOf(name);
+      }
+    };
+    add(members, itself, itself);
+    add(items, (type) => `input[${type}]`, itself);
+    add(parts, (type) => `content[${type}]`, itself);
+    add(tools, (type) => `tools[${type}]`, itself);
+    for (const [place, rows] of Object.entries(nested)) {
+      const shown = place.replace(/\[\w+\]/, '[]');
+      add(
+        rows,
+        (name) => pathOf(place, name),
+        (name) => pathOf(shown, name),
+      );
+    }
+    this.names = names;
+  }
+
+  get all(): readonly NamedRule[] {
+    return [...this.#rules.values()];
+  }
+
+  /**
+   * Returns the carried members of an object. `place` is the object's name in the table, `path` its name in errors. With `isEcho`
+   * the client repeats an earlier answer, whose unknown members are dropped.
+   * @throws NotTranslatable for a refused or unknown member
+   */
+  carriedMembers(given: unknown, place = '', path = '', isEcho = false): JsonObject {
+    const object = asObject(given);
+    if (object === undefined) throw new NotTranslatable(path, 'must be an object');
+    const carrying: Record<string, unknown> = {};
+    for (const [name, value] of Object.entries(object)) {
+      if (value === null || value === undefined) continue;
+      const rule = this.#rules.get(pathOf(place, name));
+      if (rule === undefined && !isEcho) throw new NotTranslatable(pathOf(path, name), UNKNOWN);
+      if (rule?.action === 'refused' && !isHarmless(rule, value))
+        throw new NotTranslatable(pathOf(path, name), rule.why);
+      if (rule?.action === 'carried') carrying[name] = value;
+    }
+    return carrying;
+  }
+
+  /** Returns the `type` of the object in a place. @throws NotTranslatable for a refused or unknown one */
+  carriedType(given: unknown, place: string, path: string, usual?: string): string {
+    const type = asObject(given)?.['type'] ?? usual;
+    const rule = typeof type === 'string' ? this.#rules.get(`${place}[${type}]`) : undefined;
+    if (typeof type === 'string' && rule?.action === 'carried') return type;
+    throw new NotTranslatable(`${path}.type`, `is ${JSON.stringify(type)}, which ${rule?.why ?? UNKNOWN}`);
+  }
+}
+
+type Naming = (name: string) => string;
+
+const itself: Naming = (name) => name;
+
+/** Whether a value changes nothing. */
+export function isHarmless({ harmless = [] }: Pick<TranslatedRow, 'harmless'>, value: unknown): boolean {
+  return harmless.some((each) => isDeepStrictEqual(each, value));
+}

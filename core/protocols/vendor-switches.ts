@@ -1,0 +1,73 @@
+import { kept, LATER, outside, PASSES_OF_A_LOOP, priced, refused } from './request-rows';
+import type { MemberRow, Needs } from './request-table';
+
+/** A search that the vendor runs for a call. Its results are input, and answers do not report it. */
+export const SEARCH: MemberRow = {
+  ...priced('one search for each call'),
+  meter: 'webSearch',
+  furtherPasses: 1,
+  ...refused('asks for searches that run at one vendor'),
+};
+
+const AT_VENDOR = refused('asks for something that one vendor alone has');
+
+/**
+ * Members with which a client asks a vendor for something that costs more than tokens at the model's price. Each belongs to some
+ * vendors only, which take them in all protocols that they speak.
+ */
+export const VENDOR_SWITCHES: Readonly<Record<string, MemberRow>> = {
+  // alibabacloud.com/help/en/model-studio/web-search, 2026-02; docs.qwencloud.com, "Web search": each call is billed one search.
+  enable_search: { ...SEARCH, harmless: [false] },
+  search_options: SEARCH,
+  // alibabacloud.com/help/en/model-studio, "Qwen API reference", 2026-02.
+  enable_code_interpreter: {
+    ...priced('runs code at the vendor'),
+    furtherPasses: PASSES_OF_A_LOOP,
+    ...AT_VENDOR,
+    harmless: [false],
+  },
+  vl_high_resolution_images: {
+    ...outside('an image has more tokens than `imageTokens`'),
+    ...AT_VENDOR,
+    harmless: [false],
+  },
+  // cloud.tencent.com/document/product/1729/111007, 2026-11: `enable_enhancement` searches.
+  enable_enhancement: { ...SEARCH, harmless: [false] },
+  force_search_enhancement: { ...SEARCH, harmless: [false] },
+  // cloud.baidu.com/doc/qianfan-docs/s/Wm8r4sw29, 2025-09.
+  web_search: { ...SEARCH, harmless: [false, { enable: false }] },
+  // docs.x.ai/docs/guides/live-search, 2025-11: charged by source, of which the model takes as many as it likes.
+  search_parameters: {
+    ...priced('searches have a price for each source'),
+    furtherPasses: 1,
+    ...AT_VENDOR,
+    harmless: [{ mode: 'off' }],
+  },
+  // docs.x.ai/docs/guides/deferred-chat-completions, 2026-11.
+  deferred: LATER,
+  // console.groq.com/docs/compound/built-in-tools, 2026-11: up to ten calls of tools at the vendor.
+  compound_custom: { ...priced('runs tools at the vendor'), furtherPasses: PASSES_OF_A_LOOP, ...AT_VENDOR },
+  search_settings: { ...priced('searches at the vendor'), furtherPasses: PASSES_OF_A_LOOP, ...AT_VENDOR },
+  // docs.venice.ai/api-reference/endpoint/chat/model_feature_suffix, 2026-11: searches, and reads whole pages.
+  venice_parameters: { ...priced('may search at the vendor'), furtherPasses: 1, ...AT_VENDOR },
+  // openrouter.ai/docs/guides/features/plugins, 2026-11: searches by result, and documents by page.
+  plugins: {
+    ...priced('results of searches and pages of documents have prices'),
+    furtherPasses: 1,
+    ...AT_VENDOR,
+    harmless: [[]],
+  },
+  // openrouter.ai/docs/guides/routing/model-fallbacks, 2026-11.
+  models: { ...priced('other models, with prices of their own'), needs: listedModels, ...AT_VENDOR, harmless: [[]] },
+  route: { ...priced('another model may answer, with a price of its own'), ...AT_VENDOR },
+  // openrouter.ai/docs/guides/routing/provider-selection, 2026-11: hosts of one model differ in price.
+  provider: { ...priced('hosts have prices of their own'), ...AT_VENDOR, harmless: [{}] },
+  // openrouter.ai/docs/guides/features/presets, 2026-11: instructions and models that the platform's account keeps.
+  preset: { ...kept('prompt', 'a preset at the vendor'), ...AT_VENDOR },
+};
+
+/** Returns the models of a list of names; undefined for another form. */
+function listedModels(value: unknown): Needs | undefined {
+  if (!Array.isArray(value) || !value.every((model) => typeof model === 'string')) return undefined;
+  return { models: value.map((model) => ({ model, maxOutputTokens: undefined })) };
+}
