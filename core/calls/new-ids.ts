@@ -1,9 +1,9 @@
 import type { Candidate } from '../catalog/catalog';
 import type { Protocol, SseEvent } from '../catalog/upstream';
+import { findPlace } from '../http/json-members';
 import { parseJson } from '../parse-json';
 import type { EventPaths, ItemsRule, KeptRule, SharedObject } from '../protocols/request-table';
 import { REQUEST_TABLES } from '../protocols/request-tables';
-import { findPlace } from '../http/json-members';
 
 /** An object that an answer has created. */
 interface FoundId {

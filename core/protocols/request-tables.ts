@@ -95,13 +95,13 @@ export function itemsRule({ kept }: Pick<RequestTable, 'kept'>): ItemsRule | und
 const VERSION = /_[0-9]+$/;
 
 /** Returns the row of a tool's type, or undefined for a type that the table does not have. */
-export function toolRow({ tools }: Dialect, type: string): ToolRow | undefined {
+export function toolRow({ tools }: RequestTable, type: string): ToolRow | undefined {
   if (type.includes('*')) return undefined;
   return own(tools, type) ?? own(tools, VERSION.test(type) ? type.replace(VERSION, '_*') : `${type}_*`);
 }
 
 /** Returns the row of a top-level member, or undefined for one that the table does not have. */
-export function memberRow({ members }: Dialect, name: string): MemberRow | undefined {
+export function memberRow({ members }: RequestTable, name: string): MemberRow | undefined {
   return own(members, name);
 }
 

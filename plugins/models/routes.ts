@@ -6,7 +6,6 @@ import { dearestPrice } from '../../core/api/show-price';
 import { isAllowed, type Model } from '../../core/catalog/catalog';
 import type { PriceOf } from '../../core/catalog/customer-prices';
 import { PROTOCOL_NAMES, PROTOCOLS } from '../../core/catalog/protocols';
-import { LIMITED_METERS } from '../../core/protocols/request-tables';
 import { fail } from '../../core/errors';
 import { asksUpstream, pipelineAt, protocolsAt } from '../../core/gateway/asked-upstreams';
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
@@ -16,6 +15,7 @@ import { sendJson } from '../../core/http/http';
 import { hostOf } from '../../core/http/request-head';
 import { listOf, mapOf, object, objectWith, oneOf, orNull, shape } from '../../core/http/shape';
 import { mapValues } from '../../core/map-values';
+import { LIMITED_METERS } from '../../core/protocols/request-tables';
 import { MODELS_QUERY, pageOfModels, readModelsQuery } from './page';
 
 export type Parts = Pick<PluginGateway, 'catalog' | 'configuration' | 'health'>;

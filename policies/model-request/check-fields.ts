@@ -1,15 +1,15 @@
 import type { ModelRequest } from '../../core/calls/call';
 import { forEachProtocol, hasOutput, PROTOCOLS, type Protocol } from '../../core/catalog/protocols';
 import { fail, type GatewayError, shorten } from '../../core/errors';
+import { type MemberPlace, sliceChunks, textOfChunks } from '../../core/http/json-members';
 import { MAX_TOKEN_TEXT_BYTES } from '../../core/http/json-scanner';
 import type { LimitPlace } from '../../core/protocols/reading';
 import type { Kind, MemberRow } from '../../core/protocols/request-table';
 import { memberRow, REQUEST_TABLES } from '../../core/protocols/request-tables';
-import { type MemberPlace, sliceChunks, textOfChunks } from '../../core/http/json-members';
 import type { CallObserver, ItemPlace } from './observe-call';
 import { lookalikeOf, notSupported } from './refusals';
 import { hasDoubtfulKeys, namesKept } from './short-texts';
-import { type MemberSettings, type ClassifiedMembers, weighMembers } from './weigh-members';
+import { type ClassifiedMembers, type MemberSettings, weighMembers } from './weigh-members';
 
 interface Fields extends Pick<ModelRequest, 'modelRequested' | 'stream' | 'maxOutputTokens' | 'choices' | 'members'> {
   readonly weighed: ClassifiedMembers;

@@ -1,11 +1,11 @@
 import { PROTOCOLS, type Protocol } from '../../core/catalog/protocols';
 import { fail, type GatewayError, shorten } from '../../core/errors';
+import { TopLevelMembers } from '../../core/http/json-members';
 import { type JsonObserver, type JsonToken, QUOTE } from '../../core/http/json-scanner';
 import type { Extra, ToolLimit, ToolUse } from '../../core/protocols/reading';
 import { MOST_USES } from '../../core/protocols/request-rows';
 import type { FormedTool, SharedObject, ToolRule } from '../../core/protocols/request-table';
 import { memberRow, REQUEST_TABLES, toolRow } from '../../core/protocols/request-tables';
-import { TopLevelMembers } from '../../core/http/json-members';
 import { type AddressGate, FOREIGN_PROBLEM, isForeign } from './address-gate';
 import { InputReader } from './input-reader';
 import { isUnmetered, type Objection, PartReader } from './part-reader';

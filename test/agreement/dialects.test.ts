@@ -89,7 +89,9 @@ describe("the tables of request members and the vendors' published types", () =>
       typesIn(RESPONSES_TYPES, union),
     );
     expect(items).to.include.members(['item_reference', 'input_file', 'compaction']).and.have.length.above(35);
-    expect(items.filter((type) => !(type in { ...RESPONSES_REQUEST.items, ...RESPONSES_REQUEST.parts }))).to.deep.equal([]);
+    expect(items.filter((type) => !(type in { ...RESPONSES_REQUEST.items, ...RESPONSES_REQUEST.parts }))).to.deep.equal(
+      [],
+    );
     const tools = typesIn(RESPONSES_TYPES, 'Tool');
     expect(tools).to.include.members(['web_search', 'mcp']).and.have.length.above(15);
     expect(withoutTool(RESPONSES_REQUEST, tools)).to.deep.equal([]);

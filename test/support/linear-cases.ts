@@ -7,6 +7,7 @@ import type { SseEvent, TranslatedCall, UpstreamAdapter } from '../../core/catal
 import { JsonScanner } from '../../core/http/json-scanner';
 import type { JsonObject } from '../../core/json-values';
 import { clientDialect } from '../../core/protocols/client-dialects';
+import { MESSAGES_REQUEST } from '../../core/protocols/messages/request';
 import { Translation } from '../../core/protocols/translation';
 import { planCuts } from '../../core/wire/body-edits';
 import upstreams from '../../plugins/upstreams';
@@ -14,7 +15,6 @@ import { openAddressGate } from '../../policies/model-request/address-gate';
 import { checkFields } from '../../policies/model-request/check-fields';
 import { namedItems } from '../../policies/model-request/kept';
 import { CallObserver } from '../../policies/model-request/observe-call';
-import { MESSAGES_REQUEST } from '../../core/protocols/messages/request';
 import { acceptedRoles } from '../../policies/model-request/roles';
 import { requestOf } from '../fuzz/translation/client-requests';
 import { sampleCandidate } from './catalog-samples';

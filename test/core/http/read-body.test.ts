@@ -7,10 +7,10 @@ import { BufferedBytes } from '../../../core/http/buffered-bytes';
 import { ClientLeft } from '../../../core/http/client-left';
 import { JsonScanner } from '../../../core/http/json-scanner';
 import { BodyChunks, type BodyLimits, readBody } from '../../../core/http/read-body';
+import { MESSAGES_REQUEST } from '../../../core/protocols/messages/request';
 import { REQUEST_BODY_LIMITS } from '../../../policies/model-request';
 import { openAddressGate } from '../../../policies/model-request/address-gate';
 import { CallObserver } from '../../../policies/model-request/observe-call';
-import { MESSAGES_REQUEST } from '../../../core/protocols/messages/request';
 import { acceptedRoles } from '../../../policies/model-request/roles';
 import { openRequest, refusal, runPolicy } from '../../policies/model-request/support';
 

@@ -4,8 +4,8 @@ import { PassThrough } from 'node:stream';
 import { Call, type ModelRequest } from '../../../core/calls/call';
 import { GatewayError } from '../../../core/errors';
 import type { Gateway } from '../../../core/gateway/gateway';
-import modelRequest from '../../../policies/model-request';
 import { REQUEST_TABLES } from '../../../core/protocols/request-tables';
+import modelRequest from '../../../policies/model-request';
 
 export interface Sent {
   readonly url?: string;
