@@ -7,6 +7,7 @@ import type {
   MemberRow,
   PartRule,
   SharedObject,
+  ToolRule,
   TranslatedRow,
   TranslationRule,
 } from './request-table';
@@ -71,12 +72,7 @@ export function numberUpTo(most: number): Kind {
   };
 }
 
-/** The member that continues an earlier answer of Responses. The other protocols have no such answers. */
-export const RESPONSE_ID: MemberRow = {
-  ...kept('previous_response_id', 'an answer at the vendor'),
-  keeps: (id) =>
-    typeof id === 'string' ? { names: [{ kind: 'previous_response_id', id }], makes: [], isOutside: false } : undefined,
-};
+export const CACHE_HINT = dropped('is a hint for the cache of its vendor');
 
 /** A member that asks for an answer after the call. */
 export const LATER: MemberRow = {
@@ -85,25 +81,34 @@ export const LATER: MemberRow = {
   ...refusedUnless([false], 'asks for an answer after the call'),
 };
 
-/** The member of the gateway itself. */
-export const PRIORITY: MemberRow = {
-  ...free('reserved for the gateway and not forwarded'),
-  ...dropped('is for the gateway'),
-};
-
 /** The rules of content parts that several protocols have. */
 export const SPEECH: PartRule = {
   class: 'priced',
   why: 'audio has prices of its own',
   needs: { meters: ['audioInput', 'audioCacheRead'] },
 };
-export const TEXT: PartRule = { class: 'bounded', why: 'its text is in the body' };
+export const TEXT_PART: PartRule = { class: 'bounded', why: 'its text is in the body' };
 export const ECHO: PartRule = { class: 'bounded', why: 'the client sends back what an answer held' };
-export const FILE: PartRule = { class: 'outside', why: 'a file at the vendor', counts: 'document', names: 'file_id' };
-
 /** The rules of images and documents by the way in which they come. */
-export const IMAGE_DATA: PartRule = { class: 'bounded', why: 'counts as `imageTokens`', counts: 'image' };
-export const IMAGE_URL: PartRule = { class: 'outside', why: 'the vendor fetches it', counts: 'imageByUrl' };
-export const IMAGE_FILE: PartRule = { ...FILE, counts: 'imageByUrl' };
-export const DOCUMENT_DATA: PartRule = { class: 'outside', why: 'the vendor unpacks it', counts: 'document' };
-export const DOCUMENT_URL: PartRule = { class: 'outside', why: 'the vendor fetches it', counts: 'document' };
+export const IMAGE = {
+  data: { class: 'bounded', why: 'counts as `imageTokens`', counts: 'image' },
+  url: { class: 'outside', why: 'the vendor fetches it', counts: 'imageByUrl' },
+  file: { class: 'outside', why: 'a file at the vendor', counts: 'imageByUrl', names: 'file_id' },
+} as const satisfies Readonly<Record<string, PartRule>>;
+export const DOCUMENT = {
+  data: { class: 'outside', why: 'the vendor unpacks it', counts: 'document' },
+  url: { class: 'outside', why: 'the vendor fetches it', counts: 'document' },
+  file: { class: 'outside', why: 'a file at the vendor', counts: 'document', names: 'file_id' },
+} as const satisfies Readonly<Record<string, PartRule>>;
+
+/** The rows of tools. */
+export const AT_CLIENT: ToolRule & TranslatedRow = {
+  class: 'free',
+  why: 'runs at the client',
+  overheads: 1,
+  ...refused('is a tool that its vendor defines'),
+};
+export const AT_VENDOR = refused('is a tool that runs at its vendor');
+
+/** The rule of context that the vendor shortens by a run of the model. */
+export const COMPACTION = { ...outside('compaction runs the model once more'), furtherPasses: 1, furtherAnswers: 1 };

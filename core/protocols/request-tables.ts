@@ -1,8 +1,8 @@
 import type { Protocol } from '../catalog/protocols';
 import type { Meter } from '../catalog/usage';
-import { CHAT_REQUEST } from './chat/request';
-import { EMBEDDINGS_REQUEST } from './embeddings/request';
-import { MESSAGES_REQUEST } from './messages/request';
+import { CHAT_TABLE } from './chat/request';
+import { EMBEDDINGS_TABLE } from './embeddings/request';
+import { MESSAGES_TABLE } from './messages/request';
 import type {
   CostRule,
   ItemsRule,
@@ -13,13 +13,13 @@ import type {
   ToolRow,
   ToolRule,
 } from './request-table';
-import { RESPONSES_REQUEST } from './responses/request';
+import { RESPONSES_TABLE } from './responses/request';
 
 export const REQUEST_TABLES: Readonly<Record<Protocol, RequestTable>> = {
-  messages: MESSAGES_REQUEST,
-  chat: CHAT_REQUEST,
-  responses: RESPONSES_REQUEST,
-  embeddings: EMBEDDINGS_REQUEST,
+  messages: MESSAGES_TABLE,
+  chat: CHAT_TABLE,
+  responses: RESPONSES_TABLE,
+  embeddings: EMBEDDINGS_TABLE,
 };
 
 /** The meters of vendors' tools whose uses a call can limit. */

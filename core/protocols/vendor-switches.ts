@@ -2,7 +2,7 @@ import { kept, LATER, outside, PASSES_OF_A_LOOP, priced, refused } from './reque
 import type { MemberRow, Needs } from './request-table';
 
 /** A search that the vendor runs for a call. Its results are input, and answers do not report it. */
-export const SEARCH: MemberRow = {
+export const VENDOR_SEARCH: MemberRow = {
   ...priced('one search for each call'),
   meter: 'webSearch',
   furtherPasses: 1,
@@ -17,8 +17,8 @@ const AT_VENDOR = refused('asks for something that one vendor alone has');
  */
 export const VENDOR_SWITCHES: Readonly<Record<string, MemberRow>> = {
   // alibabacloud.com/help/en/model-studio/web-search, 2026-02; docs.qwencloud.com, "Web search": each call is billed one search.
-  enable_search: { ...SEARCH, harmless: [false] },
-  search_options: SEARCH,
+  enable_search: { ...VENDOR_SEARCH, harmless: [false] },
+  search_options: VENDOR_SEARCH,
   // alibabacloud.com/help/en/model-studio, "Qwen API reference", 2026-02.
   enable_code_interpreter: {
     ...priced('runs code at the vendor'),
@@ -31,12 +31,13 @@ export const VENDOR_SWITCHES: Readonly<Record<string, MemberRow>> = {
     ...AT_VENDOR,
     harmless: [false],
   },
-  // cloud.tencent.com/document/product/1729/111007, 2026-11: `enable_enhancement` searches.
-  enable_enhancement: { ...SEARCH, harmless: [false] },
-  force_search_enhancement: { ...SEARCH, harmless: [false] },
+  // cloud.tencent.com/document/product/1729/111007, 2026-11: both make the vendor search.
+  enable_enhancement: { ...VENDOR_SEARCH, harmless: [false] },
+  force_search_enhancement: { ...VENDOR_SEARCH, harmless: [false] },
   // cloud.baidu.com/doc/qianfan-docs/s/Wm8r4sw29, 2025-09.
-  web_search: { ...SEARCH, harmless: [false, { enable: false }] },
-  // docs.x.ai/docs/guides/live-search, 2025-11: charged by source, of which the model takes as many as it likes.
+  web_search: { ...VENDOR_SEARCH, harmless: [false, { enable: false }] },
+  // docs.x.ai/docs/guides/live-search, 2025-11: charged by source. The vendor answers 410 since (github.com/vercel/ai/pull/15718,
+  // 2026-06), but those who resell its models may take it.
   search_parameters: {
     ...priced('searches have a price for each source'),
     furtherPasses: 1,
@@ -45,12 +46,12 @@ export const VENDOR_SWITCHES: Readonly<Record<string, MemberRow>> = {
   },
   // docs.x.ai/docs/guides/deferred-chat-completions, 2026-11.
   deferred: LATER,
-  // console.groq.com/docs/compound/built-in-tools, 2026-11: up to ten calls of tools at the vendor.
+  // console.groq.com/docs/compound/systems, 2026-11: up to ten calls of tools at the vendor.
   compound_custom: { ...priced('runs tools at the vendor'), furtherPasses: PASSES_OF_A_LOOP, ...AT_VENDOR },
   search_settings: { ...priced('searches at the vendor'), furtherPasses: PASSES_OF_A_LOOP, ...AT_VENDOR },
-  // docs.venice.ai/api-reference/endpoint/chat/model_feature_suffix, 2026-11: searches, and reads whole pages.
+  // docs.venice.ai/api-reference/api-spec, 2026-11: searches (`enable_web_search`), and reads whole pages (`enable_web_scraping`).
   venice_parameters: { ...priced('may search at the vendor'), furtherPasses: 1, ...AT_VENDOR },
-  // openrouter.ai/docs/guides/features/plugins, 2026-11: searches by result, and documents by page.
+  // openrouter.ai/docs/guides/features/plugins, 2026-11: each runs once; searches cost by result, documents by page.
   plugins: {
     ...priced('results of searches and pages of documents have prices'),
     furtherPasses: 1,

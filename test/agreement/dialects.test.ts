@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { TRANSLATED } from '../../core/catalog/protocols';
-import { CHAT_REQUEST } from '../../core/protocols/chat/request';
-import { EMBEDDINGS_REQUEST } from '../../core/protocols/embeddings/request';
-import { MESSAGES_REQUEST } from '../../core/protocols/messages/request';
+import { CHAT_TABLE } from '../../core/protocols/chat/request';
+import { EMBEDDINGS_TABLE } from '../../core/protocols/embeddings/request';
+import { MESSAGES_TABLE } from '../../core/protocols/messages/request';
 import type { RequestTable, TranslatedRow } from '../../core/protocols/request-table';
 import { REQUEST_TABLES, toolRow } from '../../core/protocols/request-tables';
-import { RESPONSES_REQUEST } from '../../core/protocols/responses/request';
+import { RESPONSES_TABLE } from '../../core/protocols/responses/request';
 import { PROJECT } from '../support/sources';
 
 const MESSAGES_TYPES = typesOf('@anthropic-ai/sdk/resources/beta/messages/messages.d.ts');
@@ -51,29 +51,29 @@ describe("the tables of request members and the vendors' published types", () =>
   it('agree on every member of a Messages request', () => {
     const members = bodyMembers(MESSAGES_TYPES, 'MessageCreateParamsBase');
     expect(members).to.include.members(['thread', 'mcp_servers', 'tools']).and.have.length.above(20);
-    expect(members.filter((name) => !(name in MESSAGES_REQUEST.members))).to.deep.equal([]);
+    expect(members.filter((name) => !(name in MESSAGES_TABLE.members))).to.deep.equal([]);
   });
 
   it('agree on every content block and tool of a Messages request', () => {
     const blocks = typesIn(MESSAGES_TYPES, 'BetaContentBlockParam');
     expect(blocks).to.have.length.above(20);
-    expect(blocks.filter((type) => !(type in MESSAGES_REQUEST.parts))).to.deep.equal([]);
+    expect(blocks.filter((type) => !(type in MESSAGES_TABLE.parts))).to.deep.equal([]);
     const tools = typesIn(MESSAGES_TYPES, 'BetaToolUnion');
     expect(tools).to.have.length.above(20);
-    expect(withoutTool(MESSAGES_REQUEST, tools)).to.deep.equal([]);
+    expect(withoutTool(MESSAGES_TABLE, tools)).to.deep.equal([]);
   });
 
   it('agree on every member of a Chat request', () => {
     const members = bodyMembers(CHAT_TYPES, 'ChatCompletionCreateParamsBase');
     expect(members).to.include.members(['prediction', 'web_search_options']).and.have.length.above(30);
-    expect(members.filter((name) => !(name in CHAT_REQUEST.members))).to.deep.equal([]);
+    expect(members.filter((name) => !(name in CHAT_TABLE.members))).to.deep.equal([]);
   });
 
   it('agree on every content part and tool of a Chat request', () => {
     const parts = typesIn(CHAT_TYPES, 'ChatCompletionContentPart');
     expect(parts).to.include.members(['image_url', 'file']);
-    expect(parts.filter((type) => !(type in CHAT_REQUEST.parts))).to.deep.equal([]);
-    expect(withoutTool(CHAT_REQUEST, typesIn(CHAT_TYPES, 'ChatCompletionTool'))).to.deep.equal([]);
+    expect(parts.filter((type) => !(type in CHAT_TABLE.parts))).to.deep.equal([]);
+    expect(withoutTool(CHAT_TABLE, typesIn(CHAT_TYPES, 'ChatCompletionTool'))).to.deep.equal([]);
   });
 
   it('agree on every member of a Responses request, including one that compacts', () => {
@@ -81,7 +81,7 @@ describe("the tables of request members and the vendors' published types", () =>
       bodyMembers(RESPONSES_TYPES, name),
     );
     expect(members).to.include.members(['previous_response_id', 'max_output_tokens']).and.have.length.above(30);
-    expect(members.filter((name) => !(name in RESPONSES_REQUEST.members))).to.deep.equal([]);
+    expect(members.filter((name) => !(name in RESPONSES_TABLE.members))).to.deep.equal([]);
   });
 
   it('agree on every item, content part and tool of a Responses request', () => {
@@ -89,18 +89,16 @@ describe("the tables of request members and the vendors' published types", () =>
       typesIn(RESPONSES_TYPES, union),
     );
     expect(items).to.include.members(['item_reference', 'input_file', 'compaction']).and.have.length.above(35);
-    expect(items.filter((type) => !(type in { ...RESPONSES_REQUEST.items, ...RESPONSES_REQUEST.parts }))).to.deep.equal(
-      [],
-    );
+    expect(items.filter((type) => !(type in { ...RESPONSES_TABLE.items, ...RESPONSES_TABLE.parts }))).to.deep.equal([]);
     const tools = typesIn(RESPONSES_TYPES, 'Tool');
     expect(tools).to.include.members(['web_search', 'mcp']).and.have.length.above(15);
-    expect(withoutTool(RESPONSES_REQUEST, tools)).to.deep.equal([]);
+    expect(withoutTool(RESPONSES_TABLE, tools)).to.deep.equal([]);
   });
 
   it('agree on every member of an Embeddings request', () => {
     const members = bodyMembers(EMBEDDINGS_TYPES, 'EmbeddingCreateParams');
     expect(members).to.have.members(['input', 'model', 'dimensions', 'encoding_format', 'user']);
-    expect(members.filter((name) => !(name in EMBEDDINGS_REQUEST.members))).to.deep.equal([]);
+    expect(members.filter((name) => !(name in EMBEDDINGS_TABLE.members))).to.deep.equal([]);
   });
 });
 

@@ -99,7 +99,11 @@ describe('For content that the vendor reads from elsewhere, the gateway', () => 
     upstream.always(messagesAnswer());
     const { key } = await gateway.newCustomer('0.10');
     const body = ask({
-      thinking: { type: 'adaptive', display: 'omitted' },
+      messages: [
+        { role: 'user', content: 'Hello' },
+        { role: 'system', content: [], output_config: { effort: 'low' } },
+      ],
+      thinking: { type: 'between_tools' },
       context_management: { edits: [{ type: 'clear_thinking_20251015', keep: 'all' }] },
       output_config: { effort: 'medium' },
       metadata: { user_id: 'u'.repeat(150) },

@@ -101,9 +101,10 @@ const ROWS: Row[] = [
   ...[
     { context_management: [{ type: 'compaction', compact_threshold: 1_000 }] },
     { messages: [{ role: 'user', content: 'Hello' }, { type: 'compaction_trigger' }] },
+    { messages: [{ role: 'user', content: 'Hello' }, { type: 'context_compaction' }] },
   ].map(
     (body): Row => ({
-      is: `requests compaction in a Responses call with ${Object.keys(body).join()}, which runs the model once more`,
+      is: `requests compaction in a Responses call with ${JSON.stringify(body)}, which runs the model once more`,
       protocol: 'responses',
       calls: 2,
       funds: 10,

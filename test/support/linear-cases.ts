@@ -7,7 +7,7 @@ import type { SseEvent, TranslatedCall, UpstreamAdapter } from '../../core/catal
 import { JsonScanner } from '../../core/http/json-scanner';
 import type { JsonObject } from '../../core/json-values';
 import { clientDialect } from '../../core/protocols/client-dialects';
-import { MESSAGES_REQUEST } from '../../core/protocols/messages/request';
+import { MESSAGES_TABLE } from '../../core/protocols/messages/request';
 import { Translation } from '../../core/protocols/translation';
 import { planCuts } from '../../core/wire/body-edits';
 import upstreams from '../../plugins/upstreams';
@@ -100,7 +100,7 @@ function native(client: (typeof TRANSLATED)[number], body: JsonObject): () => vo
   const bytes = Buffer.from(JSON.stringify({ max_tokens: 1, ...body, model: 'model-1', stream: true }));
   const chunks: Buffer[] = [];
   for (let from = 0; from < bytes.length; from += 16_384) chunks.push(bytes.subarray(from, from + 16_384));
-  const roles = acceptedRoles(MESSAGES_REQUEST.roles)[client];
+  const roles = acceptedRoles(MESSAGES_TABLE.roles)[client];
   return () => {
     const observer = new CallObserver(client, roles, new Set(), openAddressGate([]));
     const scanner = new JsonScanner(observer);

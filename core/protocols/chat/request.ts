@@ -1,52 +1,39 @@
 import { MOST_CHOICES } from '../../catalog/price';
 import type { TokenMeter } from '../../catalog/usage';
 import {
-  BOOLEAN,
   bounded,
+  CACHE_HINT,
   carried,
   count,
-  DOCUMENT_DATA,
+  DOCUMENT,
   dropped,
   each,
-  FILE,
   free,
-  IMAGE_DATA,
-  IMAGE_URL,
+  IMAGE,
   kept,
-  LATER,
   LIST,
-  numberUpTo,
   OBJECT,
-  PRIORITY,
   priced,
-  RESPONSE_ID,
   refused,
   refusedUnless,
   SPEECH,
   STRING_OR_LIST,
-  TEXT,
-  variant,
+  TEXT_PART,
 } from '../request-rows';
 import type { Needs, RequestTable } from '../request-table';
+import { OPENAI_MEMBERS } from '../shared-members';
 import { TranslationRules } from '../translation-rules';
-import { SEARCH, VENDOR_SWITCHES } from '../vendor-switches';
+import { VENDOR_SEARCH } from '../vendor-switches';
 
 const AT_VENDOR = refused('names something that one vendor keeps');
-const HINT = dropped('a hint for the cache');
 const ADDED = dropped('programs add it to answers that they send back');
 const UNSIGNED = dropped('no upstream takes reasoning without a signature');
 const SOURCES = dropped('says where earlier answers have something from');
-const PERSON = 'names the person; dropped where the dialect has no place for it';
 const CALL = carried('the call');
 const TOOL = carried('the tool');
 const TOOL_USE = carried('says how tools are used');
 const FORM = carried('the form of the answer');
 const MEDIA = 'images, documents and sounds';
-const CACHE_WRITE = {
-  ...bounded('the cache is written at most at its highest price'),
-  adds: 'hour',
-  ...HINT,
-} as const;
 const OTHER_SAMPLING = { ...free('sampling'), ...dropped('other dialects have no such sampling') };
 const OTHER_REASONING = {
   ...free('reasoning is output'),
@@ -55,16 +42,10 @@ const OTHER_REASONING = {
 const SPOKEN = priced('spoken answers have prices of their own');
 
 /** The requests of Chat: those of the package openai, those of the same vendor's newer protocol, and those of other vendors. */
-export const CHAT_REQUEST: RequestTable = {
+export const CHAT_TABLE: RequestTable = {
   members: {
-    model: { ...free('chooses the price'), ...carried('the upstream has its own name of the model') },
-    messages: {
-      ...bounded('the conversation'),
-      ...carried('the conversation', 'isBegun'),
-      is: LIST,
-      isRequired: true,
-    },
-    tools: { ...bounded('definitions of tools'), ...carried('the tools', 'tools'), is: LIST },
+    ...OPENAI_MEMBERS,
+    messages: { ...bounded('the conversation'), ...carried('the conversation', 'isBegun'), is: LIST, isRequired: true },
     functions: {
       ...bounded('definitions of tools'),
       adds: 'tools',
@@ -91,8 +72,6 @@ export const CHAT_REQUEST: RequestTable = {
       adds: 'prediction',
       ...refused('has no place in other dialects'),
     },
-    prompt_cache_options: CACHE_WRITE,
-    prompt_cache_retention: CACHE_WRITE,
     system: {
       ...bounded('some upstreams read it'),
       ...refused('is no member of Chat; send a message with the role `system` instead'),
@@ -105,73 +84,55 @@ export const CHAT_REQUEST: RequestTable = {
     },
     logit_bias: OTHER_SAMPLING,
     logprobs: { ...free('says what is shown'), ...dropped('the answer has no probabilities') },
-    metadata: { ...free('is not read by the model'), ...dropped('is not read by the model') },
-    moderation: { ...free('costs nothing at the vendor'), ...refused('has no place in other dialects') },
-    parallel_tool_calls: {
-      ...free('says how tools are used'),
-      ...carried('says how tools are used', 'parallelTools'),
-    },
     presence_penalty: { ...free('sampling'), ...carried('sampling', 'presencePenalty') },
-    prompt_cache_key: {
-      ...free('can only lower the cost'),
-      ...carried('dropped where the dialect has no place for it', 'cacheKey'),
-    },
     reasoning_effort: {
       ...free('counts towards the limit'),
       ...carried('written as the setting `reasoning` of the upstream or model says', 'reasoning'),
     },
     seed: { ...free('sampling'), ...carried('sampling; dropped where the dialect has no place for it', 'seed') },
     stop: { ...free('can only shorten the answer'), ...carried('ends the answer', 'stop') },
-    store: { ...free('says what the vendor keeps'), ...dropped('is not read by the model') },
-    stream: { ...free('says how the answer is sent'), ...carried('says how the answer is sent'), is: BOOLEAN },
     stream_options: {
       ...free('says how the answer is sent'),
-      ...dropped('a translated stream always reports its usage'),
+      ...dropped('a translated stream always has its usage'),
       is: OBJECT,
     },
-    temperature: { ...free('sampling'), ...carried('sampling', 'temperature'), is: numberUpTo(2) },
-    tool_choice: { ...free('says which tools are used'), ...carried('says how tools are used', 'toolChoice') },
-    top_logprobs: { ...free('says what is shown'), ...dropped('the answer has no probabilities') },
-    top_p: { ...free('sampling'), ...carried('sampling', 'topP') },
     top_k: {
       ...free('sampling, at upstreams that have it'),
       ...carried('sampling; dropped where the dialect has no place for it', 'topK'),
     },
-    // docs.vllm.ai, "OpenAI-compatible server", extra parameters, 2026-11.
-    ...each(OTHER_SAMPLING, 'min_p', 'repetition_penalty', 'stop_token_ids'),
+    // docs.vllm.ai, "OpenAI-compatible server", extra parameters, 2026-11. SGLang has most of them.
+    ...each(
+      OTHER_SAMPLING,
+      'min_p',
+      'repetition_penalty',
+      'length_penalty',
+      'min_tokens',
+      'ignore_eos',
+      'stop_token_ids',
+    ),
     // alibabacloud.com/help/en/model-studio/deep-thinking, 2026-06.
     ...each(OTHER_REASONING, 'enable_thinking', 'thinking_budget'),
-    user: { ...free('is not read by the model'), ...carried(PERSON, 'user') },
-    safety_identifier: { ...free('is not read by the model'), ...carried(PERSON) },
+    // api-docs.deepseek.com/guides/thinking_mode, 2026-11. Moonshot and Z.AI have it, too.
+    thinking: OTHER_REASONING,
+    // openrouter.ai/docs/guides/best-practices/reasoning-tokens, 2026-11.
+    ...each(OTHER_REASONING, 'reasoning', 'include_reasoning'),
     verbosity: {
       ...free('counts towards the limit'),
       ...carried('dropped where the dialect has no place for it', 'verbosity'),
     },
-    priority: PRIORITY,
-    service_tier: {
-      ...variant('tier', 'auto', 'default', 'standard_only'),
-      ...refused('asks for a tier with a price of its own'),
-    },
-    speed: { ...variant('speed', 'standard'), ...refused('asks for a speed with a price of its own') },
-    inference_geo: { ...variant('geo', 'global'), ...refused('asks for a region that other vendors do not know') },
-    web_search_options: SEARCH,
+    web_search_options: VENDOR_SEARCH,
     audio: { ...SPOKEN, needs: () => ({ meters: ['audioOutput'] }), ...refused('asks for a spoken answer') },
     modalities: { ...SPOKEN, needs: spokenOrDrawn, ...refusedUnless([['text'], []], 'asks for more than text') },
-    previous_response_id: { ...RESPONSE_ID, ...AT_VENDOR },
-    conversation: { ...kept('conversation', 'a conversation at the vendor'), ...AT_VENDOR },
-    prompt: { ...kept('prompt', 'a prompt template at the vendor'), ...AT_VENDOR },
     thread: { ...kept('thread', 'a conversation at the vendor'), ...AT_VENDOR },
     container: { ...kept('container', 'files at the vendor'), ...AT_VENDOR },
-    background: LATER,
-    ...VENDOR_SWITCHES,
   },
   roles: ['user', 'assistant', 'tool', 'system', 'developer', 'function'],
   nullIsAbsent: true,
   parts: {
-    text: { ...TEXT, ...carried('what is said') },
-    refusal: { ...TEXT, ...carried('what is said') },
-    image_url: { sources: { data: IMAGE_DATA, url: IMAGE_URL }, ...carried(MEDIA, 'image') },
-    file: { sources: { file_data: DOCUMENT_DATA, file_id: FILE }, ...carried(MEDIA, 'document') },
+    text: { ...TEXT_PART, ...carried('what is said') },
+    refusal: { ...TEXT_PART, ...carried('what is said') },
+    image_url: { sources: { data: IMAGE.data, url: IMAGE.url }, ...carried(MEDIA, 'image') },
+    file: { sources: { file_data: DOCUMENT.data, file_id: DOCUMENT.file }, ...carried(MEDIA, 'document') },
     input_audio: { ...SPEECH, ...carried(MEDIA, 'audio') },
   },
   tools: each(
@@ -188,7 +149,7 @@ export const CHAT_REQUEST: RequestTable = {
       ...each(UNSIGNED, 'reasoning_content', 'reasoning', 'reasoning_details'),
       annotations: SOURCES,
       ...each(ADDED, 'parsed', 'id', 'provider_specific_fields'),
-      cache_control: HINT,
+      cache_control: CACHE_HINT,
       name: refused('names one of several speakers, which other dialects do not know'),
       audio: refused('names a spoken answer that one vendor keeps'),
       function_call: refused('is the form that came before `tool_calls`; send `tool_calls` instead'),
@@ -199,12 +160,12 @@ export const CHAT_REQUEST: RequestTable = {
       content: carried('what the tool says'),
       tool_call_id: carried('what the tool says', 'tool_result'),
       name: dropped('repeats the name of the tool'),
-      cache_control: HINT,
+      cache_control: CACHE_HINT,
     },
     'content[]': {
       type: carried('the kind of the part'),
       ...each(carried('the part itself'), 'text', 'refusal', 'image_url', 'input_audio', 'file'),
-      ...each(HINT, 'cache_control', 'prompt_cache_breakpoint'),
+      ...each(CACHE_HINT, 'cache_control', 'prompt_cache_breakpoint'),
       annotations: SOURCES,
     },
     image_url: each(carried('the image'), 'url', 'detail'),
@@ -217,8 +178,8 @@ export const CHAT_REQUEST: RequestTable = {
     },
     'tool_calls[].function': { ...each(CALL, 'name', 'arguments'), parsed_arguments: ADDED },
     'tool_calls[].custom': each(CALL, 'name', 'input'),
-    'tools[]': { ...each(TOOL, 'type', 'function', 'custom'), cache_control: HINT },
-    'tools[].function': { ...each(TOOL, 'name', 'description', 'parameters', 'strict'), cache_control: HINT },
+    'tools[]': { ...each(TOOL, 'type', 'function', 'custom'), cache_control: CACHE_HINT },
+    'tools[].function': { ...each(TOOL, 'name', 'description', 'parameters', 'strict'), cache_control: CACHE_HINT },
     'tools[].custom': each(TOOL, 'name', 'description', 'format'),
     tool_choice: each(TOOL_USE, 'type', 'function', 'custom'),
     'tool_choice.function': { name: TOOL_USE },
@@ -239,4 +200,4 @@ function spokenOrDrawn(value: unknown): Needs | undefined {
   return { meters };
 }
 
-export const RULES = new TranslationRules(CHAT_REQUEST);
+export const RULES = new TranslationRules(CHAT_TABLE);

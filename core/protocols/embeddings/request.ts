@@ -2,7 +2,7 @@ import { bounded, free } from '../request-rows';
 import type { RequestTable } from '../request-table';
 
 /** The requests of Embeddings: those of the package openai. They are not translated. */
-export const EMBEDDINGS_REQUEST: RequestTable = {
+export const EMBEDDINGS_TABLE: RequestTable = {
   members: {
     model: free('chooses the price'),
     stream: {

@@ -2,6 +2,7 @@ import {
   type Conversation,
   NotTranslatable,
   type OutputFormat,
+  type Part,
   type Reasoning,
   type TextPart,
   type Tool,
@@ -55,8 +56,18 @@ function readMessage(value: unknown, place: string): Message {
   };
 }
 
+/**
+ * Returns the effort of the answer. A change holds for new input of the user that stands right before it or behind it; results of
+ * tools are none (platform.claude.com/docs/en/build-with-claude/effort-per-message, 2026-11).
+ */
 function effortOf(messages: readonly Message[]): Reasoning['effort'] {
-  return messages.findLast(({ effort }) => effort !== undefined)?.effort;
+  const input = messages.findLastIndex(({ role, parts }) => role === 'user' && parts.some(isNotResult));
+  const next = messages.findIndex(({ role }, at) => at > input && role !== 'system');
+  return messages.slice(0, next < 0 ? undefined : next).findLast(({ effort }) => effort !== undefined)?.effort;
+}
+
+function isNotResult({ is }: Part): boolean {
+  return is !== 'tool_result';
 }
 
 /** Moves system messages at the start of the conversation to the instructions. */

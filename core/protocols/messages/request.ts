@@ -1,40 +1,33 @@
+import { asObject } from '../../json-values';
 import {
-  BOOLEAN,
+  AT_CLIENT,
+  AT_VENDOR,
   bounded,
+  CACHE_HINT,
+  COMPACTION,
   carried,
   count,
-  DOCUMENT_DATA,
-  DOCUMENT_URL,
+  DOCUMENT,
   dropped,
   ECHO,
   each,
-  FILE,
   free,
-  IMAGE_DATA,
-  IMAGE_FILE,
-  IMAGE_URL,
+  IMAGE,
   kept,
-  LATER,
   LIST,
   numberUpTo,
   outside,
   PASSES_OF_A_LOOP,
-  PRIORITY,
   priced,
-  RESPONSE_ID,
   refused,
   refusedUnless,
   STRING_OR_LIST,
-  TEXT,
-  variant,
+  TEXT_PART,
 } from '../request-rows';
-import type { PartRow, RequestTable, ToolRow } from '../request-table';
+import type { Keeping, NeededModel, Needs, PartRow, RequestTable, ToolRow } from '../request-table';
+import { SHARED_MEMBERS } from '../shared-members';
 import { TranslationRules } from '../translation-rules';
-import { VENDOR_SWITCHES } from '../vendor-switches';
-import { containerOf, fallbackModels, onlyClears, threadOf } from './request-values';
 
-const COMPACTION = { ...outside('compaction runs the model once more'), furtherPasses: 1, furtherAnswers: 1 };
-const CACHE = dropped('is a hint for the cache of its vendor');
 const RETURNED = carried('goes back to where it came from');
 const IS_CALL = 'is a call of a tool, or its result';
 const IS_SCHEMA = 'is the schema of the answer';
@@ -42,14 +35,7 @@ const IS_SCHEMA = 'is the schema of the answer';
 const OF_VENDOR_TOOL: PartRow = { ...ECHO, ...refused('belongs to a tool that other dialects do not have') };
 const UNPACKED = outside('the vendor puts the definition of a tool in its place');
 
-const AT_CLIENT: ToolRow = {
-  class: 'free',
-  why: 'runs at the client',
-  overheads: 1,
-  ...refused('is a tool that its vendor defines'),
-};
 const TOOLSET: ToolRow = { ...AT_CLIENT, overheads: 8 };
-const AT_VENDOR = refused('is a tool that runs at its vendor');
 const TOOL_SEARCH: ToolRow = {
   ...outside('the vendor searches and runs the model on what it found'),
   overheads: 1,
@@ -63,9 +49,9 @@ const WEB_FETCH: ToolRow = { ...WEB, meter: 'webFetch' };
 const FILTERING = { furtherPasses: PASSES_OF_A_LOOP, makes: 'container' } as const;
 
 /** The requests of Messages: those of @anthropic-ai/sdk, its beta interface included. */
-export const MESSAGES_REQUEST: RequestTable = {
+export const MESSAGES_TABLE: RequestTable = {
   members: {
-    model: { ...free('chooses the price'), ...carried('becomes the name that the upstream has for it') },
+    ...SHARED_MEMBERS,
     max_tokens: {
       ...bounded('limits the answer'),
       ...carried('is the limit of the answer', 'maxTokens'),
@@ -80,43 +66,25 @@ export const MESSAGES_REQUEST: RequestTable = {
       isRequired: true,
     },
     system: { ...bounded('the system prompt'), ...carried('is the instructions'), is: STRING_OR_LIST },
-    tools: { ...bounded('definitions of tools'), ...carried('are the tools', 'tools'), is: LIST },
     output_config: {
       ...bounded('a schema is read'),
       ...carried('has the effort of reasoning and the schema of the answer'),
     },
     output_format: { ...bounded('a schema is read'), ...carried(IS_SCHEMA) },
-    cache_control: { ...bounded('the cache is written at most at its highest price'), ...CACHE },
+    cache_control: { ...bounded('the cache is written at most at its highest price'), ...CACHE_HINT },
     thinking: {
       ...free('counts towards max_tokens'),
       ...carried('goes to models with the setting `reasoning`', 'reasoning'),
-    },
-    tool_choice: {
-      ...free('says which tools are used'),
-      ...carried('is the choice of tools, and whether several may be called at once', 'toolChoice'),
     },
     metadata: {
       ...free('is not read by the model'),
       ...carried('names the person behind the call to dialects that have a place for it'),
     },
     stop_sequences: { ...free('can only shorten the answer'), ...carried('are the stop sequences', 'stop') },
-    stream: { ...free('says how the answer is sent'), ...carried('says how the answer is sent'), is: BOOLEAN },
-    temperature: {
-      ...free('sampling'),
-      ...carried('is the same in all dialects', 'temperature'),
-      is: numberUpTo(1),
-    },
-    top_p: { ...free('sampling'), ...carried('is the same in all dialects', 'topP') },
+    temperature: { ...free('sampling'), ...carried('is the same in all dialects', 'temperature'), is: numberUpTo(1) },
     top_k: { ...free('sampling'), ...carried('goes to dialects that have it', 'topK') },
     diagnostics: { ...free('compares two prompts'), ...dropped('compares prompts at its vendor') },
     fallback_credit_token: { ...free('can only lower the cost'), ...dropped('is good at its vendor alone') },
-    priority: PRIORITY,
-    service_tier: {
-      ...variant('tier', 'auto', 'default', 'standard_only'),
-      ...refused('asks for a tier of its vendor'),
-    },
-    speed: { ...variant('speed', 'standard'), ...refused('asks for a speed of its vendor') },
-    inference_geo: { ...variant('geo', 'global'), ...refused('asks for a region of its vendor') },
     fallbacks: {
       ...priced('other models, with prices of their own'),
       needs: fallbackModels,
@@ -138,47 +106,36 @@ export const MESSAGES_REQUEST: RequestTable = {
     },
     thread: {
       ...kept('thread', 'a conversation at the vendor'),
-      keeps: threadOf,
+      keeps: namedThread,
       freeValues: '{"type": "create"}',
       ...refused('names a conversation at its vendor'),
     },
     container: {
       ...kept('container', 'files and skills at the vendor'),
-      keeps: containerOf,
+      keeps: namedContainer,
       ...refused('names files at its vendor'),
     },
-    previous_response_id: { ...RESPONSE_ID, ...refused('names an answer at its vendor') },
-    conversation: {
-      ...kept('conversation', 'a conversation at the vendor'),
-      ...refused('names a conversation at its vendor'),
-    },
-    prompt: { ...kept('prompt', 'a prompt template at the vendor'), ...refused('names a prompt at its vendor') },
-    background: LATER,
-    ...VENDOR_SWITCHES,
   },
   // The vendor added `system` in autumn 2026.
   roles: ['user', 'assistant', 'system'],
   nullIsAbsent: false,
   parts: {
-    text: { ...TEXT, ...carried('is what a side says', 'text') },
-    tool_use: { ...TEXT, ...carried(IS_CALL, 'tool_call') },
-    tool_result: { ...TEXT, ...carried(IS_CALL, 'tool_result') },
-    thinking: { ...TEXT, ...RETURNED },
+    text: { ...TEXT_PART, ...carried('is what a side says', 'text') },
+    tool_use: { ...TEXT_PART, ...carried(IS_CALL, 'tool_call') },
+    tool_result: { ...TEXT_PART, ...carried(IS_CALL, 'tool_result') },
+    thinking: { ...TEXT_PART, ...RETURNED },
     redacted_thinking: { ...ECHO, ...RETURNED },
     image: {
-      sources: { base64: IMAGE_DATA, url: IMAGE_URL, file: IMAGE_FILE },
+      sources: { base64: IMAGE.data, url: IMAGE.url, file: IMAGE.file },
       ...carried('is what a side says', 'image'),
     },
     document: {
-      sources: { text: TEXT, content: TEXT, base64: DOCUMENT_DATA, url: DOCUMENT_URL, file: FILE },
+      sources: { text: TEXT_PART, content: TEXT_PART, base64: DOCUMENT.data, url: DOCUMENT.url, file: DOCUMENT.file },
       ...carried('is what a side says', 'document'),
     },
-    tool_reference: {
-      ...UNPACKED,
-      ...carried('is a tool that a search at the client found, and is sent as text'),
-    },
-    ...each({ ...TEXT, ...refused('has no place in other dialects') }, 'search_result', 'browser_state'),
-    container_upload: { ...FILE, ...refused('names a file at its vendor') },
+    tool_reference: { ...UNPACKED, ...carried('is a tool that a search at the client found, and is sent as text') },
+    ...each({ ...TEXT_PART, ...refused('has no place in other dialects') }, 'search_result', 'browser_state'),
+    container_upload: { ...DOCUMENT.file, ...refused('names a file at its vendor') },
     ...each(
       OF_VENDOR_TOOL,
       'server_tool_use',
@@ -253,7 +210,7 @@ export const MESSAGES_REQUEST: RequestTable = {
       description: carried('describes it'),
       input_schema: carried('is the schema of its input'),
       strict: carried('holds its input to the schema'),
-      cache_control: CACHE,
+      cache_control: CACHE_HINT,
       eager_input_streaming: dropped('is how its vendor streams'),
       defer_loading: dropped('the tool is given at once'),
       allowed_callers: refusedUnless([[], ['direct']], 'lets code at its vendor call tools'),
@@ -262,17 +219,17 @@ export const MESSAGES_REQUEST: RequestTable = {
     'content[text]': {
       text: carried('is the text'),
       citations: dropped('are those of earlier turns'),
-      cache_control: CACHE,
+      cache_control: CACHE_HINT,
     },
     'content[image]': {
       source: carried('is the image: its bytes or its address'),
-      cache_control: CACHE,
+      cache_control: CACHE_HINT,
       transformations: refusedUnless([{}, { oversized_image: 'downsize' }], 'asks its vendor to refuse large images'),
     },
     'content[document]': {
       source: carried('is the document: its bytes, its address or its text'),
       title: carried('is its name'),
-      cache_control: CACHE,
+      cache_control: CACHE_HINT,
       context: refused('has no place in other dialects'),
       citations: refusedUnless([{}, { enabled: false }], 'asks its vendor for citations'),
     },
@@ -288,17 +245,17 @@ export const MESSAGES_REQUEST: RequestTable = {
       name: carried('is the tool that was called'),
       input: carried('is what it was called with'),
       caller: dropped('says which tool called it'),
-      cache_control: CACHE,
+      cache_control: CACHE_HINT,
       toolset_name: refused('names a toolset of its vendor'),
     },
     'content[tool_result]': {
       tool_use_id: carried('is the id of the call'),
       content: carried('is what the tool gave back'),
       is_error: carried('says that it failed'),
-      cache_control: CACHE,
+      cache_control: CACHE_HINT,
       toolset_name: refused('names a toolset of its vendor'),
     },
-    'content[tool_reference]': { tool_name: carried('is the tool that was found'), cache_control: CACHE },
+    'content[tool_reference]': { tool_name: carried('is the tool that was found'), cache_control: CACHE_HINT },
     'content[thinking]': each(RETURNED, 'thinking', 'signature'),
     'content[redacted_thinking]': { data: RETURNED },
   },
@@ -312,4 +269,60 @@ export const MESSAGES_REQUEST: RequestTable = {
   },
 };
 
-export const RULES = new TranslationRules(MESSAGES_REQUEST);
+export const RULES = new TranslationRules(MESSAGES_TABLE);
+
+/** Returns the thread that a value names. A thread has the id of its newest answer, and each answer gives it another. */
+function namedThread(value: unknown): Keeping | undefined {
+  const { type, previous_message_id: id, ...others } = asObject(value) ?? {};
+  if (Object.keys(others).length > 0) return undefined;
+  if (type === 'create' && id === undefined) return { names: [], makes: ['thread'], isOutside: false };
+  if (type !== 'continue' || typeof id !== 'string') return undefined;
+  return { names: [{ kind: 'thread', id }], makes: ['thread'], isOutside: false };
+}
+
+function namedContainer(value: unknown): Keeping | undefined {
+  if (typeof value === 'string')
+    return { names: [{ kind: 'container', id: value }], makes: ['container'], isOutside: false };
+  const container = asObject(value);
+  if (container === undefined) return undefined;
+  const { id = null, skills, ...others } = container;
+  if (Object.keys(others).length > 0 || !(id === null || typeof id === 'string')) return undefined;
+  const own = ownSkills(skills ?? []);
+  if (own === undefined) return undefined;
+  const named = id === null ? [] : [{ kind: 'container' as const, id }];
+  return { names: [...named, ...own.names], makes: ['container'], isOutside: own.isOutside };
+}
+
+/** Returns the skills that the vendor's customers made. The vendor's own skills belong to no account. */
+function ownSkills(skills: unknown): Pick<Keeping, 'names' | 'isOutside'> | undefined {
+  if (!Array.isArray(skills)) return undefined;
+  const types = skills.map((skill) => asObject(skill)?.['type']);
+  if (!types.every((type) => type === 'anthropic' || type === 'custom')) return undefined;
+  return { names: types.includes('custom') ? [{ kind: 'skill' }] : [], isOutside: types.length > 0 };
+}
+
+/** Whether the edits of the context only clear parts of it, which the vendor drops before the model reads it. */
+function onlyClears(value: unknown): boolean {
+  const context = asObject(value);
+  if (context === undefined || Object.keys(context).some((name) => name !== 'edits')) return false;
+  const edits = context['edits'] ?? [];
+  return Array.isArray(edits) && edits.every((edit) => /^clear_[a-z_]+_[0-9]+$/.test(String(asObject(edit)?.['type'])));
+}
+
+/** Returns the models of `fallbacks`; undefined for a form that the table does not know, or a speed with a price of its own. */
+function fallbackModels(value: unknown): Needs | undefined {
+  if (!Array.isArray(value)) return undefined;
+  const models = value.map(fallbackModel);
+  return models.every((each) => each !== undefined) ? { models } : undefined;
+}
+
+const OF_FALLBACK: readonly string[] = ['model', 'max_tokens', 'output_config', 'speed', 'thinking'];
+
+function fallbackModel(value: unknown): NeededModel | undefined {
+  const fallback = asObject(value) ?? {};
+  if (Object.keys(fallback).some((name) => !OF_FALLBACK.includes(name))) return undefined;
+  const { model, max_tokens: limit = null, speed = null } = fallback;
+  if (typeof model !== 'string' || (speed !== null && speed !== 'standard')) return undefined;
+  if (limit !== null && !(Number.isSafeInteger(limit) && Number(limit) >= 0)) return undefined;
+  return { model, maxOutputTokens: limit === null ? undefined : Number(limit) };
+}

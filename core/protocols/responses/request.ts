@@ -1,56 +1,40 @@
+import { asObject, type JsonObject } from '../../json-values';
 import {
-  BOOLEAN,
+  AT_CLIENT,
+  AT_VENDOR,
   bounded,
+  CACHE_HINT,
+  COMPACTION,
   carried,
   count,
-  DOCUMENT_DATA,
-  DOCUMENT_URL,
+  DOCUMENT,
   dropped,
   ECHO,
   each,
-  FILE,
   free,
-  IMAGE_DATA,
-  IMAGE_FILE,
-  IMAGE_URL,
-  kept,
-  LATER,
-  LIST,
+  IMAGE,
   MOST_USES,
-  numberUpTo,
   outside,
-  PRIORITY,
   priced,
-  RESPONSE_ID,
   refused,
   refusedUnless,
   SPEECH,
   STRING,
   STRING_OR_LIST,
-  TEXT,
-  variant,
+  TEXT_PART,
 } from '../request-rows';
-import type { PartRow, RequestTable, ToolRow } from '../request-table';
+import type { FormedTool, PartRow, RequestTable, ToolRow, ToolRule } from '../request-table';
+import { OPENAI_MEMBERS } from '../shared-members';
 import { TranslationRules } from '../translation-rules';
-import { VENDOR_SWITCHES } from '../vendor-switches';
-import { codeInterpreter, searchForm, shellForm } from './request-values';
 
-const COMPACTION = { ...outside('compaction runs the model once more'), furtherPasses: 1, furtherAnswers: 1 };
 const SUMMARY = refused('is a summary that its vendor alone can read or make');
 const KEPT = refused('names something that its vendor keeps');
-const HINT = dropped('is a hint for the cache of its vendor');
 const MARK = dropped('identifies items, or says how far they are complete');
-const PERSON = 'names the person; dropped where the dialect has no place for it';
 const CALL = carried('the call');
 const RESULT = carried('what the tool says');
 const TOOL = carried('the tool');
 const FORM = carried('the form of the answer');
 const GIVEN = dropped('the tool is given at once');
-const CACHE_WRITE = {
-  ...bounded('the cache is written at most at its highest price'),
-  adds: 'hour',
-  ...HINT,
-} as const;
 const NO_PROGRAMS = 'is for programs that run at its vendor';
 /** The value in every call that the model made directly, not through a program at the vendor. */
 const CALLER = refusedUnless([{ type: 'direct' }], NO_PROGRAMS);
@@ -62,16 +46,9 @@ const FOUND: PartRow = {
   ...outside('the vendor reads what it found then'),
   ...refused('has what its vendor found, which is not in the request'),
 };
-const IMAGE = { sources: { data: IMAGE_DATA, url: IMAGE_URL, file_id: IMAGE_FILE } };
+const IMAGES = { sources: { data: IMAGE.data, url: IMAGE.url, file_id: IMAGE.file } };
 
-const AT_CLIENT: ToolRow = {
-  class: 'free',
-  why: 'runs at the client',
-  overheads: 1,
-  ...refused('is a tool that its vendor defines'),
-};
 const DEFINED: ToolRow = { ...AT_CLIENT, overheads: 0, ...carried('a tool') };
-const AT_VENDOR = refused('is a tool that runs at its vendor');
 const UNREPORTED: ToolRow = { ...priced('runs at the vendor, which reports no price'), overheads: 1, ...AT_VENDOR };
 const WEB_SEARCH = {
   ...priced('runs at the vendor'),
@@ -99,9 +76,9 @@ const WRITTEN_ITEMS = [
  * The requests of Responses: those of the package openai. In translation, unknown members of earlier answers that a client repeats
  * are dropped. A function without `strict` stays as it is, because the vendor only tries to hold the model to such a schema.
  */
-export const RESPONSES_REQUEST: RequestTable = {
+export const RESPONSES_TABLE: RequestTable = {
   members: {
-    model: { ...free('chooses the price'), ...carried('the upstream has its own name of the model') },
+    ...OPENAI_MEMBERS,
     input: {
       ...bounded('the conversation'),
       ...carried('the conversation', 'isBegun'),
@@ -110,88 +87,43 @@ export const RESPONSES_REQUEST: RequestTable = {
       replacedBy: ['previous_response_id', 'conversation', 'prompt'],
     },
     instructions: { ...bounded('the system prompt'), ...carried('the instructions'), is: STRING },
-    tools: { ...bounded('definitions of tools'), ...carried('the tools', 'tools'), is: LIST },
     text: { ...bounded('a schema is read'), ...FORM },
-    max_output_tokens: {
-      ...bounded('limits the answer'),
-      ...carried('limits the answer', 'maxTokens'),
-      is: count(1),
-    },
+    max_output_tokens: { ...bounded('limits the answer'), ...carried('limits the answer', 'maxTokens'), is: count(1) },
     max_tool_calls: {
       ...bounded('limits the tools that run at the vendor'),
       ...dropped('limits tools that run at its vendor, and those are refused'),
       is: count(0, MOST_USES),
     },
-    prompt_cache_options: CACHE_WRITE,
-    prompt_cache_retention: CACHE_WRITE,
     client_metadata: { ...free('is not read by the model'), ...dropped('is not read by the model') },
     include: { ...free('says what is shown'), ...dropped('what can be shown of the answer is shown') },
-    metadata: { ...free('is not read by the model'), ...dropped('is not read by the model') },
-    moderation: {
-      ...free('costs nothing at the vendor'),
-      ...refused('asks its vendor to look at the conversation'),
-    },
-    parallel_tool_calls: {
-      ...free('says how tools are used'),
-      ...carried('says how tools are used', 'parallelTools'),
-    },
-    prompt_cache_key: {
-      ...free('can only lower the cost'),
-      ...carried('dropped where the dialect has no place for it', 'cacheKey'),
-    },
     reasoning: {
       ...free('counts towards the limit'),
       ...carried('written as the setting `reasoning` of the upstream or model says', 'reasoning'),
     },
-    safety_identifier: { ...free('is not read by the model'), ...carried(PERSON, 'user') },
-    store: { ...free('says what the vendor keeps'), ...dropped('nothing is kept of a translated answer') },
-    stream: { ...free('says how the answer is sent'), ...carried('says how the answer is sent'), is: BOOLEAN },
-    stream_options: {
-      ...free('says how the answer is sent'),
-      ...dropped('a translated stream has its usage and no padding'),
-    },
-    temperature: { ...free('sampling'), ...carried('sampling', 'temperature'), is: numberUpTo(2) },
-    tool_choice: { ...free('says which tools are used'), ...carried('says how tools are used', 'toolChoice') },
-    top_logprobs: { ...free('says what is shown'), ...dropped('the answer has no probabilities') },
-    top_p: { ...free('sampling'), ...carried('sampling', 'topP') },
     truncation: { ...free('can only shorten the input'), ...dropped('the conversation is sent whole') },
-    user: { ...free('is not read by the model'), ...carried(PERSON) },
-    priority: PRIORITY,
-    service_tier: { ...variant('tier', 'auto', 'default'), ...refused('asks for a tier of its vendor') },
-    speed: { ...variant('speed', 'standard'), ...refused('asks for a speed of its vendor') },
-    inference_geo: { ...variant('geo', 'global'), ...refused('asks for a region of its vendor') },
-    context_management: {
-      ...COMPACTION,
-      harmless: [[]],
-      ...dropped('the conversation is sent whole'),
-    },
-    previous_response_id: { ...RESPONSE_ID, ...KEPT },
-    conversation: { ...kept('conversation', 'a conversation at the vendor'), ...KEPT },
-    prompt: { ...kept('prompt', 'a prompt template at the vendor'), ...KEPT },
-    background: LATER,
-    ...VENDOR_SWITCHES,
+    context_management: { ...COMPACTION, harmless: [[]], ...dropped('the conversation is sent whole') },
   },
   roles: ['user', 'assistant', 'system', 'developer'],
   nullIsAbsent: true,
   items: {
-    message: { ...TEXT, ...carried('what one side says') },
+    message: { ...TEXT_PART, ...carried('what one side says') },
     function_call: { ...ECHO, ...carried('a call of a tool', 'tool_call') },
     custom_tool_call: { ...ECHO, ...carried('a call of a tool') },
-    function_call_output: { ...TEXT, ...carried('what a tool says', 'tool_result') },
-    custom_tool_call_output: { ...TEXT, ...carried('what a tool says') },
+    function_call_output: { ...TEXT_PART, ...carried('what a tool says', 'tool_result') },
+    custom_tool_call_output: { ...TEXT_PART, ...carried('what a tool says') },
     reasoning: {
-      sources: {
-        encrypted_content: ECHO,
-        nothing: outside('the vendor reads the reasoning that it has kept'),
-      },
+      sources: { encrypted_content: ECHO, nothing: outside('the vendor reads the reasoning that it has kept') },
       ...carried('goes back to the upstream that made it, and to no other'),
     },
-    additional_tools: { ...TEXT, ...carried('more tools') },
+    additional_tools: { ...TEXT_PART, ...carried('more tools') },
     tool_search_call: { ...ECHO, ...carried('a search for tools that the client runs') },
-    tool_search_output: { ...TEXT, ...carried('a search for tools that the client runs') },
+    tool_search_output: { ...TEXT_PART, ...carried('a search for tools that the client runs') },
     item_reference: { ...outside('an item of an earlier answer'), names: 'item', ...KEPT },
     compaction: { ...ECHO, ...SUMMARY },
+    // developers.openai.com/api/docs/guides/compaction, 2026-11; Codex ends its input with one to be given a summary.
     compaction_trigger: { ...COMPACTION, ...SUMMARY },
+    // github.com/openai/codex/pull/22809, 2026-05: Codex used it before, to ask for a summary and to send one back.
+    context_compaction: { sources: { encrypted_content: ECHO, nothing: COMPACTION }, ...SUMMARY },
     ...each(FOUND, 'web_search_call', 'file_search_call'),
     code_interpreter_call: { ...outside('the vendor reads what its container holds'), ...OF_VENDOR_TOOL },
     image_generation_call: { ...outside('the vendor reads the image that it has kept'), ...OF_VENDOR_TOOL },
@@ -214,16 +146,16 @@ export const RESPONSES_REQUEST: RequestTable = {
     ),
   },
   parts: {
-    input_text: { ...TEXT, ...carried('text', 'text') },
-    output_text: { ...TEXT, ...carried('text') },
-    refusal: { ...TEXT, ...carried('a refusal', 'refusal') },
+    input_text: { ...TEXT_PART, ...carried('text', 'text') },
+    output_text: { ...TEXT_PART, ...carried('text') },
+    refusal: { ...TEXT_PART, ...carried('a refusal', 'refusal') },
     // The reader of the item around them translates these two.
-    summary_text: TEXT,
-    reasoning_text: TEXT,
-    input_image: { ...IMAGE, ...carried('an image', 'image') },
-    computer_screenshot: { ...IMAGE, ...OF_VENDOR_TOOL },
+    summary_text: TEXT_PART,
+    reasoning_text: TEXT_PART,
+    input_image: { ...IMAGES, ...carried('an image', 'image') },
+    computer_screenshot: { ...IMAGES, ...OF_VENDOR_TOOL },
     input_file: {
-      sources: { file_data: DOCUMENT_DATA, url: DOCUMENT_URL, data: DOCUMENT_DATA, file_id: FILE },
+      sources: { file_data: DOCUMENT.data, url: DOCUMENT.url, data: DOCUMENT.data, file_id: DOCUMENT.file },
       ...carried('a document', 'document'),
     },
     input_audio: { ...SPEECH, ...carried('spoken words', 'audio') },
@@ -296,7 +228,7 @@ export const RESPONSES_REQUEST: RequestTable = {
       ...each(MARK, 'id', 'status'),
       execution: carried('where it ran; only `client` is'),
     },
-    'content[input_text]': { ...each(carried('text'), 'type', 'text'), prompt_cache_breakpoint: HINT },
+    'content[input_text]': { ...each(carried('text'), 'type', 'text'), prompt_cache_breakpoint: CACHE_HINT },
     'content[output_text]': {
       ...each(carried('text'), 'type', 'text'),
       annotations: dropped('say where earlier answers have something from'),
@@ -307,13 +239,13 @@ export const RESPONSES_REQUEST: RequestTable = {
       ...each(carried('the image'), 'type', 'image_url'),
       detail: carried('how closely it is looked at; `original` is dropped'),
       file_id: KEPT,
-      prompt_cache_breakpoint: HINT,
+      prompt_cache_breakpoint: CACHE_HINT,
     },
     'content[input_file]': {
       ...each(carried('the document'), 'type', 'file_data', 'file_url', 'filename'),
       detail: dropped('says how closely its pages are looked at'),
       file_id: KEPT,
-      prompt_cache_breakpoint: HINT,
+      prompt_cache_breakpoint: CACHE_HINT,
     },
     'content[input_audio]': each(carried('the spoken words'), 'type', 'input_audio'),
     input_audio: each(carried('the spoken words'), 'data', 'format'),
@@ -363,4 +295,33 @@ export const RESPONSES_REQUEST: RequestTable = {
   },
 };
 
-export const RULES = new TranslationRules(RESPONSES_REQUEST);
+export const RULES = new TranslationRules(RESPONSES_TABLE);
+
+function shellForm({ environment }: JsonObject): string {
+  return asObject(environment)?.['type'] === 'local' ? 'local' : 'container';
+}
+
+function searchForm({ execution }: JsonObject): string {
+  return execution === 'client' ? 'client' : 'server';
+}
+
+/** Returns the rules of the code interpreter. A container is priced by its size; the usual size costs the meter's price. */
+function codeInterpreter(search: ToolRule, unpriced: ToolRule): FormedTool {
+  const usual: ToolRule = { ...search, meter: 'codeInterpreter' };
+  return {
+    forms: {
+      usual,
+      files: { ...usual, names: 'file_id' },
+      'named container': { ...usual, names: 'container' },
+      'other size': unpriced,
+    },
+    formOf: ({ container }) => {
+      if (typeof container === 'string') return 'named container';
+      const { type, memory_limit: size, file_ids } = asObject(container) ?? {};
+      if (type !== 'auto') return undefined;
+      if ((size ?? '1g') !== '1g') return 'other size';
+      const files = file_ids ?? [];
+      return Array.isArray(files) && files.length === 0 ? 'usual' : 'files';
+    },
+  };
+}

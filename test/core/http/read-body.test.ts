@@ -7,7 +7,7 @@ import { BufferedBytes } from '../../../core/http/buffered-bytes';
 import { ClientLeft } from '../../../core/http/client-left';
 import { JsonScanner } from '../../../core/http/json-scanner';
 import { BodyChunks, type BodyLimits, readBody } from '../../../core/http/read-body';
-import { MESSAGES_REQUEST } from '../../../core/protocols/messages/request';
+import { MESSAGES_TABLE } from '../../../core/protocols/messages/request';
 import { REQUEST_BODY_LIMITS } from '../../../policies/model-request';
 import { openAddressGate } from '../../../policies/model-request/address-gate';
 import { CallObserver } from '../../../policies/model-request/observe-call';
@@ -15,7 +15,7 @@ import { acceptedRoles } from '../../../policies/model-request/roles';
 import { openRequest, refusal, runPolicy } from '../../policies/model-request/support';
 
 const QUICK: BodyLimits = { maxBytes: 1_000, totalMs: 400, slowMs: 100, minBytesPerSecond: 100 };
-const ROLES = acceptedRoles(MESSAGES_REQUEST.roles).messages;
+const ROLES = acceptedRoles(MESSAGES_TABLE.roles).messages;
 const UNCOUNTED = { add: () => undefined };
 
 function read(request: ReturnType<typeof openRequest>, limits = QUICK): Promise<readonly Buffer[]> {
