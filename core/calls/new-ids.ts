@@ -2,7 +2,7 @@ import type { Candidate } from '../catalog/catalog';
 import type { Protocol, SseEvent } from '../catalog/upstream';
 import { findPlace } from '../http/json-members';
 import { parseJson } from '../parse-json';
-import type { EventPaths, ItemsRule, KeptRule, SharedObject } from '../protocols/request-table';
+import type { EventPaths, KeptRule, RequestTable, SharedObject } from '../protocols/request-table';
 import { REQUEST_TABLES } from '../protocols/request-tables';
 
 /** An object that an answer has created. */
@@ -27,12 +27,14 @@ const LARGEST_PARSED_EVENT = 256 * 1024;
 /** Finds the ids of objects that the answers to one call create. Only a call that can create any has one. */
 export class NewIds {
   readonly #rules: readonly (readonly [SharedObject, KeptRule])[];
+  readonly #items: RequestTable['items'];
   #found = new Map<string, Found>();
   /** The newest object of each kind. */
   readonly #newest = new Map<SharedObject, Found>();
 
   constructor(protocol: Protocol, makes: readonly SharedObject[]) {
-    const { kept } = REQUEST_TABLES[protocol];
+    const { kept, items } = REQUEST_TABLES[protocol];
+    this.#items = items;
     this.#rules = makes.flatMap((kind) => {
       const rule = kept[kind];
       return rule === undefined ? [] : [[kind, rule] as const];
@@ -44,7 +46,7 @@ export class NewIds {
     for (const [kind, rule] of this.#rules) {
       this.#note(candidate, kind, rule, valueAt(body, rule.answer));
       const items = rule.items && valueAt(body, rule.items.answer);
-      if (Array.isArray(items)) for (const item of items) this.#noteItem(candidate, kind, rule.items, item);
+      if (Array.isArray(items)) for (const item of items) this.#noteItem(candidate, kind, item);
     }
   }
 
@@ -59,7 +61,7 @@ export class NewIds {
       const path = pathIn(rule.events, type);
       if (path !== undefined) this.#note(candidate, kind, rule, valueAt(event, path));
       const item = pathIn(rule.items?.events, type);
-      if (item !== undefined) this.#noteItem(candidate, kind, rule.items, valueAt(event, item));
+      if (item !== undefined) this.#noteItem(candidate, kind, valueAt(event, item));
     }
   }
 
@@ -81,12 +83,13 @@ export class NewIds {
   }
 
   /** Notes an item. It belongs to the last object that the same upstream has named. */
-  #noteItem(candidate: Candidate, kind: SharedObject, rule: ItemsRule | undefined, item: unknown): void {
+  #noteItem(candidate: Candidate, kind: SharedObject, item: unknown): void {
     const id = memberOf(item, 'id');
     const owner = this.#newest.get(kind);
     if (owner?.candidate !== candidate || !isId(id) || owner.items.size === MOST_ITEMS) return;
     owner.items.add(id);
-    owner.areItemsWritten &&= rule?.written.includes(String(memberOf(item, 'type'))) === true;
+    const row = memberOf(this.#items, String(memberOf(item, 'type')));
+    owner.areItemsWritten &&= memberOf(row, 'isWritten') === true;
   }
 }
 

@@ -51,8 +51,6 @@ export interface ItemsRule {
   readonly answer: readonly string[];
   /** The path of an item in each event of a stream that has one, by the event's name. */
   readonly events: EventPaths;
-  /** Item types that hold only the model's own output, so that the answer's output tokens bound all its items together. */
-  readonly written: readonly string[];
 }
 
 export type EventPaths = Readonly<Record<string, readonly string[]>>;
@@ -154,7 +152,10 @@ export interface PartRule extends CostRule {
 }
 
 /** A type of content part or item: one rule, or one for each way in which the part brings its content. */
-export type PartRow = TranslatedRow & (PartRule | { readonly sources: Readonly<Record<string, PartRule>> });
+export type PartRow = TranslatedRow & {
+  /** Whether such an item holds only the model's own output, so that the answer's output tokens bound all its items together. */
+  readonly isWritten?: true;
+} & (PartRule | { readonly sources: Readonly<Record<string, PartRule>> });
 
 /** The rule of a type of tool; a `*` in the type stands for the version at its end. */
 export interface ToolRule extends CostRule {

@@ -1,4 +1,4 @@
-import { kept, LATER, outside, PASSES_OF_A_LOOP, priced, refused } from './request-rows';
+import { each, kept, LATER, outside, PASSES_OF_A_LOOP, priced, refused } from './request-rows';
 import type { MemberRow, Needs } from './request-table';
 
 /** A search that the vendor runs for a call. Its results are input, and answers do not report it. */
@@ -10,6 +10,8 @@ export const VENDOR_SEARCH: MemberRow = {
 };
 
 const AT_VENDOR = refused('asks for something that one vendor alone has');
+const TOOLS_AT_VENDOR = { ...priced('runs tools at the vendor'), furtherPasses: PASSES_OF_A_LOOP, ...AT_VENDOR };
+const PRICED_RESULTS = { ...priced('what the vendor finds has a price'), furtherPasses: 1, ...AT_VENDOR };
 
 /**
  * Members with which a client asks a vendor for something that costs more than tokens at the model's price. Each belongs to some
@@ -20,44 +22,27 @@ export const VENDOR_SWITCHES: Readonly<Record<string, MemberRow>> = {
   enable_search: { ...VENDOR_SEARCH, harmless: [false] },
   search_options: VENDOR_SEARCH,
   // alibabacloud.com/help/en/model-studio, "Qwen API reference", 2026-02.
-  enable_code_interpreter: {
-    ...priced('runs code at the vendor'),
-    furtherPasses: PASSES_OF_A_LOOP,
-    ...AT_VENDOR,
-    harmless: [false],
-  },
+  enable_code_interpreter: { ...TOOLS_AT_VENDOR, harmless: [false] },
   vl_high_resolution_images: {
     ...outside('an image has more tokens than `imageTokens`'),
     ...AT_VENDOR,
     harmless: [false],
   },
   // cloud.tencent.com/document/product/1729/111007, 2026-11: both make the vendor search.
-  enable_enhancement: { ...VENDOR_SEARCH, harmless: [false] },
-  force_search_enhancement: { ...VENDOR_SEARCH, harmless: [false] },
+  ...each({ ...VENDOR_SEARCH, harmless: [false] }, 'enable_enhancement', 'force_search_enhancement'),
   // cloud.baidu.com/doc/qianfan-docs/s/Wm8r4sw29, 2025-09.
   web_search: { ...VENDOR_SEARCH, harmless: [false, { enable: false }] },
   // docs.x.ai/docs/guides/live-search, 2025-11: charged by source. The vendor answers 410 since (github.com/vercel/ai/pull/15718,
   // 2026-06), but those who resell its models may take it.
-  search_parameters: {
-    ...priced('searches have a price for each source'),
-    furtherPasses: 1,
-    ...AT_VENDOR,
-    harmless: [{ mode: 'off' }],
-  },
+  search_parameters: { ...PRICED_RESULTS, harmless: [{ mode: 'off' }] },
   // docs.x.ai/docs/guides/deferred-chat-completions, 2026-11.
   deferred: LATER,
   // console.groq.com/docs/compound/systems, 2026-11: up to ten calls of tools at the vendor.
-  compound_custom: { ...priced('runs tools at the vendor'), furtherPasses: PASSES_OF_A_LOOP, ...AT_VENDOR },
-  search_settings: { ...priced('searches at the vendor'), furtherPasses: PASSES_OF_A_LOOP, ...AT_VENDOR },
-  // docs.venice.ai/api-reference/api-spec, 2026-11: searches (`enable_web_search`), and reads whole pages (`enable_web_scraping`).
-  venice_parameters: { ...priced('may search at the vendor'), furtherPasses: 1, ...AT_VENDOR },
+  ...each(TOOLS_AT_VENDOR, 'compound_custom', 'search_settings'),
+  // docs.venice.ai/api-reference, 2026-11: searches (`enable_web_search`), and reads whole pages (`enable_web_scraping`).
+  venice_parameters: PRICED_RESULTS,
   // openrouter.ai/docs/guides/features/plugins, 2026-11: each runs once; searches cost by result, documents by page.
-  plugins: {
-    ...priced('results of searches and pages of documents have prices'),
-    furtherPasses: 1,
-    ...AT_VENDOR,
-    harmless: [[]],
-  },
+  plugins: { ...PRICED_RESULTS, harmless: [[]] },
   // openrouter.ai/docs/guides/routing/model-fallbacks, 2026-11.
   models: { ...priced('other models, with prices of their own'), needs: listedModels, ...AT_VENDOR, harmless: [[]] },
   route: { ...priced('another model may answer, with a price of its own'), ...AT_VENDOR },

@@ -115,25 +115,25 @@ const ROWS: Row[] = [
 ];
 
 /** Members with which vendors search, and members that are in no table, at an upstream that is not official. */
-const SWITCHES: readonly [body: Row['body'], input: number][] = [
-  [{ enable_search: true }, 390_000],
-  [{ enable_search: true, search_options: { forced_search: true } }, 390_000],
-  [{ web_search: { enable: true } }, 390_000],
-  [{ search_parameters: { mode: 'auto' } }, 390_000],
-  [{ plugins: [{ id: 'web' }] }, 390_000],
-  [{ vl_high_resolution_images: true }, 190_000],
-  [{ enable_brand_new: true }, 190_000],
-  [{ brand_new: 'on' }, 190_000],
+const SWITCHES: readonly Row['body'][] = [
+  { enable_search: true },
+  { enable_search: true, search_options: { forced_search: true } },
+  { web_search: { enable: true } },
+  { search_parameters: { mode: 'auto' } },
+  { plugins: [{ id: 'web' }] },
+  { vl_high_resolution_images: true },
+  { enable_brand_new: true },
+  { brand_new: 'on' },
 ];
 for (const protocol of ['messages', 'chat', 'responses'] as const)
-  for (const [body, input] of SWITCHES)
+  for (const body of SWITCHES)
     ROWS.push({
       is: `sends ${JSON.stringify(body)} in a ${protocol} call, and the vendor reads what it found`,
       protocol,
       calls: 1,
       funds: 10,
       body: { ...body, max_tokens: 100 },
-      usage: { input, output: 5 },
+      usage: { input: 190_000, output: 5 },
     });
 
 /** `SHOW_FIGURES=1` prints vendor's cost, hold, charge and loss of each row. Other rows are in vendor-bill.test.ts. */

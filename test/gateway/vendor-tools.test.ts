@@ -175,16 +175,16 @@ describe('Tools that run at the vendor', () => {
     expect([status, json.error.code], 'another account has not').to.deep.equal([404, 'KEPT_OBJECT_NOT_FOUND']);
   });
 
+  const USED = { input: 1_000, output: 100 };
   const SEARCHING: readonly (readonly [path: string, body: Readonly<Record<string, unknown>>])[] = [
     [PATH.chat, { web_search_options: { search_context_size: 'low' } }],
     [PATH.chat, { enable_search: true }],
     [PATH.chat, { enable_search: true, search_options: { forced_search: true } }],
-    [PATH.chat, { web_search: { enable: true } }],
     [PATH.messages, { enable_search: true }],
   ];
   for (const [path, body] of SEARCHING) {
     it(`cost one search, which the answer does not report, for ${JSON.stringify(body)} at ${path}`, async () => {
-      if (path === PATH.chat) upstream.always(chatAnswer({ usage: { input: 1_000, output: 100 } }));
+      upstream.always(path === PATH.chat ? chatAnswer({ usage: USED }) : answer({ cache_read_input_tokens: 0 }));
       const required = await held(body, path);
       expect(required).to.be.within(WINDOW + 0.01 + 0.001, WINDOW + 0.01 + REST.atMost);
       const { key, headers } = await call('1', body, path);
@@ -192,14 +192,19 @@ describe('Tools that run at the vendor', () => {
       const record = await gateway.record(key, headers['x-svc-request-id'] ?? '');
       expect(record['passes']).to.deep.equal([{ input: 1_000, output: 100, cacheRead: 0, webSearch: 1 }]);
       const { status, json } = await call('1', { ...body, model: 'plain-only' }, path);
-      const [param] = Object.keys(body);
-      expect([status, json.error.code, json.error.param]).to.deep.equal([400, 'MODEL_NOT_PRICED', param]);
+      expect([status, json.error.code, json.error.param]).to.deep.equal([
+        400,
+        'MODEL_NOT_PRICED',
+        Object.keys(body)[0],
+      ]);
     });
   }
 
   it('cost nothing where a member that searches is switched off', async () => {
-    upstream.always(chatAnswer({ usage: { input: 1_000, output: 100 } }));
-    for (const body of [{ enable_search: false }, { web_search: { enable: false } }, { web_search_options: null }])
-      expect((await call('1', body, PATH.chat)).headers['x-ai-cost'], JSON.stringify(body)).to.equal('0.00300000');
+    upstream.always(chatAnswer({ usage: { input: 10, output: 100 } }));
+    for (const off of [{ enable_search: false }, { web_search: { enable: false } }, { web_search_options: null }]) {
+      const { headers } = await call('1', { ...off, model: 'eager' }, PATH.chat);
+      expect(headers['x-ai-cost'], JSON.stringify(off)).to.equal('0.00102000');
+    }
   });
 });

@@ -100,6 +100,8 @@ export const CHAT_TABLE: RequestTable = {
       ...free('sampling, at upstreams that have it'),
       ...carried('sampling; dropped where the dialect has no place for it', 'topK'),
     },
+    // openrouter.ai/docs/api_reference/parameters, 2026-11.
+    top_a: OTHER_SAMPLING,
     // docs.vllm.ai, "OpenAI-compatible server", extra parameters, 2026-11. SGLang has most of them.
     ...each(
       OTHER_SAMPLING,

@@ -32,6 +32,7 @@ const RETURNED = carried('goes back to where it came from');
 const IS_CALL = 'is a call of a tool, or its result';
 const IS_SCHEMA = 'is the schema of the answer';
 
+const TOOLSET_NAME = refused('names a toolset of its vendor');
 const OF_VENDOR_TOOL: PartRow = { ...ECHO, ...refused('belongs to a tool that other dialects do not have') };
 const UNPACKED = outside('the vendor puts the definition of a tool in its place');
 
@@ -193,23 +194,19 @@ export const MESSAGES_TABLE: RequestTable = {
       task_budget: refused('is counted by its vendor'),
     },
     'output_config.format': each(carried(IS_SCHEMA), 'type', 'schema'),
-    thinking: {
-      type: carried('says whether the model reasons'),
-      budget_tokens: carried('is how much it reasons'),
-      display: carried('says whether its reasoning is shown'),
-    },
+    thinking: each(
+      carried('says whether the model reasons, how much, and whether it is shown'),
+      'type',
+      'budget_tokens',
+      'display',
+    ),
     metadata: { user_id: carried('names the person behind the call', 'user') },
     tool_choice: {
-      type: carried('is the choice of tools'),
-      name: carried('is the tool that is called'),
+      ...each(carried('is the choice of tools'), 'type', 'name'),
       disable_parallel_tool_use: carried('says whether several may be called at once', 'parallelTools'),
     },
     'tools[]': {
-      type: carried('is `custom` for tools that run at the client'),
-      name: carried('is its name'),
-      description: carried('describes it'),
-      input_schema: carried('is the schema of its input'),
-      strict: carried('holds its input to the schema'),
+      ...each(carried('is the tool'), 'type', 'name', 'description', 'input_schema', 'strict'),
       cache_control: CACHE_HINT,
       eager_input_streaming: dropped('is how its vendor streams'),
       defer_loading: dropped('the tool is given at once'),
@@ -233,27 +230,17 @@ export const MESSAGES_TABLE: RequestTable = {
       context: refused('has no place in other dialects'),
       citations: refusedUnless([{}, { enabled: false }], 'asks its vendor for citations'),
     },
-    source: {
-      type: carried('says how the bytes, the address or the text are given'),
-      media_type: carried('is the type of the bytes'),
-      data: carried('is the bytes, or the text'),
-      url: carried('is the address'),
-      content: carried('is the text'),
-    },
+    source: each(carried('is the bytes, the address or the text'), 'type', 'media_type', 'data', 'url', 'content'),
     'content[tool_use]': {
-      id: carried('is the id of the call'),
-      name: carried('is the tool that was called'),
-      input: carried('is what it was called with'),
+      ...each(carried('is the call'), 'id', 'name', 'input'),
       caller: dropped('says which tool called it'),
       cache_control: CACHE_HINT,
-      toolset_name: refused('names a toolset of its vendor'),
+      toolset_name: TOOLSET_NAME,
     },
     'content[tool_result]': {
-      tool_use_id: carried('is the id of the call'),
-      content: carried('is what the tool gave back'),
-      is_error: carried('says that it failed'),
+      ...each(carried('is what the tool gave back'), 'tool_use_id', 'content', 'is_error'),
       cache_control: CACHE_HINT,
-      toolset_name: refused('names a toolset of its vendor'),
+      toolset_name: TOOLSET_NAME,
     },
     'content[tool_reference]': { tool_name: carried('is the tool that was found'), cache_control: CACHE_HINT },
     'content[thinking]': each(RETURNED, 'thinking', 'signature'),

@@ -34,14 +34,29 @@ const CALL = carried('the call');
 const RESULT = carried('what the tool says');
 const TOOL = carried('the tool');
 const FORM = carried('the form of the answer');
-const GIVEN = dropped('the tool is given at once');
 const NO_PROGRAMS = 'is for programs that run at its vendor';
 /** The value in every call that the model made directly, not through a program at the vendor. */
 const CALLER = refusedUnless([{ type: 'direct' }], NO_PROGRAMS);
-const CALLERS = refusedUnless([['direct'], []], NO_PROGRAMS);
+
+/** What several items, parts and tools have alike. */
+const MARKS = each(MARK, 'id', 'status');
+const CALLED = { ...MARKS, ...each(CALL, 'type', 'call_id', 'name', 'namespace'), caller: CALLER };
+const SEARCHED = {
+  ...MARKS,
+  ...each(carried('the search'), 'type', 'call_id'),
+  execution: carried('where it runs; only `client` is'),
+};
+const OF_MEDIA = { file_id: KEPT, prompt_cache_breakpoint: CACHE_HINT };
+const OF_TOOL = {
+  ...each(TOOL, 'type', 'name', 'description'),
+  defer_loading: dropped('the tool is given at once'),
+  allowed_callers: refusedUnless([['direct'], []], NO_PROGRAMS),
+};
 
 const OF_VENDOR_TOOL = refused('belongs to a tool that other dialects do not have');
 const SAID_BY_VENDOR: PartRow = { ...ECHO, ...OF_VENDOR_TOOL };
+/** What holds only the model's own output, and no result of the vendor's tools. */
+const WRITTEN = { isWritten: true } as const;
 const FOUND: PartRow = {
   ...outside('the vendor reads what it found then'),
   ...refused('has what its vendor found, which is not in the request'),
@@ -57,20 +72,6 @@ const WEB_SEARCH = {
   isLimited: true,
   ...AT_VENDOR,
 } as const;
-
-/** Item types that hold only the model's own output. The others hold results of the vendor's tools. */
-const WRITTEN_ITEMS = [
-  'message',
-  'reasoning',
-  'function_call',
-  'custom_tool_call',
-  'computer_call',
-  'local_shell_call',
-  'shell_call',
-  'apply_patch_call',
-  'tool_search_call',
-  'mcp_approval_request',
-] as const;
 
 /**
  * The requests of Responses: those of the package openai. In translation, unknown members of earlier answers that a client repeats
@@ -106,17 +107,18 @@ export const RESPONSES_TABLE: RequestTable = {
   roles: ['user', 'assistant', 'system', 'developer'],
   nullIsAbsent: true,
   items: {
-    message: { ...TEXT_PART, ...carried('what one side says') },
-    function_call: { ...ECHO, ...carried('a call of a tool', 'tool_call') },
-    custom_tool_call: { ...ECHO, ...carried('a call of a tool') },
+    message: { ...TEXT_PART, ...WRITTEN, ...carried('what one side says') },
+    function_call: { ...ECHO, ...WRITTEN, ...carried('a call of a tool', 'tool_call') },
+    custom_tool_call: { ...ECHO, ...WRITTEN, ...carried('a call of a tool') },
     function_call_output: { ...TEXT_PART, ...carried('what a tool says', 'tool_result') },
     custom_tool_call_output: { ...TEXT_PART, ...carried('what a tool says') },
     reasoning: {
+      ...WRITTEN,
       sources: { encrypted_content: ECHO, nothing: outside('the vendor reads the reasoning that it has kept') },
       ...carried('goes back to the upstream that made it, and to no other'),
     },
     additional_tools: { ...TEXT_PART, ...carried('more tools') },
-    tool_search_call: { ...ECHO, ...carried('a search for tools that the client runs') },
+    tool_search_call: { ...ECHO, ...WRITTEN, ...carried('a search for tools that the client runs') },
     tool_search_output: { ...TEXT_PART, ...carried('a search for tools that the client runs') },
     item_reference: { ...outside('an item of an earlier answer'), names: 'item', ...KEPT },
     compaction: { ...ECHO, ...SUMMARY },
@@ -128,18 +130,21 @@ export const RESPONSES_TABLE: RequestTable = {
     code_interpreter_call: { ...outside('the vendor reads what its container holds'), ...OF_VENDOR_TOOL },
     image_generation_call: { ...outside('the vendor reads the image that it has kept'), ...OF_VENDOR_TOOL },
     ...each(
-      SAID_BY_VENDOR,
+      { ...SAID_BY_VENDOR, ...WRITTEN },
       'computer_call',
-      'computer_call_output',
       'local_shell_call',
-      'local_shell_call_output',
       'shell_call',
-      'shell_call_output',
       'apply_patch_call',
+      'mcp_approval_request',
+    ),
+    ...each(
+      SAID_BY_VENDOR,
+      'computer_call_output',
+      'local_shell_call_output',
+      'shell_call_output',
       'apply_patch_call_output',
       'mcp_list_tools',
       'mcp_call',
-      'mcp_approval_request',
       'mcp_approval_response',
       'program',
       'program_output',
@@ -186,48 +191,33 @@ export const RESPONSES_TABLE: RequestTable = {
   },
   nested: {
     'input[message]': {
+      ...MARKS,
       ...each(carried('what one side says'), 'type', 'content'),
       role: carried('what one side says', 'system'),
-      ...each(MARK, 'id', 'status', 'phase', 'end_turn'),
+      ...each(MARK, 'phase', 'end_turn'),
     },
     'input[function_call]': {
-      ...each(CALL, 'type', 'call_id', 'name', 'namespace', 'arguments'),
-      ...each(MARK, 'id', 'status'),
+      ...CALLED,
+      arguments: CALL,
       parsed_arguments: dropped('programs add it to answers that they send back'),
-      caller: CALLER,
     },
-    'input[custom_tool_call]': {
-      ...each(CALL, 'type', 'call_id', 'name', 'namespace', 'input'),
-      ...each(MARK, 'id', 'status'),
-      caller: CALLER,
-    },
-    'input[function_call_output]': {
-      ...each(RESULT, 'type', 'call_id', 'output'),
-      ...each(MARK, 'id', 'status'),
-      caller: CALLER,
-    },
+    'input[custom_tool_call]': { ...CALLED, input: CALL },
+    'input[function_call_output]': { ...MARKS, ...each(RESULT, 'type', 'call_id', 'output'), caller: CALLER },
     'input[custom_tool_call_output]': {
+      ...MARKS,
       ...each(RESULT, 'type', 'call_id', 'output'),
-      ...each(MARK, 'id', 'status', 'name'),
+      name: MARK,
       caller: CALLER,
     },
     'input[reasoning]': {
+      ...MARKS,
       ...each(carried('what is shown of it'), 'type', 'summary'),
       encrypted_content: carried('the signature'),
       content: dropped('its summary is what is shown'),
-      ...each(MARK, 'id', 'status'),
     },
     'input[additional_tools]': { ...each(carried('more tools'), 'type', 'tools'), ...each(MARK, 'id', 'role') },
-    'input[tool_search_call]': {
-      ...each(carried('the search'), 'type', 'call_id', 'arguments'),
-      ...each(MARK, 'id', 'status'),
-      execution: carried('where it runs; only `client` is'),
-    },
-    'input[tool_search_output]': {
-      ...each(carried('the tools that were found'), 'type', 'call_id', 'tools'),
-      ...each(MARK, 'id', 'status'),
-      execution: carried('where it ran; only `client` is'),
-    },
+    'input[tool_search_call]': { ...SEARCHED, arguments: carried('the search') },
+    'input[tool_search_output]': { ...SEARCHED, tools: carried('the tools that were found') },
     'content[input_text]': { ...each(carried('text'), 'type', 'text'), prompt_cache_breakpoint: CACHE_HINT },
     'content[output_text]': {
       ...each(carried('text'), 'type', 'text'),
@@ -238,28 +228,17 @@ export const RESPONSES_TABLE: RequestTable = {
     'content[input_image]': {
       ...each(carried('the image'), 'type', 'image_url'),
       detail: carried('how closely it is looked at; `original` is dropped'),
-      file_id: KEPT,
-      prompt_cache_breakpoint: CACHE_HINT,
+      ...OF_MEDIA,
     },
     'content[input_file]': {
       ...each(carried('the document'), 'type', 'file_data', 'file_url', 'filename'),
       detail: dropped('says how closely its pages are looked at'),
-      file_id: KEPT,
-      prompt_cache_breakpoint: CACHE_HINT,
+      ...OF_MEDIA,
     },
     'content[input_audio]': each(carried('the spoken words'), 'type', 'input_audio'),
     input_audio: each(carried('the spoken words'), 'data', 'format'),
-    'tools[function]': {
-      ...each(TOOL, 'type', 'name', 'description', 'parameters', 'strict'),
-      defer_loading: GIVEN,
-      output_schema: dropped(NO_PROGRAMS),
-      allowed_callers: CALLERS,
-    },
-    'tools[custom]': {
-      ...each(TOOL, 'type', 'name', 'description', 'format'),
-      defer_loading: GIVEN,
-      allowed_callers: CALLERS,
-    },
+    'tools[function]': { ...OF_TOOL, ...each(TOOL, 'parameters', 'strict'), output_schema: dropped(NO_PROGRAMS) },
+    'tools[custom]': { ...OF_TOOL, format: TOOL },
     'tools[namespace]': each(carried('the tools in it'), 'type', 'name', 'description', 'tools'),
     'tools[tool_search]': {
       ...each(carried('the search'), 'type', 'description', 'parameters'),
@@ -289,7 +268,6 @@ export const RESPONSES_TABLE: RequestTable = {
         kind: 'item',
         answer: ['output'],
         events: { 'response.output_item.added': ['item'], 'response.output_item.done': ['item'] },
-        written: WRITTEN_ITEMS,
       },
     },
   },
