@@ -179,7 +179,6 @@ describe('Tools that run at the vendor', () => {
   const SEARCHING: readonly (readonly [path: string, body: Readonly<Record<string, unknown>>])[] = [
     [PATH.chat, { web_search_options: { search_context_size: 'low' } }],
     [PATH.chat, { enable_search: true }],
-    [PATH.chat, { enable_search: true, search_options: { forced_search: true } }],
     [PATH.messages, { enable_search: true }],
   ];
   for (const [path, body] of SEARCHING) {

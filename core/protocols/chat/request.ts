@@ -176,6 +176,8 @@ export const CHAT_TABLE: RequestTable = {
     'tool_calls[]': {
       ...each(CALL, 'id', 'type', 'function', 'custom'),
       index: dropped('the place of the call says it'),
+      // ai.google.dev/gemini-api/docs/thought-signatures, 2026-11: what Gemini's Chat address adds.
+      extra_content: dropped('is good at its vendor alone'),
       provider_specific_fields: ADDED,
     },
     'tool_calls[].function': { ...each(CALL, 'name', 'arguments'), parsed_arguments: ADDED },
