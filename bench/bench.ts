@@ -7,7 +7,7 @@ import { type Rig, withRig } from './rig';
 import { attempt, type Outcome, type Scenario, type Settings } from './scenario';
 import { SCENARIOS } from './scenarios';
 import { SUBJECTS } from './subjects';
-import { type JudgedTarget, judgeTargets, type Row, render, summarise } from './table';
+import { CASE_MARK, type JudgedTarget, judgeTargets, type Row, render, summarise } from './table';
 
 const FALLBACK: Settings = {
   rounds: 5,
@@ -159,7 +159,9 @@ async function runScenario(
     const result = await attempt(rig, () => scenario.run(rig, subjects, settings));
     const outcome = 'value' in result ? result.value : nothing(scenario, result.failure);
     const measured = new Set(outcome.rounds.flatMap((round) => Object.keys(round)));
-    const names = [...new Set([...subjects.map(({ name }) => name), ...measured, ...Object.keys(outcome.unavailable)])];
+    const hasCases = (name: string) => [...measured].some((row) => row.startsWith(name + CASE_MARK));
+    const first = subjects.map(({ name }) => name).filter((name) => measured.has(name) || !hasCases(name));
+    const names = [...new Set([...first, ...measured, ...Object.keys(outcome.unavailable)])];
     const rows = summarise(layout, outcome.rounds, names, outcome.unavailable);
     const targets = judgeTargets(layout, rows);
     const title = `${scenario.name}: ${scenario.summary} (${describe(used)})`;

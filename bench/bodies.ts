@@ -41,6 +41,25 @@ function chatBody(model: string, question: string): string {
   });
 }
 
+export const MESSAGES: Protocol = {
+  path: '/v1/messages',
+  body: (model) =>
+    JSON.stringify({
+      model,
+      max_tokens: 256,
+      temperature: 0.7,
+      system: INSTRUCTIONS,
+      messages: [{ role: 'user', content: QUESTION }],
+    }),
+  scriptedBody: (script) =>
+    JSON.stringify({
+      model: MODEL,
+      max_tokens: 1_024,
+      stream: true,
+      messages: [{ role: 'user', content: JSON.stringify(script) }],
+    }),
+};
+
 /** Calls like those of Codex: the vendor stores nothing. */
 export const RESPONSES: Protocol = {
   path: '/v1/responses',

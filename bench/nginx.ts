@@ -26,8 +26,9 @@ const ANSWERS = {
 /**
  * Starts the upstream of the JSON scenarios: a static answer of each protocol after `delayMs`, so that it is never the bottleneck. nginx can wait
  * only before it answers 401. A delayed call is therefore one without the password, whose 401 is replaced by the answer.
+ * @param readsBodies whether it reads all of a body first, as a proxy before itself
  */
-export async function startUpstreamNginx(rig: Rig, delayMs = 0): Promise<UpstreamNginx> {
+export async function startUpstreamNginx(rig: Rig, delayMs = 0, readsBodies = false): Promise<UpstreamNginx> {
   const answerAt = ([path, answer]: [string, string], index: number) =>
     delayMs === 0
       ? `location = ${path} { return 200 '${answer}'; }`
@@ -35,16 +36,31 @@ export async function startUpstreamNginx(rig: Rig, delayMs = 0): Promise<Upstrea
       auth_basic delayed; auth_basic_user_file /dev/null; auth_delay ${delayMs}ms; error_page 401 =200 @answer${index};
     }
     location @answer${index} { return 200 '${answer}'; }`;
-  const nginx = await startNginx(
-    rig,
-    (port) => `
+  const answers = (listen: string) => `
   server {
-    listen 127.0.0.1:${port} backlog=4096;
+    listen ${listen};
     default_type application/json;
     ${Object.entries(ANSWERS).map(answerAt).join('\n    ')}
     location = /status { stub_status; }
-  }`,
-  );
+  }`;
+  const socket = `unix:${rig.path('answers.socket')}`;
+  const reader = (listen: string) => `
+  upstream answers { server ${socket}; keepalive 256; keepalive_requests 1000000000; }
+  server {
+    listen ${listen};
+    client_body_buffer_size 1m;
+    location / {
+      proxy_pass http://answers;
+      proxy_http_version 1.1;
+      proxy_pass_request_body off;
+      proxy_set_header Content-Length "";
+      proxy_set_header Connection "";
+    }
+  }`;
+  const nginx = await startNginx(rig, (port) => {
+    const listen = `127.0.0.1:${port} backlog=4096`;
+    return readsBodies ? reader(listen) + answers(socket) : answers(listen);
+  });
   return { ...nginx, requests: () => readRequests(nginx.url) };
 }
 

@@ -37,6 +37,23 @@ export interface Outcome {
   readonly versions: Readonly<Record<string, string>>;
 }
 
+/** Names the rows of one of several cases after it. */
+export function inCase({ rounds, unavailable, versions }: Outcome, suffix: string): Outcome {
+  const renamed = <T>(rows: Readonly<Record<string, T>>): Record<string, T> =>
+    Object.fromEntries(Object.entries(rows).map(([subject, row]) => [subject + suffix, row]));
+  return { rounds: rounds.map(renamed), unavailable: renamed(unavailable), versions };
+}
+
+/** Combines the rounds of all cases into one outcome. */
+export function mergeCases(outcomes: readonly Outcome[]): Outcome {
+  const rounds = outcomes.map((outcome) => outcome.rounds);
+  return {
+    rounds: (rounds[0] ?? []).map((_, at) => Object.assign({}, ...rounds.map((each) => each[at]))),
+    unavailable: Object.assign({}, ...outcomes.map(({ unavailable }) => unavailable)),
+    versions: Object.assign({}, ...outcomes.map(({ versions }) => versions)),
+  };
+}
+
 /** Returns the subjects in the order of a round. Each round begins with another one, so that no subject always follows the same one. */
 export function orderOfRound<T>(all: readonly T[], round: number): T[] {
   const first = round % Math.max(1, all.length);

@@ -1,5 +1,5 @@
 /** Runs rounds of wrk on every subject in turn, with nginx as the upstream. `json` and `latency` use them. */
-import { CHAT, MODEL } from './bodies';
+import { CHAT, MODEL, type Protocol } from './bodies';
 import { cpuSeconds, peakResidentBytes, quiet } from './measure';
 import { startUpstreamNginx, type UpstreamNginx } from './nginx';
 import { countAtRedis, type RedisCounts } from './redis-counts';
@@ -19,7 +19,9 @@ export interface WrkOptions extends Pick<StartOptions, 'limits'> {
   /** The delay of the upstream before its answer. */
   readonly delayMs?: number;
   /** The body of all calls. Default: that of the subject's protocol. */
-  readonly body?: string;
+  readonly body?: string | ((protocol: Protocol) => string);
+  /** Whether the upstream reads all of a body before it answers. */
+  readonly readsBodies?: boolean;
   /** Measures a round. Default: one run with the connections of the settings. */
   measureRound?(run: (connections: number) => Promise<Metrics>): Promise<Metrics>;
 }
@@ -33,7 +35,7 @@ export async function runWrkRounds(
 ): Promise<Outcome> {
   const { progress } = rig.options;
   const { delayMs, measureRound = (run) => run(settings.connections) } = options;
-  const upstream = await startUpstreamNginx(rig, delayMs);
+  const upstream = await startUpstreamNginx(rig, delayMs, options.readsBodies);
   const unavailable: Record<string, string> = {};
   const started: Running[] = [];
   for (const subject of subjects) {
@@ -131,7 +133,8 @@ export function loadOf(
   seconds: number,
   { body }: Pick<WrkOptions, 'body'> = {},
 ): Load {
-  const bodies = body === undefined ? models.map(protocol.body) : [body];
+  const one = typeof body === 'function' ? body(protocol) : body;
+  const bodies = one === undefined ? models.map(protocol.body) : [one];
   return { url, headers: { 'content-type': 'application/json', ...headers }, bodies, keys, connections, seconds };
 }
 

@@ -1,5 +1,5 @@
 import { BODY_OF_256 } from '../bodies';
-import type { Outcome, Scenario } from '../scenario';
+import { inCase, mergeCases, type Outcome, type Scenario } from '../scenario';
 import { CASE_MARK, figure, type Round, ratio } from '../table';
 import { runWrkRounds } from '../wrk-rounds';
 
@@ -75,22 +75,17 @@ export const governed: Scenario = {
             },
           },
         );
-        outcomes.push(inCase(outcome, delayMs === 0 ? '' : `${CASE_MARK}${delayMs} ms`));
+        const rounds = outcome.rounds.map(withAdded);
+        outcomes.push(inCase({ ...outcome, rounds }, delayMs === 0 ? '' : `${CASE_MARK}${delayMs} ms`));
       } finally {
         await scope.stop();
       }
     }
-    return merge(outcomes);
+    return mergeCases(outcomes);
   },
 };
 
-/** Names the rows after their case, and compares them with `direct`. */
-function inCase({ rounds, unavailable, versions }: Outcome, suffix: string): Outcome {
-  const renamed = <T>(rows: Readonly<Record<string, T>>): Record<string, T> =>
-    Object.fromEntries(Object.entries(rows).map(([subject, row]) => [subject + suffix, row]));
-  return { rounds: rounds.map((round) => renamed(withAdded(round))), unavailable: renamed(unavailable), versions };
-}
-
+/** Compares the rows with `direct`. */
 function withAdded(round: Round): Round {
   const added = (name: string, key: string) =>
     (figure(round, name, key) ?? Number.NaN) - (figure(round, 'direct', key) ?? Number.NaN);
@@ -102,14 +97,4 @@ function withAdded(round: Round): Round {
         : { ...row, addedP50Ms: added(name, 'aloneP50Ms'), addedP99Ms: added(name, 'aloneP99Ms') },
     ]),
   );
-}
-
-/** Combines the rounds of all cases into one outcome. */
-function merge(outcomes: readonly Outcome[]): Outcome {
-  const rounds = outcomes.map((outcome) => outcome.rounds);
-  return {
-    rounds: (rounds[0] ?? []).map((_, at) => Object.assign({}, ...rounds.map((each) => each[at]))),
-    unavailable: Object.assign({}, ...outcomes.map(({ unavailable }) => unavailable)),
-    versions: Object.assign({}, ...outcomes.map(({ versions }) => versions)),
-  };
 }

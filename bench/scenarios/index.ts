@@ -1,5 +1,6 @@
 import type { Scenario } from '../scenario';
 import { accounts } from './accounts';
+import { agents } from './agents';
 import { body } from './body';
 import { console } from './console';
 import { governed } from './governed';
@@ -19,6 +20,7 @@ import { usage } from './usage';
 import { workers } from './workers';
 
 export const SCENARIOS: readonly Scenario[] = [
+  agents,
   json,
   latency,
   body,

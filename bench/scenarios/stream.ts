@@ -1,4 +1,4 @@
-import { CHAT } from '../bodies';
+import { CHAT, type Protocol } from '../bodies';
 import { type FreshRound, runFreshRounds } from '../fresh-rounds';
 import { cpuSeconds, pause, peakResidentBytes, quiet, resetPeak, residentBytes } from '../measure';
 import type { Rig } from '../rig';
@@ -131,13 +131,15 @@ async function measureStalled({ rig, running, upstream }: FreshRound, settings: 
   };
 }
 
-interface Callers {
+export interface Callers {
   readonly mode: 'paced' | 'idle' | 'stalled';
   readonly script: object;
   readonly streams: number;
   readonly rampMs: number;
   readonly events?: number;
   readonly withinMs?: number;
+  /** Returns the body of a call. Default: a short one of the subject's protocol. */
+  readonly bodyOf?: (protocol: Protocol, script: object) => string;
 }
 
 interface Percentiles {
@@ -154,12 +156,12 @@ interface StreamResult {
 }
 
 /** Opens the streams. One that fails makes the round fail. */
-async function openStreams(
+export async function openStreams(
   rig: Rig,
   { url, headers, protocol = CHAT }: RunningSubject,
-  { script, withinMs = 60_000, ...callers }: Callers,
+  { script, withinMs = 60_000, bodyOf = (of, text) => of.scriptedBody(text), ...callers }: Callers,
 ): Promise<{ result: StreamResult; stop(): Promise<void> }> {
-  const settings = JSON.stringify({ ...callers, url, headers, body: protocol.scriptedBody(script) });
+  const settings = JSON.stringify({ ...callers, url, headers, body: bodyOf(protocol, script) });
   const client = await rig.program('stream-client.mjs', { env: { STREAM_CLIENT: settings } });
   const result = await client.message<StreamResult>('done', withinMs);
   if (result.failures > 0) {

@@ -6,7 +6,7 @@ import { freePort } from '../../test/support/free-port';
 import { startPostgres } from '../../test/support/postgres';
 import type { TestRedis } from '../../test/support/redis';
 import { until } from '../../test/support/until';
-import { CHAT, MODEL, type Protocol, RESPONSES } from '../bodies';
+import { CHAT, MESSAGES, MODEL, type Protocol, RESPONSES } from '../bodies';
 import { childPids, quiet } from '../measure';
 import { NotAvailable, PROJECT_FOLDER, type Program, type Rig } from '../rig';
 import { zipfDraws } from '../zipf';
@@ -44,8 +44,17 @@ export const tollgateResponses: Subject = {
   summary: 'Tollgate, called and answered in the Responses protocol',
   isNode: true,
   streams: true,
-  only: ['json', 'latency', 'stream'],
+  only: ['json', 'latency', 'stream', 'agents'],
   start: (rig, options) => startTollgate(rig, options, { fastLane: true, protocol: RESPONSES }),
+};
+
+/** Tollgate with Messages, as Claude Code calls it. */
+export const tollgateMessages: Subject = {
+  ...tollgateResponses,
+  name: 'tollgate-messages',
+  summary: 'Tollgate, called and answered in the Messages protocol',
+  only: ['agents'],
+  start: (rig, options) => startTollgate(rig, options, { fastLane: true, protocol: MESSAGES }),
 };
 
 /** Tollgate with as many upstreams and connections as `tollgate-wide`, but one candidate: each call requests a model that only one upstream has. */

@@ -15,7 +15,7 @@ listen(
     counters.calls += 1;
     if (script === undefined) return answerWhole(request, response);
     response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
-    const speak = request.url === '/v1/responses' ? responses() : chat();
+    const speak = ({ '/v1/responses': responses, '/v1/messages': messages }[request.url] ?? chat)();
     response.write(speak.begin);
     if (script.idle) response.write(speak.event('t0'));
     else if (script.floodBytes !== undefined) flood(response, speak, script.floodBytes);
@@ -105,6 +105,26 @@ const CHAT_END = [
 ]
   .map((data) => `data: ${data}\n\n`)
   .join('');
+
+/** Makes a Messages stream. */
+function messages() {
+  const named = (type, rest) => `event: ${type}\ndata: ${JSON.stringify({ type, ...rest })}\n\n`;
+  const message = { id: 'msg_bench', type: 'message', role: 'assistant', model: 'bench-model', content: [] };
+  const usage = { input_tokens: 38, output_tokens: 1, cache_creation_input_tokens: 0, cache_read_input_tokens: 0 };
+  return {
+    begin:
+      named('message_start', { message: { ...message, stop_reason: null, stop_sequence: null, usage } }) +
+      named('content_block_start', { index: 0, content_block: { type: 'text', text: '' } }),
+    event: (text) => named('content_block_delta', { index: 0, delta: { type: 'text_delta', text } }),
+    end: () =>
+      named('content_block_stop', { index: 0 }) +
+      named('message_delta', {
+        delta: { stop_reason: 'end_turn', stop_sequence: null },
+        usage: { output_tokens: 200 },
+      }) +
+      named('message_stop', {}),
+  };
+}
 
 /** Makes a Responses stream. Its events are numbered, and those after the last delta repeat the whole text. */
 function responses() {

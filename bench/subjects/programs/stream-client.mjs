@@ -10,9 +10,9 @@ import { endWithParent } from './announce.mjs';
 const { mode, url, headers, body, streams, events, rampMs } = JSON.parse(process.env.STREAM_CLIENT);
 const agent = new Agent({ keepAlive: false, maxSockets: Number.POSITIVE_INFINITY });
 const held = new Set();
-/** Matches the send time in events of Chat and of Responses. */
-const TIME = /"(?:content|delta)":"t(\d+)/;
-const END = /^(?:data: \[DONE\]$|event: response\.completed\n)/;
+/** Matches the send time in events of Chat, of Responses and of Messages. */
+const TIME = /"(?:content|delta|text_delta","text)":"t(\d+)/;
+const END = /^(?:data: \[DONE\]$|event: (?:response\.completed|message_stop)\n)/;
 endWithParent();
 
 const opened = [];
