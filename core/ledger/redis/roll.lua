@@ -57,17 +57,18 @@ if following[1] and following[2] ~= ARGV[7] then return 'exists_with_different_a
 local hold = tonumber(first[2])
 local cost = tonumber(ARGV[2])
 local more = following[1] and 0 or tonumber(ARGV[7])
-local account = redis.call('HMGET', KEYS[2], 'status', 'available')
-if not following[1] and account[1] ~= 'active' then return 'frozen' end
-local left = tonumber(account[2]) + hold - cost
-local key = redis.call('HMGET', KEYS[3], 'limit', 'spent', 'held', 'caps')
-local room = room_of(KEYS[3], key) + hold - cost
-if more > left or more > room then
-  local kept = recall_for(KEYS[2], more > left, ARGV[4])
-  if kept > 0 then return { 'recalling', integer(kept) } end
+if not following[1] and redis.call('HGET', KEYS[2], 'status') ~= 'active' then return 'frozen' end
+local left, room, key
+local function measure()
   left = tonumber(redis.call('HGET', KEYS[2], 'available')) + hold - cost
   key = redis.call('HMGET', KEYS[3], 'limit', 'spent', 'held', 'caps')
   room = room_of(KEYS[3], key) + hold - cost
+end
+measure()
+if more > left or more > room then
+  local kept = recall_for(KEYS[2], more > left, ARGV[4])
+  if kept > 0 then return { 'recalling', integer(kept) } end
+  measure()
 end
 if more > left then return { 'insufficient_balance', integer(math.max(0, left)) } end
 if more > room then return { 'key_limit_exceeded', integer(math.max(0, room)) } end

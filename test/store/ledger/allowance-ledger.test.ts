@@ -205,6 +205,24 @@ describe('allowances that nodes hold for accounts', () => {
         const grown = await store.renew({ ...end, lifetimeMs: undefined, amountE8: 9_400n });
         return [grown, { outcome: 'key_limit_exceeded', availableE8: 50n }];
       },
+      'a hold that follows another and needs it': async (payer) => {
+        const { end } = await held(payer);
+        const rolled = await store.roll({ ...end, costE8: 100n, next: { rid: newId(), amountE8: 9_400n } });
+        return [rolled, { outcome: 'rolled', chargedE8: 100n, shortfallE8: 0n }];
+      },
+      'a small hold that follows another': async (payer) => {
+        const { end } = await held(payer);
+        const rolled = await store.roll({ ...end, costE8: 50n, next: { rid: newId(), amountE8: 100n } });
+        return [rolled, { outcome: 'rolled', chargedE8: 50n, shortfallE8: 0n }];
+      },
+      'a hold that follows another where the limit of the key is reached': async (payer) => {
+        const { own, end } = await held(payer, 350n);
+        const spent = reserveRequest(own, 100n);
+        await store.reserve(spent);
+        await store.settle({ ...own, rid: spent.rid, costE8: 100n, record: spent.record });
+        const refused = await store.roll({ ...end, costE8: 50n, next: { rid: newId(), amountE8: 9_300n } });
+        return [refused, { outcome: 'key_limit_exceeded', availableE8: 200n }];
+      },
     };
     for (const [name, run] of Object.entries(cases))
       it(name, async () => {
