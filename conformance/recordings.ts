@@ -7,7 +7,7 @@ import type { Meter } from '../core/catalog/usage';
 /** The known counts of all passes, by meter. A count that is missing here must stay unknown. */
 export type ExpectedCounts = Readonly<Partial<Record<Meter, number>>>;
 
-/** A recorded stream, and what the adapter must read in it. */
+/** A recorded stream, and what must be read in it. */
 export interface RecordedStream {
   readonly name: string;
   readonly bytes: Buffer;
@@ -23,7 +23,7 @@ export interface RecordedStream {
   readonly choices?: number;
 }
 
-/** A recorded answer in one piece, and what the adapter must read in it. */
+/** A recorded answer in one piece, and what must be read in it. */
 export interface RecordedBody {
   readonly name: string;
   readonly bytes: Buffer;
@@ -53,7 +53,7 @@ interface Expectations {
 }
 
 /**
- * Reads a folder of recordings from `tollgate upstreams record`. `expected.json` says what the adapter must read in each `<name>.sse` (a stream), in
+ * Reads a folder of recordings from `tollgate upstreams record`. `expected.json` says what must be read in each `<name>.sse` (a stream), in
  * each `<name>.json` (an answer in one piece), and in failures.
  */
 export function readRecordings(folder: string): Recordings {
@@ -73,7 +73,7 @@ export function readRecordings(folder: string): Recordings {
 /** The folder of recordings, which the build copies beside this file. */
 const SAMPLES = join(__dirname, __filename.endsWith('.ts') ? '../test/fixtures' : 'recordings');
 
-/** Returns the recordings that the shipped adapter of a protocol must read. An adapter of the same dialect must read the same. */
+/** Returns the recordings of a protocol. */
 export function sampleRecordings(protocol: Protocol): Recordings {
   return readRecordings(join(SAMPLES, protocol));
 }

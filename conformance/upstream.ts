@@ -11,6 +11,7 @@ import type {
 } from '../core/catalog/upstream';
 import { countsIn, mergeUsage, UNKNOWN_USAGE, type Usage, usageOf } from '../core/catalog/usage';
 import { findMembers, sliceChunks } from '../core/http/json-members';
+import { NoteReader } from '../core/protocols/notes';
 import { applyBodyEdits } from '../core/wire/body-edits';
 import { annotateCost } from '../core/wire/event-data';
 import { FinishTracker } from '../core/wire/event-reader';
@@ -44,7 +45,7 @@ export interface ConformanceSubject extends Recordings {
 type Subject = ConformanceSubject &
   Required<Pick<ConformanceSubject, 'usageAt' | 'modelIn'>> & { readonly adapter: UpstreamAdapter };
 
-/** One property that an adapter must have. */
+/** One property that an adapter must have, or that the recordings of its upstream must have. */
 export interface ConformanceCheck {
   readonly name: string;
   /** Runs the check. @throws AssertionError */
@@ -71,31 +72,20 @@ export function upstreamConformance(given: ConformanceSubject): ConformanceCheck
   ];
 }
 
-function streamChecks(subject: Subject, stream: RecordedStream): ConformanceCheck[] {
+function streamChecks({ adapter, protocol }: Subject, stream: RecordedStream): ConformanceCheck[] {
   const frames = split(stream.bytes, [stream.bytes]);
-  try {
-    const notes = frames.map((frame) => subject.adapter.readEvent(frame));
-    return readStreamChecks(subject, stream, frames, notes);
-  } catch (error) {
-    return [{ name: `stream ${stream.name}: the adapter reads it without an error`, run: () => assert.ifError(error) }];
-  }
-}
-
-function readStreamChecks(
-  { adapter, protocol }: Subject,
-  stream: RecordedStream,
-  frames: readonly SseFrame[],
-  notes: readonly EventNote[],
-): ConformanceCheck[] {
+  const notes = notesOf(protocol, frames);
+  const told = notes.filter(hasContents);
   const check = (name: string, run: () => void): ConformanceCheck => ({ name: `stream ${stream.name}: ${name}`, run });
   const checks = [
     check('the notes are the same at every byte split', () => {
       for (let at = 1; at < stream.bytes.length; at += 1) {
         const pieces = [stream.bytes.subarray(0, at), stream.bytes.subarray(at)];
-        assert.deepEqual(notesOf(adapter, split(stream.bytes, pieces)), notes.filter(hasContents), `cut at byte ${at}`);
+        const cut = notesOf(protocol, split(stream.bytes, pieces)).filter(hasContents);
+        assert.deepEqual(cut, told, `cut at byte ${at}`);
       }
       const single = [...stream.bytes].map((byte) => Buffer.from([byte]));
-      assert.deepEqual(notesOf(adapter, split(stream.bytes, single)), notes.filter(hasContents), 'byte by byte');
+      assert.deepEqual(notesOf(protocol, split(stream.bytes, single)).filter(hasContents), told, 'byte by byte');
     }),
     check('usage, content and price are as expected', () => {
       const usage = usageReported(notes);
@@ -111,7 +101,7 @@ function readStreamChecks(
     check('a malformed event is reported and does not throw', () => {
       for (const data of ['{"half', 'null', '[]', '"x"', '7', '<html>', '{"a":1}}']) {
         for (const frame of frames) {
-          const note = adapter.readEvent({ name: frame.name, data });
+          const note = new NoteReader(protocol).event({ name: frame.name, data });
           assert.equal(note.malformed, true, `${frame.name}: ${data}`);
         }
       }
@@ -204,13 +194,14 @@ function errorCheck(
 }
 
 function bodyChecks({ adapter, protocol, usageAt }: Subject, recorded: RecordedBody): ConformanceCheck[] {
+  const noteOf = (given: unknown) => new NoteReader(protocol).body(given);
   const { name, bytes, usage, contentBytes, verdict } = recorded;
   const body: unknown = JSON.parse(bytes.toString());
   const checks: ConformanceCheck[] = [
     {
       name: `answer ${name}: usage, content and price are as expected`,
       run: () => {
-        const read = adapter.readBody(body);
+        const read = noteOf(body);
         assert.deepEqual(countsIn(read.usage), usage);
         assert.equal(read.contentBytes, contentBytes);
         assert.equal(costOf(read.usage, PRICE), costOf(usageOf(usage), PRICE));
@@ -219,10 +210,10 @@ function bodyChecks({ adapter, protocol, usageAt }: Subject, recorded: RecordedB
     {
       name: `answer ${name}: invalid counts are unknown, never 0`,
       run: () => {
-        assert.deepEqual(countsIn(adapter.readBody(changedAt(body, usageAt, () => undefined)).usage), {});
+        assert.deepEqual(countsIn(noteOf(changedAt(body, usageAt, () => undefined)).usage), {});
         for (const nonsense of [-1, 1.5, 1e308, '7', null, {}, []]) {
           const spoiled = changedAt(body, usageAt, (reported) => spoilNumbers(reported, nonsense));
-          assert.deepEqual(countsIn(adapter.readBody(spoiled).usage), {}, JSON.stringify(nonsense));
+          assert.deepEqual(countsIn(noteOf(spoiled).usage), {}, JSON.stringify(nonsense));
         }
       },
     },
@@ -233,8 +224,8 @@ function bodyChecks({ adapter, protocol, usageAt }: Subject, recorded: RecordedB
     {
       name: `answer ${name}: the error is reported with its verdict`,
       run: () => {
-        const { error } = adapter.readBody(body);
-        assert(error, 'readBody reports no error');
+        const { error } = noteOf(body);
+        assert(error, 'no error is read');
         assert.equal(adapter.judge({ protocol, status: 200, headers: {}, body: error.body }), verdict);
       },
     },
@@ -257,8 +248,9 @@ function eventChecks({ adapter, protocol }: Subject): ConformanceCheck[] {
     {
       name: 'comments and unknown events give an empty note',
       run: () => {
-        assert.deepEqual(adapter.readEvent({ name: undefined, data: undefined }), {});
-        assert.deepEqual(adapter.readEvent({ name: 'later', data: '{"type":"later"}' }), {});
+        const reader = new NoteReader(protocol);
+        assert.deepEqual(reader.event({ name: undefined, data: undefined }), {});
+        assert.deepEqual(reader.event({ name: 'later', data: '{"type":"later"}' }), {});
       },
     },
     {
@@ -276,7 +268,7 @@ function eventChecks({ adapter, protocol }: Subject): ConformanceCheck[] {
           { error: 'x' },
           { content: 1, choices: {} },
         ]) {
-          assert.deepEqual(countsIn(adapter.readBody(body).usage), {});
+          assert.deepEqual(countsIn(new NoteReader(protocol).body(body).usage), {});
           adapter.judge({ protocol, status: 500, headers: {}, body });
         }
       },
@@ -364,8 +356,10 @@ function split(whole: Buffer, pieces: readonly Buffer[]): SseFrame[] {
   return frames;
 }
 
-function notesOf(adapter: UpstreamAdapter, frames: readonly SseFrame[]): EventNote[] {
-  return frames.map((frame) => adapter.readEvent(frame)).filter(hasContents);
+/** Returns the notes of all events, as the gateway reads them for any adapter of the protocol. */
+function notesOf(protocol: Protocol, frames: readonly SseFrame[]): EventNote[] {
+  const reader = new NoteReader(protocol);
+  return frames.map((frame) => reader.event(frame));
 }
 
 function hasContents(note: EventNote): boolean {

@@ -31,15 +31,12 @@ export {
 } from '../core/catalog/conversation';
 export {
   type BodyEdit,
-  type Deltas,
   defineAdapter,
-  type EventNote,
   type FrameDecoder,
   type Framing,
   type ModelCall,
   type OpenedHost,
   type Protocol,
-  type ReadEvent,
   type ReasoningSetting,
   type SseEvent,
   type TranslatedCall,
@@ -50,7 +47,6 @@ export {
   type UpstreamFailure,
   type UpstreamRequest,
   type Verdict,
-  withDeltas,
 } from '../core/catalog/upstream';
 export { budgetOf, effortOf } from '../core/protocols/effort';
 export { goodAt } from '../core/protocols/seal';

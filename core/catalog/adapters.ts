@@ -11,7 +11,7 @@ interface Registered {
 const NATIVE: Contract = {
   kind: 'adapter',
   version: 'upstream/1',
-  functions: ['request', 'authorize', 'judge', 'readEvent', 'readBody'],
+  functions: ['request', 'authorize', 'judge'],
   optional: ['sign'],
 };
 
@@ -54,8 +54,8 @@ function isTranslating(adapter: AnyAdapter): adapter is TranslatingAdapter {
 }
 
 /**
- * Returns an adapter in the form that the gateway uses. The functions for clients' protocols throw where an adapter has a dialect of its
- * own, because it speaks none of these.
+ * Returns an adapter in the form that the gateway uses. `request` throws where an adapter has a dialect of its own,
+ * because it speaks no protocol of clients.
  */
 export function withOwnDialect(adapter: AnyAdapter): UpstreamAdapter {
   if (!isTranslating(adapter)) return adapter;
@@ -63,7 +63,6 @@ export function withOwnDialect(adapter: AnyAdapter): UpstreamAdapter {
   const never = (): never => {
     throw new Error(`the adapter "${name}" speaks only the dialect ${adapter.dialect}`);
   };
-  const native = { protocols: [], request: never, readEvent: never, readBody: never };
   return {
     contract,
     name,
@@ -73,7 +72,8 @@ export function withOwnDialect(adapter: AnyAdapter): UpstreamAdapter {
     ...(opens !== undefined && { opens }),
     authorize: authorize.bind(adapter),
     judge: judge.bind(adapter),
-    ...native,
+    protocols: [],
+    request: never,
     own: adapter,
   };
 }

@@ -7,9 +7,9 @@ import type { Usage } from './usage';
 export type AnswerEvent =
   | { readonly is: 'begin'; readonly id?: string | undefined; readonly model?: string | undefined }
   /** A part begins. Parts of one choice may overlap; each is known by its number, counted from 0 over the whole answer. */
-  | { readonly is: 'open'; readonly at: number; readonly choice: number; readonly part: OpenPart }
+  | ({ readonly is: 'open'; readonly at: number; readonly choice: number; readonly part: OpenPart } & Counting)
   /** More text of a part: of its content, or of a tool's input. */
-  | { readonly is: 'add'; readonly at: number; readonly text: string }
+  | ({ readonly is: 'add'; readonly at: number; readonly text: string } & Counting)
   /** The signature of a reasoning part or a tool call. `value` has the form in which the dialect's request writer sends it back. */
   | { readonly is: 'sign'; readonly at: number; readonly value: string }
   /** The source of a text part. */
@@ -19,19 +19,36 @@ export type AnswerEvent =
       readonly is: 'finish';
       readonly choice: number;
       readonly reason: FinishReason;
+      /** The stop sequence, or the vendor's own word for an unknown reason. */
       readonly stop?: string | undefined;
     }
-  /** What was used so far; later events complete it (`mergeUsage`). The output tokens include the `reasoning` tokens. */
-  | { readonly is: 'usage'; readonly usage: Usage; readonly reasoning?: number | undefined }
+  /**
+   * What was used so far; later events complete it (`mergeUsage`). The output tokens include the `reasoning` tokens. `isFinal`: no
+   * content may follow.
+   */
+  | {
+      readonly is: 'usage';
+      readonly usage: Usage;
+      readonly reasoning?: number | undefined;
+      readonly isFinal?: boolean;
+    }
   /** The end of the answer. Nothing follows. */
   | { readonly is: 'end' }
-  | { readonly is: 'error'; readonly error: AnswerError };
+  /** `body`: what `judge` gets. Absent: the whole event or answer. */
+  | { readonly is: 'error'; readonly error: AnswerError; readonly body?: unknown };
+
+/** The UTF-8 bytes of an event's content, where its text has more or fewer. */
+interface Counting {
+  readonly bytes?: number;
+}
 
 /** A part of an answer that begins, by its kind. */
 export type OpenPart =
   | { readonly is: 'text' }
   | { readonly is: 'reasoning' }
   | { readonly is: 'refusal' }
+  /** Content that other protocols have no place for. Its text counts, and writers never get it. */
+  | { readonly is: 'other' }
   | { readonly is: 'tool_call'; readonly id: string; readonly name: string; readonly isText?: boolean | undefined };
 
 /** The source of a text part; unknown members are absent. */
@@ -45,8 +62,11 @@ export interface Citation {
   readonly to?: number | undefined;
 }
 
-/** `length`: the limit was reached; `filter`: the vendor's filter stopped the answer; `context`: the context window is full. */
-export type FinishReason = 'end' | 'length' | 'tool_calls' | 'stop' | 'filter' | 'pause' | 'context';
+/**
+ * `length`: the limit was reached; `filter`: the vendor's filter stopped the answer; `context`: the context window is full;
+ * `unknown`: a word that the dialect does not know. Writers get `end` for it, or an error if there is no content.
+ */
+export type FinishReason = 'end' | 'length' | 'tool_calls' | 'stop' | 'filter' | 'pause' | 'context' | 'unknown';
 
 /** An upstream's own error, split into parts that every dialect has a place for. */
 export interface AnswerError {
@@ -78,6 +98,8 @@ export interface AnswerReader {
 export interface WrittenCall {
   /** The gateway's id of the call. */
   readonly requestId: string;
+  /** The upstream's id of the answer, if clients may name it. Absent: the answer gets one from `requestId`. */
+  readonly id?: string;
   /** The model name that the client is shown: the upstream's own name. */
   readonly model: string;
   /** Unix time in seconds. */

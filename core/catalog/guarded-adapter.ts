@@ -6,16 +6,7 @@ import { describeFault } from '../thrown';
 import { enter, ownerNumber } from '../watchdog';
 import type { AnswerEvent, AnswerReader } from './answer';
 import { NotTranslatable } from './conversation';
-import {
-  type EventNote,
-  type Framing,
-  type OwnDialect,
-  type ReadEvent,
-  readUsualError,
-  type SseEvent,
-  type UpstreamAdapter,
-  withDeltas,
-} from './upstream';
+import { type Framing, type OwnDialect, readUsualError, type UpstreamAdapter } from './upstream';
 import type { Usage } from './usage';
 
 /** An adapter threw, or returned an invalid value: the attempt has failed, whatever the upstream answered. */
@@ -34,7 +25,7 @@ export class AdapterFault extends Error {
 
 /**
  * Wraps an adapter so that its mistakes end one attempt and not the call. What it throws becomes an AdapterFault, which is logged
- * and counted. Counts of bytes that are not valid become unknown.
+ * and counted.
  */
 export function guardAdapter(adapter: UpstreamAdapter): UpstreamAdapter {
   const { name, framing, own } = adapter;
@@ -57,17 +48,6 @@ export function guardAdapter(adapter: UpstreamAdapter): UpstreamAdapter {
     }),
     ...(framing !== undefined && { framing: guardFraming(framing, guard) }),
     judge: (failure) => guard('judge', () => adapter.judge(failure)),
-    readEvent: guardReadEvent(adapter, guard),
-    readBody: (body) =>
-      guard('readBody', () => {
-        const { usage, contentBytes, error } = adapter.readBody(body);
-        mustBePasses(usage);
-        return {
-          usage,
-          contentBytes: isCount(contentBytes) ? contentBytes : 0,
-          ...(error === undefined ? {} : { error }),
-        };
-      }),
     ...(own === undefined ? {} : { own: guardOwnDialect(own, guard) }),
   };
 }
@@ -101,7 +81,10 @@ function guardReader(reader: AnswerReader, guard: Guard): AnswerReader {
 
 function soundEvents(events: readonly AnswerEvent[]): readonly AnswerEvent[] {
   if (!Array.isArray(events)) throw new TypeError('expected a list of events');
-  for (const event of events) if (event.is === 'usage') mustBePasses(event.usage);
+  for (const event of events) {
+    if (event.is === 'usage') mustBePasses(event.usage);
+    if (event.is === 'add' && typeof event.text !== 'string') throw new TypeError('expected `add` with a text');
+  }
   return events;
 }
 
@@ -134,27 +117,10 @@ export function guardOf(name: string): Guard {
   };
 }
 
-function guardReadEvent(adapter: UpstreamAdapter, guard: Guard): ReadEvent {
-  const readEvent = (event: SseEvent) => guard('readEvent', () => soundNote(adapter.readEvent(event)));
-  const { deltas } = adapter.readEvent;
-  return deltas === undefined ? readEvent : withDeltas(deltas, readEvent);
-}
-
-/** Replaces invalid counts of bytes by 0. A sum with NaN stays NaN, and a call whose cost is NaN could never be settled. */
-function soundNote(note: EventNote): EventNote {
-  const { contentBytes, usage } = note;
-  if (usage !== undefined) mustBePasses(usage);
-  return contentBytes === undefined || isCount(contentBytes) ? note : { ...note, contentBytes: 0 };
-}
-
 /** Checks the form of a usage, because a package may be written without a compiler. The meter checks the counts. */
 function mustBePasses({ passes }: Usage): void {
   if (!Array.isArray(passes) || !passes.every(({ counts }) => counts instanceof Map))
     throw new TypeError('expected usage as { passes: [{ counts: Map }] }');
-}
-
-function isCount(value: number): boolean {
-  return Number.isSafeInteger(value) && value >= 0;
 }
 
 const faults = new Counter({

@@ -1,6 +1,6 @@
 import { asObject, asText } from '../json-values';
 import type { Schema, Settings } from '../settings';
-import type { AnswerError, AnswerReader, SseEvent } from './answer';
+import type { AnswerError, AnswerReader } from './answer';
 import type { Conversation } from './conversation';
 import type { Protocol } from './protocols';
 import type { Usage } from './usage';
@@ -76,37 +76,25 @@ export interface EventNote {
   readonly done?: boolean;
   /** The error that the upstream reports inside the stream; `judge` gets its `body`. */
   readonly error?: { readonly body: unknown };
-  /** Whether the adapter could not understand the data. */
+  /** Whether the data is no JSON object. */
   readonly malformed?: boolean;
 }
 
 /**
  * Members of events that only continue the text. An event that differs only in such members from one already read means the same.
- * The gateway does not pass it to `readEvent` and counts its text in UTF-8 bytes.
+ * The gateway does not parse it and counts its text in UTF-8 bytes.
  */
 export interface Deltas {
   /** The members whose text counts. All text that counts is in these members, at any depth of the data. */
   readonly texts: readonly string[];
-  /** The members whose texts and numbers mean nothing to `readEvent`. */
+  /** The members whose texts and numbers mean nothing. */
   readonly ignored?: readonly string[];
 }
 
-/** Returns the meaning of one event. */
-export interface ReadEvent {
-  (event: SseEvent): EventNote;
-  /** Absent: the gateway passes it every event. The function owns this member, so that an adapter with another function does not inherit it. */
-  readonly deltas?: Deltas | undefined;
-}
-
-/** Returns `readEvent`, marked with the events that the gateway need not pass to it. */
-export function withDeltas(deltas: Deltas, readEvent: (event: SseEvent) => EventNote): ReadEvent {
-  return Object.assign(readEvent, { deltas });
-}
-
 /**
- * Speaks a protocol of clients to an upstream. An adapter only translates: sockets, timeouts, retries, framing, counting and
- * pricing belong to the gateway. It keeps no state between events. The adapter is native: the client uses the upstream's dialect,
- * or the gateway translates between the two.
+ * Speaks a protocol of clients to an upstream. An adapter only writes requests and judges failures: sockets, timeouts, retries,
+ * framing, counting and pricing belong to the gateway, which reads the answers of each protocol itself. The adapter is native: the
+ * client uses the upstream's dialect, or the gateway translates between the two.
  */
 export interface UpstreamAdapter<S extends Schema = Schema> {
   readonly contract: 'upstream/1';
@@ -131,14 +119,6 @@ export interface UpstreamAdapter<S extends Schema = Schema> {
   /** How to decode the streams of a vendor that does not send server-sent events; absent: it sends these. */
   readonly framing?: Framing;
   judge(failure: UpstreamFailure): Verdict;
-  readonly readEvent: ReadEvent;
-  /** Returns the usage of an unstreamed answer's parsed body, and the bytes of its text in case the usage is unusable. */
-  readBody(body: unknown): {
-    readonly usage: Usage;
-    readonly contentBytes: number;
-    /** The error in a body whose status is a success; `judge` gets its `body`. */
-    readonly error?: { readonly body: unknown };
-  };
   /** Where the vendor keeps what the platform's credential opens. Calls must not name these hosts as the place of an image or document. */
   readonly opens?: readonly OpenedHost[];
   /** The functions of a dialect of its own, for an adapter without `protocols`. */
@@ -227,7 +207,7 @@ export interface Framing {
 export interface FrameDecoder {
   /**
    * Takes the bytes as they arrive and returns the server-sent events that they complete, as text; may be empty. What it cannot
-   * decode becomes an event that `readEvent` calls malformed.
+   * decode becomes an event whose data is no JSON object.
    */
   push(chunk: Buffer): string;
 }

@@ -1,17 +1,19 @@
 import { asObject, type JsonObject } from '../json-values';
 import { parseJson } from '../parse-json';
 
-/** Counts the UTF-8 bytes of a value: of a string itself, of other values as JSON; 0 for undefined and null. */
-export function bytesOf(value: unknown): number {
-  if (typeof value === 'string') return Buffer.byteLength(value);
-  return value === undefined || value === null ? 0 : Buffer.byteLength(JSON.stringify(value));
-}
-
-/** The largest event data that is parsed. Parsing more at once would delay every other call. */
+/** The largest event that is parsed if only its meaning is needed. Parsing more at once would delay every other call. */
 const MAX_PARSED_CHARACTERS = 1_024 * 1_024;
 
-/** Parses an event's data into an object. Returns `malformed` if it is none, `unread` if it is too large to parse. */
-export function parseData(data: string): JsonObject | 'malformed' | 'unread' {
-  if (data.length > MAX_PARSED_CHARACTERS) return 'unread';
-  return asObject(parseJson(data)) ?? 'malformed';
+/** The data of an event is no JSON object. */
+export class MalformedEvent extends Error {}
+
+/**
+ * Parses the data of an event. Returns undefined for a native event that is too large to parse.
+ * @throws MalformedEvent
+ */
+export function parseEvent(data: string, isNative: boolean): JsonObject | undefined {
+  if (isNative && data.length > MAX_PARSED_CHARACTERS) return undefined;
+  const event = asObject(parseJson(data));
+  if (event === undefined) throw new MalformedEvent('an event of the answer is not a JSON object');
+  return event;
 }

@@ -4,10 +4,11 @@ import type { Candidate } from '../catalog/catalog';
 import { guardOf } from '../catalog/guarded-adapter';
 import type { Protocol } from '../catalog/protocols';
 import { type EventNote, readUsualError, type SseEvent, type TranslatedCall } from '../catalog/upstream';
-import { mergeUsage, UNKNOWN_USAGE, type Usage } from '../catalog/usage';
 import type { JsonObject } from '../json-values';
-import { parseJson } from '../parse-json';
+import { brokenOff } from './broken';
 import { clientDialect } from './client-dialects';
+import { isTooLong } from './error-words';
+import { type BodyNote, bodyNoteOf, noteOf, readOrMalformed } from './notes';
 import { seal } from './seal';
 import { TextTools } from './text-tools';
 
@@ -27,23 +28,19 @@ interface TranslatedFor {
 }
 
 /** An event of the upstream: its meaning for routing and money, and the events that the client gets for it. */
-interface TranslatedEvent {
+export interface TranslatedEvent {
   readonly note: EventNote;
   readonly written: readonly ClientEvent[];
 }
 
-interface TranslatedBody {
-  readonly usage: Usage;
-  readonly contentBytes: number;
-  /** The error in a body whose status is a success. */
-  readonly error?: { readonly body: unknown };
+export interface TranslatedBody extends BodyNote {
   /** The body for the client. */
   readonly written: JsonObject;
 }
 
 /**
- * Translates the answer of one attempt into the client's dialect. If the upstream speaks a protocol of clients, its adapter
- * counts as for native calls, so that the bill is the same.
+ * Translates the answer of one attempt into the client's dialect. Where the upstream speaks that dialect, it makes a stream of a body
+ * and a body of a stream.
  */
 export class Translation {
   readonly #candidate: Answering;
@@ -51,28 +48,44 @@ export class Translation {
   readonly #reader: AnswerReader;
   readonly #texts: TextTools;
   readonly #guard: ReturnType<typeof guardOf>;
-  readonly #writer: AnswerWriter;
+  #opened: AnswerWriter | undefined;
+  /** The upstream's own id of the answer. */
+  #id: string | undefined;
   /** The choices that have a stop reason. */
   readonly #finished = new Set<number>();
+  /** The parts that the client's dialect has no place for. */
+  readonly #others = new Set<number>();
+  #hasContent = false;
+  /** Whether the final usage of a whole answer has come. */
+  #isPaid = false;
   #hasEnded = false;
   /** Whether an event made the reader or the writer throw. */
   #hasFailed = false;
 
   constructor(candidate: Answering, call: TranslatedFor) {
-    const { adapter, dialect, model, upstream } = candidate;
+    const { adapter, dialect = call.protocol } = candidate;
     this.#candidate = candidate;
     this.#call = call;
-    this.#reader =
-      dialect === undefined || dialect === 'own' ? ownReader(candidate, call) : clientDialect(dialect).openReader();
+    this.#reader = dialect === 'own' ? ownReader(candidate, call) : clientDialect(dialect).openReader();
     this.#guard = guardOf(adapter.own === undefined ? `dialect ${dialect}` : adapter.name);
     this.#texts = new TextTools(call.asked.conversation);
-    this.#writer = clientDialect(call.protocol).openWriter({
-      requestId: call.requestId,
+  }
+
+  get #writer(): AnswerWriter {
+    if (this.#opened !== undefined) return this.#opened;
+    const { requestId, protocol, request } = this.#call;
+    const { adapter, dialect, model, upstream } = this.#candidate;
+    const spoken = adapter.own?.dialect ?? dialect ?? protocol;
+    this.#opened = clientDialect(protocol).openWriter({
+      requestId,
+      // Only the upstream whose dialect is the client's knows its answers by their ids.
+      ...(dialect === undefined && this.#id !== undefined && { id: this.#id }),
       model: model.name,
       createdAt: Math.floor(Date.now() / 1_000),
-      request: call.request,
-      seal: (value) => seal({ upstream: upstream.name, dialect: adapter.own?.dialect ?? String(dialect), value }),
+      request,
+      seal: (value) => seal({ upstream: upstream.name, dialect: spoken, value }),
     });
+    return this.#opened;
   }
 
   event(event: SseEvent): TranslatedEvent {
@@ -80,27 +93,26 @@ export class Translation {
       return this.#guard('event', () => this.#event(event));
     } catch (error) {
       this.#hasFailed = true;
+      if (this.#isFinished && !this.#hasEnded) return this.#late();
       throw error;
     }
   }
 
   #event(event: SseEvent): TranslatedEvent {
-    const { adapter } = this.#candidate;
-    if (adapter.own !== undefined) {
-      if (this.#hasEnded) return NOTHING;
-      const said = this.#texts.unwrapped(this.#reader.event(event));
-      const note = withBody(noteOf(said), event);
-      if (note.error !== undefined && this.#isFinished) return NOTHING;
-      const written = this.#write(said);
-      if (note.done === true && this.#finished.size === 0) throw new Error('the answer ends without a stop reason');
-      return { note, written };
-    }
-    const note = adapter.readEvent(event);
-    if ((note.error ?? note.malformed) !== undefined && this.#isFinished) return NOTHING;
-    if (note.error !== undefined)
-      return { note, written: this.#write([{ is: 'error', error: this.#errorOf(note.error.body) }]) };
-    if (note.malformed === true) return { note, written: [] };
-    return { note, written: this.#write(withUsage(note.usage, this.#texts.unwrapped(this.#reader.event(event)))) };
+    const wasPaid = this.#isPaid;
+    const read = readOrMalformed(this.#reader, event);
+    if (read === undefined) return this.#isFinished ? NOTHING : { note: { malformed: true }, written: [] };
+    const said = this.#checked(read);
+    const note = noteOf(said, event);
+    if (note.error !== undefined && this.#isFinished) return NOTHING;
+    if (wasPaid && (note.contentBytes ?? 0) > 0 && !this.#hasEnded) return this.#late();
+    return { note, written: this.#write(this.#texts.unwrapped(said)) };
+  }
+
+  /** Ends a stream whose upstream sends content where the answer is complete. The client must not take it for whole. */
+  #late(): TranslatedEvent {
+    this.#hasEnded = true;
+    return { note: { error: { body: { error: LATE } } }, written: this.#writer.write({ is: 'error', error: LATE }) };
   }
 
   /**
@@ -117,36 +129,46 @@ export class Translation {
 
   /** Returns the meaning of an unstreamed answer, and the body for the client. */
   body(body: unknown): TranslatedBody {
-    return this.#guard('body', () => this.#body(body));
+    return this.#guard('body', () => this.#bodyOf(this.#checked(this.#reader.body(body)), body));
   }
 
-  #body(body: unknown): TranslatedBody {
-    const { adapter } = this.#candidate;
-    if (adapter.own === undefined) {
-      const read = adapter.readBody(body);
-      if (read.error !== undefined) return { ...read, written: {} };
-      const said = withUsage(read.usage, this.#texts.unwrapped(this.#reader.body(body)));
-      return { ...read, written: this.#writer.body(said) };
-    }
-    const said = this.#texts.unwrapped(this.#reader.body(body));
-    let usage = UNKNOWN_USAGE;
-    let contentBytes = 0;
-    for (const event of said) {
-      if (event.is === 'usage') usage = mergeUsage(usage, event.usage);
-      if (event.is === 'add') contentBytes += Buffer.byteLength(event.text);
-      if (event.is === 'error') return { usage, contentBytes: 0, error: { body }, written: {} };
-    }
-    return { usage, contentBytes, written: this.#writer.body(said) };
+  /** Returns an unstreamed answer as a stream, for a client that asked for one. */
+  streamed(body: unknown): TranslatedEvent {
+    const said = this.#checked(this.#reader.body(body));
+    const { error, ...note } = noteOf(said, NO_EVENT);
+    return error === undefined
+      ? { note, written: this.#write(this.#texts.unwrapped(said)) }
+      : { note: { ...note, error: bodyNoteOf(said, body).error ?? error }, written: [] };
   }
 
-  /** Returns the upstream's own error in the client's form. `body` is parsed JSON, or text. */
-  error(body: unknown, status: number): JsonObject {
+  /** Returns a stream as a body, for a client that did not ask for one; undefined if the stream is not whole. */
+  gathered(events: readonly SseEvent[]): TranslatedBody | undefined {
+    const said: AnswerEvent[] = [];
+    for (const event of events) {
+      const read = this.#checked(this.#reader.event(event));
+      append(said, read);
+      const { error } = noteOf(read, event);
+      if (error !== undefined) return { ...bodyNoteOf(said, undefined), error, written: {} };
+    }
+    append(said, this.#reader.end());
+    return this.#isFinished || said.some(({ is }) => is === 'end') ? this.#bodyOf(said, undefined) : undefined;
+  }
+
+  #bodyOf(said: readonly AnswerEvent[], body: unknown): TranslatedBody {
+    const note = bodyNoteOf(said, body);
+    if (note.error !== undefined) return { ...note, written: {} };
+    return { ...note, written: this.#writer.body(this.#forWriter(this.#texts.unwrapped(said))) };
+  }
+
+  /**
+   * Returns the upstream's own error in the client's form. `body` is parsed JSON, or text. An error may come with a status of
+   * success, for which the client would take it for an answer.
+   */
+  error(body: unknown, given: number): { readonly status: number; readonly body: JsonObject } {
     const { protocol, requestId } = this.#call;
-    return clientDialect(protocol).writeError(this.#errorOf(body), status, requestId);
-  }
-
-  #errorOf(body: unknown): AnswerError {
-    return this.#candidate.adapter.own?.readError?.(body) ?? readUsualError(body);
+    const error = this.#candidate.adapter.own?.readError?.(body) ?? readUsualError(body);
+    const status = isTooLong(error) ? 400 : Math.max(given, 400);
+    return { status, body: clientDialect(protocol).writeError(error, status, requestId) };
   }
 
   /** Whether the answer is whole and paid. A fault after the stop reasons must then not keep its end from the client. */
@@ -154,71 +176,67 @@ export class Translation {
     return this.#finished.size >= this.#call.asked.conversation.choices;
   }
 
+  /** Makes an error of an end that says nothing good: an unknown reason, or none, of an answer without content. */
+  #checked(read: readonly AnswerEvent[]): readonly AnswerEvent[] {
+    let said = read;
+    let hasFinalUsage = this.#isPaid;
+    for (let at = 0; at < read.length; at += 1) {
+      const event = read[at] as AnswerEvent;
+      if (event.is === 'add' || (event.is === 'open' && event.part.is === 'tool_call')) this.#hasContent = true;
+      else if (event.is === 'begin') this.#id ??= event.id;
+      else if (event.is === 'usage') hasFinalUsage ||= event.isFinal === true;
+      else if (event.is === 'end' && this.#finished.size === 0 && !this.#hasContent)
+        return endedBy(said, at, 'no content');
+      else if (event.is === 'finish') {
+        const isUnknown = event.reason === 'unknown';
+        if (isUnknown && !this.#hasContent) return endedBy(said, at, event.stop);
+        const plain: AnswerEvent = { is: 'finish', choice: event.choice, reason: 'end' };
+        if (isUnknown) said = said.map((each) => (each === event ? plain : each));
+        this.#finished.add(event.choice);
+      }
+    }
+    this.#isPaid = hasFinalUsage && this.#isFinished;
+    return said;
+  }
+
   #write(said: readonly AnswerEvent[]): readonly ClientEvent[] {
     const written: ClientEvent[] = [];
-    for (const event of said) {
+    for (const event of this.#forWriter(said)) {
       if (this.#hasEnded) break;
-      if (event.is === 'finish') this.#finished.add(event.choice);
-      if (event.is === 'end') {
-        this.#hasEnded = true;
-        // The protocol's own end replaces a missing stop reason.
-        if (this.#finished.size === 0) append(written, this.#writer.write(UNSAID));
-      }
+      this.#hasEnded = event.is === 'end';
       append(written, this.#writer.write(event));
     }
     return written;
   }
+
+  /** Leaves out the parts that the client's dialect has no place for, and gives an answer without a stop reason one. */
+  #forWriter(said: readonly AnswerEvent[]): readonly AnswerEvent[] {
+    // It runs for every event of every translated stream, and most only add text.
+    if (said.length === 1 && said[0]?.is === 'add' && this.#others.size === 0) return said;
+    const given: AnswerEvent[] = [];
+    for (const event of said) {
+      if (event.is === 'open' && event.part.is === 'other') this.#others.add(event.at);
+      if ('at' in event && this.#others.has(event.at)) continue;
+      // The protocol's own end replaces a missing stop reason.
+      if (event.is === 'end' && this.#finished.size === 0) given.push(UNSAID);
+      given.push(event);
+    }
+    return given;
+  }
 }
 
+const NO_EVENT: SseEvent = { name: undefined, data: undefined };
 const NOTHING: TranslatedEvent = { note: {}, written: [] };
 const UNSAID: AnswerEvent = { is: 'finish', choice: 0, reason: 'end' };
 const END: AnswerEvent = { is: 'end' };
+const LATE: AnswerError = { message: 'The upstream sent content behind the end of its answer.' };
+
+/** Replaces the end of an answer by an error. What it has used stays known. */
+function endedBy(said: readonly AnswerEvent[], at: number, word = ''): readonly AnswerEvent[] {
+  return [...said.filter(({ is }, place) => place < at || is === 'usage'), brokenOff(word)];
+}
 
 function ownReader({ adapter }: Answering, { asked }: TranslatedFor): AnswerReader {
   if (adapter.own === undefined) throw new Error(`the adapter "${adapter.name}" has no dialect of its own`);
   return adapter.own.answer(asked);
-}
-
-/** Adds the usage that the adapter of the upstream's protocol has read, so that readers of dialects need not read it. */
-function withUsage(usage: Usage | undefined, said: readonly AnswerEvent[]): readonly AnswerEvent[] {
-  return usage === undefined || usage.passes.length === 0 ? said : [{ is: 'usage', usage }, ...said];
-}
-
-/** Adds the whole data of an error event, because the error is judged by it. */
-function withBody(note: EventNote, { data }: SseEvent): EventNote {
-  const body = note.error === undefined || data === undefined ? undefined : parseJson(data);
-  return body === undefined ? note : { ...note, error: { body } };
-}
-
-/** Returns the meaning of events that an adapter with a dialect of its own has read. */
-function noteOf(said: readonly AnswerEvent[]): EventNote {
-  const note: { -readonly [Name in keyof EventNote]: EventNote[Name] } = {};
-  const finished: number[] = [];
-  for (const event of said) {
-    switch (event.is) {
-      case 'open':
-        if (event.part.is === 'tool_call') note.content = true;
-        break;
-      case 'add':
-        if (event.text === '') break;
-        note.content = true;
-        note.contentBytes = (note.contentBytes ?? 0) + Buffer.byteLength(event.text);
-        break;
-      case 'finish':
-        note.finish = true;
-        finished.push(event.choice);
-        break;
-      case 'usage':
-        note.usage = note.usage === undefined ? event.usage : mergeUsage(note.usage, event.usage);
-        break;
-      case 'end':
-        note.done = true;
-        break;
-      case 'error':
-        note.error = { body: { error: event.error } };
-        break;
-      default:
-    }
-  }
-  return finished.length === 0 ? note : { ...note, finishedChoices: finished };
 }

@@ -1,6 +1,8 @@
 import type { ClientEvent } from '../catalog/answer';
-import type { Deltas, EventNote, SseEvent, UpstreamAdapter } from '../catalog/upstream';
-import type { Translation } from '../protocols/translation';
+import type { Protocol } from '../catalog/protocols';
+import type { Deltas, EventNote, SseEvent } from '../catalog/upstream';
+import { NoteReader } from '../protocols/notes';
+import type { TranslatedEvent, Translation } from '../protocols/translation';
 import { EventShape } from './event-shape';
 import { SseFrame, SseSplitter } from './sse';
 
@@ -14,20 +16,19 @@ export interface NotedEvent {
   readonly isWhole: boolean;
 }
 
-/**
- * Splits the bytes of an answer into events. The adapter interprets each event, and a translation writes what the client gets for
- * it.
- */
+/** Splits the bytes of an answer into events, and reads the meaning of each. A translation writes what the client gets for it. */
 export class EventReader {
   readonly #splitter = new SseSplitter();
   readonly #finish: FinishTracker;
+  /** undefined: a translation reads. */
+  readonly #notes: NoteReader | undefined;
   /** undefined: every event must be parsed. */
   readonly #deltas: Deltas | undefined;
   #shape: EventShape | undefined;
   #searches = MOST_SEARCHES;
 
   constructor(
-    readonly adapter: Pick<UpstreamAdapter, 'readEvent'>,
+    protocol: Protocol,
     choices: number,
     /** Receives each event as it arrived. */
     readonly watch?: (event: SseEvent) => void,
@@ -35,18 +36,19 @@ export class EventReader {
     readonly translation?: Translation,
   ) {
     this.#finish = new FinishTracker(choices);
-    this.#deltas = watch === undefined && translation === undefined ? adapter.readEvent.deltas : undefined;
+    this.#notes = translation === undefined ? new NoteReader(protocol) : undefined;
+    this.#deltas = watch === undefined ? this.#notes?.deltas : undefined;
   }
 
   read(chunk: Buffer): NotedEvent[] {
     const { translation } = this;
     if (translation !== undefined)
-      return this.#splitter.push(chunk).flatMap((frame) => this.#translated(translation, frame));
+      return this.#splitter.push(chunk).flatMap((frame) => this.translated(translation.event(frame)));
     const events: NotedEvent[] = [];
     const readTo = this.#recognise(chunk, events);
     if (readTo === chunk.length) return events;
     for (const frame of this.#splitter.push(readTo === 0 ? chunk : chunk.subarray(readTo))) {
-      const note = this.adapter.readEvent(frame);
+      const note = (this.#notes as NoteReader).event(frame);
       this.watch?.(frame);
       events.push({ raw: frame.raw, event: frame, note, isWhole: this.#finish.note(note) });
       this.#learn(frame.raw, note);
@@ -98,8 +100,7 @@ export class EventReader {
    * Attaches the meaning of the upstream's event to the first of the client's events. An error is attached to the last one,
    * because nothing is relayed after an error. The usage is final in the event that reports it to the client.
    */
-  #translated(translation: Translation, frame: SseFrame): NotedEvent[] {
-    const { note: noted, written } = translation.event(frame);
+  translated({ note: noted, written }: TranslatedEvent): NotedEvent[] {
     const isWhole = this.#finish.note(noted);
     if (written.length === 0) return [{ raw: NO_BYTES, event: NO_EVENT, note: meaningOf(noted, true, true), isWhole }];
     const last = written.length - 1;
@@ -147,7 +148,7 @@ function shownIn({ finish, finalUsage, usageAt }: ClientEvent): EventNote {
 
 /**
  * Finds out when an answer is complete. An answer with one choice is complete with its stop reason. With several choices (`n`)
- * each has its own stop reason, and adapters keep no state: they can only report which choice an event ends.
+ * each has its own stop reason.
  */
 export class FinishTracker {
   readonly #finished = new Set<number>();

@@ -2,9 +2,10 @@ import { beginAttempt, type MadeAttempt, upstreamRequestId } from '../../core/ca
 import type { Candidate, ModelEntry, Upstream } from '../../core/catalog/catalog';
 import { roughPrice } from '../../core/catalog/price';
 import type { Protocol, TranslatedCall, UpstreamAdapter } from '../../core/catalog/upstream';
-import { mergeUsage, UNKNOWN_USAGE, type Usage } from '../../core/catalog/usage';
+import type { Usage } from '../../core/catalog/usage';
 import { findMembers, type MemberPlace } from '../../core/http/json-members';
 import { parseJson } from '../../core/parse-json';
+import { bodyNoteOf, NoteReader } from '../../core/protocols/notes';
 import { askUpstream, type UpstreamCall } from '../../core/wire/ask-upstream';
 import { readAll } from '../../core/wire/chunk-reader';
 import { classifyDialFailure, type Egress } from '../../core/wire/egress';
@@ -65,7 +66,7 @@ export async function callUpstream(
   const { made, status, text } = answered;
   const body = parseJson(text);
   const isFine = status !== null && status < 300 && isAnswer(body);
-  if (isFine) noteUsage(made, usageOf(adapter, translated?.asked, body));
+  if (isFine) noteUsage(made, usageOf({ adapter, protocol }, translated?.asked, body));
   else if (status !== null) made.outcome = 'status';
   const problem = isFine ? null : problemOf(answered);
   const { ms } = made;
@@ -122,10 +123,9 @@ export async function callOnce(
   }
 }
 
-function usageOf(adapter: UpstreamAdapter, asked: TranslatedCall | undefined, body: unknown): Usage {
-  if (adapter.own === undefined || asked === undefined) return adapter.readBody(body).usage;
-  const said = adapter.own.answer(asked).body(body);
-  return said.reduce((usage, event) => (event.is === 'usage' ? mergeUsage(usage, event.usage) : usage), UNKNOWN_USAGE);
+function usageOf({ adapter, protocol }: Speaking, asked: TranslatedCall | undefined, body: unknown): Usage {
+  if (adapter.own === undefined || asked === undefined) return new NoteReader(protocol).body(body).usage;
+  return bodyNoteOf(adapter.own.answer(asked).body(body), body).usage;
 }
 
 /** Describes a failed call for the operator who repairs the upstream. */

@@ -1,10 +1,10 @@
 import type { MadeAttempt } from '../../core/calls/made-attempt';
 import type { ModelEntry, Upstream } from '../../core/catalog/catalog';
-import { AdapterFault } from '../../core/catalog/guarded-adapter';
 import { hasOutput } from '../../core/catalog/protocols';
-import type { EventNote, Verdict } from '../../core/catalog/upstream';
+import type { Verdict } from '../../core/catalog/upstream';
 import { countsIn, mergeUsage, UNKNOWN_USAGE, type Usage } from '../../core/catalog/usage';
 import { parseJson } from '../../core/parse-json';
+import { NoteReader } from '../../core/protocols/notes';
 import type { Egress } from '../../core/wire/egress';
 import { SseSplitter } from '../../core/wire/sse';
 import { type CalledOnce, callOnce, noteUsage, problemOf, question, type Speaking } from './call-upstream';
@@ -46,10 +46,9 @@ export async function recordUpstream(
   const refused = await ask({ ...model, name: NO_MODEL }, false);
   const [body = '', ...rest] = sanitise([...answers, refused].map(({ text }) => text));
   const stream = rest.length === 2 ? rest[0] : undefined;
-  const readOf = (events: string) => asFarAsRead(() => readStream(events, speaking), { ends: 'done' });
   const files = [
-    { name: 'answer.json', content: body, read: asFarAsRead(() => readBody(body, speaking)) },
-    ...(stream === undefined ? [] : [{ name: 'stream.sse', content: stream, read: readOf(stream) }]),
+    { name: 'answer.json', content: body, read: readBody(body, speaking) },
+    ...(stream === undefined ? [] : [{ name: 'stream.sse', content: stream, read: readStream(stream, speaking) }]),
   ];
   for (const [index, { read }] of files.entries()) if (made[index] !== undefined) noteUsage(made[index], read.usage);
   const expected = {
@@ -67,18 +66,8 @@ export async function recordUpstream(
 }
 
 function readBody(text: string, { adapter, protocol }: Speaking): Read {
-  const { usage, contentBytes, error } = adapter.readBody(parseJson(text));
+  const { usage, contentBytes, error } = new NoteReader(protocol).body(parseJson(text));
   return { usage, contentBytes, ...(error && { verdict: judged(error.body, { adapter, protocol }) }) };
-}
-
-/** Reads with the adapter; returns an empty reading if the adapter throws, because unfinished adapters are recorded too. */
-function asFarAsRead(read: () => Read, otherwise: Pick<Read, 'ends'> = {}): Read {
-  try {
-    return read();
-  } catch (error) {
-    if (!(error instanceof AdapterFault)) throw error;
-    return { usage: UNKNOWN_USAGE, contentBytes: 0, ...otherwise };
-  }
 }
 
 function readStream(text: string, { adapter, protocol }: Speaking): Read {
@@ -86,7 +75,8 @@ function readStream(text: string, { adapter, protocol }: Speaking): Read {
   const frames = splitter.push(Buffer.from(text));
   const last = splitter.end();
   if (last !== undefined) frames.push(last);
-  const notes: EventNote[] = frames.map((frame) => adapter.readEvent(frame));
+  const reader = new NoteReader(protocol);
+  const notes = frames.map((frame) => reader.event(frame));
   const { error } = notes.at(-1) ?? {};
   return {
     usage: notes.reduce((sum, { usage }) => (usage === undefined ? sum : mergeUsage(sum, usage)), UNKNOWN_USAGE),

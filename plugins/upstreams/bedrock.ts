@@ -2,7 +2,6 @@ import { type BodyEdit, defineAdapter, type ModelCall } from '../../core/catalog
 import { authorizeAmazon, REGION, signForAmazon } from './amazon-signature';
 import { EventStreamDecoder } from './event-stream';
 import { judgeFailure } from './judge-failure';
-import messages from './messages';
 import { forwardedHeaders } from './standard-request';
 
 /** The betas in Amazon's documentation of Anthropic's models. Bedrock rejects a call with any other beta. */
@@ -62,9 +61,6 @@ export default defineAdapter({
 
   // 424 reports a fault of the model's own servers.
   judge: (failure) => (failure.status === 424 ? 'next' : judgeFailure(failure)),
-
-  readEvent: messages.readEvent,
-  readBody: messages.readBody,
 });
 
 /** Writes the betas into the body, where Bedrock expects them. */

@@ -1,7 +1,4 @@
 import { defineAdapter } from '../../core/catalog/upstream';
-import { UNKNOWN_USAGE } from '../../core/catalog/usage';
-import { asObject } from '../../core/json-values';
-import { readUsage } from '../../core/protocols/embeddings/usage';
 import { ADDRESS_SCHEMA, addressOf, credentialHeader } from './address';
 import { judgeFailure } from './judge-failure';
 import { forwardedHeaders, standardEdits } from './standard-request';
@@ -22,14 +19,4 @@ export default defineAdapter({
   authorize: (credential, settings) => credentialHeader(credential, settings, 'bearer'),
 
   judge: judgeFailure,
-
-  readEvent: () => ({}),
-
-  readBody(body) {
-    const answer = asObject(body) ?? {};
-    const { error } = answer;
-    if (error !== undefined && error !== null && error !== '')
-      return { usage: UNKNOWN_USAGE, contentBytes: 0, error: { body } };
-    return { usage: readUsage(answer), contentBytes: 0 };
-  },
 });

@@ -2,19 +2,21 @@ import { EventStreamCodec } from '@smithy/eventstream-codec';
 import type { FrameDecoder } from '../../core/catalog/upstream';
 import { asObject, asText } from '../../core/json-values';
 import { parseJson } from '../../core/parse-json';
-import { parseData } from '../../core/protocols/event-json';
 
 /** The bytes before the headers: the message's length, the headers' length, and a checksum. */
 const PRELUDE_BYTES = 12;
 /** The largest message that is accepted; real events are far smaller. */
 const LARGEST_MESSAGE_BYTES = 8 * 1024 * 1024;
 
+/** A larger event is not parsed for its name. */
+const LARGEST_NAMED = 1024 * 1024;
+
 const CODEC = new EventStreamCodec(
   (bytes) => Buffer.from(bytes).toString('utf8'),
   (text) => Buffer.from(text),
 );
 
-/** An event that `readEvent` finds malformed. */
+/** An event that is malformed. */
 const UNREADABLE = 'data: not an event stream of Amazon\n\n';
 
 /** A message of Amazon's event stream: its headers and its body. */
@@ -89,8 +91,7 @@ function messagesEvent(streamed: EventStreamMessage): string {
   // Other kinds of events may be added later. They carry no part of the answer.
   if (headers[':event-type']?.value !== 'chunk') return '';
   const data = Buffer.from(asText(payload?.['bytes']), 'base64').toString('utf8');
-  const event = parseData(data);
-  const name = typeof event === 'string' ? '' : asText(event['type']);
+  const name = asText(asObject(data.length > LARGEST_NAMED ? undefined : parseJson(data))?.['type']);
   const named = /^\w+$/.test(name) ? `event: ${name}\n` : '';
   return `${named}data: ${data.replaceAll(/\r\n|\r|\n/g, '\ndata: ')}\n\n`;
 }

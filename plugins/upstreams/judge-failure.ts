@@ -1,5 +1,6 @@
 import type { UpstreamFailure, Verdict } from '../../core/catalog/upstream';
 import { asObject, asText } from '../../core/json-values';
+import { isTooLong } from '../../core/protocols/error-words';
 
 /**
  * Decides what a failure means; docs/contract.md, section 5. The first check that fits decides. The platform's own account is out
@@ -58,14 +59,6 @@ const OUT_OF_CREDIT_MESSAGE =
 
 function isOutOfCredit(reason: Reason): boolean {
   return OUT_OF_CREDIT.has(reason.code) || OUT_OF_CREDIT.has(reason.type) || OUT_OF_CREDIT_MESSAGE.test(reason.message);
-}
-
-const TOO_LONG = new Set(['context_length_exceeded', 'context_window_exceeded', 'model_context_window_exceeded']);
-const TOO_LONG_MESSAGE =
-  /prompt is too long|input is too long|exceed(?:s|ed)? (?:the )?(?:model's )?(?:maximum )?context|maximum context length|context window/i;
-
-function isTooLong(reason: Reason): boolean {
-  return TOO_LONG.has(reason.code) || TOO_LONG.has(reason.type) || TOO_LONG_MESSAGE.test(reason.message);
 }
 
 /**

@@ -30,6 +30,4 @@ export default defineAdapter({
   sign: (_request, credential) => signForGoogle(credential),
 
   judge: messages.judge,
-  readEvent: messages.readEvent,
-  readBody: messages.readBody,
 });

@@ -11,6 +11,7 @@ import { mergeUsage, UNKNOWN_USAGE, type Usage } from '../../core/catalog/usage'
 import { type AnswerRoom, type BodyRoom, ReadAhead } from '../../core/http/buffered-bytes';
 import { CLIENT_LEFT_STATUS } from '../../core/http/client-left';
 import { parseJson } from '../../core/parse-json';
+import { NoteReader } from '../../core/protocols/notes';
 import { Translation } from '../../core/protocols/translation';
 import type { TraceHeaders } from '../../core/traces/tracing';
 import type { UpstreamCall } from '../../core/wire/ask-upstream';
@@ -24,6 +25,7 @@ import { isAnswer, readAnswer, type WholeAnswer } from '../../core/wire/read-ans
 import { type CallInOtherWords, inOtherWords } from '../../core/wire/translated-call';
 import { retryAfterMs } from '../../core/wire/upstream-exchange';
 import type { Failure } from './decide';
+import { asBody, asStream, sameProtocol } from './other-form';
 import { type AttemptingCall, Patience, send } from './send';
 
 /** The result of one attempt at one candidate. The gateway can still relay a failed answer to the client. */
@@ -85,13 +87,15 @@ export async function attempt(
     if (status >= 400) return await judge(head, request, chunks);
     if (status >= 300) return { answer: { candidate, status, headers, kind: 'relay', head: [], chunks } };
     if (isEventStream(headers)) {
+      if (!request.stream) return await inOneBody(head, request, chunks, call);
       if (call.key !== undefined) exchange.ahead = new ReadAhead(call.key.accountId);
       return await untilContent(head, request, chunks, call, preambleHoldMs);
     }
     const { room } = call;
     room?.giveBack();
-    const needsContent = translation !== undefined || room === undefined;
+    const needsContent = translation !== undefined || room === undefined || request.stream;
     const whole = await readAnswer(chunks, { atMostBytes: LARGEST_ANSWER_BYTES, room, needsContent });
+    if (request.stream && isAnswer(whole.body)) return inEvents(head, request, whole, call);
     const attempted = judgeBody(head, request, whole, chunks, call.newIds, trace);
     return 'answer' in attempted ? await withRoom(attempted, room) : attempted;
   } catch (error) {
@@ -136,6 +140,50 @@ function openTranslation(
   { id = NOBODY }: AttemptingCall,
 ): Translation {
   return new Translation(candidate, { requestId: id, protocol, asked, request });
+}
+
+/** Makes a stream of an unstreamed answer to a call that asked for a stream. Where that cannot be, the attempt has failed. */
+function inEvents(head: Head, request: ModelRequest, { body, isPart }: WholeAnswer, call: AttemptingCall): Attempted {
+  const { candidate, status, translation } = head;
+  const made = isPart ? undefined : asStream(formOf(head, request, call), body);
+  if (made === undefined) return failed('status', head, 'next', undefined);
+  const { error, usage } = made.note;
+  if (error !== undefined) return failedBy(head, request, error.body, usage);
+  if (translation === undefined) call.newIds?.noteBody(candidate, body);
+  const events = new EventReader(request.protocol, request.choices);
+  const headers = { ...head.headers, 'content-type': 'text/event-stream' };
+  const stream = { head: events.translated(made), events, chunks: NO_CHUNKS, headAtMs: performance.now() };
+  return { answer: { candidate, status, headers, kind: 'stream', ...stream } };
+}
+
+/** Makes a body of a stream that answers an unstreamed call. Where that cannot be, the attempt has failed. */
+async function inOneBody(
+  head: Head,
+  request: ModelRequest,
+  chunks: ChunkReader,
+  call: AttemptingCall,
+): Promise<Attempted> {
+  const { candidate, status, translation } = head;
+  const made = await asBody(formOf(head, request, call), chunks);
+  if (made === undefined) return failed('status', head, 'next', undefined);
+  const { events, error, usage, contentBytes, written } = made;
+  if (error !== undefined) return failedBy(head, request, error.body, usage);
+  if (translation === undefined) for (const event of events) call.newIds?.noteEvent(candidate, event);
+  const headers = { ...head.headers, 'content-type': 'application/json' };
+  const bytes = Buffer.from(JSON.stringify(written));
+  return withRoom({ answer: { candidate, status, headers, kind: 'body', bytes, usage, contentBytes } }, call.room);
+}
+
+function formOf({ candidate, translation }: Head, request: ModelRequest, { id = NOBODY }: AttemptingCall) {
+  return translation ?? sameProtocol(candidate, request, id);
+}
+
+/** Returns the failure of an answer of the other form that reports an error. */
+function failedBy(head: Head, { protocol }: ModelRequest, body: unknown, usage: Usage | undefined): Attempted {
+  const { candidate, status, headers } = head;
+  const verdict = candidate.adapter.judge({ protocol, status, headers, body });
+  const relay = errorOf(head, body, [Buffer.from(JSON.stringify(body) ?? '')], NO_CHUNKS);
+  return failed('error_event', head, verdict, relay, usage);
 }
 
 /** The request id of a mirrored call, whose answer no client reads. */
@@ -200,7 +248,7 @@ function judgeBody(
   const { candidate, status, headers, translation } = head;
   if (isAnswer(body)) {
     // The adapter reads the answer here, not when it is charged, because another candidate can still answer if the adapter fails.
-    const read = translation?.body(body) ?? candidate.adapter.readBody(body);
+    const read = translation?.body(body) ?? new NoteReader(request.protocol).body(body);
     if (read.error === undefined) {
       // The text of a large answer is not known. Its length counts if the upstream's counts are unusable.
       const isUnread = isPart && read.contentBytes === 0 && hasOutput(request.protocol);
@@ -240,10 +288,9 @@ function relayOf(
 function errorOf(head: Head, body: unknown, read: readonly Buffer[], chunks: ChunkReader): Answer & { kind: 'relay' } {
   const { translation } = head;
   if (translation === undefined) return relayOf(head, read, chunks);
-  // An error may come with a status of success. The client would take it for an answer.
-  const status = Math.max(head.status, 400);
+  const { status, body: said } = translation.error(body, head.status);
   const headers = { ...head.headers, 'content-type': 'application/json' };
-  const bytes = Buffer.from(JSON.stringify(translation.error(body, status)));
+  const bytes = Buffer.from(JSON.stringify(said));
   return relayOf({ ...head, status, headers }, [bytes], chunks);
 }
 
@@ -272,7 +319,7 @@ async function untilContent(
   const { candidate, status, headers, translation } = head;
   const { newIds } = call;
   const events = new EventReader(
-    candidate.adapter,
+    request.protocol,
     request.choices,
     newIds && ((event) => newIds.noteEvent(candidate, event)),
     translation,

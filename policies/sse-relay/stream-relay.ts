@@ -114,7 +114,7 @@ class StreamRelay implements QuietStream {
     if (this.#isGone) return void this.response.destroy();
     this.#write(this.#finish?.take() ?? []);
     const last = this.#isWhole
-      ? this.#rest()
+      ? (this.#lateError ?? this.#rest())
       : (this.#break?.errorEvent ?? brokenOff(this.call, this.#break?.outcome, this.#relayed));
     this.response.end(last);
   }
@@ -335,7 +335,7 @@ class StreamRelay implements QuietStream {
     if (this.#break !== undefined) return;
     this.#break = { outcome, errorEvent };
     // A whole answer is charged and has no error, whatever follows its stop reason.
-    if (this.call.hasLeft || this.#isWhole) return;
+    if (this.call.hasLeft || (this.#isWhole && this.#lateError === undefined)) return;
     this.call.facts.errorCode = codeOf(outcome);
     this.call.trace?.noteBreak(outcome);
     const { id, facts } = this.call;
@@ -343,6 +343,11 @@ class StreamRelay implements QuietStream {
       { requestId: id, upstream: facts.upstream, why },
       'a stream was interrupted after content was sent',
     );
+  }
+
+  /** The error of a translated answer with content behind its usage. A native client gets such content as it is. */
+  get #lateError(): Buffer | undefined {
+    return this.answer.events.translation && this.#break?.errorEvent;
   }
 
   /** Returns the bytes behind the last whole event if the stream ended well. */

@@ -3,7 +3,6 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readRecordings, upstreamConformance } from '../../conformance/upstream';
 import { buildCatalog } from '../../core/catalog/catalog';
-import { guardAdapter } from '../../core/catalog/guarded-adapter';
 import { openEgress } from '../../core/wire/egress';
 import messages from '../../plugins/upstreams/messages';
 import { sampleModel, sampleUpstream } from '../support/catalog-samples';
@@ -22,11 +21,6 @@ const ANSWER = {
   usage: { input_tokens: 12, output_tokens: 2 },
 };
 
-const fault = () => {
-  throw new TypeError('a mistake of its author');
-};
-const UNREADY = guardAdapter({ ...messages, name: 'unready', readBody: fault, readEvent: fault });
-
 describe('tollgate upstreams', function () {
   this.timeout(30_000);
   let desk: TestDesk;
@@ -36,10 +30,7 @@ describe('tollgate upstreams', function () {
   before(async () => {
     upstream = await startUpstream();
     const place = { url: new URL(upstream.url), adapters: [messages], allowPrivate: true };
-    const catalog = buildCatalog([
-      sampleUpstream('acme', [sampleModel('small'), sampleModel('large')], place),
-      sampleUpstream('unready', [sampleModel('other')], { ...place, adapters: [UNREADY] }),
-    ]);
+    const catalog = buildCatalog([sampleUpstream('acme', [sampleModel('small'), sampleModel('large')], place)]);
     desk = await openDesk('Postgres', { catalog, egress });
   });
   after(async () => {

@@ -9,36 +9,46 @@ import { useGateway, useUpstream } from '../support/story';
 import { chatAnswer, chatFailure, chatStream, respond } from '../support/upstream';
 
 /** The faults of an adapter before any content: a function that throws, no result, or a usage of another form. */
-const BEFORE_CONTENT = ['request', 'authorize', 'judge', 'readEvent', 'readBody', 'nothing', 'shapeless'] as const;
+const BEFORE_CONTENT = ['request', 'authorize', 'judge', 'answer', 'event', 'body', 'nothing', 'shapeless'] as const;
 type Place = (typeof BEFORE_CONTENT)[number] | 'laterEvent' | 'absurd' | 'telling';
 const PLACES: readonly Place[] = [...BEFORE_CONTENT, 'laterEvent', 'absurd', 'telling'];
 
-/** Returns the source of a package of adapters for Chat, each with one faulty function. */
+/** Returns the source of a package of adapters for a dialect like Chat, each with one faulty function. */
 const PACKAGE = (dist: string) => `
 const chat = require('${dist}/plugins/upstreams/chat.js').default;
+const { CHAT } = require('${dist}/core/protocols/chat/index.js');
 const { registerAdapter } = require('${dist}/exports/upstream.js');
 const { definePlugin } = require('${dist}/exports/plugin.js');
 const { pluginManifest } = require('${dist}/exports/manifest.js');
 const fault = () => { throw new TypeError('a mistake of its author'); };
 const unusable = { passes: [{ counts: new Map([['input', Number.NaN], ['output', -3], ['cacheRead', 1e308], ['audioOutput', 9], ['webSearch', 0.5]]) }] };
 const shapeless = { inputTokens: 1, outputTokens: 1 };
+const sound = {
+  contract: 'upstream/1', dialect: 'like-chat', schema: chat.schema, authorize: chat.authorize, judge: chat.judge,
+  request: (call) => ({ path: '/v1/chat/completions', body: CHAT.writeRequest(call) }),
+  answer: () => CHAT.openReader(),
+};
+const reading = (change) => ({ answer: () => {
+  const reader = CHAT.openReader();
+  return { event: (event) => reader.event(event), body: (body) => reader.body(body), end: () => reader.end(), ...change(reader) };
+} });
+const counted = (usage) => (said) => said.map((each) => (each.is === 'usage' ? { is: 'usage', usage } : each));
+const reporting = (usage) => reading((reader) => ({
+  event: (event) => counted(usage)(reader.event(event)),
+  body: (body) => counted(usage)(reader.body(body)),
+}));
 const faults = {
   request: { request: fault },
   authorize: { authorize: fault },
   judge: { judge: fault },
-  readEvent: { readEvent: fault },
-  readBody: { readBody: fault },
-  nothing: { readEvent: () => undefined, readBody: () => undefined },
-  shapeless: {
-    readEvent: (event) => ({ ...chat.readEvent(event), usage: shapeless }),
-    readBody: () => ({ usage: shapeless, contentBytes: 1 }),
-  },
-  laterEvent: { readEvent: (event) => ((event.data ?? '').includes('second') ? fault() : chat.readEvent(event)) },
-  absurd: {
-    readEvent: (event) => ({ ...chat.readEvent(event), contentBytes: Number.NaN, usage: unusable }),
-    readBody: () => ({ usage: unusable, contentBytes: Number.NaN }),
-  },
-  telling: { readBody: (body) => ({ ...chat.readBody(body), ...(body.ok === false && { error: { body } }) }) },
+  answer: { answer: fault },
+  event: reading(() => ({ event: fault })),
+  body: reading(() => ({ body: fault })),
+  nothing: reading(() => ({ event: () => undefined, body: () => undefined })),
+  shapeless: reporting(shapeless),
+  laterEvent: reading((reader) => ({ event: (event) => ((event.data ?? '').includes('second') ? fault() : reader.event(event)) })),
+  absurd: reporting(unusable),
+  telling: reading((reader) => ({ body: (body) => (body.ok === false ? [{ is: 'error', error: { message: 'no' } }] : reader.body(body)) })),
 };
 module.exports = pluginManifest(definePlugin({
   contract: 'plugin/1',
@@ -46,7 +56,7 @@ module.exports = pluginManifest(definePlugin({
   summary: 'Adapters that throw.',
   schema: { type: 'object', properties: {} },
   register: () => {
-    for (const [name, own] of Object.entries(faults)) registerAdapter({ ...chat, ...own, name: 'faulty-' + name.toLowerCase() });
+    for (const [name, own] of Object.entries(faults)) registerAdapter({ ...sound, ...own, name: 'faulty-' + name.toLowerCase() });
   },
 }));
 `;
@@ -95,7 +105,7 @@ describe('A faulty adapter', () => {
     });
 
   for (const place of BEFORE_CONTENT) {
-    for (const stream of place === 'readEvent' ? [true] : place === 'readBody' ? [false] : [false, true]) {
+    for (const stream of place === 'event' ? [true] : place === 'body' ? [false] : [false, true]) {
       it(`with the fault "${place}" fails the attempt, and the next candidate answers (${stream ? 'streamed' : 'unstreamed'})`, async () => {
         faulty.always(place === 'judge' ? chatFailure(500) : stream ? chatStream() : chatAnswer());
         sound.always(stream ? chatStream() : chatAnswer());

@@ -95,7 +95,7 @@ describe('A plugin with a mistake', () => {
     [
       'contains an adapter without functions',
       `manifest({ name: 'bad', adapters: [{ contract: 'upstream/1', name: 'odd', protocols: ['chat'], schema }] })`,
-      'lacks request, authorize, judge, readEvent, readBody',
+      'lacks request, authorize, judge',
     ],
     [
       'contains a driver of an unknown contract',

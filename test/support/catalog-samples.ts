@@ -1,7 +1,6 @@
 import type { Candidate, ModelEntry, Upstream } from '../../core/catalog/catalog';
 import { type Price, plainPrice, type RateCard, type Rates, roughPrice } from '../../core/catalog/price';
 import type { Credential, Protocol, UpstreamAdapter } from '../../core/catalog/upstream';
-import { UNKNOWN_USAGE } from '../../core/catalog/usage';
 import type { FailedAttempt } from '../../core/health/health';
 
 /** Makes adapters, upstreams, models and prices as plain values, for tests of pure functions. */
@@ -14,8 +13,6 @@ export function sampleAdapter(name: string, protocols: readonly Protocol[]): Ups
     request: () => ({ path: '/', headers: {}, edits: [] }),
     authorize: () => ({}),
     judge: () => 'next',
-    readEvent: () => ({}),
-    readBody: () => ({ usage: UNKNOWN_USAGE, contentBytes: 0 }),
   };
 }
 

@@ -82,7 +82,7 @@ export function relayStream(sent: Sent, head: string, options: RelayOptions): Re
   const request = sampleModelRequest({ protocol: 'chat', stream: true, maxOutputTokens: 100 });
   const meter = new TokenMeter(request);
   meter.begin(candidate);
-  const events = new EventReader(chat, 1);
+  const events = new EventReader('chat', 1);
   const answer: StreamAnswer = {
     kind: 'stream',
     candidate,

@@ -1,6 +1,5 @@
 import type { AnswerEvent } from '../../catalog/answer';
 import { asCount, asObject, asText, type JsonObject } from '../../json-values';
-import { ObjectEnd } from './object-end';
 
 interface Call {
   /** Its position among the calls of the choice. */
@@ -33,27 +32,32 @@ export class CallsReader {
   readonly #whole = new Set<Call>();
   hasCalls = false;
 
-  constructor(choice: number, answerId: string, next: () => number) {
+  constructor(
+    choice: number,
+    answerId: string,
+    private readonly isNative: boolean,
+    next: () => number,
+  ) {
     this.#choice = choice;
     this.#answerId = answerId.slice(0, MOST_OF_ID).replace(/[^a-zA-Z0-9_-]/g, '');
     this.#next = next;
   }
 
-  /** Returns the answer events of one item of `tool_calls`. */
-  say(given: JsonObject): readonly AnswerEvent[] {
+  /** Adds the answer events of one item of `tool_calls`. */
+  say(given: JsonObject, said: AnswerEvent[]): void {
     const custom = asObject(given['custom']);
     const called = custom ?? asObject(given['function']) ?? {};
     const name = asText(called['name']);
     const input = textOf(custom === undefined ? called['arguments'] : called['input']);
     const call = this.#callOf(given, name, input);
-    if (call === undefined) return [];
+    if (call === undefined) return;
     this.#identify(call, asText(given['id']));
     call.name ||= name;
     call.isText ||= custom !== undefined || given['type'] === 'custom';
-    const said = [...this.#open(call), ...this.#add(call, input)];
+    if (call.name !== '' || (this.isNative && input !== '')) this.#open(call, said);
+    this.#add(call, input, said);
     if (isWhole(call)) this.#whole.add(call);
     else this.#whole.delete(call);
-    return said;
   }
 
   /** Throws if a call has no name when the stop reason arrives. */
@@ -63,8 +67,8 @@ export class CallsReader {
   }
 
   /** Closes all open calls. A call without a name was cut off, so it produces no event. */
-  close(): readonly AnswerEvent[] {
-    return this.#calls.flatMap((call) => this.#close(call));
+  close(said: AnswerEvent[]): void {
+    for (const call of this.#calls) this.#close(call, said);
   }
 
   /** Returns the call that an item belongs to. Some upstreams send no `index`, or the same one for every call; the id then distinguishes them. */
@@ -73,7 +77,7 @@ export class CallsReader {
     const index = asCount(given['index']);
     const known = index !== undefined ? this.#byIndex.get(index) : id === '' ? this.#calls.at(-1) : this.#byId.get(id);
     if (known !== undefined && !isAnother(known, id, name, input)) return known;
-    if (id === '' && name === '' && index === undefined) {
+    if (id === '' && name === '' && index === undefined && !this.isNative) {
       if (input.trim() === '') return undefined;
       throw new Error('the input of a tool call came without its call');
     }
@@ -92,35 +96,35 @@ export class CallsReader {
   }
 
   /** Opens a call whose name has arrived. First closes the other calls whose input is complete. */
-  #open(call: Call): readonly AnswerEvent[] {
-    if (call.at !== undefined || call.name === '') return [];
-    const whole = [...this.#whole].flatMap((other) => this.#close(other));
+  #open(call: Call, said: AnswerEvent[]): void {
+    if (call.at !== undefined) return;
+    for (const other of this.#whole) this.#close(other, said);
     call.at = this.#next();
     this.hasCalls = true;
     this.#identify(call, this.#madeId(call));
-    const { id, name, isText, early } = call;
+    const { at, id, name, isText, early } = call;
     call.early = '';
     const part = { is: 'tool_call', id, name, ...(isText && { isText }) } as const;
-    const opened: AnswerEvent = { is: 'open', at: call.at, choice: this.#choice, part };
-    return early === '' ? [...whole, opened] : [...whole, opened, { is: 'add', at: call.at, text: early }];
+    said.push({ is: 'open', at, choice: this.#choice, part });
+    if (early !== '') said.push({ is: 'add', at, text: early });
   }
 
-  #add(call: Call, text: string): readonly AnswerEvent[] {
-    if (text === '') return [];
-    if (call.isClosed) {
-      if (text.trim() === '') return [];
+  #add(call: Call, text: string, said: AnswerEvent[]): void {
+    if (text === '') return;
+    if (call.isClosed && !this.isNative) {
+      if (text.trim() === '') return;
       throw new Error('the input of a tool call goes on behind its end');
     }
-    call.end.add(text);
+    if (!this.isNative) call.end.add(text);
     if (call.at === undefined) call.early += text;
-    return call.at === undefined ? [] : [{ is: 'add', at: call.at, text }];
+    else said.push({ is: 'add', at: call.at, text });
   }
 
-  #close(call: Call): readonly AnswerEvent[] {
-    if (call.at === undefined || call.isClosed) return [];
+  #close(call: Call, said: AnswerEvent[]): void {
+    if (call.at === undefined || call.isClosed) return;
     call.isClosed = true;
     this.#whole.delete(call);
-    return [{ is: 'close', at: call.at }];
+    said.push({ is: 'close', at: call.at });
   }
 
   /**
@@ -150,4 +154,44 @@ function textOf(input: unknown): string {
 /** Whether an open call's input is complete: nothing can follow the JSON of an object. */
 function isWhole({ at, isText, isClosed, end }: Call): boolean {
   return at !== undefined && !isText && !isClosed && end.isWhole;
+}
+
+/** Follows the JSON of an object that arrives in pieces, and knows when it is complete. It reads each character once. */
+class ObjectEnd {
+  #depth = 0;
+  #hasBegun = false;
+  #isInString = false;
+  #isEscaped = false;
+  /** Whether there is text before or after the object. */
+  #isMore = false;
+
+  get isWhole(): boolean {
+    return this.#hasBegun && this.#depth === 0 && !this.#isMore;
+  }
+
+  add(text: string): void {
+    for (const character of text) {
+      if (this.#isInString) this.#continueString(character);
+      else if (this.#depth > 0) this.#continueObject(character);
+      else if (character.trim() !== '') this.#begin(character);
+    }
+  }
+
+  #begin(character: string): void {
+    if (this.#hasBegun || character !== '{') this.#isMore = true;
+    else this.#depth = 1;
+    this.#hasBegun = true;
+  }
+
+  #continueObject(character: string): void {
+    if (character === '"') this.#isInString = true;
+    else if (character === '{' || character === '[') this.#depth += 1;
+    else if (character === '}' || character === ']') this.#depth -= 1;
+  }
+
+  #continueString(character: string): void {
+    if (this.#isEscaped) this.#isEscaped = false;
+    else if (character === '\\') this.#isEscaped = true;
+    else if (character === '"') this.#isInString = false;
+  }
 }

@@ -1,31 +1,17 @@
-import type { AnswerEvent, Citation, FinishReason, OpenPart } from '../../catalog/answer';
+import type { AnswerEvent, Citation, OpenPart } from '../../catalog/answer';
 import { asArray, asCount, asObject, asText, type JsonObject } from '../../json-values';
+import { brokenOff } from '../broken';
 import { CallsReader } from './read-calls';
+import { BROKEN, STOP_REASONS } from './words';
 
-/** The kinds of text in a choice. One kind is open at a time. */
-type Kind = 'text' | 'reasoning' | 'refusal';
-
-const REASONS: Readonly<Record<string, FinishReason>> = {
-  stop: 'end',
-  length: 'length',
-  max_tokens: 'length',
-  tool_calls: 'tool_calls',
-  function_call: 'tool_calls',
-  content_filter: 'filter',
-  sensitive: 'filter',
-  model_length: 'context',
-};
-
-/** Stop reasons by which vendors say that their answer broke off. */
-const BROKEN: ReadonlySet<string> = new Set(['error', 'network_error', 'insufficient_system_resource']);
+/** The kinds of text in a choice, and spoken answers, which no other protocol has. One kind is open at a time. */
+type Kind = 'text' | 'reasoning' | 'refusal' | 'other';
 
 /** The members that vendors use for the model's reasoning. Some vendors refuse the next call without it. */
 export const REASONING_MEMBERS = ['reasoning_content', 'reasoning'] as const;
 
 /** Reads one choice of an answer. Chat does not mark where a part begins and ends: a different kind of text, a call or a stop reason marks it. */
 export class ChoiceReader {
-  readonly #index: number;
-  readonly #next: () => number;
   readonly #calls: CallsReader;
   #open: { readonly at: number; readonly kind: Kind; readonly signature: string | undefined } | undefined;
   /**
@@ -37,92 +23,110 @@ export class ChoiceReader {
   #isFinished = false;
 
   /** `next` numbers the parts of the whole answer. */
-  constructor(index: number, answerId: string, next: () => number) {
-    this.#index = index;
-    this.#next = next;
-    this.#calls = new CallsReader(index, answerId, next);
+  constructor(
+    private readonly index: number,
+    answerId: string,
+    private readonly isNative: boolean,
+    private readonly next: () => number,
+  ) {
+    this.#calls = new CallsReader(index, answerId, isNative, next);
   }
 
-  /** Returns the answer events of a `delta`, or of a whole `message`. */
-  say(delta: JsonObject, isWhole: boolean): readonly AnswerEvent[] {
-    const member = REASONING_MEMBERS.find((each) => asText(delta[each]) !== '');
-    const said: AnswerEvent[] = [
-      ...(member === undefined ? [] : this.#add('reasoning', asText(delta[member]), member)),
-      ...this.#addContent(delta['content']),
-      ...this.#cite(asArray(delta['annotations'])),
-      ...this.#add('refusal', asText(delta['refusal'])),
-      ...this.#call(callsIn(delta, isWhole)),
-    ];
-    if (said.length > 0 && this.#isFinished)
-      throw new Error('the upstream sent content after the stop reason of a choice');
-    return said;
+  /** Adds the answer events of a `delta`, or of a whole `message`. */
+  say(delta: JsonObject, isWhole: boolean, said: AnswerEvent[]): void {
+    for (const member of REASONING_MEMBERS) {
+      const text = asText(delta[member]);
+      if (text === '') continue;
+      this.#add('reasoning', text, said, member);
+      break;
+    }
+    this.#addContent(delta['content'], said);
+    this.#cite(delta['annotations'], said);
+    this.#add('refusal', asText(delta['refusal']), said);
+    if (asObject(delta['audio']) !== undefined) this.#opened('other', said);
+    for (const call of callsIn(delta, isWhole)) {
+      const before = said.length;
+      this.#calls.say(call, said);
+      // The text closes before the first event of a call.
+      if (said.length > before && this.#open !== undefined) said.splice(before, 0, ...this.#closed());
+    }
   }
 
   /**
    * Ends the choice. The answer may say `stop` although the model calls tools, and may repeat the reason. An empty reason comes
    * from a body without one.
    */
-  finish(reason: string, stop: string): readonly AnswerEvent[] {
-    if (this.#isFinished) return [];
-    if (BROKEN.has(reason)) throw new Error(`the upstream broke off its answer: ${reason}`);
-    this.#calls.checkNames();
-    const closed = this.close();
+  finish(reason: string, stop: string, said: AnswerEvent[]): void {
+    if (this.#isFinished && !this.isNative) return;
+    this.close(said);
+    if (BROKEN.has(reason) && !this.isNative) return void said.push(brokenOff(reason));
+    if (!this.isNative) this.#calls.checkNames();
     this.#isFinished = true;
-    const read = (Object.hasOwn(REASONS, reason) && REASONS[reason]) || 'end';
-    const { hasCalls } = this.#calls;
+    const read = reason === '' ? 'end' : (STOP_REASONS.get(reason) ?? 'unknown');
     const isOver = read === 'end' || read === 'tool_calls';
-    const finish = isOver ? (hasCalls ? 'tool_calls' : stop === '' ? 'end' : 'stop') : read;
-    return [...closed, { is: 'finish', choice: this.#index, reason: finish, ...(finish === 'stop' && { stop }) }];
+    if (!isOver) {
+      said.push({ is: 'finish', choice: this.index, reason: read, ...(read === 'unknown' && { stop: reason }) });
+      return;
+    }
+    const is = this.#calls.hasCalls ? 'tool_calls' : stop === '' ? 'end' : 'stop';
+    said.push({ is: 'finish', choice: this.index, reason: is, ...(is === 'stop' && { stop }) });
   }
 
-  close(): readonly AnswerEvent[] {
-    return [...this.#closeText(), ...this.#calls.close()];
+  close(said: AnswerEvent[]): void {
+    this.#closeText(said);
+    this.#calls.close(said);
   }
 
   /** Adds content, which is text or, with some vendors, a list of parts. */
-  #addContent(content: unknown): readonly AnswerEvent[] {
-    if (typeof content === 'string') return this.#add('text', content);
-    return asArray(content).flatMap((given) => {
+  #addContent(content: unknown, said: AnswerEvent[]): void {
+    if (typeof content === 'string') this.#add('text', content, said);
+    for (const given of asArray(content)) {
       const part = asObject(given) ?? {};
       const thinking = asArray(part['thinking']).map((each) => asText(asObject(each)?.['text']));
-      return [
-        ...this.#add('reasoning', asText(part['thinking']) || thinking.join('')),
-        ...this.#add('text', asText(part['text'])),
-        ...this.#add('refusal', asText(part['refusal'])),
-      ];
-    });
+      this.#add('reasoning', asText(part['thinking']) || thinking.join(''), said);
+      this.#add('text', asText(part['text']), said);
+      this.#add('refusal', asText(part['refusal']), said);
+    }
   }
 
-  #add(kind: Kind, text: string, signature?: string): readonly AnswerEvent[] {
-    if (text === '') return [];
-    if (kind === 'text') this.#textTo += text.length;
-    if (this.#open?.kind === kind) return [{ is: 'add', at: this.#open.at, text }];
-    const closed = this.#closeText();
-    const at = this.#next();
+  #add(kind: Kind, text: string, said: AnswerEvent[], signature?: string): void {
+    if (text === '') return;
+    if (kind === 'text') {
+      if (this.#open?.kind !== kind) this.#textFrom = this.#textTo;
+      this.#textTo += text.length;
+    }
+    said.push({ is: 'add', at: this.#opened(kind, said, signature), text });
+  }
+
+  /** Opens a part of a kind unless one is open. Returns its number. */
+  #opened(kind: Kind, said: AnswerEvent[], signature?: string): number {
+    if (this.#open?.kind === kind) return this.#open.at;
+    this.#closeText(said);
+    const at = this.next();
     this.#open = { at, kind, signature };
-    if (kind === 'text') this.#textFrom = this.#textTo - text.length;
-    return [...closed, this.#opens(at, { is: kind }), { is: 'add', at, text }];
+    const part: OpenPart = { is: kind };
+    said.push({ is: 'open', at, choice: this.index, part });
+    return at;
   }
 
-  #closeText(): readonly AnswerEvent[] {
+  #closeText(said: AnswerEvent[]): void {
+    for (const event of this.#closed()) said.push(event);
+  }
+
+  #closed(): readonly AnswerEvent[] {
     if (this.#open === undefined) return [];
     const { at, signature: value } = this.#open;
     this.#open = undefined;
     return [...(value === undefined ? [] : [{ is: 'sign' as const, at, value }]), { is: 'close', at }];
   }
 
-  #opens(at: number, part: OpenPart): AnswerEvent {
-    return { is: 'open', at, choice: this.#index, part };
-  }
-
-  /** Returns the citations. A citation outside an open text is dropped, because it belongs to no part. */
-  #cite(annotations: readonly unknown[]): readonly AnswerEvent[] {
-    if (this.#open?.kind !== 'text') return [];
-    const { at } = this.#open;
-    return annotations.flatMap((given): AnswerEvent[] => {
+  /** Adds citations. A citation outside an open text is dropped, because it belongs to no part. */
+  #cite(annotations: unknown, said: AnswerEvent[]): void {
+    if (this.#open?.kind !== 'text') return;
+    for (const given of asArray(annotations)) {
       const cited = asObject(asObject(given)?.['url_citation']);
-      return cited === undefined ? [] : [{ is: 'cite', at, citation: this.#citationOf(cited) }];
-    });
+      if (cited !== undefined) said.push({ is: 'cite', at: this.#open.at, citation: this.#citationOf(cited) });
+    }
   }
 
   #citationOf(cited: JsonObject): Citation {
@@ -135,11 +139,6 @@ export class ChoiceReader {
       ...(isInPart && { from: from - this.#textFrom, to: to - this.#textFrom }),
     };
   }
-
-  #call(calls: readonly JsonObject[]): readonly AnswerEvent[] {
-    const said = calls.flatMap((call) => this.#calls.say(call));
-    return said.length === 0 ? [] : [...this.#closeText(), ...said];
-  }
 }
 
 /**
@@ -147,10 +146,14 @@ export class ChoiceReader {
  * put their one call into another member.
  */
 function callsIn(delta: JsonObject, isWhole: boolean): readonly JsonObject[] {
-  const calls = asArray(delta['tool_calls']).flatMap((given, at) => {
-    const call = asObject(given);
+  const given = delta['tool_calls'];
+  const old = asObject(delta['function_call']);
+  if (given === undefined && old === undefined) return NO_CALLS;
+  const calls = asArray(given).flatMap((each, at) => {
+    const call = asObject(each);
     return call === undefined ? [] : [isWhole ? { ...call, index: at } : call];
   });
-  const old = asObject(delta['function_call']);
   return old === undefined ? calls : [...calls, { index: 0, function: old }];
 }
+
+const NO_CALLS: readonly JsonObject[] = [];

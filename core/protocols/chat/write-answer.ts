@@ -8,45 +8,19 @@ import type {
 } from '../../catalog/answer';
 import { mergeUsage, UNKNOWN_USAGE, type Usage } from '../../catalog/usage';
 import type { JsonObject } from '../../json-values';
+import { kindOf, openaiError } from '../error-words';
 import { writeUsage } from './usage';
+import { WRITTEN_REASONS } from './words';
 import { WrittenChoice } from './written-choice';
 
 export function openWriter(call: WrittenCall): AnswerWriter {
   return new ChatWriter(call);
 }
 
-/** Returns an error with the vendor's own words, and a type that clients of Chat know. */
-export function writeError({ message, type, code, param }: AnswerError, status: number, requestId: string): JsonObject {
-  const own = TYPES[status] ?? (status >= 500 ? 'server_error' : 'invalid_request_error');
-  const error = { message, type: own, param: param ?? null, code: code ?? (type === own ? undefined : type) ?? null };
-  return { error, request_id: requestId };
+/** Returns an error with the vendor's own words, and a type and a code that clients of Chat know. */
+export function writeError(error: AnswerError, status: number, requestId: string): JsonObject {
+  return { error: openaiError(error, status), request_id: requestId };
 }
-
-const TYPES: Readonly<Record<number, string>> = {
-  401: 'authentication_error',
-  403: 'permission_error',
-  404: 'not_found_error',
-  429: 'rate_limit_error',
-};
-
-/** The status that an error inside a stream would have had, by the types of vendors. Other types count as server errors. */
-const STATUSES: ReadonlyMap<string, number> = new Map([
-  ['invalid_request_error', 400],
-  ['authentication_error', 401],
-  ['permission_error', 403],
-  ['not_found_error', 404],
-  ['rate_limit_error', 429],
-]);
-
-const REASONS: Readonly<Record<FinishReason, string>> = {
-  end: 'stop',
-  stop: 'stop',
-  pause: 'stop',
-  length: 'length',
-  context: 'length',
-  tool_calls: 'tool_calls',
-  filter: 'content_filter',
-};
 
 class ChatWriter implements AnswerWriter {
   readonly #call: WrittenCall;
@@ -85,7 +59,7 @@ class ChatWriter implements AnswerWriter {
         return [this.#error(event.error)];
       case 'end':
         this.#isOver = true;
-        return [...this.#usageChunk(), { data: '[DONE]' }];
+        return [...this.#finishChunks(), ...this.#usageChunk(), { data: '[DONE]' }];
       case 'sign':
         return [];
     }
@@ -101,7 +75,7 @@ class ChatWriter implements AnswerWriter {
         index: choice.index,
         message: choice.message(),
         logprobs: null,
-        finish_reason: REASONS[choice.reason ?? 'end'],
+        finish_reason: WRITTEN_REASONS[choice.reason ?? 'end'],
       })),
       ...(usage !== undefined && { usage }),
     };
@@ -112,7 +86,6 @@ class ChatWriter implements AnswerWriter {
     const begun = this.#begin(index);
     const choice = part.is === 'reasoning' ? undefined : this.#choices.get(index);
     this.#choiceOf.set(at, choice);
-    if (choice?.reason !== undefined) throw new Error('a part begins behind the stop reason of its choice');
     return [...begun, ...(choice?.open(at, part) ?? []).map((delta) => this.#chunk(index, delta))];
   }
 
@@ -129,12 +102,21 @@ class ChatWriter implements AnswerWriter {
     return choice === undefined ? [] : deltasOf(choice).map((delta) => this.#chunk(choice.index, delta));
   }
 
+  /** Keeps the stop reason until the end, because some upstreams send content behind it. */
   #finish(index: number, reason: FinishReason): readonly ClientEvent[] {
     const begun = this.#begin(index);
     const choice = this.#choices.get(index);
-    if (choice === undefined || choice.reason !== undefined) return begun;
-    const last = choice.finish(reason).map((delta) => this.#chunk(index, delta));
-    return [...begun, ...last, { ...this.#chunk(index, {}, REASONS[reason]), finish: true }];
+    if (choice !== undefined) choice.reason ??= reason;
+    return begun;
+  }
+
+  #finishChunks(): readonly ClientEvent[] {
+    return [...this.#choices.values()].flatMap((choice) => {
+      const { index, reason } = choice;
+      if (reason === undefined) return [];
+      const last = choice.last().map((delta) => this.#chunk(index, delta));
+      return [...last, { ...this.#chunk(index, {}, WRITTEN_REASONS[reason]), finish: true }];
+    });
   }
 
   #usageChunk(): readonly ClientEvent[] {
@@ -145,18 +127,16 @@ class ChatWriter implements AnswerWriter {
   }
 
   #error(error: AnswerError): ClientEvent {
-    const status = STATUSES.get(error.type ?? '') ?? 500;
-    const { error: known } = writeError(error, status, this.#call.requestId);
-    return { data: JSON.stringify({ error: known }) };
+    return { data: JSON.stringify({ error: openaiError(error, kindOf(error)?.status ?? 500) }) };
   }
 
   #chunk(index: number, delta: JsonObject, finish: string | null = null): ClientEvent {
     const choice = { index, delta, logprobs: null, finish_reason: finish };
-    return { data: JSON.stringify({ ...this.#head('chat.completion.chunk'), choices: [choice] }) };
+    return { data: JSON.stringify(Object.assign(this.#head('chat.completion.chunk'), { choices: [choice] })) };
   }
 
   #head(object: string): JsonObject {
-    const { requestId, createdAt, model } = this.#call;
-    return { id: `chatcmpl-${requestId}`, object, created: createdAt, model };
+    const { requestId, id = `chatcmpl-${requestId}`, createdAt, model } = this.#call;
+    return { id, object, created: createdAt, model };
   }
 }

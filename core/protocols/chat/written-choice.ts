@@ -25,27 +25,23 @@ type WrittenPart = WrittenCallPart | WrittenText;
 /** One choice as a Chat client receives it: one text, one refusal, and calls. */
 export class WrittenChoice {
   readonly index: number;
+  reason: FinishReason | undefined;
   readonly #parts = new Map<number, WrittenPart>();
   readonly #open = new Set<number>();
   /** Whether a text and a refusal are open. */
   readonly #openTexts = new Set<WrittenText['is']>();
   #textLength = 0;
   #callCount = 0;
-  #reason: FinishReason | undefined;
 
   constructor(index: number) {
     this.index = index;
-  }
-
-  get reason(): FinishReason | undefined {
-    return this.#reason;
   }
 
   /** Returns the deltas that begin a part. */
   open(at: number, part: OpenPart): readonly JsonObject[] {
     this.#open.add(at);
     if (part.is === 'tool_call') return [this.#openCall(at, part)];
-    if (part.is === 'reasoning') return [];
+    if (part.is === 'reasoning' || part.is === 'other') return [];
     if (this.#openTexts.has(part.is)) throw new Error('two texts of one choice come at the same time');
     this.#openTexts.add(part.is);
     this.#parts.set(at, { is: part.is, from: this.#textLength, citations: [], text: '' });
@@ -74,7 +70,7 @@ export class WrittenChoice {
     return deltas;
   }
 
-  /** Keeps a citation. `finish` writes all citations at once, because programs keep only the last list that they get. */
+  /** Keeps a citation. `last` writes all citations at once, because programs keep only the last list that they get. */
   cite(at: number, citation: Citation): readonly JsonObject[] {
     const part = this.#openPart(at);
     if (part.is === 'text') part.citations.push(citation);
@@ -82,9 +78,8 @@ export class WrittenChoice {
   }
 
   /** Returns the deltas that must come before the stop reason. */
-  finish(reason: FinishReason): readonly JsonObject[] {
+  last(): readonly JsonObject[] {
     const closed = [...this.#open].flatMap((at) => this.close(at));
-    this.#reason = reason;
     const annotations = this.#annotations();
     return annotations.length === 0 ? closed : [...closed, { annotations }];
   }

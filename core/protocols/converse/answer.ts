@@ -1,9 +1,11 @@
-import type { AnswerEvent, AnswerReader, FinishReason } from '../../catalog/answer';
+import type { AnswerEvent, AnswerReader } from '../../catalog/answer';
 import { readUsualError, type SseEvent } from '../../catalog/upstream';
 import { countsOf, UNKNOWN_USAGE, type Usage } from '../../catalog/usage';
 import { asArray, asCount, asObject, asText, type JsonObject } from '../../json-values';
-import { parseData } from '../event-json';
+import { brokenOff } from '../broken';
+import { parseEvent } from '../event-json';
 import { unknownNumbers } from '../unknown-numbers';
+import { BROKEN, STOP_REASONS } from './words';
 
 /** Reads the answers of Converse. Their blocks are numbered, but only the blocks of tool calls announce their beginning. */
 export class ConverseReader implements AnswerReader {
@@ -14,8 +16,7 @@ export class ConverseReader implements AnswerReader {
 
   event({ name, data }: SseEvent): readonly AnswerEvent[] {
     if (data === undefined || data === '') return [];
-    const event = parseData(data);
-    if (typeof event === 'string') throw new Error('an event is no JSON object, or is larger than 1 MiB');
+    const event = parseEvent(data, false) as JsonObject;
     const block = asCount(event['contentBlockIndex']) ?? 0;
     switch (name) {
       case 'contentBlockStart':
@@ -27,7 +28,7 @@ export class ConverseReader implements AnswerReader {
       case 'messageStop':
         return this.#finish(event);
       case 'metadata':
-        return [...usageEvents(event), ...(this.#hasFinished ? [END] : [])];
+        return this.#hasFinished ? [...this.end(), ...usageEvents(event), END] : usageEvents(event);
       case 'exception':
         return [{ is: 'error', error: readUsualError(event) }];
       default:
@@ -115,8 +116,10 @@ export class ConverseReader implements AnswerReader {
   #finish(event: JsonObject): readonly AnswerEvent[] {
     const reason = asText(event['stopReason']);
     if (reason === '' || this.#hasFinished) return [];
+    if (BROKEN.has(reason)) return [...this.end(), brokenOff(reason)];
     this.#hasFinished = true;
-    return [...this.end(), { is: 'finish', choice: 0, reason: REASONS.get(reason) ?? 'end' }];
+    const read = STOP_REASONS.get(reason) ?? 'unknown';
+    return [...this.end(), { is: 'finish', choice: 0, reason: read, ...(read === 'unknown' && { stop: reason }) }];
   }
 
   #next(block: number): number {
@@ -128,16 +131,6 @@ export class ConverseReader implements AnswerReader {
 }
 
 const END: AnswerEvent = { is: 'end' };
-
-const REASONS: ReadonlyMap<string, FinishReason> = new Map([
-  ['end_turn', 'end'],
-  ['tool_use', 'tool_calls'],
-  ['max_tokens', 'length'],
-  ['stop_sequence', 'stop'],
-  ['guardrail_intervened', 'filter'],
-  ['content_filtered', 'filter'],
-  ['model_context_window_exceeded', 'context'],
-]);
 
 /** Known numbers of a usage report: charged, or sums of charged numbers. */
 const KNOWN: ReadonlySet<string> = new Set([

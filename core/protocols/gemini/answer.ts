@@ -3,8 +3,10 @@ import type { AnswerEvent, AnswerReader, FinishReason, OpenPart } from '../../ca
 import { readUsualError, type SseEvent } from '../../catalog/upstream';
 import { asArray, asCount, asObject, asText, type JsonObject } from '../../json-values';
 import { takeRandom } from '../../random';
-import { parseData } from '../event-json';
+import { brokenOff } from '../broken';
+import { parseEvent } from '../event-json';
 import { readUsage, reasoningTokens } from './usage';
+import { BROKEN, STOP_REASONS } from './words';
 
 /** The state of one choice of the answer. */
 interface Choice {
@@ -26,9 +28,7 @@ export class GeminiReader implements AnswerReader {
 
   event({ data }: SseEvent): readonly AnswerEvent[] {
     if (data === undefined || data === '') return [];
-    const answer = parseData(data);
-    if (typeof answer === 'string') throw new Error('an event is no JSON object, or is larger than 1 MiB');
-    return this.#read(answer);
+    return this.#read(parseEvent(data, false) as JsonObject);
   }
 
   body(body: unknown): readonly AnswerEvent[] {
@@ -55,7 +55,7 @@ export class GeminiReader implements AnswerReader {
     // The protocol has no closing event: the last event has the stop reasons and the counts.
     const hasAll = blocked !== undefined || this.#finished >= this.asked;
     const isOver = hasAll && this.#unfinished.size === 0 && usage.passes.length > 0;
-    return isOver ? [...said, { is: 'end' }] : said;
+    return isOver ? [...said, ...this.end(), { is: 'end' }] : said;
   }
 
   #candidate(candidate: JsonObject, at: number): readonly AnswerEvent[] {
@@ -64,11 +64,11 @@ export class GeminiReader implements AnswerReader {
     const said = asArray(asObject(candidate['content'])?.['parts']).flatMap((part) =>
       this.#part(asObject(part) ?? {}, choice, index),
     );
-    if (said.length > 0 && !this.#unfinished.has(index))
-      throw new Error('the upstream sent content after the stop reason of a choice');
     const reason = textOf(candidate['finishReason']);
     if (reason === undefined || reason === 'FINISH_REASON_UNSPECIFIED') return said;
-    return [...said, ...this.#finish(index, finishReason(reason, choice))];
+    if (BROKEN.has(reason)) return [...said, ...closed(choice), brokenOff(reason)];
+    const read = STOP_REASONS.get(reason) ?? 'unknown';
+    return [...said, ...this.#finish(index, read === 'end' && choice.hasCalls ? 'tool_calls' : read, reason)];
   }
 
   #choice(index: number): Choice {
@@ -129,11 +129,11 @@ export class GeminiReader implements AnswerReader {
     return this.#parts - 1;
   }
 
-  #finish(index: number, reason: FinishReason): readonly AnswerEvent[] {
+  #finish(index: number, reason: FinishReason, word = ''): readonly AnswerEvent[] {
     const choice = this.#choice(index);
     if (!this.#unfinished.delete(index)) return [];
     this.#finished += 1;
-    return [...closed(choice), { is: 'finish', choice: index, reason }];
+    return [...closed(choice), { is: 'finish', choice: index, reason, ...(reason === 'unknown' && { stop: word }) }];
   }
 }
 
@@ -142,21 +142,6 @@ function closed(choice: Choice): readonly AnswerEvent[] {
   choice.open = undefined;
   return open === undefined ? [] : [{ is: 'close', at: open.at }];
 }
-
-function finishReason(reason: string, { hasCalls }: Choice): FinishReason {
-  if (reason === 'MAX_TOKENS') return 'length';
-  if (reason === 'STOP') return hasCalls ? 'tool_calls' : 'end';
-  return FAULTS.has(reason) ? 'end' : 'filter';
-}
-
-/** The stop reasons that are the model's own mistakes: its text is kept. Every other reason counts as a filter. */
-const FAULTS: ReadonlySet<string> = new Set([
-  'OTHER',
-  'LANGUAGE',
-  'MALFORMED_FUNCTION_CALL',
-  'UNEXPECTED_TOOL_CALL',
-  'TOO_MANY_TOOL_CALLS',
-]);
 
 function textOf(value: unknown): string | undefined {
   return asText(value) || undefined;

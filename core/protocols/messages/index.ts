@@ -1,5 +1,5 @@
 import type { ClientDialect } from '../client-dialect';
-import { openReader } from './read-answer';
+import { MessagesReader } from './answer';
 import { readRequest } from './read-request';
 import { RULES } from './request';
 import { openWriter, writeError } from './write-answer';
@@ -11,5 +11,5 @@ export const MESSAGES: ClientDialect = {
   openWriter,
   writeError,
   writeRequest,
-  openReader,
+  openReader: () => new MessagesReader(),
 };

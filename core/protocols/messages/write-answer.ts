@@ -1,12 +1,18 @@
-import type { AnswerEvent, AnswerWriter, ClientEvent, FinishReason, WrittenCall } from '../../catalog/answer';
+import type {
+  AnswerError,
+  AnswerEvent,
+  AnswerWriter,
+  ClientEvent,
+  FinishReason,
+  WrittenCall,
+} from '../../catalog/answer';
 import { mergeUsage, UNKNOWN_USAGE } from '../../catalog/usage';
 import type { JsonObject } from '../../json-values';
+import { kindOf, tooLongMessage } from '../error-words';
 import { foldAnswer } from './fold-answer';
 import { writeUsage } from './usage';
+import { ERROR_TYPES, WRITTEN_REASONS } from './words';
 import { BlockWriter, type PartEvent } from './write-blocks';
-import { streamedError } from './write-error';
-
-export { writeError } from './write-error';
 
 export function openWriter(call: WrittenCall): AnswerWriter {
   return new MessagesWriter(call);
@@ -28,11 +34,10 @@ class MessagesWriter implements AnswerWriter {
   }
 
   write(event: AnswerEvent): readonly ClientEvent[] {
-    return this.#say(event).map((said) => ({
-      name: String(said['type']),
-      data: JSON.stringify(said),
-      ...(said['type'] === 'message_delta' && { finish: true, finalUsage: true }),
-    }));
+    return this.#say(event).map((said) => {
+      const written = { name: String(said['type']), data: JSON.stringify(said) };
+      return said['type'] === 'message_delta' ? { ...written, finish: true, finalUsage: true } : written;
+    });
   }
 
   body(events: readonly AnswerEvent[]): JsonObject {
@@ -56,7 +61,7 @@ class MessagesWriter implements AnswerWriter {
         return this.#end();
       case 'error':
         this.#stage = 'ended';
-        return [streamedError(event.error, this.#call.requestId)];
+        return [writeError(event.error, 200, this.#call.requestId)];
       default:
         this.#note(event);
         return [...this.#begin(), ...this.#blocks.write(event)];
@@ -72,9 +77,9 @@ class MessagesWriter implements AnswerWriter {
   #begin(): readonly JsonObject[] {
     if (this.#stage !== 'new') return [];
     this.#stage = 'begun';
-    const { requestId, model } = this.#call;
+    const { requestId, id = `msg_${requestId}`, model } = this.#call;
     const message = {
-      id: `msg_${requestId}`,
+      id,
       type: 'message',
       role: 'assistant',
       model,
@@ -106,9 +111,9 @@ class MessagesWriter implements AnswerWriter {
 
   /** Returns the stop reason. Some dialects report `end` even if the model calls a tool or refuses. */
   #reasonFor(reason: FinishReason): string {
-    if (reason === 'end' && this.#hasRefused) return REASONS.filter;
-    if (reason === 'end' && this.#hasCalls) return REASONS.tool_calls;
-    return REASONS[reason];
+    if (reason === 'end' && this.#hasRefused) return WRITTEN_REASONS.filter;
+    if (reason === 'end' && this.#hasCalls) return WRITTEN_REASONS.tool_calls;
+    return WRITTEN_REASONS[reason];
   }
 
   #written(): JsonObject {
@@ -118,12 +123,22 @@ class MessagesWriter implements AnswerWriter {
 
 const END: AnswerEvent = { is: 'end' };
 
-const REASONS: Readonly<Record<FinishReason, string>> = {
-  end: 'end_turn',
-  length: 'max_tokens',
-  tool_calls: 'tool_use',
-  stop: 'stop_sequence',
-  filter: 'refusal',
-  pause: 'pause_turn',
-  context: 'model_context_window_exceeded',
-};
+/** Returns an upstream's error in the form that Messages has for a status. A stream's error has none, so its own words decide. */
+export function writeError(error: AnswerError, status: number, requestId: string): JsonObject {
+  const { message, code, param } = error;
+  const kind = kindOf(error);
+  const isLong = kind?.code === 'context_length_exceeded';
+  const type = (isLong ? undefined : typeFor(status)) ?? kind?.messages ?? 'api_error';
+  const shown = isLong ? tooLongMessage(error) : message;
+  return {
+    type: 'error',
+    error: { type, message: shown, ...(code !== undefined && { code }), ...(param !== undefined && { param }) },
+    request_id: requestId,
+  };
+}
+
+/** Returns the error type of a status, or undefined for a status below 400. */
+function typeFor(status: number): string | undefined {
+  if (status < 400) return undefined;
+  return ERROR_TYPES[status] ?? (status < 500 ? 'invalid_request_error' : 'api_error');
+}

@@ -167,6 +167,8 @@ function emptyBlock(part: OpenPart): JsonObject {
       return { type: 'text', text: '' };
     case 'reasoning':
       return { type: 'thinking', thinking: '', signature: '' };
+    case 'other':
+      throw new Error('no block has a place for this part');
     case 'tool_call':
       return { type: 'tool_use', id: part.id, name: part.name, input: {} };
   }

@@ -14,6 +14,9 @@ interface Part {
 export class AnswerParts {
   readonly #parts = new Map<string, Part>();
 
+  /** `isLoose`: nothing is a contradiction, as in a native answer, and behind the end of any. */
+  constructor(public isLoose: boolean) {}
+
   /** Whether a place has, or has had, a part. */
   has(place: string): boolean {
     return this.#parts.has(place);
@@ -30,27 +33,44 @@ export class AnswerParts {
   /** Opens the part of a place if it has none. @throws for a place with another kind */
   open(place: string, part: OpenPart): readonly AnswerEvent[] {
     const known = this.#parts.get(place);
-    if (known !== undefined && known.is !== part.is)
+    if (known !== undefined && known.is !== part.is && !this.isLoose)
       throw new Error(`the ${known.is} at ${place} cannot become a ${part.is}`);
-    if (known !== undefined) return [];
+    if (known !== undefined) return NOTHING;
     const at = this.#parts.size;
     this.#parts.set(place, { at, is: part.is, text: '', isOpen: true });
     return [{ is: 'open', at, choice: 0, part }];
   }
 
-  /** Adds text to an open part. @throws where no part of this kind is open */
-  add(place: string, is: OpenPart['is'], text: string): readonly AnswerEvent[] {
+  /** Adds text to an open part, behind what separates it from the text before. @throws where no part of this kind is open */
+  add(place: string, is: OpenPart['is'], text: string, between = ''): readonly AnswerEvent[] {
+    if (this.isLoose) return this.#addLoosely(place, is, text);
     const part = this.#open(place, is);
     if (text === '') return [];
-    part.text += text;
-    return [{ is: 'add', at: part.at, text }];
+    part.text += between + text;
+    const added: AnswerEvent = { is: 'add', at: part.at, text: between + text };
+    return [between === '' ? added : { ...added, bytes: Buffer.byteLength(text) }];
   }
 
-  /** Completes a part with its whole text. Adds only what earlier events did not contain. */
-  complete(place: string, is: OpenPart['is'], whole: string): readonly AnswerEvent[] {
+  /** Of a native answer the text is not kept: most of it never comes here. */
+  #addLoosely(place: string, is: OpenPart['is'], text: string): readonly AnswerEvent[] {
+    const known = this.#parts.get(place);
+    if (known === undefined) {
+      const opened = this.open(place, { is: is === 'tool_call' ? 'other' : is });
+      return text === '' ? opened : [...opened, ...this.#addLoosely(place, is, text)];
+    }
+    if (text === '') return NOTHING;
+    known.text ||= text;
+    return [{ is: 'add', at: known.at, text }];
+  }
+
+  /** Completes a part with its whole text, in which `added` bytes are no content. Adds only what earlier events did not contain. */
+  complete(place: string, is: OpenPart['is'], whole: string, added = 0): readonly AnswerEvent[] {
     const part = this.#parts.get(place);
-    if (part?.isOpen !== true || !whole.startsWith(part.text)) return [];
-    return this.add(place, is, whole.slice(part.text.length));
+    if (part?.isOpen !== true || (this.isLoose ? part.text !== '' : !whole.startsWith(part.text))) return [];
+    const isNew = part.text === '';
+    const [said] = this.add(place, is, whole.slice(part.text.length));
+    if (said === undefined) return [];
+    return isNew && added > 0 ? [{ ...said, bytes: Buffer.byteLength(whole) - added } as AnswerEvent] : [said];
   }
 
   /** Returns the number of the open part in a place. */
@@ -78,3 +98,5 @@ export class AnswerParts {
     return part;
   }
 }
+
+const NOTHING: readonly AnswerEvent[] = [];

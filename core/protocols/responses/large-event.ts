@@ -2,17 +2,18 @@ import { findMembers, sliceChunks } from '../../http/json-members';
 import { type JsonObserver, type JsonToken, scanWhole } from '../../http/json-scanner';
 import { asText, type JsonObject } from '../../json-values';
 import { parseJson } from '../../parse-json';
+import { MalformedEvent } from '../event-json';
 
 /** The members that are read of a response too large to parse, which repeats the whole request and answer. */
 const READ = ['status', 'model', 'service_tier', 'usage', 'error'];
 
-/** Returns the needed members of an event that is too large to parse; undefined if it is no event. */
+/** Returns the needed members of an event that is too large to parse. @throws MalformedEvent */
 export function readLargeEvent(
   data: string,
   name: string | undefined,
-): { readonly type: string; readonly event: JsonObject } | undefined {
+): { readonly type: string; readonly event: JsonObject } {
   const event = membersOf(Buffer.from(data));
-  if (event === undefined) return undefined;
+  if (event === undefined) throw new MalformedEvent('an event of the answer is not a JSON object');
   const { type, response, delta } = event;
   return {
     type: asText(type === undefined ? undefined : parseJson(type.toString())) || (name ?? ''),

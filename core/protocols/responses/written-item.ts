@@ -69,7 +69,10 @@ export class MessageItem extends WrittenItem {
 
   override add(delta: string): readonly ItemEvent[] {
     super.add(delta);
-    return [[`response.${this.#word}.delta`, { ...this.#place, delta, ...this.#probabilities }]];
+    const said = { item_id: this.id, output_index: this.index, content_index: 0, delta };
+    return this.is === 'text'
+      ? [['response.output_text.delta', Object.assign(said, { logprobs: [] })]]
+      : [['response.refusal.delta', said]];
   }
 
   override cite(citation: Citation): readonly ItemEvent[] {

@@ -1,16 +1,13 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type EventNote, type SseEvent, type UpstreamAdapter, withDeltas } from '../../../core/catalog/upstream';
+import { NoteReader } from '../../../core/protocols/notes';
 import { EventReader } from '../../../core/wire/event-reader';
-import chat from '../../../plugins/upstreams/chat';
-import messages from '../../../plugins/upstreams/messages';
-import responses from '../../../plugins/upstreams/responses';
 
-const ADAPTERS = { chat, messages, responses };
+const PROTOCOLS = ['chat', 'messages', 'responses'] as const;
 const FIXTURES = join(__dirname, '../../fixtures');
 
-type Protocol = keyof typeof ADAPTERS;
+type Protocol = (typeof PROTOCOLS)[number];
 
 /** One event of each protocol whose content is `text`, as JSON has it between its quotes. */
 const SAYS: Readonly<Record<Protocol, (text: string, number: number) => string>> = {
@@ -74,51 +71,49 @@ const ODD: Readonly<Record<Protocol, readonly string[]>> = {
   ],
 };
 
-/** Returns the notes of a stream in these pieces, and how many of its events the adapter parsed. */
-function read(adapter: UpstreamAdapter, pieces: readonly Buffer[]): { notes: EventNote[]; asked: number; raw: string } {
+/** Returns the notes of a stream in these pieces, and how many of its events were parsed. `watch`: all are. */
+function read(protocol: Protocol, pieces: readonly Buffer[], watch?: () => void) {
   let asked = 0;
-  const readEvent = (event: SseEvent) => {
+  const reader = new EventReader(protocol, 1, watch);
+  const { event: parse } = NoteReader.prototype;
+  NoteReader.prototype.event = function (event) {
     asked += 1;
-    return adapter.readEvent(event);
+    return parse.call(this, event);
   };
-  const { deltas } = adapter.readEvent;
-  const counting = { readEvent: deltas === undefined ? readEvent : withDeltas(deltas, readEvent) };
-  const reader = new EventReader(counting, 1);
   const events = pieces.flatMap((piece) => reader.read(piece));
+  NoteReader.prototype.event = parse;
   const raws = [...events.map(({ raw }) => raw), reader.rest() ?? Buffer.alloc(0)];
   return { notes: events.map(({ note }) => note), asked, raw: Buffer.concat(raws).toString('latin1') };
 }
 
-/** Returns the notes of an adapter without the short cut, which parses every event. */
-function readAll(adapter: UpstreamAdapter, pieces: readonly Buffer[]) {
-  return read({ ...adapter, readEvent: (event) => adapter.readEvent(event) }, pieces);
+/** Returns the notes of a stream of which every event is parsed. */
+function readAll(protocol: Protocol, pieces: readonly Buffer[]) {
+  return read(protocol, pieces, () => undefined);
 }
 
 describe('a stream event that only adds text', () => {
-  for (const [protocol, adapter] of Object.entries(ADAPTERS)) {
-    const says = SAYS[protocol as Protocol];
+  for (const protocol of PROTOCOLS) {
+    const says = SAYS[protocol];
 
     it(`is not parsed again in ${protocol}`, () => {
       const pieces = ['one', 'two', ' and three', 'vier größer'].map((text, at) => Buffer.from(says(text, at)));
-      const { notes, asked } = read(adapter, pieces);
+      const { notes, asked } = read(protocol, pieces);
       assert.equal(asked, 1);
-      assert.deepEqual(notes, readAll(adapter, pieces).notes);
+      assert.deepEqual(notes, readAll(protocol, pieces).notes);
     });
 
     it(`gives the same notes in ${protocol} as a parsed one, after any events and in any pieces`, () => {
-      const events = [...TEXTS.map((text, at) => says(text, at)), ...ODD[protocol as Protocol]].map((text) =>
-        Buffer.from(text),
-      );
+      const events = [...TEXTS.map((text, at) => says(text, at)), ...ODD[protocol]].map((text) => Buffer.from(text));
       const broken = Buffer.from(says('abc', 1));
       broken[broken.indexOf('abc')] = 0xff;
       events.push(broken);
       for (const before of events) {
         for (const event of events) {
           const stream = [before, event, event, before];
-          const expected = readAll(adapter, stream);
+          const expected = readAll(protocol, stream);
           const inOne = Buffer.concat(stream);
           for (const pieces of [stream, [inOne], halves(inOne, before.length + 7), halves(inOne, inOne.length - 1)]) {
-            const { notes, raw } = read(adapter, pieces);
+            const { notes, raw } = read(protocol, pieces);
             assert.deepEqual(notes, expected.notes, `${before.toString()}${event.toString()}`);
             assert.equal(raw, expected.raw);
           }
@@ -130,7 +125,7 @@ describe('a stream event that only adds text', () => {
       for (const file of readdirSync(join(FIXTURES, protocol)).filter((name) => name.endsWith('.sse'))) {
         const bytes = readFileSync(join(FIXTURES, protocol, file));
         const twice = [bytes, bytes];
-        assert.deepEqual(read(adapter, twice).notes, readAll(adapter, twice).notes, file);
+        assert.deepEqual(read(protocol, twice).notes, readAll(protocol, twice).notes, file);
       }
     });
   }

@@ -101,9 +101,8 @@ function relayed(
   read = strictClient(client),
   choices = 1,
 ): Relayed {
-  const { adapter } = CANDIDATES[upstream];
-  const native = upstream === 'gemini' ? undefined : new Sums(new EventReader(adapter, choices));
-  const sums = new Sums(new EventReader(adapter, choices, undefined, translationOf(client, upstream, choices)));
+  const native = upstream === 'gemini' ? undefined : new Sums(new EventReader(upstream, choices));
+  const sums = new Sums(new EventReader(client, choices, undefined, translationOf(client, upstream, choices)));
   const splitter = new SseSplitter();
   const give = (bytes: Buffer | undefined) => {
     for (const frame of splitter.push(bytes ?? NOTHING)) telling(told, () => read.read(frame));
@@ -114,7 +113,8 @@ function relayed(
   }
   if (sums.isWhole) give(sums.isBroken ? undefined : sums.reader.rest());
   else give(sums.told ?? errorEvent(client, fail('ALL_PROVIDERS_FAILED'), 'req-1', sums.given));
-  if (native !== undefined && !sums.hasThrown && !native.isBroken) telling(told, () => sums.isLike(native));
+  if (native !== undefined && !sums.hasThrown && !sums.isBroken && !native.isBroken)
+    telling(told, () => sums.isLike(native));
   const { isWhole: whole, contentBytes, usage, usageTold } = sums;
   return { read, isWhole: whole, contentBytes, usage, usageTold: usageTold ?? usage };
 }
@@ -164,6 +164,8 @@ class Sums {
     if (note.malformed === true) return true;
     this.#note(note);
     if (note.error !== undefined) this.told = raw;
+    // A translation reports an error behind the stop reason only if content came behind the usage.
+    if (note.error !== undefined) this.isWhole = false;
     if (this.isBroken) return true;
     this.isWhole = whole;
     if (event.data !== undefined) {
@@ -263,7 +265,8 @@ function isSame(
   hasUsage(read.understood, usage, 'a whole stream');
   const inputs = said.flatMap((each) => {
     if (each.is !== 'call') return [];
-    return (upstream === 'messages' ? undefined : each.text) ?? JSON.stringify(each.input);
+    const isJson = upstream === 'messages' || upstream === 'gemini';
+    return (isJson ? undefined : each.text) ?? JSON.stringify(each.input);
   });
   const texts = sayings(answer, 'text', 'refusal', 'reasoning');
   assert.equal(contentBytes, Buffer.byteLength(texts + inputs.join('')), 'the bytes of the content differ');

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { adapterNames, findAdapter } from '../../../core/catalog/adapters';
 import type { ModelCall } from '../../../core/catalog/upstream';
+import { NoteReader } from '../../../core/protocols/notes';
 import upstreams from '../../../plugins/upstreams';
 import chat from '../../../plugins/upstreams/chat';
 import messages from '../../../plugins/upstreams/messages';
@@ -91,8 +92,8 @@ describe('an event of a stream too large to be parsed at once', () => {
       type: 'content_block_delta',
       delta: { type: 'text_delta', text: 'x'.repeat(1_100_000) },
     });
-    for (const adapter of [messages, chat]) {
-      assert.deepEqual(adapter.readEvent({ name: 'content_block_delta', data }), {
+    for (const protocol of ['messages', 'chat'] as const) {
+      assert.deepEqual(new NoteReader(protocol).event({ name: 'content_block_delta', data }), {
         content: true,
         contentBytes: data.length,
       });

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { EventReader } from '../../../core/wire/event-reader';
 import { SseSplitter } from '../../../core/wire/sse';
-import chat from '../../../plugins/upstreams/chat';
 import { asksForUsage, HeldFinish } from '../../../policies/sse-relay/held-finish';
 
 const chunk = (data: object) => `data: ${JSON.stringify(data)}\n\n`;
@@ -88,7 +87,7 @@ const TABLE: readonly Row[] = [
 
 /** Writes the pieces as the relay writes them. */
 function given(pieces: readonly Buffer[], choices = 1): string {
-  const events = new EventReader(chat, choices);
+  const events = new EventReader('chat', choices);
   const held = new HeldFinish(60_000, () => expect.fail('nothing is late'));
   const out: Buffer[] = [];
   for (const noted of pieces.flatMap((piece) => events.read(piece))) {
@@ -117,7 +116,7 @@ describe('usage that a Chat client did not request', () => {
   }
 
   it('delays the finish chunk for a limited time; after that the chunk is sent unchanged', async () => {
-    const [noted] = new EventReader(chat, 1).read(Buffer.from(finish(0)));
+    const [noted] = new EventReader('chat', 1).read(Buffer.from(finish(0)));
     const released = new Promise<Buffer>((resolve) => {
       const held = new HeldFinish(5, resolve);
       if (noted !== undefined) held.pass(noted, []);

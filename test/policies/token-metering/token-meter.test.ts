@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Candidate } from '../../../core/catalog/catalog';
 import { outputTokens, tokensOf, usageOf } from '../../../core/catalog/usage';
-import chat from '../../../plugins/upstreams/chat';
-import messages from '../../../plugins/upstreams/messages';
+import { NoteReader } from '../../../core/protocols/notes';
 import { TokenMeter } from '../../../policies/token-metering';
 
 const CANDIDATE = { model: { context: 1_000, maxOutput: 100 } } as Candidate;
@@ -46,16 +45,16 @@ describe('the token meter', () => {
       const inMessages = { input_tokens: 10, output_tokens: value };
       const inChat = { prompt_tokens: 10, completion_tokens: value };
       const readings = [inMessages, inChat].flatMap((reported, index) => {
-        const adapter = index === 0 ? messages : chat;
+        const reader = () => new NoteReader(index === 0 ? 'messages' : 'chat');
         const whole = meter();
-        whole.noteBody(adapter.readBody({ usage: reported }).usage, 41);
+        whole.noteBody(reader().body({ usage: reported }).usage, 41);
         const streamed = meter();
         streamed.note({ content: true, contentBytes: 41, usage: usage(10, 1) });
         const last =
           index === 0
             ? { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: reported }
             : { choices: [], usage: reported };
-        streamed.note(adapter.readEvent({ name: undefined, data: JSON.stringify(last) }));
+        streamed.note(reader().event({ name: undefined, data: JSON.stringify(last) }));
         return [whole.read(), streamed.read()];
       });
       for (const reading of readings) {
@@ -67,7 +66,7 @@ describe('the token meter', () => {
 
     it(`uses the estimate, within the context, if the reported input count is ${name}`, () => {
       const made = meter();
-      made.noteBody(messages.readBody({ usage: { input_tokens: value, output_tokens: 20 } }).usage, 8);
+      made.noteBody(new NoteReader('messages').body({ usage: { input_tokens: value, output_tokens: 20 } }).usage, 8);
       assert.deepEqual(made.read(), { billing: 'estimated', isEstimate: true, usage: usage(1_000, 2) });
     });
   }

@@ -1,0 +1,101 @@
+import { append } from '../../append';
+import type { AnswerEvent, AnswerReader } from '../../catalog/answer';
+import { readUsualError, type SseEvent } from '../../catalog/upstream';
+import { asArray, asCount, asObject, asText, type JsonObject } from '../../json-values';
+import { parseEvent } from '../event-json';
+import { ChoiceReader } from './read-choice';
+import { readUsage } from './usage';
+
+/** Reads one answer. In a native one nothing is a contradiction, because its client gets it as it is. */
+export class ChatReader implements AnswerReader {
+  readonly #choices = new Map<number, ChoiceReader>();
+  #parts = 0;
+  #id = '';
+  #hasBegun = false;
+
+  constructor(readonly isNative = false) {}
+
+  event({ data }: SseEvent): readonly AnswerEvent[] {
+    if (data === undefined || data === '') return [];
+    const trimmed = data.trim();
+    if (trimmed === '[DONE]') return this.#end();
+    const chunk = parseEvent(data, this.isNative);
+    if (chunk === undefined) return [{ is: 'add', at: 0, text: data }];
+    return this.#read(chunk, 'delta');
+  }
+
+  body(body: unknown): readonly AnswerEvent[] {
+    const answer = asObject(body);
+    if (answer === undefined && !this.isNative) throw new Error('the answer is no JSON object');
+    const said = this.#read(answer ?? {}, 'message');
+    return said.at(-1)?.is === 'error' ? said : [...said, ...this.#end()];
+  }
+
+  end(): readonly AnswerEvent[] {
+    return this.#closeAll();
+  }
+
+  /** Some upstreams have `"error": null` in every chunk. */
+  #read(answer: JsonObject, member: 'delta' | 'message'): readonly AnswerEvent[] {
+    if (answer['error'] !== undefined && answer['error'] !== null && answer['error'] !== '')
+      return [...this.#closeAll(), { is: 'error', error: readUsualError(answer) }];
+    const said: AnswerEvent[] = [];
+    const choices = asArray(answer['choices']);
+    const usage = asObject(answer['usage']);
+    if (usage !== undefined) {
+      const reasoning = asCount(asObject(usage['completion_tokens_details'])?.['reasoning_tokens']);
+      // Some upstreams report running counts in every chunk. The final ones are in a chunk without choices, or end the choices.
+      const isFinal = choices.length === 0 || choices.some((each) => reasonOf(asObject(each) ?? {}) !== '');
+      const reported = { is: 'usage', usage: readUsage(answer) } as const;
+      said.push({ ...reported, ...(reasoning !== undefined && { reasoning }), ...(isFinal && { isFinal }) });
+    }
+    // Some upstreams send a chunk before the first that has neither choices nor an id.
+    if (choices.length > 0 || member === 'message') this.#begin(answer, said);
+    for (const [at, given] of choices.entries()) {
+      const choice = asObject(given);
+      if (choice !== undefined) this.#readChoice(choice, asCount(choice['index']) ?? at, member, said);
+      if (said.at(-1)?.is === 'error') break;
+    }
+    return said;
+  }
+
+  #begin(answer: JsonObject, said: AnswerEvent[]): void {
+    if (this.#hasBegun) return;
+    this.#hasBegun = true;
+    this.#id = asText(answer['id']);
+    said.push({ is: 'begin', id: this.#id || undefined, model: asText(answer['model']) || undefined });
+  }
+
+  #readChoice(choice: JsonObject, index: number, member: 'delta' | 'message', said: AnswerEvent[]): void {
+    const reader = this.#choiceOf(index);
+    reader.say(asObject(choice[member]) ?? {}, member === 'message', said);
+    const reason = reasonOf(choice);
+    if (reason !== '' || member === 'message') reader.finish(reason, asText(choice['stop_reason']), said);
+  }
+
+  #choiceOf(index: number): ChoiceReader {
+    const known = this.#choices.get(index);
+    if (known !== undefined) return known;
+    const reader = new ChoiceReader(index, this.#id, this.isNative, () => this.#parts++);
+    this.#choices.set(index, reader);
+    return reader;
+  }
+
+  #end(): readonly AnswerEvent[] {
+    const said: AnswerEvent[] = [];
+    this.#begin({}, said);
+    append(said, this.#closeAll());
+    said.push({ is: 'end' });
+    return said;
+  }
+
+  #closeAll(): readonly AnswerEvent[] {
+    const said: AnswerEvent[] = [];
+    for (const choice of this.#choices.values()) choice.close(said);
+    return said;
+  }
+}
+
+function reasonOf(choice: JsonObject): string {
+  return asText(choice['finish_reason']);
+}

@@ -1,0 +1,34 @@
+import type { FinishReason } from '../../catalog/answer';
+
+/** The stop reasons that Chat clients know (developers.openai.com, "Create chat completion", `finish_reason`, 2026-11). */
+export const WRITTEN_REASONS: Readonly<Record<FinishReason, string>> = {
+  end: 'stop',
+  stop: 'stop',
+  pause: 'stop',
+  unknown: 'stop',
+  length: 'length',
+  context: 'length',
+  tool_calls: 'tool_calls',
+  filter: 'content_filter',
+};
+
+/** The stop reasons of Chat, and those that its vendors have added. */
+export const STOP_REASONS: ReadonlyMap<string, FinishReason> = new Map([
+  ['stop', 'end'],
+  ['length', 'length'],
+  ['tool_calls', 'tool_calls'],
+  ['function_call', 'tool_calls'],
+  ['content_filter', 'filter'],
+  // docs.x.ai and older servers: the limit of the call.
+  ['max_tokens', 'length'],
+  // docs.z.ai, "Chat Completion", 2026-11: the filter.
+  ['sensitive', 'filter'],
+  // docs.mistral.ai, "Chat", 2026-11: the context window.
+  ['model_length', 'context'],
+]);
+
+/**
+ * Stop reasons by which vendors say that their answer broke off: openrouter.ai/docs "Errors" (`error`), docs.z.ai "Chat Completion"
+ * (`network_error`), api-docs.deepseek.com "Create Chat Completion" (`insufficient_system_resource`), 2026-11.
+ */
+export const BROKEN: ReadonlySet<string> = new Set(['error', 'network_error', 'insufficient_system_resource']);

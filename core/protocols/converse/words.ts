@@ -1,0 +1,15 @@
+import type { FinishReason } from '../../catalog/answer';
+
+/** The stop reasons of Converse (docs.aws.amazon.com, "Converse", `stopReason`, 2026-11). */
+export const STOP_REASONS: ReadonlyMap<string, FinishReason> = new Map([
+  ['end_turn', 'end'],
+  ['tool_use', 'tool_calls'],
+  ['max_tokens', 'length'],
+  ['stop_sequence', 'stop'],
+  ['guardrail_intervened', 'filter'],
+  ['content_filtered', 'filter'],
+  ['model_context_window_exceeded', 'context'],
+]);
+
+/** The stop reasons by which an answer breaks off, because the model made a mistake. The same call may succeed. */
+export const BROKEN: ReadonlySet<string> = new Set(['malformed_model_output', 'malformed_tool_use']);

@@ -1,0 +1,22 @@
+import type { AnswerEvent, AnswerReader } from '../../catalog/answer';
+import { readUsualError } from '../../catalog/upstream';
+import { asObject } from '../../json-values';
+import { readUsage } from './usage';
+
+/** Reads answers of Embeddings, which are never streamed and have no output tokens. */
+export class EmbeddingsReader implements AnswerReader {
+  event(): readonly AnswerEvent[] {
+    return [];
+  }
+
+  body(body: unknown): readonly AnswerEvent[] {
+    const answer = asObject(body) ?? {};
+    const { error } = answer;
+    if (error !== undefined && error !== null && error !== '') return [{ is: 'error', error: readUsualError(answer) }];
+    return [{ is: 'usage', usage: readUsage(answer), isFinal: true }, { is: 'end' }];
+  }
+
+  end(): readonly AnswerEvent[] {
+    return [];
+  }
+}

@@ -1,0 +1,27 @@
+import type { FinishReason } from '../../catalog/answer';
+
+/** The stop reasons of generateContent (ai.google.dev, "GenerateContentResponse", `FinishReason`, 2026-11). */
+export const STOP_REASONS: ReadonlyMap<string, FinishReason> = new Map([
+  ['STOP', 'end'],
+  ['MAX_TOKENS', 'length'],
+  ...[
+    'SAFETY',
+    'RECITATION',
+    'BLOCKLIST',
+    'PROHIBITED_CONTENT',
+    'SPII',
+    'MODEL_ARMOR',
+    'IMAGE_SAFETY',
+    'IMAGE_PROHIBITED_CONTENT',
+    'IMAGE_RECITATION',
+  ].map((word) => [word, 'filter'] as const),
+]);
+
+/** The stop reasons by which an answer breaks off, because the model made a mistake. The same call may succeed. */
+export const BROKEN: ReadonlySet<string> = new Set([
+  'MALFORMED_FUNCTION_CALL',
+  'MALFORMED_RESPONSE',
+  'MISSING_THOUGHT_SIGNATURE',
+  'TOO_MANY_TOOL_CALLS',
+  'UNEXPECTED_TOOL_CALL',
+]);

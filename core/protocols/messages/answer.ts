@@ -1,0 +1,275 @@
+import { append } from '../../append';
+import type { AnswerEvent, AnswerReader, Citation, OpenPart } from '../../catalog/answer';
+import { readUsualError, type SseEvent } from '../../catalog/upstream';
+import { withOutput } from '../../catalog/usage';
+import { asArray, asCount, asObject, asText, type JsonObject } from '../../json-values';
+import { parseEvent } from '../event-json';
+import { readUsage } from './usage';
+import { STOP_REASONS } from './words';
+import { redactedValue } from './write-parts';
+
+/** An open content block. */
+interface Block {
+  /** The number of its part. */
+  readonly at: number;
+  /** Its type, which decides the deltas that it may have. */
+  readonly kind: string;
+  /** How many characters it has so far. */
+  length: number;
+  /** The input in its first event, as JSON. It counts only if no delta follows. */
+  readonly input: string;
+  readonly citations: Citation[];
+}
+
+/**
+ * Reads one answer: its beginning, its blocks by index, its stop reason and its end. Events in another order are errors, but not in
+ * a native answer, whose client gets them as they are.
+ */
+export class MessagesReader implements AnswerReader {
+  #stage: 'new' | 'begun' | 'finished' | 'ended' = 'new';
+  /** Open blocks by index. */
+  readonly #blocks = new Map<number, Block>();
+  /** The highest index so far. Each index is used once. */
+  #newest = -1;
+  #parts = 0;
+
+  constructor(readonly isNative = false) {}
+
+  event({ name, data }: SseEvent): readonly AnswerEvent[] {
+    if (data === undefined || data === '') return [];
+    const event = parseEvent(data, this.isNative);
+    if (event !== undefined) return this.#read(asText(event['type']) || (name ?? ''), event);
+    if (name === 'content_block_stop') return [];
+    return this.#add(this.#opened(this.#newest + 1, { type: 'unread' }, []), { type: 'text_delta', text: data });
+  }
+
+  body(body: unknown): readonly AnswerEvent[] {
+    const message = asObject(body) ?? {};
+    if (message['type'] === 'error') return this.#read('error', message);
+    if (!Array.isArray(message['content'])) this.#contradict('the answer is not a message: it has no list `content`');
+    const said = [...this.#usage(message, true), ...this.#begin(message)];
+    for (const [index, block] of asArray(message['content']).entries()) {
+      append(said, this.#open(index, asObject(block) ?? {}));
+      append(said, this.#close(index));
+    }
+    return [...said, ...this.#finish(message), ...this.#end()];
+  }
+
+  end(): readonly AnswerEvent[] {
+    return this.#closeAll();
+  }
+
+  #read(type: string, event: JsonObject): readonly AnswerEvent[] {
+    switch (type) {
+      case 'message_start': {
+        // The count of output is a placeholder. If it counted, a broken stream would be almost free.
+        const message = asObject(event['message']) ?? {};
+        const usage = withOutput(readUsage(message, false), undefined);
+        const isKnown = asObject(message['usage']) !== undefined;
+        return [...(isKnown ? [{ is: 'usage', usage } as const] : []), ...this.#begin(message)];
+      }
+      case 'content_block_start':
+        return this.#open(asCount(event['index']), asObject(event['content_block']) ?? {});
+      case 'content_block_delta':
+        return this.#delta(asCount(event['index']), asObject(event['delta']) ?? {});
+      case 'content_block_stop':
+        return this.#close(asCount(event['index']));
+      case 'message_delta': {
+        const delta = asObject(event['delta']) ?? {};
+        return [...this.#usage(event, asText(delta['stop_reason']) !== ''), ...this.#finish(delta)];
+      }
+      case 'message_stop':
+        return this.#end();
+      case 'error':
+        return [...this.#closeAll(), { is: 'error', error: readUsualError(event) }];
+      default:
+        return [];
+    }
+  }
+
+  #contradict(why: string): void {
+    if (!this.isNative && this.#stage !== 'ended') throw new Error(why);
+  }
+
+  #usage(report: JsonObject, isFinal: boolean): AnswerEvent[] {
+    const usage = asObject(report['usage']);
+    if (usage === undefined) return [];
+    const reasoning = asCount(asObject(usage['output_tokens_details'])?.['thinking_tokens']);
+    const reported = { is: 'usage', usage: readUsage(report, true) } as const;
+    return [{ ...reported, ...(reasoning !== undefined && { reasoning }), ...(isFinal && { isFinal }) }];
+  }
+
+  #begin({ id, model }: JsonObject): AnswerEvent[] {
+    if (this.#stage !== 'new') this.#contradict('the answer begins a second time');
+    this.#stage = 'begun';
+    return [{ is: 'begin', id: asText(id) || undefined, model: asText(model) || undefined }];
+  }
+
+  #open(index: number | undefined, start: JsonObject): readonly AnswerEvent[] {
+    this.#mayHaveBlocks(index);
+    if (index !== undefined && index <= this.#newest) this.#contradict('a content block begins that has begun before');
+    const said: AnswerEvent[] = [];
+    const block = this.#opened(index ?? this.#newest + 1, start, said);
+    append(said, this.#addText(block, textIn(start)));
+    for (const citation of asArray(start['citations'])) block.citations.push(citationOf(asObject(citation) ?? {}));
+    const value = signatureIn(start);
+    if (value !== '') said.push({ is: 'sign', at: block.at, value });
+    return said;
+  }
+
+  #mayHaveBlocks(index: number | undefined): void {
+    if (this.#stage !== 'begun' && this.#stage !== 'finished')
+      this.#contradict('a content block stands outside of the answer');
+    if (index === undefined) this.#contradict('a content block has no index');
+  }
+
+  #opened(index: number, start: JsonObject, said: AnswerEvent[]): Block {
+    const kind = asText(start['type']);
+    const at = this.#parts++;
+    const block = { at, kind, length: 0, input: kind === 'tool_use' ? inputIn(start) : '', citations: [] };
+    this.#newest = Math.max(this.#newest, index);
+    this.#blocks.set(index, block);
+    const hidden = kind === 'redacted_thinking' ? Buffer.byteLength(asText(start['data'])) : undefined;
+    said.push({
+      is: 'open',
+      at,
+      choice: 0,
+      part: partOf(kind, start),
+      ...(hidden !== undefined && { bytes: hidden }),
+    });
+    return block;
+  }
+
+  #delta(index: number | undefined, delta: JsonObject): readonly AnswerEvent[] {
+    this.#mayHaveBlocks(index);
+    const block = index === undefined ? undefined : this.#blocks.get(index);
+    if (block !== undefined) return this.#add(block, delta);
+    this.#contradict('an event continues a content block that is not open');
+    const said: AnswerEvent[] = [];
+    const other = this.#opened(index ?? this.#newest + 1, { type: 'unknown' }, said);
+    return [...said, ...this.#add(other, delta)];
+  }
+
+  #add(block: Block, delta: JsonObject): readonly AnswerEvent[] {
+    const type = asText(delta['type']);
+    const belongs = DELTAS.get(type);
+    if (belongs === undefined) return [];
+    if (belongs.block !== block.kind && BLOCKS.has(block.kind))
+      this.#contradict(`a content block of the type ${block.kind} goes on as another`);
+    if (type === 'citations_delta') {
+      block.citations.push(citationOf(asObject(delta['citation']) ?? {}));
+      return [];
+    }
+    const text = asText(delta[belongs.member]);
+    if (type !== 'signature_delta') return this.#addText(block, text);
+    return text === '' ? [] : [{ is: 'sign', at: block.at, value: text }];
+  }
+
+  #addText(block: Block, text: string): readonly AnswerEvent[] {
+    if (text === '') return [];
+    block.length += text.length;
+    return [{ is: 'add', at: block.at, text }];
+  }
+
+  #close(index: number | undefined): readonly AnswerEvent[] {
+    this.#mayHaveBlocks(index);
+    const block = index === undefined ? undefined : this.#blocks.get(index);
+    if (index === undefined || block === undefined) {
+      this.#contradict('an event ends a content block that is not open');
+      return [];
+    }
+    this.#blocks.delete(index);
+    const { at, length, input, citations } = block;
+    const said: AnswerEvent[] = [];
+    if (length === 0 && input !== '') said.push({ is: 'add', at, text: input, ...(input === '{}' && { bytes: 0 }) });
+    // A citation waits until its block closes, because it is about the whole block.
+    for (const citation of citations) said.push({ is: 'cite', at, citation: { ...citation, from: 0, to: length } });
+    said.push({ is: 'close', at });
+    return said;
+  }
+
+  #closeAll(): readonly AnswerEvent[] {
+    const blocks = [...this.#blocks.keys()];
+    return blocks.length === 0 ? [] : blocks.flatMap((index) => this.#close(index));
+  }
+
+  #finish(delta: JsonObject): readonly AnswerEvent[] {
+    if (this.#stage === 'new') this.#contradict('the answer stops before it begins');
+    const word = asText(delta['stop_reason']);
+    if (word === '' || (this.#stage !== 'begun' && !this.isNative)) return [];
+    const closed = this.#closeAll();
+    if (this.#stage !== 'ended') this.#stage = 'finished';
+    const reason = STOP_REASONS.get(word) ?? 'unknown';
+    const stop = reason === 'unknown' ? word : asText(delta['stop_sequence']) || undefined;
+    const refused = this.#refuse(asObject(delta['stop_details']) ?? {});
+    return [...closed, ...refused, { is: 'finish', choice: 0, reason, ...(stop !== undefined && { stop }) }];
+  }
+
+  /** Returns the vendor's explanation of a refusal as a part of its own. The model has not written it, so it counts nothing. */
+  #refuse({ type, explanation }: JsonObject): readonly AnswerEvent[] {
+    const text = asText(explanation);
+    if (type !== 'refusal' || text === '' || this.isNative) return [];
+    const at = this.#parts++;
+    return [
+      { is: 'open', at, choice: 0, part: { is: 'refusal' } },
+      { is: 'add', at, text, bytes: 0 },
+      { is: 'close', at },
+    ];
+  }
+
+  #end(): readonly AnswerEvent[] {
+    if (this.#stage === 'new') this.#contradict('the answer ends before it begins');
+    const closed = this.#closeAll();
+    this.#stage = 'ended';
+    return [...closed, { is: 'end' }];
+  }
+}
+
+/** The type of block to which each delta belongs, and the member that has its text. Other deltas are ignored. */
+const DELTAS: ReadonlyMap<string, { readonly block: string; readonly member: string }> = new Map([
+  ['text_delta', { block: 'text', member: 'text' }],
+  ['citations_delta', { block: 'text', member: 'citation' }],
+  ['thinking_delta', { block: 'thinking', member: 'thinking' }],
+  ['signature_delta', { block: 'thinking', member: 'signature' }],
+  ['input_json_delta', { block: 'tool_use', member: 'partial_json' }],
+]);
+
+/** The types of blocks that other protocols have a place for. */
+const BLOCKS: ReadonlySet<string> = new Set(['text', 'thinking', 'redacted_thinking', 'tool_use']);
+
+function partOf(kind: string, { id, name }: JsonObject): OpenPart {
+  switch (kind) {
+    case 'text':
+      return { is: 'text' };
+    case 'thinking':
+    case 'redacted_thinking':
+      return { is: 'reasoning' };
+    case 'tool_use':
+      return { is: 'tool_call', id: asText(id), name: asText(name) };
+    default:
+      return { is: 'other' };
+  }
+}
+
+function textIn({ type, text, thinking }: JsonObject): string {
+  if (type === 'text') return asText(text);
+  return type === 'thinking' ? asText(thinking) : '';
+}
+
+function signatureIn({ type, signature, data }: JsonObject): string {
+  if (type === 'redacted_thinking') return asText(data) === '' ? '' : redactedValue(asText(data));
+  return type === 'thinking' ? asText(signature) : '';
+}
+
+function inputIn({ input }: JsonObject): string {
+  return JSON.stringify(asObject(input) ?? {});
+}
+
+function citationOf(citation: JsonObject): Citation {
+  const source = asText(citation['source']);
+  return {
+    url: asText(citation['url']) || (/^https?:/i.test(source) ? source : undefined),
+    title: asText(citation['title']) || asText(citation['document_title']) || undefined,
+    quote: asText(citation['cited_text']) || undefined,
+  };
+}

@@ -1,0 +1,35 @@
+import type { FinishReason } from '../../catalog/answer';
+
+/** The stop reasons of Messages (platform.claude.com, "Handling stop reasons", 2026-11). */
+export const WRITTEN_REASONS: Readonly<Record<FinishReason, string>> = {
+  end: 'end_turn',
+  length: 'max_tokens',
+  tool_calls: 'tool_use',
+  stop: 'stop_sequence',
+  filter: 'refusal',
+  pause: 'pause_turn',
+  context: 'model_context_window_exceeded',
+  unknown: 'end_turn',
+};
+
+/** The same in the other direction. */
+export const STOP_REASONS: ReadonlyMap<string, FinishReason> = new Map(
+  Object.entries(WRITTEN_REASONS)
+    .filter(([reason]) => reason !== 'unknown')
+    .map(([reason, word]) => [word, reason as FinishReason]),
+);
+
+/** The error types of Messages by status (platform.claude.com, "Errors", 2026-11). */
+export const ERROR_TYPES: Readonly<Record<number, string>> = {
+  400: 'invalid_request_error',
+  401: 'authentication_error',
+  402: 'billing_error',
+  403: 'permission_error',
+  404: 'not_found_error',
+  408: 'timeout_error',
+  413: 'request_too_large',
+  429: 'rate_limit_error',
+  503: 'overloaded_error',
+  504: 'timeout_error',
+  529: 'overloaded_error',
+};

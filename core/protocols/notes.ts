@@ -1,0 +1,148 @@
+import type { AnswerEvent, AnswerReader } from '../catalog/answer';
+import type { Protocol } from '../catalog/protocols';
+import type { Deltas, EventNote, SseEvent } from '../catalog/upstream';
+import { mergeUsage, UNKNOWN_USAGE, type Usage } from '../catalog/usage';
+import { parseJson } from '../parse-json';
+import { ChatReader } from './chat/answer';
+import { EmbeddingsReader } from './embeddings/answer';
+import { MalformedEvent } from './event-json';
+import { MessagesReader } from './messages/answer';
+import { ResponsesReader } from './responses/answer';
+
+interface Native {
+  open(): AnswerReader;
+  /** Absent: every event must be parsed. */
+  readonly deltas?: Deltas;
+  /** The members of an event that lead to its usage; absent: the top-level member `usage`. */
+  readonly usageAt?: readonly string[];
+}
+
+const NATIVE: Readonly<Record<Protocol, Native>> = {
+  messages: { open: () => new MessagesReader(true), deltas: { texts: ['text', 'thinking', 'data', 'partial_json'] } },
+  chat: {
+    open: () => new ChatReader(true),
+    deltas: {
+      texts: ['content', 'refusal', 'reasoning', 'reasoning_content', 'text', 'arguments', 'input'],
+      ignored: ['created', 'obfuscation'],
+    },
+  },
+  responses: {
+    open: () => new ResponsesReader(true),
+    deltas: {
+      texts: ['delta', 'text', 'refusal', 'arguments', 'input', 'code'],
+      ignored: ['sequence_number', 'obfuscation'],
+    },
+    usageAt: ['response', 'usage'],
+  },
+  embeddings: { open: () => new EmbeddingsReader() },
+};
+
+/** The meaning of a whole answer. */
+export interface BodyNote {
+  readonly usage: Usage;
+  readonly contentBytes: number;
+  /** The error in a body whose status is a success; `judge` gets its `body`. */
+  readonly error?: { readonly body: unknown };
+}
+
+/** Reads one native answer for its meaning. Its client gets it as it came, so nothing in it is a contradiction. */
+export class NoteReader {
+  readonly #reader: AnswerReader;
+  readonly #native: Native;
+
+  constructor(protocol: Protocol) {
+    this.#native = NATIVE[protocol];
+    this.#reader = this.#native.open();
+  }
+
+  get deltas(): Deltas | undefined {
+    return this.#native.deltas;
+  }
+
+  event(event: SseEvent): EventNote {
+    const said = readOrMalformed(this.#reader, event);
+    return said === undefined ? { malformed: true } : noteOf(said, event, this.#native.usageAt);
+  }
+
+  body(body: unknown): BodyNote {
+    return bodyNoteOf(this.#reader.body(body), body);
+  }
+}
+
+/** Returns the events that an event of a stream means; undefined if it is malformed. */
+export function readOrMalformed(reader: AnswerReader, event: SseEvent): readonly AnswerEvent[] | undefined {
+  try {
+    return reader.event(event);
+  } catch (error) {
+    if (error instanceof MalformedEvent) return undefined;
+    throw error;
+  }
+}
+
+const NOTHING: EventNote = {};
+
+type Changing<T> = { -readonly [Name in keyof T]: T[Name] };
+
+/** Returns what the events that one event of a stream means are for routing and money. */
+export function noteOf(
+  said: readonly AnswerEvent[],
+  { data }: SseEvent,
+  usageAt: readonly string[] | undefined = undefined,
+): EventNote {
+  if (said.length === 0) return NOTHING;
+  const [only] = said;
+  if (said.length === 1 && only?.is === 'add' && only.bytes === undefined && only.text !== '')
+    return { content: true, contentBytes: Buffer.byteLength(only.text) };
+  const note: Changing<EventNote> = {};
+  let finished: number[] | undefined;
+  for (const event of said) {
+    switch (event.is) {
+      case 'open':
+      case 'add':
+        noteContent(note, event);
+        break;
+      case 'sign':
+        note.content = true;
+        break;
+      case 'finish':
+        note.finish = true;
+        finished = [...(finished ?? []), event.choice];
+        break;
+      case 'usage':
+        note.usage = note.usage === undefined ? event.usage : mergeUsage(note.usage, event.usage);
+        if (event.isFinal === true) note.finalUsage = true;
+        if (event.isFinal === true && usageAt !== undefined) note.usageAt = usageAt;
+        break;
+      case 'end':
+        note.done = true;
+        break;
+      case 'error':
+        note.error = { body: event.body ?? parseJson(data ?? '') ?? { error: event.error } };
+        break;
+      default:
+    }
+  }
+  if (finished !== undefined) note.finishedChoices = finished;
+  return note;
+}
+
+const PROMISES: ReadonlySet<string> = new Set(['tool_call', 'other']);
+
+function noteContent(note: Changing<EventNote>, event: Extract<AnswerEvent, { is: 'open' | 'add' }>): void {
+  const bytes = event.bytes ?? (event.is === 'add' ? Buffer.byteLength(event.text) : 0);
+  if (bytes > 0) note.contentBytes = (note.contentBytes ?? 0) + bytes;
+  // An empty text or empty reasoning promises no content. A call, hidden reasoning, or any other part is content.
+  if (bytes > 0 || (event.is === 'open' && (event.bytes !== undefined || PROMISES.has(event.part.is))))
+    note.content = true;
+}
+
+/** Returns what a whole answer means. */
+export function bodyNoteOf(said: readonly AnswerEvent[], body: unknown): BodyNote {
+  const { usage = UNKNOWN_USAGE, contentBytes = 0, error } = noteOf(said, NO_DATA);
+  if (error === undefined) return { usage, contentBytes };
+  const failed = said.find(({ is }) => is === 'error');
+  const own = failed?.is === 'error' ? failed.body : undefined;
+  return { usage, contentBytes: 0, error: { body: own ?? body } };
+}
+
+const NO_DATA: SseEvent = { name: undefined, data: undefined };

@@ -1,0 +1,279 @@
+import { append } from '../../append';
+import type { AnswerEvent, AnswerReader, Citation, FinishReason } from '../../catalog/answer';
+import { readUsualError, type SseEvent } from '../../catalog/upstream';
+import { asArray, asCount, asObject, asText, type JsonObject } from '../../json-values';
+import { parseEvent } from '../event-json';
+import { AnswerParts } from './answer-parts';
+import { readLargeEvent } from './large-event';
+import { readUsage } from './usage';
+import { INCOMPLETE_REASONS } from './words';
+
+/** Separates the paragraphs of a summary, which arrive in parts. */
+const BETWEEN = '\n\n';
+
+/** The end of the names of all events with text. `…done` and `response.completed` repeat that text. */
+const DELTA = '.delta';
+
+/**
+ * Reads one answer. Numbers identify the items and the parts of messages. A message itself is not a part, only its contents;
+ * reasoning, a call and any other item are one part each. In a native answer nothing is a contradiction, because its client gets it
+ * as it is.
+ */
+export class ResponsesReader implements AnswerReader {
+  readonly #parts: AnswerParts;
+  /** The paragraph of each reasoning that last got text. */
+  readonly #paragraphs = new Map<string, string>();
+  #hasBegun = false;
+
+  constructor(readonly isNative = false) {
+    this.#parts = new AnswerParts(isNative);
+  }
+
+  event({ name, data }: SseEvent): readonly AnswerEvent[] {
+    // Some upstreams end every stream with Chat's `[DONE]`; this protocol ends with `response.completed`.
+    if (data === undefined || data === '' || data.trim() === '[DONE]') return [];
+    const event = parseEvent(data, this.isNative);
+    if (event !== undefined) return this.#read(asText(event['type']) || (name ?? ''), event);
+    const large = readLargeEvent(data, name);
+    return this.#read(large.type, large.event);
+  }
+
+  body(body: unknown): readonly AnswerEvent[] {
+    const response = asObject(body) ?? {};
+    if (response['status'] === 'failed') return this.#failed(response, body);
+    return [...this.#begin(response), ...this.#end(response)];
+  }
+
+  end(): readonly AnswerEvent[] {
+    return this.#parts.closeAll();
+  }
+
+  #read(type: string, event: JsonObject): readonly AnswerEvent[] {
+    switch (type) {
+      case 'response.created':
+      case 'response.in_progress':
+        return this.#begin(asObject(event['response']) ?? {});
+      case 'response.completed':
+      case 'response.incomplete': {
+        const response = asObject(event['response']) ?? {};
+        return [...this.#begin(response), ...this.#end(response)];
+      }
+      case 'response.failed':
+        return this.#failed(asObject(event['response']) ?? {}, event['response']);
+      case 'error':
+        return [{ is: 'error', error: readUsualError({ ...event, type: undefined }) }];
+      case 'response.output_item.added':
+        return this.#openItem(asObject(event['item']) ?? {}, this.#itemPlace(event));
+      case 'response.output_item.done':
+        return this.#wholeItem(asObject(event['item']) ?? {}, this.#itemPlace(event));
+      case 'response.content_part.added':
+        return this.#openContent(asObject(event['part']) ?? {}, this.#contentPlace(event));
+      case 'response.content_part.done':
+        return this.#wholeContent(asObject(event['part']) ?? {}, this.#contentPlace(event));
+      default:
+        return this.#readText(type, event);
+    }
+  }
+
+  /** Reads text, which arrives in pieces and then once more as a whole. */
+  #readText(type: string, event: JsonObject): readonly AnswerEvent[] {
+    switch (type) {
+      case 'response.output_text.delta':
+        return this.#say('text', event, this.#contentPlace(event));
+      case 'response.refusal.delta':
+        return this.#say('refusal', event, this.#contentPlace(event));
+      case 'response.output_text.done':
+        return this.#parts.complete(this.#contentPlace(event), 'text', asText(event['text']));
+      case 'response.refusal.done':
+        return this.#parts.complete(this.#contentPlace(event), 'refusal', asText(event['refusal']));
+      case 'response.output_text.annotation.added':
+        return this.#cite(event['annotation'], this.#contentPlace(event));
+      case 'response.reasoning_summary_text.delta':
+        return this.#reason(event, `summary ${String(event['summary_index'])}`);
+      case 'response.reasoning_text.delta':
+        return this.#reason(event, `content ${String(event['content_index'])}`);
+      case 'response.function_call_arguments.delta':
+      case 'response.custom_tool_call_input.delta':
+        return this.#parts.add(this.#itemPlace(event), 'tool_call', asText(event['delta']));
+      case 'response.function_call_arguments.done':
+        return this.#parts.complete(this.#itemPlace(event), 'tool_call', asText(event['arguments']));
+      case 'response.custom_tool_call_input.done':
+        return this.#parts.complete(this.#itemPlace(event), 'tool_call', asText(event['input']));
+      case 'response.audio.delta':
+      case 'response.image_generation_call.partial_image':
+        return this.#parts.open(`${this.#itemPlace(event, true)} other`, { is: 'other' });
+      default:
+        return type.endsWith(DELTA) ? this.#other(event) : [];
+    }
+  }
+
+  #begin(response: JsonObject): readonly AnswerEvent[] {
+    if (this.#hasBegun) return [];
+    this.#hasBegun = true;
+    return [{ is: 'begin', id: asText(response['id']) || undefined, model: asText(response['model']) || undefined }];
+  }
+
+  #say(is: 'text' | 'refusal', event: JsonObject, place: string): readonly AnswerEvent[] {
+    const delta = asText(event['delta']);
+    const opened = this.#parts.open(place, { is });
+    return opened.length === 0 ? this.#parts.add(place, is, delta) : [...opened, ...this.#parts.add(place, is, delta)];
+  }
+
+  /** Reads content of an item that no other protocol has, such as the code of an interpreter. */
+  #other(event: JsonObject): readonly AnswerEvent[] {
+    const place = `${this.#itemPlace(event, true)} other`;
+    return [...this.#parts.open(place, { is: 'other' }), ...this.#parts.add(place, 'other', asText(event['delta']))];
+  }
+
+  #reason(event: JsonObject, paragraph: string): readonly AnswerEvent[] {
+    const text = asText(event['delta']);
+    const place = this.#itemPlace(event);
+    const opened = this.#parts.open(place, { is: 'reasoning' });
+    if (text === '') return opened;
+    const before = this.#paragraphs.get(place);
+    this.#paragraphs.set(place, paragraph);
+    const isNext = before !== undefined && before !== paragraph;
+    return [...opened, ...this.#parts.add(place, 'reasoning', text, isNext ? BETWEEN : '')];
+  }
+
+  #openItem(item: JsonObject, place: string): readonly AnswerEvent[] {
+    const type = asText(item['type']);
+    if (type === 'message') return [];
+    if (type === 'reasoning') return this.#parts.open(place, { is: 'reasoning' });
+    if (type !== 'function_call' && type !== 'custom_tool_call') {
+      const opened = this.#parts.open(place, { is: 'other' });
+      return opened.length === 0 ? [] : [...opened, ...this.#parts.add(place, 'other', otherText(item))];
+    }
+    const call = { is: 'tool_call', id: asText(item['call_id']), name: asText(item['name']) } as const;
+    if ((call.id === '' || call.name === '') && !this.isNative) throw new Error('a call has no id or no name');
+    return this.#parts.open(place, type === 'custom_tool_call' ? { ...call, isText: true } : call);
+  }
+
+  #openContent(part: JsonObject, place: string): readonly AnswerEvent[] {
+    const is = part['type'];
+    if (is === 'output_text') return this.#parts.open(place, { is: 'text' });
+    return is === 'refusal' ? this.#parts.open(place, { is: 'refusal' }) : [];
+  }
+
+  #wholeItem(item: JsonObject, place: string): readonly AnswerEvent[] {
+    const said: AnswerEvent[] = [];
+    switch (item['type']) {
+      case 'message':
+        for (const [at, part] of asArray(item['content']).entries())
+          append(said, this.#wholeContent(asObject(part) ?? {}, `${place}/${at}`));
+        return said;
+      case 'reasoning':
+        append(said, this.#openItem(item, place));
+        append(said, this.#wholeReasoning(item, place));
+        break;
+      case 'function_call':
+      case 'custom_tool_call': {
+        const input = asText(item[item['type'] === 'function_call' ? 'arguments' : 'input']);
+        append(said, this.#openItem(item, place));
+        append(said, this.#parts.complete(place, 'tool_call', input));
+        break;
+      }
+      default:
+        append(said, this.#openItem(item, place));
+    }
+    append(said, this.#parts.close(place));
+    return said;
+  }
+
+  #wholeContent(part: JsonObject, place: string): readonly AnswerEvent[] {
+    const is = part['type'] === 'refusal' ? 'refusal' : 'text';
+    const isNew = !this.#parts.has(place);
+    const opened = this.#openContent(part, place);
+    const whole = this.#parts.complete(place, is, asText(part[is]));
+    // If the part came in pieces, its citations have come, too.
+    const cited = isNew ? asArray(part['annotations']).flatMap((each) => this.#cite(each, place)) : [];
+    return [...opened, ...whole, ...cited, ...this.#parts.close(place)];
+  }
+
+  #wholeReasoning(item: JsonObject, place: string): readonly AnswerEvent[] {
+    const at = this.#parts.at(place);
+    if (at === undefined) return [];
+    const summary = asArray(item['summary']);
+    const texts = [...summary, ...asArray(item['content'])].map((part) => asText(asObject(part)?.['text']));
+    const added = BETWEEN.length * (texts.length - 1);
+    const whole = this.#parts.complete(place, 'reasoning', texts.join(BETWEEN), added);
+    const { id, encrypted_content } = item;
+    if (asText(encrypted_content) === '') return whole;
+    return [...whole, { is: 'sign', at, value: JSON.stringify({ id, summary, encrypted_content }) }];
+  }
+
+  #cite(annotation: unknown, place: string): readonly AnswerEvent[] {
+    const at = this.#parts.at(place);
+    const citation = citationOf(asObject(annotation) ?? {});
+    return at === undefined || citation === undefined ? [] : [{ is: 'cite', at, citation }];
+  }
+
+  #failed(response: JsonObject, body: unknown): readonly AnswerEvent[] {
+    return [...usageIn(response, false), { is: 'error', error: readUsualError(response), body }];
+  }
+
+  #end(response: JsonObject): readonly AnswerEvent[] {
+    const said: AnswerEvent[] = [];
+    // Some upstreams send no event before the end.
+    if (this.#parts.isEmpty)
+      for (const [at, item] of asArray(response['output']).entries())
+        append(said, this.#wholeItem(asObject(item) ?? {}, String(at)));
+    append(said, this.#parts.closeAll());
+    this.#parts.isLoose = true;
+    const reason = this.#reasonOf(response);
+    const stop = reason === 'unknown' ? { stop: asText(asObject(response['incomplete_details'])?.['reason']) } : {};
+    return [...said, { is: 'finish', choice: 0, reason, ...stop }, ...usageIn(response, true), { is: 'end' }];
+  }
+
+  #reasonOf(response: JsonObject): FinishReason {
+    const details = asObject(response['incomplete_details']);
+    const why = asText(details?.['reason']);
+    if (response['status'] === 'incomplete' || details !== undefined)
+      return why === '' ? 'length' : (INCOMPLETE_REASONS.get(why) ?? 'unknown');
+    return this.#parts.hasKind('tool_call') ? 'tool_calls' : 'end';
+  }
+
+  #itemPlace(event: JsonObject, isOptional = this.isNative): string {
+    return String(indexOf(event, 'output_index', isOptional));
+  }
+
+  #contentPlace(event: JsonObject): string {
+    return `${this.#itemPlace(event)}/${indexOf(event, 'content_index', this.isNative)}`;
+  }
+}
+
+function usageIn(response: JsonObject, isFinal: boolean): readonly AnswerEvent[] {
+  const report = asObject(response['usage']);
+  if (report === undefined) return [];
+  const reasoning = asCount(asObject(report['output_tokens_details'])?.['reasoning_tokens']);
+  const reported = { is: 'usage', usage: readUsage(response) } as const;
+  return [{ ...reported, ...(reasoning && { reasoning }), ...(isFinal && { isFinal }) }];
+}
+
+/** Returns the text that the model wrote into an item of a kind that other protocols have no place for. */
+function otherText(item: JsonObject): string {
+  const texts = [...asArray(item['content']), ...asArray(item['summary'])].map((each) => {
+    const part = asObject(each);
+    return asText(part?.['text']) + asText(part?.['refusal']);
+  });
+  for (const name of ['arguments', 'input', 'code']) texts.push(asText(item[name]));
+  for (const name of ['action', 'operation']) {
+    const said = asObject(item[name]);
+    if (said !== undefined && !VENDORS_OWN.has(asText(item['type']))) texts.push(JSON.stringify(said));
+  }
+  return texts.join('');
+}
+
+/** The calls of tools that run at the vendor. The text in them is not output of the model. */
+const VENDORS_OWN: ReadonlySet<string> = new Set(['web_search_call']);
+
+function citationOf({ type, url, title, start_index, end_index }: JsonObject): Citation | undefined {
+  if (type !== 'url_citation' || asText(url) === '') return undefined;
+  return { url: asText(url), title: asText(title) || undefined, from: asCount(start_index), to: asCount(end_index) };
+}
+
+function indexOf(event: JsonObject, name: string, isOptional: boolean): number {
+  const index = asCount(event[name]);
+  if (index === undefined && !isOptional) throw new Error(`an event has no ${name}`);
+  return index ?? 0;
+}
