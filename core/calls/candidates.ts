@@ -169,3 +169,11 @@ export function keptCandidate<C extends Pick<Candidate, 'upstream'>>(
     });
   return { ...candidate, upstream: keptTo(candidate.upstream, credential) };
 }
+
+/** Returns the input that a call is expected to have at a model; at most its context window for each input. */
+export function estimatedInput(
+  { inputTokensEstimate, inputs = 1 }: Pick<ModelRequest, 'inputTokensEstimate' | 'inputs'>,
+  { context = Number.POSITIVE_INFINITY }: Partial<Pick<ModelEntry, 'context'>> = {},
+): number {
+  return Math.min(inputTokensEstimate, context * inputs);
+}

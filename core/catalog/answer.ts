@@ -19,19 +19,11 @@ export type AnswerEvent =
       readonly is: 'finish';
       readonly choice: number;
       readonly reason: FinishReason;
-      /** The stop sequence, or the vendor's own word for an unknown reason. */
+      /** The stop sequence, or the vendor's own word for `broken` and `unknown`. */
       readonly stop?: string | undefined;
     }
-  /**
-   * What was used so far; later events complete it (`mergeUsage`). The output tokens include the `reasoning` tokens. `isFinal`: no
-   * content may follow.
-   */
-  | {
-      readonly is: 'usage';
-      readonly usage: Usage;
-      readonly reasoning?: number | undefined;
-      readonly isFinal?: boolean;
-    }
+  /** What was used so far; later events complete it (`mergeUsage`). `isFinal`: no content may follow. */
+  | { readonly is: 'usage'; readonly usage: Usage; readonly isFinal?: boolean }
   /** The end of the answer. Nothing follows. */
   | { readonly is: 'end' }
   /** `body`: what `judge` gets. Absent: the whole event or answer. */
@@ -64,9 +56,19 @@ export interface Citation {
 
 /**
  * `length`: the limit was reached; `filter`: the vendor's filter stopped the answer; `context`: the context window is full;
- * `unknown`: a word that the dialect does not know. Writers get `end` for it, or an error if there is no content.
+ * `broken`: the answer broke off, which clients get as an error; `unknown`: a word that the dialect does not know. Clients get `end`
+ * for it, or an error if there is no content.
  */
-export type FinishReason = 'end' | 'length' | 'tool_calls' | 'stop' | 'filter' | 'pause' | 'context' | 'unknown';
+export type FinishReason =
+  | 'end'
+  | 'length'
+  | 'tool_calls'
+  | 'stop'
+  | 'filter'
+  | 'pause'
+  | 'context'
+  | 'broken'
+  | 'unknown';
 
 /** An upstream's own error, split into parts that every dialect has a place for. */
 export interface AnswerError {
@@ -104,6 +106,8 @@ export interface WrittenCall {
   readonly model: string;
   /** Unix time in seconds. */
   readonly createdAt: number;
+  /** The estimate of the input, shown until the upstream reports it; absent: there is none. */
+  readonly inputTokens?: number | undefined;
   /** Seals a signature for the client, which sends it back unchanged. */
   seal(value: string): string;
   /** The parsed request, because an answer of Responses repeats parts of it. */

@@ -1,4 +1,4 @@
-import { asObject, asText } from '../json-values';
+import { asArray, asObject, asText, type JsonObject } from '../json-values';
 import type { Schema, Settings } from '../settings';
 import type { AnswerError, AnswerReader } from './answer';
 import type { Conversation } from './conversation';
@@ -228,11 +228,22 @@ export function defineAdapter(adapter: AnyAdapter): AnyAdapter {
   return adapter;
 }
 
+/** Returns the object of an error. Some upstreams send it in a list. */
+export function errorBody(body: unknown): JsonObject {
+  return asObject(Array.isArray(body) ? body[0] : body) ?? {};
+}
+
 /** Reads `{"error": {"message", "type", "code", "param"}}` and its bare forms, which some upstreams send. */
 export function readUsualError(body: unknown): AnswerError {
-  const outer = asObject(body) ?? {};
+  const outer = errorBody(body);
   const error = asObject(outer['error']) ?? outer;
-  const message = asText(error['message']) || asText(outer['error']) || asText(outer['detail']) || asText(body);
+  const [detail] = asArray(outer['detail']);
+  const message =
+    asText(error['message']) ||
+    asText(outer['error']) ||
+    asText(outer['detail']) ||
+    asText(asObject(detail)?.['msg']) ||
+    asText(body);
   const textOf = (name: string) => asText(error[name]) || undefined;
   return {
     message: message || 'The upstream sent an error without a message.',

@@ -92,8 +92,12 @@ export const VARIANTS = ['tier', 'speed', 'geo'] as const satisfies readonly (ke
 export interface Usage {
   /** The runs: one, unless the upstream reports more. Empty: nothing is known. */
   readonly passes: readonly Pass[];
+  /** The output tokens that were reasoning; the output includes them. Absent: unknown. */
+  readonly reasoning?: number;
   /** The paths of numbers in the report that no meter counts. They are never charged. */
   readonly unknown?: readonly string[];
+  /** What contradicts other counts of the report, or of an earlier one. It is not charged. */
+  readonly suspect?: readonly string[];
 }
 
 /** The usage of a call about which nothing was reported. */
@@ -145,45 +149,69 @@ export function countsIn({ passes }: Usage): Readonly<Partial<Record<Meter, numb
 }
 
 /**
- * Merges two reports of one stream. New values replace old ones; values that the new report omits stay. Streams report input
- * first and output last.
+ * Merges two reports of one stream. Input and output are merged as wholes: the new side replaces the old one, and one that the new
+ * report omits stays.
  */
 export function mergeUsage(before: Usage, now: Usage): Usage {
   if (now.passes.length === 0) return before;
+  if (before.passes.length === 0) return now;
+  // Compaction and fallbacks are passes that only the last report has.
   if (before.passes.length > now.passes.length) return before;
-  const isSamePasses = before.passes.length === now.passes.length;
+  const [known, said] = [inputOf(before), inputOf(now)];
+  // A report without an input, or with one of 0, says nothing of it, and of two equal ones that with more details is right.
+  const isKept = said.sum ? known.sum === said.sum && known.details > said.details : known.sum !== undefined;
+  const inputFrom = isKept ? before : now;
+  const outputFrom = outputTokens(now) === undefined ? before : now;
+  const isSame = before.passes.length === now.passes.length;
   const passes = now.passes.map((pass, at) => {
-    const known = before.passes[at] ?? before.passes[0];
-    return known === undefined ? pass : mergePass(known, pass, isSamePasses);
+    const earlier = before.passes[at] ?? before.passes[0] ?? pass;
+    const counts = new Map([
+      ...(isSame ? countsFor(PIECES, earlier) : []),
+      ...countsFor(PIECES, pass),
+      ...countsFor(INPUTS, inputFrom.passes[at] ?? pass),
+      ...countsFor(OUTPUTS, outputFrom.passes[at] ?? pass),
+    ]);
+    const merged = { ...pass, counts };
+    for (const member of isSame ? ([...VARIANTS, 'model'] as const) : VARIANTS)
+      if (earlier[member] !== undefined) merged[member] ??= earlier[member];
+    return merged;
   });
-  return now.unknown === undefined ? { passes } : { passes, unknown: now.unknown };
+  const reasoning = now.reasoning ?? before.reasoning;
+  const unknown = new Set([...(before.unknown ?? []), ...(now.unknown ?? [])]);
+  const suspect = new Set([...(before.suspect ?? []), ...(now.suspect ?? [])]);
+  if (inputFrom === now && (said.sum ?? 0) < (known.sum ?? 0)) suspect.add('smaller input');
+  return {
+    passes,
+    ...(reasoning !== undefined && { reasoning }),
+    ...(unknown.size > 0 && { unknown: [...unknown] }),
+    ...(suspect.size > 0 && { suspect: [...suspect] }),
+  };
 }
 
-/** Merges two reports of one pass. A stream names the model and tier in its first event, but the number of passes only in its last one. */
-function mergePass(before: Pass, now: Pass, isSame: boolean): Pass {
-  const merged = { ...now, counts: isSame ? mergeCounts(before.counts, now.counts) : now.counts };
-  for (const member of VARIANTS)
-    if (now[member] === undefined && before[member] !== undefined) merged[member] = before[member];
-  if (isSame && now.model === undefined && before.model !== undefined) merged.model = before.model;
-  return merged;
+/** Returns the sum of an input, undefined if a pass has none, and how many meters beside the plain one have a count. */
+function inputOf(usage: Usage): { readonly sum: number | undefined; readonly details: number } {
+  const isKnown = usage.passes.every(({ counts }) => counts.get('input') !== undefined);
+  const details = INPUT_METERS.filter((meter) => meter !== 'input' && (tokensOf(usage, [meter]) ?? 0) > 0).length;
+  return { sum: isKnown ? totalInputTokens(usage) : undefined, details };
 }
 
-/**
- * Merges the counts of two events. The first may count writes to the one-hour cache apart, while the last reports only the sum of
- * all cache writes. In that case, the one-hour writes are subtracted from the sum, because they must not count twice.
- */
-function mergeCounts(before: Counts, now: Counts): Counts {
-  const merged = new Map(before);
-  for (const [meter, count] of now) if (count !== undefined) merged.set(meter, count);
-  const written = now.get('cacheWrite');
-  const hourBefore = before.get('cacheWrite1h');
-  if (written !== undefined && hourBefore !== undefined && now.get('cacheWrite1h') === undefined)
-    merged.set('cacheWrite', Math.max(written - hourBefore, 0));
-  return merged;
+const INPUTS = new Set<Meter>(INPUT_METERS);
+const OUTPUTS = new Set<Meter>(OUTPUT_METERS);
+const PIECES = { has: (meter: Meter) => !INPUTS.has(meter) && !OUTPUTS.has(meter) };
+
+function countsFor(meters: { has(meter: Meter): boolean }, { counts }: Pass) {
+  return [...counts].filter(([meter, count]) => count !== undefined && meters.has(meter));
+}
+
+/** How many UTF-8 bytes of an answer count as one token where the upstream does not say; docs/contract.md, section 6. */
+const BYTES_PER_TOKEN = 4;
+
+export function estimatedOutput(contentBytes: number): number {
+  return Math.ceil(contentBytes / BYTES_PER_TOKEN);
 }
 
 /** Returns the passes with this output instead of their own, all in the first pass. The input stays as it is. */
-export function withOutput({ passes }: Usage, output: number | undefined): Usage {
+export function withOutput({ passes, reasoning: _, ...notes }: Usage, output: number | undefined): Usage {
   const [first, ...others] = passes.map((pass) => {
     const counts = new Map(pass.counts);
     for (const meter of OUTPUT_METERS) counts.delete(meter);
@@ -191,5 +219,5 @@ export function withOutput({ passes }: Usage, output: number | undefined): Usage
   });
   const own = first ?? { counts: new Map<Meter, number>() };
   if (output !== undefined) own.counts.set('output', output);
-  return { passes: [own, ...others] };
+  return { ...notes, passes: [own, ...others] };
 }

@@ -14,5 +14,5 @@ export interface ClientDialect {
   writeError(error: AnswerError, status: number, requestId: string): JsonObject;
   /** Writes a request. @throws NotTranslatable that names a `Feature` */
   writeRequest(call: TranslatedCall): JsonObject;
-  openReader(): AnswerReader;
+  openReader(adapterSettings?: unknown): AnswerReader;
 }

@@ -1,125 +1,35 @@
 import type { AnswerError } from '../catalog/answer';
 
-/** A kind of error: what each protocol of clients calls it, and the codes and types by which vendors name it. */
-interface ErrorKind {
-  /** The status that an error in a stream would have had. */
-  readonly status: number;
-  /** The error type of Messages (platform.claude.com, "Errors", 2026-11). */
-  readonly messages: string;
-  /** The type and the code of Chat and Responses (developers.openai.com, "Error codes", 2026-11). Absent: the vendor's own code. */
-  readonly type: string;
-  readonly code?: string;
-  readonly words: readonly string[];
-}
+/** Codes and types by which vendors say that a call is too long. The last: github.com/ggml-org/llama.cpp, tools/server, 2026-11. */
+const TOO_LONG: ReadonlySet<string> = new Set([
+  'context_length_exceeded',
+  'context_window_exceeded',
+  'model_context_window_exceeded',
+  'exceed_context_size_error',
+]);
 
-const TOO_LONG: ErrorKind = {
-  status: 400,
-  messages: 'invalid_request_error',
-  type: 'invalid_request_error',
-  // Codex compacts on this code (github.com/openai/codex, codex-api/src/sse/responses.rs, 2026-11).
-  code: 'context_length_exceeded',
-  words: [
-    'context_length_exceeded',
-    'context_window_exceeded',
-    'model_context_window_exceeded',
-    // github.com/ggml-org/llama.cpp, tools/server, 2026-11.
-    'exceed_context_size_error',
+/**
+ * Codes and types by which vendors name other errors, by the status of each. Words in upper case are those of Google
+ * (google.rpc.Code), words that end in `Exception` those of Amazon (Converse, "Errors").
+ */
+const WORDS: Readonly<Record<number, readonly string[]>> = {
+  400: ['invalid_request_error', 'invalid_prompt', 'INVALID_ARGUMENT', 'FAILED_PRECONDITION', 'validationException'],
+  401: ['authentication_error', 'invalid_api_key', 'UNAUTHENTICATED'],
+  402: ['billing_error', 'insufficient_quota'],
+  403: ['permission_error', 'PERMISSION_DENIED', 'accessDeniedException'],
+  404: ['not_found_error', 'NOT_FOUND', 'model_not_found', 'resourceNotFoundException'],
+  413: ['request_too_large'],
+  429: ['rate_limit_error', 'rate_limit_exceeded', 'tokens', 'requests', 'RESOURCE_EXHAUSTED', 'throttlingException'],
+  500: ['api_error', 'server_error', 'INTERNAL', 'internalServerException', 'modelStreamErrorException'],
+  504: ['timeout_error', 'DEADLINE_EXCEEDED', 'modelTimeoutException'],
+  529: [
+    ...['overloaded_error', 'server_overloaded', 'server_is_overloaded', 'slow_down', 'UNAVAILABLE'],
+    ...['serviceUnavailableException', 'modelNotReadyException'],
   ],
 };
 
-/** Words in upper case are those of Google (google.rpc.Code), words that end in `Exception` those of Amazon (Converse, "Errors"). */
-const KINDS: readonly ErrorKind[] = [
-  TOO_LONG,
-  {
-    status: 429,
-    messages: 'rate_limit_error',
-    type: 'rate_limit_error',
-    code: 'rate_limit_exceeded',
-    words: [
-      'rate_limit_error',
-      'rate_limit_exceeded',
-      'tokens',
-      'requests',
-      'RESOURCE_EXHAUSTED',
-      'throttlingException',
-    ],
-  },
-  {
-    status: 402,
-    messages: 'billing_error',
-    type: 'insufficient_quota',
-    code: 'insufficient_quota',
-    words: ['billing_error', 'insufficient_quota'],
-  },
-  {
-    status: 529,
-    messages: 'overloaded_error',
-    type: 'server_error',
-    // The code with which the vendor of Codex refuses under load (the same file).
-    code: 'server_is_overloaded',
-    words: [
-      'overloaded_error',
-      'server_overloaded',
-      'server_is_overloaded',
-      'slow_down',
-      'UNAVAILABLE',
-      'serviceUnavailableException',
-      'modelNotReadyException',
-    ],
-  },
-  {
-    status: 401,
-    messages: 'authentication_error',
-    type: 'authentication_error',
-    code: 'invalid_api_key',
-    words: ['authentication_error', 'invalid_api_key', 'UNAUTHENTICATED'],
-  },
-  {
-    status: 403,
-    messages: 'permission_error',
-    type: 'permission_error',
-    words: ['permission_error', 'PERMISSION_DENIED', 'accessDeniedException'],
-  },
-  {
-    status: 404,
-    messages: 'not_found_error',
-    type: 'not_found_error',
-    words: ['not_found_error', 'NOT_FOUND', 'model_not_found', 'resourceNotFoundException'],
-  },
-  {
-    status: 400,
-    messages: 'invalid_request_error',
-    type: 'invalid_request_error',
-    words: [
-      'invalid_request_error',
-      'invalid_prompt',
-      'INVALID_ARGUMENT',
-      'FAILED_PRECONDITION',
-      'validationException',
-    ],
-  },
-  {
-    status: 413,
-    messages: 'request_too_large',
-    type: 'invalid_request_error',
-    words: ['request_too_large'],
-  },
-  {
-    status: 504,
-    messages: 'timeout_error',
-    type: 'server_error',
-    words: ['timeout_error', 'DEADLINE_EXCEEDED', 'modelTimeoutException'],
-  },
-  {
-    status: 500,
-    messages: 'api_error',
-    type: 'server_error',
-    words: ['api_error', 'server_error', 'INTERNAL', 'internalServerException', 'modelStreamErrorException'],
-  },
-];
-
-const BY_WORD: ReadonlyMap<string, ErrorKind> = new Map(
-  KINDS.flatMap((kind) => kind.words.map((word) => [word, kind] as const)),
+const STATUSES: ReadonlyMap<string, number> = new Map(
+  Object.entries(WORDS).flatMap(([status, words]) => words.map((word) => [word, Number(status)] as const)),
 );
 
 /** The messages of vendors whose codes do not say that a call is too long, with numbers where they tell them. */
@@ -133,24 +43,23 @@ const TOO_LONG_MESSAGE = new RegExp(
     'input token count.*exceeds the maximum|maximum prompt length|reduce the length of the messages',
     // docs.sglang.ai; github.com/ggml-org/llama.cpp; lmstudio.ai/docs, 2026-11.
     "longer than the model's context length|available context size|greater than the context length",
-    // platform.moonshot.ai "Errors"; help.aliyun.com/model-studio "Error codes"; docs.z.ai "Errors" (1261), 2026-11.
-    'exceeded model token limit|range of input length should be|prompt 超长',
+    // platform.kimi.ai/docs/api/errors, 2026-11; help.aliyun.com/model-studio "Error codes"; docs.z.ai "Errors" (1261), 2026-11.
+    'exceeded model token limit|input token length too long|range of input length should be|prompt 超长',
   ].join('|'),
   'i',
 );
 
 /** How much of a message is searched. A message may quote the client's request, but the reason is at its beginning. */
-const MOST_SEARCHED = 1_000;
+export const MOST_SEARCHED = 1_000;
 
 /** Whether an error says that the call is longer than the model's context. */
 export function isTooLong({ type = '', code = '', message }: AnswerError): boolean {
-  if (BY_WORD.get(code) === TOO_LONG || BY_WORD.get(type) === TOO_LONG) return true;
-  return TOO_LONG_MESSAGE.test(message.slice(0, MOST_SEARCHED));
+  return TOO_LONG.has(code) || TOO_LONG.has(type) || TOO_LONG_MESSAGE.test(message.slice(0, MOST_SEARCHED));
 }
 
-/** Returns the kind of an error; undefined for words that no row has. */
-export function kindOf(error: AnswerError): ErrorKind | undefined {
-  return isTooLong(error) ? TOO_LONG : (BY_WORD.get(error.code ?? '') ?? BY_WORD.get(error.type ?? ''));
+/** Returns the status that an error in a stream would have had; undefined for words that no row has. */
+export function statusOf(error: AnswerError): number | undefined {
+  return isTooLong(error) ? 400 : (STATUSES.get(error.code ?? '') ?? STATUSES.get(error.type ?? ''));
 }
 
 /** Returns what a Messages client is told of a call that is too long. Claude Code compacts on the first words of it. */
@@ -174,17 +83,27 @@ function numberOf(digits: string): number {
 
 /** Returns an error in the form of Chat and Responses, with the vendor's own message. */
 export function openaiError(error: AnswerError, status: number) {
-  const kind = kindOf(error);
-  const type = kind === TOO_LONG ? kind.type : (TYPES[status] ?? (status >= 500 ? 'server_error' : INVALID));
-  const own = error.code ?? (kind === undefined && error.type !== type ? error.type : undefined);
-  return { message: error.message, type, param: error.param ?? null, code: kind?.code ?? own ?? null };
+  const type = TYPES[status] ?? (status >= 500 ? 'server_error' : 'invalid_request_error');
+  const known = statusOf(error);
+  const own = error.code ?? (known === undefined && error.type !== type ? error.type : undefined);
+  const code = isTooLong(error) ? TOO_LONG_CODE : (CODES[known ?? 0] ?? own ?? null);
+  return { message: error.message, type, param: error.param ?? null, code };
 }
 
-const INVALID = 'invalid_request_error';
-
+/** The types of Chat and Responses by status, and the codes that programs read (developers.openai.com, "Error codes", 2026-11). */
 const TYPES: Readonly<Record<number, string>> = {
   401: 'authentication_error',
   403: 'permission_error',
   404: 'not_found_error',
   429: 'rate_limit_error',
+};
+
+/** Codex compacts on this code, and knows the last of those below (github.com/openai/codex, codex-api/src/sse/responses.rs, 2026-11). */
+const TOO_LONG_CODE = 'context_length_exceeded';
+
+const CODES: Readonly<Record<number, string>> = {
+  401: 'invalid_api_key',
+  402: 'insufficient_quota',
+  429: 'rate_limit_exceeded',
+  529: 'server_is_overloaded',
 };

@@ -10,7 +10,7 @@ import { MessagesReader } from './messages/answer';
 import { ResponsesReader } from './responses/answer';
 
 interface Native {
-  open(): AnswerReader;
+  open(adapterSettings?: unknown): AnswerReader;
   /** Absent: every event must be parsed. */
   readonly deltas?: Deltas;
   /** The members of an event that lead to its usage; absent: the top-level member `usage`. */
@@ -20,7 +20,7 @@ interface Native {
 const NATIVE: Readonly<Record<Protocol, Native>> = {
   messages: { open: () => new MessagesReader(true), deltas: { texts: ['text', 'thinking', 'data', 'partial_json'] } },
   chat: {
-    open: () => new ChatReader(true),
+    open: (settings) => new ChatReader(true, settings),
     deltas: {
       texts: ['content', 'refusal', 'reasoning', 'reasoning_content', 'text', 'arguments', 'input'],
       ignored: ['created', 'obfuscation'],
@@ -50,9 +50,9 @@ export class NoteReader {
   readonly #reader: AnswerReader;
   readonly #native: Native;
 
-  constructor(protocol: Protocol) {
+  constructor(protocol: Protocol, adapterSettings?: unknown) {
     this.#native = NATIVE[protocol];
-    this.#reader = this.#native.open();
+    this.#reader = this.#native.open(adapterSettings);
   }
 
   get deltas(): Deltas | undefined {
@@ -61,7 +61,7 @@ export class NoteReader {
 
   event(event: SseEvent): EventNote {
     const said = readOrMalformed(this.#reader, event);
-    return said === undefined ? { malformed: true } : noteOf(said, event, this.#native.usageAt);
+    return said === undefined ? { malformed: true } : noteOf(said, dataOf(event), this.#native.usageAt);
   }
 
   body(body: unknown): BodyNote {
@@ -83,18 +83,18 @@ const NOTHING: EventNote = {};
 
 type Changing<T> = { -readonly [Name in keyof T]: T[Name] };
 
-/** Returns what the events that one event of a stream means are for routing and money. */
-export function noteOf(
-  said: readonly AnswerEvent[],
-  { data }: SseEvent,
-  usageAt: readonly string[] | undefined = undefined,
-): EventNote {
+/** Returns the data of an event, parsed when it is needed. */
+export function dataOf({ data = '' }: SseEvent): () => unknown {
+  return () => parseJson(data);
+}
+
+/** Returns what answer events mean for routing and money. `whole`: what they were read from. */
+export function noteOf(said: readonly AnswerEvent[], whole: () => unknown, usageAt?: readonly string[]): EventNote {
   if (said.length === 0) return NOTHING;
   const [only] = said;
   if (said.length === 1 && only?.is === 'add' && only.bytes === undefined && only.text !== '')
     return { content: true, contentBytes: Buffer.byteLength(only.text) };
   const note: Changing<EventNote> = {};
-  let finished: number[] | undefined;
   for (const event of said) {
     switch (event.is) {
       case 'open':
@@ -106,23 +106,23 @@ export function noteOf(
         break;
       case 'finish':
         note.finish = true;
-        finished = [...(finished ?? []), event.choice];
+        note.finishedChoices = [...(note.finishedChoices ?? []), event.choice];
         break;
       case 'usage':
         note.usage = note.usage === undefined ? event.usage : mergeUsage(note.usage, event.usage);
-        if (event.isFinal === true) note.finalUsage = true;
-        if (event.isFinal === true && usageAt !== undefined) note.usageAt = usageAt;
+        if (event.isFinal !== true) break;
+        note.finalUsage = true;
+        if (usageAt !== undefined) note.usageAt = usageAt;
         break;
       case 'end':
         note.done = true;
         break;
       case 'error':
-        note.error = { body: event.body ?? parseJson(data ?? '') ?? { error: event.error } };
+        note.error = { body: event.body ?? whole() ?? { error: event.error } };
         break;
       default:
     }
   }
-  if (finished !== undefined) note.finishedChoices = finished;
   return note;
 }
 
@@ -138,11 +138,6 @@ function noteContent(note: Changing<EventNote>, event: Extract<AnswerEvent, { is
 
 /** Returns what a whole answer means. */
 export function bodyNoteOf(said: readonly AnswerEvent[], body: unknown): BodyNote {
-  const { usage = UNKNOWN_USAGE, contentBytes = 0, error } = noteOf(said, NO_DATA);
-  if (error === undefined) return { usage, contentBytes };
-  const failed = said.find(({ is }) => is === 'error');
-  const own = failed?.is === 'error' ? failed.body : undefined;
-  return { usage, contentBytes: 0, error: { body: own ?? body } };
+  const { usage = UNKNOWN_USAGE, contentBytes = 0, error } = noteOf(said, () => body);
+  return error === undefined ? { usage, contentBytes } : { usage, contentBytes: 0, error };
 }
-
-const NO_DATA: SseEvent = { name: undefined, data: undefined };

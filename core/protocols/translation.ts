@@ -5,17 +5,17 @@ import { guardOf } from '../catalog/guarded-adapter';
 import type { Protocol } from '../catalog/protocols';
 import { type EventNote, readUsualError, type SseEvent, type TranslatedCall } from '../catalog/upstream';
 import type { JsonObject } from '../json-values';
-import { brokenOff } from './broken';
+import { parseJson } from '../parse-json';
 import { clientDialect } from './client-dialects';
 import { isTooLong } from './error-words';
-import { type BodyNote, bodyNoteOf, noteOf, readOrMalformed } from './notes';
+import { type BodyNote, bodyNoteOf, dataOf, noteOf, readOrMalformed } from './notes';
 import { seal } from './seal';
 import { TextTools } from './text-tools';
 
 /** The properties of the answering candidate that the translation needs. */
 export type Answering = Pick<Candidate, 'adapter' | 'dialect'> & {
   readonly model: Pick<Candidate['model'], 'name'>;
-  readonly upstream: Pick<Candidate['upstream'], 'name'>;
+  readonly upstream: Pick<Candidate['upstream'], 'name'> & Partial<Pick<Candidate['upstream'], 'adapterSettings'>>;
 };
 
 /** The call whose answer is translated. */
@@ -25,6 +25,8 @@ interface TranslatedFor {
   readonly asked: TranslatedCall;
   /** The client's request, parsed. */
   readonly request: JsonObject;
+  /** The estimate of the input; absent: there is none. */
+  readonly inputTokens?: number;
 }
 
 /** An event of the upstream: its meaning for routing and money, and the events that the client gets for it. */
@@ -63,17 +65,18 @@ export class Translation {
   #hasFailed = false;
 
   constructor(candidate: Answering, call: TranslatedFor) {
-    const { adapter, dialect = call.protocol } = candidate;
+    const { adapter, dialect = call.protocol, upstream } = candidate;
     this.#candidate = candidate;
     this.#call = call;
-    this.#reader = dialect === 'own' ? ownReader(candidate, call) : clientDialect(dialect).openReader();
+    this.#reader =
+      dialect === 'own' ? ownReader(candidate, call) : clientDialect(dialect).openReader(upstream.adapterSettings);
     this.#guard = guardOf(adapter.own === undefined ? `dialect ${dialect}` : adapter.name);
     this.#texts = new TextTools(call.asked.conversation);
   }
 
   get #writer(): AnswerWriter {
     if (this.#opened !== undefined) return this.#opened;
-    const { requestId, protocol, request } = this.#call;
+    const { requestId, protocol, request, inputTokens } = this.#call;
     const { adapter, dialect, model, upstream } = this.#candidate;
     const spoken = adapter.own?.dialect ?? dialect ?? protocol;
     this.#opened = clientDialect(protocol).openWriter({
@@ -83,6 +86,7 @@ export class Translation {
       model: model.name,
       createdAt: Math.floor(Date.now() / 1_000),
       request,
+      inputTokens,
       seal: (value) => seal({ upstream: upstream.name, dialect: spoken, value }),
     });
     return this.#opened;
@@ -103,10 +107,10 @@ export class Translation {
     const read = readOrMalformed(this.#reader, event);
     if (read === undefined) return this.#isFinished ? NOTHING : { note: { malformed: true }, written: [] };
     const said = this.#checked(read);
-    const note = noteOf(said, event);
+    const note = noteOf(said, dataOf(event));
     if (note.error !== undefined && this.#isFinished) return NOTHING;
     if (wasPaid && (note.contentBytes ?? 0) > 0 && !this.#hasEnded) return this.#late();
-    return { note, written: this.#write(this.#texts.unwrapped(said)) };
+    return { note, written: this.#write(said) };
   }
 
   /** Ends a stream whose upstream sends content where the answer is complete. The client must not take it for whole. */
@@ -121,10 +125,7 @@ export class Translation {
    */
   end(): readonly ClientEvent[] {
     if (this.#hasEnded) return [];
-    return this.#guard('end', () => {
-      const last = this.#hasFailed ? [] : this.#texts.unwrapped(this.#reader.end());
-      return this.#write([...last, END]);
-    });
+    return this.#guard('end', () => this.#write(this.#checked([...(this.#hasFailed ? [] : this.#reader.end()), END])));
   }
 
   /** Returns the meaning of an unstreamed answer, and the body for the client. */
@@ -132,32 +133,28 @@ export class Translation {
     return this.#guard('body', () => this.#bodyOf(this.#checked(this.#reader.body(body)), body));
   }
 
-  /** Returns an unstreamed answer as a stream, for a client that asked for one. */
+  /** Returns an unstreamed answer as a stream, for a client that asked for one. @throws if it is no answer of its dialect */
   streamed(body: unknown): TranslatedEvent {
     const said = this.#checked(this.#reader.body(body));
-    const { error, ...note } = noteOf(said, NO_EVENT);
-    return error === undefined
-      ? { note, written: this.#write(this.#texts.unwrapped(said)) }
-      : { note: { ...note, error: bodyNoteOf(said, body).error ?? error }, written: [] };
+    const note = noteOf(said, () => body);
+    return { note, written: note.error === undefined ? this.#write(said) : [] };
   }
 
-  /** Returns a stream as a body, for a client that did not ask for one; undefined if the stream is not whole. */
-  gathered(events: readonly SseEvent[]): TranslatedBody | undefined {
+  /** Returns a stream as a body, for a client that did not ask for one. @throws if it is not whole, or no answer of its dialect */
+  gathered(events: readonly SseEvent[]): TranslatedBody {
     const said: AnswerEvent[] = [];
     for (const event of events) {
-      const read = this.#checked(this.#reader.event(event));
-      append(said, read);
-      const { error } = noteOf(read, event);
-      if (error !== undefined) return { ...bodyNoteOf(said, undefined), error, written: {} };
+      append(said, this.#checked(this.#reader.event(event)));
+      if (said.at(-1)?.is === 'error') return this.#bodyOf(said, parseJson(event.data ?? ''));
     }
     append(said, this.#reader.end());
-    return this.#isFinished || said.some(({ is }) => is === 'end') ? this.#bodyOf(said, undefined) : undefined;
+    if (!this.#isFinished && !said.some(({ is }) => is === 'end')) throw new Error('the stream is not whole');
+    return this.#bodyOf(said, undefined);
   }
 
   #bodyOf(said: readonly AnswerEvent[], body: unknown): TranslatedBody {
     const note = bodyNoteOf(said, body);
-    if (note.error !== undefined) return { ...note, written: {} };
-    return { ...note, written: this.#writer.body(this.#forWriter(this.#texts.unwrapped(said))) };
+    return { ...note, written: note.error === undefined ? this.#writer.body(this.#forWriter(said)) : {} };
   }
 
   /**
@@ -171,31 +168,38 @@ export class Translation {
     return { status, body: clientDialect(protocol).writeError(error, status, requestId) };
   }
 
-  /** Whether the answer is whole and paid. A fault after the stop reasons must then not keep its end from the client. */
+  /** Whether the answer is whole. An error of the upstream must then not keep its end from the client. */
   get #isFinished(): boolean {
     return this.#finished.size >= this.#call.asked.conversation.choices;
   }
 
-  /** Makes an error of an end that says nothing good: an unknown reason, or none, of an answer without content. */
+  /** Makes an error of an end that says nothing good, and gives an answer that ends without a stop reason one. */
   #checked(read: readonly AnswerEvent[]): readonly AnswerEvent[] {
-    let said = read;
-    let hasFinalUsage = this.#isPaid;
-    for (let at = 0; at < read.length; at += 1) {
-      const event = read[at] as AnswerEvent;
+    // It runs for every event of every translated stream, and most only add text.
+    const [only] = read;
+    if (only === undefined || (read.length === 1 && only.is === 'add')) {
+      this.#hasContent ||= only !== undefined;
+      return read;
+    }
+    const said: AnswerEvent[] = [];
+    let hasFinalUsage = false;
+    for (const event of read) {
       if (event.is === 'add' || (event.is === 'open' && event.part.is === 'tool_call')) this.#hasContent = true;
-      else if (event.is === 'begin') this.#id ??= event.id;
-      else if (event.is === 'usage') hasFinalUsage ||= event.isFinal === true;
-      else if (event.is === 'end' && this.#finished.size === 0 && !this.#hasContent)
-        return endedBy(said, at, 'no content');
-      else if (event.is === 'finish') {
-        const isUnknown = event.reason === 'unknown';
-        if (isUnknown && !this.#hasContent) return endedBy(said, at, event.stop);
-        const plain: AnswerEvent = { is: 'finish', choice: event.choice, reason: 'end' };
-        if (isUnknown) said = said.map((each) => (each === event ? plain : each));
+      if (event.is === 'begin') this.#id ??= event.id;
+      if (event.is === 'usage') hasFinalUsage ||= event.isFinal === true;
+      if (event.is === 'end' && this.#finished.size === 0) {
+        if (!this.#hasContent) return brokenOff(said, read, 'no content');
+        said.push(UNSAID);
+      }
+      if (event.is !== 'finish') said.push(event);
+      else if (event.reason === 'broken' || (event.reason === 'unknown' && !this.#hasContent))
+        return brokenOff(said, read, event.stop);
+      else {
         this.#finished.add(event.choice);
+        said.push(event.reason === 'unknown' ? { is: 'finish', choice: event.choice, reason: 'end' } : event);
       }
     }
-    this.#isPaid = hasFinalUsage && this.#isFinished;
+    this.#isPaid ||= hasFinalUsage && this.#isFinished;
     return said;
   }
 
@@ -209,31 +213,25 @@ export class Translation {
     return written;
   }
 
-  /** Leaves out the parts that the client's dialect has no place for, and gives an answer without a stop reason one. */
+  /** Leaves out the parts that the client's dialect has no place for. */
   #forWriter(said: readonly AnswerEvent[]): readonly AnswerEvent[] {
-    // It runs for every event of every translated stream, and most only add text.
-    if (said.length === 1 && said[0]?.is === 'add' && this.#others.size === 0) return said;
-    const given: AnswerEvent[] = [];
-    for (const event of said) {
-      if (event.is === 'open' && event.part.is === 'other') this.#others.add(event.at);
-      if ('at' in event && this.#others.has(event.at)) continue;
-      // The protocol's own end replaces a missing stop reason.
-      if (event.is === 'end' && this.#finished.size === 0) given.push(UNSAID);
-      given.push(event);
-    }
-    return given;
+    for (const event of said) if (event.is === 'open' && event.part.is === 'other') this.#others.add(event.at);
+    const known =
+      this.#others.size === 0 ? said : said.filter((event) => !('at' in event && this.#others.has(event.at)));
+    return this.#texts.unwrapped(known);
   }
 }
 
-const NO_EVENT: SseEvent = { name: undefined, data: undefined };
 const NOTHING: TranslatedEvent = { note: {}, written: [] };
 const UNSAID: AnswerEvent = { is: 'finish', choice: 0, reason: 'end' };
 const END: AnswerEvent = { is: 'end' };
 const LATE: AnswerError = { message: 'The upstream sent content behind the end of its answer.' };
 
-/** Replaces the end of an answer by an error. What it has used stays known. */
-function endedBy(said: readonly AnswerEvent[], at: number, word = ''): readonly AnswerEvent[] {
-  return [...said.filter(({ is }, place) => place < at || is === 'usage'), brokenOff(word)];
+/** Ends an answer by an error where `said` breaks off. What it has used stays known. */
+function brokenOff(said: readonly AnswerEvent[], read: readonly AnswerEvent[], word = ''): readonly AnswerEvent[] {
+  const used = read.filter((event) => event.is === 'usage' && !said.includes(event));
+  const error = { message: `The upstream broke off its answer: ${word}`, code: word };
+  return [...said, ...used, { is: 'error', error }];
 }
 
 function ownReader({ adapter }: Answering, { asked }: TranslatedFor): AnswerReader {

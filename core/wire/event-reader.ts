@@ -34,9 +34,10 @@ export class EventReader {
     readonly watch?: (event: SseEvent) => void,
     /** Absent: the client gets the upstream's events unchanged. */
     readonly translation?: Translation,
+    adapterSettings?: unknown,
   ) {
     this.#finish = new FinishTracker(choices);
-    this.#notes = translation === undefined ? new NoteReader(protocol) : undefined;
+    this.#notes = translation === undefined ? new NoteReader(protocol, adapterSettings) : undefined;
     this.#deltas = watch === undefined ? this.#notes?.deltas : undefined;
   }
 

@@ -66,7 +66,7 @@ export async function callUpstream(
   const { made, status, text } = answered;
   const body = parseJson(text);
   const isFine = status !== null && status < 300 && isAnswer(body);
-  if (isFine) noteUsage(made, usageOf({ adapter, protocol }, translated?.asked, body));
+  if (isFine) noteUsage(made, usageOf(candidate, protocol, translated?.asked, body));
   else if (status !== null) made.outcome = 'status';
   const problem = isFine ? null : problemOf(answered);
   const { ms } = made;
@@ -123,8 +123,14 @@ export async function callOnce(
   }
 }
 
-function usageOf({ adapter, protocol }: Speaking, asked: TranslatedCall | undefined, body: unknown): Usage {
-  if (adapter.own === undefined || asked === undefined) return new NoteReader(protocol).body(body).usage;
+function usageOf(
+  { adapter, upstream }: Candidate,
+  protocol: Protocol,
+  asked: TranslatedCall | undefined,
+  body: unknown,
+): Usage {
+  if (adapter.own === undefined || asked === undefined)
+    return new NoteReader(protocol, upstream.adapterSettings).body(body).usage;
   return bodyNoteOf(adapter.own.answer(asked).body(body), body).usage;
 }
 

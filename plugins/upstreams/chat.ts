@@ -21,6 +21,11 @@ export default defineAdapter({
         description: 'The member in which calls of Chat say how long the answer may be. Default: as the call says it.',
         enum: LIMITS,
       },
+      totalHas: {
+        description:
+          'What `total_tokens` has beyond prompt and completion, where the upstream does not report it as a count of its own.',
+        enum: ['reasoning'],
+      },
     },
   },
 

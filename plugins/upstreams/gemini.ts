@@ -1,4 +1,4 @@
-import { defineAdapter, readUsualError } from '../../core/catalog/upstream';
+import { defineAdapter } from '../../core/catalog/upstream';
 import { GeminiReader } from '../../core/protocols/gemini/answer';
 import { writeRequest } from '../../core/protocols/gemini/request';
 import { judgeFailure } from './judge-failure';
@@ -26,7 +26,4 @@ export default defineAdapter({
   judge: judgeFailure,
 
   answer: ({ conversation }) => new GeminiReader(conversation.choices),
-
-  /** In a stream, the error is inside a list. */
-  readError: (body) => readUsualError(Array.isArray(body) ? body[0] : body),
 });

@@ -21,5 +21,4 @@ export default defineAdapter({
 
   judge: gemini.judge,
   answer: gemini.answer,
-  ...(gemini.readError !== undefined && { readError: gemini.readError }),
 });

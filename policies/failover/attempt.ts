@@ -1,5 +1,6 @@
 import { append } from '../../core/append';
 import type { Answer, ModelRequest, UpstreamHeaders } from '../../core/calls/call';
+import { estimatedInput } from '../../core/calls/candidates';
 import { type AttemptTrace, type MadeAttempt, upstreamRequestId } from '../../core/calls/made-attempt';
 import type { NewIds } from '../../core/calls/new-ids';
 import type { Candidate, Upstream } from '../../core/catalog/catalog';
@@ -25,7 +26,7 @@ import { isAnswer, readAnswer, type WholeAnswer } from '../../core/wire/read-ans
 import { type CallInOtherWords, inOtherWords } from '../../core/wire/translated-call';
 import { retryAfterMs } from '../../core/wire/upstream-exchange';
 import type { Failure } from './decide';
-import { asBody, asStream, sameProtocol } from './other-form';
+import { readEvents, sameProtocol } from './other-form';
 import { type AttemptingCall, Patience, send } from './send';
 
 /** The result of one attempt at one candidate. The gateway can still relay a failed answer to the client. */
@@ -135,17 +136,18 @@ type Head = Pick<Answer, 'candidate' | 'status' | 'headers'> & {
 
 function openTranslation(
   candidate: Candidate,
-  { protocol }: ModelRequest,
+  called: ModelRequest,
   { asked, request }: CallInOtherWords,
   { id = NOBODY }: AttemptingCall,
 ): Translation {
-  return new Translation(candidate, { requestId: id, protocol, asked, request });
+  const inputTokens = estimatedInput(called, candidate.model);
+  return new Translation(candidate, { requestId: id, protocol: called.protocol, asked, request, inputTokens });
 }
 
 /** Makes a stream of an unstreamed answer to a call that asked for a stream. Where that cannot be, the attempt has failed. */
 function inEvents(head: Head, request: ModelRequest, { body, isPart }: WholeAnswer, call: AttemptingCall): Attempted {
   const { candidate, status, translation } = head;
-  const made = isPart ? undefined : asStream(formOf(head, request, call), body);
+  const made = isPart ? undefined : formOf(head, request, call)?.streamed(body);
   if (made === undefined) return failed('status', head, 'next', undefined);
   const { error, usage } = made.note;
   if (error !== undefined) return failedBy(head, request, error.body, usage);
@@ -164,9 +166,10 @@ async function inOneBody(
   call: AttemptingCall,
 ): Promise<Attempted> {
   const { candidate, status, translation } = head;
-  const made = await asBody(formOf(head, request, call), chunks);
-  if (made === undefined) return failed('status', head, 'next', undefined);
-  const { events, error, usage, contentBytes, written } = made;
+  const form = formOf(head, request, call);
+  if (form === undefined) return failed('status', head, 'next', undefined);
+  const events = await readEvents(chunks);
+  const { error, usage, contentBytes, written } = form.gathered(events);
   if (error !== undefined) return failedBy(head, request, error.body, usage);
   if (translation === undefined) for (const event of events) call.newIds?.noteEvent(candidate, event);
   const headers = { ...head.headers, 'content-type': 'application/json' };
@@ -248,7 +251,8 @@ function judgeBody(
   const { candidate, status, headers, translation } = head;
   if (isAnswer(body)) {
     // The adapter reads the answer here, not when it is charged, because another candidate can still answer if the adapter fails.
-    const read = translation?.body(body) ?? new NoteReader(request.protocol).body(body);
+    const read =
+      translation?.body(body) ?? new NoteReader(request.protocol, candidate.upstream.adapterSettings).body(body);
     if (read.error === undefined) {
       // The text of a large answer is not known. Its length counts if the upstream's counts are unusable.
       const isUnread = isPart && read.contentBytes === 0 && hasOutput(request.protocol);
@@ -323,6 +327,7 @@ async function untilContent(
     request.choices,
     newIds && ((event) => newIds.noteEvent(candidate, event)),
     translation,
+    candidate.upstream.adapterSettings,
   );
   const held: NotedEvent[] = [];
   let heldBytes = 0;

@@ -75,7 +75,8 @@ export const estimatedUsage = new Counter({
 type UsageFlag = 'unknown' | 'unpriced' | 'suspect';
 
 /**
- * Raises an alarm for numbers that no meter counts, for usage without a price, and for a report that the call cannot have caused.
+ * Raises an alarm for numbers that no meter counts, for usage without a price, and for a report that contradicts itself or that the
+ * call cannot have caused.
  * Returns the flags of the usage record. Names in the upstream's `ignoreUsage` raise none.
  */
 export function judgeUsage(
@@ -85,9 +86,9 @@ export function judgeUsage(
 ): ReadonlySet<UsageFlag> {
   const { usage, candidate } = charged;
   const { upstream } = candidate;
-  const isSuspect = cannotBe(charged, request, excessE8);
+  const suspect = [...(usage.suspect ?? []), ...(cannotBe(charged, request, excessE8) ? ['tokens'] : [])];
   if (excessE8 > 0n)
-    excess.inc({ upstream: upstream.name, cause: isSuspect ? 'upstream' : 'request' }, Number(excessE8) / 1e8);
+    excess.inc({ upstream: upstream.name, cause: suspect.length > 0 ? 'upstream' : 'request' }, Number(excessE8) / 1e8);
   const flags = new Set<UsageFlag>();
   const raise = (kind: UsageFlag, names: readonly string[]) => {
     const meant = names.filter((name) => !upstream.ignoreUsage.has(name));
@@ -99,7 +100,7 @@ export function judgeUsage(
   };
   raise('unknown', usage.unknown ?? []);
   raise('unpriced', [...new Set([...unpriced, ...unpricedUnseen(request.reading, candidate)])]);
-  if (isSuspect) raise('suspect', ['tokens']);
+  raise('suspect', suspect);
   return flags;
 }
 
@@ -131,7 +132,7 @@ const DOUBTS: Readonly<Record<UsageFlag, string>> = {
   unpriced:
     'a call used something without a price: tokens cost the highest price that could apply, all else nothing: add a price, or set unpricedTools',
   suspect:
-    'an upstream reports more usage than the call allows; at most the hold is charged: compare with its invoice, or raise tokenizerFactor',
+    'an upstream reports more usage than the call allows, or counts that contradict others; at most the hold is charged, and no rest: compare with its invoice, raise tokenizerFactor, or set totalHas',
 };
 
 /** The most names in the log. Each is logged once, and their number is limited because clients and vendors may send any names. */

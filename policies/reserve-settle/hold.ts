@@ -1,5 +1,5 @@
 import type { ModelRequest } from '../../core/calls/call';
-import { furtherModels } from '../../core/calls/candidates';
+import { estimatedInput, furtherModels } from '../../core/calls/candidates';
 import type { Candidate, ModelEntry, Normalizing, Upstream } from '../../core/catalog/catalog';
 import { type CacheWrites, dearestCost, pricesFor } from '../../core/catalog/price';
 import { PROTOCOLS } from '../../core/catalog/protocols';
@@ -71,12 +71,9 @@ function holdForModel(request: ModelRequest, candidate: Candidate, model: ModelE
 
 /** Returns the tokens that a call is expected to read and the most that it can write, for the limits per minute. */
 export function tokensFor(request: ModelRequest, candidates: readonly Candidate[]): number {
-  const { inputTokensEstimate, inputs = 1 } = request;
   let tokens = 0;
-  for (const { model } of candidates) {
-    const input = Math.min(inputTokensEstimate, model.context * inputs);
-    tokens = Math.max(tokens, input + outputTokens(request, model));
-  }
+  for (const { model } of candidates)
+    tokens = Math.max(tokens, estimatedInput(request, model) + outputTokens(request, model));
   return tokens;
 }
 

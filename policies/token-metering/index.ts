@@ -1,11 +1,14 @@
 import type { Counted, Meter, ModelRequest } from '../../core/calls/call';
+import { estimatedInput } from '../../core/calls/candidates';
 import type { Candidate } from '../../core/catalog/catalog';
 import type { EventNote } from '../../core/catalog/upstream';
 import {
+  estimatedOutput,
   mergeUsage,
   OUTPUT_METERS,
   outputTokens,
   type Pass,
+  totalInputTokens,
   UNKNOWN_USAGE,
   type Usage,
   usageOf,
@@ -13,17 +16,14 @@ import {
 } from '../../core/catalog/usage';
 import { definePolicy } from '../../core/gateway/policy';
 
-/** How many UTF-8 bytes of an answer are charged as one token when the upstream does not say; docs/contract.md, section 6. */
-const BYTES_PER_TOKEN = 4;
-
 const OUTPUTS: ReadonlySet<string> = new Set(OUTPUT_METERS);
 
 /**
  * Counts the usage of one attempt.
  *
  * Reported counts are charged if input and output are both known. Otherwise the call is `estimated`. Output is then counted from
- * what was relayed, whatever was reported. Input stays as reported if it is known; otherwise it is the estimate that the hold
- * used.
+ * what was relayed, whatever was reported, unless all that is wrong is an input of 0 beside an output. Input stays as reported if
+ * it is known; otherwise it is the estimate that the hold used.
  */
 export class TokenMeter implements Meter {
   #candidate: Candidate | undefined;
@@ -53,10 +53,11 @@ export class TokenMeter implements Meter {
   }
 
   read(): Counted & { readonly billing: 'actual' | 'estimated' } {
-    if (!this.#isInputUsable() || !this.#isOutputUsable()) {
-      return { isEstimate: true, billing: 'estimated', usage: withOutput(this.#input(), this.#relayedTokens()) };
-    }
-    return { isEstimate: false, billing: 'actual', usage: this.#usage };
+    const isOutputUsable = this.#isOutputUsable();
+    if (this.#isInputUsable() && isOutputUsable) return { isEstimate: false, billing: 'actual', usage: this.#usage };
+    const reported = isOutputUsable && this.#isInputKnown() ? outputTokens(this.#usage) : undefined;
+    const output = reported || this.#relayedTokens();
+    return { isEstimate: true, billing: 'estimated', usage: withOutput(this.#input(), output) };
   }
 
   readPartial(atLeastTokens = 0): Counted {
@@ -67,7 +68,7 @@ export class TokenMeter implements Meter {
     if (this.#usage.passes.length === 0 && this.#contentBytes === 0) return undefined;
     const isInputUsable = this.#isInputUsable();
     if (isInputUsable && this.#isOutputUsable()) return { usage: this.#usage, isReported: true };
-    const input = isInputUsable ? this.#usage : usageOf({ input: this.request.inputTokensEstimate });
+    const input = isInputUsable ? this.#usage : this.#withInput(this.request.inputTokensEstimate);
     return { usage: withOutput(input, this.#relayed()), isReported: false };
   }
 
@@ -82,16 +83,24 @@ export class TokenMeter implements Meter {
 
   #input(): Usage {
     if (this.#isInputUsable()) return this.#usage;
-    const context = this.#candidate?.model.context ?? Number.POSITIVE_INFINITY;
-    const { inputTokensEstimate, inputs = 1 } = this.request;
-    return usageOf({ input: Math.min(inputTokensEstimate, context * inputs) });
+    return this.#withInput(estimatedInput(this.request, this.#candidate?.model));
+  }
+
+  /** Returns the estimated input in place of all counts. What is doubtful in the report stays known. */
+  #withInput(input: number): Usage {
+    return { ...this.#usage, ...usageOf({ input }) };
   }
 
   #relayedTokens(): number {
-    return Math.ceil(this.#contentBytes / BYTES_PER_TOKEN);
+    return estimatedOutput(this.#contentBytes);
   }
 
+  /** An input of 0 for a prompt that is not empty is no count of it. */
   #isInputUsable(): boolean {
+    return this.#isInputKnown() && (totalInputTokens(this.#usage) > 0 || this.request.inputTokensEstimate === 0);
+  }
+
+  #isInputKnown(): boolean {
     const { passes } = this.#usage;
     return passes.length > 0 && passes.every(isInputKnown);
   }

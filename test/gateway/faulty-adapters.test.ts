@@ -25,7 +25,7 @@ const unusable = { passes: [{ counts: new Map([['input', Number.NaN], ['output',
 const shapeless = { inputTokens: 1, outputTokens: 1 };
 const sound = {
   contract: 'upstream/1', dialect: 'like-chat', schema: chat.schema, authorize: chat.authorize, judge: chat.judge,
-  request: (call) => ({ path: '/v1/chat/completions', body: CHAT.writeRequest(call) }),
+  request: (call) => ({ path: '/v1/chat/completions', body: { ...CHAT.writeRequest(call), ...(call.conversation.stream && { stream_options: { include_usage: true } }) } }),
   answer: () => CHAT.openReader(),
 };
 const reading = (change) => ({ answer: () => {
@@ -38,6 +38,7 @@ const reporting = (usage) => reading((reader) => ({
   body: (body) => counted(usage)(reader.body(body)),
 }));
 const faults = {
+  nowhere: {},
   request: { request: fault },
   authorize: { authorize: fault },
   judge: { judge: fault },
@@ -45,7 +46,7 @@ const faults = {
   event: reading(() => ({ event: fault })),
   body: reading(() => ({ body: fault })),
   nothing: reading(() => ({ event: () => undefined, body: () => undefined })),
-  shapeless: reporting(shapeless),
+  shapeless: reading(() => ({ event: () => [{ is: 'usage', usage: shapeless }], body: () => [{ is: 'usage', usage: shapeless }] })),
   laterEvent: reading((reader) => ({ event: (event) => ((event.data ?? '').includes('second') ? fault() : reader.event(event)) })),
   absurd: reporting(unusable),
   telling: reading((reader) => ({ body: (body) => (body.ok === false ? [{ is: 'error', error: { message: 'no' } }] : reader.body(body)) })),
@@ -79,7 +80,8 @@ describe('A faulty adapter', () => {
           `faulty-${place.toLowerCase()}`,
           { url: faulty.url, adapter: `faulty-${place.toLowerCase()}`, tier: 'official', models },
         ],
-        [`sound-${place.toLowerCase()}`, { url: sound.url, adapter: 'chat', models }],
+        // An upstream that speaks the client's protocol would come first.
+        [`sound-${place.toLowerCase()}`, { url: sound.url, adapter: 'faulty-nowhere', models }],
       ];
     });
     return {
@@ -155,7 +157,7 @@ describe('A faulty adapter', () => {
       const answer = await call('absurd', stream);
       expect(answer.status, answer.text).to.equal(200);
       const record = await gateway.record(key, String(answer.headers['x-svc-request-id']));
-      expect(record).to.include({ billing: 'estimated', outputTokens: 0 });
+      expect(record).to.include({ billing: 'estimated', outputTokens: 2 });
       expect((await gateway.balance(key)).heldUsd).to.equal('0.00000000');
     });
   }

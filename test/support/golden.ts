@@ -138,13 +138,15 @@ export function writtenCall(request: JsonObject): WrittenCall {
 
 /** Reads events from a file, in which the usage is an object of counts. */
 function eventsOf(given: unknown): readonly AnswerEvent[] {
-  return (given as readonly (AnswerEvent & { usage?: Record<string, number> })[]).map((event) =>
-    event.is === 'usage' ? { ...event, usage: usageOf(event.usage as unknown as Record<string, number>) } : event,
-  );
+  return (given as readonly (AnswerEvent & { usage?: Record<string, number> })[]).map((event) => {
+    if (event.is !== 'usage') return event;
+    const { reasoning, ...counts } = event.usage as unknown as Record<string, number>;
+    return { ...event, usage: { ...usageOf(counts), ...(reasoning !== undefined && { reasoning }) } };
+  });
 }
 
 function showUsage(key: string, value: unknown): unknown {
   if (key !== 'usage' || typeof value !== 'object' || value === null || !('passes' in value)) return value;
-  const [pass] = (value as Usage).passes;
-  return Object.fromEntries(pass?.counts ?? []);
+  const { passes, ...notes } = value as Usage;
+  return { ...Object.fromEntries(passes[0]?.counts ?? []), ...notes };
 }

@@ -196,7 +196,8 @@ const FLAGS = {
     'The request had a member, or the upstream reported a count, that the gateway does not know. It was not charged.',
   unpriced:
     'The call used, or may have used, something without a price. Tokens were charged at the highest price that could apply, all else was not charged.',
-  suspect: 'The upstream reported more than the call allows. The charge was limited to the hold.',
+  suspect:
+    'The upstream reported more than the call allows, or counts that contradict others. The charge was limited to the hold.',
   translated: 'The call was translated, because the upstream does not speak its protocol.',
 } as const;
 

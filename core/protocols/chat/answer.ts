@@ -3,6 +3,7 @@ import type { AnswerEvent, AnswerReader } from '../../catalog/answer';
 import { readUsualError, type SseEvent } from '../../catalog/upstream';
 import { asArray, asCount, asObject, asText, type JsonObject } from '../../json-values';
 import { parseEvent } from '../event-json';
+import type { UsageSettings } from '../usage-report';
 import { ChoiceReader } from './read-choice';
 import { readUsage } from './usage';
 
@@ -13,7 +14,11 @@ export class ChatReader implements AnswerReader {
   #id = '';
   #hasBegun = false;
 
-  constructor(readonly isNative = false) {}
+  constructor(
+    private readonly isNative = false,
+    /** The upstream's `adapterSettings`. */
+    private readonly settings?: unknown,
+  ) {}
 
   event({ data }: SseEvent): readonly AnswerEvent[] {
     if (data === undefined || data === '') return [];
@@ -41,13 +46,12 @@ export class ChatReader implements AnswerReader {
       return [...this.#closeAll(), { is: 'error', error: readUsualError(answer) }];
     const said: AnswerEvent[] = [];
     const choices = asArray(answer['choices']);
-    const usage = asObject(answer['usage']);
-    if (usage !== undefined) {
-      const reasoning = asCount(asObject(usage['completion_tokens_details'])?.['reasoning_tokens']);
+    const usage = readUsage(answer, this.settings as UsageSettings | undefined);
+    if (usage.passes.length > 0) {
       // Some upstreams report running counts in every chunk. The final ones are in a chunk without choices, or end the choices.
-      const isFinal = choices.length === 0 || choices.some((each) => reasonOf(asObject(each) ?? {}) !== '');
-      const reported = { is: 'usage', usage: readUsage(answer) } as const;
-      said.push({ ...reported, ...(reasoning !== undefined && { reasoning }), ...(isFinal && { isFinal }) });
+      const isLast = choices.length === 0 || choices.some((each) => reasonOf(asObject(each) ?? {}) !== '');
+      const isFinal = isLast && asObject(answer['usage']) !== undefined;
+      said.push({ is: 'usage', usage, ...(isFinal && { isFinal }) });
     }
     // Some upstreams send a chunk before the first that has neither choices nor an id.
     if (choices.length > 0 || member === 'message') this.#begin(answer, said);

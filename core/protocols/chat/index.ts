@@ -11,5 +11,5 @@ export const CHAT: ClientDialect = {
   openWriter,
   writeError,
   writeRequest,
-  openReader: () => new ChatReader(),
+  openReader: (settings) => new ChatReader(false, settings),
 };

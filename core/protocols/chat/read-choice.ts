@@ -1,8 +1,8 @@
 import type { AnswerEvent, Citation, OpenPart } from '../../catalog/answer';
 import { asArray, asCount, asObject, asText, type JsonObject } from '../../json-values';
-import { brokenOff } from '../broken';
+import { finishOf } from '../stop-reasons';
 import { CallsReader } from './read-calls';
-import { BROKEN, STOP_REASONS } from './words';
+import { STOP_REASONS } from './words';
 
 /** The kinds of text in a choice, and spoken answers, which no other protocol has. One kind is open at a time. */
 type Kind = 'text' | 'reasoning' | 'refusal' | 'other';
@@ -59,15 +59,10 @@ export class ChoiceReader {
   finish(reason: string, stop: string, said: AnswerEvent[]): void {
     if (this.#isFinished && !this.isNative) return;
     this.close(said);
-    if (BROKEN.has(reason) && !this.isNative) return void said.push(brokenOff(reason));
-    if (!this.isNative) this.#calls.checkNames();
+    const read = finishOf(reason === '' ? 'stop' : reason, STOP_REASONS, this.index);
+    if (!this.isNative && read.reason !== 'broken') this.#calls.checkNames();
     this.#isFinished = true;
-    const read = reason === '' ? 'end' : (STOP_REASONS.get(reason) ?? 'unknown');
-    const isOver = read === 'end' || read === 'tool_calls';
-    if (!isOver) {
-      said.push({ is: 'finish', choice: this.index, reason: read, ...(read === 'unknown' && { stop: reason }) });
-      return;
-    }
+    if (read.reason !== 'end' && read.reason !== 'tool_calls') return void said.push(read);
     const is = this.#calls.hasCalls ? 'tool_calls' : stop === '' ? 'end' : 'stop';
     said.push({ is: 'finish', choice: this.index, reason: is, ...(is === 'stop' && { stop }) });
   }

@@ -1,88 +1,103 @@
 import {
   CACHE_READ_METERS,
   CACHE_WRITE_METERS,
-  countsOf,
-  INPUT_METERS,
   outputTokens,
-  type TokenMeter,
   tokensOf,
+  totalInputTokens,
   UNKNOWN_USAGE,
   type Usage,
 } from '../../catalog/usage';
-import { asCount, asObject, asText, type JsonObject } from '../../json-values';
-import { unknownNumbers } from '../unknown-numbers';
+import { asArray, asObject, asText, type JsonObject } from '../../json-values';
+import { type UsageSettings, unlessPlain, usageReader } from '../usage-report';
 
-/** Known numbers of a usage report: charged, parts of charged numbers, or free. */
-const KNOWN: ReadonlySet<string> = new Set([
-  'prompt_tokens',
-  'completion_tokens',
-  'total_tokens',
-  'prompt_cache_hit_tokens',
-  'prompt_cache_miss_tokens',
-  ...['cached', 'cache_write', 'audio', 'text', 'image'].map((kind) => `prompt_tokens_details.${kind}_tokens`),
-  ...['reasoning', 'audio', 'text', 'image', 'accepted_prediction', 'rejected_prediction'].map(
-    (kind) => `completion_tokens_details.${kind}_tokens`,
-  ),
-]);
+/** `prompt_tokens` and `completion_tokens` include their details, unless the total shows that they do not. */
+const readReport = usageReader({
+  counts: {
+    input: {
+      at: ['prompt_tokens'],
+      orSumOf: ['prompt_cache_hit_tokens', 'prompt_cache_miss_tokens'], // DeepSeek
+    },
+    cacheRead: {
+      in: 'input',
+      at: [
+        // OpenAI: platform.openai.com, Chat completion object; Azure, xAI, Gemini, OpenRouter, Groq, vLLM, SGLang and Alibaba alike.
+        'prompt_tokens_details.cached_tokens',
+        'cached_tokens', // Moonshot: @ai-sdk/moonshotai, convert-moonshotai-chat-usage.ts, 2026-11
+        'prompt_cache_hit_tokens', // DeepSeek: api-docs.deepseek.com, Create Chat Completion
+        'num_cached_tokens', // Mistral, with the next: @ai-sdk/mistral, 2026-08-22
+        'prompt_token_details.cached_tokens',
+        'cache_read_input_tokens', // LiteLLM's proxy: docs.litellm.ai, Prompt Caching
+      ],
+    },
+    cacheWrite: {
+      in: 'input',
+      at: [
+        'prompt_tokens_details.cache_write_tokens', // OpenRouter: openrouter.ai/docs, Usage Accounting, 2026-08
+        'prompt_tokens_details.cache_creation_input_tokens', // Alibaba: alibabacloud.com/help/model-studio/context-cache, 2026-03-31
+        'prompt_tokens_details.created_cache_tokens', // vLLM: entrypoints/serve/engine/protocol.py, 2026-08
+        'prompt_tokens_details.cache_creation_tokens', // LiteLLM's proxy, with the next
+        'cache_creation_input_tokens',
+      ],
+      orSumOf: ['prompt_tokens_details.cache_creation.ephemeral_5m_input_tokens'], // Alibaba
+    },
+    audioInput: { in: 'input', at: ['prompt_tokens_details.audio_tokens'] },
+    output: { at: ['completion_tokens'] },
+    reasoning: {
+      in: 'output', // at xAI beside: docs.x.ai, Consumption and Rate Limits, 2026-02
+      at: [
+        'completion_tokens_details.reasoning_tokens',
+        'reasoning_tokens', // SGLang: entrypoints/openai/protocol.py, 2026-08
+      ],
+    },
+    audioOutput: { in: 'output', at: ['completion_tokens_details.audio_tokens'] },
+    webSearch: {
+      at: [
+        'server_tool_use.web_search_requests', // DeepSeek: deepseek-sdk 0.7.0
+        'server_tool_use_details.web_search_requests', // OpenRouter: openrouter.ai/docs, ChatUsage, 2026-08-22
+      ],
+    },
+  },
+  total: 'total_tokens',
+  free: [
+    ...['text', 'image', 'video'].map((kind) => `prompt_tokens_details.${kind}_tokens`),
+    ...['text', 'image', 'accepted_prediction', 'rejected_prediction'].map(
+      (kind) => `completion_tokens_details.${kind}_tokens`,
+    ),
+    ...['image', 'audio', 'video'].map((kind) => `prompt_tokens_details.multimodal_tokens.${kind}`), // vLLM
+    // Groq, in seconds: groq-typescript, completions.ts, 2026-07-24
+    ...['queue_time', 'prompt_time', 'completion_time', 'total_time'],
+    'cost_in_usd_ticks', // xAI: docs.x.ai, Cost Tracking, 2026-06
+    // OpenRouter: openrouter.ai/docs, Usage Accounting, 2026-08
+    'cost',
+    ...['', '_prompt', '_completions'].map((kind) => `cost_details.upstream_inference${kind}_cost`),
+  ],
+});
 
-/** The service tiers that the plain price covers. */
-const PLAIN_TIERS = ['default', 'auto', 'standard'];
-
-type Meters<M extends TokenMeter> = { readonly [meter in M]?: number | undefined };
+/** The service tiers that the plain price covers. `on_demand` is Groq's: console.groq.com/docs, Service Tiers, 2026-02. */
+const PLAIN_TIERS = ['default', 'auto', 'standard', 'on_demand'];
 
 /** Reads the usage that an answer or a chunk reports; it has one pass. */
-export function readUsage(answer: JsonObject): Usage {
-  const usage = asObject(answer['usage']);
-  if (usage === undefined) return UNKNOWN_USAGE;
-  const tier = asText(answer['service_tier']);
-  const { input, cacheRead, cacheWrite, audioInput } = readPrompt(usage);
-  const { output, audioOutput } = readCompletion(usage);
-  const pass = {
-    model: asText(answer['model']) || undefined,
-    tier: tier === '' || PLAIN_TIERS.includes(tier) ? undefined : tier,
-    counts: countsOf({ input, cacheRead, cacheWrite, audioInput, output, audioOutput }),
-  };
-  const unknown = unknownNumbers(usage, KNOWN);
-  return unknown === undefined ? { passes: [pass] } : { passes: [pass], unknown };
+export function readUsage(answer: JsonObject, settings?: UsageSettings): Usage {
+  const report = reportIn(answer);
+  if (report === undefined) return UNKNOWN_USAGE;
+  const { counts, ...read } = readReport(report, settings);
+  const model = asText(answer['model']) || undefined;
+  return { passes: [{ model, tier: unlessPlain(answer['service_tier'], PLAIN_TIERS), counts }], ...read };
 }
 
-/**
- * Reads the input counts. `prompt_tokens` includes cached, written and audio tokens. If those exceed it, the report makes no sense
- * and the input is unknown.
- */
-function readPrompt(usage: JsonObject): Meters<'input' | 'cacheRead' | 'cacheWrite' | 'audioInput'> {
-  const details = asObject(usage['prompt_tokens_details']);
-  const prompt = asCount(usage['prompt_tokens']);
-  const cacheRead = asCount(details?.['cached_tokens']) ?? asCount(usage['prompt_cache_hit_tokens']);
-  const cacheWrite = asCount(details?.['cache_write_tokens']) || undefined;
-  const audioInput = asCount(details?.['audio_tokens']) || undefined;
-  const input = rest(prompt, cacheRead, cacheWrite, audioInput);
-  return input === undefined ? {} : { input, cacheRead, cacheWrite, audioInput };
+/** Returns the report of an answer or a chunk: Groq's is in `x_groq` too, and Moonshot's in the last chunk's choice alone. */
+function reportIn(answer: JsonObject): JsonObject | undefined {
+  return (
+    asObject(answer['usage']) ??
+    asObject(asObject(answer['x_groq'])?.['usage']) ?? // groq-typescript, chat/completions.ts, 2026-07-24
+    asObject(asObject(asArray(answer['choices'])[0])?.['usage']) // github.com/caudena/beam_weaver, release 0.1.12, 2026-07-18
+  );
 }
 
-function readCompletion(usage: JsonObject): Meters<'output' | 'audioOutput'> {
-  const audioOutput = asCount(asObject(usage['completion_tokens_details'])?.['audio_tokens']) || undefined;
-  const output = rest(asCount(usage['completion_tokens']), audioOutput);
-  return output === undefined ? {} : { output, audioOutput };
-}
-
-/** Returns the total less its parts; undefined if the parts exceed the total. */
-function rest(all: number | undefined, ...parts: readonly (number | undefined)[]): number | undefined {
-  if (all === undefined) return undefined;
-  let left = all;
-  for (const part of parts) left -= part ?? 0;
-  return left < 0 ? undefined : left;
-}
-
-/**
- * Returns the usage in the form of Chat: the prompt's tokens include cached ones, the completion's include reasoning. Undefined
- * if nothing is known.
- */
-export function writeUsage(usage: Usage, reasoning: number | undefined): JsonObject | undefined {
-  const input = tokensOf(usage, INPUT_METERS);
-  const output = outputTokens(usage);
-  if (input === undefined && output === undefined) return undefined;
-  const [prompt, completion] = [input ?? 0, output ?? 0];
+/** Returns the usage in the form of Chat: the prompt's tokens include cached ones, the completion's include reasoning. */
+export function writeUsage(usage: Usage): JsonObject | undefined {
+  if (usage.passes.length === 0) return undefined;
+  const [prompt, completion] = [totalInputTokens(usage), outputTokens(usage) ?? 0];
   const written = tokensOf(usage, CACHE_WRITE_METERS);
   return {
     prompt_tokens: prompt,
@@ -92,6 +107,6 @@ export function writeUsage(usage: Usage, reasoning: number | undefined): JsonObj
       cached_tokens: tokensOf(usage, CACHE_READ_METERS) ?? 0,
       ...(written !== undefined && { cache_write_tokens: written }),
     },
-    ...(reasoning !== undefined && { completion_tokens_details: { reasoning_tokens: reasoning } }),
+    ...(usage.reasoning !== undefined && { completion_tokens_details: { reasoning_tokens: usage.reasoning } }),
   };
 }

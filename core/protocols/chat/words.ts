@@ -5,6 +5,7 @@ export const WRITTEN_REASONS: Readonly<Record<FinishReason, string>> = {
   end: 'stop',
   stop: 'stop',
   pause: 'stop',
+  broken: 'stop',
   unknown: 'stop',
   length: 'length',
   context: 'length',
@@ -25,10 +26,8 @@ export const STOP_REASONS: ReadonlyMap<string, FinishReason> = new Map([
   ['sensitive', 'filter'],
   // docs.mistral.ai, "Chat", 2026-11: the context window.
   ['model_length', 'context'],
+  // openrouter.ai/docs "Errors"; docs.z.ai "Chat Completion"; api-docs.deepseek.com "Create Chat Completion", 2026-11.
+  ['error', 'broken'],
+  ['network_error', 'broken'],
+  ['insufficient_system_resource', 'broken'],
 ]);
-
-/**
- * Stop reasons by which vendors say that their answer broke off: openrouter.ai/docs "Errors" (`error`), docs.z.ai "Chat Completion"
- * (`network_error`), api-docs.deepseek.com "Create Chat Completion" (`insufficient_system_resource`), 2026-11.
- */
-export const BROKEN: ReadonlySet<string> = new Set(['error', 'network_error', 'insufficient_system_resource']);

@@ -6,9 +6,9 @@ import type {
   FinishReason,
   WrittenCall,
 } from '../../catalog/answer';
-import { mergeUsage, UNKNOWN_USAGE, type Usage } from '../../catalog/usage';
 import type { JsonObject } from '../../json-values';
-import { kindOf, openaiError } from '../error-words';
+import { openaiError, statusOf } from '../error-words';
+import { WrittenUsage } from '../written-usage';
 import { writeUsage } from './usage';
 import { WRITTEN_REASONS } from './words';
 import { WrittenChoice } from './written-choice';
@@ -27,16 +27,17 @@ class ChatWriter implements AnswerWriter {
   readonly #choices = new Map<number, WrittenChoice>();
   /** The choice of each part; undefined for reasoning, which Chat has no place for. */
   readonly #choiceOf = new Map<number, WrittenChoice | undefined>();
-  #usage: Usage = UNKNOWN_USAGE;
-  #reasoning: number | undefined;
+  readonly #used: WrittenUsage;
   #isOver = false;
 
   constructor(call: WrittenCall) {
     this.#call = call;
+    this.#used = new WrittenUsage(call);
   }
 
   write(event: AnswerEvent): readonly ClientEvent[] {
     if (this.#isOver) return [];
+    this.#used.note(event);
     switch (event.is) {
       case 'begin':
         return this.#begin(0);
@@ -51,8 +52,6 @@ class ChatWriter implements AnswerWriter {
       case 'finish':
         return this.#finish(event.choice, event.reason);
       case 'usage':
-        this.#usage = mergeUsage(this.#usage, event.usage);
-        this.#reasoning = event.reasoning ?? this.#reasoning;
         return [];
       case 'error':
         this.#isOver = true;
@@ -68,7 +67,7 @@ class ChatWriter implements AnswerWriter {
   body(events: readonly AnswerEvent[]): JsonObject {
     for (const event of events) this.write(event);
     const choices = [...this.#choices.values()].sort((one, other) => one.index - other.index);
-    const usage = writeUsage(this.#usage, this.#reasoning);
+    const usage = writeUsage(this.#used.counts);
     return {
       ...this.#head('chat.completion'),
       choices: choices.map((choice) => ({
@@ -120,14 +119,14 @@ class ChatWriter implements AnswerWriter {
   }
 
   #usageChunk(): readonly ClientEvent[] {
-    const usage = writeUsage(this.#usage, this.#reasoning);
+    const usage = writeUsage(this.#used.counts);
     if (usage === undefined) return [];
     const chunk = { ...this.#head('chat.completion.chunk'), choices: [], usage };
     return [{ data: JSON.stringify(chunk), finalUsage: true }];
   }
 
   #error(error: AnswerError): ClientEvent {
-    return { data: JSON.stringify({ error: openaiError(error, kindOf(error)?.status ?? 500) }) };
+    return { data: JSON.stringify({ error: openaiError(error, statusOf(error) ?? 500) }) };
   }
 
   #chunk(index: number, delta: JsonObject, finish: string | null = null): ClientEvent {

@@ -1,11 +1,10 @@
 import type { AnswerEvent, AnswerReader } from '../../catalog/answer';
 import { readUsualError, type SseEvent } from '../../catalog/upstream';
-import { countsOf, UNKNOWN_USAGE, type Usage } from '../../catalog/usage';
 import { asArray, asCount, asObject, asText, type JsonObject } from '../../json-values';
-import { brokenOff } from '../broken';
 import { parseEvent } from '../event-json';
-import { unknownNumbers } from '../unknown-numbers';
-import { BROKEN, STOP_REASONS } from './words';
+import { finishOf } from '../stop-reasons';
+import { readUsage } from './usage';
+import { STOP_REASONS } from './words';
 
 /** Reads the answers of Converse. Their blocks are numbered, but only the blocks of tool calls announce their beginning. */
 export class ConverseReader implements AnswerReader {
@@ -116,10 +115,8 @@ export class ConverseReader implements AnswerReader {
   #finish(event: JsonObject): readonly AnswerEvent[] {
     const reason = asText(event['stopReason']);
     if (reason === '' || this.#hasFinished) return [];
-    if (BROKEN.has(reason)) return [...this.end(), brokenOff(reason)];
     this.#hasFinished = true;
-    const read = STOP_REASONS.get(reason) ?? 'unknown';
-    return [...this.end(), { is: 'finish', choice: 0, reason: read, ...(read === 'unknown' && { stop: reason }) }];
+    return [...this.end(), finishOf(reason, STOP_REASONS)];
   }
 
   #next(block: number): number {
@@ -132,39 +129,7 @@ export class ConverseReader implements AnswerReader {
 
 const END: AnswerEvent = { is: 'end' };
 
-/** Known numbers of a usage report: charged, or sums of charged numbers. */
-const KNOWN: ReadonlySet<string> = new Set([
-  'inputTokens',
-  'outputTokens',
-  'totalTokens',
-  'cacheReadInputTokens',
-  'cacheWriteInputTokens',
-  'cacheReadInputTokenCount',
-  'cacheWriteInputTokenCount',
-  'cacheDetails.inputTokens',
-]);
-
 function usageEvents(event: JsonObject): readonly AnswerEvent[] {
   const usage = readUsage(event);
   return usage.passes.length === 0 ? [] : [{ is: 'usage', usage }];
-}
-
-/** Reads the usage of an answer. Its input excludes cached tokens; a list has the tokens that were written for an hour. */
-function readUsage(answer: JsonObject): Usage {
-  const report = asObject(answer['usage']);
-  if (report === undefined) return UNKNOWN_USAGE;
-  const written = asCount(report['cacheWriteInputTokens']);
-  const forAnHour = asArray(report['cacheDetails'])
-    .map((each) => asObject(each) ?? {})
-    .filter(({ ttl }) => ttl === '1h')
-    .reduce((sum, { inputTokens }) => sum + (asCount(inputTokens) ?? 0), 0);
-  const counts = countsOf({
-    input: asCount(report['inputTokens']),
-    cacheRead: asCount(report['cacheReadInputTokens']) || undefined,
-    cacheWrite: written === undefined ? undefined : Math.max(0, written - forAnHour) || undefined,
-    cacheWrite1h: forAnHour || undefined,
-    output: asCount(report['outputTokens']),
-  });
-  const unknown = unknownNumbers(report, KNOWN);
-  return unknown === undefined ? { passes: [{ counts }] } : { passes: [{ counts }], unknown };
 }

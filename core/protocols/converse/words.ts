@@ -9,7 +9,6 @@ export const STOP_REASONS: ReadonlyMap<string, FinishReason> = new Map([
   ['guardrail_intervened', 'filter'],
   ['content_filtered', 'filter'],
   ['model_context_window_exceeded', 'context'],
+  ['malformed_model_output', 'broken'],
+  ['malformed_tool_use', 'broken'],
 ]);
-
-/** The stop reasons by which an answer breaks off, because the model made a mistake. The same call may succeed. */
-export const BROKEN: ReadonlySet<string> = new Set(['malformed_model_output', 'malformed_tool_use']);

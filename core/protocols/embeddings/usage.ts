@@ -1,16 +1,13 @@
-import { UNKNOWN_USAGE, type Usage, usageOf } from '../../catalog/usage';
-import { asCount, asObject, asText, type JsonObject } from '../../json-values';
-import { unknownNumbers } from '../unknown-numbers';
+import { countsOf, UNKNOWN_USAGE, type Usage } from '../../catalog/usage';
+import { asObject, asText, type JsonObject } from '../../json-values';
+import { usageReader } from '../usage-report';
 
-/** Known numbers of a usage report: charged, or sums of charged numbers. */
-const KNOWN: ReadonlySet<string> = new Set(['prompt_tokens', 'total_tokens']);
+const readReport = usageReader({ counts: { input: { at: ['prompt_tokens'] } }, total: 'total_tokens', free: [] });
 
 export function readUsage(answer: JsonObject): Usage {
-  const usage = asObject(answer['usage']);
-  const input = asCount(usage?.['prompt_tokens']);
-  if (usage === undefined || input === undefined) return UNKNOWN_USAGE;
-  const [pass = { counts: new Map() }] = usageOf({ input, output: 0 }).passes;
-  const unknown = unknownNumbers(usage, KNOWN);
-  const passes = [{ ...pass, model: asText(answer['model']) || undefined }];
-  return unknown === undefined ? { passes } : { passes, unknown };
+  const { counts, ...read } = readReport(asObject(answer['usage']) ?? {});
+  const input = counts.get('input');
+  if (input === undefined) return UNKNOWN_USAGE;
+  const pass = { model: asText(answer['model']) || undefined, counts: countsOf({ input, output: 0 }) };
+  return { passes: [pass], ...read };
 }

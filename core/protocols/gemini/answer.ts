@@ -1,12 +1,12 @@
 import { append } from '../../append';
-import type { AnswerEvent, AnswerReader, FinishReason, OpenPart } from '../../catalog/answer';
+import type { AnswerEvent, AnswerReader, OpenPart } from '../../catalog/answer';
 import { readUsualError, type SseEvent } from '../../catalog/upstream';
 import { asArray, asCount, asObject, asText, type JsonObject } from '../../json-values';
 import { takeRandom } from '../../random';
-import { brokenOff } from '../broken';
 import { parseEvent } from '../event-json';
-import { readUsage, reasoningTokens } from './usage';
-import { BROKEN, STOP_REASONS } from './words';
+import { finishOf } from '../stop-reasons';
+import { readUsage } from './usage';
+import { STOP_REASONS } from './words';
 
 /** The state of one choice of the answer. */
 interface Choice {
@@ -49,9 +49,9 @@ export class GeminiReader implements AnswerReader {
     const candidates = asArray(answer['candidates']).map((each) => asObject(each) ?? {});
     for (const [at, candidate] of candidates.entries()) append(said, this.#candidate(candidate, at));
     const blocked = textOf(asObject(answer['promptFeedback'])?.['blockReason']);
-    if (blocked !== undefined) said.push(...this.#finish(0, 'filter'));
+    if (blocked !== undefined) said.push(...this.#finish(0, 'SAFETY'));
     const usage = readUsage(answer);
-    if (usage.passes.length > 0) said.push({ is: 'usage', usage, reasoning: reasoningTokens(answer) || undefined });
+    if (usage.passes.length > 0) said.push({ is: 'usage', usage });
     // The protocol has no closing event: the last event has the stop reasons and the counts.
     const hasAll = blocked !== undefined || this.#finished >= this.asked;
     const isOver = hasAll && this.#unfinished.size === 0 && usage.passes.length > 0;
@@ -66,9 +66,7 @@ export class GeminiReader implements AnswerReader {
     );
     const reason = textOf(candidate['finishReason']);
     if (reason === undefined || reason === 'FINISH_REASON_UNSPECIFIED') return said;
-    if (BROKEN.has(reason)) return [...said, ...closed(choice), brokenOff(reason)];
-    const read = STOP_REASONS.get(reason) ?? 'unknown';
-    return [...said, ...this.#finish(index, read === 'end' && choice.hasCalls ? 'tool_calls' : read, reason)];
+    return [...said, ...this.#finish(index, reason)];
   }
 
   #choice(index: number): Choice {
@@ -129,11 +127,13 @@ export class GeminiReader implements AnswerReader {
     return this.#parts - 1;
   }
 
-  #finish(index: number, reason: FinishReason, word = ''): readonly AnswerEvent[] {
+  #finish(index: number, word: string): readonly AnswerEvent[] {
     const choice = this.#choice(index);
     if (!this.#unfinished.delete(index)) return [];
     this.#finished += 1;
-    return [...closed(choice), { is: 'finish', choice: index, reason, ...(reason === 'unknown' && { stop: word }) }];
+    const read = finishOf(word, STOP_REASONS, index);
+    const reason = read.reason === 'end' && choice.hasCalls ? 'tool_calls' : read.reason;
+    return [...closed(choice), { ...read, reason }];
   }
 }
 

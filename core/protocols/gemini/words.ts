@@ -15,13 +15,12 @@ export const STOP_REASONS: ReadonlyMap<string, FinishReason> = new Map([
     'IMAGE_PROHIBITED_CONTENT',
     'IMAGE_RECITATION',
   ].map((word) => [word, 'filter'] as const),
-]);
-
-/** The stop reasons by which an answer breaks off, because the model made a mistake. The same call may succeed. */
-export const BROKEN: ReadonlySet<string> = new Set([
-  'MALFORMED_FUNCTION_CALL',
-  'MALFORMED_RESPONSE',
-  'MISSING_THOUGHT_SIGNATURE',
-  'TOO_MANY_TOOL_CALLS',
-  'UNEXPECTED_TOOL_CALL',
+  // The model made a mistake. The same call may succeed.
+  ...[
+    'MALFORMED_FUNCTION_CALL',
+    'MALFORMED_RESPONSE',
+    'MISSING_THOUGHT_SIGNATURE',
+    'TOO_MANY_TOOL_CALLS',
+    'UNEXPECTED_TOOL_CALL',
+  ].map((word) => [word, 'broken'] as const),
 ]);

@@ -4,6 +4,7 @@ import { readUsualError, type SseEvent } from '../../catalog/upstream';
 import { withOutput } from '../../catalog/usage';
 import { asArray, asCount, asObject, asText, type JsonObject } from '../../json-values';
 import { parseEvent } from '../event-json';
+import { finishOf } from '../stop-reasons';
 import { readUsage } from './usage';
 import { STOP_REASONS } from './words';
 import { redactedValue } from './write-parts';
@@ -92,11 +93,8 @@ export class MessagesReader implements AnswerReader {
   }
 
   #usage(report: JsonObject, isFinal: boolean): AnswerEvent[] {
-    const usage = asObject(report['usage']);
-    if (usage === undefined) return [];
-    const reasoning = asCount(asObject(usage['output_tokens_details'])?.['thinking_tokens']);
-    const reported = { is: 'usage', usage: readUsage(report, true) } as const;
-    return [{ ...reported, ...(reasoning !== undefined && { reasoning }), ...(isFinal && { isFinal }) }];
+    const usage = readUsage(report, true);
+    return usage.passes.length === 0 ? [] : [{ is: 'usage', usage, ...(isFinal && { isFinal }) }];
   }
 
   #begin({ id, model }: JsonObject): AnswerEvent[] {
@@ -199,10 +197,9 @@ export class MessagesReader implements AnswerReader {
     if (word === '' || (this.#stage !== 'begun' && !this.isNative)) return [];
     const closed = this.#closeAll();
     if (this.#stage !== 'ended') this.#stage = 'finished';
-    const reason = STOP_REASONS.get(word) ?? 'unknown';
-    const stop = reason === 'unknown' ? word : asText(delta['stop_sequence']) || undefined;
+    const stop = asText(delta['stop_sequence']);
     const refused = this.#refuse(asObject(delta['stop_details']) ?? {});
-    return [...closed, ...refused, { is: 'finish', choice: 0, reason, ...(stop !== undefined && { stop }) }];
+    return [...closed, ...refused, { ...(stop !== '' && { stop }), ...finishOf(word, STOP_REASONS) }];
   }
 
   /** Returns the vendor's explanation of a refusal as a part of its own. The model has not written it, so it counts nothing. */

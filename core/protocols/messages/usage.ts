@@ -9,28 +9,44 @@ import {
   UNKNOWN_USAGE,
   type Usage,
 } from '../../catalog/usage';
-import { asArray, asCount, asObject, asText, type JsonObject } from '../../json-values';
-import { unknownNumbers } from '../unknown-numbers';
+import { asArray, asObject, asText, type JsonObject } from '../../json-values';
+import { unlessPlain, usageReader } from '../usage-report';
 
-/** Known numbers of a usage report: charged, parts of charged numbers, or free. Each entry of `iterations` has the first ones too. */
-const COUNTED = [
-  'input_tokens',
-  'output_tokens',
-  'cache_read_input_tokens',
-  'cache_creation_input_tokens',
-  'cache_creation.ephemeral_5m_input_tokens',
-  'cache_creation.ephemeral_1h_input_tokens',
-  'output_tokens_details.thinking_tokens',
-];
-const KNOWN: ReadonlySet<string> = new Set([
-  ...COUNTED,
-  ...COUNTED.map((path) => `iterations.${path}`),
-  'server_tool_use.web_search_requests',
-  'server_tool_use.web_fetch_requests',
-]);
+/**
+ * The counts of a run of the model: platform.claude.com/docs, Messages, `Usage`. The sum of cache writes is older than its parts and
+ * always there.
+ */
+const COUNTS = {
+  input: { at: ['input_tokens'] },
+  cacheRead: { beside: 'input', at: ['cache_read_input_tokens'] },
+  cacheWrite: {
+    beside: 'input',
+    at: ['cache_creation_input_tokens'],
+    orSumOf: ['cache_creation.ephemeral_5m_input_tokens', 'cache_creation.ephemeral_1h_input_tokens'],
+  },
+  cacheWrite1h: { in: 'cacheWrite', at: ['cache_creation.ephemeral_1h_input_tokens'] },
+  output: { at: ['output_tokens'] },
+  reasoning: { in: 'output', at: ['output_tokens_details.thinking_tokens'] },
+};
+
+const readRun = usageReader({ counts: COUNTS, free: [] });
+
+/** Each entry of `iterations` has the counts of a run, too. */
+const readReport = usageReader({
+  counts: {
+    ...COUNTS,
+    webSearch: { at: ['server_tool_use.web_search_requests'] },
+    webFetch: { at: ['server_tool_use.web_fetch_requests'] },
+  },
+  free: Object.values<{ at: string[]; orSumOf?: string[] }>(COUNTS).flatMap(({ at, orSumOf = [] }) =>
+    [...at, ...orSumOf].map((path) => `iterations.${path}`),
+  ),
+});
 
 /** The tier, speed and geography that the plain price covers. */
 const PLAIN = { tier: ['standard'], speed: ['standard'], geo: ['global', 'not_available'] } as const;
+
+const PIECES = ['webSearch', 'webFetch'] as const;
 
 /**
  * Reads the usage that a message, or the last event of a stream, reports. Each entry of `iterations` is a pass. Only `iterations`
@@ -40,67 +56,41 @@ export function readUsage(message: JsonObject, isFinal: boolean): Usage {
   const usage = asObject(message['usage']);
   if (usage === undefined) return UNKNOWN_USAGE;
   const isCredited = isRedeemed(usage);
-  const pieces = piecesOf(usage, isFinal && hasContainer(message));
-  const passOf = (run: JsonObject, model: unknown, isFirst: boolean): Pass => {
-    const counts = isFirst ? withPieces(readCounts(run), pieces) : readCounts(run);
+  const { unknown, ...whole } = readReport(usage);
+  const runs = isFinal ? asArray(usage['iterations']).map((run) => asObject(run) ?? {}) : [];
+  const reports = runs.length === 0 ? [whole] : runs.map((run) => readRun(run));
+  const pieces = piecesOf(whole.counts, isFinal && hasContainer(message));
+  const passes = reports.map(({ counts }, at): Pass => {
+    const charged = at === 0 ? new Map([...counts, ...pieces]) : counts;
     return {
-      model: asText(model) || undefined,
+      model: asText((runs[at] ?? message)['model']) || undefined,
       tier: unlessPlain(usage['service_tier'], PLAIN.tier),
       speed: unlessPlain(usage['speed'], PLAIN.speed),
       geo: unlessPlain(usage['inference_geo'], PLAIN.geo),
-      counts: isCredited ? asCacheReads(counts) : counts,
+      counts: isCredited ? asCacheReads(charged) : charged,
     };
-  };
-  const runs = isFinal ? asArray(usage['iterations']) : [];
-  const passes =
-    runs.length === 0
-      ? [passOf(usage, message['model'], true)]
-      : runs.map((each, at) => {
-          const run = asObject(each) ?? {};
-          return passOf(run, run['model'], at === 0);
-        });
-  const unknown = isFinal ? unknownNumbers(usage, KNOWN) : undefined;
-  return unknown === undefined ? { passes } : { passes, unknown };
-}
-
-function unlessPlain(value: unknown, plain: readonly string[]): string | undefined {
-  const text = asText(value);
-  return text === '' || plain.includes(text) ? undefined : text;
-}
-
-function readCounts(usage: JsonObject): Counts {
-  const split = asObject(usage['cache_creation']);
-  const allWrites = asCount(usage['cache_creation_input_tokens']);
-  const shortWrites = asCount(split?.['ephemeral_5m_input_tokens']);
-  const hourWrites = asCount(split?.['ephemeral_1h_input_tokens']);
-  return countsOf({
-    input: asCount(usage['input_tokens']),
-    output: asCount(usage['output_tokens']),
-    cacheRead: asCount(usage['cache_read_input_tokens']),
-    cacheWrite: shortCacheWrites(allWrites, shortWrites, hourWrites),
-    cacheWrite1h: hourWrites,
   });
+  const suspect = [...new Set([whole, ...reports].flatMap((report) => report.suspect ?? []))];
+  return {
+    passes,
+    ...(whole.reasoning !== undefined && { reasoning: whole.reasoning }),
+    ...(isFinal && unknown !== undefined && { unknown }),
+    ...(suspect.length > 0 && { suspect }),
+  };
 }
 
 /**
- * Counts the uses of the vendor's tools. The report does not count code executions: a call with a container had one, which is free
+ * Returns the uses of the vendor's tools. The report does not count code executions: a call with a container had one, which is free
  * beside web tools.
  */
-function piecesOf(usage: JsonObject, hasContainer: boolean): Counts {
-  const used = asObject(usage['server_tool_use']);
-  const webSearch = asCount(used?.['web_search_requests']) || undefined;
-  const webFetch = asCount(used?.['web_fetch_requests']) || undefined;
-  const ranCode = hasContainer && webSearch === undefined && webFetch === undefined;
-  return countsOf({ webSearch, webFetch, codeExecution: ranCode ? 1 : undefined });
+function piecesOf(counts: Counts, hasContainer: boolean): Counts {
+  const pieces = new Map(PIECES.flatMap((piece) => (counts.has(piece) ? [[piece, counts.get(piece)]] : [])));
+  return hasContainer && pieces.size === 0 ? countsOf({ codeExecution: 1 }) : pieces;
 }
 
 /** Tells whether an answer, or the last event of a stream, names a container. */
 function hasContainer({ container, delta }: JsonObject): boolean {
   return asObject(container) !== undefined || asObject(asObject(delta)?.['container']) !== undefined;
-}
-
-function withPieces(counts: Counts, pieces: Counts): Counts {
-  return pieces.size === 0 ? counts : new Map([...counts, ...pieces]);
 }
 
 /**
@@ -119,17 +109,8 @@ function asCacheReads(counts: Counts): Counts {
   return moved;
 }
 
-/**
- * Returns the tokens written to the short cache. The sum is the older field and always right; its part outside the one-hour cache
- * is in the short one.
- */
-function shortCacheWrites(all: number | undefined, short: number | undefined, hour: number | undefined) {
-  if (all === undefined || hour === undefined) return short ?? all;
-  return Math.max(all - hour, 0);
-}
-
 /** Returns the usage with 0 for unknown counts, because clients calculate with them. */
-export function writeUsage(usage: Usage, reasoning: number | undefined): JsonObject {
+export function writeUsage(usage: Usage): JsonObject {
   const short = tokensOf(usage, ['cacheWrite']);
   const hour = tokensOf(usage, ['cacheWrite1h']);
   const hasWrites = (short ?? hour) !== undefined;
@@ -139,7 +120,7 @@ export function writeUsage(usage: Usage, reasoning: number | undefined): JsonObj
     cache_read_input_tokens: tokensOf(usage, CACHE_READ_METERS) ?? 0,
     cache_creation: hasWrites ? { ephemeral_5m_input_tokens: short ?? 0, ephemeral_1h_input_tokens: hour ?? 0 } : null,
     output_tokens: outputTokens(usage) ?? 0,
-    output_tokens_details: reasoning === undefined ? null : { thinking_tokens: reasoning },
+    output_tokens_details: usage.reasoning === undefined ? null : { thinking_tokens: usage.reasoning },
     server_tool_use: null,
     service_tier: null,
     inference_geo: null,

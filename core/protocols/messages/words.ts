@@ -9,13 +9,14 @@ export const WRITTEN_REASONS: Readonly<Record<FinishReason, string>> = {
   filter: 'refusal',
   pause: 'pause_turn',
   context: 'model_context_window_exceeded',
+  broken: 'end_turn',
   unknown: 'end_turn',
 };
 
 /** The same in the other direction. */
 export const STOP_REASONS: ReadonlyMap<string, FinishReason> = new Map(
   Object.entries(WRITTEN_REASONS)
-    .filter(([reason]) => reason !== 'unknown')
+    .filter(([reason]) => reason !== 'unknown' && reason !== 'broken')
     .map(([reason, word]) => [word, reason as FinishReason]),
 );
 

@@ -6,9 +6,9 @@ import type {
   FinishReason,
   WrittenCall,
 } from '../../catalog/answer';
-import { mergeUsage, UNKNOWN_USAGE } from '../../catalog/usage';
 import type { JsonObject } from '../../json-values';
-import { kindOf, tooLongMessage } from '../error-words';
+import { isTooLong, statusOf, tooLongMessage } from '../error-words';
+import { WrittenUsage } from '../written-usage';
 import { foldAnswer } from './fold-answer';
 import { writeUsage } from './usage';
 import { ERROR_TYPES, WRITTEN_REASONS } from './words';
@@ -22,14 +22,14 @@ class MessagesWriter implements AnswerWriter {
   readonly #call: WrittenCall;
   readonly #blocks: BlockWriter;
   #stage: 'new' | 'begun' | 'ended' = 'new';
-  #usage = UNKNOWN_USAGE;
-  #reasoning: number | undefined;
+  readonly #used: WrittenUsage;
   #finish: { readonly reason: FinishReason; readonly stop?: string | undefined } | undefined;
   #hasCalls = false;
   #hasRefused = false;
 
   constructor(call: WrittenCall) {
     this.#call = call;
+    this.#used = new WrittenUsage(call);
     this.#blocks = new BlockWriter((value) => call.seal(value));
   }
 
@@ -47,12 +47,11 @@ class MessagesWriter implements AnswerWriter {
 
   #say(event: AnswerEvent): readonly JsonObject[] {
     if (this.#stage === 'ended') return [];
+    this.#used.note(event);
     switch (event.is) {
       case 'begin':
         return this.#begin();
       case 'usage':
-        this.#usage = mergeUsage(this.#usage, event.usage);
-        this.#reasoning = event.reasoning ?? this.#reasoning;
         return [];
       case 'finish':
         if (event.choice === 0) this.#finish ??= event;
@@ -117,7 +116,7 @@ class MessagesWriter implements AnswerWriter {
   }
 
   #written(): JsonObject {
-    return writeUsage(this.#usage, this.#reasoning);
+    return writeUsage(this.#used.counts);
   }
 }
 
@@ -125,20 +124,13 @@ const END: AnswerEvent = { is: 'end' };
 
 /** Returns an upstream's error in the form that Messages has for a status. A stream's error has none, so its own words decide. */
 export function writeError(error: AnswerError, status: number, requestId: string): JsonObject {
-  const { message, code, param } = error;
-  const kind = kindOf(error);
-  const isLong = kind?.code === 'context_length_exceeded';
-  const type = (isLong ? undefined : typeFor(status)) ?? kind?.messages ?? 'api_error';
-  const shown = isLong ? tooLongMessage(error) : message;
+  const { code, param } = error;
+  const known = status >= 400 ? status : (statusOf(error) ?? 500);
+  const type = ERROR_TYPES[known] ?? (known < 500 ? 'invalid_request_error' : 'api_error');
+  const message = isTooLong(error) ? tooLongMessage(error) : error.message;
   return {
     type: 'error',
-    error: { type, message: shown, ...(code !== undefined && { code }), ...(param !== undefined && { param }) },
+    error: { type, message, ...(code !== undefined && { code }), ...(param !== undefined && { param }) },
     request_id: requestId,
   };
-}
-
-/** Returns the error type of a status, or undefined for a status below 400. */
-function typeFor(status: number): string | undefined {
-  if (status < 400) return undefined;
-  return ERROR_TYPES[status] ?? (status < 500 ? 'invalid_request_error' : 'api_error');
 }

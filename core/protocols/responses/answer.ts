@@ -31,7 +31,9 @@ export class ResponsesReader implements AnswerReader {
 
   event({ name, data }: SseEvent): readonly AnswerEvent[] {
     // Some upstreams end every stream with Chat's `[DONE]`; this protocol ends with `response.completed`.
-    if (data === undefined || data === '' || data.trim() === '[DONE]') return [];
+    if (data === undefined || data === '' || data.trim() === '[DONE]') return NOTHING;
+    // They are long, because they repeat the request or the answer, so they are not even parsed.
+    if (this.isNative && name !== undefined && isRepeating(name) && isWhole(name, data)) return NOTHING;
     const event = parseEvent(data, this.isNative);
     if (event !== undefined) return this.#read(asText(event['type']) || (name ?? ''), event);
     const large = readLargeEvent(data, name);
@@ -49,6 +51,7 @@ export class ResponsesReader implements AnswerReader {
   }
 
   #read(type: string, event: JsonObject): readonly AnswerEvent[] {
+    if (this.isNative && isRepeating(type)) return NOTHING;
     switch (type) {
       case 'response.created':
       case 'response.in_progress':
@@ -242,12 +245,27 @@ export class ResponsesReader implements AnswerReader {
   }
 }
 
+const NOTHING: readonly AnswerEvent[] = [];
+
+/** Tells whether a native event means nothing for routing and money: it begins what its content continues, or repeats that. */
+function isRepeating(type: string): boolean {
+  return type.endsWith('.done') || BEGINNING.has(type);
+}
+
+const BEGINNING: ReadonlySet<string> = new Set([
+  'response.created',
+  'response.in_progress',
+  'response.content_part.added',
+]);
+
+/** Tells whether data begins as the event of its name does, and ends as an object does. */
+function isWhole(name: string, data: string): boolean {
+  return data.startsWith(`{"type":"${name}"`) && data.endsWith('}');
+}
+
 function usageIn(response: JsonObject, isFinal: boolean): readonly AnswerEvent[] {
-  const report = asObject(response['usage']);
-  if (report === undefined) return [];
-  const reasoning = asCount(asObject(report['output_tokens_details'])?.['reasoning_tokens']);
-  const reported = { is: 'usage', usage: readUsage(response) } as const;
-  return [{ ...reported, ...(reasoning && { reasoning }), ...(isFinal && { isFinal }) }];
+  const usage = readUsage(response);
+  return usage.passes.length === 0 ? [] : [{ is: 'usage', usage, ...(isFinal && { isFinal }) }];
 }
 
 /** Returns the text that the model wrote into an item of a kind that other protocols have no place for. */

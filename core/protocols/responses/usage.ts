@@ -1,46 +1,41 @@
-import { type Counts, countsOf, UNKNOWN_USAGE, type Usage } from '../../catalog/usage';
-import { asArray, asCount, asObject, asText, type JsonObject } from '../../json-values';
-import { unknownNumbers } from '../unknown-numbers';
+import {
+  CACHE_READ_METERS,
+  CACHE_WRITE_METERS,
+  type Counts,
+  countsOf,
+  outputTokens,
+  tokensOf,
+  totalInputTokens,
+  UNKNOWN_USAGE,
+  type Usage,
+} from '../../catalog/usage';
+import { asArray, asObject, asText, type JsonObject } from '../../json-values';
+import { unlessPlain, usageReader } from '../usage-report';
 
-/** Known numbers of a usage report: charged, parts of charged numbers, or free. */
-const KNOWN: ReadonlySet<string> = new Set([
-  'input_tokens',
-  'output_tokens',
-  'total_tokens',
-  'input_tokens_details.cached_tokens',
-  'input_tokens_details.cache_write_tokens',
-  'output_tokens_details.reasoning_tokens',
-]);
+/** `input_tokens` and `output_tokens` include their details, such as hidden reasoning, unless the total shows that they do not. */
+const readReport = usageReader({
+  counts: {
+    input: { at: ['input_tokens'] },
+    cacheRead: { in: 'input', at: ['input_tokens_details.cached_tokens'] },
+    cacheWrite: { in: 'input', at: ['input_tokens_details.cache_write_tokens'] },
+    output: { at: ['output_tokens'] },
+    reasoning: { in: 'output', at: ['output_tokens_details.reasoning_tokens'] },
+  },
+  total: 'total_tokens',
+  free: ['cost_in_usd_ticks'], // xAI: docs.x.ai, Cost Tracking, 2026-06
+});
 
 /** The service tiers that the plain price covers. */
 const PLAIN_TIERS: readonly string[] = ['default', 'auto', 'standard'];
 
-/** Reads the usage that a response reports; it has one pass. The output includes hidden reasoning. */
+/** Reads the usage that a response reports; it has one pass. */
 export function readUsage(response: JsonObject): Usage {
-  const usage = asObject(response['usage']);
-  if (usage === undefined) return UNKNOWN_USAGE;
-  const tier = asText(response['service_tier']);
-  const pass = {
-    model: asText(response['model']) || undefined,
-    tier: tier === '' || PLAIN_TIERS.includes(tier) ? undefined : tier,
-    counts: new Map([...readTokens(usage), ...piecesIn(response['output'])]),
-  };
-  const unknown = unknownNumbers(usage, KNOWN);
-  return unknown === undefined ? { passes: [pass] } : { passes: [pass], unknown };
-}
-
-/**
- * Reads the token counts. `input_tokens` includes cached and written tokens. If those exceed it, the report makes no sense and the
- * input is unknown.
- */
-function readTokens(usage: JsonObject): Counts {
-  const details = asObject(usage['input_tokens_details']);
-  const all = asCount(usage['input_tokens']);
-  const cacheRead = asCount(details?.['cached_tokens']);
-  const cacheWrite = asCount(details?.['cache_write_tokens']) || undefined;
-  const output = asCount(usage['output_tokens']);
-  const input = all === undefined ? -1 : all - (cacheRead ?? 0) - (cacheWrite ?? 0);
-  return input < 0 ? countsOf({ output }) : countsOf({ input, cacheRead, cacheWrite, output });
+  const report = asObject(response['usage']);
+  if (report === undefined) return UNKNOWN_USAGE;
+  const { counts: tokens, ...read } = readReport(report);
+  const model = asText(response['model']) || undefined;
+  const counts = new Map([...tokens, ...piecesIn(response['output'])]);
+  return { passes: [{ model, tier: unlessPlain(response['service_tier'], PLAIN_TIERS), counts }], ...read };
 }
 
 /** Counts the uses of the vendor's tools. The report does not count them, but the output has an item for each. */
@@ -66,4 +61,21 @@ function piecesIn(output: unknown): Counts {
 function isSearch(item: JsonObject): boolean {
   const action = asText(asObject(item['action'])?.['type']);
   return action !== 'open_page' && action !== 'find_in_page';
+}
+
+/** Returns the usage in the form of Responses: the input's tokens include those read from a cache and written to one. */
+export function writeUsage(usage: Usage): JsonObject | null {
+  if (usage.passes.length === 0) return null;
+  const input = totalInputTokens(usage);
+  const output = outputTokens(usage) ?? 0;
+  return {
+    input_tokens: input,
+    input_tokens_details: {
+      cached_tokens: tokensOf(usage, CACHE_READ_METERS) ?? 0,
+      cache_write_tokens: tokensOf(usage, CACHE_WRITE_METERS) ?? 0,
+    },
+    output_tokens: output,
+    output_tokens_details: { reasoning_tokens: usage.reasoning ?? 0 },
+    total_tokens: input + output,
+  };
 }

@@ -7,19 +7,11 @@ import type {
   OpenPart,
   WrittenCall,
 } from '../../catalog/answer';
-import {
-  CACHE_READ_METERS,
-  CACHE_WRITE_METERS,
-  mergeUsage,
-  outputTokens,
-  tokensOf,
-  totalInputTokens,
-  UNKNOWN_USAGE,
-  type Usage,
-} from '../../catalog/usage';
 import type { JsonObject } from '../../json-values';
 import { openaiError } from '../error-words';
+import { WrittenUsage } from '../written-usage';
 import { ownNames } from './tool-names';
+import { writeUsage } from './usage';
 import { WRITTEN_INCOMPLETE } from './words';
 import {
   CustomCallItem,
@@ -48,14 +40,14 @@ class ResponsesWriter implements AnswerWriter {
   /** All items in the order of their beginning, and the open ones by part. */
   readonly #items: WrittenItem[] = [];
   readonly #open = new Map<number, WrittenItem>();
-  #usage: Usage = UNKNOWN_USAGE;
-  #reasoningTokens = 0;
+  readonly #used: WrittenUsage;
   #reason: FinishReason = 'end';
   #events = 0;
   #response: JsonObject | undefined;
 
   constructor(call: WrittenCall) {
     this.#call = call;
+    this.#used = new WrittenUsage(call);
     this.#ownNames = ownNames(call.request);
     this.#echo = echoOf(call.request);
   }
@@ -71,6 +63,7 @@ class ResponsesWriter implements AnswerWriter {
   }
 
   #write(event: AnswerEvent): readonly ClientEvent[] {
+    this.#used.note(event);
     switch (event.is) {
       case 'open':
         return event.choice === 0 ? this.#numbered(this.#opened(event.at, event.part).begin()) : [];
@@ -87,8 +80,6 @@ class ResponsesWriter implements AnswerWriter {
         if (event.choice === 0) this.#reason = event.reason;
         return [];
       case 'usage':
-        this.#usage = mergeUsage(this.#usage, event.usage);
-        this.#reasoningTokens = event.reasoning ?? this.#reasoningTokens;
         return [];
       case 'end':
         return this.#end();
@@ -138,9 +129,8 @@ class ResponsesWriter implements AnswerWriter {
     if (this.#response !== undefined) return [];
     const cut = this.#cut();
     const response = this.#finished();
-    const known = this.#usage.passes.length > 0;
     const last = this.#numbered([[`response.${String(response['status'])}`, { response }]]);
-    const usage = known ? { finalUsage: true, usageAt: USAGE_AT } : {};
+    const usage = response['usage'] === null ? {} : { finalUsage: true, usageAt: USAGE_AT };
     return [...cut, ...last.map((event) => ({ ...event, finish: true, ...usage }))];
   }
 
@@ -162,7 +152,7 @@ class ResponsesWriter implements AnswerWriter {
     this.#response = this.#responseAs(why === undefined ? 'completed' : 'incomplete', {
       incomplete_details: why === undefined ? null : { reason: why },
       output: this.#output(),
-      usage: this.#writtenUsage(),
+      usage: writeUsage(this.#used.counts),
     });
     return this.#response;
   }
@@ -175,23 +165,6 @@ class ResponsesWriter implements AnswerWriter {
     const { requestId, id = `resp_${requestId}`, model, createdAt } = this.#call;
     const head = { id, object: 'response', created_at: createdAt, status, model };
     return { ...head, error: null, incomplete_details: null, output: [], ...this.#echo, usage: null, ...members };
-  }
-
-  /** Returns the usage. The input tokens include those read from a cache and written to one. */
-  #writtenUsage(): JsonObject | null {
-    if (this.#usage.passes.length === 0) return null;
-    const input = totalInputTokens(this.#usage);
-    const output = outputTokens(this.#usage) ?? 0;
-    return {
-      input_tokens: input,
-      input_tokens_details: {
-        cached_tokens: tokensOf(this.#usage, CACHE_READ_METERS) ?? 0,
-        cache_write_tokens: tokensOf(this.#usage, CACHE_WRITE_METERS) ?? 0,
-      },
-      output_tokens: output,
-      output_tokens_details: { reasoning_tokens: this.#reasoningTokens },
-      total_tokens: input + output,
-    };
   }
 
   #numbered(events: readonly ItemEvent[]): readonly ClientEvent[] {

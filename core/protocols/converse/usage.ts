@@ -1,0 +1,27 @@
+import { UNKNOWN_USAGE, type Usage } from '../../catalog/usage';
+import { asObject, type JsonObject } from '../../json-values';
+import { usageReader } from '../usage-report';
+
+/** docs.aws.amazon.com, Amazon Bedrock, TokenUsage: the input excludes cached tokens. A list has those written for an hour. */
+const readReport = usageReader({
+  counts: {
+    input: { at: ['inputTokens'] },
+    cacheRead: { beside: 'input', at: ['cacheReadInputTokens'], orSumOf: ['cacheReadInputTokenCount'] },
+    cacheWrite: {
+      beside: 'input',
+      at: ['cacheWriteInputTokens'],
+      orSumOf: ['cacheWriteInputTokenCount'],
+    },
+    cacheWrite1h: { in: 'cacheWrite', at: ['cacheDetails[ttl=1h].inputTokens'] },
+    output: { at: ['outputTokens'] },
+  },
+  // Whether the total includes cached tokens is not documented.
+  free: ['totalTokens'],
+});
+
+export function readUsage(answer: JsonObject): Usage {
+  const report = asObject(answer['usage']);
+  if (report === undefined) return UNKNOWN_USAGE;
+  const { counts, ...read } = readReport(report);
+  return { passes: [{ counts }], ...read };
+}
