@@ -43,24 +43,18 @@ export class AnswerParts {
 
   /** Adds text to an open part, behind what separates it from the text before. @throws where no part of this kind is open */
   add(place: string, is: OpenPart['is'], text: string, between = ''): readonly AnswerEvent[] {
-    if (this.isLoose) return this.#addLoosely(place, is, text);
-    const part = this.#open(place, is);
-    if (text === '') return [];
-    part.text += between + text;
+    const part = this.#parts.get(place);
+    if (part === undefined && this.isLoose) {
+      const opened = this.open(place, { is: is === 'tool_call' ? 'other' : is });
+      return [...opened, ...this.add(place, is, text)];
+    }
+    if (part === undefined || (!this.isLoose && (part.is !== is || !part.isOpen)))
+      throw new Error(`a ${is} goes on at ${place}, where none is open`);
+    if (text === '') return NOTHING;
+    // Of a native answer the text is not kept: most of it never comes here.
+    part.text = this.isLoose ? part.text || text : part.text + between + text;
     const added: AnswerEvent = { is: 'add', at: part.at, text: between + text };
     return [between === '' ? added : { ...added, bytes: Buffer.byteLength(text) }];
-  }
-
-  /** Of a native answer the text is not kept: most of it never comes here. */
-  #addLoosely(place: string, is: OpenPart['is'], text: string): readonly AnswerEvent[] {
-    const known = this.#parts.get(place);
-    if (known === undefined) {
-      const opened = this.open(place, { is: is === 'tool_call' ? 'other' : is });
-      return text === '' ? opened : [...opened, ...this.#addLoosely(place, is, text)];
-    }
-    if (text === '') return NOTHING;
-    known.text ||= text;
-    return [{ is: 'add', at: known.at, text }];
   }
 
   /** Completes a part with its whole text, in which `added` bytes are no content. Adds only what earlier events did not contain. */
@@ -88,14 +82,6 @@ export class AnswerParts {
 
   closeAll(): readonly AnswerEvent[] {
     return [...this.#parts.keys()].flatMap((place) => this.close(place));
-  }
-
-  #open(place: string, is: OpenPart['is']): Part {
-    const part = this.#parts.get(place);
-    if (part === undefined) throw new Error(`a ${is} goes on at ${place} that has not begun`);
-    if (part.is !== is) throw new Error(`the ${part.is} at ${place} cannot go on as a ${is}`);
-    if (!part.isOpen) throw new Error(`the ${is} at ${place} goes on after its end`);
-    return part;
   }
 }
 

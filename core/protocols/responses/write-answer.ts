@@ -14,8 +14,7 @@ import { ownNames } from './tool-names';
 import { writeUsage } from './usage';
 import { WRITTEN_INCOMPLETE } from './words';
 import {
-  CustomCallItem,
-  FunctionCallItem,
+  CallItem,
   type ItemEvent,
   MessageItem,
   ReasoningItem,
@@ -116,7 +115,7 @@ class ResponsesWriter implements AnswerWriter {
   #callFor(call: ToolCall, id: string, index: number): WrittenItem {
     const own = this.#ownNames.get(call.name) ?? { name: call.name };
     if (own.isSearch === true) return new SearchItem(id, index, call);
-    return call.isText === true ? new CustomCallItem(id, index, call, own) : new FunctionCallItem(id, index, call, own);
+    return new CallItem(id, index, call, own);
   }
 
   #ended(at: number, isCut: boolean): readonly ItemEvent[] {

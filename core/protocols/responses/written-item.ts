@@ -170,62 +170,48 @@ function summary(text: string): JsonObject {
 
 export type ToolCall = Extract<OpenPart, { is: 'tool_call' }>;
 
-/** A call of a function. If its arguments are not JSON, the limit cut the call off, and the client does not run it. */
-export class FunctionCallItem extends WrittenItem {
+/** What the two kinds of calls are named. */
+const CALLS = {
+  function: { id: 'fc', type: 'function_call', input: 'arguments', event: 'response.function_call_arguments' },
+  custom: { id: 'ctc', type: 'custom_tool_call', input: 'input', event: 'response.custom_tool_call_input' },
+} as const;
+
+/** A call of a tool. If the arguments of a function are not JSON, the limit cut the call off, and the client does not run it. */
+export class CallItem extends WrittenItem {
+  readonly #names: (typeof CALLS)[keyof typeof CALLS];
+
   constructor(
     id: string,
     index: number,
     readonly call: ToolCall,
     readonly own: OwnName,
   ) {
-    super(`fc_${id}`, index);
+    const names = CALLS[call.isText === true ? 'custom' : 'function'];
+    super(`${names.id}_${id}`, index);
+    this.#names = names;
   }
 
   override add(delta: string): readonly ItemEvent[] {
     super.add(delta);
-    return [['response.function_call_arguments.delta', { ...this.at, delta }]];
+    return [[`${this.#names.event}.delta`, { ...this.at, delta }]];
   }
 
   override end(isCut: boolean): readonly ItemEvent[] {
-    const filled = this.text.trim() === '' && !isCut ? this.add('{}') : [];
-    const done = { ...this.at, name: this.own.name, arguments: this.text };
-    return [...filled, ['response.function_call_arguments.done', done], ...super.end(isCut)];
+    const isEmpty = this.call.isText !== true && this.text.trim() === '' && !isCut;
+    const filled = isEmpty ? this.add('{}') : [];
+    const named = this.call.isText === true ? {} : { name: this.own.name };
+    const done = { ...this.at, ...named, [this.#names.input]: this.text };
+    return [...filled, [`${this.#names.event}.done`, done], ...super.end(isCut)];
   }
 
   protected override get isWhole(): boolean {
-    return parseJson(this.text) !== undefined;
+    return this.call.isText === true || parseJson(this.text) !== undefined;
   }
 
   protected item(status: Status): JsonObject {
     const { name, namespace } = this.own;
-    const called = { name, ...(namespace !== undefined && { namespace }), arguments: this.text };
-    return { id: this.id, type: 'function_call', status, call_id: this.call.id, ...called };
-  }
-}
-
-export class CustomCallItem extends WrittenItem {
-  constructor(
-    id: string,
-    index: number,
-    readonly call: ToolCall,
-    readonly own: OwnName,
-  ) {
-    super(`ctc_${id}`, index);
-  }
-
-  override add(delta: string): readonly ItemEvent[] {
-    super.add(delta);
-    return [['response.custom_tool_call_input.delta', { ...this.at, delta }]];
-  }
-
-  override end(isCut: boolean): readonly ItemEvent[] {
-    return [['response.custom_tool_call_input.done', { ...this.at, input: this.text }], ...super.end(isCut)];
-  }
-
-  protected item(status: Status): JsonObject {
-    const { name, namespace } = this.own;
-    const called = { name, ...(namespace !== undefined && { namespace }), input: this.text };
-    return { id: this.id, type: 'custom_tool_call', status, call_id: this.call.id, ...called };
+    const called = { name, ...(namespace !== undefined && { namespace }), [this.#names.input]: this.text };
+    return { id: this.id, type: this.#names.type, status, call_id: this.call.id, ...called };
   }
 }
 
