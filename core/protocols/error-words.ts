@@ -43,7 +43,7 @@ const TOO_LONG_MESSAGE = new RegExp(
     'input token count.*exceeds the maximum|maximum prompt length|reduce the length of the messages',
     // docs.sglang.ai; github.com/ggml-org/llama.cpp; lmstudio.ai/docs, 2026-11.
     "longer than the model's context length|available context size|greater than the context length",
-    // platform.kimi.ai/docs/api/errors, 2026-11; help.aliyun.com/model-studio "Error codes"; docs.z.ai "Errors" (1261), 2026-11.
+    // platform.kimi.ai/docs/api/errors, 2026-11; github.com/QwenLM/qwen-code, issue 2068, 2026-03; docs.z.ai "Errors" (1261), 2026-11.
     'exceeded model token limit|input token length too long|range of input length should be|prompt 超长',
   ].join('|'),
   'i',

@@ -1,4 +1,5 @@
 import type { AnswerEvent } from '../../catalog/answer';
+import { type JsonObserver, JsonScanner } from '../../http/json-scanner';
 import { asCount, asObject, asText, type JsonObject } from '../../json-values';
 
 interface Call {
@@ -156,42 +157,35 @@ function isWhole({ at, isText, isClosed, end }: Call): boolean {
   return at !== undefined && !isText && !isClosed && end.isWhole;
 }
 
-/** Follows the JSON of an object that arrives in pieces, and knows when it is complete. It reads each character once. */
-class ObjectEnd {
-  #depth = 0;
-  #hasBegun = false;
-  #isInString = false;
-  #isEscaped = false;
-  /** Whether there is text before or after the object. */
-  #isMore = false;
+/** Follows the JSON of an object that arrives in pieces, and knows when it is complete. */
+class ObjectEnd implements JsonObserver {
+  readonly #scanner = new JsonScanner(this);
+  /** Whether it is no object, or text follows it. */
+  #isOther = false;
+  #hasEnded = false;
 
   get isWhole(): boolean {
-    return this.#hasBegun && this.#depth === 0 && !this.#isMore;
+    return this.#hasEnded && !this.#isOther;
   }
 
   add(text: string): void {
-    for (const character of text) {
-      if (this.#isInString) this.#continueString(character);
-      else if (this.#depth > 0) this.#continueObject(character);
-      else if (character.trim() !== '') this.#begin(character);
+    if (this.#isOther) return;
+    try {
+      this.#scanner.feed(Buffer.from(text));
+    } catch {
+      this.#isOther = true;
     }
   }
 
-  #begin(character: string): void {
-    if (this.#hasBegun || character !== '{') this.#isMore = true;
-    else this.#depth = 1;
-    this.#hasBegun = true;
+  open(depth: number, isObject: boolean): void {
+    this.#isOther ||= depth === 1 && !isObject;
   }
 
-  #continueObject(character: string): void {
-    if (character === '"') this.#isInString = true;
-    else if (character === '{' || character === '[') this.#depth += 1;
-    else if (character === '}' || character === ']') this.#depth -= 1;
+  close(depth: number): void {
+    this.#hasEnded = depth === 1;
   }
 
-  #continueString(character: string): void {
-    if (this.#isEscaped) this.#isEscaped = false;
-    else if (character === '\\') this.#isEscaped = true;
-    else if (character === '"') this.#isInString = false;
-  }
+  key(): void {}
+
+  scalar(): void {}
 }

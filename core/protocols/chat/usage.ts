@@ -15,7 +15,7 @@ const readReport = usageReader({
   counts: {
     input: {
       at: ['prompt_tokens'],
-      orSumOf: ['prompt_cache_hit_tokens', 'prompt_cache_miss_tokens'], // DeepSeek
+      orSumOf: ['prompt_cache_hit_tokens', 'prompt_cache_miss_tokens'], // DeepSeek: docs.rs/deepseek-loop, UsageInfo, read 2026-11
     },
     cacheRead: {
       in: 'input',
@@ -23,7 +23,7 @@ const readReport = usageReader({
         // OpenAI: platform.openai.com, Chat completion object; Azure, xAI, Gemini, OpenRouter, Groq, vLLM, SGLang and Alibaba alike.
         'prompt_tokens_details.cached_tokens',
         'cached_tokens', // Moonshot: @ai-sdk/moonshotai, convert-moonshotai-chat-usage.ts, 2026-11
-        'prompt_cache_hit_tokens', // DeepSeek: api-docs.deepseek.com, Create Chat Completion
+        'prompt_cache_hit_tokens', // DeepSeek: the same
         'num_cached_tokens', // Mistral, with the next: @ai-sdk/mistral, 2026-08-22
         'prompt_token_details.cached_tokens',
         'cache_read_input_tokens', // LiteLLM's proxy: docs.litellm.ai, Prompt Caching

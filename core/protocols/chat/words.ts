@@ -26,7 +26,7 @@ export const STOP_REASONS: ReadonlyMap<string, FinishReason> = new Map([
   ['sensitive', 'filter'],
   // docs.mistral.ai, "Chat", 2026-11: the context window.
   ['model_length', 'context'],
-  // openrouter.ai/docs "Errors"; docs.z.ai "Chat Completion"; api-docs.deepseek.com "Create Chat Completion", 2026-11.
+  // openrouter.ai/docs "Errors and Debugging"; docs.z.ai "Chat Completion"; api-docs.deepseek.com "Create Chat Completion", 2026-11.
   ['error', 'broken'],
   ['network_error', 'broken'],
   ['insufficient_system_resource', 'broken'],

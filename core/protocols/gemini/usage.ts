@@ -2,7 +2,7 @@ import { UNKNOWN_USAGE, type Usage } from '../../catalog/usage';
 import { asObject, asText, type JsonObject } from '../../json-values';
 import { usageReader } from '../usage-report';
 
-/** ai.google.dev/api/generate-content, UsageMetadata: the prompt's count includes cached tokens, the answer's excludes thoughts. */
+/** hexdocs.pm/geminix, UsageMetadata, read 2026-11: the prompt includes cached tokens. The answer excludes thoughts, as reported. */
 const readReport = usageReader({
   counts: {
     input: { at: ['promptTokenCount'] },
