@@ -150,7 +150,7 @@ function inEvents(head: Head, request: ModelRequest, { body, isPart }: WholeAnsw
   const made = isPart ? undefined : formOf(head, request, call)?.streamed(body);
   if (made === undefined) return failed('status', head, 'next', undefined);
   const { error, usage } = made.note;
-  if (error !== undefined) return failedBy(head, request, error.body, usage);
+  if (error !== undefined) return refused(head, request, error.body, [jsonOf(error.body)], NO_CHUNKS, usage);
   if (translation === undefined) call.newIds?.noteBody(candidate, body);
   const events = new EventReader(request.protocol, request.choices);
   const headers = { ...head.headers, 'content-type': 'text/event-stream' };
@@ -170,10 +170,10 @@ async function inOneBody(
   if (form === undefined) return failed('status', head, 'next', undefined);
   const events = await readEvents(chunks);
   const { error, usage, contentBytes, written } = form.gathered(events);
-  if (error !== undefined) return failedBy(head, request, error.body, usage);
+  if (error !== undefined) return refused(head, request, error.body, [jsonOf(error.body)], NO_CHUNKS, usage);
   if (translation === undefined) for (const event of events) call.newIds?.noteEvent(candidate, event);
   const headers = { ...head.headers, 'content-type': 'application/json' };
-  const bytes = Buffer.from(JSON.stringify(written));
+  const bytes = jsonOf(written);
   return withRoom({ answer: { candidate, status, headers, kind: 'body', bytes, usage, contentBytes } }, call.room);
 }
 
@@ -181,12 +181,19 @@ function formOf({ candidate, translation }: Head, request: ModelRequest, { id = 
   return translation ?? sameProtocol(candidate, request, id);
 }
 
-/** Returns the failure of an answer of the other form that reports an error. */
-function failedBy(head: Head, { protocol }: ModelRequest, body: unknown, usage: Usage | undefined): Attempted {
+/** Lets the adapter say what an error means. `read`: the bytes of it that have come; undefined: there was no room for them. */
+function refused(
+  head: Head,
+  { protocol }: ModelRequest,
+  body: unknown,
+  read: readonly Buffer[] | undefined,
+  chunks: ChunkReader,
+  usage?: Usage,
+): Attempted {
   const { candidate, status, headers } = head;
   const verdict = candidate.adapter.judge({ protocol, status, headers, body });
-  const relay = errorOf(head, body, [Buffer.from(JSON.stringify(body) ?? '')], NO_CHUNKS);
-  return failed('error_event', head, verdict, relay, usage);
+  const relay = read && errorOf(head, body ?? Buffer.concat(read).toString('utf8'), read, chunks);
+  return failed('status', head, verdict, relay, usage);
 }
 
 /** The request id of a mirrored call, whose answer no client reads. */
@@ -206,15 +213,8 @@ function isEventStream(headers: UpstreamHeaders): boolean {
 /** Reads an answer with an error status and lets the adapter say what it means. */
 async function judge(head: Head, request: ModelRequest, chunks: ChunkReader): Promise<Attempted> {
   const { read, isAll } = await readRefusal(chunks);
-  const text = Buffer.concat(read).toString('utf8');
-  const body = isAll ? parseJson(text) : undefined;
-  const verdict = head.candidate.adapter.judge({
-    protocol: request.protocol,
-    status: head.status,
-    headers: head.headers,
-    body,
-  });
-  return failed('status', head, verdict, errorOf(head, body ?? text, read, chunks));
+  const body = isAll ? parseJson(Buffer.concat(read).toString('utf8')) : undefined;
+  return refused(head, request, body, read, chunks);
 }
 
 /** Reads the start of the error: what arrives within JUDGED_WITHIN_MS, up to about LARGEST_JUDGED_BYTES. */
@@ -259,15 +259,13 @@ function judgeBody(
       const contentBytes = isUnread ? byteLength : read.contentBytes;
       if (translation === undefined) newIds?.noteBody(candidate, body);
       trace?.noteBody('written' in read ? read.written : body);
-      const given = bytes && 'written' in read ? Buffer.from(JSON.stringify(read.written)) : bytes;
+      const given = bytes && 'written' in read ? jsonOf(read.written) : bytes;
       return { answer: { candidate, status, headers, kind: 'body', bytes: given, usage: read.usage, contentBytes } };
     }
     body = read.error.body;
     usage = read.usage;
   }
-  const verdict = head.candidate.adapter.judge({ protocol: request.protocol, status, headers, body });
-  if (bytes === undefined) return failed('status', head, verdict, undefined, usage);
-  return failed('status', head, verdict, errorOf(head, body ?? bytes.toString('utf8'), [bytes], chunks), usage);
+  return refused(head, request, body, bytes && [bytes], chunks, usage);
 }
 
 /** Returns an answer without its bytes if there is no room for them. A translation may be longer than what arrived. */
@@ -294,8 +292,11 @@ function errorOf(head: Head, body: unknown, read: readonly Buffer[], chunks: Chu
   if (translation === undefined) return relayOf(head, read, chunks);
   const { status, body: said } = translation.error(body, head.status);
   const headers = { ...head.headers, 'content-type': 'application/json' };
-  const bytes = Buffer.from(JSON.stringify(said));
-  return relayOf({ ...head, status, headers }, [bytes], chunks);
+  return relayOf({ ...head, status, headers }, [jsonOf(said)], chunks);
+}
+
+function jsonOf(value: unknown): Buffer {
+  return Buffer.from(JSON.stringify(value));
 }
 
 function failed(

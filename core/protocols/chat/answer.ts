@@ -2,6 +2,7 @@ import { append } from '../../append';
 import type { AnswerEvent, AnswerReader } from '../../catalog/answer';
 import { readUsualError, type SseEvent } from '../../catalog/upstream';
 import { asArray, asCount, asObject, asText, type JsonObject } from '../../json-values';
+import { beginOf, usageEvents } from '../answer-events';
 import { parseEvent } from '../event-json';
 import type { UsageSettings } from '../usage-report';
 import { ChoiceReader } from './read-choice';
@@ -44,15 +45,11 @@ export class ChatReader implements AnswerReader {
   #read(answer: JsonObject, member: 'delta' | 'message'): readonly AnswerEvent[] {
     if (answer['error'] !== undefined && answer['error'] !== null && answer['error'] !== '')
       return [...this.#closeAll(), { is: 'error', error: readUsualError(answer) }];
-    const said: AnswerEvent[] = [];
     const choices = asArray(answer['choices']);
+    // Some upstreams report running counts in every chunk. The final ones are in a chunk without choices, or end the choices.
+    const isLast = choices.length === 0 || choices.some((each) => reasonOf(asObject(each) ?? {}) !== '');
     const usage = readUsage(answer, this.settings as UsageSettings | undefined);
-    if (usage.passes.length > 0) {
-      // Some upstreams report running counts in every chunk. The final ones are in a chunk without choices, or end the choices.
-      const isLast = choices.length === 0 || choices.some((each) => reasonOf(asObject(each) ?? {}) !== '');
-      const isFinal = isLast && asObject(answer['usage']) !== undefined;
-      said.push({ is: 'usage', usage, ...(isFinal && { isFinal }) });
-    }
+    const said = usageEvents(usage, isLast && asObject(answer['usage']) !== undefined);
     // Some upstreams send a chunk before the first that has neither choices nor an id.
     if (choices.length > 0 || member === 'message') this.#begin(answer, said);
     for (const [at, given] of choices.entries()) {
@@ -67,7 +64,7 @@ export class ChatReader implements AnswerReader {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
     this.#id = asText(answer['id']);
-    said.push({ is: 'begin', id: this.#id || undefined, model: asText(answer['model']) || undefined });
+    said.push(beginOf(answer));
   }
 
   #readChoice(choice: JsonObject, index: number, member: 'delta' | 'message', said: AnswerEvent[]): void {

@@ -1,6 +1,6 @@
 import type { AnswerEvent, Citation, OpenPart } from '../../catalog/answer';
 import { asArray, asCount, asObject, asText, type JsonObject } from '../../json-values';
-import { finishOf } from '../stop-reasons';
+import { finishOf } from '../answer-events';
 import { CallsReader } from './read-calls';
 import { STOP_REASONS } from './words';
 

@@ -1,8 +1,8 @@
 import type { AnswerEvent, AnswerReader } from '../../catalog/answer';
 import { readUsualError, type SseEvent } from '../../catalog/upstream';
 import { asArray, asCount, asObject, asText, type JsonObject } from '../../json-values';
+import { finishOf, usageEvents } from '../answer-events';
 import { parseEvent } from '../event-json';
-import { finishOf } from '../stop-reasons';
 import { readUsage } from './usage';
 import { STOP_REASONS } from './words';
 
@@ -26,8 +26,10 @@ export class ConverseReader implements AnswerReader {
         return this.#stop(block);
       case 'messageStop':
         return this.#finish(event);
-      case 'metadata':
-        return this.#hasFinished ? [...this.end(), ...usageEvents(event), END] : usageEvents(event);
+      case 'metadata': {
+        const usage = usageEvents(readUsage(event));
+        return this.#hasFinished ? [...this.end(), ...usage, END] : usage;
+      }
       case 'exception':
         return [{ is: 'error', error: readUsualError(event) }];
       default:
@@ -39,7 +41,7 @@ export class ConverseReader implements AnswerReader {
     const answer = asObject(body) ?? {};
     const message = asObject(asObject(answer['output'])?.['message']) ?? {};
     const said = asArray(message['content']).flatMap((block, at) => this.#whole(at, asObject(block) ?? {}));
-    return [...said, ...this.#finish(answer), ...usageEvents(answer), END];
+    return [...said, ...this.#finish(answer), ...usageEvents(readUsage(answer)), END];
   }
 
   end(): readonly AnswerEvent[] {
@@ -128,8 +130,3 @@ export class ConverseReader implements AnswerReader {
 }
 
 const END: AnswerEvent = { is: 'end' };
-
-function usageEvents(event: JsonObject): readonly AnswerEvent[] {
-  const usage = readUsage(event);
-  return usage.passes.length === 0 ? [] : [{ is: 'usage', usage }];
-}

@@ -3,8 +3,8 @@ import type { AnswerEvent, AnswerReader, OpenPart } from '../../catalog/answer';
 import { readUsualError, type SseEvent } from '../../catalog/upstream';
 import { asArray, asCount, asObject, asText, type JsonObject } from '../../json-values';
 import { takeRandom } from '../../random';
+import { finishOf, usageEvents } from '../answer-events';
 import { parseEvent } from '../event-json';
-import { finishOf } from '../stop-reasons';
 import { readUsage } from './usage';
 import { STOP_REASONS } from './words';
 
@@ -50,11 +50,11 @@ export class GeminiReader implements AnswerReader {
     for (const [at, candidate] of candidates.entries()) append(said, this.#candidate(candidate, at));
     const blocked = textOf(asObject(answer['promptFeedback'])?.['blockReason']);
     if (blocked !== undefined) said.push(...this.#finish(0, 'SAFETY'));
-    const usage = readUsage(answer);
-    if (usage.passes.length > 0) said.push({ is: 'usage', usage });
+    const usage = usageEvents(readUsage(answer));
+    said.push(...usage);
     // The protocol has no closing event: the last event has the stop reasons and the counts.
     const hasAll = blocked !== undefined || this.#finished >= this.asked;
-    const isOver = hasAll && this.#unfinished.size === 0 && usage.passes.length > 0;
+    const isOver = hasAll && this.#unfinished.size === 0 && usage.length > 0;
     return isOver ? [...said, ...this.end(), { is: 'end' }] : said;
   }
 

@@ -3,8 +3,8 @@ import type { AnswerEvent, AnswerReader, Citation, OpenPart } from '../../catalo
 import { readUsualError, type SseEvent } from '../../catalog/upstream';
 import { withOutput } from '../../catalog/usage';
 import { asArray, asCount, asObject, asText, type JsonObject } from '../../json-values';
+import { beginOf, finishOf, usageEvents } from '../answer-events';
 import { parseEvent } from '../event-json';
-import { finishOf } from '../stop-reasons';
 import { readUsage } from './usage';
 import { STOP_REASONS } from './words';
 import { redactedValue } from './write-parts';
@@ -48,7 +48,7 @@ export class MessagesReader implements AnswerReader {
     const message = asObject(body) ?? {};
     if (message['type'] === 'error') return this.#read('error', message);
     if (!Array.isArray(message['content'])) this.#contradict('the answer is not a message: it has no list `content`');
-    const said = [...this.#usage(message, true), ...this.#begin(message)];
+    const said = [...usageEvents(readUsage(message, true), true), ...this.#begin(message)];
     for (const [index, block] of asArray(message['content']).entries()) {
       append(said, this.#open(index, asObject(block) ?? {}));
       append(said, this.#close(index));
@@ -67,7 +67,7 @@ export class MessagesReader implements AnswerReader {
         const message = asObject(event['message']) ?? {};
         const usage = withOutput(readUsage(message, false), undefined);
         const isKnown = asObject(message['usage']) !== undefined;
-        return [...(isKnown ? [{ is: 'usage', usage } as const] : []), ...this.#begin(message)];
+        return [...(isKnown ? usageEvents(usage) : []), ...this.#begin(message)];
       }
       case 'content_block_start':
         return this.#open(asCount(event['index']), asObject(event['content_block']) ?? {});
@@ -77,7 +77,7 @@ export class MessagesReader implements AnswerReader {
         return this.#close(asCount(event['index']));
       case 'message_delta': {
         const delta = asObject(event['delta']) ?? {};
-        return [...this.#usage(event, asText(delta['stop_reason']) !== ''), ...this.#finish(delta)];
+        return [...usageEvents(readUsage(event, true), asText(delta['stop_reason']) !== ''), ...this.#finish(delta)];
       }
       case 'message_stop':
         return this.#end();
@@ -92,15 +92,10 @@ export class MessagesReader implements AnswerReader {
     if (!this.isNative && this.#stage !== 'ended') throw new Error(why);
   }
 
-  #usage(report: JsonObject, isFinal: boolean): AnswerEvent[] {
-    const usage = readUsage(report, true);
-    return usage.passes.length === 0 ? [] : [{ is: 'usage', usage, ...(isFinal && { isFinal }) }];
-  }
-
-  #begin({ id, model }: JsonObject): AnswerEvent[] {
+  #begin(message: JsonObject): AnswerEvent[] {
     if (this.#stage !== 'new') this.#contradict('the answer begins a second time');
     this.#stage = 'begun';
-    return [{ is: 'begin', id: asText(id) || undefined, model: asText(model) || undefined }];
+    return [beginOf(message)];
   }
 
   #open(index: number | undefined, start: JsonObject): readonly AnswerEvent[] {

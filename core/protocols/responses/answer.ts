@@ -1,7 +1,8 @@
 import { append } from '../../append';
-import type { AnswerEvent, AnswerReader, Citation, FinishReason } from '../../catalog/answer';
+import type { AnswerEvent, AnswerReader, Citation } from '../../catalog/answer';
 import { readUsualError, type SseEvent } from '../../catalog/upstream';
 import { asArray, asCount, asObject, asText, type JsonObject } from '../../json-values';
+import { beginOf, finishOf, usageEvents } from '../answer-events';
 import { parseEvent } from '../event-json';
 import { AnswerParts } from './answer-parts';
 import { readLargeEvent } from './large-event';
@@ -113,7 +114,7 @@ export class ResponsesReader implements AnswerReader {
   #begin(response: JsonObject): readonly AnswerEvent[] {
     if (this.#hasBegun) return [];
     this.#hasBegun = true;
-    return [{ is: 'begin', id: asText(response['id']) || undefined, model: asText(response['model']) || undefined }];
+    return [beginOf(response)];
   }
 
   #say(is: 'text' | 'refusal', event: JsonObject, place: string): readonly AnswerEvent[] {
@@ -212,7 +213,7 @@ export class ResponsesReader implements AnswerReader {
   }
 
   #failed(response: JsonObject, body: unknown): readonly AnswerEvent[] {
-    return [...usageIn(response, false), { is: 'error', error: readUsualError(response), body }];
+    return [...usageEvents(readUsage(response)), { is: 'error', error: readUsualError(response), body }];
   }
 
   #end(response: JsonObject): readonly AnswerEvent[] {
@@ -223,17 +224,14 @@ export class ResponsesReader implements AnswerReader {
         append(said, this.#wholeItem(asObject(item) ?? {}, String(at)));
     append(said, this.#parts.closeAll());
     this.#parts.isLoose = true;
-    const reason = this.#reasonOf(response);
-    const stop = reason === 'unknown' ? { stop: asText(asObject(response['incomplete_details'])?.['reason']) } : {};
-    return [...said, { is: 'finish', choice: 0, reason, ...stop }, ...usageIn(response, true), { is: 'end' }];
+    return [...said, this.#finish(response), ...usageEvents(readUsage(response), true), { is: 'end' }];
   }
 
-  #reasonOf(response: JsonObject): FinishReason {
-    const details = asObject(response['incomplete_details']);
-    const why = asText(details?.['reason']);
-    if (response['status'] === 'incomplete' || details !== undefined)
-      return why === '' ? 'length' : (INCOMPLETE_REASONS.get(why) ?? 'unknown');
-    return this.#parts.hasKind('tool_call') ? 'tool_calls' : 'end';
+  #finish({ status, incomplete_details }: JsonObject): AnswerEvent {
+    const details = asObject(incomplete_details);
+    if (status === 'incomplete' || details !== undefined)
+      return finishOf(asText(details?.['reason']) || 'max_output_tokens', INCOMPLETE_REASONS);
+    return { is: 'finish', choice: 0, reason: this.#parts.hasKind('tool_call') ? 'tool_calls' : 'end' };
   }
 
   #itemPlace(event: JsonObject, isOptional = this.isNative): string {
@@ -261,11 +259,6 @@ const BEGINNING: ReadonlySet<string> = new Set([
 /** Tells whether data begins as the event of its name does, and ends as an object does. */
 function isWhole(name: string, data: string): boolean {
   return data.startsWith(`{"type":"${name}"`) && data.endsWith('}');
-}
-
-function usageIn(response: JsonObject, isFinal: boolean): readonly AnswerEvent[] {
-  const usage = readUsage(response);
-  return usage.passes.length === 0 ? [] : [{ is: 'usage', usage, ...(isFinal && { isFinal }) }];
 }
 
 /** Returns the text that the model wrote into an item of a kind that other protocols have no place for. */
