@@ -23,7 +23,7 @@ export const EQUIVALENT: readonly {
   {
     script: 'restore',
     change: "statement removed: redis.call('DEL', name)",
-    line: 53,
+    line: 64,
     why:
       'What is there of this id was closed by the same entry, or was a hold and is deleted above: fields that are left are ' +
       'those that are written, or are not read in the state that is written.',
