@@ -692,7 +692,9 @@ export interface Answers {
     configRevision: string;
     calls: number;
     passes: Record<string, number | string>[] | null;
-    flags: ("unknown" | "unpriced" | "suspect" | "translated")[] | null;
+    flags:
+      | ("unknown" | "unpriced" | "suspect" | "translated" | "weakened")[]
+      | null;
     sessionId: string | null;
     agentId: string | null;
     accountId: string;
@@ -1201,7 +1203,9 @@ export interface Answers {
       configRevision: string;
       calls: number;
       passes: Record<string, number | string>[] | null;
-      flags: ("unknown" | "unpriced" | "suspect" | "translated")[] | null;
+      flags:
+        | ("unknown" | "unpriced" | "suspect" | "translated" | "weakened")[]
+        | null;
       sessionId: string | null;
       agentId: string | null;
     }[];
@@ -1271,7 +1275,9 @@ export interface Answers {
     configRevision: string;
     calls: number;
     passes: Record<string, number | string>[] | null;
-    flags: ("unknown" | "unpriced" | "suspect" | "translated")[] | null;
+    flags:
+      | ("unknown" | "unpriced" | "suspect" | "translated" | "weakened")[]
+      | null;
     sessionId: string | null;
     agentId: string | null;
     routing: {

@@ -243,6 +243,8 @@ export interface CallFacts {
   strategy: string | undefined;
   attempts: number;
   upstream: string | undefined;
+  /** What a translated request promises less of than the client asked for, in the client's words. */
+  weakened: readonly string[];
   model: string | undefined;
   fallback: boolean;
   status: number;
@@ -297,6 +299,7 @@ export class Call implements Partial<CallFields> {
     strategy: undefined,
     attempts: 0,
     upstream: undefined,
+    weakened: [],
     model: undefined,
     fallback: false,
     status: 0,

@@ -91,8 +91,6 @@ export interface ToolCallPart {
   /** JSON of an object, or any text for a tool with `input: 'text'`. */
   readonly input: string;
   readonly isText?: boolean | undefined;
-  /** A signature that must go back to its upstream together with the call (Gemini). */
-  readonly signature?: Signature | undefined;
 }
 
 /** The result of a tool call, in a turn of the user. */

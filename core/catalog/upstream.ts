@@ -1,7 +1,7 @@
 import { asArray, asObject, asText, type JsonObject } from '../json-values';
 import type { Schema, Settings } from '../settings';
 import type { AnswerError, AnswerReader } from './answer';
-import type { Conversation } from './conversation';
+import type { Conversation, Feature } from './conversation';
 import type { Protocol } from './protocols';
 import type { Usage } from './usage';
 
@@ -152,6 +152,8 @@ export interface TranslatedCall {
   readonly upstream: string;
   /** How to tell the model how much to reason, as the operator configured. Absent: the request never tells it. */
   readonly reasoning?: ReasoningSetting | undefined;
+  /** Notes that the request promises less than the client asked for. The client and the usage record are told. */
+  weaken?(feature: Feature): void;
 }
 
 /** `effort`: by a word. `budget`: by a number of tokens. */

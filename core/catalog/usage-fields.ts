@@ -107,7 +107,7 @@ const USAGE_FIELDS = {
   // How many calls the record stands for.
   calls: field('calls', 'int', shape.integer, { otherwise: 1 }),
   passes: field('passes', 'jsonb', listOf(PASS), MAYBE),
-  flags: field('flags', 'jsonb', listOf(oneOf('unknown', 'unpriced', 'suspect', 'translated')), MAYBE),
+  flags: field('flags', 'jsonb', listOf(oneOf('unknown', 'unpriced', 'suspect', 'translated', 'weakened')), MAYBE),
   // The session and the agent that the client names, as `SessionIds` keeps them.
   sessionId: field('session_id', 'text', shape.text, MAYBE),
   agentId: field('agent_id', 'text', shape.text, MAYBE),

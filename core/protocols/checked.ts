@@ -1,4 +1,5 @@
 import { NotTranslatable } from '../catalog/conversation';
+import { repeatsName } from '../http/raw-json';
 import { asObject, type JsonObject } from '../json-values';
 import { pathOf } from './translation-rules';
 
@@ -65,6 +66,17 @@ export function objectAt(object: JsonObject, name: string, path = ''): JsonObjec
 
 export function optionalObject(object: JsonObject, name: string, path = ''): JsonObject | undefined {
   return object[name] === undefined ? undefined : objectAt(object, name, path);
+}
+
+/** Returns a JSON Schema, whose text goes on as it came. @throws NotTranslatable for anything but an object, and for a name twice */
+export function schemaAt(object: JsonObject, name: string, path = ''): JsonObject {
+  const schema = objectAt(object, name, path);
+  if (repeatsName(schema)) throw new NotTranslatable(pathOf(path, name), 'has a name twice in one object');
+  return schema;
+}
+
+export function optionalSchema(object: JsonObject, name: string, path = ''): JsonObject | undefined {
+  return object[name] === undefined ? undefined : schemaAt(object, name, path);
 }
 
 /** Returns a list; an absent list is empty. @throws NotTranslatable for anything but a list */

@@ -1,4 +1,6 @@
 import { type Conversation, type Feature, NotTranslatable } from '../catalog/conversation';
+import type { TranslatedCall } from '../catalog/upstream';
+import { MAX_JSON_DEPTH } from '../http/json-scanner';
 
 /** A feature that a dialect has no place for when a request is written in it. */
 export interface UnsupportedFeature {
@@ -9,7 +11,7 @@ export interface UnsupportedFeature {
   /** Which requests it concerns; absent: all that have the feature. */
   readonly when?: string;
   /** Returns whether it concerns a request. Absent: it concerns all, or, with `when`, the writer finds out while writing. */
-  isIn?(conversation: Conversation): boolean;
+  isIn?(conversation: Conversation, model: string): boolean;
 }
 
 /** Refuses a tool choice without tools, because some vendors do. A choice of no tool is dropped. */
@@ -21,15 +23,51 @@ export const NO_TOOL: UnsupportedFeature = {
   isIn: ({ tools, toolChoice }) => tools.length === 0 && (toolChoice === 'required' || typeof toolChoice === 'object'),
 };
 
-/** The most levels of nesting. The gateway refuses a deeper body, but parses an input that comes as text only when it writes it. */
-export const MOST_LEVELS = 256;
+const NO_INPUT = `is no JSON object of at most ${MAX_JSON_DEPTH} levels with each name once`;
 
-export const DEEP_INPUT = {
+/** Refuses an input of a tool that cannot stand as an object in other JSON. It comes as text, and is read only when it is written. */
+export const BROKEN_INPUT = {
   feature: 'tool_call',
   fate: 'refused',
-  when: `its input has more than ${MOST_LEVELS} levels`,
-  why: `has an input of more than ${MOST_LEVELS} levels`,
+  when: `its input ${NO_INPUT}`,
+  why: `has an input that ${NO_INPUT}`,
 } as const satisfies UnsupportedFeature;
+
+/** Refuses a result without its call, as all vendors do. */
+export const ORPHAN = {
+  feature: 'tool_result',
+  fate: 'refused',
+  when: 'its call is not in the conversation',
+  why: 'answers what is no call of this conversation',
+} as const satisfies UnsupportedFeature;
+
+/** Refuses two tools of one name, as all vendors do. A tool that is repeated is written once. */
+export const TWO_TOOLS = {
+  feature: 'tools',
+  fate: 'refused',
+  when: 'two tools have one name',
+  why: 'has two tools of one name',
+} as const satisfies UnsupportedFeature;
+
+/** Refuses a conversation in which nothing is said. */
+export const SILENT = {
+  feature: 'text',
+  fate: 'refused',
+  when: 'all of the conversation is empty',
+  why: 'is empty or white space alone, so that nothing is asked',
+} as const satisfies UnsupportedFeature;
+
+/** Anthropic refuses such texts (github.com/BerriAI/litellm/issues/3286, 2024-04: its words). */
+export const BLANK_STOP: UnsupportedFeature = {
+  feature: 'stop',
+  fate: 'refused',
+  when: 'a text of white space alone',
+  why: 'has a text of white space alone, which this upstream refuses',
+  isIn: ({ stop }) => stop.some((text) => text.trim() === ''),
+};
+
+/** The refusals of every dialect. */
+export const COMMON: readonly UnsupportedFeature[] = [ORPHAN, TWO_TOOLS, SILENT];
 
 /** Drops the mark that a tool failed, for dialects whose tool results have no place for it. */
 export const FAILED_RESULT: UnsupportedFeature = {
@@ -48,13 +86,11 @@ export const UNTOLD_EFFORT: UnsupportedFeature = {
 };
 
 /** Refuses a request with a feature that its new dialect refuses. @throws NotTranslatable for the first one */
-export function rejectUnsupported(conversation: Conversation, lacks: readonly UnsupportedFeature[]): void {
-  for (const lack of lacks)
-    if (lack.fate === 'refused' && isIn(conversation, lack)) throw new NotTranslatable(lack.feature, lack.why);
-}
-
-function isIn(conversation: Conversation, { feature, when, isIn: tells }: UnsupportedFeature): boolean {
-  return tells?.(conversation) ?? (when === undefined && has(conversation, feature));
+export function rejectUnsupported({ conversation, model }: TranslatedCall, lacks: readonly UnsupportedFeature[]): void {
+  for (const { feature, fate, why, when, isIn } of lacks) {
+    const isConcerned = isIn?.(conversation, model) ?? (when === undefined && has(conversation, feature));
+    if (fate === 'refused' && isConcerned) throw new NotTranslatable(feature, why);
+  }
 }
 
 function has(conversation: Conversation, feature: Feature): boolean {

@@ -1,15 +1,17 @@
 import type { AnswerEvent } from '../catalog/answer';
 import { type Conversation, NotTranslatable, type Tool, type ToolCallPart } from '../catalog/conversation';
+import { parseForeign, withMember } from '../http/raw-json';
 import { asObject, asText, type JsonObject } from '../json-values';
 import { parseJson } from '../parse-json';
-import { DEEP_INPUT, MOST_LEVELS } from './limits';
+import { shortName } from './fitted';
+import { BROKEN_INPUT } from './limits';
 
 /** The name of a tool's free text in dialects that only have tools with JSON. The text becomes the one member of an object and is extracted again. */
 const MEMBER = 'input';
 
 /** Returns the schema of a tool's input, for an upstream without text tools. A text input becomes a member of an object. */
-export function schemaOf(tool: Tool): unknown {
-  if (tool.input === 'json') return tool.schema ?? { type: 'object', properties: {} };
+export function schemaOf(tool: Tool): JsonObject {
+  if (tool.input === 'json') return completed(asObject(tool.schema) ?? {});
   const description = tool.format === undefined ? undefined : `Text of this form: ${JSON.stringify(tool.format)}`;
   return {
     type: 'object',
@@ -19,47 +21,49 @@ export function schemaOf(tool: Tool): unknown {
   };
 }
 
+/** Returns a schema with the members that vendors require of every tool. */
+function completed(schema: JsonObject): JsonObject {
+  const typed = 'type' in schema ? schema : withMember(schema, 'type', 'object');
+  return typed['type'] !== 'object' || 'properties' in typed ? typed : withMember(typed, 'properties', {});
+}
+
 /** Returns the JSON of a call's input, for an upstream without tools that take text. */
 export function jsonInputOf({ input, isText }: ToolCallPart): string {
   if (isText === true) return JSON.stringify({ [MEMBER]: input });
   return input.trim() === '' ? '{}' : input;
 }
 
-/**
- * Returns the input of a call for an upstream that takes an object; undefined if it is not an object.
- * @throws NotTranslatable for one that is nested too deep
- */
-export function inputObjectOf(part: ToolCallPart): JsonObject | undefined {
-  const input = asObject(parseJson(jsonInputOf(part)));
-  if (!isDeeper(input, MOST_LEVELS)) return input;
-  throw new NotTranslatable(DEEP_INPUT.feature, DEEP_INPUT.why);
+/** Returns the input of a call for an upstream that takes an object. Its text goes on as it came. @throws NotTranslatable */
+export function inputObjectOf(part: ToolCallPart): JsonObject {
+  const input = parseForeign(jsonInputOf(part));
+  if (input !== undefined) return input;
+  throw new NotTranslatable('tool_call', `${BROKEN_INPUT.why}, of the tool "${part.name}"`);
 }
 
-function isDeeper(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  return levels === 0 || Object.values(value).some((each) => isDeeper(each, levels - 1));
-}
-
-/** Extracts the text from the JSON objects with which an upstream without text tools calls them. */
+/** Gives calls the client's names again, and text tools their text, which an upstream without such tools puts into JSON. */
 export class TextTools {
-  readonly #names: ReadonlySet<string>;
+  /** The tools whose calls change, by their names at the upstream. */
+  readonly #tools: ReadonlyMap<string, Tool>;
   /** The JSON of the open calls, by part. */
   readonly #inputs = new Map<number, string>();
 
   constructor({ tools }: Conversation) {
-    this.#names = new Set(tools.flatMap(({ input, name }) => (input === 'text' ? [name] : [])));
+    const named = tools.map((tool) => [shortName(tool.name), tool] as const);
+    this.#tools = new Map(named.filter(([short, { name, input }]) => short !== name || input === 'text'));
   }
 
   unwrapped(events: readonly AnswerEvent[]): readonly AnswerEvent[] {
-    return this.#names.size === 0 ? events : events.flatMap((event) => this.#unwrap(event));
+    return this.#tools.size === 0 ? events : events.flatMap((event) => this.#unwrap(event));
   }
 
   #unwrap(event: AnswerEvent): readonly AnswerEvent[] {
     if (event.is === 'open') {
       const { part } = event;
-      if (part.is !== 'tool_call' || part.isText === true || !this.#names.has(part.name)) return [event];
-      this.#inputs.set(event.at, '');
-      return [{ ...event, part: { ...part, isText: true } }];
+      const tool = part.is === 'tool_call' ? this.#tools.get(part.name) : undefined;
+      if (part.is !== 'tool_call' || tool === undefined) return [event];
+      const isWrapped = tool.input === 'text' && part.isText !== true;
+      if (isWrapped) this.#inputs.set(event.at, '');
+      return [{ ...event, part: { ...part, name: tool.name, ...(isWrapped && { isText: true }) } }];
     }
     if (event.is !== 'add' && event.is !== 'close') return [event];
     const before = this.#inputs.get(event.at);

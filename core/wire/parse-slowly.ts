@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type JsonObserver, JsonScanner, type JsonToken } from '../http/json-scanner';
+import { BACKSLASH, JsonScanner } from '../http/json-scanner';
+import { JsonTree, parseRaw, rawTextOf } from '../http/raw-json';
 import type { RequestBody } from './body-edits';
 
 /** Larger bodies are parsed and written in steps, and other calls are served between them. No step takes 20 ms. */
@@ -7,18 +8,16 @@ export const AT_ONCE_BYTES = 512 * 1_024;
 /** The work of one step. */
 export const PIECE_BYTES = 128 * 1_024;
 
-const BACKSLASH = 0x5c;
-const QUOTE = 0x22;
 const LETTER_U = 0x75;
 
-/** Parses a body that is known to be valid JSON. */
+/** Parses a body that is known to be valid JSON. Inputs of tools and schemas in it keep their text. */
 export async function parseSlowly({
   chunks,
   byteLength,
 }: Pick<RequestBody, 'chunks' | 'byteLength'>): Promise<unknown> {
   const bytes = Buffer.concat(chunks, byteLength);
-  if (byteLength <= AT_ONCE_BYTES) return JSON.parse(bytes.toString('utf8'));
-  const tree = new Tree(bytes);
+  if (byteLength <= AT_ONCE_BYTES) return parseRaw(bytes);
+  const tree = new JsonTree(bytes);
   const scanner = new JsonScanner(tree);
   for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
     scanner.feed(bytes.subarray(at, at + PIECE_BYTES));
@@ -27,78 +26,6 @@ export async function parseSlowly({
   scanner.finish();
   for (const { set, start, end } of tree.longTexts) set(await decode(bytes.subarray(start, end)));
   return tree.root;
-}
-
-type Container = unknown[] | Record<string, unknown>;
-
-interface LongText {
-  readonly start: number;
-  readonly end: number;
-  set(text: string): void;
-}
-
-/** Builds the value that a scanner reads. Long texts are filled in later. */
-class Tree implements JsonObserver {
-  root: unknown;
-  readonly longTexts: LongText[] = [];
-  readonly #open: Container[] = [];
-  readonly #keys: string[] = [];
-
-  constructor(private readonly bytes: Buffer) {}
-
-  open(_: number, isObject: boolean): void {
-    const container: Container = isObject ? {} : [];
-    this.#add(container);
-    this.#open.push(container);
-  }
-
-  close(): void {
-    this.#open.pop();
-  }
-
-  key(depth: number, token: JsonToken): void {
-    this.#keys[depth] = token.text() ?? this.#parsed(token);
-  }
-
-  scalar(_: number, firstByte: number, token: JsonToken): void {
-    if (firstByte !== QUOTE) {
-      this.#add(JSON.parse(this.#parsed(token)));
-      return;
-    }
-    const text = token.text();
-    const set = this.#add(text);
-    if (text === undefined) this.longTexts.push({ set, start: token.start + 1, end: token.end - 1 });
-  }
-
-  #parsed({ start, end }: JsonToken): string {
-    return this.bytes.toString('utf8', start, end);
-  }
-
-  /** Returns a function that replaces the value at this position. */
-  #add(value: unknown): (value: unknown) => void {
-    const container = this.#open.at(-1);
-    if (container === undefined) {
-      this.root = value;
-      return (other) => {
-        this.root = other;
-      };
-    }
-    if (Array.isArray(container)) {
-      const at = container.push(value) - 1;
-      return (other) => {
-        container[at] = other;
-      };
-    }
-    const key = this.#keys[this.#open.length] as string;
-    define(container, key, value);
-    return (other) => define(container, key, other);
-  }
-}
-
-/** As in `JSON.parse`, `__proto__` is an ordinary member. */
-function define(object: Record<string, unknown>, key: string, value: unknown): void {
-  if (key !== '__proto__') object[key] = value;
-  else Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true });
 }
 
 /** Returns the text of a string's raw bytes, in pieces that end between two escapes and between two characters. */
@@ -148,8 +75,11 @@ export async function writeSlowly(value: unknown): Promise<Buffer[]> {
 function* textsOf(value: unknown): Generator<string> {
   if (typeof value === 'string' && value.length > PIECE_BYTES) yield* longText(value);
   else if (typeof value !== 'object' || value === null) yield JSON.stringify(value);
-  else if (Array.isArray(value)) yield* listOf(value);
-  else yield* objectOf(value);
+  else {
+    const raw = rawTextOf(value);
+    if (raw !== undefined) yield raw;
+    else yield* Array.isArray(value) ? listOf(value) : objectOf(value);
+  }
 }
 
 function* listOf(list: readonly unknown[]): Generator<string> {

@@ -1,6 +1,7 @@
 import type { AnswerRoom } from '../http/buffered-bytes';
 import { TopLevelMembers } from '../http/json-members';
 import { JsonError, JsonScanner, type JsonToken } from '../http/json-scanner';
+import { parseRaw } from '../http/raw-json';
 import { parseJson } from '../parse-json';
 import { ItemHeads } from '../protocols/responses/large-event';
 import { type ChunkReader, inOne, readEach } from './chunk-reader';
@@ -29,6 +30,8 @@ interface AnswerReading {
   readonly room: AnswerRoom | undefined;
   /** Whether the meaning of the answer is in its content, which is then parsed up to 1 MB without room for it. */
   readonly needsContent: boolean;
+  /** Whether it is translated: the inputs of tools in it keep their text. */
+  readonly keepsInputs?: boolean;
 }
 
 /**
@@ -37,7 +40,7 @@ interface AnswerReading {
  */
 export async function readAnswer(
   chunks: ChunkReader,
-  { atMostBytes, room, needsContent }: AnswerReading,
+  { atMostBytes, room, needsContent, keepsInputs = false }: AnswerReading,
 ): Promise<WholeAnswer> {
   let read: Buffer[] = [];
   let large: LargeAnswer | undefined;
@@ -62,7 +65,8 @@ export async function readAnswer(
   });
   const isPart = large !== undefined;
   const bytes = inOne(read);
-  const body = isPart ? large?.read() : parseJson(bytes.toString('utf8'));
+  const tree = keepsInputs && !isPart ? parseRaw(bytes) : undefined;
+  const body = isPart ? large?.read() : (tree ?? parseJson(bytes.toString('utf8')));
   return { bytes: hasRoom ? bytes : undefined, byteLength: total, isPart, body };
 }
 

@@ -5,6 +5,7 @@ import type { Protocol } from '../catalog/protocols';
 import type { BodyEdit, TranslatedCall, UpstreamRequest } from '../catalog/upstream';
 import type { BodyRoom } from '../http/buffered-bytes';
 import type { MemberPlace } from '../http/json-members';
+import { jsonOf } from '../http/raw-json';
 import { asObject, type JsonObject } from '../json-values';
 import { refuseLong, refuseMany } from '../protocols/bounds';
 import { clientDialect } from '../protocols/client-dialects';
@@ -17,6 +18,8 @@ export interface CallInOtherWords {
   readonly call: UpstreamCall;
   /** The dialect that reads its answer. */
   readonly asked: TranslatedCall;
+  /** What the request promises less of than the client asked for, in the client's words. */
+  readonly weakened: readonly string[];
   readonly request: JsonObject;
 }
 
@@ -43,23 +46,20 @@ export async function inOtherWords(
     const conversation = from.readRequest(request);
     refuseLong(conversation);
     const { name, maxOutput, reasoning } = model;
-    const asked = { conversation, model: name, maxOutput, reasoning, upstream: upstream.name };
+    const features = new Set<Feature>();
+    const weaken = (feature: Feature) => void features.add(feature);
+    const asked = { conversation, model: name, maxOutput, reasoning, upstream: upstream.name, weaken };
     const isLarge = given.body.byteLength > AT_ONCE_BYTES;
     if (isLarge) await nextTurn();
     const { stream, ownCache } = given;
     const common = { stream, ownCache, query: '', headers: {}, operation: undefined };
-    if (adapter.own !== undefined) {
-      const { path, headers = {}, body } = adapter.own.request(asked, upstream.adapterSettings);
-      const prepared: UpstreamRequest = { path, headers, edits: [] };
-      return {
-        call: { ...common, protocol: given.protocol, ...(await written(body, isLarge, room)), prepared },
-        asked,
-        request,
-      };
-    }
-    const protocol = dialect as Protocol;
-    const body = clientDialect(protocol).writeRequest(asked);
-    return { call: { ...common, protocol, ...(await written(body, isLarge, room)) }, asked, request };
+    const own = adapter.own?.request(asked, upstream.adapterSettings);
+    const protocol = own === undefined ? (dialect as Protocol) : given.protocol;
+    const body = own?.body ?? clientDialect(protocol).writeRequest(asked);
+    const prepared: UpstreamRequest | undefined = own && { path: own.path, headers: own.headers ?? {}, edits: [] };
+    const call = { ...common, protocol, ...(await written(body, isLarge, room)), ...(prepared && { prepared }) };
+    const weakened = Array.from(features, (feature) => from.names[feature] ?? feature);
+    return { call, asked, weakened, request };
   } catch (error) {
     throw error instanceof NotTranslatable ? inClientsWords(error, from.names) : error;
   }
@@ -108,7 +108,7 @@ async function written(
     const start = byteLength;
     push(Buffer.from(`${JSON.stringify(name)}:`));
     const valueStart = byteLength;
-    const pieces = isLarge ? await writeSlowly(value) : [Buffer.from(JSON.stringify(value))];
+    const pieces = isLarge ? await writeSlowly(value) : [Buffer.from(jsonOf(value))];
     push(...pieces);
     places.set(name, { start, valueStart, end: byteLength });
     if (byteLength - valueStart <= SHORT_BYTES) members.set(name, Buffer.concat(pieces).toString());

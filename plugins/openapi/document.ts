@@ -38,7 +38,10 @@ export function publicDocument(gateway: PluginGateway): object {
         Provider: header('The upstream that served the call.', 'string'),
         Attempts: header('Number of attempts; above 1 after a failover.', 'integer'),
         Fallback: header('Whether another upstream than the first served it.', 'boolean'),
-        Translated: header('Present and true if the call was translated into the protocol of the upstream.', 'boolean'),
+        Translated: header(
+          '`true` if the call was translated into the protocol of the upstream; `true;weaker="tool_choice"` names what it was not held to.',
+          'string',
+        ),
         Cost: header('USD charged, 8 decimals; not on streams.', 'string'),
         Tokens: header('Tokens; not on streams.', 'integer'),
         Routing: header('The reasons of the routing decision as JSON, on request and for keys with `debug`.', 'string'),

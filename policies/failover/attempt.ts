@@ -11,6 +11,7 @@ import type { Verdict } from '../../core/catalog/upstream';
 import { mergeUsage, UNKNOWN_USAGE, type Usage } from '../../core/catalog/usage';
 import { type AnswerRoom, type BodyRoom, ReadAhead } from '../../core/http/buffered-bytes';
 import { CLIENT_LEFT_STATUS } from '../../core/http/client-left';
+import { jsonOf } from '../../core/http/raw-json';
 import { parseJson } from '../../core/parse-json';
 import { NoteReader } from '../../core/protocols/notes';
 import { Translation } from '../../core/protocols/translation';
@@ -95,7 +96,9 @@ export async function attempt(
     const { room } = call;
     room?.giveBack();
     const needsContent = translation !== undefined || room === undefined || request.stream;
-    const whole = await readAnswer(chunks, { atMostBytes: LARGEST_ANSWER_BYTES, room, needsContent });
+    const keepsInputs = translation !== undefined;
+    const reading = { atMostBytes: LARGEST_ANSWER_BYTES, room, needsContent, keepsInputs };
+    const whole = await readAnswer(chunks, reading);
     if (request.stream && isAnswer(whole.body)) return inEvents(head, request, whole, call);
     const attempted = judgeBody(head, request, whole, chunks, call.newIds, trace);
     return 'answer' in attempted ? await withRoom(attempted, room) : attempted;
@@ -150,7 +153,7 @@ function inEvents(head: Head, request: ModelRequest, { body, isPart }: WholeAnsw
   const made = isPart ? undefined : formOf(head, request, call)?.streamed(body);
   if (made === undefined) return failed('status', head, 'next', undefined);
   const { error, usage } = made.note;
-  if (error !== undefined) return refused(head, request, error.body, [jsonOf(error.body)], NO_CHUNKS, usage);
+  if (error !== undefined) return refused(head, request, error.body, [bytesOf(error.body)], NO_CHUNKS, usage);
   if (translation === undefined) call.newIds?.noteBody(candidate, body);
   const events = new EventReader(request.protocol, request.choices);
   const headers = { ...head.headers, 'content-type': 'text/event-stream' };
@@ -170,10 +173,10 @@ async function inOneBody(
   if (form === undefined) return failed('status', head, 'next', undefined);
   const events = await readEvents(chunks);
   const { error, usage, contentBytes, written } = form.gathered(events);
-  if (error !== undefined) return refused(head, request, error.body, [jsonOf(error.body)], NO_CHUNKS, usage);
+  if (error !== undefined) return refused(head, request, error.body, [bytesOf(error.body)], NO_CHUNKS, usage);
   if (translation === undefined) for (const event of events) call.newIds?.noteEvent(candidate, event);
   const headers = { ...head.headers, 'content-type': 'application/json' };
-  const bytes = jsonOf(written);
+  const bytes = bytesOf(written);
   return withRoom({ answer: { candidate, status, headers, kind: 'body', bytes, usage, contentBytes } }, call.room);
 }
 
@@ -259,7 +262,7 @@ function judgeBody(
       const contentBytes = isUnread ? byteLength : read.contentBytes;
       if (translation === undefined) newIds?.noteBody(candidate, body);
       trace?.noteBody('written' in read ? read.written : body);
-      const given = bytes && 'written' in read ? jsonOf(read.written) : bytes;
+      const given = bytes && 'written' in read ? bytesOf(read.written) : bytes;
       return { answer: { candidate, status, headers, kind: 'body', bytes: given, usage: read.usage, contentBytes } };
     }
     body = read.error.body;
@@ -292,11 +295,11 @@ function errorOf(head: Head, body: unknown, read: readonly Buffer[], chunks: Chu
   if (translation === undefined) return relayOf(head, read, chunks);
   const { status, body: said } = translation.error(body, head.status);
   const headers = { ...head.headers, 'content-type': 'application/json' };
-  return relayOf({ ...head, status, headers }, [jsonOf(said)], chunks);
+  return relayOf({ ...head, status, headers }, [bytesOf(said)], chunks);
 }
 
-function jsonOf(value: unknown): Buffer {
-  return Buffer.from(JSON.stringify(value));
+function bytesOf(value: unknown): Buffer {
+  return Buffer.from(jsonOf(value));
 }
 
 function failed(

@@ -111,8 +111,9 @@ export class Attempts {
     const written: { giveBack?: () => void } = {};
     const room = BUFFERED.open({ accountId: call.key.accountId, onEnd: (work) => (written.giveBack = work) });
     const translating = translate(candidate, request, room);
-    const refusal = await translating.then(() => undefined, asRefusal);
-    if (refusal !== undefined) return this.#passOver(upstream, refusal);
+    const translated = await translating.catch(asRefusal);
+    if (translated instanceof NotTranslatable) return this.#passOver(upstream, translated);
+    call.facts.weakened = translated?.weakened ?? [];
     this.relay?.chunks.cancel();
     this.relay = undefined;
     call.facts.attempts = made.length + 1;
@@ -267,7 +268,7 @@ function hasData({ event }: NotedEvent): boolean {
   return event.data !== undefined;
 }
 
-/** @throws OVERLOADED, which is no fault of the upstream */
+/** Returns the refusal of a call. What else fails is found by the attempt. @throws OVERLOADED, which is no fault of the upstream */
 function asRefusal(error: unknown): NotTranslatable | undefined {
   if (error instanceof GatewayError) throw error;
   return error instanceof NotTranslatable ? error : undefined;

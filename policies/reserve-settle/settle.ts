@@ -74,6 +74,7 @@ export function openReservation(
     if (!isSuspect && billing === 'actual') gateway.health.used(call.facts.model ?? '', candidate, usage, request);
     const flags = new Set<string>(noteUnknownMembers(call.facts, request) ? ['unknown', ...doubts] : doubts);
     if (candidate.dialect !== undefined) flags.add('translated');
+    if (call.facts.weakened.length > 0) flags.add('weakened');
     const record = recordOf({ billing, usage: recordedUsage(charged), flags: [...flags], excessE8 });
     // A suspect report must not use up the key's limit of tokens.
     const tokens = isSuspect ? Math.min(tokensUsed(ending), tokensFor(request, call.candidates)) : tokensUsed(ending);

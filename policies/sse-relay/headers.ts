@@ -44,7 +44,10 @@ export function answerHeaders(
     'X-Routing-Fallback',
     String(facts.fallback),
   ];
-  if (answer.candidate.dialect !== undefined) headers.push('X-Routing-Translated', 'true');
+  if (answer.candidate.dialect !== undefined) {
+    const weakened = facts.weakened.map((member) => `;weaker="${member}"`).join('');
+    headers.push('X-Routing-Translated', `true${weakened}`);
+  }
   const routing = routingHeader(facts.routing);
   if (routing !== undefined) headers.push(ROUTING_HEADER, routing);
   const rules = { forwardHeaderPrefixes: request.forwardHeaderPrefixes, exposeAccountHeaders };

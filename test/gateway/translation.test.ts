@@ -241,6 +241,28 @@ describe('The translation of calls for upstreams of another protocol', () => {
       expect(await gateway.balance(key)).to.deep.equal(before);
     });
 
+    it('tells the client and the record of a form to which the upstream is not held', async () => {
+      const schema = {
+        type: 'object',
+        properties: { id: { const: 1 } },
+        required: ['id'],
+        additionalProperties: false,
+      };
+      const flagsOf = async (format: object) => {
+        upstream.next(answerOf['chat']());
+        const body = askIn('messages', { model: 'chat-model', output_config: { format } });
+        const { headers } = await gateway.call(PATH.messages, { key, body });
+        const { flags } = await gateway.record(key, headers['x-svc-request-id'] ?? '');
+        return [headers['x-routing-translated'], flags];
+      };
+      expect(await flagsOf({ type: 'json_schema', schema })).to.deep.equal(['true', ['translated']]);
+      const open = { ...schema, required: [] };
+      expect(await flagsOf({ type: 'json_schema', schema: open })).to.deep.equal([
+        'true;weaker="output_config.format"',
+        ['translated', 'weakened'],
+      ]);
+    });
+
     it('does not turn a prefilled answer into a complete one', async () => {
       const talk = [
         { role: 'user', content: 'Name a town.' },

@@ -199,6 +199,7 @@ const FLAGS = {
   suspect:
     'The upstream reported more than the call allows, or counts that contradict others. The charge was limited to the hold.',
   translated: 'The call was translated, because the upstream does not speak its protocol.',
+  weakened: 'The upstream could not be held to something that the request asked for, such as a strict schema.',
 } as const;
 
 function Timing({ record: { firstTokenMs, responseTimeMs } }: { readonly record: ExplainedRecord }) {

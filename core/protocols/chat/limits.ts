@@ -1,4 +1,5 @@
-import { FAILED_RESULT, NO_TOOL, UNTOLD_EFFORT, type UnsupportedFeature } from '../limits';
+import type { Forms } from '../fitted';
+import { COMMON, FAILED_RESULT, NO_TOOL, UNTOLD_EFFORT, type UnsupportedFeature } from '../limits';
 
 /** The most stop sequences that vendors take. */
 const MOST_STOPS = 4;
@@ -10,8 +11,12 @@ const OF_ASSISTANT = {
   why: 'cannot stand in a message of the assistant at this upstream',
 } as const;
 
+/** OpenAI takes ids of 40 characters at most (github.com/agno-agi/agno/issues/5382, 2025-11: its words). */
+export const FORMS: Forms = { dialect: 'chat', callId: /^[\s\S]{1,40}$/, refusesBlank: false, holdsClosedOnly: true };
+
 /** The features that Chat has no place for. */
 export const UNSUPPORTED: readonly UnsupportedFeature[] = [
+  ...COMMON,
   {
     feature: 'stop',
     fate: 'refused',

@@ -1,6 +1,8 @@
 import type { AnswerEvent } from '../../catalog/answer';
 import { type JsonObserver, JsonScanner } from '../../http/json-scanner';
+import { jsonOf } from '../../http/raw-json';
 import { asCount, asObject, asText, type JsonObject } from '../../json-values';
+import type { Kept } from './kept-reasoning';
 
 interface Call {
   /** Its position among the calls of the choice. */
@@ -8,6 +10,8 @@ interface Call {
   id: string;
   name: string;
   isText: boolean;
+  /** What the vendor wants back with the call. */
+  extra?: Kept['extra_content'];
   /** The input that arrived before the name. */
   early: string;
   /** Whether the input is complete. Free text has no visible end. */
@@ -55,6 +59,7 @@ export class CallsReader {
     this.#identify(call, asText(given['id']));
     call.name ||= name;
     call.isText ||= custom !== undefined || given['type'] === 'custom';
+    call.extra ??= asObject(given['extra_content']);
     if (call.name !== '' || (this.isNative && input !== '')) this.#open(call, said);
     this.#add(call, input, said);
     if (isWhole(call)) this.#whole.add(call);
@@ -100,6 +105,7 @@ export class CallsReader {
   #open(call: Call, said: AnswerEvent[]): void {
     if (call.at !== undefined) return;
     for (const other of this.#whole) this.#close(other, said);
+    if (!this.isNative) this.#sign(call, said);
     call.at = this.#next();
     this.hasCalls = true;
     this.#identify(call, this.#madeId(call));
@@ -108,6 +114,15 @@ export class CallsReader {
     const part = { is: 'tool_call', id, name, ...(isText && { isText }) } as const;
     said.push({ is: 'open', at, choice: this.#choice, part });
     if (early !== '') said.push({ is: 'add', at, text: early });
+  }
+
+  /** Adds what goes back with a call as the signature of empty reasoning before it, because clients have a place for that alone. */
+  #sign({ extra }: Call, said: AnswerEvent[]): void {
+    if (extra === undefined) return;
+    const at = this.#next();
+    const kept: Kept = { extra_content: extra };
+    said.push({ is: 'open', at, choice: this.#choice, part: { is: 'reasoning' } });
+    said.push({ is: 'sign', at, value: JSON.stringify(kept) }, { is: 'close', at });
   }
 
   #add(call: Call, text: string, said: AnswerEvent[]): void {
@@ -149,7 +164,7 @@ function isAnother(known: Call, id: string, name: string, input: string): boolea
 
 /** Returns the input as text. Some upstreams send it as an object instead. */
 function textOf(input: unknown): string {
-  return asObject(input) === undefined ? asText(input) : JSON.stringify(input);
+  return asObject(input) === undefined ? asText(input) : jsonOf(input);
 }
 
 /** Whether an open call's input is complete: nothing can follow the JSON of an object. */

@@ -1,6 +1,7 @@
 import type { AnswerEvent, Citation, OpenPart } from '../../catalog/answer';
 import { asArray, asCount, asObject, asText, type JsonObject } from '../../json-values';
 import { finishOf } from '../answer-events';
+import { addDetails, type Kept } from './kept-reasoning';
 import { CallsReader } from './read-calls';
 import { STOP_REASONS } from './words';
 
@@ -20,6 +21,7 @@ export class ChoiceReader {
    */
   #textFrom = 0;
   #textTo = 0;
+  readonly #details: Record<string, unknown>[] = [];
   #isFinished = false;
 
   /** `next` numbers the parts of the whole answer. */
@@ -40,6 +42,7 @@ export class ChoiceReader {
       this.#add('reasoning', text, said, member);
       break;
     }
+    this.#detail(asArray(delta['reasoning_details']), said);
     this.#addContent(delta['content'], said);
     this.#cite(delta['annotations'], said);
     this.#add('refusal', asText(delta['refusal']), said);
@@ -93,6 +96,13 @@ export class ChoiceReader {
     said.push({ is: 'add', at: this.#opened(kind, said, signature), text });
   }
 
+  /** Keeps details for the end of the reasoning that they describe. Encrypted ones come without a text. */
+  #detail(given: readonly unknown[], said: AnswerEvent[]): void {
+    if (given.length === 0 || this.isNative || this.#isFinished) return;
+    this.#opened('reasoning', said);
+    addDetails(this.#details, given);
+  }
+
   /** Opens a part of a kind unless one is open. Returns its number. */
   #opened(kind: Kind, said: AnswerEvent[], signature?: string): number {
     if (this.#open?.kind === kind) return this.#open.at;
@@ -110,8 +120,10 @@ export class ChoiceReader {
 
   #closed(): readonly AnswerEvent[] {
     if (this.#open === undefined) return [];
-    const { at, signature: value } = this.#open;
+    const { at, kind, signature } = this.#open;
     this.#open = undefined;
+    const kept: Kept = { reasoning_details: kind === 'reasoning' ? this.#details.splice(0) : [] };
+    const value = kept.reasoning_details?.length ? JSON.stringify(kept) : signature;
     return [...(value === undefined ? [] : [{ is: 'sign' as const, at, value }]), { is: 'close', at }];
   }
 

@@ -1,6 +1,6 @@
 import { type Conversation, NotTranslatable, type OutputFormat, type Reasoning } from '../../catalog/conversation';
 import type { JsonObject } from '../../json-values';
-import { booleanAt, integerAt, numberAt, optionalText, optionalWord, textAt } from '../checked';
+import { booleanAt, integerAt, numberAt, optionalText, optionalWord, schemaAt, textAt } from '../checked';
 import { readMessages } from './read-messages';
 import { readToolChoice, readTools } from './read-tools';
 import { RULES } from './request';
@@ -77,7 +77,7 @@ function readFormat(request: JsonObject): OutputFormat | undefined {
     is: 'schema',
     name: textAt(described, 'name', path),
     description: optionalText(described, 'description', path),
-    schema: described['schema'],
+    schema: schemaAt(described, 'schema', path),
     strict: booleanAt(described, 'strict', path),
   };
 }

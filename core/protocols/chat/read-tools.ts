@@ -1,6 +1,6 @@
 import { NotTranslatable, type Tool, type ToolCallPart, type ToolChoice } from '../../catalog/conversation';
 import { asObject, type JsonObject } from '../../json-values';
-import { booleanAt, listAt, optionalObject, optionalText, textAt } from '../checked';
+import { booleanAt, listAt, optionalSchema, optionalText, textAt } from '../checked';
 import { RULES } from './request';
 
 /** Reads the tools of a request. @throws NotTranslatable */
@@ -28,7 +28,7 @@ function readFunction(given: unknown, path: string): Tool {
   return {
     name: textAt(described, 'name', path),
     description: optionalText(described, 'description', path),
-    schema: optionalObject(described, 'parameters', path),
+    schema: optionalSchema(described, 'parameters', path),
     strict: booleanAt(described, 'strict', path),
     input: 'json',
   };

@@ -5,6 +5,7 @@ import {
   type ImagePart,
   NotTranslatable,
   type Part,
+  type ReasoningPart,
   type RefusalPart,
   type TextPart,
   type ToolCallPart,
@@ -15,6 +16,7 @@ import type { TranslatedCall } from '../../catalog/upstream';
 import type { JsonObject } from '../../json-values';
 import { goodAt } from '../seal';
 import { jsonInputOf } from '../text-tools';
+import { type Kept, readKept } from './kept-reasoning';
 import { REASONING_MEMBERS } from './read-choice';
 
 /** Separates texts that were separate. Many upstreams take text only, not a list of texts. */
@@ -52,7 +54,7 @@ function writeAnswer(run: readonly Turn[], upstream: string): readonly JsonObjec
   let refusal = '';
   for (const { parts } of run) {
     const said = parts.filter((part) => part.is !== 'reasoning').map(ofAssistant);
-    append(calls, said.filter((part) => part.is === 'tool_call').map(writeCall));
+    append(calls, writeCalls(parts, upstream));
     refusal += joined(said.filter((part) => part.is === 'refusal'));
     if (said.some((part) => part.is === 'text')) texts.push(joined(said.filter((part) => part.is === 'text')));
   }
@@ -75,7 +77,28 @@ function reasoningOf(run: readonly Turn[], upstream: string): JsonObject {
   const parts = run.flatMap((turn) => turn.parts.filter((part) => part.is === 'reasoning'));
   const from = (member: string) => parts.filter(({ signature }) => goodAt(signature, upstream, 'chat') === member);
   const said = REASONING_MEMBERS.map((member) => [member, joined(from(member))] as const);
-  return Object.fromEntries(said.filter(([, text]) => text !== ''));
+  const details = parts.flatMap((part) => keptBy(part, upstream).reasoning_details ?? []);
+  return {
+    ...Object.fromEntries(said.filter(([, text]) => text !== '')),
+    ...(details.length > 0 && { reasoning_details: details }),
+  };
+}
+
+function keptBy({ signature }: ReasoningPart, upstream: string): Kept {
+  return readKept(goodAt(signature, upstream, 'chat'));
+}
+
+/** Writes the calls of a turn. A call gets back what stands before it. */
+function writeCalls(parts: readonly Part[], upstream: string): readonly JsonObject[] {
+  const calls: JsonObject[] = [];
+  let extra: JsonObject | undefined;
+  for (const part of parts) {
+    if (part.is === 'reasoning') extra = keptBy(part, upstream).extra_content ?? extra;
+    if (part.is !== 'tool_call') continue;
+    calls.push({ ...writeCall(part), ...(extra && { extra_content: extra }) });
+    extra = undefined;
+  }
+  return calls;
 }
 
 /** Joins the texts of one turn without a separator, because they continue each other. */

@@ -2,18 +2,19 @@ import type { Conversation, OutputFormat, Tool } from '../../catalog/conversatio
 import type { TranslatedCall } from '../../catalog/upstream';
 import { asObject, type JsonObject } from '../../json-values';
 import { effortOf } from '../effort';
-import { rejectUnsupported } from '../limits';
-import { UNSUPPORTED } from './limits';
+import { fitted } from '../fitted';
+import { schemaOf } from '../text-tools';
+import { FORMS, UNSUPPORTED } from './limits';
 import { writeMessages } from './write-messages';
 
 /** Writes a request. @throws NotTranslatable */
 export function writeRequest(call: TranslatedCall): JsonObject {
-  const { conversation, model } = call;
+  const { model } = call;
+  const conversation = fitted(call, UNSUPPORTED, FORMS);
   const { maxTokens, choices, stop, stream } = conversation;
-  rejectUnsupported(conversation, UNSUPPORTED);
   return present({
     model,
-    messages: writeMessages(call),
+    messages: writeMessages({ ...call, conversation }),
     max_tokens: maxTokens,
     n: choices > 1 ? choices : undefined,
     stream: stream || undefined,
@@ -48,9 +49,10 @@ function chosenTool(name: string, tools: readonly Tool[]): JsonObject {
   return isText ? { type: 'custom', custom: { name } } : { type: 'function', function: { name } };
 }
 
-function writeTool({ name, description, schema, strict, input, format }: Tool): JsonObject {
+function writeTool(tool: Tool): JsonObject {
+  const { name, description, strict, input, format } = tool;
   if (input === 'text') return { type: 'custom', custom: present({ name, description, format: nestedFormat(format) }) };
-  return { type: 'function', function: present({ name, description, parameters: schema, strict }) };
+  return { type: 'function', function: present({ name, description, parameters: schemaOf(tool), strict }) };
 }
 
 /** Returns a grammar in the form of Chat, one level deeper than in `Tool`, which uses the form of Responses. */

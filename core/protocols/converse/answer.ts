@@ -1,5 +1,6 @@
 import type { AnswerEvent, AnswerReader } from '../../catalog/answer';
 import { readUsualError, type SseEvent } from '../../catalog/upstream';
+import { jsonOf } from '../../http/raw-json';
 import { asArray, asCount, asObject, asText, type JsonObject } from '../../json-values';
 import { finishOf, usageEvents } from '../answer-events';
 import { parseEvent } from '../event-json';
@@ -107,7 +108,7 @@ export class ConverseReader implements AnswerReader {
     const text = asText(block['text']);
     if (use !== undefined) {
       const opened = this.#start(at, { toolUse: use });
-      const input = JSON.stringify(use['input'] ?? {});
+      const input = jsonOf(asObject(use['input']) ?? {});
       return [...opened, { is: 'add', at: this.#open.get(at) ?? 0, text: input }, ...this.#stop(at)];
     }
     if (reasoning !== undefined) return [...this.#reasoning(at, reasoning, true), ...this.#stop(at)];

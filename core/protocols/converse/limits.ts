@@ -1,4 +1,6 @@
-import { DEEP_INPUT, NO_TOOL, type UnsupportedFeature } from '../limits';
+import type { Forms } from '../fitted';
+import { BROKEN_INPUT, COMMON, NO_TOOL, type UnsupportedFeature } from '../limits';
+import { NO_SAMPLING, ONE_SAMPLING } from '../models';
 
 const NO_PLACE = 'has no place there';
 const BY_ADDRESS = {
@@ -8,8 +10,22 @@ const BY_ADDRESS = {
 } as const;
 const OTHER_TYPE = 'has a type that is not taken there';
 
+/**
+ * Amazon takes these ids (docs.aws.amazon.com/bedrock, ToolUseBlock, 2026-11), and refuses texts of white space
+ * (github.com/NousResearch/hermes-agent/pull/41985, 2026-06: its words).
+ */
+export const FORMS: Forms = {
+  dialect: 'converse',
+  callId: /^[a-zA-Z0-9_.:-]{1,64}$/,
+  refusesBlank: true,
+  system: 'user',
+};
+
 /** The features that the dialect of Converse cannot express. */
 export const UNSUPPORTED: readonly UnsupportedFeature[] = [
+  ...COMMON,
+  NO_SAMPLING,
+  ONE_SAMPLING,
   { feature: 'choices', fate: 'refused', why: 'is at most 1 there' },
   { feature: 'topK', fate: 'dropped', why: NO_PLACE },
   { feature: 'frequencyPenalty', fate: 'refused', why: NO_PLACE },
@@ -58,13 +74,7 @@ export const UNSUPPORTED: readonly UnsupportedFeature[] = [
   { feature: 'document', fate: 'refused', when: 'in a turn of the assistant', why: 'has no place in an answer there' },
   { feature: 'image', fate: 'dropped', when: 'how closely it is looked at', why: 'is always looked at alike there' },
   { feature: 'outputFormat', fate: 'dropped', when: '`strict` of a schema', why: 'is always held to its schema there' },
-  {
-    feature: 'tool_call',
-    fate: 'refused',
-    when: 'its input is no JSON object',
-    why: 'has an input that is no JSON object',
-  },
-  DEEP_INPUT,
+  BROKEN_INPUT,
   { feature: 'seed', fate: 'dropped', why: NO_PLACE },
   { feature: 'reasoning', fate: 'dropped', why: 'is set in another way for each vendor there' },
   { feature: 'verbosity', fate: 'dropped', why: NO_PLACE },

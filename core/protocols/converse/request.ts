@@ -1,4 +1,3 @@
-import { append } from '../../append';
 import {
   type Conversation,
   type DocumentPart,
@@ -6,25 +5,29 @@ import {
   NotTranslatable,
   type Part,
   type Tool,
-  type ToolCallPart,
   type Turn,
 } from '../../catalog/conversation';
 import type { TranslatedCall } from '../../catalog/upstream';
+import { jsonOf } from '../../http/raw-json';
 import { asObject, type JsonObject } from '../../json-values';
 import { parseJson } from '../../parse-json';
-import { rejectUnsupported } from '../limits';
+import { fitted } from '../fitted';
+import { fittedToModel } from '../models';
 import { goodAt } from '../seal';
 import { inputObjectOf, schemaOf } from '../text-tools';
-import { UNSUPPORTED } from './limits';
+import { FORMS, UNSUPPORTED } from './limits';
 
 /** Returns the body of a Converse call. @throws NotTranslatable */
-export function writeRequest(call: TranslatedCall): JsonObject {
-  const { conversation } = call;
-  rejectUnsupported(conversation, UNSUPPORTED);
+export function writeRequest(given: TranslatedCall): JsonObject {
+  const conversation = fittedToModel(fitted(given, UNSUPPORTED, FORMS), given);
+  const call = { ...given, conversation };
   const { instructions, tools } = conversation;
-  const system = instructions.filter(({ text }) => text !== '').map(({ text }) => ({ text }));
+  const system = instructions.map(({ text }) => ({ text }));
   return {
-    messages: messagesOf(call),
+    messages: conversation.turns.map(({ role, parts }) => ({
+      role,
+      content: parts.flatMap((part) => blocksOf(part, role, call.upstream)),
+    })),
     ...(system.length > 0 && { system }),
     inferenceConfig: inferenceOf(conversation),
     ...(tools.length > 0 && { toolConfig: { tools: tools.map(toolOf), ...choiceOf(conversation) } }),
@@ -38,7 +41,7 @@ function inferenceOf({ maxTokens, temperature, topP, stop }: Conversation): Json
 
 function toolOf(tool: Tool): JsonObject {
   const { name, description, strict } = tool;
-  const inputSchema = { json: { type: 'object', ...asObject(schemaOf(tool)) } };
+  const inputSchema = { json: schemaOf(tool) };
   return { toolSpec: { name, ...(description && { description }), inputSchema, ...(strict === true && { strict }) } };
 }
 
@@ -51,44 +54,21 @@ function choiceOf({ toolChoice }: Conversation): JsonObject {
 function formatOf({ outputFormat }: Conversation): JsonObject {
   if (outputFormat?.is !== 'schema') return {};
   const { name, description } = outputFormat;
-  const jsonSchema = { schema: JSON.stringify(outputFormat.schema), name: name ?? 'answer', description };
+  const jsonSchema = { schema: jsonOf(outputFormat.schema), name: name ?? 'answer', description };
   return { outputConfig: { textFormat: { type: 'json_schema', structure: { jsonSchema } } } };
-}
-
-interface Message {
-  readonly role: 'user' | 'assistant';
-  readonly content: JsonObject[];
-}
-
-/** Writes the messages. Adjacent turns of one side become one message, in which tool results come first. */
-function messagesOf(call: TranslatedCall): readonly Message[] {
-  const messages: Message[] = [];
-  for (const { role: side, parts } of call.conversation.turns) {
-    const role = side === 'assistant' ? 'assistant' : 'user';
-    const content = parts.flatMap((part) => blocksOf(part, side, call.upstream));
-    const last = messages.at(-1);
-    if (content.length === 0) continue;
-    if (last?.role === role) append(last.content, content);
-    else messages.push({ role, content });
-  }
-  const isResult = (block: JsonObject) => 'toolResult' in block;
-  return messages.map(({ role, content }) => ({
-    role,
-    content: [...content.filter(isResult), ...content.filter((block) => !isResult(block))],
-  }));
 }
 
 function blocksOf(part: Part, side: Turn['role'], upstream: string): readonly JsonObject[] {
   switch (part.is) {
     case 'text':
     case 'refusal':
-      return part.text === '' ? [] : [{ text: part.text }];
+      return [{ text: part.text }];
     case 'image':
     case 'document':
       if (side === 'assistant') throw new NotTranslatable(part.is, 'has no place in an answer there');
       return [mediaOf(part)];
     case 'tool_call':
-      return [{ toolUse: { toolUseId: part.id, name: part.name, input: inputOf(part) } }];
+      return [{ toolUse: { toolUseId: part.id, name: part.name, input: inputObjectOf(part) } }];
     case 'tool_result': {
       const content = part.parts.map((each) => (each.is === 'text' ? { text: each.text } : mediaOf(each)));
       const status = part.isError === true ? 'error' : 'success';
@@ -108,13 +88,6 @@ function reasoningOf(value: string | undefined, text: string): readonly JsonObje
   const { signature, redactedContent } = kept;
   if (redactedContent !== undefined) return [{ reasoningContent: { redactedContent } }];
   return [{ reasoningContent: { reasoningText: { text, signature } } }];
-}
-
-function inputOf(part: ToolCallPart): JsonObject {
-  const input = inputObjectOf(part);
-  if (input === undefined)
-    throw new NotTranslatable('tool_call', `has an input that is no JSON object, of the tool "${part.name}"`);
-  return input;
 }
 
 function mediaOf(part: ImagePart | DocumentPart): JsonObject {

@@ -1,6 +1,7 @@
 import { append } from '../../append';
 import type { AnswerEvent, AnswerReader, OpenPart } from '../../catalog/answer';
 import { readUsualError, type SseEvent } from '../../catalog/upstream';
+import { jsonOf } from '../../http/raw-json';
 import { asArray, asCount, asObject, asText, type JsonObject } from '../../json-values';
 import { takeRandom } from '../../random';
 import { finishOf, usageEvents } from '../answer-events';
@@ -103,7 +104,7 @@ export class GeminiReader implements AnswerReader {
       ...said,
       ...ended,
       { is: 'open', at, choice: choiceIndex, part: { is: 'tool_call', id, name: asText(call['name']) } },
-      { is: 'add', at, text: JSON.stringify(call['args'] ?? {}) },
+      { is: 'add', at, text: jsonOf(asObject(call['args']) ?? {}) },
       { is: 'close', at },
     ];
   }

@@ -1,4 +1,5 @@
-import { DEEP_INPUT, NO_TOOL, type UnsupportedFeature } from '../limits';
+import type { Forms } from '../fitted';
+import { BROKEN_INPUT, COMMON, NO_TOOL, type UnsupportedFeature } from '../limits';
 
 const MOST_STOPS = 5;
 
@@ -15,8 +16,12 @@ const OTHER_TYPE = {
   why: 'has a type that would be read as something else there',
 } as const;
 
+/** Google names no limit of an id (ai.google.dev, FunctionCall, 2026-11); empty ones identify nothing. */
+export const FORMS: Forms = { dialect: 'gemini', callId: /^[\s\S]{1,64}$/, refusesBlank: false, system: 'user' };
+
 /** The features that the dialect of Gemini cannot express. */
 export const UNSUPPORTED: readonly UnsupportedFeature[] = [
+  ...COMMON,
   {
     feature: 'stop',
     fate: 'refused',
@@ -44,19 +49,7 @@ export const UNSUPPORTED: readonly UnsupportedFeature[] = [
   { feature: 'document', ...NO_TYPE },
   { feature: 'image', ...OTHER_TYPE },
   { feature: 'document', ...OTHER_TYPE },
-  {
-    feature: 'tool_call',
-    fate: 'refused',
-    when: 'its input is no JSON object',
-    why: 'has an input that is no JSON object',
-  },
-  DEEP_INPUT,
-  {
-    feature: 'tool_result',
-    fate: 'refused',
-    when: 'its call is not in the conversation',
-    why: 'answers what is no call of this conversation',
-  },
+  BROKEN_INPUT,
   {
     feature: 'outputFormat',
     fate: 'dropped',

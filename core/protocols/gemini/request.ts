@@ -1,4 +1,3 @@
-import { append } from '../../append';
 import {
   type Conversation,
   type DocumentPart,
@@ -15,16 +14,16 @@ import {
 import type { TranslatedCall } from '../../catalog/upstream';
 import type { JsonObject } from '../../json-values';
 import { budgetOf, effortOf } from '../effort';
-import { rejectUnsupported } from '../limits';
+import { fitted } from '../fitted';
 import { goodAt } from '../seal';
 import { inputObjectOf, schemaOf } from '../text-tools';
-import { UNSUPPORTED } from './limits';
+import { FORMS, UNSUPPORTED } from './limits';
 
 /** Returns the body of a generateContent call. @throws NotTranslatable */
-export function writeRequest(call: TranslatedCall): JsonObject {
-  const { conversation } = call;
+export function writeRequest(given: TranslatedCall): JsonObject {
+  const conversation = fitted(given, UNSUPPORTED, FORMS);
+  const call = { ...given, conversation };
   const { instructions, tools } = conversation;
-  rejectUnsupported(conversation, UNSUPPORTED);
   return {
     ...(instructions.length > 0 && { systemInstruction: { parts: instructions.map(({ text }) => ({ text })) } }),
     contents: contentsOf(call),
@@ -89,22 +88,16 @@ function thinkingOf({
   return effort === undefined ? shown : { ...shown, thinkingLevel: LEVELS[effort] ?? 'high' };
 }
 
-/** Writes the contents. Adjacent turns of one side become one content. */
 function contentsOf(call: TranslatedCall): readonly JsonObject[] {
   const nameOf = toolNames(call.conversation);
-  const contents: { role: string; parts: JsonObject[] }[] = [];
-  for (const turn of call.conversation.turns) {
-    const role = turn.role === 'assistant' ? 'model' : 'user';
-    const parts =
-      turn.role === 'assistant' ? modelParts(turn, call) : turn.parts.flatMap((part) => partsOf(part, nameOf));
-    const last = contents.at(-1);
-    if (parts.length === 0) continue;
-    if (last?.role === role) append(last.parts, parts);
-    else contents.push({ role, parts: [...parts] });
-  }
-  if (contents.at(-1)?.role === 'model')
+  const { turns } = call.conversation;
+  if (turns.at(-1)?.role === 'assistant')
     throw new NotTranslatable('isBegun', 'ends with an answer, and the last turn must be one of the user there');
-  return contents;
+  return turns.map((turn) =>
+    turn.role === 'assistant'
+      ? { role: 'model', parts: modelParts(turn, call) }
+      : { role: 'user', parts: turn.parts.flatMap((part) => partsOf(part, nameOf)) },
+  );
 }
 
 /** Maps the id of each tool call to its function's name, because a tool result must name the function too. */
@@ -142,9 +135,9 @@ function modelPart(part: Part): readonly JsonObject[] {
   switch (part.is) {
     case 'text':
     case 'refusal':
-      return part.text === '' ? [] : [{ text: part.text }];
+      return [{ text: part.text }];
     case 'tool_call':
-      return [{ functionCall: { id: part.id, name: part.name, args: argumentsOf(part) } }];
+      return [{ functionCall: { id: part.id, name: part.name, args: inputObjectOf(part) } }];
     case 'image':
     case 'document':
       return [mediaOf(part)];
@@ -153,17 +146,10 @@ function modelPart(part: Part): readonly JsonObject[] {
   }
 }
 
-function argumentsOf(part: ToolCallPart): JsonObject {
-  const args = inputObjectOf(part);
-  if (args === undefined)
-    throw new NotTranslatable('tool_call', `has an input that is no JSON object, of the tool "${part.name}"`);
-  return args;
-}
-
 function partsOf(part: Part, nameOf: ReadonlyMap<string, string>): readonly JsonObject[] {
   switch (part.is) {
     case 'text':
-      return part.text === '' ? [] : [{ text: part.text }];
+      return [{ text: part.text }];
     case 'image':
     case 'document':
       return [mediaOf(part)];
@@ -182,8 +168,6 @@ function resultParts(
   nameOf: ReadonlyMap<string, string>,
 ): readonly JsonObject[] {
   const name = nameOf.get(id);
-  if (name === undefined)
-    throw new NotTranslatable('tool_result', `answers "${id}", which is no call of this conversation`);
   const text = parts.flatMap((part) => (part.is === 'text' ? [part.text] : [])).join('\n');
   const media = parts.flatMap((part) => (part.is === 'text' ? [] : [mediaOf(part)]));
   return [

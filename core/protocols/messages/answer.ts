@@ -2,6 +2,7 @@ import { append } from '../../append';
 import type { AnswerEvent, AnswerReader, Citation, OpenPart } from '../../catalog/answer';
 import { readUsualError, type SseEvent } from '../../catalog/upstream';
 import { withOutput } from '../../catalog/usage';
+import { jsonOf } from '../../http/raw-json';
 import { asArray, asCount, asObject, asText, type JsonObject } from '../../json-values';
 import { beginOf, finishOf, usageEvents } from '../answer-events';
 import { parseEvent } from '../event-json';
@@ -254,7 +255,7 @@ function signatureIn({ type, signature, data }: JsonObject): string {
 }
 
 function inputIn({ input }: JsonObject): string {
-  return JSON.stringify(asObject(input) ?? {});
+  return jsonOf(asObject(input) ?? {});
 }
 
 function citationOf(citation: JsonObject): Citation {

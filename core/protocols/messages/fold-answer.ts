@@ -1,3 +1,4 @@
+import { parseForeign } from '../../http/raw-json';
 import { asObject, asText, type JsonObject } from '../../json-values';
 import { parseJson } from '../../parse-json';
 
@@ -45,7 +46,7 @@ function addDelta(block: Block, delta: JsonObject, inputs: Map<Block, string>): 
  */
 function withInput(block: Block, json: string | undefined, isCut: boolean): readonly Block[] {
   if (json === undefined || json.trim() === '') return [block];
-  const input = asObject(parseJson(json));
+  const input = parseForeign(json) ?? asObject(parseJson(json));
   if (input !== undefined) return [{ ...block, input }];
   if (isCut) return [];
   throw new Error('the model calls a tool with an input that is no JSON object');

@@ -1,10 +1,27 @@
-import { DEEP_INPUT, NO_TOOL, type UnsupportedFeature } from '../limits';
+import type { Forms } from '../fitted';
+import { BLANK_STOP, BROKEN_INPUT, COMMON, NO_TOOL, type UnsupportedFeature } from '../limits';
+import { NO_SAMPLING, ONE_SAMPLING } from '../models';
 
 /** The longest name of a person that the vendor accepts. */
 export const LONGEST_USER = 256;
 
+/**
+ * Anthropic refuses other characters of an id in its answer to the call, and texts of white space
+ * (github.com/anthropics/claude-code/issues/23440, 2026-02: its words). Amazon takes 64 characters of an id.
+ */
+export const FORMS: Forms = {
+  dialect: 'messages',
+  callId: /^[a-zA-Z0-9_-]{1,64}$/,
+  refusesBlank: true,
+  system: 'by model',
+};
+
 /** The features that Messages has no place for. */
 export const UNSUPPORTED: readonly UnsupportedFeature[] = [
+  ...COMMON,
+  NO_SAMPLING,
+  ONE_SAMPLING,
+  BLANK_STOP,
   { feature: 'choices', fate: 'refused', why: 'is above 1, and Messages gives one answer' },
   {
     feature: 'temperature',
@@ -42,13 +59,7 @@ export const UNSUPPORTED: readonly UnsupportedFeature[] = [
     when: 'of another type than PDF and plain text',
     why: 'has a type that Messages does not take',
   },
-  {
-    feature: 'tool_call',
-    fate: 'refused',
-    when: 'its input is no JSON object',
-    why: 'has an input that is no JSON object',
-  },
-  DEEP_INPUT,
+  BROKEN_INPUT,
   {
     feature: 'outputFormat',
     fate: 'dropped',

@@ -3,12 +3,12 @@ import {
   type ImagePart,
   NotTranslatable,
   type Part,
-  type Signature,
   type Source,
   type TextPart,
   type ToolResultPart,
   type Turn,
 } from '../../catalog/conversation';
+import { jsonOf } from '../../http/raw-json';
 import { asObject, asText, type JsonObject } from '../../json-values';
 import { booleanAt, listAt, objectAt, optionalObject, optionalText, textAt } from '../checked';
 import { unseal } from '../seal';
@@ -30,19 +30,7 @@ type Block = (typeof BLOCKS)[Side][number];
 export function readParts(object: JsonObject, name: string, side: Turn['role'], place = ''): readonly Part[] {
   const content = object[name];
   if (typeof content === 'string') return [textPart(content)];
-  const blocks = listAt(object, name, place);
-  return blocks.flatMap((block, at): Part[] => {
-    if (signatureOfCall(block, blocks[at + 1]) !== undefined) return [];
-    const part = readBlock(block, side, `${pathOf(place, name)}[${at}]`);
-    return part.is === 'tool_call' ? [{ ...part, signature: signatureOfCall(blocks[at - 1], block) }] : [part];
-  });
-}
-
-/** Returns the signature of a tool call, which `write-blocks.ts` puts into a redacted block before the call. */
-function signatureOfCall(block: unknown, after: unknown): Signature | undefined {
-  const { type, data } = asObject(block) ?? {};
-  const isBeforeCall = type === 'redacted_thinking' && asObject(after)?.['type'] === 'tool_use';
-  return isBeforeCall ? unseal(data) : undefined;
+  return listAt(object, name, place).map((block, at) => readBlock(block, side, `${pathOf(place, name)}[${at}]`));
 }
 
 /** Returns the texts of instructions. */
@@ -73,7 +61,7 @@ const READERS: Readonly<Record<Block, (block: JsonObject, place: string) => Part
     is: 'tool_call',
     id: textAt(block, 'id', place),
     name: textAt(block, 'name', place),
-    input: JSON.stringify(optionalObject(block, 'input', place) ?? {}),
+    input: jsonOf(optionalObject(block, 'input', place) ?? {}),
   }),
   tool_result: readToolResult,
   tool_reference: (block, place) => textPart(`This tool can be called now: ${textAt(block, 'tool_name', place)}`),

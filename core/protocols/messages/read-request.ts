@@ -10,7 +10,7 @@ import {
   type Turn,
 } from '../../catalog/conversation';
 import { asObject, type JsonObject } from '../../json-values';
-import { booleanAt, listAt, numberAt, objectAt, optionalText, optionalWord, textAt, textsAt, wordAt } from '../checked';
+import { booleanAt, listAt, numberAt, optionalText, optionalWord, schemaAt, textAt, textsAt, wordAt } from '../checked';
 import { readParts, readTexts } from './read-parts';
 import { RULES } from './request';
 
@@ -97,7 +97,7 @@ function readTool(value: unknown, place: string): Tool {
   return {
     name: textAt(tool, 'name', place),
     description: optionalText(tool, 'description', place),
-    schema: objectAt(tool, 'input_schema', place),
+    schema: schemaAt(tool, 'input_schema', place),
     strict: booleanAt(tool, 'strict', place),
     input: 'json',
   };
@@ -121,7 +121,7 @@ function readFormat(value: unknown): OutputFormat | undefined {
   const place = 'output_config.format';
   const format = RULES.carriedMembers(value, place, place);
   wordAt(format, 'type', ['json_schema'], place);
-  return { is: 'schema', schema: objectAt(format, 'schema', place) };
+  return { is: 'schema', schema: schemaAt(format, 'schema', place), strict: true };
 }
 
 function readEffort(config: JsonObject, place: string): Reasoning['effort'] {
@@ -132,7 +132,8 @@ function readReasoning(value: unknown, effort: Reasoning['effort']): Reasoning |
   if (value === undefined) return effort && { effort };
   const thinking = RULES.carriedMembers(value, 'thinking', 'thinking');
   const type = wordAt(thinking, 'type', ['adaptive', 'enabled', 'between_tools', 'disabled'], 'thinking');
-  if (type === 'disabled') return { effort: 'none' };
+  // Thinking is off but for short notes between calls (platform.claude.com, What's new in Claude Sonnet 5.5, 2026-11).
+  if (type === 'disabled' || type === 'between_tools') return { effort: 'none' };
   const display = optionalWord(thinking, 'display', ['summarized', 'omitted'], 'thinking');
   return {
     effort,

@@ -10,8 +10,7 @@ export type PartEvent = Extract<AnswerEvent, { at: number }>;
 interface Block {
   readonly at: number;
   readonly part: OpenPart;
-  /** The block's index, undefined before its first event. A tool call waits for its next event, because its signature is written before it. */
-  index: number | undefined;
+  readonly index: number;
   isSigned: boolean;
   /** The input of a text tool, which is written as JSON when it is complete. */
   text: string;
@@ -63,19 +62,13 @@ export class BlockWriter {
   }
 
   #open(at: number, part: OpenPart): readonly JsonObject[] {
-    this.#block = { at, part, index: undefined, isSigned: false, text: '' };
-    return part.is === 'tool_call' ? [] : this.#started(this.#block);
+    const index = this.#index++;
+    this.#block = { at, part, index, isSigned: false, text: '' };
+    return [{ type: 'content_block_start', index, content_block: emptyBlock(part) }];
   }
 
-  /** Returns the block's first event, once. */
-  #started(block: Block): readonly JsonObject[] {
-    if (block.index !== undefined) return [];
-    block.index = this.#index++;
-    return [{ type: 'content_block_start', index: block.index, content_block: emptyBlock(block.part) }];
-  }
-
-  #delta(block: Block, delta: JsonObject): readonly JsonObject[] {
-    return [...this.#started(block), { type: 'content_block_delta', index: block.index, delta }];
+  #delta({ index }: Block, delta: JsonObject): readonly JsonObject[] {
+    return [{ type: 'content_block_delta', index, delta }];
   }
 
   #add(block: Block, text: string): readonly JsonObject[] {
@@ -86,22 +79,14 @@ export class BlockWriter {
     }
     if (block.part.isText !== true) return this.#delta(block, { type: 'input_json_delta', partial_json: text });
     block.text += text;
-    return this.#started(block);
+    return [];
   }
 
-  /** Writes a signature. A tool call has no member for it, so it becomes a redacted block before the call; it is lost if input came first. */
+  /** Writes a signature. Reasoning alone has a member for it. */
   #sign(block: Block, signature: string): readonly JsonObject[] {
-    if (block.part.is === 'reasoning') {
-      block.isSigned = true;
-      return this.#delta(block, { type: 'signature_delta', signature });
-    }
-    if (block.part.is !== 'tool_call' || block.index !== undefined) return [];
-    const index = this.#index++;
-    return [
-      { type: 'content_block_start', index, content_block: { type: 'redacted_thinking', data: signature } },
-      { type: 'content_block_stop', index },
-      ...this.#started(block),
-    ];
+    if (block.part.is !== 'reasoning') return [];
+    block.isSigned = true;
+    return this.#delta(block, { type: 'signature_delta', signature });
   }
 
   /** Writes a citation as one of a web search, if it has an address. */
@@ -136,8 +121,7 @@ export class BlockWriter {
 
   #end(block: Block): readonly JsonObject[] {
     this.#block = undefined;
-    const begun = [...this.#started(block), ...this.#last(block)];
-    return [...begun, { type: 'content_block_stop', index: block.index }];
+    return [...this.#last(block), { type: 'content_block_stop', index: block.index }];
   }
 
   #last(block: Block): readonly JsonObject[] {

@@ -14,12 +14,12 @@ import { parseJson } from '../../parse-json';
 import { goodAt } from '../seal';
 import { inputObjectOf } from '../text-tools';
 
-/** Returns a part as a content block, or nothing for an empty text or foreign reasoning. */
+/** Returns a part as a content block, or nothing for foreign reasoning. */
 export function writePart(part: Part, call: TranslatedCall): readonly JsonObject[] {
   switch (part.is) {
     case 'text':
     case 'refusal':
-      return part.text === '' ? [] : [{ type: 'text', text: part.text }];
+      return [{ type: 'text', text: part.text }];
     case 'image':
       return [writeImage(part)];
     case 'document':
@@ -74,24 +74,17 @@ function plainText(data: string): JsonObject {
 }
 
 function writeToolCall(part: ToolCallPart): JsonObject {
-  const input = inputObjectOf(part);
-  if (input === undefined) throw new NotTranslatable('tool_call', 'has an input that is no JSON object');
-  return { type: 'tool_use', id: idOf(part.id), name: part.name, input };
+  return { type: 'tool_use', id: part.id, name: part.name, input: inputObjectOf(part) };
 }
 
 function writeToolResult({ id, parts, isError }: ToolResultPart, call: TranslatedCall): JsonObject {
   const content = parts.flatMap((part) => writePart(part, call));
   return {
     type: 'tool_result',
-    tool_use_id: idOf(id),
+    tool_use_id: id,
     ...(content.length > 0 && { content }),
     ...(isError === true && { is_error: true }),
   };
-}
-
-/** Replaces characters that ids of Messages must not have by their code, so that different ids stay different. */
-function idOf(id: string): string {
-  return id.replace(/[^a-zA-Z0-9_-]/gu, (character) => `_x${character.codePointAt(0)?.toString(16)}_`);
 }
 
 /** Returns reasoning only to the upstream that made it, because a vendor refuses foreign signatures. */

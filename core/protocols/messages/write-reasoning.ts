@@ -2,6 +2,7 @@ import type { Conversation } from '../../catalog/conversation';
 import type { TranslatedCall } from '../../catalog/upstream';
 import type { JsonObject } from '../../json-values';
 import { budgetOf, effortOf, nearestEffort } from '../effort';
+import { formsOf } from '../models';
 
 interface Settings {
   readonly thinking?: JsonObject | undefined;
@@ -18,7 +19,11 @@ export function writeReasoningSettings(call: TranslatedCall, messages: readonly 
   const { reasoning } = conversation;
   if (reasoning === undefined || setting === undefined) return {};
   const word = effortOf(reasoning);
-  if (word === 'none') return { thinking: OFF };
+  if (word === 'none') {
+    const { leastThinking } = formsOf(call.model);
+    if (leastThinking?.effort !== undefined) call.weaken?.('reasoning');
+    return leastThinking ?? { thinking: OFF };
+  }
   const mayThink = allowsThinking(conversation) && !wouldBeRefused(messages);
   const display = reasoning.isShown === undefined ? {} : { display: reasoning.isShown ? 'summarized' : 'omitted' };
   if (setting === 'budget') {

@@ -1,17 +1,18 @@
-import { append } from '../../append';
 import { type Conversation, NotTranslatable, type Tool, type ToolChoice, type Turn } from '../../catalog/conversation';
 import type { TranslatedCall } from '../../catalog/upstream';
-import { asObject, type JsonObject } from '../../json-values';
-import { rejectUnsupported } from '../limits';
+import type { JsonObject } from '../../json-values';
+import { fitted } from '../fitted';
+import { fittedToModel } from '../models';
 import { schemaOf } from '../text-tools';
-import { LONGEST_USER, UNSUPPORTED } from './limits';
+import { FORMS, LONGEST_USER, UNSUPPORTED } from './limits';
 import { writePart } from './write-parts';
 import { writeReasoningSettings } from './write-reasoning';
 
 /** Writes a whole request. @throws NotTranslatable that names a `Feature` */
-export function writeRequest(call: TranslatedCall): JsonObject {
-  const { conversation, model, maxOutput } = call;
-  rejectUnsupported(conversation, UNSUPPORTED);
+export function writeRequest(given: TranslatedCall): JsonObject {
+  const { model, maxOutput } = given;
+  const conversation = fittedToModel(fitted(given, UNSUPPORTED, FORMS), given);
+  const call = { ...given, conversation };
   const asksForCache = conversation.cacheKey !== undefined;
   const instructions = conversation.instructions.flatMap((part) => writePart(part, call));
   const system = asksForCache ? cachedToEnd(instructions) : instructions;
@@ -54,27 +55,15 @@ function cachedToEnd(blocks: readonly JsonObject[]): readonly JsonObject[] {
 
 interface Message {
   readonly role: Turn['role'];
-  readonly content: JsonObject[];
+  readonly content: readonly JsonObject[];
 }
 
-/** Joins consecutive turns of one role into one message, with tool results first. */
 function writeMessages(call: TranslatedCall): readonly Message[] {
-  const messages: Message[] = [];
-  for (const { role, parts } of call.conversation.turns) {
-    const content = parts.flatMap((part) => writePart(part, call));
-    if (content.length === 0) continue;
-    const last = messages.at(-1);
-    if (last?.role === role) append(last.content, content);
-    else messages.push({ role, content });
-  }
-  if (messages.at(-1)?.role === 'assistant' && call.conversation.isBegun !== true)
+  const { turns, isBegun } = call.conversation;
+  const messages = turns.map(({ role, parts }) => ({ role, content: parts.flatMap((part) => writePart(part, call)) }));
+  if (messages.at(-1)?.role === 'assistant' && isBegun !== true)
     throw new NotTranslatable('isBegun', 'ends with an answer, and Messages would continue it');
-  return messages.map(({ role, content }) => ({ role, content: resultsFirst(content) }));
-}
-
-function resultsFirst(content: readonly JsonObject[]): JsonObject[] {
-  const isResult = ({ type }: JsonObject) => type === 'tool_result';
-  return [...content.filter(isResult), ...content.filter((block) => !isResult(block))];
+  return messages;
 }
 
 function writeTool(tool: Tool): JsonObject {
@@ -82,7 +71,7 @@ function writeTool(tool: Tool): JsonObject {
   return {
     name,
     ...(description !== undefined && { description }),
-    input_schema: { type: 'object', ...asObject(schemaOf(tool)) },
+    input_schema: schemaOf(tool),
     ...(strict === true && { strict: true }),
   };
 }

@@ -1,4 +1,5 @@
-import { FAILED_RESULT, UNTOLD_EFFORT, type UnsupportedFeature } from '../limits';
+import type { Forms } from '../fitted';
+import { COMMON, FAILED_RESULT, UNTOLD_EFFORT, type UnsupportedFeature } from '../limits';
 
 /** The longest name of a person or a cache that the vendor accepts. */
 export const LONGEST_NAME = 64;
@@ -15,8 +16,17 @@ const TOO_LONG = {
   why: 'is longer than the vendor takes',
 } as const;
 
+/** OpenAI takes a `call_id` of 1 to 64 characters (github.com/AnswerDotAI/fastllm/issues/45, 2026-06: its words). */
+export const FORMS: Forms = {
+  dialect: 'responses',
+  callId: /^[\s\S]{1,64}$/,
+  refusesBlank: false,
+  holdsClosedOnly: true,
+};
+
 /** The features that Responses has no place for. */
 export const UNSUPPORTED: readonly UnsupportedFeature[] = [
+  ...COMMON,
   { feature: 'choices', fate: 'refused', why: 'asks for several answers, and one is all that comes from there' },
   { feature: 'stop', fate: 'refused', why: NO_PLACE },
   { feature: 'frequencyPenalty', fate: 'refused', why: NO_PLACE },

@@ -9,8 +9,9 @@ import {
   type ToolResultPart,
   type Turn,
 } from '../../catalog/conversation';
+import { jsonOf } from '../../http/raw-json';
 import { asArray, asObject, asText, type JsonObject } from '../../json-values';
-import { listAt, optionalText, textAt, wordAt } from '../checked';
+import { listAt, optionalObject, optionalText, textAt, wordAt } from '../checked';
 import { unseal } from '../seal';
 import { readContent } from './read-parts';
 import { atClient, type ToolReader } from './read-tools';
@@ -126,7 +127,7 @@ function readReasoning(item: JsonObject): ReasoningPart {
 function readSearch(item: JsonObject, path: string): ToolCallPart {
   atClient(item, path);
   const id = textAt(item, 'call_id', path);
-  return { is: 'tool_call', id, name: SEARCH, input: JSON.stringify(item['arguments'] ?? {}) };
+  return { is: 'tool_call', id, name: SEARCH, input: jsonOf(optionalObject(item, 'arguments', path) ?? {}) };
 }
 
 /** Reads the tools that a search found. They become tools of the request. */

@@ -1,6 +1,6 @@
 import { type Conversation, NotTranslatable, type OutputFormat, type Reasoning } from '../../catalog/conversation';
 import type { JsonObject } from '../../json-values';
-import { booleanAt, integerAt, numberAt, optionalText, optionalWord, textAt } from '../checked';
+import { booleanAt, integerAt, numberAt, optionalText, optionalWord, schemaAt, textAt } from '../checked';
 import { readInput } from './read-items';
 import { ToolReader } from './read-tools';
 import { RULES } from './request';
@@ -57,7 +57,7 @@ function readFormat(text: JsonObject): OutputFormat | undefined {
     is: 'schema',
     name: textAt(format, 'name', path),
     description: optionalText(format, 'description', path),
-    schema: format['schema'],
+    schema: schemaAt(format, 'schema', path),
     strict: booleanAt(format, 'strict', path),
   };
 }

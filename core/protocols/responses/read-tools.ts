@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { NotTranslatable, type Tool, type ToolChoice } from '../../catalog/conversation';
 import { asObject, type JsonObject } from '../../json-values';
-import { booleanAt, listAt, optionalObject, optionalText, textAt } from '../checked';
+import { booleanAt, listAt, optionalSchema, optionalText, textAt } from '../checked';
 import { pathOf } from '../translation-rules';
 import { RULES } from './request';
 import { flatName, SEARCH } from './tool-names';
@@ -72,7 +72,7 @@ export class ToolReader {
         : {
             ...common,
             input: 'json',
-            schema: optionalObject(given, 'parameters', path),
+            schema: optionalSchema(given, 'parameters', path),
             strict: booleanAt(given, 'strict', path),
           };
     return this.#add(tool, name, path);
@@ -91,7 +91,7 @@ export class ToolReader {
 function search(given: JsonObject, path: string): Tool {
   atClient(given, path);
   const description = optionalText(given, 'description', path) ?? 'Searches for more tools.';
-  return { name: SEARCH, description, input: 'json', schema: optionalObject(given, 'parameters', path) };
+  return { name: SEARCH, description, input: 'json', schema: optionalSchema(given, 'parameters', path) };
 }
 
 /** Requires a search that runs at the client; without `execution` it runs at the vendor. @throws NotTranslatable for one at the vendor */

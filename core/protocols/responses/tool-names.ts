@@ -23,7 +23,7 @@ export function ownNames(request: JsonObject): ReadonlyMap<string, OwnName> {
   for (const list of [request['tools'], ...asArray(request['input']).map(toolsIn)])
     for (const given of asArray(list)) {
       const tool = asObject(given) ?? {};
-      if (tool['type'] === 'tool_search') names.set(SEARCH, { name: SEARCH, isSearch: true });
+      if (tool['type'] === SEARCH) names.set(SEARCH, { name: SEARCH, isSearch: true });
       if (tool['type'] === 'namespace') addInner(names, tool);
     }
   return names;

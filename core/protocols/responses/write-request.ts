@@ -2,20 +2,19 @@ import type { Conversation, OutputFormat, Tool, ToolChoice } from '../../catalog
 import type { TranslatedCall } from '../../catalog/upstream';
 import type { JsonObject } from '../../json-values';
 import { effortOf } from '../effort';
-import { rejectUnsupported } from '../limits';
+import { fitted } from '../fitted';
 import { schemaOf } from '../text-tools';
-import { LONGEST_NAME, UNSUPPORTED } from './limits';
+import { FORMS, LONGEST_NAME, UNSUPPORTED } from './limits';
 import { writeItems } from './write-items';
 
 /** Returns the body of a Responses call. @throws NotTranslatable */
 export function writeRequest(call: TranslatedCall): JsonObject {
-  const { conversation } = call;
-  rejectUnsupported(conversation, UNSUPPORTED);
+  const conversation = fitted(call, UNSUPPORTED, FORMS);
   const { instructions, tools, toolChoice, parallelTools, maxTokens, temperature, topP } = conversation;
   return present({
     model: call.model,
     instructions: instructions.map(({ text }) => text).join('\n\n') || undefined,
-    input: writeItems(call),
+    input: writeItems({ ...call, conversation }),
     tools: tools.length > 0 ? tools.map(writeTool) : undefined,
     tool_choice: toolChoice && choiceOf(toolChoice, tools),
     parallel_tool_calls: parallelTools,

@@ -1,4 +1,5 @@
 import type { Citation, OpenPart } from '../../catalog/answer';
+import { parseForeign } from '../../http/raw-json';
 import type { JsonObject } from '../../json-values';
 import { parseJson } from '../../parse-json';
 import type { OwnName } from './tool-names';
@@ -230,7 +231,7 @@ export class SearchItem extends WrittenItem {
   }
 
   protected item(status: Status): JsonObject {
-    const args = parseJson(this.text) ?? {};
+    const args = parseForeign(this.text) ?? parseJson(this.text) ?? {};
     return {
       id: this.id,
       type: 'tool_search_call',

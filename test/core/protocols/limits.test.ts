@@ -36,6 +36,8 @@ interface Trial {
   readonly without?: Partial<Conversation>;
   /** How requests set how much the model reasons. Absent: by a word. */
   readonly told?: ReasoningSetting | 'not';
+  /** Absent: a model without a row of its own. */
+  readonly model?: string;
 }
 
 const turnOf = (...parts: readonly Part[]): Turn => ({ role: 'user', parts });
@@ -142,12 +144,22 @@ const SPECIAL: Readonly<Record<string, Trial>> = {
   }),
   'audio in a turn of the assistant': answered(WAV),
   'audio of another format than wav and mp3': asked({ ...WAV, format: 'flac' }),
-  'tool_call its input has more than 256 levels': answered({
+  'tool_call its input is no JSON object of at most 256 levels with each name once': answered({
     ...CALL,
-    input: `{"a":${'['.repeat(256)}${']'.repeat(256)}}`,
+    input: '{"a":{"b":1,"\\u0062":2}}',
   }),
-  'tool_call its input is no JSON object': answered({ ...CALL, input: '[1]' }),
   'tool_result its call is not in the conversation': asked(RESULT),
+  'tools two tools have one name': { with: { tools: [...TOOLS, { ...TOOLS[0], description: 'another' }] } },
+  'text all of the conversation is empty': { with: { turns: [turnOf({ is: 'text', text: '' })] } },
+  'temperature another sampling than the default one, at models that have no other': {
+    with: { temperature: 0.5 },
+    model: 'claude-opus-5',
+  },
+  'topP beside a temperature, at models that take one of them': {
+    with: { temperature: 0.5, topP: 0.5 },
+    model: 'claude-sonnet-4-5',
+  },
+  'stop a text of white space alone': { with: { stop: ['\n'] } },
   'tool_result the mark that the tool failed': { with: loop({ ...RESULT, isError: true }), without: loop(RESULT) },
   'parallelTools one at a time, and there are tools': USUAL.parallelTools,
   'reasoning the request does not set how much to reason': { ...USUAL.reasoning, told: 'not' },
@@ -169,10 +181,11 @@ function isUsual({ feature, when }: UnsupportedFeature): boolean {
 }
 
 function fateOf(write: Subject['writeRequest'], feature: Feature, trial: Trial): string {
-  const reasoning = trial.told === 'not' ? {} : { reasoning: trial.told ?? 'effort' };
+  const { told = 'effort', model } = trial;
+  const more = { ...(told !== 'not' && { reasoning: told }), ...(model !== undefined && { model }) };
   const written = (conversation: Partial<Conversation>) => {
     try {
-      return JSON.stringify(write(callOf({ turns: [turnOf(text)], ...conversation } as Conversation, reasoning)));
+      return JSON.stringify(write(callOf({ turns: [turnOf(text)], ...conversation } as Conversation, more)));
     } catch (error) {
       if (error instanceof NotTranslatable) return error;
       throw error;

@@ -49,7 +49,7 @@ describe('the dialect messages', () => {
       { is: 'open', at: 0, choice: 0, part: { is: 'reasoning' } },
       { is: 'sign', at: 0, value: 'EqQB' },
       { is: 'close', at: 0 },
-      { is: 'open', at: 1, choice: 0, part: { is: 'tool_call', id: 'c', name: 'n' } },
+      { is: 'open', at: 1, choice: 0, part: { is: 'reasoning' } },
       { is: 'sign', at: 1, value },
       { is: 'close', at: 1 },
     ];

@@ -1,5 +1,6 @@
 import type { Conversation, Part, Source, ToolCallPart, Turn } from '../../../core/catalog/conversation';
 import { asArray, asObject, asText, type JsonObject } from '../../../core/json-values';
+import { isHeldStrictly } from '../../../core/protocols/strict-schema';
 import type { Upstream } from './directions';
 
 /** The content of one side until the other side begins. Dialects differ in how they split it into messages, and in the order of kinds. */
@@ -28,7 +29,7 @@ export function wordsIn(text: string): readonly string[] {
 export function meaningOf(talk: Conversation, upstream?: Upstream): Meaning {
   return {
     instructions: talk.instructions.flatMap(({ text }) => wordsIn(text)),
-    runs: joined(talk.turns.map((turn) => runOf(turn, upstream))),
+    runs: numbered(joined(talk.turns.map((turn) => runOf(turn, upstream)))),
     tools: byName(talk.tools).map((tool) => toolMeaning(tool, upstream)),
     settings: settingsOf(talk, upstream),
   };
@@ -46,8 +47,13 @@ function toolMeaning(
   const common = { name, description };
   if (input === 'text' && takesTexts(upstream)) return { ...common, input, format };
   if (input === 'text') return { ...common, input: 'input' };
-  const isStrict = upstream !== 'gemini' && strict === true;
+  const isStrict = upstream !== 'gemini' && strict === true && mayBeStrict(schema, upstream);
   return { ...common, schema: plain(schema ?? { type: 'object', properties: {} }), isStrict };
+}
+
+/** Whether an upstream takes `strict` with a schema. */
+function mayBeStrict(schema: unknown, upstream: Upstream | undefined): boolean {
+  return (upstream !== 'chat' && upstream !== 'responses') || isHeldStrictly(schema);
 }
 
 function takesTexts(upstream: Upstream | undefined): boolean {
@@ -62,20 +68,25 @@ function runOf({ role, parts }: Turn, upstream: Upstream | undefined): Run {
     results: parts.flatMap((part) => {
       if (part.is !== 'tool_result') return [];
       const failed = upstream === 'chat' || upstream === 'responses' ? false : part.isError === true;
-      return [{ id: idAt(part.id, upstream), words: part.parts.flatMap(wordsOf), failed }];
+      return [{ id: part.id, words: part.parts.flatMap(wordsOf), failed }];
     }),
     media: parts.flatMap((part) => (part.is === 'tool_result' ? part.parts.flatMap(mediaOf) : mediaOf(part))),
   };
 }
 
-/** Returns the id at the upstream. Messages allows few characters, so that others are replaced by their code. */
-function idAt(id: string, upstream: Upstream | undefined): string {
-  if (upstream !== 'messages') return id;
-  return [...id].map((each) => (/[\w-]/.test(each) ? each : `_x${each.codePointAt(0)?.toString(16)}_`)).join('');
+/** Replaces ids by their order, because vendors take few characters in them. */
+function numbered(runs: readonly Run[]): readonly Run[] {
+  const numbers = new Map<unknown, number>();
+  const withNumber = (given: unknown): unknown => {
+    const { id, ...rest } = asObject(given) ?? {};
+    if (!numbers.has(id)) numbers.set(id, numbers.size);
+    return { ...rest, id: numbers.get(id) };
+  };
+  return runs.map((run) => ({ ...run, calls: run.calls.map(withNumber), results: run.results.map(withNumber) }));
 }
 
 function callOf({ id, name, input, isText }: ToolCallPart, upstream: Upstream | undefined): unknown {
-  const common = { id: idAt(id, upstream), name };
+  const common = { id, name };
   if (isText !== true) return { ...common, input: JSON.parse(input.trim() === '' ? '{}' : input) as unknown };
   return takesTexts(upstream) ? { ...common, text: input } : { ...common, input: { input } };
 }
@@ -124,7 +135,11 @@ function settingsOf(talk: Conversation, upstream: Upstream | undefined): JsonObj
     toolChoice: tools.length === 0 ? 'auto' : choice,
     isSingle: tools.length > 0 && choice !== 'none' && parallelTools === false,
     format: outputFormat?.is === 'schema' ? outputFormat.schema : outputFormat?.is,
-    isStrictFormat: knowsStrict && outputFormat?.is === 'schema' && outputFormat.strict === true,
+    isStrictFormat:
+      knowsStrict &&
+      outputFormat?.is === 'schema' &&
+      outputFormat.strict === true &&
+      mayBeStrict(outputFormat.schema, upstream),
     choices,
     maxTokens,
     stop: [...stop],
@@ -200,7 +215,7 @@ export function geminiMeaning(body: JsonObject): Meaning {
   const [named] = asArray(calling['allowedFunctionNames']);
   return {
     instructions: objects(asObject(body['systemInstruction'])?.['parts']).flatMap(({ text }) => wordsIn(asText(text))),
-    runs: joined(objects(body['contents']).map(geminiRun)),
+    runs: numbered(joined(objects(body['contents']).map(geminiRun))),
     tools: byName(objects(asObject(group)?.['functionDeclarations'])).map(geminiTool),
     settings: {
       toolChoice: named ?? modes[asText(calling['mode'])] ?? 'auto',

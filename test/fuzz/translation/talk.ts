@@ -117,8 +117,10 @@ function choiceOf(random: Random, tools: readonly Tool[]): Conversation['toolCho
 }
 
 function formatOf(random: Random, client: Client): Conversation['outputFormat'] {
-  const schema = { type: 'object', properties: { [word(random)]: { const: json(random) } } };
-  if (client === 'messages') return maybe(random, () => ({ is: 'schema', schema }), 4);
+  const name = word(random);
+  const closed = chance(random, 2) ? { required: [name], additionalProperties: false } : {};
+  const schema = { type: 'object', properties: { [name]: { const: json(random) } }, ...closed };
+  if (client === 'messages') return maybe(random, () => ({ is: 'schema', schema, strict: true }), 4);
   if (chance(random, 8)) return { is: 'json' };
   return maybe(random, () => ({ is: 'schema', name: 'form', schema, strict: maybe(random, () => true) }), 4);
 }

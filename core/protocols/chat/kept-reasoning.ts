@@ -1,0 +1,40 @@
+import { asArray, asCount, asObject, asText, type JsonObject } from '../../json-values';
+import { parseJson } from '../../parse-json';
+
+/**
+ * What vendors want back beside texts, as the JSON of a signature: the signature of the call that follows in its `extra_content`
+ * (ai.google.dev, Thought signatures, 2026-11), or OpenRouter's blocks in their order (openrouter.ai, Reasoning tokens, Preserving
+ * reasoning blocks, 2026-11). A client may forge it, so that nothing else is read.
+ */
+export interface Kept {
+  readonly extra_content?: JsonObject | undefined;
+  readonly reasoning_details?: readonly JsonObject[];
+}
+
+export function readKept(value = ''): Kept {
+  const kept = asObject(parseJson(value));
+  return {
+    extra_content: asObject(kept?.['extra_content']),
+    reasoning_details: asArray(kept?.['reasoning_details']).filter(
+      (each) => asObject(each) !== undefined,
+    ) as JsonObject[],
+  };
+}
+
+/** The members of a block that a stream continues. */
+const CONTINUED: ReadonlySet<string> = new Set(['text', 'summary', 'data']);
+
+/** Adds pieces of `reasoning_details` to blocks. A stream sends the pieces of one block one after the other, under its `index`. */
+export function addDetails(blocks: Record<string, unknown>[], given: readonly unknown[]): void {
+  for (const each of given) {
+    const piece = asObject(each) ?? {};
+    const last = blocks.at(-1);
+    const isNumbered = asCount(piece['index']) !== undefined;
+    if (last === undefined || !isNumbered || last['index'] !== piece['index'] || last['type'] !== piece['type'])
+      blocks.push({ ...piece });
+    else
+      for (const [name, value] of Object.entries(piece))
+        if (CONTINUED.has(name)) last[name] = asText(last[name]) + asText(value);
+        else last[name] = value ?? last[name];
+  }
+}

@@ -1,0 +1,73 @@
+import type { Conversation } from '../catalog/conversation';
+import type { TranslatedCall } from '../catalog/upstream';
+import type { JsonObject } from '../json-values';
+import type { UnsupportedFeature } from './limits';
+
+/** What a model takes that others of its dialect refuse, and what it refuses that others take. */
+interface ModelForms {
+  /** Instructions inside the conversation, in a message of their own. */
+  readonly takesSystemTurns?: true;
+  /** A choice that forces the model to call a tool. */
+  readonly refusesForcedTools?: true;
+  /** Which of temperature and `top_p` may differ from the default one: `one` of them, or `none`, and no `top_k` either. Absent: both. */
+  readonly sampling?: 'one' | 'none';
+  /** What asks for the least thinking. Absent: thinking is turned off. */
+  readonly leastThinking?: { readonly thinking?: JsonObject; readonly effort?: JsonObject };
+}
+
+const LOW: ModelForms = { leastThinking: { effort: { effort: 'low' } } };
+
+/** By the model's name at the upstream, which may have the vendor before it and a version behind it. All rows that fit count. */
+const ROWS: readonly (readonly [models: RegExp, ModelForms])[] = [
+  // platform.claude.com, Mid-conversation system messages, and @langchain/anthropic 1.5.13 (its profiles), 2026-10. Others answer 400.
+  [/claude-(?:opus-4-8|opus-5|sonnet-5-5|haiku-5-5|fable-5|mythos-5)(?!\d)/, { takesSystemTurns: true }],
+  // platform.claude.com, What's new in Claude Opus 5.5 and in Claude Sonnet 5.5 (the first names Fable 5.1 too), 2026-11.
+  [/claude-(?:opus-5-5|sonnet-5-5|fable-5-[1-9]|mythos-5-[1-9])(?!\d)/, { refusesForcedTools: true }],
+  [/claude-sonnet-5-5(?!\d)/, { leastThinking: { thinking: { type: 'between_tools' } } }],
+  [/claude-opus-5-5(?!\d)/, LOW],
+  // docs.aws.amazon.com/bedrock, Adaptive thinking, 2026-11: these refuse `disabled`.
+  [/claude-(?:fable-5|mythos-(?:5|preview))(?!\d)/, LOW],
+  // platform.claude.com, Migration guides of Claude Opus 4.7 and Claude Sonnet 5.5, 2026-11.
+  [/claude-(?:opus-4-[78]|(?:opus|sonnet|fable|mythos)-5)(?!\d)/, { sampling: 'none' }],
+  // github.com/chatboxai/chatbox/issues/2670, 2025-09, and github.com/iOfficeAI/AionUi/issues/912, 2026-02: the vendor's words.
+  [/claude-(?:opus-4-[1-6]|(?:sonnet|haiku)-4-[56])(?!\d)/, { sampling: 'one' }],
+];
+
+export function formsOf(model: string): ModelForms {
+  return Object.assign({}, ...ROWS.filter(([models]) => models.test(model)).map(([, forms]) => forms)) as ModelForms;
+}
+
+/** Refuses sampling at the models that refuse it. */
+export const NO_SAMPLING: UnsupportedFeature = {
+  feature: 'temperature',
+  fate: 'refused',
+  when: 'another sampling than the default one, at models that have no other',
+  why: 'and `top_p` and `top_k` have one value alone at this model',
+  isIn: ({ temperature = 1, topP = 1, topK }, model) =>
+    formsOf(model).sampling === 'none' && (temperature !== 1 || topP !== 1 || topK !== undefined),
+};
+
+export const ONE_SAMPLING: UnsupportedFeature = {
+  feature: 'topP',
+  fate: 'refused',
+  when: 'beside a temperature, at models that take one of them',
+  why: 'cannot stand beside a temperature at this model',
+  isIn: ({ temperature = 1, topP = 1 }, model) =>
+    formsOf(model).sampling !== undefined && temperature !== 1 && topP !== 1,
+};
+
+/** Returns a conversation as its model takes it. A model that cannot be forced to call a tool may answer without a call. */
+export function fittedToModel(conversation: Conversation, { model, weaken }: TranslatedCall): Conversation {
+  const { refusesForcedTools, sampling } = formsOf(model);
+  const { toolChoice, temperature, topP } = conversation;
+  const mustFree = refusesForcedTools === true && (toolChoice === 'required' || typeof toolChoice === 'object');
+  if (mustFree) weaken?.('toolChoice');
+  return {
+    ...conversation,
+    ...(mustFree && { toolChoice: 'auto' as const }),
+    ...(sampling !== undefined && {
+      temperature: temperature === 1 ? undefined : temperature,
+      topP: topP === 1 ? undefined : topP,
+    }),
+  };
+}

@@ -1,0 +1,93 @@
+import { expect } from 'chai';
+import type { Conversation, Part, Tool, Turn } from '../../../core/catalog/conversation';
+import { CHAT } from '../../../core/protocols/chat';
+import { writeRequest as writeConverse } from '../../../core/protocols/converse/request';
+import { writeRequest as writeGemini } from '../../../core/protocols/gemini/request';
+import { MESSAGES } from '../../../core/protocols/messages';
+import { RESPONSES } from '../../../core/protocols/responses';
+import { callOf, type Subject } from '../../support/golden';
+
+const TARGETS: Readonly<Record<string, Subject['writeRequest']>> = {
+  messages: MESSAGES.writeRequest,
+  chat: CHAT.writeRequest,
+  responses: RESPONSES.writeRequest,
+  gemini: writeGemini,
+  converse: writeConverse,
+};
+
+/** The longest ids that vendors take, and the targets that refuse a text of white space alone. */
+const LONGEST: Readonly<Record<string, number>> = { chat: 40 };
+const REFUSES_BLANK: ReadonlySet<string> = new Set(['messages', 'converse']);
+
+const text = (said: string) => ({ is: 'text', text: said }) as const;
+const call = (id: string, name = 't') => ({ is: 'tool_call', id, name, input: '{}' }) as const;
+const result = (id: string) => ({ is: 'tool_result', id, parts: [text('1')] }) as const;
+const user = (...parts: readonly Part[]): Turn => ({ role: 'user', parts });
+const assistant = (...parts: readonly Part[]): Turn => ({ role: 'assistant', parts });
+const tool = (name: string, schema?: unknown): Tool => ({ name, input: 'json', schema });
+
+/** Returns the values of members with one of the names, in the order of the body. */
+function valuesOf(value: unknown, names: readonly string[]): unknown[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, member]) => [
+    ...(names.includes(name) ? [member].flat() : []),
+    ...valuesOf(member, names),
+  ]);
+}
+
+const SCHEMAS = ['parameters', 'input_schema', 'parametersJsonSchema', 'json'];
+const IDS = ['id', 'call_id', 'tool_use_id', 'tool_call_id', 'toolUseId'];
+
+for (const [target, write] of Object.entries(TARGETS)) {
+  const written = (given: Partial<Conversation>) =>
+    write(callOf({ turns: [user(text('Hello'))], ...given } as Conversation, {}));
+
+  describe(`a request written for ${target}`, () => {
+    it('gives each call of one id an id of its own, and the result of the call with it', () => {
+      const turns = [
+        user(text('Hello')),
+        ...[assistant(call('c'), call('c')), user(result('c'), result('c'))],
+        ...[assistant(call('c')), user(result('c'))],
+      ];
+      const [first, second, , , third] = valuesOf(written({ turns }), IDS);
+      expect(new Set([first, second, third])).to.have.lengthOf(3);
+      expect(valuesOf(written({ turns }), IDS)).to.deep.equal([first, second, first, second, third, third]);
+    });
+
+    for (const long of ['mcp__server__'.repeat(8), 'a.b', '7', 'Straße', ''])
+      it(`has a name and an id that vendors take in the place of "${long}"`, () => {
+        const turns = [user(text('Hello')), assistant(call(long, long)), user(result(long))];
+        const body = written({ turns, tools: [tool(long)], toolChoice: { tool: long } });
+        const names = valuesOf(body, ['name', 'allowedFunctionNames']);
+        expect(names).to.have.length.above(2);
+        for (const name of names)
+          expect(name)
+            .to.equal(names[0])
+            .and.to.match(/^[a-zA-Z_][\w-]{0,63}$/);
+        const [id, answered] = valuesOf(body, IDS);
+        expect(answered).to.equal(id);
+        expect(id).to.have.length.within(1, LONGEST[target] ?? 64);
+      });
+
+    it('has no turn or text that says nothing', () => {
+      const blank = [assistant(text('')), user(text(' \n'), text('Hello')), { role: 'system', parts: [] } as const];
+      const body = written({ instructions: [text('')], turns: [user(text('Hello')), ...blank] });
+      const said = valuesOf(body, ['text', 'content', 'instructions']).filter((each) => typeof each === 'string');
+      expect(said).to.have.length.above(0);
+      for (const each of said) expect(REFUSES_BLANK.has(target) ? String(each).trim() : each).to.not.equal('');
+      expect(JSON.stringify(body)).to.not.match(/"role":"(?:assistant|model|developer|system)"/);
+    });
+
+    for (const schema of [undefined, {}, { type: 'object' }])
+      it(`completes the schema ${JSON.stringify(schema) ?? 'that is absent'}`, () => {
+        const schemas = valuesOf(written({ tools: [tool('t', schema)] }), SCHEMAS);
+        expect(schemas).to.deep.equal([{ type: 'object', properties: {} }]);
+      });
+
+    it('names media types as they are registered', () => {
+      const image = { is: 'image', source: { base64: 'AAAA', mediaType: 'image/JPG; a=b' } } as const;
+      const body = JSON.stringify(written({ turns: [user(image)] }));
+      expect(body).to.include('jpeg').and.to.not.match(/jpg/i);
+    });
+  });
+}
