@@ -44,6 +44,11 @@ export const EQUIVALENT: readonly {
     why: 'A key without `caps` has none of the limits that are looked for: it saves reading them.',
   },
   {
+    script: 'lapse',
+    change: "one more: '1' in local head",
+    why: 'Of the entries that are read only the first is looked at.',
+  },
+  {
     script: 'trim',
     change: "one more: '1' in local head",
     why: 'Of the entries that are read only the first is looked at.',
