@@ -2,8 +2,10 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { PGlite } from '@electric-sql/pglite';
 import { BIGINT_OID, type FromThread, OPENING, type ToThread } from './embedded';
+import { unpackFirstDatabase } from './first-database';
 
 const { folder } = workerData as { readonly folder: string };
+unpackFirstDatabase(folder);
 const pglite = new PGlite(folder, { parsers: { [BIGINT_OID]: BigInt } });
 
 const send = (message: FromThread) => parentPort?.postMessage(message);

@@ -15,6 +15,7 @@ export async function buildServer(report: (line: string) => void = () => {}): Pr
   await run(process.execPath, [compiler, '-p', 'tsconfig.build.json'], { report, cwd: PROJECT });
   await copyScripts('core/ledger/redis');
   await copyRecordings();
+  await packDatabase(report);
   return join(PROJECT, 'dist/server.js');
 }
 
@@ -22,6 +23,13 @@ export async function buildServer(report: (line: string) => void = () => {}): Pr
 async function copyScripts(folder: string): Promise<void> {
   const scripts = (await readdir(join(PROJECT, folder))).filter((name) => name.endsWith('.lua'));
   await Promise.all(scripts.map((name) => cp(join(PROJECT, folder, name), join(PROJECT, 'dist', folder, name))));
+}
+
+/** Makes the embedded database of a first start, unless it is there. */
+async function packDatabase(report: (line: string) => void): Promise<void> {
+  const program = join(PROJECT, 'dist/core/storage/first-database');
+  if (existsSync(`${program}.gz`)) return;
+  await run(process.execPath, ['-e', `require(${JSON.stringify(program)}).packFirstDatabase()`], { report });
 }
 
 /** Copies the samples of the conformance suite, one folder for each protocol. */

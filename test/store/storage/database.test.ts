@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
-import { readdirSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import type { Knex } from 'knex';
 import { newId } from '../../../core/ids';
 import { checkDatabase, migrate, openDatabase } from '../../../core/storage/database';
-import { newEmbeddedFolder } from '../../support/data-folder';
+import { newDataFolder, newEmbeddedFolder } from '../../support/data-folder';
 import { DATABASES, quiet, type TestDatabase } from '../../support/databases';
 import { freePort } from '../../support/free-port';
 import { rejection } from '../../support/rejection';
-import { bareDatabase, newDatabase } from '../../support/shared';
+import { bareDatabase, builtServer, newDatabase } from '../../support/shared';
 
 const dataFolder = '';
 
@@ -210,6 +210,24 @@ describe('PGlite as the database', function () {
     await migrate(second);
     assert.deepEqual(await second('accounts').where({ id }).pluck('name'), ['kept']);
     await second.destroy();
+  });
+
+  it('begins with the copy of the build, also after a start that was ended half-way', async () => {
+    const built = join(dirname(await builtServer()), 'core/storage/first-database');
+    const { unpackFirstDatabase } = require(built) as typeof import('../../../core/storage/first-database');
+    const data = await newDataFolder();
+    const folder = join(data, 'database');
+    mkdirSync(`${folder}.new/global`, { recursive: true });
+    writeFileSync(`${folder}.new/global/pg_control`, 'half');
+    unpackFirstDatabase(folder);
+    assert.deepEqual(readdirSync(data), ['database']);
+    writeFileSync(join(folder, 'PG_VERSION.mark'), '');
+    unpackFirstDatabase(folder);
+    assert.ok(readdirSync(folder).includes('PG_VERSION.mark'), 'a database that is there stays as it is');
+    const database = await openDatabase({ dataFolder: data, log: quiet });
+    await migrate(database);
+    assert.deepEqual(await database('accounts').pluck('id'), []);
+    await database.destroy();
   });
 
   it('tells a second process which one has the folder open', async () => {
