@@ -282,6 +282,30 @@ describe('allowances that nodes hold for accounts', () => {
     await intact(payer);
   });
 
+  it('are forgotten some time after they were closed', async () => {
+    const payer = await fundedPayer(store, 1_000_000n);
+    const redis = new Redis(url);
+    closings.push(() => redis.disconnect());
+    const name = `${accountPrefix(payer.accountId)}a:${payer.accountId}`;
+    const generation = newId();
+    const wanted = { ...payer, generation, keyRev: 0, wantE8: 100n, besideE8: 0n, leastE8: 1n, leaseMs: 1 };
+    assert.equal((await store.grant(wanted)).outcome, 'granted');
+    const ofAllowances = `a ${payer.accountId}`;
+    const words = () => redis.hget(name, `al:${generation}`).then((text) => (text ?? '').split(' '));
+    await until('it is closed, and known for a while', async () => {
+      await store.expire(payer, ofAllowances);
+      const [, state, , , , , untilMs] = await words();
+      return state === 'closed' && Number(untilMs) > Date.now();
+    });
+    await store.expire(payer, ofAllowances);
+    assert.equal(await redis.hexists(name, `al:${generation}`), 1);
+    // Its time is over.
+    await redis.hset(name, `al:${generation}`, (await words()).with(6, '1').join(' '));
+    await store.expire(payer, ofAllowances);
+    assert.equal(await redis.hexists(name, `al:${generation}`), 0);
+    await intact(payer);
+  });
+
   it('let a cost exceed its hold, up to the available money', async () => {
     const node = await openNode(url);
     const payer = await fundedPayer(store, 1_000_000n);
