@@ -173,7 +173,9 @@ describe('the adapter gemini', () => {
     ).to.deep.equal({
       systemInstruction: { parts: [{ text: 'Be brief.' }] },
       contents: [{ role: 'user', parts: [{ text: 'Hello' }] }],
-      tools: [{ functionDeclarations: [{ name: 'weather', parametersJsonSchema: { type: 'object' } }] }],
+      tools: [
+        { functionDeclarations: [{ name: 'weather', parametersJsonSchema: { properties: {}, type: 'object' } }] },
+      ],
       toolConfig: { functionCallingConfig: { mode: 'ANY', allowedFunctionNames: ['weather'] } },
       generationConfig: {
         temperature: 1.5,
@@ -190,11 +192,11 @@ describe('the adapter gemini', () => {
     });
   });
 
-  it('aborts an answer that continues after its stop reason', () => {
+  it('carries on content behind the stop reason', () => {
     const reader = new GeminiReader();
     reader.event({ name: undefined, data: JSON.stringify(chunk([{ text: 'Hi' }], {}, 'STOP')) });
     const more = { name: undefined, data: JSON.stringify(chunk([{ text: 'there' }])) };
-    expect(() => reader.event(more)).to.throw('the upstream sent content after the stop reason of a choice');
+    expect(reader.event(more).flatMap((event) => (event.is === 'add' ? event.text : []))).to.deep.equal(['there']);
   });
 
   it('waits for all answers, even though counts arrive with each event', () => {
