@@ -159,48 +159,57 @@ export function mergeUsage(before: Usage, now: Usage): Usage {
   if (before.passes.length > now.passes.length) return before;
   const [known, said] = [inputOf(before), inputOf(now)];
   // A report without an input, or with one of 0, says nothing of it, and of two equal ones that with more details is right.
-  const isKept = said.sum ? known.sum === said.sum && known.details > said.details : known.sum !== undefined;
+  const isKept = said ? known === said && detailsOf(before) > detailsOf(now) : known !== undefined;
   const inputFrom = isKept ? before : now;
   const outputFrom = outputTokens(now) === undefined ? before : now;
   const isSame = before.passes.length === now.passes.length;
   const passes = now.passes.map((pass, at) => {
     const earlier = before.passes[at] ?? before.passes[0] ?? pass;
-    const counts = new Map([
-      ...(isSame ? countsFor(PIECES, earlier) : []),
-      ...countsFor(PIECES, pass),
-      ...countsFor(INPUTS, inputFrom.passes[at] ?? pass),
-      ...countsFor(OUTPUTS, outputFrom.passes[at] ?? pass),
-    ]);
+    const counts = new Map<Meter, number>();
+    if (isSame) copyCounts(counts, PIECES, earlier);
+    copyCounts(counts, PIECES, pass);
+    copyCounts(counts, INPUTS, inputFrom.passes[at] ?? pass);
+    copyCounts(counts, OUTPUTS, outputFrom.passes[at] ?? pass);
     const merged = { ...pass, counts };
     for (const member of isSame ? ([...VARIANTS, 'model'] as const) : VARIANTS)
       if (earlier[member] !== undefined) merged[member] ??= earlier[member];
     return merged;
   });
   const reasoning = now.reasoning ?? before.reasoning;
-  const unknown = new Set([...(before.unknown ?? []), ...(now.unknown ?? [])]);
-  const suspect = new Set([...(before.suspect ?? []), ...(now.suspect ?? [])]);
-  if (inputFrom === now && (said.sum ?? 0) < (known.sum ?? 0)) suspect.add('smaller input');
+  const unknown = both(before.unknown, now.unknown);
+  const isSmaller = inputFrom === now && (said ?? 0) < (known ?? 0);
+  const suspect = both(both(before.suspect, now.suspect), isSmaller ? ['smaller input'] : undefined);
   return {
     passes,
     ...(reasoning !== undefined && { reasoning }),
-    ...(unknown.size > 0 && { unknown: [...unknown] }),
-    ...(suspect.size > 0 && { suspect: [...suspect] }),
+    ...(unknown !== undefined && { unknown }),
+    ...(suspect !== undefined && { suspect }),
   };
 }
 
-/** Returns the sum of an input, undefined if a pass has none, and how many meters beside the plain one have a count. */
-function inputOf(usage: Usage): { readonly sum: number | undefined; readonly details: number } {
-  const isKnown = usage.passes.every(({ counts }) => counts.get('input') !== undefined);
-  const details = INPUT_METERS.filter((meter) => meter !== 'input' && (tokensOf(usage, [meter]) ?? 0) > 0).length;
-  return { sum: isKnown ? totalInputTokens(usage) : undefined, details };
+function both<T>(one: readonly T[] | undefined, other: readonly T[] | undefined): readonly T[] | undefined {
+  return one === undefined || other === undefined ? (one ?? other) : [...new Set([...one, ...other])];
+}
+
+/** Returns the sum of an input, undefined if a pass has none. */
+function inputOf(usage: Usage): number | undefined {
+  return usage.passes.every(({ counts }) => counts.get('input') !== undefined) ? totalInputTokens(usage) : undefined;
+}
+
+/** Returns how many parts of the input have a count of their own. */
+function detailsOf({ passes }: Usage): number {
+  let details = 0;
+  for (const { counts } of passes)
+    for (const [meter, count = 0] of counts) if (count > 0 && meter !== 'input' && INPUTS.has(meter)) details += 1;
+  return details;
 }
 
 const INPUTS = new Set<Meter>(INPUT_METERS);
 const OUTPUTS = new Set<Meter>(OUTPUT_METERS);
 const PIECES = { has: (meter: Meter) => !INPUTS.has(meter) && !OUTPUTS.has(meter) };
 
-function countsFor(meters: { has(meter: Meter): boolean }, { counts }: Pass) {
-  return [...counts].filter(([meter, count]) => count !== undefined && meters.has(meter));
+function copyCounts(into: Map<Meter, number>, meters: { has(meter: Meter): boolean }, { counts }: Pass): void {
+  for (const [meter, count] of counts) if (count !== undefined && meters.has(meter)) into.set(meter, count);
 }
 
 /** How many UTF-8 bytes of an answer count as one token where the upstream does not say; docs/contract.md, section 6. */

@@ -46,11 +46,15 @@ interface ReportedCounts {
 /** Returns a function that reads a report of usage. */
 export function usageReader({ counts, total = '', free }: UsageTable) {
   const rows = Object.entries(counts).map(([name, row]) => rowOf(name, row));
+  const wholes = rows.flatMap((whole): Whole[] => {
+    const parts = rows.filter((part) => part.whole === whole.name);
+    return parts.length === 0 ? [] : [{ whole, parts }];
+  });
   const totalAt = placeOf(total);
   const paths = [...rows.flatMap(({ at, orSumOf = [] }) => [...at, ...orSumOf]), ...free, total];
   const known: ReadonlySet<string> = new Set(paths.map((path) => path.replace(/\[[^\]]*\]/g, '')));
   return (report: JsonObject, { totalHas }: UsageSettings = {}): ReportedCounts => {
-    const reading = new Reading(rows, report, totalHas);
+    const reading = new Reading(rows, wholes, report, totalHas);
     const sum = totalAt(report) ?? 0;
     if (sum > 0 && !reading.agreesWith(sum)) reading.suspect.add(total);
     reading.dropContradictions();
@@ -79,6 +83,12 @@ interface Row extends CountRow {
   readonly parts: readonly Place[];
 }
 
+/** A count with those that belong to it. */
+interface Whole {
+  readonly whole: Row;
+  readonly parts: readonly Row[];
+}
+
 const SIDES: ReadonlySet<string> = new Set(['input', 'output']);
 
 function rowOf(name: string, row: CountRow): Row {
@@ -100,10 +110,15 @@ function rowOf(name: string, row: CountRow): Row {
 
 /** Returns all that a report says of a count: none, one or several that differ. */
 function saidOf({ places, parts }: Row, report: JsonObject): readonly number[] {
-  const said = [...new Set(places.map((place) => place(report)).filter((count) => count !== undefined))];
+  const said: number[] = [];
+  for (const place of places) {
+    const count = place(report);
+    if (count !== undefined && !said.includes(count)) said.push(count);
+  }
   if (said.length > 1) return said.filter((count) => count !== 0);
-  const sum = said.length > 0 ? said[0] : sumOf(parts.map((place) => place(report)));
-  return sum === undefined ? [] : [sum];
+  const sum = said.length > 0 || parts.length === 0 ? undefined : sumOf(parts.map((place) => place(report)));
+  if (sum !== undefined) said.push(sum);
+  return said;
 }
 
 /** One report. Counts that contradict others are dropped, and named in `suspect`. */
@@ -116,6 +131,7 @@ class Reading {
 
   constructor(
     private readonly rows: readonly Row[],
+    private readonly wholes: readonly Whole[],
     report: JsonObject,
     private readonly totalHas: UsageSettings['totalHas'],
   ) {
@@ -138,7 +154,7 @@ class Reading {
     for (const moved of subsetsOf(movable)) {
       const stays = (row: Row) => moved.includes(row) !== this.#beside.has(row.name);
       const beside = namesOf(this.rows.filter(stays));
-      if (this.#sumOf(beside) !== total || !this.rows.every((whole) => this.#fits(whole, beside))) continue;
+      if (this.#sumOf(beside) !== total || !this.wholes.every((each) => this.#fits(each, beside))) continue;
       this.#beside = beside;
       return true;
     }
@@ -148,32 +164,38 @@ class Reading {
 
   /** Drops the parts of a count that are more than it, or whose whole is unknown. */
   dropContradictions(): void {
-    for (const whole of this.rows) {
-      if (this.#fits(whole, this.#beside)) continue;
-      for (const part of this.#partsOf(whole, this.#beside)) {
+    for (const each of this.wholes) {
+      if (this.#fits(each, this.#beside)) continue;
+      for (const part of each.parts) {
+        if (!this.#isIn(part, this.#beside)) continue;
         this.#found.delete(part.name);
-        if (this.#found.has(whole.name)) this.#doubt(part);
+        if (this.#found.has(each.whole.name)) this.#doubt(part);
       }
     }
   }
 
   #sumOf(beside: ReadonlySet<string>): number {
-    const counted = this.rows.filter(
-      ({ name, whole, isTokens }) => isTokens && (whole === undefined || beside.has(name)),
-    );
-    return sumOf(counted.map(({ name }) => this.#found.get(name))) ?? 0;
+    let sum = 0;
+    for (const { name, whole, isTokens } of this.rows)
+      if (isTokens && (whole === undefined || beside.has(name))) sum += this.#found.get(name) ?? 0;
+    return sum;
   }
 
-  #fits(whole: Row, beside: ReadonlySet<string>): boolean {
-    const parts = this.#partsOf(whole, beside);
-    const countOf = ({ name }: Row) => this.#found.get(name) ?? 0;
-    const sum = sumOf(parts.filter(({ isMeter }) => isMeter).map(countOf)) ?? 0;
-    const isKnown = parts.length === 0 || this.#found.has(whole.name);
-    return isKnown && sum <= countOf(whole) && parts.every((part) => countOf(part) <= countOf(whole));
+  /** Whether the parts inside a count are not more than it. */
+  #fits({ whole, parts }: Whole, beside: ReadonlySet<string>): boolean {
+    const count = this.#found.get(whole.name) ?? -1;
+    let sum = 0;
+    for (const part of parts) {
+      if (!this.#isIn(part, beside)) continue;
+      const own = this.#found.get(part.name) ?? 0;
+      if (own > count) return false;
+      if (part.isMeter) sum += own;
+    }
+    return sum <= Math.max(count, 0);
   }
 
-  #partsOf({ name: of }: Row, beside: ReadonlySet<string>): readonly Row[] {
-    return this.rows.filter(({ name, whole }) => whole === of && !beside.has(name) && this.#found.has(name));
+  #isIn({ name }: Row, beside: ReadonlySet<string>): boolean {
+    return this.#found.has(name) && !beside.has(name);
   }
 
   #doubt({ at: [first = ''] }: Row): void {
@@ -220,6 +242,7 @@ function sumOf(counts: readonly (number | undefined)[]): number | undefined {
 type Place = (report: JsonObject) => number | undefined;
 
 function placeOf(path: string): Place {
+  if (/^\w+$/.test(path)) return (report) => asCount(report[path]);
   const steps = path.split('.').map((step) => step.split(/[[=\]]/));
   return (report) => countAt(report, steps, 0);
 }

@@ -23,6 +23,7 @@ const readReport = usageReader({
 export function readUsage(answer: JsonObject): Usage {
   const report = asObject(answer['usageMetadata']);
   if (report === undefined) return UNKNOWN_USAGE;
-  const { counts, ...read } = readReport({ candidatesTokenCount: 0, ...report });
+  const isWhole = report['candidatesTokenCount'] !== undefined;
+  const { counts, ...read } = readReport(isWhole ? report : { ...report, candidatesTokenCount: 0 });
   return { passes: [{ model: asText(answer['modelVersion']) || undefined, counts }], ...read };
 }
