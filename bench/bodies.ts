@@ -51,13 +51,7 @@ export const MESSAGES: Protocol = {
       system: INSTRUCTIONS,
       messages: [{ role: 'user', content: QUESTION }],
     }),
-  scriptedBody: (script) =>
-    JSON.stringify({
-      model: MODEL,
-      max_tokens: 1_024,
-      stream: true,
-      messages: [{ role: 'user', content: JSON.stringify(script) }],
-    }),
+  scriptedBody: CHAT.scriptedBody,
 };
 
 /** Calls like those of Codex: the vendor stores nothing. */

@@ -91,3 +91,56 @@ for (const [target, write] of Object.entries(TARGETS)) {
     });
   });
 }
+
+/** What models take that others of their dialect refuse, or refuse that others take. */
+describe('a request written for a model of Messages', () => {
+  const weakened: string[] = [];
+  const written = (model: string, given: Partial<Conversation>) =>
+    MESSAGES.writeRequest({
+      ...callOf({ turns: [user(text('Hello'))], ...given } as Conversation, { reasoning: 'effort' }),
+      model,
+      weaken: (feature) => weakened.push(feature),
+    });
+  const tools = [tool('t')];
+
+  it('forces no tool where the model refuses that, and notes the weaker promise', () => {
+    for (const toolChoice of ['required', { tool: 't' }] as const) {
+      weakened.length = 0;
+      expect(written('claude-sonnet-4-5', { tools, toolChoice })['tool_choice']).to.not.include({ type: 'auto' });
+      expect(weakened).to.deep.equal([]);
+      expect(written('anthropic/claude-opus-5-5-20261101', { tools, toolChoice })['tool_choice']).to.include({
+        type: 'auto',
+      });
+      expect(weakened).to.deep.equal(['toolChoice']);
+    }
+  });
+
+  it('asks for the least thinking in the word of the model', () => {
+    const asked = (model: string) => {
+      const { thinking, output_config: effort } = written(model, { reasoning: { effort: 'none' } });
+      return { thinking, effort };
+    };
+    expect(asked('claude-sonnet-4-5')).to.deep.equal({ thinking: { type: 'disabled' }, effort: undefined });
+    expect(asked('claude-sonnet-5-5')).to.deep.equal({ thinking: { type: 'between_tools' }, effort: undefined });
+    expect(asked('claude-opus-5-5')).to.deep.equal({ thinking: undefined, effort: { effort: 'low' } });
+  });
+
+  it('has instructions inside the conversation as a message of their own only where the model takes them', () => {
+    const turns = [user(text('Hello')), { role: 'system', parts: [text('Be brief')] } as const, assistant(text('Hi'))];
+    const roles = (model: string) =>
+      (written(model, { turns: [...turns, user(text('Go on'))] })['messages'] as { role: string }[]).map(
+        ({ role }) => role,
+      );
+    expect(roles('claude-opus-5')).to.deep.equal(['user', 'system', 'assistant', 'user']);
+    expect(roles('claude-opus-4-5')).to.deep.equal(['user', 'assistant', 'user']);
+  });
+
+  it('is refused where the model has no such sampling', () => {
+    expect(() => written('claude-opus-4-7', { temperature: 0.5 })).to.throw('one value alone');
+    expect(() => written('claude-sonnet-4-5', { temperature: 0.5, topP: 0.5 })).to.throw('beside a temperature');
+    expect(written('claude-sonnet-4-5', { temperature: 0.5, topP: 1 }))
+      .to.include({ temperature: 0.5 })
+      .and.not.have.property('top_p');
+    expect(written('claude-sonnet-4', { temperature: 0.5, topP: 0.5 })).to.include({ temperature: 0.5, top_p: 0.5 });
+  });
+});

@@ -1075,6 +1075,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         closed.renew({ ...payer, rid: newId(), lifetimeMs: 1 }),
         closed.roll({ ...closing(payer, newId()), costE8: 1n, next: { rid: newId(), amountE8: 1n } }),
         closed.expire(payer, newId()),
+        closed.expire(payer, `a ${payer.accountId}`),
         closed.credit({ accountId: payer.accountId, rid: newId(), amountE8: 1n }),
       ]);
       assert.deepEqual(new Set(answers.map(({ outcome }) => outcome)), new Set(['not_ready']));
