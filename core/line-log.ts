@@ -31,9 +31,13 @@ export class LineLog {
       minLength: ATOMIC_WRITE_BYTES - 1,
       maxWrite: ATOMIC_WRITE_BYTES,
       maxLength: MOST_WAITING_BYTES,
-      periodicFlush: WRITTEN_WITHIN_MS,
     })
-    .on('drop', () => dropped.inc());
+    .on('drop', () => dropped.inc())
+    .on('drain', () => this.#flushAgain());
+  /** Set while lines wait. The library's own timer would write nothing four times a second in an idle process. */
+  #flushing: NodeJS.Timeout | undefined;
+  /** Whether the last flush may have done nothing, because a write was under way. */
+  #mustFlushAgain = false;
 
   /** `share`: which part of the lines of successes is written. With 0 there are no lines at all. */
   constructor(share: number) {
@@ -48,5 +52,18 @@ export class LineLog {
 
   write(message: string, members: string): void {
     this.#out.write(`{"level":30,"time":"${new Date().toISOString()}"${BASE}${members},"msg":"${message}"}\n`);
+    this.#flushing ??= setTimeout(() => this.#flush(), WRITTEN_WITHIN_MS).unref();
+  }
+
+  #flush(): void {
+    this.#flushing = undefined;
+    this.#mustFlushAgain = true;
+    this.#out.flush();
+  }
+
+  #flushAgain(): void {
+    if (!this.#mustFlushAgain) return;
+    this.#mustFlushAgain = false;
+    this.#out.flush();
   }
 }

@@ -12,10 +12,40 @@ interface LoopOptions {
   /** The pause after the work in milliseconds, or a function that returns it then. */
   readonly everyMs: number | (() => number);
   readonly firstAfterMs?: number;
+  /** The least pause while the process rests. Such loops end their pauses together, and run at once when the rest ends. */
+  readonly atRestMs?: number | (() => number);
   /** How long after `wake` the pause ends, in milliseconds, so that several wakes count once; 0 by default. */
   readonly collectMs?: number;
   /** Gets the error, and how many times in a row the work has failed. The loop continues. */
   readonly whenFailed: (error: unknown, times: number) => void;
+}
+
+/** The loops that pause longer while the process rests: it has served nothing for a while, so changes may be seen later. */
+const resting = new Set<() => void>();
+let isResting = false;
+const WAKE_AFTER_MS = 50;
+
+/** Lets the loops of an idle process pause longer from now on. */
+export function beginRest(): void {
+  isResting = true;
+}
+
+/** Runs the loops that paused longer, soon after the request that ends the rest, and lets them pause as usual. */
+export function endRest(): void {
+  if (!isResting) return;
+  isResting = false;
+  setTimeout(() => {
+    for (const wake of resting) wake();
+  }, WAKE_AFTER_MS).unref();
+}
+
+/** Loops at rest end their pauses at multiples of this, so that they wake the process together. */
+const REST_STEP_MS = 5_000;
+
+/** Returns the time until the step that is closest to `ms` from now. */
+function untilStep(ms: number): number {
+  const nowMs = performance.now();
+  return Math.round((nowMs + ms) / REST_STEP_MS) * REST_STEP_MS - nowMs;
 }
 
 /**
@@ -24,7 +54,7 @@ interface LoopOptions {
  */
 export function startLoop(
   work: (signal: AbortSignal) => Promise<unknown>,
-  { everyMs, firstAfterMs = 0, collectMs = 0, whenFailed }: LoopOptions,
+  { everyMs, firstAfterMs = 0, atRestMs = 0, collectMs = 0, whenFailed }: LoopOptions,
 ): Loop {
   const stopping = new AbortController();
   let isWoken = false;
@@ -55,17 +85,24 @@ export function startLoop(
         isWoken = false;
         whenFailed(error, failures);
       }
-      await pause(typeof everyMs === 'number' ? everyMs : everyMs());
+      const [usualMs, restMs] = [everyMs, atRestMs].map((ms) => (typeof ms === 'number' ? ms : ms())) as [
+        number,
+        number,
+      ];
+      await pause(isResting && restMs >= usualMs ? untilStep(restMs) : usualMs);
     }
   };
   const running = run();
 
+  const wake = () => {
+    isWoken = true;
+    endPause();
+  };
+  if (atRestMs !== 0) resting.add(wake);
   return {
-    wake: () => {
-      isWoken = true;
-      endPause();
-    },
+    wake,
     stop: async () => {
+      resting.delete(wake);
       stopping.abort();
       endPause();
       await running;

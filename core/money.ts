@@ -39,6 +39,12 @@ export function atMostCountable(amountE8: bigint): bigint {
   return amountE8 < MAX_AMOUNT_E8 ? amountE8 : MAX_AMOUNT_E8;
 }
 
+/** Returns an exact amount in 1e-14 USD in E8, rounded up, as `divideRoundingUp` does. `e14` is a whole number below 2^53. */
+export function e8RoundedUp(e14: number): number {
+  const rest = e14 % 1_000_000;
+  return (e14 - rest) / 1_000_000 + (rest > 0 ? 1 : 0);
+}
+
 export function divideRoundingUp(numerator: bigint, denominator: bigint): bigint {
   return (numerator + denominator - 1n) / denominator;
 }

@@ -17,11 +17,11 @@ export class OpenRequests {
     this.#onBegin = listener;
   }
 
-  /** Counts each request before any other listener handles it, because that may block the process. */
+  /** Counts each request before any other listener handles it, because that may block the process. Probes do not begin anything. */
   watch(server: Server): void {
-    server.prependListener('request', (_request: IncomingMessage, response: ServerResponse) => {
+    server.prependListener('request', ({ url }: IncomingMessage, response: ServerResponse) => {
       this.#open += 1;
-      this.#onBegin();
+      if (url !== '/healthz' && url !== '/readyz') this.#onBegin();
       response.once('close', () => {
         this.#open -= 1;
         if (this.#open === 0) this.#whenNone?.();

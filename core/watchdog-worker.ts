@@ -3,8 +3,7 @@ import { Session } from 'node:inspector';
 import { sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parentPort, workerData } from 'node:worker_threads';
-import { log } from './log';
-import { BEAT, type Block, BOUND_MS, EVERY_MS, OWNER, type ToWatchdog, type Watched } from './watchdog';
+import { BEAT, type Block, BOUND_MS, EVERY_MS, OWNER, type ToWatchdog, type Watched } from './watched';
 
 /** How long to wait for a stack, because the inspector gets no answer from code outside of JavaScript. */
 const STACK_WITHIN_MS = 1_000;
@@ -90,6 +89,8 @@ async function tellBlock(forMs: number, entered: string, atBeat: number | undefi
   const plugin = pluginIn(stack) ?? seenPlugin;
   if (beat === atBeat) seenPlugin = plugin;
   const at = stack.slice(0, FRAMES_TOLD).map(({ functionName, file, line }) => `${functionName} (${file}:${line})`);
+  // Loaded with the first block, because a thread that finds none needs no log.
+  const { log } = require('./log') as typeof import('./log');
   log.error({ by: nameOf(owner, plugin), blockedMs: forMs, at }, 'the event loop is blocked: no request is served');
 }
 

@@ -3,20 +3,16 @@ import { dirname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { Logger } from 'pino';
 import { Counter, Histogram } from 'prom-client';
+import { beginRest, endRest } from './loop';
 import { metrics } from './metrics';
 import type { Stop } from './resources';
 import type { OpenRequests } from './shutdown';
+import { BEAT, type Block, BOUND_MS, EVERY_MS, OWNER, type ToWatchdog, type Watched } from './watched';
 
 /**
  * A thread that notices when the process's event loop is blocked, and logs whose code blocks it. The process itself cannot log
  * anything then. The process increments a number in shared memory and notes there whose code it enters.
  */
-
-/** The indexes in the shared memory. */
-export const BEAT = 0;
-export const OWNER = 1;
-export const BOUND_MS = 2;
-export const EVERY_MS = 3;
 
 const shared = new Int32Array(new SharedArrayBuffer(4 * Int32Array.BYTES_PER_ELEMENT));
 
@@ -24,6 +20,8 @@ const shared = new Int32Array(new SharedArrayBuffer(4 * Int32Array.BYTES_PER_ELE
 const BUSY_EVERY_MS = 125;
 const IDLE_EVERY_MS = 1_000;
 const IDLE_AFTER_MS = 5_000;
+/** How long the process must have been without requests before its loops pause longer. */
+const RESTS_AFTER_MS = 10_000;
 /** The bound is at least this many pauses, because the timers of the process and the thread run apart. */
 const PAUSES_IN_BOUND = 2.5;
 /** How long the event loop may be blocked before the first client, while modules are loaded and configurations compiled. */
@@ -31,18 +29,6 @@ const START_BOUND_MS = 10_000;
 const SERVING_BOUND_MS = 500;
 /** The bound for a process in a debugger, which stops at breakpoints. */
 const NEVER_MS = 2 ** 31 - 1;
-
-/** What the thread gets at its start. It gets later changes as messages. */
-export interface Watched {
-  readonly shared: Int32Array;
-  readonly owners: readonly string[];
-}
-export type ToWatchdog = { readonly owner: string } | { readonly plugin: string; readonly folder: string } | 'busy';
-/** What the thread reports after the event loop runs again. */
-export interface Block {
-  readonly by: string;
-  readonly blockedMs: number;
-}
 
 const blockedSeconds = new Counter({
   name: 'tollgate_event_loop_blocked_seconds_total',
@@ -113,6 +99,7 @@ export function startWatchdog(log: Logger): Watchdog {
     if (requests === undefined || requests.open > 0 || hasBegun) busyAtMs = nowMs;
     hasBegun = false;
     const everyMs = nowMs - busyAtMs > IDLE_AFTER_MS ? IDLE_EVERY_MS : BUSY_EVERY_MS;
+    if (nowMs - busyAtMs > RESTS_AFTER_MS) beginRest();
     shared[BEAT] = ((shared[BEAT] as number) + 1) | 0;
     shared[EVERY_MS] = everyMs;
     shared[BOUND_MS] = inspectorUrl() === undefined ? Math.max(boundMs, PAUSES_IN_BOUND * everyMs) : NEVER_MS;
@@ -146,6 +133,7 @@ export function startWatchdog(log: Logger): Watchdog {
         if (shared[EVERY_MS] === BUSY_EVERY_MS) return;
         beatNow();
         post('busy');
+        endRest();
       });
     },
     stop: async () => {

@@ -4,8 +4,8 @@ export type { Gateway } from '../core/gateway/gateway';
 export {
   type CallWith,
   definePolicy,
-  type MaybeLater,
   type Policy,
   type PolicyDefinition,
   type Step,
 } from '../core/gateway/policy';
+export type { MaybeLater } from '../core/later';

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { fail, type GatewayError } from '../errors';
 
 import { clientAddress, type Proxies } from '../http/proxies';
+import type { MaybeLater } from '../later';
 import type { KeySettings, Ledger, Payer } from '../ledger/ledger';
 import { askLedger, ledgerUnavailable } from '../ledger/unavailable';
 import { refusalOfKey, type Shown } from './check-access';
@@ -28,7 +29,7 @@ export interface ApiKeys {
    * Returns the key that a request shows in `x-api-key`, `Authorization: Bearer` or `svc-key`.
    * @throws GatewayError INVALID_API_KEY (one message for all reasons), API_KEY_EXPIRED, ADDRESS_NOT_ALLOWED, LEDGER_UNAVAILABLE
    */
-  identify(request: IncomingMessage): Promise<CallKey>;
+  identify(request: IncomingMessage): MaybeLater<CallKey>;
   /**
    * Reads the key in the ledger. Returns it with its newest settings, and keeps these.
    * @throws GatewayError INVALID_API_KEY if the key is revoked, API_KEY_EXPIRED, ADDRESS_NOT_ALLOWED, LEDGER_UNAVAILABLE
@@ -108,8 +109,7 @@ export function openApiKeys({
     if (oldest !== undefined) byHash.delete(oldest);
   }
 
-  async function find(shown: string, hash: string): Promise<Remembered> {
-    if (!isApiKey(shown) || unknown.has(hash)) throw invalidKey();
+  async function find(hash: string): Promise<Remembered> {
     const found = await askLedger(() => ledger.findKey(hash));
     if (found.outcome === 'unknown') unknown.add(hash);
     if (found.outcome !== 'found') throw found.outcome === 'unknown' ? invalidKey() : ledgerUnavailable();
@@ -133,6 +133,17 @@ export function openApiKeys({
     return newest === key.settings ? key : { ...key, settings: newest };
   }
 
+  /** Returns the key for a request that its settings allow. */
+  function admitted(entry: Remembered, request: IncomingMessage): MaybeLater<CallKey> {
+    const { accountId, keyId, settings, hash } = entry;
+    const key: CallKey = { accountId, keyId, settings, shown: { hash, address: clientAddress(request, proxies) } };
+    const refusal = settings.access && refusalOfKey(settings.access, key.shown, now());
+    if (refusal === undefined) return key;
+    // An operator may have allowed more since the settings were read.
+    if (Math.abs(now() - entry.readAtMs) < BELIEVED_MS) throw refusal;
+    return confirm(key);
+  }
+
   async function confirm(key: CallKey): Promise<CallKey> {
     const state = await askLedger(() => ledger.readKey(key));
     if (state?.status !== 'active') throw invalidKey();
@@ -142,18 +153,14 @@ export function openApiKeys({
   return {
     rates,
 
-    identify: async (request) => {
+    identify: (request) => {
       const shown = shownKey(request.rawHeaders);
       if (shown === undefined || shown.length !== API_KEY_LENGTH) throw invalidKey();
       const hash = hashApiKey(shown);
-      const entry = recall(hash) ?? (await find(shown, hash));
-      const { accountId, keyId, settings } = entry;
-      const key: CallKey = { accountId, keyId, settings, shown: { hash, address: clientAddress(request, proxies) } };
-      const refusal = settings.access && refusalOfKey(settings.access, key.shown, now());
-      if (refusal === undefined) return key;
-      // An operator may have allowed more since the settings were read.
-      if (Math.abs(now() - entry.readAtMs) < BELIEVED_MS) throw refusal;
-      return confirm(key);
+      const entry = recall(hash);
+      if (entry !== undefined) return admitted(entry, request);
+      if (!isApiKey(shown) || unknown.has(hash)) throw invalidKey();
+      return find(hash).then((found) => admitted(found, request));
     },
 
     confirm,

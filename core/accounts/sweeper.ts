@@ -47,6 +47,7 @@ export function startSweeper({
   };
   return startLoop(sweep, {
     everyMs: () => pauseMs,
+    atRestMs: 60_000,
     whenFailed: (error) =>
       log.debug(
         { reason: String(error) },

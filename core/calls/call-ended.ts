@@ -1,7 +1,7 @@
 import { INPUT_METERS, outputTokens, tokensOf } from '../catalog/usage';
 import type { LineLog } from '../line-log';
-import { madeOnce } from '../made-once';
 import { formatUsd } from '../money';
+import { quoted } from '../quoted';
 import type { Call } from './call';
 import { countCall } from './call-metrics';
 import { ACCOUNT_SUMS } from './top-accounts';
@@ -31,13 +31,6 @@ function callLine(call: Call, ms: number): string {
   if (sessionId !== undefined) line += `,"sessionId":${JSON.stringify(sessionId)}`;
   if (call.traceId !== undefined) line += `,"traceId":"${call.traceId}"`;
   return line;
-}
-
-const known = new Map<string, string>();
-
-/** Returns a word of the configuration as JSON. There are few such words, so each is encoded once. */
-function quoted(word: string): string {
-  return madeOnce(known, word, JSON.stringify);
 }
 
 /** Runs once for each call, when all work at its end is done. */

@@ -1,5 +1,5 @@
 import { Counter } from 'prom-client';
-import { TOKEN_METERS, type Usage } from '../catalog/usage';
+import { TOKEN_METERS, type TokenMeter, type Usage } from '../catalog/usage';
 import { madeOnce } from '../made-once';
 import { metrics } from '../metrics';
 import { Buckets, QuickHistogram, type Series } from '../quick-histogram';
@@ -44,8 +44,10 @@ const aborted = new Map<string, number>();
 /** Counts a call that has ended. It keeps only sums; the metrics are made from them when they are read. */
 export function countCall({ path, protocol, leftAtMs, traceId, facts }: Call, ms: number): void {
   const { strategy = NONE, status, errorCode = NONE, firstTokenMs, addedMs, billing = 'released' } = facts;
-  const route = metricsOf(routes, path, strategy, () => new RouteMetrics({ route: path, protocol, strategy }));
-  const byClass = madeOnce(route.byCode, errorCode, () => new Float64Array(STATUS_CLASSES.length));
+  const route =
+    routes.get(path)?.get(strategy) ??
+    keep(routes, path, strategy, new RouteMetrics({ route: path, protocol, strategy }));
+  const byClass = madeOnce(route.byCode, errorCode, newCounts);
   const statusClass = Math.floor(status / 100);
   byClass[statusClass] = (byClass[statusClass] as number) + 1;
   route.durations.observe(ms / 1_000, traceId);
@@ -56,21 +58,22 @@ export function countCall({ path, protocol, leftAtMs, traceId, facts }: Call, ms
 }
 
 function countUsage({ model = NONE, upstream = NONE, costE8, upstreamCostE8 }: Call['facts'], usage: Usage): void {
-  const metrics = metricsOf(models, model, upstream, () => new ModelMetrics({ model, upstream }));
+  const metrics =
+    models.get(model)?.get(upstream) ?? keep(models, model, upstream, new ModelMetrics({ model, upstream }));
   metrics.costE8 += costE8;
   metrics.upstreamCostE8 += upstreamCostE8;
   for (const { counts } of usage.passes)
-    TOKEN_METERS.forEach((meter, at) => {
-      metrics.tokens[at] = (metrics.tokens[at] as number) + (counts.get(meter) ?? 0);
-    });
+    for (let at = 0; at < TOKEN_METERS.length; at += 1)
+      metrics.tokens[at] = (metrics.tokens[at] as number) + (counts.get(TOKEN_METERS[at] as TokenMeter) ?? 0);
 }
 
-function metricsOf<T>(all: Map<string, Map<string, T>>, one: string, other: string, make: () => T): T {
-  return madeOnce(
-    madeOnce(all, one, () => new Map<string, T>()),
-    other,
-    make,
-  );
+function keep<T>(all: Map<string, Map<string, T>>, one: string, other: string, made: T): T {
+  madeOnce(all, one, () => new Map<string, T>()).set(other, made);
+  return made;
+}
+
+function newCounts(): Float64Array {
+  return new Float64Array(STATUS_CLASSES.length);
 }
 
 function* each<T>(all: ReadonlyMap<string, ReadonlyMap<string, T>>): Generator<T> {

@@ -13,13 +13,14 @@ import {
 import { CLIENT_LEFT_STATUS } from '../http/client-left';
 import { asArray, asObject, type JsonObject } from '../json-values';
 import { parseJson } from '../parse-json';
-import { contextIn, endSpan, headersOf, type TraceHeaders, tracer } from '../traces/tracing';
+import { contextIn, endSpan, headersOf, type TraceHeaders, tracer, tracing } from '../traces/tracing';
 import type { AttemptOutcome } from '../wire/dial-failure';
 import type { Call } from './call';
 import { type AttemptTrace, attemptCostE14, type CallTrace, type MadeAttempt } from './made-attempt';
 
 /** Traces a call from now to its end if it is sampled. */
 export function traceCall(call: Call, request: IncomingMessage, response: ServerResponse): void {
+  if (!tracing.isOn) return;
   const zeroMs = Date.now() - performance.now();
   const options = { kind: SpanKind.SERVER, startTime: zeroMs + performance.now() };
   const span = tracer.startSpan(`${request.method} ${call.path}`, options, contextIn(request.headers));

@@ -10,6 +10,7 @@ import type { AskedFor } from '../health/model-use';
 import type { AnswerRoom } from '../http/buffered-bytes';
 import { ClientLeft } from '../http/client-left';
 import { newRequestId } from '../http/http';
+import type { MaybeLater } from '../later';
 import type { Intent } from '../ledger/ledger';
 import { log } from '../log';
 import type { Reading } from '../protocols/reading';
@@ -81,8 +82,8 @@ export interface Reservation {
   readonly rid: string;
   /** The treatment of a stream whose client leaves: charge what was relayed, or read the upstream to its end. */
   readonly onClientAbort: 'settle' | 'drain';
-  /** Settles the call and resolves within 250 ms. The first ending counts; later ones get its settlement. */
-  settle(ending: Ending): Promise<Settlement>;
+  /** Settles the call, at once or within 250 ms. The first ending counts; later ones get its settlement. */
+  settle(ending: Ending): MaybeLater<Settlement>;
 }
 
 /** The field of token-metering: the usage of the attempt under way. */
@@ -355,14 +356,15 @@ export class Call implements Partial<CallFields> {
   traceHeaders: TraceHeaders | undefined;
 
   #leaving: AbortController | undefined;
-  readonly #whenLeft = new Set<() => void>();
+  #whenLeft: Set<() => void> | undefined;
   #whenCutOff: (() => void)[] | undefined;
   #hasLeft = false;
   #leftAtMs: number | undefined;
   #cutOffBy: GatewayError | undefined;
   readonly #refusalHooks: RefusalHook[] = [];
   readonly #endings: EndingWork[] = [];
-  #ended: Promise<void> | undefined;
+  #hasEnded = false;
+  #ending: MaybeLater<void> = undefined;
   #isInStep = false;
   #isClosed = false;
 
@@ -436,8 +438,11 @@ export class Call implements Partial<CallFields> {
   /** Calls the listener when the client leaves, or at once if it has left. Returns what removes the listener. Cheaper than a signal. */
   onLeave(listener: () => void): () => void {
     if (this.#hasLeft) listener();
-    else this.#whenLeft.add(listener);
-    return () => this.#whenLeft.delete(listener);
+    else {
+      this.#whenLeft ??= new Set();
+      this.#whenLeft.add(listener);
+    }
+    return () => this.#whenLeft?.delete(listener);
   }
 
   /** A signal that aborts when the client leaves. It is made at the first use. */
@@ -458,8 +463,8 @@ export class Call implements Partial<CallFields> {
 
   #leave(): void {
     this.#hasLeft = true;
-    for (const listener of this.#whenLeft) listener();
-    this.#whenLeft.clear();
+    for (const listener of this.#whenLeft ?? []) listener();
+    this.#whenLeft = undefined;
   }
 
   /** Adds a hook that sees an error before the client does and may replace it. The hooks run in reverse order. */
@@ -475,25 +480,34 @@ export class Call implements Partial<CallFields> {
 
   /** Adds work that runs once, however the call ends. Works run in reverse order. After the end, new work runs at once. */
   onEnd(work: EndingWork): void {
-    if (this.#ended === undefined) this.#endings.push(work);
-    else void this.#finish([work]);
+    if (this.#hasEnded) void this.#finish([work], 1);
+    else this.#endings.push(work);
   }
 
-  /** Runs the work at the end of the call. Never rejects. */
-  end(): Promise<void> {
-    this.#ended ??= this.#finish(this.#endings.reverse());
-    return this.#ended;
+  /** Runs the work at the end of the call. Never throws or rejects. */
+  end(): MaybeLater<void> {
+    if (!this.#hasEnded) {
+      this.#hasEnded = true;
+      this.#ending = this.#finish(this.#endings, this.#endings.length);
+    }
+    return this.#ending;
   }
 
-  /** Runs every ending, even if an earlier one fails. */
-  async #finish(endings: readonly EndingWork[]): Promise<void> {
-    for (const work of endings) {
+  /** Runs the first `left` of the endings, the last one first, even if one of them fails. */
+  #finish(endings: readonly EndingWork[], left: number): MaybeLater<void> {
+    for (let at = left - 1; at >= 0; at -= 1) {
       try {
-        await work();
+        const work = endings[at]?.();
+        if (work instanceof Promise)
+          return work.catch((error: unknown) => this.#noteFailedEnding(error)).then(() => this.#finish(endings, at));
       } catch (error) {
-        log.error({ error: describeFault(error), requestId: this.id }, 'a handler for the end of a call failed');
+        this.#noteFailedEnding(error);
       }
     }
+  }
+
+  #noteFailedEnding(error: unknown): void {
+    log.error({ error: describeFault(error), requestId: this.id }, 'a handler for the end of a call failed');
   }
 }
 

@@ -15,9 +15,12 @@ import { VARIANTS } from '../catalog/usage';
 import { fail, type GatewayError } from '../errors';
 import { RATE_LIMITED } from '../health/credentials';
 import type { UpstreamHealth } from '../health/health';
-import { type Extra, isUnpriced, type Reading } from '../protocols/reading';
+import type { MaybeLater } from '../later';
+import { type Extra, isUnpriced, type Reading, type ToolUse } from '../protocols/reading';
 import type { NeededModel } from '../protocols/request-table';
 import type { Call, CallFields, KeptPlace, ModelRequest } from './call';
+
+const NO_TOOLS: readonly ToolUse[] = [];
 
 type Asked = Pick<ModelRequest, 'reading' | 'refusesUnpriced'>;
 
@@ -27,11 +30,11 @@ type Asked = Pick<ModelRequest, 'reading' | 'refusesUnpriced'>;
  * @throws MODEL_NOT_PRICED when none is left
  */
 export function pricedCandidates(candidates: readonly Candidate[], asked: Asked): readonly Candidate[] {
-  const { toolUses = [], extras = [] } = asked.reading;
+  const { toolUses, extras } = asked.reading;
   let left = candidates;
-  for (const tool of toolUses)
+  for (const tool of toolUses ?? NO_TOOLS)
     left = preferPriced(left, asked, ({ model }) => !isUnpriced(tool, model), tool.meter ?? '', tool.param);
-  for (const extra of extras)
+  for (const extra of extras ?? NO_EXTRAS)
     left = preferPriced(left, asked, (candidate) => isPriced(extra, candidate), extra.name, extra.param);
   return withVariants(left, asked.reading);
 }
@@ -71,8 +74,12 @@ export function furtherModels(
   });
 }
 
+const NO_EXTRAS: readonly Extra[] = [];
+const NOTHING: readonly string[] = [];
+
 /** Returns the names of what a call asks for without a price at the candidate, and answers do not report. */
-export function unpricedUnseen({ extras = [] }: Reading, candidate: Candidate): readonly string[] {
+export function unpricedUnseen({ extras = NO_EXTRAS }: Reading, candidate: Candidate): readonly string[] {
+  if (extras.length === 0) return NOTHING;
   // Answers count the tokens of a meter apart.
   return extras.flatMap((extra) => (extra.meters !== undefined || isPriced(extra, candidate) ? [] : extra.name));
 }
@@ -93,16 +100,20 @@ function withVariants(candidates: readonly Candidate[], { asked }: Reading): rea
 const MEMBERS = { tier: 'service_tier', speed: 'speed', geo: 'inference_geo' } as const;
 
 /** Rejects a model that the key may not call. It reads the key again first, because a newer version may allow the model. */
-export async function assertAllowed(
+export function assertAllowed(
   { catalog, keys }: { readonly catalog: Catalog; readonly keys: ApiKeys },
   key: CallKey,
   candidates: readonly Pick<Candidate, 'model'>[],
   { modelRequested }: ModelRequest,
-): Promise<void> {
-  if (isAllowed(catalog, candidates, key.settings.allowedModels)) return;
-  const { settings } = await keys.confirm(key);
-  if (isAllowed(catalog, candidates, settings.allowedModels)) return;
-  throw fail('MODEL_NOT_ALLOWED', {
+): MaybeLater<void> {
+  if (isAllowed(catalog, candidates, key.settings.allowedModels)) return undefined;
+  return keys.confirm(key).then(({ settings }) => {
+    if (!isAllowed(catalog, candidates, settings.allowedModels)) throw notAllowed(modelRequested);
+  });
+}
+
+function notAllowed(modelRequested: string): GatewayError {
+  return fail('MODEL_NOT_ALLOWED', {
     param: 'model',
     message: `This API key may not call the model "${shortenName(modelRequested)}". GET /v1/models lists the models that it may call.`,
   });

@@ -11,6 +11,7 @@ import {
 } from '../catalog/usage';
 import type { RecordedFields } from '../catalog/usage-fields';
 import { divideRoundingUp, E14_PER_E8 } from '../money';
+import { quoted } from '../quoted';
 import type { Call, CallFields, RoutingFacts } from './call';
 import { attemptCostE14, type MadeAttempt, recordedAttempt, recordedPass } from './made-attempt';
 
@@ -99,20 +100,16 @@ export function usageRecord(
 export function factsOfHold(call: Recordable, configRevision: string): string {
   const { facts, key, request } = call;
   const { intent } = facts.routing;
-  return JSON.stringify({
-    requestId: call.id,
-    createdAt: call.createdAt,
-    accountId: key?.accountId,
-    keyId: key?.keyId,
-    protocol: call.protocol,
-    path: call.path,
-    modelRequested: request?.modelRequested,
-    stream: request?.stream ?? false,
-    configRevision,
-    sessionId: facts.sessionId,
-    agentId: facts.agentId,
-    routing: intent && { candidates: [], of: 0, attempts: [], intent },
-  });
+  // Members of known characters are not encoded: this text is made for each call and read for few.
+  let text = `{"requestId":"${call.id}","createdAt":"${call.createdAt}"`;
+  if (key !== undefined) text += `,"accountId":${JSON.stringify(key.accountId)},"keyId":${JSON.stringify(key.keyId)}`;
+  text += `,"protocol":"${call.protocol}","path":${quoted(call.path)}`;
+  if (request !== undefined) text += `,"modelRequested":${JSON.stringify(request.modelRequested)}`;
+  text += `,"stream":${request?.stream ?? false},"configRevision":${quoted(configRevision)}`;
+  if (facts.sessionId !== undefined) text += `,"sessionId":${JSON.stringify(facts.sessionId)}`;
+  if (facts.agentId !== undefined) text += `,"agentId":${JSON.stringify(facts.agentId)}`;
+  if (intent !== undefined) text += `,"routing":${JSON.stringify({ candidates: [], of: 0, attempts: [], intent })}`;
+  return `${text}}`;
 }
 
 function upstreamCostOf(made: readonly MadeAttempt[]): string {

@@ -1,4 +1,4 @@
-import { divideRoundingUp, E14_PER_E8 } from '../money';
+import { divideRoundingUp, E14_PER_E8, e8RoundedUp } from '../money';
 import {
   INPUT_METERS,
   type Meter,
@@ -86,9 +86,29 @@ export interface Charge {
  */
 export function chargeOf({ passes }: Usage, priceOf: (pass: Pass) => Price): Charge {
   const unpriced: string[] = [];
-  let exact = 0n;
-  for (const pass of passes) exact += costOfPass(pass, priceOf(pass), inputOf(pass), unpriced);
-  return { costE8: divideRoundingUp(exact, E14_PER_E8), exactE14: exact, unpriced };
+  const sum = new ExactSum();
+  for (const pass of passes) addCostOfPass(sum, pass, priceOf(pass), inputOf(pass), unpriced);
+  return { costE8: sum.costE8, exactE14: sum.exactE14, unpriced };
+}
+
+/** A sum in 1e-14 USD. It is a plain number below 2^53, where nearly all calls stay, and a `bigint` above. */
+class ExactSum {
+  #small = 0;
+  #large = 0n;
+
+  add(count: number, rateE8: bigint): void {
+    const sum = this.#small + count * Number(rateE8);
+    if (sum <= Number.MAX_SAFE_INTEGER) this.#small = sum;
+    else this.#large += BigInt(count) * rateE8;
+  }
+
+  get exactE14(): bigint {
+    return this.#large + BigInt(this.#small);
+  }
+
+  get costE8(): bigint {
+    return this.#large === 0n ? BigInt(e8RoundedUp(this.#small)) : divideRoundingUp(this.exactE14, E14_PER_E8);
+  }
 }
 
 /** Returns the exact cost of a usage at one price. */
@@ -102,22 +122,20 @@ function inputOf({ counts }: Pass): number {
   return sum;
 }
 
-/** Returns the cost of a pass in 1e-14 USD. */
-function costOfPass(pass: Pass, price: Price, input: number, unpriced: string[]): bigint {
+/** Adds the cost of a pass. */
+function addCostOfPass(sum: ExactSum, pass: Pass, price: Price, input: number, unpriced: string[]): void {
   const cards = cardsOf(pass, price, unpriced);
-  let exact = 0n;
   for (const [meter, count] of pass.counts) {
     if (count === undefined || count === 0) continue;
     if (isTokenMeter(meter)) {
       if (price.unpriced.has(meter)) unpriced.push(meter);
-      exact += BigInt(count) * dearestInForce(cards, meter, input);
+      sum.add(count, dearestInForce(cards, meter, input));
     } else {
       const each = price.pieces.get(meter);
       if (each === undefined) unpriced.push(meter);
-      else exact += BigInt(count) * each * E14_PER_E8;
+      else sum.add(count, each * E14_PER_E8);
     }
   }
-  return exact;
 }
 
 const TOKENS: ReadonlySet<Meter> = new Set(TOKEN_METERS);

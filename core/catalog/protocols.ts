@@ -59,15 +59,24 @@ export function operationOf(path: string): string | undefined {
   return placeOf(path)?.operation;
 }
 
-function placeOf(path: string): { readonly protocol: Protocol; readonly operation?: string } | undefined {
-  for (const protocol of PROTOCOL_NAMES) {
-    const { path: own, operations = [] }: ProtocolFacts = PROTOCOLS[protocol];
-    if (path.endsWith(own)) return { protocol };
-    const operation = operations.find((each) => path.endsWith(own + each));
-    if (operation !== undefined) return { protocol, operation };
-  }
+function placeOf(path: string): CallPlace | undefined {
+  for (const place of PLACES) if (path.endsWith(place.ending)) return place;
   return undefined;
 }
+
+interface CallPlace {
+  readonly ending: string;
+  readonly protocol: Protocol;
+  readonly operation?: string;
+}
+
+const PLACES: readonly CallPlace[] = PROTOCOL_NAMES.flatMap((protocol) => {
+  const { path, operations = [] }: ProtocolFacts = PROTOCOLS[protocol];
+  return [
+    { ending: path, protocol },
+    ...operations.map((operation) => ({ ending: path + operation, protocol, operation })),
+  ];
+});
 
 /** Whether calls of a path may come over a WebSocket. */
 export function isSocketPath(path: string): boolean {

@@ -88,6 +88,8 @@ export interface Pass {
 /** The properties of an answer, beside its counts, that can change the price. */
 export const VARIANTS = ['tier', 'speed', 'geo'] as const satisfies readonly (keyof Pass)[];
 
+const PASS_MEMBERS = [...VARIANTS, 'model'] as const;
+
 /** The usage of a call, as its upstream reported it. */
 export interface Usage {
   /** The runs: one, unless the upstream reports more. Empty: nothing is known. */
@@ -157,6 +159,7 @@ export function mergeUsage(before: Usage, now: Usage): Usage {
   if (before.passes.length === 0) return now;
   // Compaction and fallbacks are passes that only the last report has.
   if (before.passes.length > now.passes.length) return before;
+  if (replaces(now, before)) return now;
   const [known, said] = [inputOf(before), inputOf(now)];
   // A report without an input, or with one of 0, says nothing of it, and of two equal ones that with more details is right.
   const isKept = said ? known === said && detailsOf(before) > detailsOf(now) : known !== undefined;
@@ -171,7 +174,7 @@ export function mergeUsage(before: Usage, now: Usage): Usage {
     copyCounts(counts, INPUTS, inputFrom.passes[at] ?? pass);
     copyCounts(counts, OUTPUTS, outputFrom.passes[at] ?? pass);
     const merged = { ...pass, counts };
-    for (const member of isSame ? ([...VARIANTS, 'model'] as const) : VARIANTS)
+    for (const member of isSame ? PASS_MEMBERS : VARIANTS)
       if (earlier[member] !== undefined) merged[member] ??= earlier[member];
     return merged;
   });
@@ -185,6 +188,22 @@ export function mergeUsage(before: Usage, now: Usage): Usage {
     ...(unknown !== undefined && { unknown }),
     ...(suspect !== undefined && { suspect }),
   };
+}
+
+/**
+ * Whether a report has all that the one before has, and no count is smaller. Most of a stream's reports are like that; some streams
+ * have one in each event.
+ */
+function replaces(now: Usage, before: Usage): boolean {
+  const [pass, ...others] = now.passes;
+  const [earlier] = before.passes;
+  if (pass === undefined || earlier === undefined || others.length > 0 || before.passes.length > 1) return false;
+  if (before.unknown !== undefined || before.suspect !== undefined) return false;
+  if (before.reasoning !== undefined && now.reasoning === undefined) return false;
+  for (const member of PASS_MEMBERS) if (earlier[member] !== undefined && pass[member] === undefined) return false;
+  for (const [meter, count = 0] of earlier.counts) if ((pass.counts.get(meter) ?? -1) < count) return false;
+  // An input of 0 says nothing.
+  return (pass.counts.get('input') ?? 0) > 0;
 }
 
 function both<T>(one: readonly T[] | undefined, other: readonly T[] | undefined): readonly T[] | undefined {

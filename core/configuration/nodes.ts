@@ -33,6 +33,7 @@ interface ConfigurationNode extends NodeReport {
 }
 
 const REPORT_EVERY_MS = 2_000;
+const REPORT_AT_REST_EVERY_MS = 5_000;
 
 /** How long after its last report a node counts as gone. */
 const GONE_AFTER_SECONDS = 10;
@@ -64,7 +65,7 @@ export function reportConfiguration({ live, source, database, log }: ReportOptio
       'the revision of this node cannot be written to Postgres for the other nodes',
     ),
   );
-  const loop = startLoop(report, { everyMs: REPORT_EVERY_MS, whenFailed });
+  const loop = startLoop(report, { everyMs: REPORT_EVERY_MS, atRestMs: REPORT_AT_REST_EVERY_MS, whenFailed });
   live.onOutcome(loop.wake);
   return async () => {
     await loop.stop();

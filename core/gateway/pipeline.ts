@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { toGatewayError } from '../api/thrown';
-import type { Call, Declared } from '../calls/call';
+import type { Call, CallFields, Declared } from '../calls/call';
 import type { OpenCalls } from '../calls/open-calls';
 import { ROUTING_HEADER, routingHeader } from '../calls/routing-header';
 import type { Configuration } from '../configuration/configuration';
@@ -77,21 +77,26 @@ export function prepareStep(
   return { policy, owner, step };
 }
 
-/** Returns a pipeline as one function. It does the same as the policies that Express Gateway mounts one by one, and never rejects. */
+/**
+ * Returns a pipeline as one function. It does the same as the policies that Express Gateway mounts one by one, and never throws.
+ * `done` is called when no step follows: with true if the last one has left the answer to what comes behind the pipeline.
+ */
 export function compilePipeline(
   pipeline: PipelineSettings<Policy>,
   gateway: PipelineGateway,
-): (call: Call, request: IncomingMessage, response: ServerResponse) => Promise<unknown> {
+): (call: Call, request: IncomingMessage, response: ServerResponse, done?: (goesOn: boolean) => void) => void {
   const steps = pipeline.steps.map((step) => prepareStep(step, pipeline.name, gateway));
-  return (call, request, response) => runSteps(steps, call, request, response, gateway);
+  return (call, request, response, done = ignore) => new Run(steps, call, request, response, gateway, done).from(0);
 }
+
+function ignore(): void {}
 
 /** Returns the facts that the steps of a pipeline declare to earlier ones. */
 export function declaredBy({ steps }: PipelineSettings): Declared {
   return Object.assign({}, ...steps.map(({ policy, settings }) => policy.declares?.(settings))) as Declared;
 }
 
-/** Runs one step. Returns true if the next is to follow. It answers errors of the step itself, so it never rejects. */
+/** Runs one step. Resolves with true if the next is to follow. It answers errors of the step itself, so it never rejects. */
 export function runStep(
   prepared: PreparedStep,
   call: Call,
@@ -99,39 +104,75 @@ export function runStep(
   response: ServerResponse,
   gateway: PipelineGateway,
 ): Promise<boolean> {
-  return runSteps([prepared], call, request, response, gateway);
+  return new Promise((resolve) => new Run([prepared], call, request, response, gateway, resolve).from(0));
 }
 
-async function runSteps(
-  steps: readonly PreparedStep[],
-  call: Call,
-  request: IncomingMessage,
-  response: ServerResponse,
-  gateway: PipelineGateway,
-): Promise<boolean> {
-  call.beginStep();
-  let goesOn = false;
-  try {
-    for (const prepared of steps) {
-      const { policy } = prepared;
+/** The steps of one call. They follow each other at once until one returns a promise. */
+class Run {
+  constructor(
+    private readonly steps: readonly PreparedStep[],
+    private readonly call: Call,
+    private readonly request: IncomingMessage,
+    private readonly response: ServerResponse,
+    private readonly gateway: PipelineGateway,
+    private readonly done: (goesOn: boolean) => void,
+  ) {
+    call.beginStep();
+  }
+
+  from(first: number): void {
+    for (let at = first; at < this.steps.length; at += 1) {
+      const prepared = this.steps[at] as PreparedStep;
       try {
-        const answer = takeStep(prepared, call, request, response);
+        const answer = takeStep(prepared, this.call, this.request, this.response);
         // A result that is already there is not awaited.
-        const isLater = answer !== undefined && 'then' in answer;
-        const provided = isLater ? await stepInTime(answer, policy, gateway.stepTimeoutMs) : answer;
-        if (provided !== undefined) Object.assign(call, provided);
-        // The call stops here if its client has left. An answer that the upstream has begun is still read and charged.
-        if (call.hasLeft && !response.headersSent && !isReadOn(call)) throw new ClientLeft();
+        if (answer !== undefined && 'then' in answer) return void this.#await(answer, at);
+        this.#take(answer);
       } catch (error) {
-        await refuse(error, policy.name, call, request, response, gateway);
-        return false;
+        return void this.#refuse(error, at);
       }
-      if (response.headersSent) return false;
+      if (this.response.headersSent) return void this.#end(false);
     }
-    goesOn = true;
-    return true;
-  } finally {
-    call.endStep(goesOn);
+    this.#end(true);
+  }
+
+  /** Continues when a step has done what it promised. */
+  #await(answer: Promise<Partial<CallFields> | undefined>, at: number): void {
+    const { policy } = this.steps[at] as PreparedStep;
+    stepInTime(answer, policy, this.gateway.stepTimeoutMs).then(
+      (provided) => {
+        try {
+          this.#take(provided);
+        } catch (error) {
+          return this.#refuse(error, at);
+        }
+        if (this.response.headersSent) this.#end(false);
+        else this.from(at + 1);
+      },
+      (error: unknown) => this.#refuse(error, at),
+    );
+  }
+
+  /** Leaves the fields of a step on the call. @throws ClientLeft. An answer that the upstream has begun is still read and charged. */
+  #take(provided: Partial<CallFields> | undefined): void {
+    const { call, response } = this;
+    if (provided !== undefined) Object.assign(call, provided);
+    if (call.hasLeft && !response.headersSent && !isReadOn(call)) throw new ClientLeft();
+  }
+
+  #refuse(error: unknown, at: number): void {
+    const { call, request, response, gateway } = this;
+    const { policy } = this.steps[at] as PreparedStep;
+    const end = () => this.#end(false);
+    refuse(error, policy.name, call, request, response, gateway).then(end, (failure: unknown) => {
+      end();
+      throw failure;
+    });
+  }
+
+  #end(goesOn: boolean): void {
+    this.call.endStep(goesOn);
+    this.done(goesOn);
   }
 }
 
@@ -166,7 +207,8 @@ async function refuse(
     call.facts.status = CLIENT_LEFT_STATUS;
     call.facts.errorCode = 'CLIENT_LEFT';
     await call.refusal(fail('INTERNAL_ERROR', { cause: thrown })).catch(() => undefined);
-    return call.end();
+    await call.end();
+    return;
   }
   let error = toGatewayError(call.cutOffBy ?? thrown);
   recordFacts(call, error);

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Call, CallField, CallFields, Declared } from '../calls/call';
 import type { PolicyShape } from '../configuration/pipelines';
 import type { Contract } from '../contracts';
+import type { MaybeLater } from '../later';
 import type { Schema, Settings } from '../settings';
 import type { Gateway } from './gateway';
 
@@ -17,9 +18,6 @@ export type Step<N extends CallField, P extends CallField> = (
   request: IncomingMessage,
   response: ServerResponse,
 ) => MaybeLater<[P] extends [never] ? void : Pick<CallFields, P> | undefined>;
-
-/** A value, at once or as a promise. */
-export type MaybeLater<T> = T | Promise<T>;
 
 /** The check of each policy when its package is loaded. */
 export const POLICY_CONTRACT: Contract = {

@@ -66,6 +66,7 @@ export async function listDisabledUpstreams(database: Knex): Promise<ReadonlyMap
 
 /** How often a node reads Postgres. It also receives an event at once, but an event may be lost. */
 const READ_EVERY_MS = 3_000;
+const READ_AT_REST_EVERY_MS = 60_000;
 
 /** Applies what Postgres says about disabled upstreams, now and every READ_EVERY_MS. Returns a function that stops this. */
 export async function followDisabledUpstreams({ database, health }: Parts): Promise<Stop> {
@@ -77,5 +78,6 @@ export async function followDisabledUpstreams({ database, health }: Parts): Prom
   };
   await read();
   // While Postgres cannot be reached, the last known state stays.
-  return startLoop(read, { everyMs: READ_EVERY_MS, firstAfterMs: READ_EVERY_MS, whenFailed: () => undefined }).stop;
+  const times = { everyMs: READ_EVERY_MS, firstAfterMs: READ_EVERY_MS, atRestMs: READ_AT_REST_EVERY_MS };
+  return startLoop(read, { ...times, whenFailed: () => undefined }).stop;
 }

@@ -84,7 +84,7 @@ export class Ejection {
   readonly #failures: (CountedFailure | undefined)[];
   #next = 0;
   /** The accounts that asked the upstream last, on any node. */
-  #askers: readonly (AccountOutcome & { readonly atMs: number })[] = [];
+  #askers: readonly (AccountOutcome & { atMs: number })[] = [];
   #consecutive = 0;
   #failingSinceMs = 0;
   #ejectedAtMs = 0;
@@ -122,7 +122,9 @@ export class Ejection {
 
   /** Notes the last outcome of an account, at this or another node. */
   noteAccount({ accountId, hasFailed }: AccountOutcome, nowMs: number): void {
-    this.#askers = withLatest(this.#askers, { accountId, hasFailed, atMs: nowMs });
+    const last = this.#askers.at(-1);
+    if (last?.accountId === accountId && last.hasFailed === hasFailed) last.atMs = nowMs;
+    else this.#askers = withLatest(this.#askers, { accountId, hasFailed, atMs: nowMs });
   }
 
   /** Records that an attempt begun at `startedMs` was answered. Returns true if this ends an ejection. */

@@ -86,11 +86,16 @@ export class UpstreamGauge {
   }
 
   model(name: string): ModelGauge {
-    return madeOnce(this.models, name, () => new ModelGauge(this));
+    let gauge = this.models.get(name);
+    if (gauge === undefined) {
+      gauge = new ModelGauge(this);
+      this.models.set(name, gauge);
+    }
+    return gauge;
   }
 
   credential(name: string): CredentialGauge {
-    return madeOnce(this.credentials, name, () => new CredentialGauge(name));
+    return madeOnce(this.credentials, name, newCredential);
   }
 
   noteOutcomes(failureShare: number, nowMs: number, times = 1): void {
@@ -210,6 +215,10 @@ export class ModelGauge implements CandidateFacts {
       if (this.#askedMs === nowMs) this.#askedMs = Number.NEGATIVE_INFINITY;
     };
   }
+}
+
+function newCredential(name: string): CredentialGauge {
+  return new CredentialGauge(name);
 }
 
 /**

@@ -88,7 +88,12 @@ export class UpstreamHealth {
   }
 
   upstream(name: string): UpstreamGauge {
-    return madeOnce(this.#gauges, name, () => new UpstreamGauge(name, this.#rules));
+    let gauge = this.#gauges.get(name);
+    if (gauge === undefined) {
+      gauge = new UpstreamGauge(name, this.#rules);
+      this.#gauges.set(name, gauge);
+    }
+    return gauge;
   }
 
   /** Returns all upstreams that this process has observed or looked up. */
@@ -101,7 +106,7 @@ export class UpstreamHealth {
   }
 
   use(model: string): ModelUse {
-    return madeOnce(this.#uses, model, () => new ModelUse());
+    return madeOnce(this.#uses, model, newModelUse);
   }
 
   /**
@@ -391,4 +396,8 @@ function noteLatency(gauge: UpstreamGauge, model: string, stream: boolean, ms: n
   const kind = kindOf({ stream });
   gauge.latencies[kind].note(ms, nowMs, times);
   gauge.model(model).latencies[kind].note(ms, nowMs, times);
+}
+
+function newModelUse(): ModelUse {
+  return new ModelUse();
 }

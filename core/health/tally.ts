@@ -37,6 +37,8 @@ export class Tally {
   }
 
   noteAccount(outcome: AccountOutcome): void {
+    const last = this.#accounts.at(-1);
+    if (last?.accountId === outcome.accountId && last.hasFailed === outcome.hasFailed) return;
     this.#accounts = withLatest(this.#accounts, outcome);
   }
 

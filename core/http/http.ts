@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { type ErrorOptions, errorEnvelope, fail, type GatewayError, shorten } from '../errors';
+import type { MaybeLater } from '../later';
 import { takeRandom } from '../random';
 import { compileCheckInPlace, type Problem, type Schema } from '../settings';
 import { AnswerRoom, type BodyOwner, BUFFERED, SMALL_BODY_BYTES } from './buffered-bytes';
@@ -220,14 +221,19 @@ class JsonLimits implements JsonObserver {
   }
 }
 
+/** Bodies up to this size are sent in one piece with their heads. */
+const ONE_PIECE_BYTES = 8 * 1_024;
+
 /**
  * Sends the body of an answer that is there whole. A large one is written in pieces, which shows whether its client reads. Never
  * rejects. The room is freed by its owner, because the bytes stay in memory to the last piece.
  */
-export async function sendWhole(response: ServerResponse, body: Buffer, room: AnswerRoom | undefined): Promise<void> {
+export function sendWhole(response: ServerResponse, body: Buffer, room: AnswerRoom | undefined): MaybeLater<void> {
+  // Node writes a text in one piece with the head, which takes less than two pieces.
+  if (body.length <= ONE_PIECE_BYTES) return void response.end(body.toString('latin1'), 'latin1');
   if (body.length <= SMALL_BODY_BYTES) return void response.end(body);
   room?.wait(body.length);
-  await pipeline(piecesOf(body, room), response).catch(() => response.destroy());
+  return pipeline(piecesOf(body, room), response).catch(() => void response.destroy());
 }
 
 function* piecesOf(body: Buffer, room: AnswerRoom | undefined): Generator<Buffer> {

@@ -10,6 +10,8 @@ export interface MemberPlace {
 /** No call or answer has more members at its top level. The limit keeps the map small for a hostile body. */
 const MAX_MEMBERS = 4_096;
 
+const NONE: ReadonlySet<string> = new Set();
+
 /** Notes the positions of the members of a JSON object, by unescaped key. The last one of a repeated key counts. */
 export class TopLevelMembers implements JsonObserver {
   readonly places = new Map<string, MemberPlace>();
@@ -24,7 +26,7 @@ export class TopLevelMembers implements JsonObserver {
   #valueStart = 0;
 
   /** @param once keys that may not be repeated */
-  constructor(once: ReadonlySet<string> = new Set()) {
+  constructor(once: ReadonlySet<string> = NONE) {
     this.#once = once;
   }
 
@@ -39,7 +41,7 @@ export class TopLevelMembers implements JsonObserver {
 
   key(depth: number, token: JsonToken): void {
     if (depth !== 1) return;
-    const name = token.text();
+    const name = token.word()?.text;
     if (name === undefined) throw new JsonError('JSON has a key of more than 4 KiB', token.start);
     if (this.places.size === MAX_MEMBERS) throw new JsonError(`JSON has more than ${MAX_MEMBERS} members`, token.start);
     if (this.places.has(name) && this.#once.has(name)) this.repeated ??= name;

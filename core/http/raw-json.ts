@@ -1,5 +1,6 @@
 import { asObject, type JsonObject } from '../json-values';
-import { type JsonObserver, type JsonToken, QUOTE, scanWhole } from './json-scanner';
+import { type JsonObserver, type JsonToken, scanWhole } from './json-scanner';
+import { wordIn } from './json-words';
 
 /**
  * The inputs of tools and the schemas of a request belong to the client. Parsing and printing would change them: numbers of 17
@@ -40,10 +41,13 @@ export function withMember(object: JsonObject, name: string, value: unknown): Js
 
 /** Parses JSON at once; undefined if it is none. Objects in `FOREIGN` members keep their text, or with `isForeign` the whole. */
 export function parseRaw(bytes: Buffer, isForeign = false): unknown {
-  const tree = new JsonTree(bytes, isForeign);
-  if (!scanWhole([bytes], tree)) return undefined;
-  for (const { set, start, end } of tree.longTexts) set(JSON.parse(bytes.toString('utf8', start - 1, end + 1)));
-  return tree.root;
+  let root: unknown;
+  try {
+    root = JSON.parse(bytes.toString('utf8'));
+  } catch {
+    return undefined;
+  }
+  return scanWhole([bytes], new ForeignTexts(bytes, root, isForeign)) ? root : undefined;
 }
 
 /** Parses the JSON of exactly one object that has no name twice, and keeps its text. Returns undefined for any other text. */
@@ -52,75 +56,99 @@ export function parseForeign(text: string): JsonObject | undefined {
   return object === undefined || repeatsName(object) ? undefined : object;
 }
 
-type Container = unknown[] | Record<string, unknown>;
+/**
+ * Keeps the texts of foreign objects while a scanner goes through the JSON that a value was parsed from. Where a name stands twice,
+ * the value has the last one; what the scanner sees of the others has no place in it, or one that the last one takes over.
+ */
+export class ForeignTexts implements JsonObserver {
+  /** By depth: the container of the value that is under way, the place of its last key, and the index of its last item. */
+  readonly #containers: (object | undefined)[] = [];
+  readonly #keyStarts: number[] = [];
+  readonly #keyEnds: number[] = [];
+  readonly #indexes: number[] = [];
+  /** The depth of the open foreign object, where it begins, and how many names stand in it. */
+  #foreign = 0;
+  #start = 0;
+  #names = 0;
 
-interface LongText {
-  readonly start: number;
-  readonly end: number;
-  set(text: string): void;
-}
-
-/** Builds the value that a scanner reads. Long texts are filled in later. */
-export class JsonTree implements JsonObserver {
-  readonly longTexts: LongText[] = [];
-  readonly #root: unknown[] = [];
-  readonly #open: Container[] = [this.#root];
-  readonly #keys: string[] = [];
-  /** The open foreign object: its depth, where it begins, and whether an object in it has a name twice. */
-  #foreign: { readonly depth: number; readonly start: number; repeats: boolean } | undefined;
-
+  /** @param root the outermost container; it may still be filled while the scanner reads */
   constructor(
     private readonly bytes: Buffer,
+    private readonly root: unknown,
     private readonly isForeign = false,
   ) {}
 
-  get root(): unknown {
-    return this.#root[0];
-  }
-
   open(depth: number, isObject: boolean, { start }: JsonToken): void {
-    const container: Container = isObject ? {} : [];
-    const { name } = this.#add(container);
-    this.#open.push(container);
-    if (isObject && (depth === 1 ? this.isForeign : FOREIGN.has(name)))
-      this.#foreign ??= { depth, start, repeats: false };
+    if (this.#foreign !== 0) return;
+    const around = this.#containers[depth - 1];
+    const name = Array.isArray(around) ? this.#nextIndex(depth - 1) : this.#nameAt(depth - 1, around);
+    const value = depth === 1 ? this.root : name === undefined ? undefined : childOf(around, name);
+    this.#containers[depth] = isContainer(value, isObject) ? value : undefined;
+    this.#indexes[depth] = -1;
+    if (!isObject || !(depth === 1 ? this.isForeign : FOREIGN.has(name))) return;
+    this.#foreign = depth;
+    this.#start = start;
+    this.#names = 0;
   }
 
   close(depth: number, { end }: JsonToken): void {
-    const container = this.#open.pop() as Container;
-    if (this.#foreign?.depth !== depth) return;
-    const { start, repeats } = this.#foreign;
-    TEXTS.set(container, repeats ? undefined : this.bytes.toString('utf8', start, end));
-    this.#foreign = undefined;
+    if (this.#foreign !== depth) return;
+    this.#foreign = 0;
+    const object = this.#containers[depth];
+    if (object === undefined) return;
+    const repeats = this.#names !== namesIn(object);
+    TEXTS.set(object, repeats ? undefined : this.bytes.toString('utf8', this.#start, end));
   }
 
-  key(depth: number, token: JsonToken): void {
-    this.#keys[depth] = token.text() ?? (this.#parsed(token) as string);
+  key(depth: number, { start, end }: JsonToken): void {
+    if (this.#foreign !== 0) {
+      this.#names += 1;
+      return;
+    }
+    this.#keyStarts[depth] = start;
+    this.#keyEnds[depth] = end;
   }
 
-  scalar(_: number, firstByte: number, token: JsonToken): void {
-    const value = firstByte === QUOTE ? token.text() : this.#parsed(token);
-    const { container, name } = this.#add(value);
-    const set = (text: string) => put(container, name, text);
-    if (value === undefined) this.longTexts.push({ set, start: token.start + 1, end: token.end - 1 });
+  scalar(depth: number): void {
+    if (this.#foreign === 0) this.#nextIndex(depth);
   }
 
-  #parsed({ start, end }: JsonToken): unknown {
-    return JSON.parse(this.bytes.toString('utf8', start, end));
+  #nextIndex(depth: number): number {
+    const index = (this.#indexes[depth] ?? -1) + 1;
+    this.#indexes[depth] = index;
+    return index;
   }
 
-  /** Returns the place of the value. */
-  #add(value: unknown): { readonly container: Container; readonly name: string | number } {
-    const container = this.#open.at(-1) as Container;
-    const name = Array.isArray(container) ? container.length : (this.#keys[this.#open.length - 1] as string);
-    if (this.#foreign !== undefined && Object.hasOwn(container, name)) this.#foreign.repeats = true;
-    put(container, name, value);
-    return { container, name };
+  /** Returns the name of the member under way; undefined in a container that the value does not have. */
+  #nameAt(depth: number, around: object | undefined): string | undefined {
+    if (around === undefined) return undefined;
+    const start = this.#keyStarts[depth] as number;
+    const end = this.#keyEnds[depth] as number;
+    const { text } = wordIn(this.bytes, start + 1, end - 1);
+    return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text;
   }
 }
 
-/** As in `JSON.parse`, `__proto__` is an ordinary member. */
-function put(container: Container, name: string | number, value: unknown): void {
-  if (name !== '__proto__') (container as Record<string | number, unknown>)[name] = value;
-  else Object.defineProperty(container, name, { value, enumerable: true, configurable: true, writable: true });
+function childOf(around: object | undefined, name: string | number): unknown {
+  return around !== undefined && Object.hasOwn(around, name)
+    ? (around as Readonly<Record<string | number, unknown>>)[name]
+    : undefined;
+}
+
+function isContainer(value: unknown, isObject: boolean): value is object {
+  return typeof value === 'object' && value !== null && Array.isArray(value) !== isObject;
+}
+
+/** Counts the names of all objects in a value. Fewer than in its text mean that one stood twice there. */
+function namesIn(value: object): number {
+  let count = 0;
+  if (Array.isArray(value)) {
+    for (const item of value) if (typeof item === 'object' && item !== null) count += namesIn(item);
+    return count;
+  }
+  for (const name in value) {
+    const member = (value as JsonObject)[name];
+    count += typeof member === 'object' && member !== null ? 1 + namesIn(member) : 1;
+  }
+  return count;
 }

@@ -80,16 +80,26 @@ export function announcedBytes({ headers }: IncomingMessage): number {
 
 /**
  * Reads a request's body and checks it while it arrives, so that it is rejected at the first wrong byte. The rest then stays in
- * the request for the code that sends the error.
+ * the request for the code that sends the error. A body that is there already is read at once, without a promise.
  */
-export async function readBody(request: IncomingMessage, reading: BodyReading): Promise<readonly Buffer[]> {
-  const announced = announcedBytes(request);
-  const isLarge = announced > SMALL_BODY_BYTES;
-  if (isLarge) await reading.beforeLarge?.();
+export function readBody(
+  request: IncomingMessage,
+  reading: BodyReading,
+): readonly Buffer[] | Promise<readonly Buffer[]> {
+  const isLarge = announcedBytes(request) > SMALL_BODY_BYTES;
+  if (!isLarge || reading.beforeLarge === undefined) return readArrived(request, reading, isLarge);
+  return reading.beforeLarge().then(() => readArrived(request, reading, isLarge));
+}
+
+function readArrived(
+  request: IncomingMessage,
+  reading: BodyReading,
+  isLarge: boolean,
+): readonly Buffer[] | Promise<readonly Buffer[]> {
   if (request.destroyed || reading.call?.hasLeft === true) throw new ClientLeft();
   if (reading.encoded !== undefined) return awaitBody(request, reading, isLarge);
   const { headers, complete, readableLength } = request;
-  const isAllThatWasAnnounced = headers['content-length'] !== undefined && readableLength === announced;
+  const isAllThatWasAnnounced = headers['content-length'] !== undefined && readableLength === announcedBytes(request);
   const isHere = isAllThatWasAnnounced || (complete && readableLength <= SMALL_BODY_BYTES);
   return isHere ? takeBody(request, reading) : awaitBody(request, reading, isLarge);
 }

@@ -85,10 +85,17 @@ function settleTarget(request: IncomingMessage): GatewayError | undefined {
   }
   const { host } = headers;
   if (host === undefined) return undefined;
-  if (!HOST.test(host)) return fail('INVALID_FIELD', { param: 'host', message: NO_HOST, headers: CLOSE });
-  headers.host = hostOf(request) + (/:\d+$/.exec(host)?.[0] ?? '');
+  if (host !== newest.given) {
+    if (!HOST.test(host)) return fail('INVALID_FIELD', { param: 'host', message: NO_HOST, headers: CLOSE });
+    const name = hostOf(request);
+    newest = { given: host, settled: name + (/:\d+$/.exec(host)?.[0] ?? ''), name };
+  }
+  headers.host = newest.settled;
   return undefined;
 }
+
+/** The newest valid Host header, as it was given and as it is left, and its name. Nearly all requests have the same one. */
+let newest = { given: '', settled: '', name: '' };
 
 const SLASH = 0x2f;
 const NO_TARGET = 'target: expected a path that begins with /, or a whole http or https address';
@@ -101,6 +108,7 @@ export function pathOf({ url = '/' }: Pick<IncomingMessage, 'url'>): string {
 
 /** Returns the host without port and trailing dot, in lower case. */
 export function hostOf({ headers: { host = '' } }: Pick<IncomingMessage, 'headers'>): string {
+  if (host === newest.settled) return newest.name;
   return host.toLowerCase().replace(/:\d*$/, '').replace(/\.$/, '');
 }
 

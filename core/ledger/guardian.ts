@@ -4,6 +4,7 @@ import { metrics } from '../metrics';
 import { type RecoverOptions, recover } from './recovery';
 
 const LOOK_EVERY_MS = 1_000;
+const LOOK_AT_REST_EVERY_MS = 5_000;
 
 const ready = new Gauge({
   name: 'tollgate_ledger_ready',
@@ -35,5 +36,5 @@ export function startGuardian(options: RecoverOptions & { readonly everyMs?: num
     if (reason !== trouble) log.error({ reason }, 'the ledger cannot be checked; the check is retried');
     trouble = reason;
   };
-  return startLoop(look, { everyMs, whenFailed });
+  return startLoop(look, { everyMs, atRestMs: LOOK_AT_REST_EVERY_MS, whenFailed });
 }

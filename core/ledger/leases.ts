@@ -87,7 +87,7 @@ export function startLeases(options: LeasesOptions): Leases {
 
   const sweep = async () => {
     if (!(await isBackForLong())) return;
-    const due = (await Promise.all(ALL_SHARDS.map((shard) => ledger.due(shard, DUE_AT_ONCE)))).flat();
+    const due = await ledger.due(ALL_SHARDS, DUE_AT_ONCE);
     let expired = 0;
     await eachAtOnce(due, AT_ONCE, async ({ rid, ...payer }) => {
       if ((await ledger.expire(payer, rid)).outcome === 'expired') expired += 1;
@@ -100,8 +100,12 @@ export function startLeases(options: LeasesOptions): Leases {
   const warn = (error: unknown) =>
     log.warn({ reason: String(error) }, 'expired leases cannot be checked because the ledger is unavailable');
   const loops = [
-    startLoop(renewDue, { everyMs: Math.min(1_000, renewEveryMs), whenFailed: onFirstFailure(warn) }),
-    startLoop(sweep, { everyMs: sweepEveryMs, whenFailed: onFirstFailure(warn) }),
+    startLoop(renewDue, {
+      everyMs: Math.min(1_000, renewEveryMs),
+      atRestMs: () => (leases.size === 0 ? sweepEveryMs : 0),
+      whenFailed: onFirstFailure(warn),
+    }),
+    startLoop(sweep, { everyMs: sweepEveryMs, atRestMs: sweepEveryMs, whenFailed: onFirstFailure(warn) }),
   ];
   return {
     leaseMs,

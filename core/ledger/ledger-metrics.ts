@@ -1,5 +1,7 @@
-import { Counter, Histogram } from 'prom-client';
+import { Counter } from 'prom-client';
+import type { MaybeLater } from '../later';
 import { metrics } from '../metrics';
+import { Buckets, QuickHistogram } from '../quick-histogram';
 import type { Calls, ReserveOutcome, ReserveRequest, SettleOutcome, SettleRequest } from './ledger';
 
 const registers = [metrics];
@@ -8,20 +10,17 @@ const registers = [metrics];
  * The buckets of both histograms. They reach the time after which a call is refused, and twice that time for settles, because no
  * call waits longer for one.
  */
-const buckets = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5];
+const ANSWER_SECONDS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5];
 
-const reserves = new Histogram({
-  name: 'tollgate_ledger_reserve_seconds',
-  help: 'Time of the ledger to answer a reserve.',
-  buckets,
-  registers,
-});
-const settles = new Histogram({
-  name: 'tollgate_ledger_settle_seconds',
-  help: 'Time of the ledger to answer a settle, for each try.',
-  buckets,
-  registers,
-});
+const reserves = new Buckets(ANSWER_SECONDS);
+const settles = new Buckets(ANSWER_SECONDS);
+new QuickHistogram({ name: 'tollgate_ledger_reserve_seconds', help: 'Time of the ledger to answer a reserve.' }, () => [
+  { labels: {}, buckets: reserves },
+]);
+new QuickHistogram(
+  { name: 'tollgate_ledger_settle_seconds', help: 'Time of the ledger to answer a settle, for each try.' },
+  () => [{ labels: {}, buckets: settles }],
+);
 const refusals = new Counter({
   name: 'tollgate_ledger_refusals_total',
   help: 'Reserves that the ledger refused, by answer; `unavailable` if it did not answer.',
@@ -49,43 +48,74 @@ const shortfallUsd = new Counter({
   registers,
 });
 
-/** Asks the ledger, and measures how long its answer takes. */
-async function measured<T>(histogram: Histogram, ask: () => Promise<T>): Promise<T> {
-  const startedMs = performance.now();
-  try {
-    return await ask();
-  } finally {
-    histogram.observe((performance.now() - startedMs) / 1_000);
-  }
+/** Notes how long an answer or a failure took that began at `startedMs`. */
+function observe(buckets: Buckets, startedMs: number): void {
+  buckets.observe((performance.now() - startedMs) / 1_000);
 }
 
 /**
  * Reserves, and counts refusals.
  * @throws what the ledger throws
  */
-export async function measuredReserve(calls: Pick<Calls, 'reserve'>, request: ReserveRequest): Promise<ReserveOutcome> {
+export function measuredReserve(calls: Pick<Calls, 'reserve'>, request: ReserveRequest): MaybeLater<ReserveOutcome> {
+  const startedMs = performance.now();
   try {
-    const answer = await measured(reserves, () => calls.reserve(request));
-    if (answer.outcome !== 'reserved') refusals.inc({ reason: answer.outcome });
-    return answer;
+    const outcome = calls.reserve(request);
+    return outcome instanceof Promise
+      ? outcome.then(
+          (answer) => countReserve(answer, startedMs),
+          (error: unknown) => unreserved(error, startedMs),
+        )
+      : countReserve(outcome, startedMs);
   } catch (error) {
-    refusals.inc({ reason: 'unavailable' });
-    throw error;
+    return unreserved(error, startedMs);
   }
+}
+
+function countReserve(answer: ReserveOutcome, startedMs: number): ReserveOutcome {
+  observe(reserves, startedMs);
+  if (answer.outcome !== 'reserved') refusals.inc({ reason: answer.outcome });
+  return answer;
+}
+
+function unreserved(error: unknown, startedMs: number): never {
+  observe(reserves, startedMs);
+  refusals.inc({ reason: 'unavailable' });
+  throw error;
 }
 
 /**
  * Settles, and counts what could not be charged.
  * @throws what the ledger throws
  */
-export async function measuredSettle(calls: Pick<Calls, 'settle'>, request: SettleRequest): Promise<SettleOutcome> {
-  const answer = await measured(settles, () => calls.settle(request));
+export function measuredSettle(calls: Pick<Calls, 'settle'>, request: SettleRequest): MaybeLater<SettleOutcome> {
+  const startedMs = performance.now();
+  try {
+    const outcome = calls.settle(request);
+    return outcome instanceof Promise
+      ? outcome.then(
+          (answer) => countSettle(answer, startedMs),
+          (error: unknown) => unsettled(error, startedMs),
+        )
+      : countSettle(outcome, startedMs);
+  } catch (error) {
+    return unsettled(error, startedMs);
+  }
+}
+
+function countSettle(answer: SettleOutcome, startedMs: number): SettleOutcome {
+  observe(settles, startedMs);
   if (answer.outcome === 'expired') late.inc();
   if (answer.outcome === 'settled' && answer.shortfallE8 > 0n) {
     shortfalls.inc();
     shortfallUsd.inc(Number(answer.shortfallE8) / 1e8);
   }
   return answer;
+}
+
+function unsettled(error: unknown, startedMs: number): never {
+  observe(settles, startedMs);
+  throw error;
 }
 
 export function countExpired(holds: number): void {

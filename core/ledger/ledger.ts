@@ -7,6 +7,7 @@
  * written nothing. If the store does not answer in time, operations reject with `LedgerUnavailable`. If a caller uses one id for
  * two payers, which is a defect, they reject with `WrongPayer`.
  */
+import type { MaybeLater } from '../later';
 import type { ReportedCall } from './allowances/reported-calls';
 import type { KeyAccess } from './key-access';
 import type { KeyLimits } from './limit-fields';
@@ -329,9 +330,9 @@ export const INTENTS_AT_MOST = 10_000;
 
 /** The money of calls. Only this part has a layer over it: the allowances of a node. */
 export interface Calls {
-  reserve(request: ReserveRequest): Promise<ReserveOutcome>;
-  settle(request: SettleRequest): Promise<SettleOutcome>;
-  release(request: ReleaseRequest): Promise<ReleaseOutcome>;
+  reserve(request: ReserveRequest): MaybeLater<ReserveOutcome>;
+  settle(request: SettleRequest): MaybeLater<SettleOutcome>;
+  release(request: ReleaseRequest): MaybeLater<ReleaseOutcome>;
   renew(request: RenewRequest): Promise<RenewOutcome>;
   /** Returns undefined if the account does not exist. Rejects with LedgerUnavailable while the ledger is not ready, and so does readKey. */
   readAccount(accountId: string): Promise<AccountState | undefined>;
@@ -350,8 +351,8 @@ export interface Outbox {
 
 /** What finds and repairs faults: lost holds, differences from Postgres, and a store that was emptied or went back in time. */
 export interface Recovery {
-  /** Returns reservations of this shard whose lease has ended, oldest first. */
-  due(shard: number, limit: number): Promise<readonly (Payer & { readonly rid: string })[]>;
+  /** Returns reservations of these shards whose lease has ended, of each shard the oldest first and at most `limit`. */
+  due(shards: readonly number[], limit: number): Promise<readonly (Payer & { readonly rid: string })[]>;
   expire(payer: Payer, rid: string): Promise<ExpireOutcome>;
   /** Reads accounts of one shard, and some of their keys, at one moment. Rejects with LedgerUnavailable while the ledger is not ready. */
   inspect(shard: number, accountIds: readonly string[], keyIds: readonly string[]): Promise<Inspection>;
@@ -380,6 +381,9 @@ export interface Recovery {
 
 /** The ledger that all nodes share: the three parts, and what accounts, keys and sandboxes need. */
 export interface Ledger extends Calls, Outbox, Recovery {
+  reserve(request: ReserveRequest): Promise<ReserveOutcome>;
+  settle(request: SettleRequest): Promise<SettleOutcome>;
+  release(request: ReleaseRequest): Promise<ReleaseOutcome>;
   findKey(hash: string): Promise<FindKeyOutcome>;
   /** Counts a call that was refused without a hold against the key's per-minute limit of calls. */
   countRefused(payer: Payer): Promise<CountOutcome>;

@@ -318,16 +318,18 @@ export class MemoryLedger implements Ledger {
     return { status, spentE8, heldE8, settings, ...limitsFrom((_, name) => key[name]) };
   }
 
-  async due(shard: number, limit: number): Promise<readonly (Payer & { readonly rid: string })[]> {
+  async due(shards: readonly number[], limit: number): Promise<readonly (Payer & { readonly rid: string })[]> {
     const now = this.now();
-    return [...(this.#deadlines.get(shard) ?? [])]
-      .filter(([, deadline]) => deadline <= now)
-      .sort(([, first], [, second]) => first - second)
-      .slice(0, limit)
-      .flatMap(([rid]) => {
-        const { accountId, keyId } = this.#reservations.get(rid) ?? {};
-        return accountId !== undefined && keyId !== undefined ? [{ rid, accountId, keyId }] : [];
-      });
+    const rids = shards.flatMap((shard) =>
+      [...(this.#deadlines.get(shard) ?? [])]
+        .filter(([, deadline]) => deadline <= now)
+        .sort(([, first], [, second]) => first - second)
+        .slice(0, limit),
+    );
+    return rids.flatMap(([rid]) => {
+      const { accountId, keyId } = this.#reservations.get(rid) ?? {};
+      return accountId !== undefined && keyId !== undefined ? [{ rid, accountId, keyId }] : [];
+    });
   }
 
   async readOutbox(shards: readonly number[], limit: number): Promise<ReadonlyMap<number, readonly OutboxEntry[]>> {

@@ -1,10 +1,13 @@
+import { setImmediate } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import type { MaybeLater } from '../later';
 import type { Stop } from '../resources';
 import { leaseTimes } from './lease-times';
-import type { Calls, ReleaseRequest, SettleRequest } from './ledger';
+import type { Calls, ReleaseRequest, SettleOutcome, SettleRequest } from './ledger';
 import { measuredSettle } from './ledger-metrics';
 import type { Shipper } from './outbox/shipper';
 import type { Spool } from './spool/spool';
+import type { Closing } from './spool/spool-file';
 
 export interface Settled {
   /** The charged amount or, while the ledger is late, the cost that it will charge. */
@@ -16,6 +19,8 @@ export interface Settled {
 /** Closes reservations: no caller waits long for it, and no charge is given up early. */
 export interface Settler {
   settle(request: SettleRequest): Promise<Settled>;
+  /** Settles, and resolves with what `read` makes of the outcome. */
+  settle<T>(request: SettleRequest, read: (settled: Settled) => T): Promise<T>;
   release(request: ReleaseRequest): Promise<{ readonly inTime: boolean }>;
   /** Returns how many operations are under way or being repeated. */
   pending(): number;
@@ -34,6 +39,8 @@ interface SettlerOptions {
   readonly giveUpAfterMs?: number;
 }
 
+const KEPT = Promise.resolve();
+
 /** The caller gets an answer within this time. */
 const ANSWER_WITHIN_MS = 240;
 const FIRST_PAUSE_MS = 100;
@@ -50,6 +57,8 @@ export function createSettler(options: SettlerOptions): Settler {
   const sleepers = new Set<() => void>();
   let stopped = false;
   let repeating = 0;
+  /** How many closings wait for the spool. */
+  let keeping = 0;
 
   const pause = (ms: number) =>
     new Promise<void>((resolve) => {
@@ -63,18 +72,22 @@ export function createSettler(options: SettlerOptions): Settler {
     });
 
   /** Asks once. Returns the outcome, or the reason why there is none. */
-  const attempt = <T extends Answer>(ask: () => Promise<T>): Promise<T | Failure> =>
-    ask().then(
-      (answer) =>
-        answer.outcome === 'not_ready'
-          ? { outcome: 'none', why: 'the ledger is being restored from Postgres' }
-          : answer,
-      (error: unknown) => ({ outcome: 'none', why: String(error) }),
-    );
+  const attempt = <T extends Answer>(ask: () => MaybeLater<T>): MaybeLater<T | Failure> => {
+    try {
+      const answer = ask();
+      return answer instanceof Promise ? answer.then(unlessNotReady, failureOf) : unlessNotReady(answer);
+    } catch (error) {
+      return failureOf(error);
+    }
+  };
 
   /** Asks until there is an outcome. Returns undefined if it gives up. */
-  const insist = async <T extends Answer>(rid: string, ask: () => Promise<T>): Promise<T | undefined> => {
-    let answer = await attempt(ask);
+  const insist = async <T extends Answer>(
+    rid: string,
+    ask: () => MaybeLater<T>,
+    first: MaybeLater<T | Failure>,
+  ): Promise<T | undefined> => {
+    let answer = await first;
     if (answer.outcome === 'none' && repeating < maxPending) {
       repeating += 1;
       answer = await repeat(ask, answer);
@@ -88,7 +101,7 @@ export function createSettler(options: SettlerOptions): Settler {
     return undefined;
   };
 
-  const repeat = async <T extends Answer>(ask: () => Promise<T>, first: T | Failure): Promise<T | Failure> => {
+  const repeat = async <T extends Answer>(ask: () => MaybeLater<T>, first: T | Failure): Promise<T | Failure> => {
     const giveUpAt = performance.now() + giveUpAfterMs;
     let answer = first;
     let pauseMs = FIRST_PAUSE_MS;
@@ -121,39 +134,81 @@ export function createSettler(options: SettlerOptions): Settler {
       );
     });
 
-  const settleAtLast = async (request: SettleRequest): Promise<Settled> => {
-    await spool?.keep({ kind: 'settle', ...request });
-    const answer = await insist(request.rid, () => measuredSettle(ledger, request));
+  /**
+   * Keeps a closing on disk, then asks the ledger. `read` gets the result at once if the ledger answers at once. Otherwise this
+   * asks until there is an outcome, and `read` gets `late()` if that takes too long.
+   */
+  const close = <T extends Answer, S, R>(
+    line: Closing,
+    ask: () => MaybeLater<T>,
+    resultOf: (answer: T | undefined) => S,
+    late: () => S,
+    read: (result: S) => R,
+  ): Promise<R> => {
+    keeping += 1;
+    return (spool?.keep(line) ?? KEPT).then(() => {
+      keeping -= 1;
+      const first = attempt(ask);
+      if (!(first instanceof Promise) && !('why' in first)) return read(resultOf(first));
+      return within(insist(line.rid, ask, first).then(resultOf), late).then(read);
+    });
+  };
+
+  const settled = (request: SettleRequest, answer: SettleOutcome | undefined): Settled => {
+    const { rid, costE8 } = request;
     if (answer?.outcome === 'settled') {
       // The caller learns that less than the cost was charged. If the ledger loses this settle, it must not charge more later.
-      if (answer.shortfallE8 > 0n) void spool?.keep({ ...request, kind: 'settle', costE8: answer.chargedE8 });
+      if (answer.shortfallE8 > 0n) void spool?.keep({ ...closingOf('settle', request), costE8: answer.chargedE8 });
       shipper.nudge(request.accountId);
       return { chargedE8: answer.chargedE8, inTime: true };
     }
-    if (answer?.outcome === 'unknown_reservation' && spool !== undefined)
-      return { chargedE8: request.costE8, inTime: true };
-    if (answer !== undefined) {
-      const { rid, costE8 } = request;
+    if (answer?.outcome === 'unknown_reservation' && spool !== undefined) return { chargedE8: costE8, inTime: true };
+    if (answer !== undefined)
       log.warn({ rid, costE8: costE8.toString(), outcome: answer.outcome }, 'the cost of a call was not fully charged');
-    }
     return { chargedE8: 0n, inTime: true };
   };
 
-  const releaseAtLast = async (request: ReleaseRequest): Promise<{ inTime: boolean }> => {
-    await spool?.keep({ kind: 'release', costE8: 0n, ...request });
-    const answer = await insist(request.rid, () => ledger.release(request));
-    if (answer !== undefined) shipper.nudge(request.accountId);
-    return { inTime: true };
-  };
-
   return {
-    settle: (request) => within(settleAtLast(request), () => ({ chargedE8: request.costE8, inTime: false })),
-    release: (request) => within(releaseAtLast(request), () => ({ inTime: false })),
-    pending: () => underWay.size,
+    settle: <T = Settled>(request: SettleRequest, read: (settled: Settled) => T = (given) => given as T) =>
+      close(
+        closingOf('settle', request),
+        () => measuredSettle(ledger, request),
+        (answer) => settled(request, answer),
+        () => ({ chargedE8: request.costE8, inTime: false }),
+        read,
+      ),
+    release: (request) =>
+      close(
+        closingOf('release', request),
+        () => ledger.release(request),
+        (answer) => {
+          if (answer !== undefined) shipper.nudge(request.accountId);
+          return true;
+        },
+        () => false,
+        (inTime) => ({ inTime }),
+      ),
+    pending: () => underWay.size + keeping,
     stop: async () => {
       stopped = true;
       for (const wake of sleepers) wake();
+      while (keeping > 0) await setImmediate();
       await Promise.allSettled(underWay);
     },
   };
+}
+
+function closingOf(
+  kind: Closing['kind'],
+  { accountId, keyId, rid, record, costE8 = 0n }: ReleaseRequest & Partial<Pick<SettleRequest, 'costE8'>>,
+): Closing {
+  return { kind, accountId, keyId, rid, costE8, record };
+}
+
+function unlessNotReady<T extends Answer>(answer: T): T | Failure {
+  return answer.outcome === 'not_ready' ? failureOf('the ledger is being restored from Postgres') : answer;
+}
+
+function failureOf(why: unknown): Failure {
+  return { outcome: 'none', why: String(why) };
 }

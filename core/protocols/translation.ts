@@ -175,10 +175,9 @@ export class Translation {
 
   /** Makes an error of an end that says nothing good, and gives an answer that ends without a stop reason one. */
   #checked(read: readonly AnswerEvent[]): readonly AnswerEvent[] {
-    // It runs for every event of every translated stream, and most only add text.
-    const [only] = read;
-    if (only === undefined || (read.length === 1 && only.is === 'add')) {
-      this.#hasContent ||= only !== undefined;
+    // It runs for every event of every translated stream, and most only add text and counts.
+    if (read.every(isPlain)) {
+      this.#hasContent ||= read.some(({ is }) => is === 'add');
       return read;
     }
     const said: AnswerEvent[] = [];
@@ -223,6 +222,12 @@ export class Translation {
 }
 
 const NOTHING: TranslatedEvent = { note: {}, written: [] };
+
+/** Whether an answer event begins and ends nothing. */
+function isPlain(event: AnswerEvent): boolean {
+  return event.is === 'add' || (event.is === 'usage' && event.isFinal !== true);
+}
+
 const UNSAID: AnswerEvent = { is: 'finish', choice: 0, reason: 'end' };
 const END: AnswerEvent = { is: 'end' };
 const LATE: AnswerError = { message: 'The upstream sent content behind the end of its answer.' };

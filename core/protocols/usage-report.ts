@@ -1,4 +1,4 @@
-import { type Counts, METERS, type Meter, type TokenMeter } from '../catalog/usage';
+import { type Counts, METERS, type Meter, type TokenMeter, type Usage } from '../catalog/usage';
 import { asArray, asCount, asObject, asText, type JsonObject } from '../json-values';
 import { unknownNumbers } from './unknown-numbers';
 
@@ -44,23 +44,30 @@ interface ReportedCounts {
 }
 
 /** Returns a function that reads a report of usage. */
-export function usageReader({ counts, total = '', free }: UsageTable) {
-  const rows = Object.entries(counts).map(([name, row]) => rowOf(name, row));
-  const wholes = rows.flatMap((whole): Whole[] => {
-    const parts = rows.filter((part) => part.whole === whole.name);
-    return parts.length === 0 ? [] : [{ whole, parts }];
-  });
+export function usageReader(table: UsageTable) {
+  const { counts, total = '', free } = table;
+  const rows = new Rows(counts);
   const totalAt = placeOf(total);
-  const paths = [...rows.flatMap(({ at, orSumOf = [] }) => [...at, ...orSumOf]), ...free, total];
+  const paths = [...rows.all.flatMap(({ at, orSumOf = [] }) => [...at, ...orSumOf]), ...free, total];
   const known: ReadonlySet<string> = new Set(paths.map((path) => path.replace(/\[[^\]]*\]/g, '')));
   return (report: JsonObject, { totalHas }: UsageSettings = {}): ReportedCounts => {
-    const reading = new Reading(rows, wholes, report, totalHas);
+    const reading = new Reading(rows, report, totalHas);
     const sum = totalAt(report) ?? 0;
-    if (sum > 0 && !reading.agreesWith(sum)) reading.suspect.add(total);
+    if (sum > 0 && !reading.agreesWith(sum)) reading.doubt(total);
     reading.dropContradictions();
+    const read = reading.result();
     const unknown = unknownNumbers(report, known);
-    return { ...reading.result(), ...(unknown !== undefined && { unknown }) };
+    return unknown === undefined ? read : { ...read, unknown };
   };
+}
+
+/** Returns the usage that a report means. Some streams have a report in each event, and Node 20 is slow to spread a rest. */
+export function usageOfReport({ reasoning, unknown, suspect }: ReportedCounts, passes: Usage['passes']): Usage {
+  const usage: { -readonly [Name in keyof Usage]: Usage[Name] } = { passes };
+  if (reasoning !== undefined) usage.reasoning = reasoning;
+  if (unknown !== undefined) usage.unknown = unknown;
+  if (suspect !== undefined) usage.suspect = suspect;
+  return usage;
 }
 
 /** Returns the word of an answer that the plain price does not cover; undefined for any other. */
@@ -71,6 +78,10 @@ export function unlessPlain(value: unknown, plain: readonly string[]): string | 
 
 interface Row extends CountRow {
   readonly name: string;
+  /** Its number in the table. */
+  readonly number: number;
+  /** The number of the count of which it is reported as more. */
+  readonly lessNumber: number;
   /** The count that it belongs to. */
   readonly whole: string | undefined;
   readonly isMeter: boolean;
@@ -91,13 +102,51 @@ interface Whole {
 
 const SIDES: ReadonlySet<string> = new Set(['input', 'output']);
 
-function rowOf(name: string, row: CountRow): Row {
+/** A set of rows: one bit for each. */
+type RowSet = number;
+
+class Rows {
+  readonly all: readonly Row[];
+  readonly wholes: readonly Whole[];
+  readonly sides: readonly Row[];
+  /** Those that stand beside the one they belong to, unless a total shows another. */
+  readonly beside: RowSet;
+
+  constructor(counts: UsageTable['counts']) {
+    const names = Object.keys(counts);
+    this.all = names.map((name, number) => rowOf(name, counts[name] as CountRow, number, names));
+    this.wholes = this.all.flatMap((whole): Whole[] => {
+      const parts = this.all.filter((part) => part.whole === whole.name);
+      return parts.length === 0 ? [] : [{ whole, parts }];
+    });
+    this.sides = this.all.filter(({ name }) => SIDES.has(name));
+    this.beside = setOf(this.all.filter(({ beside }) => beside !== undefined));
+  }
+
+  setOf(name: string | undefined): RowSet {
+    return setOf(this.all.filter((row) => row.name === name));
+  }
+}
+
+function setOf(rows: readonly Row[]): RowSet {
+  let set = 0;
+  for (const { number } of rows) set |= 1 << number;
+  return set;
+}
+
+function has(set: RowSet, { number }: Row): boolean {
+  return (set & (1 << number)) !== 0;
+}
+
+function rowOf(name: string, row: CountRow, number: number, names: readonly string[]): Row {
   const facts = Object.hasOwn(METERS, name) ? METERS[name as TokenMeter] : undefined;
   const isCache = facts?.counts.startsWith('cache') === true;
   const whole = row.in ?? row.beside;
   return {
     ...row,
     name,
+    number,
+    lessNumber: row.less === undefined ? -1 : names.indexOf(row.less),
     whole,
     isMeter: facts !== undefined || whole === undefined,
     isTokens: facts !== undefined || whole !== undefined,
@@ -108,53 +157,60 @@ function rowOf(name: string, row: CountRow): Row {
   };
 }
 
+const NONE: readonly number[] = [];
+
 /** Returns all that a report says of a count: none, one or several that differ. */
 function saidOf({ places, parts }: Row, report: JsonObject): readonly number[] {
-  const said: number[] = [];
+  let said: number[] | undefined;
   for (const place of places) {
     const count = place(report);
-    if (count !== undefined && !said.includes(count)) said.push(count);
+    if (count === undefined || said?.includes(count) === true) continue;
+    if (said === undefined) said = [count];
+    else said.push(count);
   }
-  if (said.length > 1) return said.filter((count) => count !== 0);
-  const sum = said.length > 0 || parts.length === 0 ? undefined : sumOf(parts.map((place) => place(report)));
-  if (sum !== undefined) said.push(sum);
-  return said;
+  if (said !== undefined) return said.length > 1 ? said.filter((count) => count !== 0) : said;
+  const sum = parts.length === 0 ? undefined : sumOf(parts.map((place) => place(report)));
+  return sum === undefined ? NONE : [sum];
 }
 
-/** One report. Counts that contradict others are dropped, and named in `suspect`. */
+/** One report. Counts that contradict others are dropped, and named as suspect. Translated streams may have one in each event. */
 class Reading {
-  readonly suspect = new Set<string>();
-  readonly #found = new Map<string, number>();
-  /** The names of the counts that stand beside the one they belong to. */
-  #beside: ReadonlySet<string>;
+  #suspect: Set<string> | undefined;
+  /** The counts by the numbers of their rows. */
+  readonly #found: (number | undefined)[] = [];
+  /** The counts that stand beside the one they belong to. */
+  #beside: RowSet;
   #rest = 0;
 
   constructor(
-    private readonly rows: readonly Row[],
-    private readonly wholes: readonly Whole[],
+    private readonly rows: Rows,
     report: JsonObject,
     private readonly totalHas: UsageSettings['totalHas'],
   ) {
-    this.#beside = namesOf(rows.filter(({ name, beside }) => beside !== undefined || name === totalHas));
-    for (const row of rows) {
-      const [first, ...others] = saidOf(row, report);
-      if (others.length > 0) this.#doubt(row);
-      // Of a part that is reported twice, no count is sure; a whole still has its parts.
-      if (first === undefined || (others.length > 0 && row.whole !== undefined)) continue;
-      this.#found.set(row.name, Math.max(0, first - (this.#found.get(row.less ?? '') ?? 0)));
-    }
+    this.#beside = totalHas === undefined ? rows.beside : rows.beside | rows.setOf(totalHas);
+    for (const row of rows.all) this.#found.push(this.#read(row, report));
+  }
+
+  #read(row: Row, report: JsonObject): number | undefined {
+    const isAtOne = row.places.length === 1 && row.parts.length === 0;
+    const said = isAtOne ? undefined : saidOf(row, report);
+    const first = said === undefined ? row.places[0]?.(report) : said[0];
+    const isDoubtful = said !== undefined && said.length > 1;
+    if (isDoubtful) this.#doubtRow(row);
+    // Of a part that is reported twice, no count is sure; a whole still has its parts.
+    if (first === undefined || (isDoubtful && row.whole !== undefined)) return undefined;
+    return Math.max(0, first - (this.#found[row.lessNumber] ?? 0));
   }
 
   /** Finds out from the total which counts stand beside others. Nothing is charged for a rest that no count explains. */
   agreesWith(total: number): boolean {
-    if (this.rows.some(({ name }) => SIDES.has(name) && !this.#found.has(name))) return true;
+    for (const { number } of this.rows.sides) if (this.#found[number] === undefined) return true;
     const rest = total - this.#sumOf(this.#beside);
     if (rest === 0) return true;
-    const movable = this.rows.filter(({ name, mayMove }) => mayMove && (this.#found.get(name) ?? 0) > 0);
+    const movable = this.rows.all.filter(({ number, mayMove }) => mayMove && (this.#found[number] ?? 0) > 0);
     for (const moved of subsetsOf(movable)) {
-      const stays = (row: Row) => moved.includes(row) !== this.#beside.has(row.name);
-      const beside = namesOf(this.rows.filter(stays));
-      if (this.#sumOf(beside) !== total || !this.wholes.every((each) => this.#fits(each, beside))) continue;
+      const beside = this.#beside ^ setOf(moved);
+      if (this.#sumOf(beside) !== total || !this.rows.wholes.every((each) => this.#fits(each, beside))) continue;
       this.#beside = beside;
       return true;
     }
@@ -164,67 +220,69 @@ class Reading {
 
   /** Drops the parts of a count that are more than it, or whose whole is unknown. */
   dropContradictions(): void {
-    for (const each of this.wholes) {
+    for (const each of this.rows.wholes) {
       if (this.#fits(each, this.#beside)) continue;
       for (const part of each.parts) {
         if (!this.#isIn(part, this.#beside)) continue;
-        this.#found.delete(part.name);
-        if (this.#found.has(each.whole.name)) this.#doubt(part);
+        this.#found[part.number] = undefined;
+        if (this.#found[each.whole.number] !== undefined) this.#doubtRow(part);
       }
     }
   }
 
-  #sumOf(beside: ReadonlySet<string>): number {
+  doubt(path: string): void {
+    this.#suspect ??= new Set();
+    this.#suspect.add(path);
+  }
+
+  #sumOf(beside: RowSet): number {
     let sum = 0;
-    for (const { name, whole, isTokens } of this.rows)
-      if (isTokens && (whole === undefined || beside.has(name))) sum += this.#found.get(name) ?? 0;
+    for (const row of this.rows.all)
+      if (row.isTokens && (row.whole === undefined || has(beside, row))) sum += this.#found[row.number] ?? 0;
     return sum;
   }
 
   /** Whether the parts inside a count are not more than it. */
-  #fits({ whole, parts }: Whole, beside: ReadonlySet<string>): boolean {
-    const count = this.#found.get(whole.name) ?? -1;
+  #fits({ whole, parts }: Whole, beside: RowSet): boolean {
+    const count = this.#found[whole.number] ?? -1;
     let sum = 0;
     for (const part of parts) {
       if (!this.#isIn(part, beside)) continue;
-      const own = this.#found.get(part.name) ?? 0;
+      const own = this.#found[part.number] ?? 0;
       if (own > count) return false;
       if (part.isMeter) sum += own;
     }
     return sum <= Math.max(count, 0);
   }
 
-  #isIn({ name }: Row, beside: ReadonlySet<string>): boolean {
-    return this.#found.has(name) && !beside.has(name);
+  #isIn(row: Row, beside: RowSet): boolean {
+    return this.#found[row.number] !== undefined && !has(beside, row);
   }
 
-  #doubt({ at: [first = ''] }: Row): void {
-    this.suspect.add(first);
+  #doubtRow({ at: [first = ''] }: Row): void {
+    this.doubt(first);
   }
 
   result(): ReportedCounts {
     const counts = new Map<Meter, number>();
-    for (const { name, whole: of = '', isMeter, keepsZero } of this.rows) {
-      const count = this.#found.get(name);
+    let reasoning = this.#rest === 0 ? undefined : this.#rest;
+    for (const row of this.rows.all) {
+      const { name, whole: of = '', isMeter, keepsZero } = row;
+      const count = this.#found[row.number];
       if (count === undefined) continue;
+      if (name === 'reasoning') reasoning = (reasoning ?? 0) + count;
       if (isMeter && (count > 0 || keepsZero)) counts.set(name, count);
       const whole = counts.get(of);
-      if (whole === undefined || isMeter === this.#beside.has(name)) continue;
+      if (whole === undefined || isMeter === has(this.#beside, row)) continue;
       counts.set(of, isMeter ? whole - count : whole + count);
     }
     const output = counts.get('output');
-    if (output !== undefined) counts.set('output', output + this.#rest);
-    const reasoning = sumOf([this.#found.get('reasoning'), this.#rest || undefined]);
-    return {
-      counts,
-      ...(reasoning !== undefined && { reasoning }),
-      ...(this.suspect.size > 0 && { suspect: [...this.suspect] }),
-    };
+    if (output !== undefined && this.#rest !== 0) counts.set('output', output + this.#rest);
+    const read: { -readonly [Name in keyof ReportedCounts]: ReportedCounts[Name] } = { counts };
+    if (reasoning !== undefined) read.reasoning = reasoning;
+    if (this.#suspect !== undefined) read.suspect = [...this.#suspect];
+    return read;
   }
-}
-
-function namesOf(rows: readonly Row[]): ReadonlySet<string> {
-  return new Set(rows.map(({ name }) => name));
 }
 
 /** Returns all subsets but the empty one, smaller ones first. */
@@ -250,9 +308,12 @@ function placeOf(path: string): Place {
 function countAt(within: unknown, steps: readonly (readonly string[])[], at: number): number | undefined {
   const step = steps[at];
   if (step === undefined) return asCount(within);
-  const [member = '', name, value] = step;
-  const found = asObject(within)?.[member];
+  // By index, because taking a list apart costs more than the look-up.
+  const found = asObject(within)?.[step[0] as string];
+  const name = step[1];
+  if (found === undefined) return undefined;
   if (name === undefined) return countAt(found, steps, at + 1);
+  const value = step[2];
   const counted = asArray(found).filter((each) => asObject(each)?.[name] === value);
   return sumOf(counted.map((each) => countAt(each, steps, at + 1)));
 }

@@ -40,7 +40,7 @@ export function startUsageRollUp({
   const whenFailed = onFirstFailure((error) =>
     log.warn({ reason: String(error) }, 'usage cannot be summed; totals are read from the records meanwhile'),
   );
-  return startLoop(look, { everyMs, whenFailed });
+  return startLoop(look, { everyMs, atRestMs: 60_000, whenFailed });
 }
 
 /** Returns whether there is more to sum before `wanted`. */

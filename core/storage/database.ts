@@ -24,6 +24,8 @@ const ACQUIRE_MS = 10_000;
 const STATEMENT_MS = 30_000;
 /** How long a connection may be silent while a statement runs. Postgres ends a slow statement before. */
 const SILENT_MS = STATEMENT_MS + 5_000;
+/** How often unused connections are looked for. The default, a second, wakes an idle process. */
+const REAP_EVERY_MS = 10_000;
 const KEEP_ALIVE_AFTER_MS = 30_000;
 const IDLE_IN_TRANSACTION_MS = 60_000;
 
@@ -62,6 +64,7 @@ export function openPostgres(
     pool: {
       min: 0,
       max: maxConnections,
+      reapIntervalMillis: REAP_EVERY_MS,
       afterCreate: (connection: Connection, done: () => void) => {
         endIfSilent(connection, SILENT_MS);
         done();

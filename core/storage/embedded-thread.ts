@@ -1,4 +1,5 @@
 /** The program of the embedded database's thread: one PGlite, which answers queries in the order in which they arrive. */
+import { setFlagsFromString } from 'node:v8';
 import { parentPort, workerData } from 'node:worker_threads';
 import { PGlite } from '@electric-sql/pglite';
 import { BIGINT_OID, type FromThread, OPENING, type ToThread } from './embedded';
@@ -6,6 +7,9 @@ import { unpackFirstDatabase } from './first-database';
 
 const { folder } = workerData as { readonly folder: string };
 unpackFirstDatabase(folder);
+// V8 would optimise the functions that a start runs often: four seconds of CPU and 80 MB (Node 24: 500 MB), for a few statements.
+setFlagsFromString('--no-wasm-tier-up');
+setFlagsFromString('--no-wasm-dynamic-tiering');
 const pglite = new PGlite(folder, { parsers: { [BIGINT_OID]: BigInt } });
 
 const send = (message: FromThread) => parentPort?.postMessage(message);

@@ -35,8 +35,10 @@ export async function migrate(database: Knex): Promise<void> {
   await withoutTimeLimit(database, async (transaction) => {
     await transaction.raw('SET LOCAL idle_in_transaction_session_timeout = 0');
     await transaction.raw('SELECT pg_advisory_xact_lock(?)', [ADVISORY_LOCK]);
-    refuseNewer(await namesInDatabase(transaction), await namesInFolder());
-    await transaction.migrate.latest({ migrationSource: source });
+    const [recorded, known] = [await namesInDatabase(transaction), await namesInFolder()];
+    refuseNewer(recorded, known);
+    // knex asks a dozen statements before it finds nothing to do.
+    if (recorded.length < known.length) await transaction.migrate.latest({ migrationSource: source });
   });
 }
 

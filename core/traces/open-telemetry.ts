@@ -12,6 +12,7 @@ import {
 import type { Logger } from 'pino';
 import { inTime } from '../in-time';
 import type { Stop } from '../resources';
+import { tracing } from './tracing';
 
 /** How long a stopping process waits until the collector has accepted the last spans. */
 const LAST_SPANS_WITHIN_MS = 3_000;
@@ -32,6 +33,7 @@ export function startTracing(log: Logger): Stop {
     spanProcessors: [new BatchSpanProcessor(exporter)],
   });
   trace.setGlobalTracerProvider(provider);
+  tracing.isOn = true;
   propagation.setGlobalPropagator(new W3CTraceContextPropagator());
   const sendAll = async () => {
     await provider.forceFlush();

@@ -53,10 +53,11 @@ export function planSplices(body: RequestBody, edits: readonly BodyEdit[]): Spli
     }
   }
   if (drops.length === 0 && appended.length === 0) return splices.sort(byPlace);
-  const lastEnd = endOfLastMember(body);
-  const cuts = planCuts(body.chunks, drops.sort(byStart));
+  const bytes = new Bytes(body.chunks);
+  const lastEnd = endOfLastMember(body, bytes);
+  const cuts = planCuts(body.chunks, drops.sort(byStart), bytes);
   splices.push(...cuts);
-  if (appended.length > 0) splices.push(planAppend(body, cuts, lastEnd, appended.join(',')));
+  if (appended.length > 0) splices.push(planAppend(bytes, cuts, lastEnd, appended.join(',')));
   return splices.sort(byPlace);
 }
 
@@ -67,82 +68,102 @@ export type ItemPlace = Pick<MemberPlace, 'start' | 'end'>;
  * Cuts members out of their objects, or items out of their arrays, in the order of the text. One is cut together with the comma
  * after it; the last one with the comma before it, or before those that are cut next to it. Adjacent ones make one cut.
  */
-export function planCuts(chunks: readonly Buffer[], drops: readonly ItemPlace[]): Splice[] {
+export function planCuts(
+  chunks: readonly Buffer[],
+  drops: readonly ItemPlace[],
+  bytes: Bytes = new Bytes(chunks),
+): Splice[] {
   const cuts: { from: number; to: number; text: string }[] = [];
   for (const { start, end } of drops) {
-    const isLast = nextSignificantByte(chunks, end).byte !== COMMA;
-    const to = isLast ? end : startOfNextMember(chunks, end);
+    const isLast = nextSignificantByte(bytes, end).byte !== COMMA;
+    const to = isLast ? end : startOfNextMember(bytes, end);
     let cut = cuts.at(-1);
     if (cut?.to === start) cut.to = to;
     else {
       cut = { from: start, to, text: '' };
       cuts.push(cut);
     }
-    if (isLast) cut.from = startOfTail(chunks, cut.from);
+    if (isLast) cut.from = startOfTail(bytes, cut.from);
   }
   return cuts;
 }
 
 /** Appends after the last member, or as the only member if no other is left. */
-function planAppend(body: RequestBody, cuts: readonly Splice[], lastEnd: number, text: string): Splice {
+function planAppend(bytes: Bytes, cuts: readonly Splice[], lastEnd: number, text: string): Splice {
   const tail = cuts.find((cut) => cut.to === lastEnd);
-  const before = lastSignificantByte(body.chunks, tail === undefined ? lastEnd : tail.from);
+  const before = lastSignificantByte(bytes, tail === undefined ? lastEnd : tail.from);
   return { from: lastEnd, to: lastEnd, text: before.byte === OPEN_BRACE ? text : `,${text}` };
 }
 
 /** The last member of the text is always in the map, because the map keeps the last position of a repeated key. */
-function endOfLastMember(body: RequestBody): number {
+function endOfLastMember(body: RequestBody, bytes: Bytes): number {
   let end = 0;
   for (const place of body.members.values()) if (place.end > end) end = place.end;
-  return end === 0 ? afterOpeningBrace(body.chunks) : end;
+  return end === 0 ? afterOpeningBrace(bytes) : end;
 }
 
-function afterOpeningBrace(chunks: readonly Buffer[]): number {
-  return nextSignificantByte(chunks, 0).at + 1;
+function afterOpeningBrace(bytes: Bytes): number {
+  return nextSignificantByte(bytes, 0).at + 1;
 }
 
 /** Returns the offset after the comma that follows a member. */
-function startOfNextMember(chunks: readonly Buffer[], end: number): number {
-  const comma = nextSignificantByte(chunks, end);
-  return nextSignificantByte(chunks, comma.at + 1).at;
+function startOfNextMember(bytes: Bytes, end: number): number {
+  const comma = nextSignificantByte(bytes, end);
+  return nextSignificantByte(bytes, comma.at + 1).at;
 }
 
 /** Returns where a cut of the last members must begin: at the comma before them, if there is one. */
-function startOfTail(chunks: readonly Buffer[], from: number): number {
-  const before = lastSignificantByte(chunks, from);
+function startOfTail(bytes: Bytes, from: number): number {
+  const before = lastSignificantByte(bytes, from);
   return before.byte === COMMA ? before.at : from;
 }
 
 const COMMA = 0x2c;
 const OPEN_BRACE = 0x7b;
 
+/** The bytes of a text in pieces. Looks at places near each other, or in order, take no search for the piece. */
+class Bytes {
+  #index = 0;
+  /** Where the piece at that index begins. */
+  #base = 0;
+
+  constructor(private readonly chunks: readonly Buffer[]) {}
+
+  at(offset: number): number | undefined {
+    while (offset < this.#base) {
+      this.#index -= 1;
+      this.#base -= this.chunks[this.#index]?.length ?? 0;
+    }
+    let chunk = this.chunks[this.#index];
+    while (chunk !== undefined && offset >= this.#base + chunk.length) {
+      this.#base += chunk.length;
+      this.#index += 1;
+      chunk = this.chunks[this.#index];
+    }
+    return chunk?.[offset - this.#base];
+  }
+}
+
 interface FoundByte {
   readonly at: number;
   readonly byte: number;
 }
 
-function nextSignificantByte(chunks: readonly Buffer[], from: number): FoundByte {
-  let base = 0;
-  for (const chunk of chunks) {
-    for (let at = Math.max(from - base, 0); at < chunk.length; at += 1) {
-      const byte = chunk[at] as number;
-      if (!isWhiteSpace(byte)) return { at: base + at, byte };
-    }
-    base += chunk.length;
+function nextSignificantByte(bytes: Bytes, from: number): FoundByte {
+  let at = from;
+  let byte = bytes.at(at);
+  while (byte !== undefined && isWhiteSpace(byte)) {
+    at += 1;
+    byte = bytes.at(at);
   }
-  return { at: base, byte: 0 };
+  return { at, byte: byte ?? 0 };
 }
 
 /** Returns the last byte before `end` that is not white space. */
-function lastSignificantByte(chunks: readonly Buffer[], end: number): FoundByte {
-  let base = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
-  for (let index = chunks.length - 1; index >= 0; index -= 1) {
-    const chunk = chunks[index] as Buffer;
-    base -= chunk.length;
-    for (let at = Math.min(end - base, chunk.length) - 1; at >= 0; at -= 1) {
-      const byte = chunk[at] as number;
-      if (!isWhiteSpace(byte)) return { at: base + at, byte };
-    }
+function lastSignificantByte(bytes: Bytes, end: number): FoundByte {
+  for (let at = end - 1; at >= 0; at -= 1) {
+    const byte = bytes.at(at);
+    if (byte !== undefined && !isWhiteSpace(byte)) return { at, byte };
   }
   return { at: 0, byte: 0 };
 }

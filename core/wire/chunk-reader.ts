@@ -9,6 +9,8 @@ export interface ChunkReader {
   readonly isReady: boolean;
   /** Resolves when `isReady` is true. It never rejects. */
   ready(): Promise<void>;
+  /** Calls the listener when `isReady` is true, or at once. It takes no promise, because every unstreamed answer is read so. */
+  whenReady(listener: () => void): void;
   /**
    * Returns the next chunk; undefined at the end. Call it only when `isReady` is true.
    * @throws if the body broke off
@@ -24,6 +26,7 @@ export interface ChunkReader {
 export const NO_CHUNKS: ChunkReader = {
   isReady: true,
   ready: () => Promise.resolve(),
+  whenReady: (listener) => listener(),
   take: () => undefined,
   cancel: () => undefined,
 };
@@ -51,40 +54,87 @@ export class BodyTooLong extends Error {
  * Reads a whole body.
  * @throws if the body broke off; BodyTooLong if it has more than `atMost` bytes
  */
-export async function readAll(chunks: ChunkReader, atMost: number): Promise<Buffer> {
+export function readAll(chunks: ChunkReader, atMost: number): Promise<Buffer> {
   const read: Buffer[] = [];
-  await readEach(chunks, atMost, (chunk) => void read.push(chunk));
-  return inOne(read);
+  return new Promise((resolve, reject) =>
+    readEach(
+      chunks,
+      atMost,
+      (chunk) => void read.push(chunk),
+      () => resolve(inOne(read)),
+      reject,
+    ),
+  );
 }
 
 /**
- * Reads a body to its end. It avoids the promises of a generator, because every unstreamed call is read here.
+ * Reads a body to its end without promises, because every unstreamed call is read here.
  * @param take receives each chunk as it arrives, and the number of bytes so far; no more is read until its promise resolves
- * @throws if the body broke off; BodyTooLong if it has more than `atMost` bytes
+ * @param failed gets why the body broke off, what `take` threw, or BodyTooLong
  */
-export async function readEach(
+export function readEach(
   chunks: ChunkReader,
   atMost: number,
   take: (chunk: Buffer, byteLength: number) => Promise<void> | undefined | void,
-): Promise<void> {
+  ended: () => void,
+  failed: (error: unknown) => void,
+): void {
   let byteLength = 0;
-  for (;;) {
-    if (!chunks.isReady) await chunks.ready();
-    const chunk = chunks.take();
-    if (chunk === undefined) return;
-    byteLength += chunk.length;
-    if (byteLength > atMost) {
-      chunks.cancel();
-      throw new BodyTooLong(`the answer has more than ${atMost} bytes`);
+  const read = (): void => {
+    try {
+      while (chunks.isReady) {
+        const chunk = chunks.take();
+        if (chunk === undefined) return void ended();
+        byteLength += chunk.length;
+        if (byteLength > atMost) {
+          chunks.cancel();
+          throw new BodyTooLong(`the answer has more than ${atMost} bytes`);
+        }
+        const taking = take(chunk, byteLength);
+        if (taking !== undefined) return void taking.then(read, failed);
+      }
+    } catch (error) {
+      return void failed(error);
     }
-    const taking = take(chunk, byteLength);
-    if (taking !== undefined) await taking;
-  }
+    chunks.whenReady(read);
+  };
+  read();
 }
 
-export function inOne(chunks: readonly Buffer[]): Buffer {
-  const [first] = chunks;
-  return chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks);
+/**
+ * Calls `work` when something is ready, once for each read of the connection and without a promise for each. Resolves with its first
+ * result. `wait` is called before each wait.
+ */
+export function eachRead<T>(chunks: ChunkReader, work: () => T | Promise<T> | undefined, wait: () => void): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const read = (): void => {
+      try {
+        while (chunks.isReady) {
+          const result = work();
+          if (result !== undefined) return void resolve(result);
+        }
+        wait();
+        chunks.whenReady(wake);
+      } catch (error) {
+        reject(error);
+      }
+    };
+    // One read of the connection may arrive in several chunks.
+    const wake = (): void => process.nextTick(read);
+    read();
+  });
+}
+
+/** Returns the pieces as one buffer. Pieces that are adjacent in memory need no copy. */
+export function inOne(pieces: readonly Buffer[]): Buffer {
+  const [first] = pieces;
+  if (first === undefined) return Buffer.alloc(0);
+  let end = first.byteOffset;
+  for (const { buffer, byteOffset, byteLength } of pieces) {
+    if (buffer !== first.buffer || byteOffset !== end) return Buffer.concat(pieces);
+    end += byteLength;
+  }
+  return pieces.length === 1 ? first : Buffer.from(first.buffer, first.byteOffset, end - first.byteOffset);
 }
 
 /** Returns the error that `take` throws if no chunk is ready. It must not look like the end of a body. */
@@ -115,6 +165,10 @@ export class IteratedChunks implements ChunkReader {
     if (this.#next !== undefined) return Promise.resolve();
     this.#coming ??= this.#read();
     return this.#coming;
+  }
+
+  whenReady(listener: () => void): void {
+    void this.ready().then(listener);
   }
 
   async #read(): Promise<void> {

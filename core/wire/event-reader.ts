@@ -1,15 +1,16 @@
 import type { ClientEvent } from '../catalog/answer';
 import type { Protocol } from '../catalog/protocols';
-import type { Deltas, EventNote, SseEvent } from '../catalog/upstream';
+import type { EventNote, SseEvent } from '../catalog/upstream';
 import { NoteReader } from '../protocols/notes';
 import type { TranslatedEvent, Translation } from '../protocols/translation';
-import { EventShape } from './event-shape';
+import { EventShapes } from './event-shape';
 import { SseFrame, SseSplitter } from './sse';
 
-/** An event with its exact bytes and its meaning. */
+/** An event with its exact bytes and its meaning, or several that follow each other and only continue the text. */
 export interface NotedEvent {
   /** Empty if the translation sends nothing to the client for this event. */
   readonly raw: Buffer;
+  /** The last one of several. */
   readonly event: SseEvent;
   readonly note: EventNote;
   /** True if every requested answer has its stop reason, by this event or an earlier one. */
@@ -23,14 +24,12 @@ export class EventReader {
   /** undefined: a translation reads. */
   readonly #notes: NoteReader | undefined;
   /** undefined: every event must be parsed. */
-  readonly #deltas: Deltas | undefined;
-  #shape: EventShape | undefined;
-  #searches = MOST_SEARCHES;
+  readonly #shapes: EventShapes | undefined;
 
   constructor(
     protocol: Protocol,
     choices: number,
-    /** Receives each event as it arrived. */
+    /** Receives each event as it arrived, but for those that differ from an earlier one in texts and numbers alone. */
     readonly watch?: (event: SseEvent) => void,
     /** Absent: the client gets the upstream's events unchanged. */
     readonly translation?: Translation,
@@ -38,45 +37,47 @@ export class EventReader {
   ) {
     this.#finish = new FinishTracker(choices);
     this.#notes = translation === undefined ? new NoteReader(protocol, adapterSettings) : undefined;
-    this.#deltas = watch === undefined ? this.#notes?.deltas : undefined;
+    const deltas = this.#notes?.deltas;
+    this.#shapes = deltas && new EventShapes(deltas);
   }
 
   read(chunk: Buffer): NotedEvent[] {
-    const { translation } = this;
-    if (translation !== undefined)
-      return this.#splitter.push(chunk).flatMap((frame) => this.translated(translation.event(frame)));
     const events: NotedEvent[] = [];
-    const readTo = this.#recognise(chunk, events);
-    if (readTo === chunk.length) return events;
-    for (const frame of this.#splitter.push(readTo === 0 ? chunk : chunk.subarray(readTo))) {
-      const note = (this.#notes as NoteReader).event(frame);
-      this.watch?.(frame);
-      events.push({ raw: frame.raw, event: frame, note, isWhole: this.#finish.note(note) });
-      this.#learn(frame.raw, note);
+    const splitter = this.#splitter;
+    const { translation } = this;
+    if (translation !== undefined) {
+      for (const frame of splitter.push(chunk)) this.#translated(translation.event(frame), events);
+      return events;
+    }
+    splitter.begin(chunk);
+    while (splitter.at < chunk.length) {
+      if (splitter.isBetweenEvents && this.#shapes?.find(chunk, splitter.at) === true) {
+        events.push(this.#found(chunk, splitter.at, this.#shapes));
+        splitter.skipTo(this.#shapes.end);
+        continue;
+      }
+      const frame = splitter.next();
+      if (frame !== undefined) events.push(this.#noted(frame));
     }
     return events;
   }
 
-  /** Adds the events at the beginning of a chunk that only continue the text. Returns where the first other event begins. */
-  #recognise(chunk: Buffer, events: NotedEvent[]): number {
-    const shape = this.#shape;
-    if (shape === undefined || !this.#splitter.isBetweenEvents) return 0;
-    const { isWhole } = this.#finish;
-    let at = 0;
-    for (let known = shape.read(chunk, at); known !== undefined; known = shape.read(chunk, at)) {
-      const { end, contentBytes } = known;
-      const raw = end - at === chunk.length ? chunk : chunk.subarray(at, end);
-      events.push({ raw, event: new SseFrame(raw), note: { content: true, contentBytes }, isWhole });
-      at = end;
-    }
-    if (at > 0) this.#searches = MOST_SEARCHES;
-    return at;
+  /** Returns the events of known shapes that begin here. They are not parsed. */
+  #found(chunk: Buffer, from: number, { end, lastAt, contentBytes }: EventShapes): NotedEvent {
+    const raw = end - from === chunk.length ? chunk : chunk.subarray(from, end);
+    const event = new SseFrame(raw, lastAt - from);
+    return { raw, event, note: { content: true, contentBytes }, isWhole: this.#finish.isWhole };
   }
 
-  #learn(raw: Buffer, note: EventNote): void {
-    if (this.#deltas === undefined || this.#searches === 0) return;
-    this.#searches -= 1;
-    this.#shape = EventShape.of(raw, note, this.#deltas) ?? this.#shape;
+  #noted(frame: SseFrame): NotedEvent {
+    const { raw } = frame;
+    // It arrived in several pieces.
+    if (this.#shapes?.find(raw, 0) === true && this.#shapes.end === raw.length)
+      return this.#found(raw, 0, this.#shapes);
+    const note = (this.#notes as NoteReader).event(frame);
+    this.watch?.(frame);
+    this.#shapes?.learn(raw, note);
+    return { raw, event: frame, note, isWhole: this.#finish.note(note) };
   }
 
   /**
@@ -97,25 +98,24 @@ export class EventReader {
     return this.#finish.isWhole;
   }
 
-  /**
-   * Attaches the meaning of the upstream's event to the first of the client's events. An error is attached to the last one,
-   * because nothing is relayed after an error. The usage is final in the event that reports it to the client.
-   */
-  translated({ note: noted, written }: TranslatedEvent): NotedEvent[] {
+  /** Returns what the client gets for the only event of an answer. */
+  translated(event: TranslatedEvent): NotedEvent[] {
+    const events: NotedEvent[] = [];
+    this.#translated(event, events);
+    return events;
+  }
+
+  #translated({ note: noted, written }: TranslatedEvent, events: NotedEvent[]): void {
     const isWhole = this.#finish.note(noted);
-    if (written.length === 0) return [{ raw: NO_BYTES, event: NO_EVENT, note: meaningOf(noted, true, true), isWhole }];
-    const last = written.length - 1;
-    return written.map((event, at) => ({
-      raw: bytesOf(event),
-      event: { name: event.name, data: event.data },
-      note: { ...meaningOf(noted, at === 0, at === last), ...shownIn(event) },
-      isWhole,
-    }));
+    if (written.length === 0)
+      events.push({ raw: NO_BYTES, event: NO_EVENT, note: noteFor(noted, true, true), isWhole });
+    for (let at = 0; at < written.length; at += 1) {
+      const event = written[at] as ClientEvent;
+      const note = noteFor(noted, at === 0, at === written.length - 1, event);
+      events.push({ raw: bytesOf(event), event: { name: event.name, data: event.data }, note, isWhole });
+    }
   }
 }
-
-/** The reader tries this many events in a row to learn a shape. If none has one, it stops trying. */
-const MOST_SEARCHES = 16;
 
 const NO_BYTES = Buffer.alloc(0);
 const NO_EVENT: SseEvent = { name: undefined, data: undefined };
@@ -127,23 +127,24 @@ function bytesOf({ name, data }: ClientEvent): Buffer {
 type Changing<T> = { -readonly [Name in keyof T]: T[Name] };
 
 /**
- * Returns what the upstream's event means besides what the client sees of it. It runs for every event of every translated stream.
+ * Returns the meaning of a client's event. That of the upstream's event is attached to the first of the client's events, and an error
+ * to the last one, because nothing is relayed after an error. The usage is final in the event that reports it to the client.
  */
-function meaningOf({ content, contentBytes, usage, error, malformed }: EventNote, isFirst: boolean, isLast: boolean) {
+function noteFor(
+  { content, contentBytes, usage, error, malformed }: EventNote,
+  isFirst: boolean,
+  isLast: boolean,
+  shown?: ClientEvent,
+): EventNote {
   const note: Changing<EventNote> = {};
   if (isFirst && content !== undefined) note.content = content;
   if (isFirst && contentBytes !== undefined) note.contentBytes = contentBytes;
   if (isFirst && usage !== undefined) note.usage = usage;
   if (isFirst && malformed !== undefined) note.malformed = malformed;
   if (isLast && error !== undefined) note.error = error;
-  return note;
-}
-
-function shownIn({ finish, finalUsage, usageAt }: ClientEvent): EventNote {
-  const note: Changing<EventNote> = {};
-  if (finish !== undefined) note.finish = finish;
-  if (finalUsage !== undefined) note.finalUsage = finalUsage;
-  if (usageAt !== undefined) note.usageAt = usageAt;
+  if (shown?.finish !== undefined) note.finish = shown.finish;
+  if (shown?.finalUsage !== undefined) note.finalUsage = shown.finalUsage;
+  if (shown?.usageAt !== undefined) note.usageAt = shown.usageAt;
   return note;
 }
 

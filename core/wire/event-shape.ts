@@ -13,6 +13,60 @@ const FIRST_NOT_ASCII = 0x80;
 
 /** Adapters read longer events in other ways. */
 const LONGEST_BYTES = 16 * 1_024;
+/** How many shapes of one stream are known at once: text, reasoning and calls that run in parallel. */
+const MOST_SHAPES = 8;
+/** A shape is looked for in this many events in a row. If none has one, the search stops. */
+const MOST_SEARCHES = 16;
+
+/** The shapes of the events of one stream. It finds the events that need not be parsed. */
+export class EventShapes {
+  /** Where the last event that was found begins, and where it ends. */
+  lastAt = 0;
+  end = 0;
+  /** The UTF-8 bytes of the text in all events that were found. */
+  contentBytes = 0;
+  /** The last one that was found is the first. */
+  readonly #known: EventShape[] = [];
+  #searches = MOST_SEARCHES;
+
+  constructor(private readonly deltas: Deltas) {}
+
+  /** Finds the whole events of known shapes that follow each other from here on. Returns false if there is none. */
+  find(bytes: Buffer, from: number): boolean {
+    this.end = from;
+    this.contentBytes = 0;
+    for (let shape = this.#shapeAt(bytes); shape !== undefined; shape = this.#shapeAt(bytes)) {
+      this.lastAt = this.end;
+      this.end = shape.end;
+      this.contentBytes += shape.contentBytes;
+    }
+    if (this.end === from) return false;
+    this.#searches = MOST_SEARCHES;
+    return true;
+  }
+
+  /** Keeps the shape of an event that was parsed. */
+  learn(raw: Buffer, note: EventNote): void {
+    if (this.#searches === 0) return;
+    this.#searches -= 1;
+    const shape = EventShape.of(raw, note, this.deltas);
+    if (shape === undefined) return;
+    this.#known.unshift(shape);
+    if (this.#known.length > MOST_SHAPES) this.#known.pop();
+  }
+
+  #shapeAt(bytes: Buffer): EventShape | undefined {
+    const known = this.#known;
+    for (let at = 0; at < known.length; at += 1) {
+      const shape = known[at] as EventShape;
+      if (!shape.read(bytes, this.end)) continue;
+      for (let before = at; before > 0; before -= 1) known[before] = known[before - 1] as EventShape;
+      known[0] = shape;
+      return shape;
+    }
+    return undefined;
+  }
+}
 
 /** The kind of a gap between fixed bytes: text that counts as output, other text, or a whole number. */
 type Gap = 'said' | 'text' | 'number';
@@ -21,10 +75,17 @@ type Gap = 'said' | 'text' | 'number';
  * The bytes of an event that only continues the text, with gaps for the values that differ between such events. An event with the
  * same bytes around its gaps has the same meaning and need not be parsed. Most events of a stream are like that.
  */
-export class EventShape {
+class EventShape {
+  /** Where the event ends that was read last. */
+  end = 0;
+  contentBytes = 0;
+  readonly #text = new TextReader();
+
   private constructor(
-    /** There is one fixed part more than there are gaps. */
-    private readonly fixed: readonly Buffer[],
+    /** The bytes around the gaps. */
+    private readonly fixed: Uint8Array,
+    /** How many of them stand before each gap, and before the end. */
+    private readonly fixedTo: readonly number[],
     private readonly gaps: readonly Gap[],
   ) {}
 
@@ -34,32 +95,35 @@ export class EventShape {
     const places = placesIn(raw, deltas);
     const said = places?.filter(({ gap }) => gap === 'said');
     // Only its text may count as output, because only the consequences of its length are known.
-    if (places === undefined || said?.length !== 1 || lengthOf(said[0]) !== note.contentBytes) return undefined;
-    const fixed = [...places, undefined].map((place, at) => raw.subarray(places[at - 1]?.end ?? 0, place?.start));
-    // Copies the bytes, because a view of a large chunk would keep the whole chunk in memory.
+    if (places === undefined || said?.length !== 1 || said[0]?.contentBytes !== note.contentBytes) return undefined;
+    const parts = [...places, undefined].map((place, at) => raw.subarray(places[at - 1]?.end ?? 0, place?.start));
+    let fixedTo = 0;
     return new EventShape(
-      fixed.map((bytes) => Buffer.from(bytes)),
+      // Memory of its own, because a view would keep a whole chunk, or a pool of Node's, as long as the stream.
+      new Uint8Array(Buffer.concat(parts)),
+      parts.map(({ length }) => (fixedTo += length)),
       places.map(({ gap }) => gap),
     );
   }
 
-  /** Returns the meaning of an event that begins here, if it is complete and has this shape. */
-  read(bytes: Buffer, from: number): { readonly end: number; readonly contentBytes: number } | undefined {
+  /** Reads an event that begins here. Returns false unless it is complete and has this shape. */
+  read(bytes: Buffer, from: number): boolean {
+    const { fixed, fixedTo, gaps } = this;
     let at = from;
-    let contentBytes = 0;
-    for (let index = 0; index < this.fixed.length; index += 1) {
-      const fixed = this.fixed[index] as Buffer;
-      if (at + fixed.length > bytes.length) return undefined;
-      for (let each = 0; each < fixed.length; each += 1) if (bytes[at + each] !== fixed[each]) return undefined;
-      at += fixed.length;
-      const gap = this.gaps[index];
+    let compared = 0;
+    for (let index = 0; index < fixedTo.length; index += 1) {
+      const to = fixedTo[index] as number;
+      if (at + to - compared > bytes.length) return false;
+      while (compared < to) if (bytes[at++] !== fixed[compared++]) return false;
+      const gap = gaps[index];
       if (gap === undefined) break;
-      const end = gap === 'number' ? endOfNumber(bytes, at) : endOfText(bytes, at);
-      if (end === undefined || (gap === 'said' && end === at)) return undefined;
-      if (gap === 'said') contentBytes = end - at;
+      const end = gap === 'number' ? endOfNumber(bytes, at) : this.#text.endIn(bytes, at);
+      if (end === undefined || (gap === 'said' && end === at)) return false;
+      if (gap === 'said') this.contentBytes = this.#text.utf8Bytes;
       at = end;
     }
-    return at - from > LONGEST_BYTES ? undefined : { end: at, contentBytes };
+    this.end = at;
+    return at - from <= LONGEST_BYTES;
   }
 }
 
@@ -71,10 +135,8 @@ interface Place {
   readonly gap: Gap;
   readonly start: number;
   readonly end: number;
-}
-
-function lengthOf(place: Place | undefined): number {
-  return place === undefined ? 0 : place.end - place.start;
+  /** The UTF-8 bytes of a text. */
+  readonly contentBytes?: number;
 }
 
 /** Finds the values that may change, in the only line of data; undefined if one is not written plainly. */
@@ -82,6 +144,7 @@ function placesIn(raw: Buffer, { texts, ignored = [] }: Deltas): Place[] | undef
   const range = onlyDataOf(raw);
   if (range === undefined) return undefined;
   const places: Place[] = [];
+  const text = new TextReader();
   let name: string | undefined;
   for (let at = range.start; at < range.end; at += 1) {
     const byte = raw[at] as number;
@@ -99,8 +162,8 @@ function placesIn(raw: Buffer, { texts, ignored = [] }: Deltas): Place[] | undef
       }
       const gap = name !== undefined && texts.includes(name) ? 'said' : 'text';
       const isGap = name !== undefined && (gap === 'said' ? end > start : ignored.includes(name));
-      if (isGap && endOfText(raw, start) !== end) return undefined;
-      if (isGap) places.push({ gap, start, end });
+      if (isGap && text.endIn(raw, start) !== end) return undefined;
+      if (isGap) places.push({ gap, start, end, contentBytes: text.utf8Bytes });
     } else if (name !== undefined && ignored.includes(name)) {
       const end = endOfNumber(raw, at);
       if (end !== undefined) places.push({ gap: 'number', start: at, end });
@@ -141,17 +204,34 @@ function endOfString(raw: Buffer, start: number): number | undefined {
   return undefined;
 }
 
-/** Returns where a string ends whose bytes are plain UTF-8; undefined for a string with escapes or anything else. */
-function endOfText(bytes: Buffer, start: number): number | undefined {
-  let isAscii = true;
-  for (let at = start; at < bytes.length; at += 1) {
-    const byte = bytes[at] as number;
-    if (byte === QUOTE) return isAscii || isUtf8(bytes.subarray(start, at)) ? at : undefined;
-    if (byte === BACKSLASH || byte < SPACE) return undefined;
-    if (byte >= FIRST_NOT_ASCII) isAscii = false;
+/** Reads a string up to its end. It does not read escapes that only a parser is sure to read like the adapter. */
+class TextReader {
+  /** The UTF-8 bytes of the text that was read last. */
+  utf8Bytes = 0;
+
+  /** Returns where the string ends that begins here; undefined if it has not all arrived, or must be parsed. */
+  endIn(bytes: Buffer, start: number): number | undefined {
+    let isAscii = true;
+    let escapeBytes = 0;
+    for (let at = start; at < bytes.length; at += 1) {
+      const byte = bytes[at] as number;
+      if (byte === QUOTE) {
+        this.utf8Bytes = at - start - escapeBytes;
+        return isAscii || isUtf8(bytes.subarray(start, at)) ? at : undefined;
+      }
+      if (byte < SPACE) return undefined;
+      if (byte >= FIRST_NOT_ASCII) isAscii = false;
+      if (byte !== BACKSLASH) continue;
+      at += 1;
+      if (at < bytes.length && !SHORT_ESCAPES.includes(bytes[at] as number)) return undefined;
+      escapeBytes += 1;
+    }
+    return undefined;
   }
-  return undefined;
 }
+
+/** The letters behind a backslash that stand for one byte. */
+const SHORT_ESCAPES = Buffer.from('"\\/bfnrt');
 
 /** Returns where a number ends that is not negative; undefined if none begins here. */
 function endOfNumber(bytes: Buffer, start: number): number | undefined {

@@ -6,11 +6,14 @@ import { bytesOf, type ChunkReader, IteratedChunks } from './chunk-reader';
 import { type ExchangeHead, UpstreamExchange } from './upstream-exchange';
 
 /** undici does not report to its handlers how much of a request was sent, but its diagnostics channels do. */
-const sentBodies = new WeakSet<object>();
+const IS_SENT = Symbol('is sent');
+
+/** The body of a request. It is marked itself, because a set of all bodies costs the garbage collector more than the mark. */
+type MarkedBody = object & { [IS_SENT]?: true };
 
 subscribe('undici:request:bodySent', (message) => {
-  const { body } = (message as { readonly request: { readonly body: object | null } }).request;
-  if (body !== null) sentBodies.add(body);
+  const { body } = (message as { readonly request: { readonly body: MarkedBody | null } }).request;
+  if (body !== null) body[IS_SENT] = true;
 });
 
 /** Servers send one or two before an answer. */
@@ -66,7 +69,8 @@ export class Exchange extends UpstreamExchange implements Dispatcher.DispatchHan
 
   get isRequestSent(): boolean {
     // From the last byte on the request counts as received by the upstream.
-    return typeof this.#body === 'object' && this.#body !== null && sentBodies.has(this.#body);
+    const body = this.#body as MarkedBody | null | undefined;
+    return typeof body === 'object' && body !== null && body[IS_SENT] === true;
   }
 
   protected pauseSender(): void {

@@ -1,11 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { BACKSLASH, JsonScanner } from '../http/json-scanner';
-import { JsonTree, parseRaw, rawTextOf } from '../http/raw-json';
+import { BACKSLASH } from '../http/json-bytes';
+import { JsonScanner } from '../http/json-scanner';
+import { parseRaw, rawTextOf } from '../http/raw-json';
 import type { RequestBody } from './body-edits';
+import { JsonTree } from './json-tree';
 
-/** Larger bodies are parsed and written in steps, and other calls are served between them. No step takes 20 ms. */
+/** Larger bodies are written in steps, and other calls are served between them. No step takes 20 ms. */
 export const AT_ONCE_BYTES = 512 * 1_024;
-/** The work of one step. */
+/** The work of one step. Larger bodies are also parsed in steps: as one string they would be no cheaper, because V8 collects so large a string apart. */
 export const PIECE_BYTES = 128 * 1_024;
 
 const LETTER_U = 0x75;
@@ -16,7 +18,7 @@ export async function parseSlowly({
   byteLength,
 }: Pick<RequestBody, 'chunks' | 'byteLength'>): Promise<unknown> {
   const bytes = Buffer.concat(chunks, byteLength);
-  if (byteLength <= AT_ONCE_BYTES) return parseRaw(bytes);
+  if (byteLength <= PIECE_BYTES) return parseRaw(bytes);
   const tree = new JsonTree(bytes);
   const scanner = new JsonScanner(tree);
   for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
@@ -24,7 +26,7 @@ export async function parseSlowly({
     await nextTurn();
   }
   scanner.finish();
-  for (const { set, start, end } of tree.longTexts) set(await decode(bytes.subarray(start, end)));
+  for (const text of tree.longTexts) text.set(await decode(bytes.subarray(text.start, text.end)));
   return tree.root;
 }
 

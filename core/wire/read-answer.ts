@@ -36,12 +36,14 @@ interface AnswerReading {
 
 /**
  * Reads an unstreamed answer to its end, and its meaning while it arrives. It keeps the bytes while there is room for them.
- * @throws if the answer broke off; BodyTooLong
+ * @param failed gets why the answer broke off, or BodyTooLong
  */
-export async function readAnswer(
+export function readAnswer(
   chunks: ChunkReader,
   { atMostBytes, room, needsContent, keepsInputs = false }: AnswerReading,
-): Promise<WholeAnswer> {
+  done: (whole: WholeAnswer) => void,
+  failed: (error: unknown) => void,
+): void {
   let read: Buffer[] = [];
   let large: LargeAnswer | undefined;
   let hasRoom = room !== undefined;
@@ -54,20 +56,24 @@ export async function readAnswer(
     hasRoom = false;
     if (!needsContent || large !== undefined) scan();
   };
-  await readEach(chunks, atMostBytes, (chunk, byteLength) => {
+  const take = (chunk: Buffer, byteLength: number): Promise<void> | undefined => {
     total = byteLength;
     if (hasRoom || large === undefined) read.push(chunk);
     if (large !== undefined) large.add(chunk);
     else if (byteLength > PARSED_AT_MOST_BYTES) scan();
     const mayStay = !hasRoom || (room?.arrive(byteLength) ?? false);
     if (mayStay instanceof Promise) return mayStay.then((may) => (may ? undefined : drop()));
-    return mayStay ? undefined : drop();
-  });
-  const isPart = large !== undefined;
-  const bytes = inOne(read);
-  const tree = keepsInputs && !isPart ? parseRaw(bytes) : undefined;
-  const body = isPart ? large?.read() : (tree ?? parseJson(bytes.toString('utf8')));
-  return { bytes: hasRoom ? bytes : undefined, byteLength: total, isPart, body };
+    if (!mayStay) drop();
+    return undefined;
+  };
+  const ended = (): void => {
+    const isPart = large !== undefined;
+    const bytes = inOne(read);
+    const tree = keepsInputs && !isPart ? parseRaw(bytes) : undefined;
+    const body = isPart ? large?.read() : (tree ?? parseJson(bytes.toString('utf8')));
+    done({ bytes: hasRoom ? bytes : undefined, byteLength: total, isPart, body });
+  };
+  readEach(chunks, atMostBytes, take, ended, failed);
 }
 
 /**

@@ -6,17 +6,17 @@ import type { UpstreamAdapter } from '../catalog/upstream';
 interface Unsigned {
   readonly method: string;
   readonly path: string;
-  readonly headers: Readonly<Record<string, string>>;
+  readonly headers: Record<string, string>;
   readonly chunks: readonly Uint8Array[];
 }
 
-/** Returns the headers of a request with the platform's credential, and with a signature if the adapter signs. */
+/** Adds the platform's credential to the headers of a request, and a signature if the adapter signs. Returns them. */
 export function signedHeaders(
   upstream: Upstream,
   adapter: UpstreamAdapter,
   { method, path, headers, chunks }: Unsigned,
 ): Unsigned['headers'] | Promise<Unsigned['headers']> {
-  const shown = Object.assign({}, headers, shownCredential(upstream, adapter));
+  const shown = Object.assign(headers, shownCredential(upstream, adapter));
   const { credential, adapterSettings, url } = upstream;
   const { value = '' } = credential;
   const { sign } = adapter;

@@ -35,6 +35,7 @@ const LF = 0x0a;
 const CR = 0x0d;
 const COLON = 0x3a;
 const SPACE = 0x20;
+const NOTHING = Buffer.alloc(0);
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /**
@@ -52,38 +53,69 @@ export class SseSplitter {
   /** The last byte was a CR, so that a following LF belongs to it. */
   #afterCr = false;
   #isFirst = true;
+  /** What is being read of the chunk under way. `at`: where it goes on. */
+  #chunk: Buffer = NOTHING;
+  at = 0;
+  /** The next LF and the next CR in it. */
+  #lf = -1;
+  #cr = -1;
 
   constructor(maxEventBytes = MAX_SSE_EVENT_BYTES) {
     this.#maxEventBytes = maxEventBytes;
   }
 
   /**
-   * Adds a chunk.
+   * Adds a chunk, and returns the events that it completes.
    * @throws {SseEventTooLarge}
    */
   push(chunk: Buffer): SseFrame[] {
     const frames: SseFrame[] = [];
-    let eventStart = 0;
-    let lineStart = this.#skipLateLf(chunk);
-    let lf = indexOrEnd(chunk, LF, lineStart);
-    let cr = indexOrEnd(chunk, CR, lineStart);
+    this.begin(chunk);
+    for (let frame = this.next(); frame !== undefined; frame = this.next()) frames.push(frame);
+    return frames;
+  }
+
+  /** Begins a chunk, when all of the one before has been read. */
+  begin(chunk: Buffer): void {
+    this.#chunk = chunk;
+    this.#lf = -1;
+    this.#cr = -1;
+    this.#moveTo(0);
+  }
+
+  /** Notes that the chunk was read by other means up to the end of an event. */
+  skipTo(end: number): void {
+    this.#moveTo(end);
+  }
+
+  /**
+   * Returns the next event; undefined if the rest of the chunk, which is kept, does not complete it.
+   * @throws {SseEventTooLarge}
+   */
+  next(): SseFrame | undefined {
+    const chunk = this.#chunk;
+    if (chunk.length === 0) return undefined;
+    const eventStart = this.at;
+    let lineStart = eventStart + this.#lateLf();
     while (lineStart < chunk.length) {
-      if (lf < lineStart) lf = indexOrEnd(chunk, LF, lineStart);
-      if (cr < lineStart) cr = indexOrEnd(chunk, CR, lineStart);
-      const lineEnd = Math.min(lf, cr);
+      if (this.#lf < lineStart) this.#lf = indexOrEnd(chunk, LF, lineStart);
+      if (this.#cr < lineStart) this.#cr = indexOrEnd(chunk, CR, lineStart);
+      const cr = this.#cr;
+      const lineEnd = Math.min(this.#lf, cr);
       if (lineEnd > lineStart && !this.#isOnlyMark(chunk, eventStart, lineEnd)) this.#lineIsEmpty = false;
       if (lineEnd === chunk.length) break;
       const next = lineEnd === cr && chunk[cr + 1] === LF ? cr + 2 : lineEnd + 1;
       this.#afterCr = next === chunk.length && chunk[next - 1] === CR;
-      if (this.#lineIsEmpty) {
-        frames.push(this.#take(chunk.subarray(eventStart, next)));
-        eventStart = next;
-      }
+      const isBlank = this.#lineIsEmpty;
       this.#lineIsEmpty = true;
       lineStart = next;
+      if (!isBlank) continue;
+      this.#moveTo(next);
+      return this.#take(chunk.subarray(eventStart, next));
     }
+    this.#moveTo(chunk.length);
     this.#keep(chunk.subarray(eventStart));
-    return frames;
+    return undefined;
   }
 
   get pendingBytes(): number {
@@ -96,13 +128,19 @@ export class SseSplitter {
 
   /** Returns the bytes after the last blank line: an incomplete event, or nothing. */
   end(): SseFrame | undefined {
-    return this.#pendingBytes === 0 ? undefined : this.#take(Buffer.alloc(0));
+    return this.#pendingBytes === 0 ? undefined : this.#take(NOTHING);
   }
 
-  #skipLateLf(chunk: Buffer): number {
-    const skip = this.#afterCr && chunk[0] === LF ? 1 : 0;
-    if (chunk.length > 0) this.#afterCr = false;
-    return skip;
+  #moveTo(at: number): void {
+    this.at = at;
+    // A stream may be silent for long, and must not keep what it has read.
+    if (at === this.#chunk.length) this.#chunk = NOTHING;
+  }
+
+  #lateLf(): number {
+    const bytes = this.#afterCr && this.#chunk[this.at] === LF ? 1 : 0;
+    if (this.#chunk.length > 0) this.#afterCr = false;
+    return bytes;
   }
 
   /** A byte order mark at the beginning of the stream is not part of its line. */

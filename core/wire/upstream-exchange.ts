@@ -13,13 +13,12 @@ const WAITING_AT_MOST_BYTES = 16 * 1024;
 
 /** One request to an upstream and its answer, over any transport. */
 export abstract class UpstreamExchange implements ChunkReader {
-  /** Resolves with the head of the answer. Rejects if there is none. */
-  readonly head: Promise<ExchangeHead>;
   pauses: Pauses | undefined;
   /** The bytes that may wait here beyond one large read, so that a short stall of the client does not reach the upstream. */
   ahead: ReadAhead | undefined;
-  protected readonly gotHead: (head: ExchangeHead) => void;
-  readonly #noHead: (error: Error) => void;
+  #head: ExchangeHead | undefined;
+  #whenHead: ((head: ExchangeHead) => void) | undefined;
+  #whenNoHead: ((error: Error) => void) | undefined;
   readonly #waiting: Buffer[] = [];
   #waitingBytes = 0;
   #isPaused = false;
@@ -27,15 +26,31 @@ export abstract class UpstreamExchange implements ChunkReader {
   #failure: Error | undefined;
   #wake: (() => void) | undefined;
 
-  constructor() {
-    let gotHead = (_: ExchangeHead): void => undefined;
-    let noHead = (_: Error): void => undefined;
-    this.head = new Promise((resolve, reject) => {
-      gotHead = resolve;
-      noHead = reject;
-    });
-    this.gotHead = gotHead;
-    this.#noHead = noHead;
+  /** Calls back once: with the head of the answer, or with the reason why there is none. */
+  whenHead(then: (head: ExchangeHead) => void, failed: (error: Error) => void): void {
+    if (this.#head !== undefined) then(this.#head);
+    else if (this.#failure !== undefined) failed(this.#failure);
+    else {
+      this.#whenHead = then;
+      this.#whenNoHead = failed;
+    }
+  }
+
+  /** Resolves with the head of the answer. Rejects if there is none. */
+  get head(): Promise<ExchangeHead> {
+    return new Promise((resolve, reject) => this.whenHead(resolve, reject));
+  }
+
+  protected gotHead(head: ExchangeHead): void {
+    if (this.#head !== undefined || this.#failure !== undefined) return;
+    this.#head = head;
+    this.#whenHead?.(head);
+    this.#forgetListeners();
+  }
+
+  #forgetListeners(): void {
+    this.#whenHead = undefined;
+    this.#whenNoHead = undefined;
   }
 
   /** The last byte of the request's body was written to the socket. */
@@ -45,14 +60,19 @@ export abstract class UpstreamExchange implements ChunkReader {
   protected abstract abortSender(reason: Error): void;
 
   ready(): Promise<void> {
-    if (this.isReady) return Promise.resolve();
-    return new Promise((resolve) => {
-      const before = this.#wake;
-      this.#wake = () => {
-        before?.();
-        resolve();
-      };
-    });
+    return this.isReady ? Promise.resolve() : new Promise((resolve) => this.whenReady(resolve));
+  }
+
+  whenReady(listener: () => void): void {
+    if (this.isReady) return void listener();
+    const before = this.#wake;
+    this.#wake =
+      before === undefined
+        ? listener
+        : () => {
+            before();
+            listener();
+          };
   }
 
   take(): Buffer | undefined {
@@ -105,7 +125,8 @@ export abstract class UpstreamExchange implements ChunkReader {
   protected fail(error: Error): void {
     this.#failure ??= error;
     this.pauses?.stop();
-    this.#noHead(error);
+    this.#whenNoHead?.(error);
+    this.#forgetListeners();
     this.#notify();
   }
 

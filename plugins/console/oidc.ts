@@ -1,4 +1,4 @@
-import * as oidc from 'openid-client';
+import type * as OpenId from 'openid-client';
 import { fetch } from 'undici';
 import { duration, flag, group, text } from '../../core/setting-schemas';
 import type { Settings } from '../../core/settings';
@@ -60,12 +60,14 @@ const FAILED_FOR_MS = 60_000;
 
 /** @throws StartFailure if the secret's environment variable is not set */
 export function identityProvider(settings: OidcSettings, egress: Egress, timeoutMs: number): IdentityProvider {
+  // Loaded here because few gateways have an identity provider.
+  const oidc = require('openid-client') as typeof OpenId;
   const { name, issuer, clientId, trustsAddresses } = settings;
   const secret = readSecret(settings);
-  let known: { readonly configuration: Promise<oidc.Configuration>; readonly untilMs: number } | undefined;
+  let known: { readonly configuration: Promise<OpenId.Configuration>; readonly untilMs: number } | undefined;
 
   const discover = async () => {
-    const options: oidc.DiscoveryRequestOptions = {
+    const options: OpenId.DiscoveryRequestOptions = {
       [oidc.customFetch]: guardedFetch(settings, egress, timeoutMs),
       timeout: timeoutMs / 1_000,
       // Checks the signatures of all tokens, including those that come directly from the provider.
@@ -135,7 +137,7 @@ function readSecret({ clientSecret }: OidcSettings): string | undefined {
 }
 
 /** Returns a `fetch` that dials each of the provider's hosts through the gateway's egress, which checks addresses. */
-function guardedFetch({ allowPrivate }: OidcSettings, egress: Egress, timeoutMs: number): oidc.CustomFetch {
+function guardedFetch({ allowPrivate }: OidcSettings, egress: Egress, timeoutMs: number): OpenId.CustomFetch {
   const destinations = new Map<string, Destination>();
   return async (address, { headers, method, body, redirect, signal }) => {
     const { origin } = new URL(address);

@@ -4,7 +4,7 @@ import { registerHoldSource } from '../../core/ledger/recovery';
 import { onFirstFailure, startLoop } from '../../core/loop';
 import { describeFault } from '../../core/thrown';
 import { readSandboxHolds } from './books/audit';
-import { READ_CLOCK_EVERY_MS } from './books/database-clock';
+import { READ_CLOCK_AT_REST_EVERY_MS, READ_CLOCK_EVERY_MS } from './books/database-clock';
 import { InsideService } from './inside';
 import { LIMITS, readTimings, TIMINGS } from './life/settings';
 import { checkOfferings, OFFERINGS } from './offers/offering';
@@ -90,6 +90,7 @@ export default definePlugin({
     await service.clock.read();
     const clock = startLoop(service.clock.read, {
       everyMs: READ_CLOCK_EVERY_MS,
+      atRestMs: READ_CLOCK_AT_REST_EVERY_MS,
       whenFailed: onFirstFailure((error) =>
         gateway.log.warn(
           { error: describeFault(error) },

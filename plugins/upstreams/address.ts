@@ -56,6 +56,7 @@ type AddressSettings = Settings<typeof ADDRESS_SCHEMA>;
 
 /** Returns the path and query of a call: the operator's `path` if it is set, else the protocol's. */
 export function addressOf(call: ModelCall, { path }: AddressSettings, usual: string): string {
+  if (path === undefined && !usual.includes('{')) return usual + (call.operation ?? '') + call.query;
   const [place = '', query] = (path?.[call.protocol] ?? usual).split(/\?(.*)/s);
   const at = place.replaceAll('{model}', encodeURIComponent(call.model)) + (call.operation ?? '');
   if (query === undefined) return at + call.query;

@@ -30,7 +30,8 @@ export default defineAdapter({
   },
 
   request(call, settings) {
-    const edits = [...standardEdits(call), ...limitEdits(call, settings.limit)];
+    const edits = standardEdits(call);
+    if (settings.limit !== undefined) edits.push(...limitEdits(call, settings.limit));
     if (call.stream && call.streamUsage) edits.push(askForUsage(call));
     return {
       path: addressOf(call, settings, '/v1/chat/completions'),
@@ -45,9 +46,9 @@ export default defineAdapter({
 });
 
 /** Writes the limit into the one member that the upstream accepts: newer models reject `max_tokens`, and older servers know no other. */
-function limitEdits({ members }: ModelCall, wanted: (typeof LIMITS)[number] | undefined): BodyEdit[] {
+function limitEdits({ members }: ModelCall, wanted: (typeof LIMITS)[number]): BodyEdit[] {
   const others = LIMITS.filter((member) => member !== wanted && members.has(member));
-  if (wanted === undefined || others.length === 0) return [];
+  if (others.length === 0) return [];
   const said = LIMITS.map((member) => members.get(member) ?? 'null').filter((limit) => limit !== 'null');
   const limit = said.length === 0 ? [] : [{ member: wanted, set: String(Math.min(...said.map(Number))) }];
   return [...others.map((member) => ({ member, drop: true as const })), ...limit];

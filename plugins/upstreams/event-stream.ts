@@ -1,4 +1,4 @@
-import { EventStreamCodec } from '@smithy/eventstream-codec';
+import type { EventStreamCodec } from '@smithy/eventstream-codec';
 import type { FrameDecoder } from '../../core/catalog/upstream';
 import { asObject, asText } from '../../core/json-values';
 import { parseJson } from '../../core/parse-json';
@@ -11,10 +11,16 @@ const LARGEST_MESSAGE_BYTES = 8 * 1024 * 1024;
 /** A larger event is not parsed for its name. */
 const LARGEST_NAMED = 1024 * 1024;
 
-const CODEC = new EventStreamCodec(
-  (bytes) => Buffer.from(bytes).toString('utf8'),
-  (text) => Buffer.from(text),
-);
+let codec: EventStreamCodec | undefined;
+
+/** Returns the codec, which is loaded with the first stream of Amazon. */
+function loadCodec(): EventStreamCodec {
+  const library = require('@smithy/eventstream-codec') as typeof import('@smithy/eventstream-codec');
+  return new library.EventStreamCodec(
+    (bytes) => Buffer.from(bytes).toString('utf8'),
+    (text) => Buffer.from(text),
+  );
+}
 
 /** An event that is malformed. */
 const UNREADABLE = 'data: not an event stream of Amazon\n\n';
@@ -45,12 +51,13 @@ export class EventStreamDecoder implements FrameDecoder {
     let text = '';
     let from = 0;
     let length = PRELUDE_BYTES;
+    codec ??= loadCodec();
     while (bytes.length - from >= PRELUDE_BYTES) {
       length = bytes.readUInt32BE(from);
       if (length < PRELUDE_BYTES || length > LARGEST_MESSAGE_BYTES) return text + this.#break();
       if (bytes.length - from < length) break;
       try {
-        text += this.eventOf(CODEC.decode(bytes.subarray(from, from + length)));
+        text += this.eventOf(codec.decode(bytes.subarray(from, from + length)));
       } catch {
         return text + this.#break();
       }

@@ -14,6 +14,7 @@ export function standardEdits(call: ModelCall): BodyEdit[] {
 
 /** Returns the client's headers that may be forwarded, except the content type, which the gateway sets. */
 export function forwardedHeaders(call: ModelCall): Record<string, string> {
-  const { 'content-type': _setByGateway, ...headers } = call.headers;
+  const headers: Record<string, string> = {};
+  for (const name in call.headers) if (name !== 'content-type') headers[name] = call.headers[name] as string;
   return headers;
 }

@@ -12,6 +12,7 @@ import { mergeUsage, UNKNOWN_USAGE, type Usage } from '../../core/catalog/usage'
 import { type AnswerRoom, type BodyRoom, ReadAhead } from '../../core/http/buffered-bytes';
 import { CLIENT_LEFT_STATUS } from '../../core/http/client-left';
 import { jsonOf } from '../../core/http/raw-json';
+import { andThen, type MaybeLater } from '../../core/later';
 import { parseJson } from '../../core/parse-json';
 import { NoteReader } from '../../core/protocols/notes';
 import { Translation } from '../../core/protocols/translation';
@@ -25,7 +26,7 @@ import { decodedChunks } from '../../core/wire/exchange';
 import { unframed } from '../../core/wire/framed-chunks';
 import { isAnswer, readAnswer, type WholeAnswer } from '../../core/wire/read-answer';
 import { type CallInOtherWords, inOtherWords } from '../../core/wire/translated-call';
-import { retryAfterMs } from '../../core/wire/upstream-exchange';
+import { type ExchangeHead, retryAfterMs, type UpstreamExchange } from '../../core/wire/upstream-exchange';
 import type { Failure } from './decide';
 import { readEvents, sameProtocol } from './other-form';
 import { type AttemptingCall, Patience, send } from './send';
@@ -49,75 +50,122 @@ const LARGEST_HELD_BYTES = 256 * 1024;
 /** How long an attempt reads the body of an error. After this time the status alone decides, so that another candidate can answer. */
 const JUDGED_WITHIN_MS = 2_000;
 
-/**
- * Returns the call in the dialect of the candidate; undefined if that is the client's dialect. Rejects with NotTranslatable if the
- * dialect cannot express the call.
- */
-export async function translate(
-  candidate: Candidate,
-  request: ModelRequest,
-  room?: BodyRoom,
-): Promise<CallInOtherWords | undefined> {
-  return candidate.dialect === undefined ? undefined : inOtherWords(candidate, request, room);
+/** The call in the dialect of a candidate; undefined if that is the client's dialect, an error if it could not be translated. */
+export type Translated = CallInOtherWords | Error | undefined;
+
+/** Returns the call in the dialect of the candidate. */
+export function translate(candidate: Candidate, request: ModelRequest, room?: BodyRoom): MaybeLater<Translated> {
+  if (candidate.dialect === undefined) return undefined;
+  return inOtherWords(candidate, request, room).catch((error: unknown) =>
+    error instanceof Error ? error : new Error(String(error)),
+  );
 }
 
-/** Asks one candidate and waits until it is clear whether it answers: the first content, the whole body, or a failure. */
-export async function attempt(
+/** What an attempt needs beside its candidate and its call. */
+export interface AttemptInput {
+  readonly egress: Egress;
+  readonly trace: AttemptTrace | undefined;
+  readonly preambleHoldMs: number;
+  readonly translated: Translated;
+  readonly thinkingMs?: number | undefined;
+}
+
+/**
+ * Asks one candidate and waits until it is clear whether it answers: the first content, the whole body, or a failure. It takes no
+ * promise for an unstreamed answer.
+ */
+export function attempt(
   candidate: Candidate,
   request: ModelRequest,
-  egress: Egress,
   call: AttemptingCall,
-  trace: AttemptTrace | undefined,
-  preambleHoldMs: number,
-  translating = translate(candidate, request),
-  thinkingMs?: number,
-): Promise<Attempted> {
-  const patience = new Patience(candidate.upstream, request.stream, call, thinkingMs);
-  let cancel = () => {};
-  let sentAtMs = performance.now();
-  try {
-    const translated = await translating;
-    const asked = withTrace(translated?.call ?? request, candidate.upstream, trace?.headers ?? call.traceHeaders);
-    sentAtMs = performance.now();
-    const { exchange, ...sent } = await send(candidate, asked, egress, patience, call.upstreamSocket);
-    cancel = () => exchange.cancel();
-    const answered = unframed(candidate.adapter, { head: sent, chunks: decodedChunks(exchange, sent) });
-    const { chunks } = answered;
-    const { status, headers } = answered.head;
-    const translation = translated && openTranslation(candidate, request, translated, call);
-    const head: Head = { candidate, status, headers, translation };
-    if (status >= 400) return await judge(head, request, chunks);
-    if (status >= 300) return { answer: { candidate, status, headers, kind: 'relay', head: [], chunks } };
-    if (isEventStream(headers)) {
-      if (!request.stream) return await inOneBody(head, request, chunks, call);
-      if (call.key !== undefined) exchange.ahead = new ReadAhead(call.key.accountId);
-      return await untilContent(head, request, chunks, call, preambleHoldMs);
-    }
-    const { room } = call;
-    room?.giveBack();
-    const needsContent = translation !== undefined || room === undefined || request.stream;
-    const keepsInputs = translation !== undefined;
-    const reading = { atMostBytes: LARGEST_ANSWER_BYTES, room, needsContent, keepsInputs };
-    const whole = await readAnswer(chunks, reading);
-    if (request.stream && isAnswer(whole.body)) return inEvents(head, request, whole, call);
-    const attempted = judgeBody(head, request, whole, chunks, call.newIds, trace);
-    return 'answer' in attempted ? await withRoom(attempted, room) : attempted;
-  } catch (error) {
-    cancel();
-    if (patience.isAbandoned)
-      return { answer: { candidate, status: CLIENT_LEFT_STATUS, headers: {}, kind: 'abandoned', sentAtMs } };
-    if (error instanceof NotTranslatable) return { failure: notTranslatable(error), relay: undefined };
-    const outcome = outcomeOf(error, patience);
-    const verdict = error instanceof BodyTooLong && isAskedFor(request) ? 'relay' : 'next';
-    const isDial = !patience.isOver && nothingWasSent(error);
-    const stillWorks = patience.hasThought && candidate.upstream.stopsOnCancel !== true;
-    return {
-      failure: { outcome, status: undefined, verdict, retryAfterMs: undefined, isDial, stillWorks },
-      relay: undefined,
-    };
-  } finally {
+  input: AttemptInput,
+  done: (attempted: Attempted) => void,
+): void {
+  const { translated, trace } = input;
+  const patience = new Patience(candidate.upstream, request.stream, call, input.thinkingMs);
+  const sentAtMs = performance.now();
+  const written = translated instanceof Error ? undefined : translated;
+  let under: UpstreamExchange | undefined;
+  const end = (attempted: Attempted): void => {
     patience.stop();
+    done(attempted);
+  };
+  const failed = (error: unknown): void => {
+    under?.cancel();
+    end(failureOf(error, candidate, request, patience, sentAtMs));
+  };
+  const answered = (exchange: UpstreamExchange, sent: ExchangeHead): void => {
+    under = exchange;
+    try {
+      const { head, chunks } = unframed(candidate.adapter, { head: sent, chunks: decodedChunks(exchange, sent) });
+      const translation = written && openTranslation(candidate, request, written, call);
+      const answer = { candidate, status: head.status, headers: head.headers, translation };
+      readAttempt(answer, request, call, { exchange, chunks, input }, end, failed);
+    } catch (error) {
+      failed(error);
+    }
+  };
+  if (translated instanceof Error) return void failed(translated);
+  const asked = withTrace(translated?.call ?? request, candidate.upstream, trace?.headers ?? call.traceHeaders);
+  send({ candidate, asked, egress: input.egress, patience, socket: call.upstreamSocket }, answered, failed);
+}
+
+/** Reads an answer until it is clear what it is. */
+function readAttempt(
+  head: Head,
+  request: ModelRequest,
+  call: AttemptingCall,
+  { exchange, chunks, input }: { exchange: UpstreamExchange; chunks: ChunkReader; input: AttemptInput },
+  end: (attempted: Attempted) => void,
+  failed: (error: unknown) => void,
+): void {
+  const { candidate, status, headers, translation } = head;
+  if (status >= 400) return void judge(head, request, chunks).then(end, failed);
+  if (status >= 300) return void end({ answer: { candidate, status, headers, kind: 'relay', head: [], chunks } });
+  if (isEventStream(headers)) {
+    if (!request.stream) return void inOneBody(head, request, chunks, call).then(end, failed);
+    if (call.key !== undefined) exchange.ahead = new ReadAhead(call.key.accountId);
+    return void untilContent(head, request, chunks, call, input.preambleHoldMs).then(end, failed);
   }
+  const { room } = call;
+  room?.giveBack();
+  const isTranslated = translation !== undefined;
+  const needsContent = isTranslated || room === undefined || request.stream;
+  const reading = { atMostBytes: LARGEST_ANSWER_BYTES, room, needsContent, keepsInputs: isTranslated };
+  const read = (whole: WholeAnswer): void => {
+    try {
+      if (request.stream && isAnswer(whole.body)) return void end(inEvents(head, request, whole, call));
+      const attempted = judgeBody(head, request, whole, chunks, call.newIds, input.trace);
+      if (!('answer' in attempted)) return void end(attempted);
+      const roomy = withRoom(attempted, room);
+      if (roomy instanceof Promise) roomy.then(end, failed);
+      else end(roomy);
+    } catch (error) {
+      failed(error);
+    }
+  };
+  readAnswer(chunks, reading, read, failed);
+}
+
+/** Returns what a failed attempt means. */
+function failureOf(
+  error: unknown,
+  candidate: Candidate,
+  request: ModelRequest,
+  patience: Patience,
+  sentAtMs: number,
+): Attempted {
+  if (patience.isAbandoned)
+    return { answer: { candidate, status: CLIENT_LEFT_STATUS, headers: {}, kind: 'abandoned', sentAtMs } };
+  if (error instanceof NotTranslatable) return { failure: notTranslatable(error), relay: undefined };
+  const outcome = outcomeOf(error, patience);
+  const verdict = error instanceof BodyTooLong && isAskedFor(request) ? 'relay' : 'next';
+  const isDial = !patience.isOver && nothingWasSent(error);
+  const stillWorks = patience.hasThought && candidate.upstream.stopsOnCancel !== true;
+  return {
+    failure: { outcome, status: undefined, verdict, retryAfterMs: undefined, isDial, stillWorks },
+    relay: undefined,
+  };
 }
 
 /** Returns the call with the headers that tell the upstream its trace. */
@@ -272,10 +320,15 @@ function judgeBody(
 }
 
 /** Returns an answer without its bytes if there is no room for them. A translation may be longer than what arrived. */
-async function withRoom({ answer }: { readonly answer: Answer }, room: AnswerRoom | undefined): Promise<Attempted> {
-  if (answer.kind !== 'body' || answer.bytes === undefined) return { answer };
-  const hasRoom = room === undefined || (await room.arrive(answer.bytes.length));
-  return { answer: hasRoom ? answer : { ...answer, bytes: undefined } };
+function withRoom(
+  attempted: { readonly answer: Answer },
+  room: AnswerRoom | undefined,
+): MaybeLater<{ readonly answer: Answer }> {
+  const { answer } = attempted;
+  if (answer.kind !== 'body' || answer.bytes === undefined || room === undefined) return attempted;
+  return andThen(room.arrive(answer.bytes.length), (hasRoom) =>
+    hasRoom ? attempted : { answer: { ...answer, bytes: undefined } },
+  );
 }
 
 /** Returns an answer as the client may get it: what was read of it, and all that follows in the client's own dialect. */

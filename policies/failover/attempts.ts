@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Answer, Attempt, ModelRequest } from '../../core/calls/call';
-import { beginAttempt } from '../../core/calls/made-attempt';
+import { type AttemptTrace, beginAttempt, type MadeAttempt } from '../../core/calls/made-attempt';
 import { thinkingMs } from '../../core/calls/unfinished';
 import { sessionHash } from '../../core/catalog/affinity';
 import { type Candidate, isLast } from '../../core/catalog/catalog';
@@ -13,7 +13,15 @@ import { chooseCredential, isAboutCredential, RATE_LIMITED, usableCredentials } 
 import type { FailedAttempt } from '../../core/health/health';
 import { BUFFERED } from '../../core/http/buffered-bytes';
 import type { NotedEvent } from '../../core/wire/event-reader';
-import { type Attempted, attempt, noteMade, notTranslatable, translate } from './attempt';
+import {
+  type Attempted,
+  type AttemptInput,
+  attempt,
+  noteMade,
+  notTranslatable,
+  type Translated,
+  translate,
+} from './attempt';
 import { type Decision, decide, type Failure, type Situation } from './decide';
 import type { RetryBudget } from './retry-budget';
 
@@ -53,6 +61,10 @@ function reachable({ candidates, upstreamSocket, request }: AskingCall): readonl
   });
 }
 
+type GiveBack = (() => void) | undefined;
+
+const NOTHING: readonly string[] = [];
+
 type RelayedAnswer = Answer & { readonly kind: 'relay' };
 
 /** The attempts of one call: the candidates tried, their results, and the candidates left. */
@@ -63,7 +75,7 @@ export class Attempts {
   #waiting: readonly Candidate[];
   readonly #first: string | undefined;
   /** The credentials that upstreams refused for this call, by upstream. */
-  readonly #refused = new Map<string, Set<string>>();
+  #refused: Map<string, Set<string>> | undefined;
   #retriesLeft: number;
   #askedAtMs = 0;
   /** The candidate under way was tried without budget, because it had not failed recently. */
@@ -94,26 +106,39 @@ export class Attempts {
     if (upstream.credentials.length === 1) return candidate;
     const { key, request } = this.call;
     const session = request.session === undefined ? undefined : sessionHash(key, request.session);
-    const tried = this.#refused.get(upstream.name);
+    const tried = this.#refused?.get(upstream.name);
     const credential = chooseCredential(upstream, this.gateway.health, { session, tried });
     return { ...candidate, upstream: askedWith(upstream, credential) };
   }
 
   /**
    * Tries one candidate and records the result in the usage record, health and trace. Passes over a candidate whose dialect cannot
-   * express the call.
+   * express the call. Resolves with what `then` makes of the result.
    */
-  async ask(candidate: Candidate, request: ModelRequest): Promise<Attempted> {
+  ask<T>(candidate: Candidate, request: ModelRequest, then: (attempted: Attempted) => T | Promise<T>): Promise<T> {
+    this.#askedAtMs = performance.now();
+    if (candidate.dialect === undefined) return this.#send(candidate, request, undefined, undefined, then);
+    // The translated body stays in memory until the attempt has failed, or the call has ended.
+    let giveBack: GiveBack;
+    const room = BUFFERED.open({ accountId: this.call.key.accountId, onEnd: (work) => (giveBack = work) });
+    return Promise.resolve(translate(candidate, request, room)).then((translated) => {
+      // What else fails is the attempt's failure. A body without room is no fault of the upstream.
+      if (translated instanceof GatewayError) throw translated;
+      if (translated instanceof NotTranslatable) return then(this.#passOver(candidate.upstream.name, translated));
+      return this.#send(candidate, request, translated, giveBack, then);
+    });
+  }
+
+  #send<T>(
+    candidate: Candidate,
+    request: ModelRequest,
+    translated: Translated,
+    giveBack: GiveBack,
+    then: (attempted: Attempted) => T | Promise<T>,
+  ): Promise<T> {
     const { call, gateway, made } = this;
     const upstream = candidate.upstream.name;
-    this.#askedAtMs = performance.now();
-    // The translated body stays in memory until the attempt has failed, or the call has ended.
-    const written: { giveBack?: () => void } = {};
-    const room = BUFFERED.open({ accountId: call.key.accountId, onEnd: (work) => (written.giveBack = work) });
-    const translating = translate(candidate, request, room);
-    const translated = await translating.catch(asRefusal);
-    if (translated instanceof NotTranslatable) return this.#passOver(upstream, translated);
-    call.facts.weakened = translated?.weakened ?? [];
+    call.facts.weakened = translated === undefined || translated instanceof Error ? NOTHING : translated.weakened;
     this.relay?.chunks.cancel();
     this.relay = undefined;
     call.facts.attempts = made.length + 1;
@@ -121,25 +146,41 @@ export class Attempts {
     call.facts.fallback = upstream !== this.#first;
     const making = beginAttempt(candidate, 'failed');
     call.facts.made.push(making);
-    const trace = call.trace?.begin(making, call.facts.made.length);
-    const { preambleHoldMs } = this.settings;
+    const input: AttemptInput = {
+      egress: gateway.egress,
+      trace: call.trace?.begin(making, call.facts.made.length),
+      preambleHoldMs: this.settings.preambleHoldMs,
+      translated,
+      thinkingMs: thinkingMs(request, candidate, gateway.health),
+    };
     const sentMs = performance.now();
-    const mayThinkMs = thinkingMs(request, candidate, gateway.health);
-    const attempted = await attempt(
-      candidate,
-      request,
-      gateway.egress,
-      call,
-      trace,
-      preambleHoldMs,
-      translating,
-      mayThinkMs,
+    return new Promise((resolve, reject) =>
+      attempt(candidate, request, call, input, (attempted) => {
+        try {
+          call.facts.waitedMs += performance.now() - sentMs;
+          resolve(then(this.#note(candidate, request, making, attempted, input.trace, giveBack)));
+        } catch (error) {
+          reject(error);
+        }
+      }),
     );
-    call.facts.waitedMs += performance.now() - sentMs;
+  }
+
+  /** Records the result of an attempt. */
+  #note(
+    candidate: Candidate,
+    request: ModelRequest,
+    making: MadeAttempt,
+    attempted: Attempted,
+    trace: AttemptTrace | undefined,
+    giveBack: GiveBack,
+  ): Attempted {
+    const { call, gateway, made } = this;
+    const upstream = candidate.upstream.name;
     const ms = this.#msSinceAsked();
     noteMade(making, attempted, ms);
     if ('answer' in attempted) {
-      if (written.giveBack !== undefined) call.onEnd(written.giveBack);
+      if (giveBack !== undefined) call.onEnd(giveBack);
       if (attempted.answer.kind === 'abandoned') {
         gateway.health.failed(candidate, ABANDONED, this.#failedAttempt(candidate, ABANDONED, ms));
         call.facts.routing.attempts.push({ upstream, outcome: 'cancelled', status: undefined, ms, why: undefined });
@@ -151,7 +192,7 @@ export class Attempts {
       call.facts.routing.attempts.push({ upstream, outcome: 'answered', status, ms, why: undefined });
       return attempted;
     }
-    written.giveBack?.();
+    giveBack?.();
     call.trace?.end(making);
     this.relay = attempted.relay;
     const { failure } = attempted;
@@ -179,6 +220,7 @@ export class Attempts {
   #askAgainWithAnother(failed: Candidate, { outcome, status, verdict }: Failure): void {
     const { name, credential, credentials } = failed.upstream;
     if (credentials.length === 1 || outcome !== 'status' || verdict !== 'next' || !isAboutCredential(status)) return;
+    this.#refused ??= new Map();
     const refused = this.#refused.get(name) ?? new Set();
     this.#refused.set(name, refused.add(credential.name));
     if (usableCredentials(failed.upstream, this.gateway.health, refused).length > 0)
@@ -266,10 +308,4 @@ export class Attempts {
 /** True if the client gets something for this event. A translation drops some events. */
 function hasData({ event }: NotedEvent): boolean {
   return event.data !== undefined;
-}
-
-/** Returns the refusal of a call. What else fails is found by the attempt. @throws OVERLOADED, which is no fault of the upstream */
-function asRefusal(error: unknown): NotTranslatable | undefined {
-  if (error instanceof GatewayError) throw error;
-  return error instanceof NotTranslatable ? error : undefined;
 }

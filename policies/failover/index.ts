@@ -1,4 +1,4 @@
-import type { Answer, Attempt } from '../../core/calls/call';
+import type { Answer, Attempt, CallFields } from '../../core/calls/call';
 import { ABSENT_CALLS } from '../../core/calls/open-calls';
 import { endingOfUnanswered } from '../../core/calls/unfinished';
 import type { Candidate } from '../../core/catalog/catalog';
@@ -74,7 +74,7 @@ export default definePolicy({
       }
       if (!request.stream) call.onLeave(() => countAbsent(call));
       openRoom(call);
-      return answerOf(call, settings, gateway);
+      return new CandidatesInTurn(call, settings, gateway).answer();
     };
   },
 });
@@ -97,58 +97,81 @@ interface FailoverSettings extends AttemptSettings, QueueSettings {
   readonly relayLastError: boolean;
 }
 
+type Answered = Pick<CallFields, 'answer'>;
+
 /** Tries one candidate after the other, as `decide` says, until one answers. */
-async function answerOf(
-  call: AskingCall,
-  settings: FailoverSettings,
-  gateway: Gateway,
-): Promise<{ readonly answer: Answer }> {
-  const attempts = new Attempts(call, settings, gateway, BUDGET);
-  const failures: Failure[] = [];
+class CandidatesInTurn {
+  readonly #attempts: Attempts;
+  readonly #failures: Failure[] = [];
   /** The last failed attempt. While no candidate was tried, this is the first one passed over. */
-  let failed: { readonly candidate: Candidate; readonly failure: Failure } | undefined;
-  let candidate = attempts.take();
-  while (candidate !== undefined && !call.hasLeft) {
-    const slot = SLOTS.take(candidate.upstream, call, settings);
-    const giveSlotBack = slot instanceof Promise ? await slot : slot;
-    if (giveSlotBack === undefined) {
-      candidate = attempts.take();
-      continue;
-    }
+  #failed: { readonly candidate: Candidate; readonly failure: Failure } | undefined;
+
+  constructor(
+    private readonly call: AskingCall,
+    private readonly settings: FailoverSettings,
+    private readonly gateway: Gateway,
+  ) {
+    this.#attempts = new Attempts(call, settings, gateway, BUDGET);
+    call.onEnd(() => this.#attempts.relay?.chunks.cancel());
+  }
+
+  /** Returns the answer. @throws GatewayError if no candidate answers, ClientLeft */
+  answer(): Promise<Answered> {
+    return this.#take(this.#attempts.take());
+  }
+
+  #take(candidate: Candidate | undefined): Promise<Answered> {
+    if (candidate === undefined || this.call.hasLeft) return this.#giveUp();
+    const slot = SLOTS.take(candidate.upstream, this.call, this.settings);
+    return slot instanceof Promise ? slot.then((given) => this.#ask(candidate, given)) : this.#ask(candidate, slot);
+  }
+
+  #ask(candidate: Candidate, giveSlotBack: (() => void) | undefined): Promise<Answered> {
+    const { call } = this;
+    const attempts = this.#attempts;
+    if (giveSlotBack === undefined) return this.#take(attempts.take());
     call.meter.begin(candidate);
-    const attempted = await attempts.ask(candidate, call.request).catch((error: unknown) => {
+    call.onEnd(giveSlotBack);
+    return attempts.ask(candidate, call.request, (attempted) => {
+      if ('answer' in attempted) return this.#answered(attempted.answer);
       giveSlotBack();
-      attempts.relay?.chunks.cancel();
-      throw error;
+      return this.#goOn(candidate, attempted.failure);
     });
-    if ('answer' in attempted) {
-      call.onEnd(giveSlotBack);
-      const { answer } = attempted;
-      const tookMs = Math.round(performance.now() - call.startedMs);
-      if (answer.kind === 'body') call.facts.wholeMs = tookMs;
-      if (answer.kind === 'stream') call.facts.firstTokenMs = tookMs;
-      return { answer };
-    }
-    giveSlotBack();
-    const { failure } = attempted;
-    failures.push(failure);
-    if (failed === undefined || failure.outcome !== 'not_translatable') failed = { candidate, failure };
+  }
+
+  #answered(answer: Answer): Answered {
+    const { call } = this;
+    const tookMs = Math.round(performance.now() - call.startedMs);
+    if (answer.kind === 'body') call.facts.wholeMs = tookMs;
+    if (answer.kind === 'stream') call.facts.firstTokenMs = tookMs;
+    return { answer };
+  }
+
+  async #goOn(candidate: Candidate, failure: Failure): Promise<Answered> {
+    const attempts = this.#attempts;
+    this.#failures.push(failure);
+    if (this.#failed === undefined || failure.outcome !== 'not_translatable') this.#failed = { candidate, failure };
+    const failed = this.#failed;
     const decision = attempts.decide(failed.failure, failed.candidate);
     if (decision.do === 'relay' && attempts.relay !== undefined) return { answer: attempts.relay };
-    if (decision.do === 'relay' || decision.do === 'give-up') break;
-    candidate = await attempts.goOn(decision, failed.candidate);
+    if (decision.do === 'relay' || decision.do === 'give-up') return this.#giveUp();
+    return this.#take(await attempts.goOn(decision, failed.candidate));
   }
-  if (failed?.failure.stillWorks) await chargeThought(call, failed.candidate, attempts.made, gateway);
-  const { relay } = attempts;
-  if (!call.hasLeft && relay !== undefined && isForTheCaller(failed?.failure, settings)) return { answer: relay };
-  relay?.chunks.cancel();
-  if (call.hasLeft) throw new ClientLeft();
-  if (failures.length === 0)
+
+  async #giveUp(): Promise<Answered> {
+    const { call, settings, gateway } = this;
+    const { made, relay } = this.#attempts;
+    const failed = this.#failed;
+    if (failed?.failure.stillWorks) await chargeThought(call, failed.candidate, made, gateway);
+    if (!call.hasLeft && relay !== undefined && isForTheCaller(failed?.failure, settings)) return { answer: relay };
+    relay?.chunks.cancel();
+    if (call.hasLeft) throw new ClientLeft();
+    if (this.#failures.length > 0) throw errorOfAll(made, this.#failures);
     throw fail('OVERLOADED', {
       retryAfterSeconds: 1,
       message: 'Every upstream of this model has reached its `maxConcurrent` calls. Retry later.',
     });
-  throw errorOfAll(attempts.made, failures);
+  }
 }
 
 /**

@@ -10,7 +10,7 @@ import { insertAttempts } from '../../core/ledger/outbox/rows';
 import type { SeenCall } from '../../core/rollouts/live-rollouts';
 import type { TraceHeaders } from '../../core/traces/tracing';
 import { bytesOf } from '../../core/wire/chunk-reader';
-import { attempt, noteMade } from './attempt';
+import { type Attempted, attempt, noteMade, translate } from './attempt';
 
 /** The longest time for a mirror. The gateway cancels a longer one and counts it as failed. */
 const LONGEST_MIRROR_MS = 120_000;
@@ -82,7 +82,10 @@ async function measure(
   making: MadeAttempt,
 ): Promise<Measured> {
   const startedMs = performance.now();
-  const attempted = await attempt(candidate, request, egress, caller, trace, preambleHoldMs);
+  const translated = await translate(candidate, request);
+  const attempted = await new Promise<Attempted>((resolve) =>
+    attempt(candidate, request, caller, { egress, trace, preambleHoldMs, translated }, resolve),
+  );
   noteMade(making, attempted, Math.round(performance.now() - startedMs));
   if (!('answer' in attempted)) {
     attempted.relay?.chunks.cancel();

@@ -1,6 +1,7 @@
 import type { Call, CallFields } from '../../core/calls/call';
 import { readOnMs } from '../../core/calls/unfinished';
 import type { Candidate, Upstream } from '../../core/catalog/catalog';
+import type { MaybeLater } from '../../core/later';
 import { askUpstream, type UpstreamCall } from '../../core/wire/ask-upstream';
 import { classifyDialFailure, type Egress, wasReusedConnection } from '../../core/wire/egress';
 import type { ExchangeHead, UpstreamExchange } from '../../core/wire/upstream-exchange';
@@ -13,42 +14,55 @@ export type AttemptingCall = Pick<Call, 'onLeave'> &
       Pick<CallFields, 'key' | 'request' | 'reservation'>
   >;
 
-interface Answering extends ExchangeHead {
-  readonly exchange: UpstreamExchange;
+/** What an attempt sends, and how. */
+export interface Sending {
+  readonly candidate: Candidate;
+  readonly asked: UpstreamCall;
+  readonly egress: Egress;
+  readonly patience: Patience;
+  readonly socket: UpstreamSocket | undefined;
 }
 
-/** Sends the call to a candidate. Resolves when the head of the answer is there. */
-export async function send(
-  candidate: Candidate,
-  request: UpstreamCall,
-  egress: Egress,
-  patience: Patience,
-  socket: UpstreamSocket | undefined,
-): Promise<Answering> {
-  const { upstream } = candidate;
-  for (let isFresh = false; ; isFresh = true) {
-    try {
-      const asked =
-        socket !== undefined && upstream.webSocket === true && candidate.dialect === undefined
-          ? socket.ask(candidate, request, egress, isFresh)
-          : askUpstream(
-              candidate,
-              request,
-              isFresh ? egress.fresh(upstream) : egress.pool(upstream),
-              isFresh,
-              patience.thinks,
-            );
-      const exchange = asked instanceof Promise ? await asked : asked;
-      patience.watch(exchange);
-      const { status, headers } = await exchange.head;
+/**
+ * Sends the call to a candidate.
+ * @param answered gets the head of the answer
+ * @param failed gets the reason why there is none
+ */
+export function send(
+  sending: Sending,
+  answered: (exchange: UpstreamExchange, head: ExchangeHead) => void,
+  failed: (error: unknown) => void,
+  isFresh = false,
+): void {
+  const { patience } = sending;
+  const broken = (error: unknown): void => {
+    // The upstream closed an idle connection just when the gateway reused it, and never saw the request.
+    const isFree = wasReusedConnection(error) && classifyDialFailure(error) === 'reset' && patience.mayAskAgain;
+    if (isFresh || !isFree) failed(error);
+    else send(sending, answered, failed, true);
+  };
+  const watch = (exchange: UpstreamExchange): void => {
+    patience.watch(exchange);
+    exchange.whenHead((head) => {
       patience.headArrived();
-      return { exchange, status, headers };
-    } catch (error) {
-      // The upstream closed an idle connection just when the gateway reused it, and never saw the request.
-      const isFree = wasReusedConnection(error) && classifyDialFailure(error) === 'reset' && patience.mayAskAgain;
-      if (isFresh || !isFree) throw error;
-    }
+      answered(exchange, head);
+    }, broken);
+  };
+  try {
+    const exchange = ask(sending, isFresh);
+    if (exchange instanceof Promise) exchange.then(watch).catch(broken);
+    else watch(exchange);
+  } catch (error) {
+    broken(error);
   }
+}
+
+function ask({ candidate, asked, egress, patience, socket }: Sending, isFresh: boolean): MaybeLater<UpstreamExchange> {
+  const { upstream, dialect } = candidate;
+  if (socket !== undefined && upstream.webSocket === true && dialect === undefined)
+    return socket.ask(candidate, asked, egress, isFresh);
+  const pool = isFresh ? egress.fresh(upstream) : egress.pool(upstream);
+  return askUpstream(candidate, asked, pool, isFresh, patience.thinks);
 }
 
 /** The longest time for connecting and for the head of the answer together; docs/contract.md, section 10. */

@@ -1,6 +1,6 @@
 import type { Upstream } from '../../core/catalog/catalog';
 import { FairQueue } from '../../core/fair-queue';
-import type { MaybeLater } from '../../core/gateway/policy';
+import type { MaybeLater } from '../../core/later';
 import type { AskingCall } from './attempts';
 
 export interface QueueSettings {

@@ -4,7 +4,8 @@ import type { CallKey } from '../../core/accounts/identify';
 import { usageRecord } from '../../core/calls/usage-record';
 import { fail, GatewayError } from '../../core/errors';
 import type { Gateway } from '../../core/gateway/gateway';
-import { definePolicy } from '../../core/gateway/policy';
+import { type CallWith, definePolicy } from '../../core/gateway/policy';
+import { andThen } from '../../core/later';
 
 export default definePolicy({
   contract: 'policy/1',
@@ -32,22 +33,34 @@ export default definePolicy({
   provides: ['key'],
   boundsItself: true,
   declares: (settings) => ({ concurrentCalls: limitsOf(settings) }),
-  prepare: (settings, gateway) => async (call, request) => {
-    if (gateway.isStopping()) throw fail('DRAINING', { retryAfterSeconds: 1 });
-    const key = await gateway.keys.identify(request);
-    // From here on the client sees a refusal, and a usage record is written for it, only if the key is still valid. Once there
-    // is a reservation the ledger has confirmed the key, and settling writes the record.
-    call.onRefusal(async (error) => {
-      if (call.facts.reservationId !== undefined || isKeyRefusal(error)) return error;
-      const shown = await confirmed(gateway, key, error);
-      if (shown !== error) Object.assign(call.facts, { status: shown.status, errorCode: shown.code });
-      gateway.refusedCalls.add(usageRecord(call, { billing: 'released' }, gateway.configRevision));
-      return shown;
-    });
-    call.onEnd(CONCURRENT.enter(key, limitsOf(settings)));
-    return { key };
+  prepare: (settings, gateway) => {
+    const limits = limitsOf(settings);
+    return (call, request) => {
+      if (gateway.isStopping()) throw fail('DRAINING', { retryAfterSeconds: 1 });
+      return andThen(gateway.keys.identify(request), (key) => admit(gateway, call, key, limits));
+    };
   },
 });
+
+/** Begins the call of a valid key. @throws CONCURRENCY_LIMIT */
+function admit(
+  gateway: Gateway,
+  call: CallWith<never>,
+  key: CallKey,
+  limits: ConcurrencyLimits,
+): { readonly key: CallKey } {
+  // From here on the client sees a refusal, and a usage record is written for it, only if the key is still valid. Once there
+  // is a reservation the ledger has confirmed the key, and settling writes the record.
+  call.onRefusal(async (error) => {
+    if (call.facts.reservationId !== undefined || isKeyRefusal(error)) return error;
+    const shown = await confirmed(gateway, key, error);
+    if (shown !== error) Object.assign(call.facts, { status: shown.status, errorCode: shown.code });
+    gateway.refusedCalls.add(usageRecord(call, { billing: 'released' }, gateway.configRevision));
+    return shown;
+  });
+  call.onEnd(CONCURRENT.enter(key, limits));
+  return { key };
+}
 
 interface LimitSettings {
   readonly concurrentCallsPerKey: number;

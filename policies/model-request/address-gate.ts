@@ -1,6 +1,7 @@
 import type { Upstream } from '../../core/catalog/catalog';
 import type { OpenedHost } from '../../core/catalog/upstream';
-import { BACKSLASH, COLON, type JsonToken, MAX_TOKEN_TEXT_BYTES } from '../../core/http/json-scanner';
+import { BACKSLASH, COLON, SPACE } from '../../core/http/json-bytes';
+import { type JsonToken, MAX_TOKEN_TEXT_BYTES } from '../../core/http/json-scanner';
 
 /** The kinds of places at which a request brings content: by an address, as a file, or as sound. The last two may also be bare base64. */
 export type ContentPlace = 'address' | 'file' | 'sound';
@@ -41,9 +42,23 @@ const SCHEME_BYTES = 64;
  * readers of addresses drop.
  */
 export function isForeign(token: JsonToken): boolean {
-  if (!token.has(COLON, SCHEME_BYTES) && !token.has(BACKSLASH, SCHEME_BYTES)) return false;
-  return FOREIGN.test(textOf(token).replaceAll(/[\t\r\n]/g, ''));
+  return mayHaveScheme(token) && FOREIGN.test(textOf(token).replaceAll(/[\t\r\n]/g, ''));
 }
+
+/** Most strings are no address, which their first word shows. A scheme may be written with escapes, and may follow white space. */
+function mayHaveScheme(token: JsonToken): boolean {
+  let isSpace = true;
+  for (let at = 1; at < SCHEME_BYTES; at += 1) {
+    const byte = token.byteAt(at);
+    if (byte === COLON || byte === BACKSLASH) return true;
+    if (byte === undefined) return false;
+    isSpace &&= byte === SPACE || byte >= 0x80;
+    if (!isSpace && IN_SCHEME[byte] === 0) return false;
+  }
+  return false;
+}
+
+const IN_SCHEME = Uint8Array.from({ length: 256 }, (_, byte) => +/[a-z0-9+.-]/i.test(String.fromCharCode(byte)));
 
 /** Returns the text of a string; of one that is longer than 4 KiB only the beginning, with its escapes. */
 function textOf(token: JsonToken): string {

@@ -11,7 +11,8 @@ import { lookalikeOf, notSupported } from './refusals';
 import { hasDoubtfulKeys, namesKept } from './short-texts';
 import { type ClassifiedMembers, type MemberSettings, weighMembers } from './weigh-members';
 
-interface Fields extends Pick<ModelRequest, 'modelRequested' | 'stream' | 'maxOutputTokens' | 'choices' | 'members'> {
+export interface CheckedFields
+  extends Pick<ModelRequest, 'modelRequested' | 'stream' | 'maxOutputTokens' | 'choices' | 'members'> {
   readonly weighed: ClassifiedMembers;
 }
 
@@ -35,7 +36,7 @@ export function checkFields(
   observer: CallObserver,
   chunks: readonly Buffer[],
   settings: MemberSettings,
-): Fields {
+): CheckedFields {
   const { places, isObject, repeated } = observer.members;
   if (!isObject) throw fail('INVALID_JSON', { message: 'The body must be a JSON object.' });
   if (repeated !== undefined) throw invalid(repeated, 'the body contains this member more than once');
@@ -50,12 +51,15 @@ export function checkFields(
   const weighed = weighMembers(protocol, places.keys(), body.texts, observer.repeated, settings);
   limitTools(protocol, observer, body);
   // Upstreams differ in which of two limits they read, so the larger one counts.
-  const limits = PROTOCOLS[protocol].limits.map((name) => body.number(name)).filter((limit) => limit !== undefined);
-  const unlimited = hasOutput(protocol) ? undefined : 0;
+  let maxOutputTokens = hasOutput(protocol) ? undefined : 0;
+  for (const name of PROTOCOLS[protocol].limits) {
+    const limit = body.number(name);
+    if (limit !== undefined) maxOutputTokens = Math.max(limit, maxOutputTokens ?? 0);
+  }
   return {
     modelRequested,
     stream: body.value('stream') === true,
-    maxOutputTokens: limits.length === 0 ? unlimited : Math.max(...limits),
+    maxOutputTokens,
     choices: (memberRow(REQUEST_TABLES[protocol], 'n') && body.number('n')) ?? 1,
     members: body.texts,
     weighed,
@@ -137,8 +141,9 @@ class Members {
 
   /** Checks that a value is there if it must be, and that it is of its kind. */
   check(name: string, { is, isRequired = false, replacedBy = [] }: MemberRow): void {
-    const isNeeded = isRequired && !replacedBy.some((other) => this.places.has(other));
     const place = this.places.get(name);
+    if (place === undefined && !isRequired) return;
+    const isNeeded = isRequired && !replacedBy.some((other) => this.places.has(other));
     if (place === undefined) {
       if (isNeeded) throw invalid(name, 'is missing');
     } else if (is !== undefined && (isNeeded || !this.#isAbsent(name))) {

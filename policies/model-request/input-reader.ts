@@ -1,5 +1,6 @@
 import { fail, type GatewayError } from '../../core/errors';
-import { type JsonToken, QUOTE } from '../../core/http/json-scanner';
+import { QUOTE } from '../../core/http/json-bytes';
+import type { JsonToken } from '../../core/http/json-scanner';
 
 /** The most inputs of one call, as the vendor limits them. */
 const MOST_INPUTS = 2_048;

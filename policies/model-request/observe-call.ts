@@ -1,34 +1,34 @@
 import { PROTOCOLS, type Protocol } from '../../core/catalog/protocols';
 import { fail, type GatewayError, shorten } from '../../core/errors';
+import { QUOTE } from '../../core/http/json-bytes';
 import { TopLevelMembers } from '../../core/http/json-members';
-import { type JsonObserver, type JsonToken, QUOTE } from '../../core/http/json-scanner';
+import type { JsonObserver, JsonToken } from '../../core/http/json-scanner';
+import { type JsonWord, knownWord } from '../../core/http/json-words';
 import type { Extra, ToolLimit, ToolUse } from '../../core/protocols/reading';
 import { MOST_USES } from '../../core/protocols/request-rows';
 import type { FormedTool, SharedObject, ToolRule } from '../../core/protocols/request-table';
-import { memberRow, REQUEST_TABLES, toolRow } from '../../core/protocols/request-tables';
+import { memberRow, toolRow } from '../../core/protocols/request-tables';
 import { type AddressGate, FOREIGN_PROBLEM, isForeign } from './address-gate';
 import { InputReader } from './input-reader';
-import { isUnmetered, type Objection, PartReader } from './part-reader';
+import { isUnmetered, type Objection, PartReader, type PartRules, partRules } from './part-reader';
 import { notShared, notSupported, ONCE } from './refusals';
 import type { AcceptedRoles } from './roles';
 
-const ROLE = Buffer.from('role');
-const CONTENT = Buffer.from('content');
-const TYPE = Buffer.from('type');
-const AUDIO = Buffer.from('audio');
-const MAX_USES = Buffer.from('max_uses');
-const CACHE_CONTROL = Buffer.from('cache_control');
+const ROLE = knownWord('role');
+const CONTENT = knownWord('content');
+const TYPE = knownWord('type');
+const AUDIO = knownWord('audio');
+const MAX_USES = knownWord('max_uses');
+const CACHE_CONTROL = knownWord('cache_control');
 /** The value of `ttl` that means an hour. The text elsewhere in the body only makes the hold larger. */
-const HOUR = Buffer.from('1h');
+const HOUR = knownWord('1h');
 
-/** The two lists whose items are read: the conversation, whatever its member is called, and the tools. */
-type Section = 'conversation' | 'tools';
-
-/** The keys that are read in an item of each list. */
-const ITEM_KEYS: Readonly<Record<Section, readonly Buffer[]>> = {
-  conversation: [ROLE, CONTENT, AUDIO],
-  tools: [TYPE, MAX_USES],
-};
+/** The member under way: the conversation, whatever it is called, the tools, the input of an embeddings call, or another one. */
+const OTHER = 0;
+const CONVERSATION = 1;
+const TOOLS = 2;
+const INPUT = 3;
+type Section = typeof OTHER | typeof CONVERSATION | typeof TOOLS | typeof INPUT;
 
 /** The most tools that run at the vendor, or whose text must be read. Real requests have a few. */
 const MOST_VENDOR_TOOLS = 1_000;
@@ -41,6 +41,28 @@ const ITEM = 3;
 const LIST = 2;
 /** The depth of a part inside a part, such as the content of a tool's result. */
 const DEEPEST_ENTRY = 7;
+/** Deeper than any JSON that is read. */
+const NOWHERE = 1_000;
+
+/** What the reading of all bodies of one protocol has in common. */
+export interface CallRules extends PartRules {
+  readonly protocol: Protocol;
+  readonly roles: AcceptedRoles;
+  readonly conversation: string;
+  /** Whether an item of the conversation is itself a content part. Such items need not be messages and may have no role. */
+  readonly itemsAreParts: boolean;
+}
+
+export function callRules(
+  protocol: Protocol,
+  roles: AcceptedRoles,
+  shared: ReadonlySet<SharedObject>,
+  gate: AddressGate,
+): CallRules {
+  const { conversation } = PROTOCOLS[protocol];
+  const parts = partRules(protocol, shared, gate);
+  return { ...parts, protocol, roles, conversation, itemsAreParts: parts.table.items !== undefined };
+}
 
 /**
  * Reads a call's body while it arrives: notes its members, checks the conversation and `tools`, and reads the content parts. It
@@ -53,8 +75,8 @@ export class CallObserver implements JsonObserver {
   readonly inputs: InputReader | undefined;
 
   readonly parts: PartReader;
-  /** Members that stand in the body twice. JSON readers differ in which one they use. */
-  readonly repeated = new Set<string>();
+  /** Members that stand in the body twice; undefined if there are none. JSON readers differ in which one they use. */
+  repeated: Set<string> | undefined;
   /** How many entries the lists outside of content parts have: turns, calls, instructions, tools and stop sequences. */
   entries = 0;
   /** How many times the tools cost the model's `toolOverheadTokens`. */
@@ -63,8 +85,8 @@ export class CallObserver implements JsonObserver {
   furtherPasses = 0;
   /** Tools that run at the vendor, in the form of `ToolUse`; undefined if there are none. */
   toolUses: ToolUse[] | undefined;
-  /** What else the vendor charges apart, by name. */
-  readonly extras = new Map<string, Extra>();
+  /** What else the vendor charges apart, by name; undefined if there is nothing. */
+  extras: Map<string, Extra> | undefined;
   /** Tools that could name something that the vendor keeps. */
   readonly openTools: ItemPlace[] = [];
   /** Tools whose rule is decided when the whole body is there. */
@@ -80,16 +102,15 @@ export class CallObserver implements JsonObserver {
 
   /** Whether the top-level member under way is in no table, so that it may bring anything. */
   #isUnknown = false;
-  readonly #conversation: string;
-  /** Whether an item of the conversation is itself a content part. Such items need not be messages and may have no role. */
-  readonly #itemsAreParts: boolean;
-  /** By depth: whether the container under way is a list, and whether it is an entry of one. */
-  readonly #isList: boolean[] = [];
-  readonly #isEntry: boolean[] = [];
-  #section: Section | 'input' | undefined;
+  /** A bit for each depth: whether the container under way is a list, and whether it is an entry of one. */
+  #lists = 0;
+  #inLists = 0;
+  #section: Section = OTHER;
+  /** The least depth at which content parts are read now. */
+  #partsFrom = NOWHERE;
   #item = -1;
-  /** The key under way in that item; undefined if it is not one that is read. */
-  #key: Buffer | undefined;
+  /** The key under way in that item; undefined if it is too long. */
+  #key: JsonWord | undefined;
   #hasRole = false;
   #itemStart = 0;
   /** The type of the tool under way, and its limit. A tool without a type runs at the client. */
@@ -97,27 +118,27 @@ export class CallObserver implements JsonObserver {
   #maxUses: MaxUses | undefined;
   #vendorTools = 0;
 
-  constructor(
-    readonly protocol: Protocol,
-    private readonly roles: AcceptedRoles,
-    private readonly shared: ReadonlySet<SharedObject>,
-    gate: AddressGate,
-  ) {
-    this.inputs = protocol === 'embeddings' ? new InputReader() : undefined;
-    this.#conversation = PROTOCOLS[protocol].conversation;
-    this.#itemsAreParts = REQUEST_TABLES[protocol].items !== undefined;
-    this.parts = new PartReader(protocol, ({ names }) => names === undefined || shared.has(names), gate);
+  readonly #rules: CallRules;
+
+  constructor(rules: CallRules) {
+    this.#rules = rules;
+    this.inputs = rules.protocol === 'embeddings' ? new InputReader() : undefined;
+    this.parts = new PartReader(rules);
+  }
+
+  get protocol(): Protocol {
+    return this.#rules.protocol;
   }
 
   open(depth: number, isObject: boolean, token: JsonToken): void {
     if (depth <= LIST) this.members.open(depth, isObject, token);
     if (depth <= DEEPEST_ENTRY) this.#countEntry(depth, isObject);
-    if (this.#section === undefined) return;
-    if (this.#section === 'input') {
+    if (this.#section === OTHER) return;
+    if (this.#section === INPUT) {
       this.inputs?.open(depth, isObject, token.start);
       return;
     }
-    if (this.#isPart(depth)) this.parts.open(depth, isObject, token.start);
+    if (depth >= this.#partsFrom) this.parts.open(depth, isObject, token.start);
     if (depth === ITEM) this.#beginItem(isObject, token.start);
     else if (depth === ITEM + 1 && this.#isMaxUses) this.#invalid('.max_uses', MAX_USES_EXPECTED);
     else if (depth === ITEM + 1 && this.#isValueOf(ROLE)) this.#badRole();
@@ -126,11 +147,10 @@ export class CallObserver implements JsonObserver {
 
   close(depth: number, token: JsonToken): void {
     if (depth <= LIST) this.members.close(depth, token);
-    if (this.#section === 'input') this.inputs?.close(depth, token.end);
-    if (depth === LIST) this.#section = undefined;
-    if (this.#section === undefined) return;
-    if (this.#section === 'input') return;
-    if (this.#isPart(depth)) this.parts.close(depth, token.end);
+    if (this.#section === INPUT) this.inputs?.close(depth, token.end);
+    if (depth === LIST) this.#enter(OTHER);
+    if (this.#section === OTHER || this.#section === INPUT) return;
+    if (depth >= this.#partsFrom) this.parts.close(depth, token.end);
     if (depth === ITEM) this.#endItem(token.end);
   }
 
@@ -138,12 +158,13 @@ export class CallObserver implements JsonObserver {
     if (token.is(CACHE_CONTROL)) this.namesCache = true;
     if (depth === 1) {
       this.members.key(depth, token);
-      if (this.members.places.has(this.members.name)) this.repeated.add(this.members.name);
-      this.#enterSection(this.members.name);
-      this.#isUnknown = memberRow(REQUEST_TABLES[this.protocol], this.members.name) === undefined;
-    } else if (this.#section !== undefined && this.#section !== 'input') {
-      if (depth === ITEM) this.#beginMember(this.#section, token);
-      if (this.#isPart(depth)) this.parts.key(depth, token);
+      const { name, places } = this.members;
+      if (places.has(name)) this.#repeats(name);
+      this.#enterSection(name);
+      this.#isUnknown = memberRow(this.#rules.table, name) === undefined;
+    } else if (this.#section === CONVERSATION || this.#section === TOOLS) {
+      if (depth === ITEM) this.#beginMember(token);
+      if (depth >= this.#partsFrom) this.parts.key(depth, token);
     }
   }
 
@@ -152,69 +173,85 @@ export class CallObserver implements JsonObserver {
     if (depth === 1) this.members.scalar(depth, firstByte, token);
     if (this.#isUnknown && firstByte === QUOTE && isForeign(token))
       this.fault ??= refusalOf(shorten(this.members.name, LONGEST_PARAM), FOREIGN_PROBLEM);
-    if (depth === LIST && this.#isList[LIST] === true) this.entries += 1;
-    if (this.#section === undefined) return;
-    if (this.#section === 'input') this.inputs?.scalar(depth, firstByte, token);
+    if (depth === LIST && this.#isList(LIST)) this.entries += 1;
+    if (this.#section === OTHER) return;
+    if (this.#section === INPUT) this.inputs?.scalar(depth, firstByte, token);
     else if (depth === LIST) this.#beginItem(false, token.start);
     else if (depth === ITEM) this.#checkItemValue(firstByte, token);
-    if (this.#isPart(depth)) this.parts.scalar(depth, firstByte, token);
+    if (depth >= this.#partsFrom) this.parts.scalar(depth, firstByte, token);
   }
 
   /** Counts the objects in the lists of the body, and in the lists of these objects. `PartReader` counts those in content parts. */
   #countEntry(depth: number, isObject: boolean): void {
-    this.#isList[depth] = !isObject;
-    const isInList = this.#isList[depth - 1] === true && (depth === ITEM || this.#isEntry[depth - 2] === true);
-    this.#isEntry[depth] = isObject && isInList;
-    if (isObject && isInList && !this.#isPart(depth)) this.entries += 1;
+    const isInList = this.#isList(depth - 1) && (depth === ITEM || ((this.#inLists >> (depth - 2)) & 1) === 1);
+    const isEntry = isObject && isInList;
+    this.#lists = withBit(this.#lists, depth, !isObject);
+    this.#inLists = withBit(this.#inLists, depth, isEntry);
+    if (isEntry && depth < this.#partsFrom) this.entries += 1;
+  }
+
+  #isList(depth: number): boolean {
+    return ((this.#lists >> depth) & 1) === 1;
+  }
+
+  #repeats(name: string): void {
+    this.repeated ??= new Set();
+    this.repeated.add(name);
   }
 
   #enterSection(name: string): void {
-    if (this.inputs !== undefined) this.#section = name === 'input' ? name : undefined;
-    else this.#section = name === this.#conversation ? 'conversation' : name === 'tools' ? name : undefined;
+    if (this.inputs !== undefined) this.#enter(name === 'input' ? INPUT : OTHER);
+    else this.#enter(name === this.#rules.conversation ? CONVERSATION : name === 'tools' ? TOOLS : OTHER);
     this.#item = -1;
   }
 
-  #isValueOf(key: Buffer): boolean {
-    return this.#section === 'conversation' && this.#key === key;
+  #enter(section: Section): void {
+    this.#section = section;
+    this.#partsFrom = section === CONVERSATION && this.#rules.itemsAreParts ? ITEM : NOWHERE;
   }
 
-  /** True if the reader of content parts reads the values at this depth. */
-  #isPart(depth: number): boolean {
-    if (this.#itemsAreParts) return this.#section === 'conversation' && depth >= ITEM;
-    return depth > ITEM && this.#isValueOf(CONTENT);
+  #isValueOf(key: JsonWord): boolean {
+    return this.#section === CONVERSATION && this.#key === key;
+  }
+
+  #enterKey(key: JsonWord | undefined): void {
+    this.#key = key;
+    if (this.#section === CONVERSATION && !this.#rules.itemsAreParts)
+      this.#partsFrom = key === CONTENT ? ITEM + 1 : NOWHERE;
   }
 
   /** Notes the key of a member. Rejects `Max_Uses`, because a reader that ignores case would take it for a limit that the gateway did not see. */
-  #beginMember(section: Section, token: JsonToken): void {
-    this.#key = ITEM_KEYS[section].find((word) => token.is(word));
-    const mayLookAlike = this.#key === undefined && section === 'tools';
-    if (mayLookAlike && token.end - token.start === MAX_USES.length + 2 && token.text()?.toLowerCase() === 'max_uses')
+  #beginMember(token: JsonToken): void {
+    const word = token.word();
+    this.#enterKey(word);
+    if (this.#section !== TOOLS || word === undefined || word === MAX_USES) return;
+    if (word.text.length === MAX_USES.text.length && word.text.toLowerCase() === MAX_USES.text)
       this.#invalid('', 'did you mean "max_uses"?');
   }
 
   get #isMaxUses(): boolean {
-    return this.#section === 'tools' && this.#key === MAX_USES;
+    return this.#section === TOOLS && this.#key === MAX_USES;
   }
 
   #beginItem(isObject: boolean, start: number): void {
     this.#item += 1;
-    this.#key = undefined;
+    this.#enterKey(undefined);
     this.#hasRole = false;
     this.#itemStart = start;
     this.#toolType = undefined;
     this.#maxUses = undefined;
-    if (this.#section === 'tools' && this.#item === 0) this.toolOverheads += 1;
-    if (!isObject && this.#section === 'conversation') this.#invalid('', 'expected an object');
+    if (this.#section === TOOLS && this.#item === 0) this.toolOverheads += 1;
+    if (!isObject && this.#section === CONVERSATION) this.#invalid('', 'expected an object');
   }
 
   #endItem(end: number): void {
-    if (this.#section === 'tools') {
+    if (this.#section === TOOLS) {
       if (this.#toolType !== undefined) this.#endTool(this.#toolType, end);
       return;
     }
     this.#endParts();
-    if (!this.#itemsAreParts) this.parts.endMessage({ start: this.#itemStart, end });
-    if (!this.#hasRole && !this.#itemsAreParts) this.#invalid('.role', 'is missing');
+    if (!this.#rules.itemsAreParts) this.parts.endMessage(this.#itemStart, end);
+    if (!this.#hasRole && !this.#rules.itemsAreParts) this.#invalid('.role', 'is missing');
     const { objection, isReference, refused } = this.parts;
     if (isReference) this.#reference(end);
     if (refused !== undefined) this.fault ??= refusalOf(this.#itemParam + refused.path, refused.problem);
@@ -229,10 +266,11 @@ export class CallObserver implements JsonObserver {
   }
 
   #checkItemValue(firstByte: number, token: JsonToken): void {
-    if (this.#section === 'conversation' && this.#key === ROLE) {
-      if (firstByte === QUOTE && this.roles.words.some((role) => token.is(role))) this.#hasRole = true;
+    if (this.#section === CONVERSATION && this.#key === ROLE) {
+      const word = firstByte === QUOTE ? token.word() : undefined;
+      if (word !== undefined && this.#rules.roles.words.has(word)) this.#hasRole = true;
       else this.#badRole();
-    } else if (this.#section === 'tools' && this.#key === TYPE) {
+    } else if (this.#section === TOOLS && this.#key === TYPE) {
       this.#checkToolType(firstByte, token);
     } else if (this.#isMaxUses) {
       this.#checkMaxUses(firstByte, token);
@@ -258,7 +296,7 @@ export class CallObserver implements JsonObserver {
 
   #endTool(type: string, to: number): void {
     const place = { from: this.#itemStart, to, index: this.#item };
-    const tool = toolRow(REQUEST_TABLES[this.protocol], type);
+    const tool = toolRow(this.#rules.table, type);
     if (this.#vendorTools > MOST_VENDOR_TOOLS) return;
     if (tool === undefined) this.#unknownTool(type, place);
     else if ('forms' in tool) this.#formedTool({ ...place, tool, type });
@@ -287,7 +325,7 @@ export class CallObserver implements JsonObserver {
   /** Weighs a tool of the request itself. @param maxUses the limit that the tool has there */
   #ownTool(rule: ToolRule, type: string, place: ItemPlace, maxUses: MaxUses | undefined): void {
     const param = `tools[${place.index}].type`;
-    if (rule.names !== undefined && !this.shared.has(rule.names)) this.fault ??= notShared(rule.names, param);
+    if (rule.names !== undefined && !this.#rules.shared.has(rule.names)) this.fault ??= notShared(rule.names, param);
     if (isUnmetered(rule)) {
       this.openTools.push(place);
       this.#addExtra({ name: withoutVersion(type), param });
@@ -298,17 +336,17 @@ export class CallObserver implements JsonObserver {
   /** Notes the parts with prices of their own, and the tools, that a message or an item has brought. */
   #endParts(): void {
     const { priced, addedTools } = this.parts;
-    if (priced.size === 0 && addedTools.length === 0) return;
+    if (priced === undefined && addedTools === undefined) return;
     const param = this.#itemParam;
-    for (const [name, { needs }] of priced) this.#addExtra({ name, param, ...needs });
+    for (const [name, { needs }] of priced ?? []) this.#addExtra({ name, param, ...needs });
     // The gateway writes no limit into a tool inside a message.
-    for (const rule of addedTools) this.#weighTool(rule, param, undefined, false);
-    priced.clear();
-    addedTools.length = 0;
+    for (const rule of addedTools ?? []) this.#weighTool(rule, param, undefined, false);
+    this.parts.priced = undefined;
+    this.parts.addedTools = undefined;
   }
 
   get #itemParam(): string {
-    return `${this.#conversation}[${this.#item}]${this.#itemsAreParts ? '' : '.content'}`;
+    return `${this.#rules.conversation}[${this.#item}]${this.#rules.itemsAreParts ? '' : '.content'}`;
   }
 
   /** Adds up what a tool costs. @param maxUses its own limit */
@@ -318,7 +356,7 @@ export class CallObserver implements JsonObserver {
     if (meter === undefined) this.furtherPasses = Math.max(this.furtherPasses, furtherPasses);
     if (rule.class === 'outside') this.parts.isUnbounded = true;
     if (meter === undefined && isLimited !== true) return;
-    const isShared = REQUEST_TABLES[this.protocol].toolLimit !== undefined;
+    const isShared = this.#rules.table.toolLimit !== undefined;
     const places = isShared || !canLimit ? NO_PLACE : this.#limitPlaces(maxUses);
     const runsModel = rule.furtherPasses === undefined;
     const limit = isLimited === true ? { runsModel, ...places, ...(isShared && { isShared }) } : undefined;
@@ -331,6 +369,7 @@ export class CallObserver implements JsonObserver {
   }
 
   #addExtra(extra: Extra): void {
+    this.extras ??= new Map();
     if (!this.extras.has(extra.name)) this.extras.set(extra.name, extra);
   }
 
@@ -345,13 +384,13 @@ export class CallObserver implements JsonObserver {
 
   #badRole(): void {
     this.#hasRole = true;
-    this.fault ??= this.roles.refuse(this.#item);
+    this.fault ??= this.#rules.roles.refuse(this.#item);
   }
 
   #checkToolType(firstByte: number, token: JsonToken): void {
     if (firstByte === QUOTE) {
       if (this.#toolType !== undefined) this.#invalid('.type', 'the tool contains this member more than once');
-      this.#toolType = token.text() ?? '';
+      this.#toolType = token.word()?.text ?? '';
     } else if (firstByte !== NULL) {
       this.#invalid('.type', 'expected a string');
     }
@@ -361,13 +400,17 @@ export class CallObserver implements JsonObserver {
   #earlierAudio(): void {
     if (this.protocol !== 'chat') return;
     this.parts.isUnbounded = true;
-    if (!this.shared.has('audio')) this.fault ??= notShared('audio', `messages[${this.#item}].audio`);
+    if (!this.#rules.shared.has('audio')) this.fault ??= notShared('audio', `messages[${this.#item}].audio`);
   }
 
   #invalid(place: string, problem: string): void {
-    const list = this.#section === 'tools' ? 'tools' : this.#conversation;
+    const list = this.#section === TOOLS ? 'tools' : this.#rules.conversation;
     this.fault ??= refusalOf(`${list}[${this.#item}]${place}`, problem);
   }
+}
+
+function withBit(bits: number, at: number, isSet: boolean): number {
+  return isSet ? bits | (1 << at) : bits & ~(1 << at);
 }
 
 function refusalOf(param: string, problem: string): GatewayError {

@@ -1,11 +1,11 @@
 import { forEachProtocol, type Protocol } from '../../core/catalog/protocols';
+import { type JsonWord, knownWord } from '../../core/http/json-words';
 import type { PartRule } from '../../core/protocols/request-table';
 import { REQUEST_TABLES } from '../../core/protocols/request-tables';
 
-/** A word and its bytes. The reader compares bytes while the body arrives, so that it need not make a string of each token. */
+/** A type of content part or item. */
 export interface PartWord {
   readonly word: string;
-  readonly bytes: Buffer;
   /** The rule of a part that has no sources. */
   readonly rule: PartRule | undefined;
   /** The rules by the kind of source from which the vendor reads the content, such as `url` or `file_id`. */
@@ -13,14 +13,14 @@ export interface PartWord {
 }
 
 /** The content parts of each protocol. */
-export const PART_WORDS: Readonly<Record<Protocol, readonly PartWord[]>> = forEachProtocol(wordsOf);
+export const PART_WORDS: Readonly<Record<Protocol, ReadonlyMap<JsonWord, PartWord>>> = forEachProtocol(wordsOf);
 
-function wordsOf(protocol: Protocol): readonly PartWord[] {
+function wordsOf(protocol: Protocol): ReadonlyMap<JsonWord, PartWord> {
   const { items, parts } = REQUEST_TABLES[protocol];
-  return Object.entries({ ...items, ...parts }).map(([word, part]) => ({
-    word,
-    bytes: Buffer.from(word),
-    rule: 'sources' in part ? undefined : part,
-    sources: 'sources' in part ? new Map(Object.entries(part.sources)) : undefined,
-  }));
+  const words = Object.entries({ ...items, ...parts }).map(([word, part]) => {
+    const rule = 'sources' in part ? undefined : part;
+    const sources = 'sources' in part ? new Map(Object.entries(part.sources)) : undefined;
+    return [knownWord(word), { word, rule, sources }] as const;
+  });
+  return new Map(words);
 }

@@ -45,7 +45,14 @@ function lettersOf(key: string): string {
   return key.toUpperCase().replaceAll(/[^\p{L}\p{N}]/gu, '');
 }
 
+/** Members of the tables that resemble none of them, so that most keys need not be compared by their letters. */
+const OTHERS: ReadonlySet<string> = new Set(
+  Object.values(REQUEST_TABLES)
+    .flatMap(({ members }) => Object.keys(members))
+    .filter((name) => !FOLDED.has(lettersOf(name))),
+);
+
 /** Returns the member that a key resembles without being equal to it. */
 export function lookalikeOf(key: string): string | undefined {
-  return ONCE.has(key) ? undefined : FOLDED.get(lettersOf(key));
+  return ONCE.has(key) || OTHERS.has(key) ? undefined : FOLDED.get(lettersOf(key));
 }

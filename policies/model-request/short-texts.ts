@@ -1,4 +1,5 @@
-import { type JsonToken, QUOTE, scanWhole } from '../../core/http/json-scanner';
+import { QUOTE } from '../../core/http/json-bytes';
+import { type JsonToken, scanWhole } from '../../core/http/json-scanner';
 import { isForeign } from './address-gate';
 
 /** The form of the vendors' member names. All JSON readers read such names alike, whatever case and Unicode form they compare in. */

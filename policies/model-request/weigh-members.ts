@@ -59,7 +59,7 @@ export function weighMembers(
   protocol: Protocol,
   names: Iterable<string>,
   texts: ReadonlyMap<string, string>,
-  repeated: ReadonlySet<string>,
+  repeated: ReadonlySet<string> | undefined,
   settings: MemberSettings,
 ): ClassifiedMembers {
   const weighed: ClassifiedMembers = {
@@ -81,7 +81,8 @@ export function weighMembers(
   for (const name of names) {
     const row = memberRow(table, name);
     if (row?.adds !== undefined) weighed.adding[row.adds] = name;
-    if (row === undefined) weighUnknown(name, repeated.has(name) ? undefined : texts.get(name), settings, weighed);
+    if (row === undefined)
+      weighUnknown(name, repeated?.has(name) === true ? undefined : texts.get(name), settings, weighed);
     else if (row.keeps !== undefined)
       weighKept(name, { ...row, keeps: row.keeps }, texts.get(name), table, settings, weighed);
     else if (row.class !== 'free' && row.class !== 'bounded') weighKnown(name, row, texts.get(name), settings, weighed);

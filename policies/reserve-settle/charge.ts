@@ -74,6 +74,8 @@ export const estimatedUsage = new Counter({
 
 type UsageFlag = 'unknown' | 'unpriced' | 'suspect';
 
+const NO_FLAGS: ReadonlySet<UsageFlag> = new Set();
+
 /**
  * Raises an alarm for numbers that no meter counts, for usage without a price, and for a report that contradicts itself or that the
  * call cannot have caused.
@@ -86,7 +88,11 @@ export function judgeUsage(
 ): ReadonlySet<UsageFlag> {
   const { usage, candidate } = charged;
   const { upstream } = candidate;
-  const suspect = [...(usage.suspect ?? []), ...(cannotBe(charged, request, excessE8) ? ['tokens'] : [])];
+  const isImpossible = cannotBe(charged, request, excessE8);
+  const unseen = unpricedUnseen(request.reading, candidate);
+  const isReported = usage.suspect !== undefined || usage.unknown !== undefined;
+  if (!isReported && !isImpossible && excessE8 === 0n && unpriced.length + unseen.length === 0) return NO_FLAGS;
+  const suspect = [...(usage.suspect ?? []), ...(isImpossible ? ['tokens'] : [])];
   if (excessE8 > 0n)
     excess.inc({ upstream: upstream.name, cause: suspect.length > 0 ? 'upstream' : 'request' }, Number(excessE8) / 1e8);
   const flags = new Set<UsageFlag>();
@@ -99,7 +105,7 @@ export function judgeUsage(
     flags.add(kind);
   };
   raise('unknown', usage.unknown ?? []);
-  raise('unpriced', [...new Set([...unpriced, ...unpricedUnseen(request.reading, candidate)])]);
+  raise('unpriced', [...new Set([...unpriced, ...unseen])]);
   raise('suspect', suspect);
   return flags;
 }
@@ -170,8 +176,10 @@ export function noteUnknownMembers({ made }: Pick<CallFacts, 'made'>, { reading,
 
 /** Adds usage that the vendor charges for each call of a kind but does not report, such as the search of a Chat call. */
 export function withUnreported(ending: Charged, { reading: { toolUses } }: Pick<ModelRequest, 'reading'>): Charged {
-  const missing =
-    toolUses?.filter(({ meter, isReported }) => !isReported && meter !== undefined && !has(ending.usage, meter)) ?? [];
+  if (toolUses === undefined) return ending;
+  const missing = toolUses.filter(
+    ({ meter, isReported }) => !isReported && meter !== undefined && !has(ending.usage, meter),
+  );
   if (missing.length === 0) return ending;
   return { ...ending, usage: withPieces(ending.usage, missing) };
 }

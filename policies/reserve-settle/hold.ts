@@ -4,7 +4,7 @@ import type { Candidate, ModelEntry, Normalizing, Upstream } from '../../core/ca
 import { type CacheWrites, dearestCost, pricesFor } from '../../core/catalog/price';
 import { PROTOCOLS } from '../../core/catalog/protocols';
 import type { TokenMeter } from '../../core/catalog/usage';
-import { atMostCountable } from '../../core/money';
+import { atMostCountable, e8RoundedUp } from '../../core/money';
 import { furtherPassesOf, piecesOf, pointsOutside, type Reading } from '../../core/protocols/reading';
 
 /** Two rough costs that differ by more than this factor compare like the exact ones. */
@@ -41,14 +41,30 @@ export function holdFor(request: ModelRequest, candidates: readonly Candidate[])
 
 /** Returns the most that a call can cost at one candidate, with the further models that may run. */
 function exactHold(request: ModelRequest, candidate: Candidate): bigint {
+  const { asked, toolUses, extras } = request.reading;
+  if (asked === undefined && toolUses === undefined && extras === undefined) return plainHold(request, candidate);
   let holdE8 = holdForModel(request, candidate, candidate.model);
   for (const each of alsoRunning(request, candidate)) holdE8 += holdForModel(each.request, candidate, each.model);
   return holdE8;
 }
 
+/** Returns the hold of a call that has nothing but text and images, at the dearest of the possible prices. */
+function plainHold(request: ModelRequest, candidate: Candidate): bigint {
+  const { model, rough } = candidate;
+  const input = inputTokens(request, candidate, model);
+  const output = outputTokens(request, model);
+  const cacheWrites = cacheWritesAt(request, candidate);
+  // The rough prices are the exact ones as plain numbers. Below 2^53 the sum is exact, too.
+  const costE14 = input * rough.dearestInput[cacheWrites] + output * rough.dearestOutput;
+  if (costE14 <= Number.MAX_SAFE_INTEGER) return BigInt(e8RoundedUp(costE14));
+  return dearestCost(input, output, model.price.possible, cacheWrites);
+}
+
 /** Returns the further models that a call may run at a candidate, each with the call as that model gets it. */
 function alsoRunning(request: ModelRequest, candidate: Candidate) {
-  const models = request.reading.extras?.flatMap((extra) => extra.models ?? []) ?? [];
+  const { extras } = request.reading;
+  if (extras === undefined) return [];
+  const models = extras.flatMap((extra) => extra.models ?? []);
   return furtherModels(models, candidate).map(({ model, maxOutputTokens = request.maxOutputTokens }) => ({
     model,
     request: { ...request, maxOutputTokens },
@@ -85,10 +101,15 @@ export function mostTokens(
   request: ModelRequest,
   candidate: Candidate,
 ): { readonly input: number; readonly output: number } {
-  const most = { input: 0, output: 0 };
   const { reading } = request;
+  const isOutside = pointsOutside(reading);
+  if (!isOutside && reading.extras === undefined) {
+    const { model } = candidate;
+    return { input: inputTokens(request, candidate, model), output: outputTokens(request, model) };
+  }
+  const most = { input: 0, output: 0 };
   const add = (each: ModelRequest, model: ModelEntry) => {
-    const call = pointsOutside(reading) ? { ...each, reading: { ...reading, isUnbounded: true } } : each;
+    const call = isOutside ? { ...each, reading: { ...reading, isUnbounded: true } } : each;
     most.input += inputTokens(call, candidate, model);
     most.output += outputTokens(call, model);
   };

@@ -2,6 +2,7 @@ import { ABSENT_CALLS, ABSENT_CALLS_AT_MOST } from '../../core/calls/open-calls'
 import { fail } from '../../core/errors';
 import { definePolicy } from '../../core/gateway/policy';
 import { newId } from '../../core/ids';
+import { andThen } from '../../core/later';
 import { intentOf, type PayingCall, reserve } from './reserve';
 import { openReservation } from './settle';
 import { answerKeeper, sendStored } from './stored-answer';
@@ -38,22 +39,20 @@ export default definePolicy({
   boundsItself: true,
   prepare:
     ({ onClientAbort, ...settings }, gateway) =>
-    async (call, message, response) => {
+    (call, message, response) => {
       if (gateway.isOutboxFull()) throw fail('LEDGER_UNAVAILABLE', { retryAfterSeconds: 5 });
       refuseBesideAbsent(call);
       const rid = newId();
       call.facts.routing.intent = intentOf(call, message);
       const keepAnswer = call.facts.routing.intent && answerKeeper(gateway, call, rid);
-      const covered = await reserve(gateway, call, rid, settings);
-      if ('stored' in covered) {
-        await sendStored(gateway, call, response, covered.stored);
-        return;
-      }
-      call.facts.reservationId = rid;
-      const opened = openReservation(gateway, call, { rid, ...covered }, onClientAbort);
-      const reservation = keepAnswer?.(opened) ?? opened;
-      call.onEnd(() => reservation.settle({ billing: 'released' }));
-      return { request: covered.request, reservation };
+      return andThen(reserve(gateway, call, rid, settings), (covered) => {
+        if ('stored' in covered) return sendStored(gateway, call, response, covered.stored).then(() => undefined);
+        call.facts.reservationId = rid;
+        const opened = openReservation(gateway, call, rid, covered, onClientAbort);
+        const reservation = keepAnswer?.(opened) ?? opened;
+        call.onEnd(() => reservation.settle({ billing: 'released' }));
+        return { request: covered.request, reservation };
+      });
     },
 });
 

@@ -12,6 +12,7 @@ import type { Gateway } from '../../core/gateway/gateway';
 import type { CallWith } from '../../core/gateway/policy';
 import { ClientLeft } from '../../core/http/client-left';
 import { hostOf, isDirectHost } from '../../core/http/request-head';
+import { andThen, type MaybeLater } from '../../core/later';
 import { INTENTS_AT_MOST, type Intent, type KeySettings, type ReserveOutcome } from '../../core/ledger/ledger';
 import { measuredReserve } from '../../core/ledger/ledger-metrics';
 import { formatUsd } from '../../core/money';
@@ -40,18 +41,20 @@ interface Repeated {
  * Reserves the money for a call.
  * @throws if the key does not allow the call, the money does not cover it, or the call was made before
  */
-export async function reserve(
+export function reserve(
   gateway: Gateway,
   call: PayingCall,
   rid: string,
   settings: ReserveSettings,
-): Promise<Covered | Repeated> {
-  let tried = await askWithFreshSettings(gateway, call, rid, settings);
-  for (let first = openHere(gateway, call, tried); first !== undefined; first = openHere(gateway, call, tried)) {
-    await endOf(first, call);
-    tried = await askWithFreshSettings(gateway, call, rid, settings);
-  }
-  const { outcome, wanted } = tried;
+): MaybeLater<Covered | Repeated> {
+  return andThen(askWithFreshSettings(gateway, call, rid, settings), (asked) => {
+    const first = openHere(gateway, call, asked);
+    if (first === undefined) return coveredBy(gateway, asked);
+    return endOf(first, call).then(() => reserve(gateway, call, rid, settings));
+  });
+}
+
+function coveredBy(gateway: Gateway, { outcome, wanted }: Asked): Covered | Repeated {
   const stored = outcome.outcome === 'intent_charged' ? gateway.answers?.find(outcome.rid) : undefined;
   if (stored !== undefined) return { stored };
   if (outcome.outcome !== 'reserved') throw refusalOf(outcome, wanted.leastE8 ?? wanted.wholeE8);
@@ -108,15 +111,16 @@ interface Asked {
 }
 
 /** Asks the ledger, and once more if the key's settings were changed since this process read them. */
-async function askWithFreshSettings(
+function askWithFreshSettings(
   gateway: Gateway,
   call: PayingCall,
   rid: string,
   settings: ReserveSettings,
-): Promise<Asked> {
-  const asked = await ask(gateway, call, rid, settings, call.key.settings);
-  if (asked.outcome.outcome !== 'stale_key') return asked;
-  return ask(gateway, call, rid, settings, learn(gateway, call, asked.outcome.settings));
+): MaybeLater<Asked> {
+  return andThen(ask(gateway, call, rid, settings, call.key.settings), (asked) => {
+    if (asked.outcome.outcome !== 'stale_key') return asked;
+    return ask(gateway, call, rid, settings, learn(gateway, call, asked.outcome.settings));
+  });
 }
 
 function wantedFor(
@@ -140,13 +144,13 @@ function learn(gateway: Gateway, call: PayingCall, settings: KeySettings): KeySe
   return settings;
 }
 
-async function ask(
+function ask(
   gateway: Gateway,
   call: PayingCall,
   rid: string,
   settings: ReserveSettings,
   keySettings: KeySettings,
-): Promise<Asked> {
+): MaybeLater<Asked> {
   const wanted = wantedFor(gateway, call, settings, keySettings);
   const { accountId, keyId } = call.key;
   const { intent } = call.facts.routing;
@@ -162,23 +166,31 @@ async function ask(
     tokens: tokensFor(wanted.request, call.candidates),
     intent: intent && { ...intent, requestId: call.id },
   };
-  const outcome = await measuredReserve(gateway.calls, request).catch((error: unknown) => {
-    releaseUnanswered(gateway, call, rid);
-    throw error;
-  });
-  return { outcome, wanted };
+  let outcome: MaybeLater<ReserveOutcome>;
+  try {
+    outcome = measuredReserve(gateway.calls, request);
+  } catch (error) {
+    return releaseUnanswered(gateway, call, rid, error);
+  }
+  if (!(outcome instanceof Promise)) return { outcome, wanted };
+  return outcome.then(
+    (answered) => ({ outcome: answered, wanted }),
+    (error: unknown) => releaseUnanswered(gateway, call, rid, error),
+  );
 }
 
 /**
  * Releases a reserve without an answer. The ledger may have taken it or may still take it: the release returns the money or makes
  * the ledger refuse it.
+ * @throws the reason why there was no answer
  */
-function releaseUnanswered(gateway: Gateway, call: PayingCall, rid: string): void {
+function releaseUnanswered(gateway: Gateway, call: PayingCall, rid: string, error: unknown): never {
   const { accountId, keyId } = call.key;
   call.facts.status = ERRORS.LEDGER_UNAVAILABLE.status;
   call.facts.errorCode = 'LEDGER_UNAVAILABLE';
   const record = JSON.stringify(usageRecord(call, { billing: 'released' }, gateway.configRevision));
   void gateway.settler.release({ rid, accountId, keyId, record });
+  throw error;
 }
 
 const IDEMPOTENCY_HEADER = 'idempotency-key';

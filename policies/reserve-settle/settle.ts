@@ -5,6 +5,7 @@ import { type RecordedUsage, usageRecord } from '../../core/calls/usage-record';
 import { upstreamPrice } from '../../core/catalog/customer-prices';
 import { outputTokens, totalInputTokens } from '../../core/catalog/usage';
 import type { Gateway } from '../../core/gateway/gateway';
+import type { MaybeLater } from '../../core/later';
 import {
   type Charged,
   chargeOfEnding,
@@ -22,40 +23,48 @@ import type { Covered, PayingCall } from './reserve';
 export function openReservation(
   gateway: Gateway,
   call: PayingCall,
-  paid: Covered & { readonly rid: string },
+  rid: string,
+  paid: Covered,
   onClientAbort: Reservation['onClientAbort'],
 ): Reservation {
   const { accountId, keyId } = call.key;
-  const { rid, request, heldE8 } = paid;
+  const { request, heldE8 } = paid;
   const { configRevision } = gateway;
-  let settlement: Promise<Settlement> | undefined;
+  let settlement: MaybeLater<Settlement> | undefined;
   gateway.leases.track(call.key, rid, heldE8);
   if (request.makes !== undefined) call.newIds = new NewIds(request.protocol, request.makes);
   return {
     rid,
     onClientAbort,
-    settle: async (ending) => {
+    settle: (ending) => {
       settlement ??= ending.billing === 'released' ? release(ending) : charge(ending);
-      const [settled] = await Promise.all([settlement, keepNewIds(gateway, call, ending)]);
-      return settled;
+      const keeping = keepNewIds(gateway, call, ending);
+      if (keeping === undefined) return settlement;
+      return Promise.all([settlement, keeping]).then(([settled]) => settled);
     },
   };
+
+  /** Keeps the settlement, so that the call's end does not wait for a promise that has resolved. */
+  function done(settled: Settlement): Settlement {
+    settlement = settled;
+    return settled;
+  }
 
   function recordOf(usage: RecordedUsage): string {
     return JSON.stringify(usageRecord(call, usage, configRevision));
   }
 
-  async function release(ending: Ending & { billing: 'released' }): Promise<Settlement> {
+  function release(ending: Ending & { billing: 'released' }): Promise<Settlement> {
     const { billing } = ending;
     gateway.leases.untrack(rid);
     call.facts.billing = billing;
     noteLastAttempt(call, ending);
     const flags = noteUnknownMembers(call.facts, request) ? ['unknown'] : [];
-    await gateway.settler.release({ rid, accountId, keyId, record: recordOf({ billing, flags }) });
-    return { chargedE8: 0n, billing };
+    const released = gateway.settler.release({ rid, accountId, keyId, record: recordOf({ billing, flags }) });
+    return released.then(() => done({ chargedE8: 0n, billing }));
   }
 
-  async function charge(ending: Charged): Promise<Settlement> {
+  function charge(ending: Charged): Promise<Settlement> {
     const { billing } = ending;
     gateway.leases.untrack(rid);
     call.facts.billing = billing;
@@ -72,17 +81,20 @@ export function openReservation(
     const doubts = judgeUsage(charged, capped, paid);
     const isSuspect = doubts.has('suspect');
     if (!isSuspect && billing === 'actual') gateway.health.used(call.facts.model ?? '', candidate, usage, request);
-    const flags = new Set<string>(noteUnknownMembers(call.facts, request) ? ['unknown', ...doubts] : doubts);
-    if (candidate.dialect !== undefined) flags.add('translated');
-    if (call.facts.weakened.length > 0) flags.add('weakened');
-    const record = recordOf({ billing, usage: recordedUsage(charged), flags: [...flags], excessE8 });
+    const flags: string[] = [];
+    if (noteUnknownMembers(call.facts, request)) flags.push('unknown');
+    for (const doubt of doubts) if (!flags.includes(doubt)) flags.push(doubt);
+    if (candidate.dialect !== undefined) flags.push('translated');
+    if (call.facts.weakened.length > 0) flags.push('weakened');
+    const record = recordOf({ billing, usage: recordedUsage(charged), flags, excessE8 });
     // A suspect report must not use up the key's limit of tokens.
     const tokens = isSuspect ? Math.min(tokensUsed(ending), tokensFor(request, call.candidates)) : tokensUsed(ending);
-    const { chargedE8 } = await gateway.settler.settle({ rid, accountId, keyId, costE8, record, tokens });
-    call.facts.costE8 = chargedE8;
-    call.facts.charged = usage;
-    call.facts.upstreamCostE8 = isOwnPrice ? chargedE8 : upstreamCostOf(charged);
-    return { chargedE8, billing };
+    return gateway.settler.settle({ rid, accountId, keyId, costE8, record, tokens }, ({ chargedE8 }) => {
+      call.facts.costE8 = chargedE8;
+      call.facts.charged = usage;
+      call.facts.upstreamCostE8 = isOwnPrice ? chargedE8 : upstreamCostOf(charged);
+      return done({ chargedE8, billing });
+    });
   }
 }
 
@@ -94,9 +106,9 @@ function tokensUsed({ usage }: Charged): number {
  * Stores the ids of objects that the answer creates for the account, before the client sees the end. The client may name them at
  * once, at another node too.
  */
-async function keepNewIds({ keptObjects }: Gateway, { key, newIds }: PayingCall, ending: Ending): Promise<void> {
-  const found = newIds?.take() ?? [];
-  if (found.length === 0) return;
+function keepNewIds({ keptObjects }: Gateway, { key, newIds }: PayingCall, ending: Ending): Promise<void> | undefined {
+  const found = newIds?.take();
+  if (found === undefined || found.length === 0) return undefined;
   const tokens = reportedTokens(ending);
   const objects = found.map(({ kind, id, days, items, areItemsWritten, candidate: { upstream } }) => ({
     accountId: key.accountId,
@@ -108,7 +120,7 @@ async function keepNewIds({ keptObjects }: Gateway, { key, newIds }: PayingCall,
     credential: upstream.credential.name,
     ...(areItemsWritten ? tokens : UNKNOWN),
   }));
-  await keptObjects.add(objects);
+  return keptObjects.add(objects);
 }
 
 /** What the vendor's tools have put into an answer, such as an image, is not in the reported tokens. */

@@ -1,8 +1,11 @@
+import type { Answer } from '../../core/calls/call';
 import { endingOfUnanswered } from '../../core/calls/unfinished';
+import type { Gateway } from '../../core/gateway/gateway';
 import { definePolicy } from '../../core/gateway/policy';
 import { ClientLeft } from '../../core/http/client-left';
+import { andThen, type MaybeLater } from '../../core/later';
 import { DURATION, parseDuration } from '../../core/settings';
-import { noteAnswer } from './headers';
+import { type AnsweredCall, noteAnswer } from './headers';
 import { KeepAlive } from './keep-alive';
 import { sendStream } from './stream-relay';
 import { sendBody, sendRelay } from './whole-answers';
@@ -48,7 +51,7 @@ export default definePolicy({
     const keepAlive = after === 'off' ? undefined : new KeepAlive(parseDuration(after));
     const usageWithinMs = parseDuration(usageWithin);
     const stream = { annotateStreamCost, exposeAccountHeaders, usageWithinMs, keepAlive, gateway };
-    return async (call, _request, response) => {
+    return (call, _request, response) => {
       const { answer } = call;
       switch (answer.kind) {
         case 'body':
@@ -59,9 +62,19 @@ export default definePolicy({
           return sendStream(call, answer, response, stream);
         case 'abandoned':
           noteAnswer(call, answer);
-          await call.reservation.settle(endingOfUnanswered(call, answer.candidate, answer.sentAtMs, gateway.health));
-          throw new ClientLeft();
+          return settleAbandoned(call, answer, gateway);
       }
     };
   },
 });
+
+/** Charges a call whose client left before its answer. */
+function settleAbandoned(
+  call: AnsweredCall,
+  { candidate, sentAtMs }: Answer & { kind: 'abandoned' },
+  { health }: Gateway,
+): MaybeLater<never> {
+  return andThen(call.reservation.settle(endingOfUnanswered(call, candidate, sentAtMs, health)), () => {
+    throw new ClientLeft();
+  });
+}

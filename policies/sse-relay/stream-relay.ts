@@ -6,6 +6,7 @@ import { outputTokens } from '../../core/catalog/usage';
 import type { Gateway } from '../../core/gateway/gateway';
 import { SMALL_BODY_BYTES } from '../../core/http/buffered-bytes';
 import { ClientLeft } from '../../core/http/client-left';
+import { eachRead, inOne } from '../../core/wire/chunk-reader';
 import type { AttemptOutcome } from '../../core/wire/dial-failure';
 import { classifyDialFailure } from '../../core/wire/egress';
 import { annotateCost } from '../../core/wire/event-data';
@@ -125,14 +126,9 @@ class StreamRelay implements QuietStream {
       await this.#give(head.splice(0));
       this.#flush();
       await this.#room();
-      while (this.#break === undefined) {
-        if (!chunks.isReady) {
-          this.#waitsForUpstream();
-          await chunks.ready();
-        }
-        const more = this.#relayReady();
-        if (!(more instanceof Promise ? await more : more)) break;
-        if (this.response.writableNeedDrain) await this.#room();
+      const [relay, wait] = [() => this.#relayRead(), () => this.#waitsForUpstream()];
+      while (this.#break === undefined && (await eachRead(chunks, relay, wait))) {
+        await this.#room();
         const { pendingBytes } = this.answer.events;
         if (pendingBytes <= SMALL_BODY_BYTES) this.call.room?.giveBack();
         else if (!this.#isGone) await this.#roomFor(pendingBytes);
@@ -143,6 +139,15 @@ class StreamRelay implements QuietStream {
     } finally {
       chunks.cancel();
     }
+  }
+
+  /** Relays what has arrived. Returns undefined if only the upstream must be waited for, and false at the end. */
+  #relayRead(): boolean | Promise<boolean> | undefined {
+    const more = this.#relayReady();
+    if (more !== true || this.response.writableNeedDrain || this.answer.events.pendingBytes > SMALL_BODY_BYTES)
+      return more;
+    this.call.room?.giveBack();
+    return undefined;
   }
 
   /**
@@ -162,7 +167,7 @@ class StreamRelay implements QuietStream {
         if (settling !== undefined) return settling.then(() => this.#flush()).then(() => true);
         takenBytes += chunk.length;
       } while (this.#break === undefined && chunks.isReady && takenBytes < GATHERED_AT_MOST_BYTES);
-      return true;
+      return this.#break === undefined;
     } finally {
       this.#flush();
     }
@@ -238,7 +243,7 @@ class StreamRelay implements QuietStream {
   #write(pieces: readonly Buffer[]): void {
     if (pieces.length === 0 || this.#isGone) return;
     this.silentSinceMs = undefined;
-    this.response.write(inOnePiece(pieces));
+    this.response.write(inOne(pieces));
   }
 
   /** Sends a held chunk whose usage has not come in time. The relay still waits for the upstream. */
@@ -359,16 +364,4 @@ class StreamRelay implements QuietStream {
 function outcomeOf(error: unknown): AttemptOutcome {
   if (error instanceof AdapterFault) return 'adapter_fault';
   return classifyDialFailure(error) === 'timeout' ? 'timeout' : 'reset';
-}
-
-/** Returns the pieces as one buffer. Pieces of one chunk are adjacent in memory, so they need no copy. */
-function inOnePiece(pieces: readonly Buffer[]): Buffer {
-  const [first] = pieces as readonly [Buffer, ...Buffer[]];
-  if (pieces.length === 1) return first;
-  let end = first.byteOffset;
-  for (const { buffer, byteOffset, byteLength } of pieces) {
-    if (buffer !== first.buffer || byteOffset !== end) return Buffer.concat(pieces);
-    end += byteLength;
-  }
-  return Buffer.from(first.buffer, first.byteOffset, end - first.byteOffset);
 }

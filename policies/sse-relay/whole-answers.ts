@@ -5,6 +5,7 @@ import { outputTokens, totalInputTokens } from '../../core/catalog/usage';
 import { fail } from '../../core/errors';
 import { ClientLeft } from '../../core/http/client-left';
 import { sendWhole } from '../../core/http/http';
+import { andThen, type MaybeLater } from '../../core/later';
 import { formatUsd } from '../../core/money';
 import { bytesOf, type ChunkReader } from '../../core/wire/chunk-reader';
 import { type AnsweredCall, answerHeaders, noteAnswer } from './headers';
@@ -14,37 +15,41 @@ import { type AnsweredCall, answerHeaders, noteAnswer } from './headers';
  * answer is charged all the same.
  * @throws OVERLOADED after the charge, if there was no room for the answer
  */
-export async function sendBody(
+export function sendBody(
   call: AnsweredCall,
   answer: Answer & { kind: 'body' },
   response: ServerResponse,
   exposeAccountHeaders: boolean,
-): Promise<void> {
-  const { meter, reservation, room } = call;
+): MaybeLater<void> {
+  const { meter, reservation } = call;
   if (call.cutOffBy !== undefined) throw new ClientLeft();
   noteAnswer(call, answer);
   meter.noteBody(answer.usage, answer.contentBytes);
   const counted = meter.read();
-  const { chargedE8 } = await reservation.settle({ candidate: answer.candidate, ...counted });
-  if (call.leftAtMs !== undefined) throw new ClientLeft();
-  const cost = formatUsd(chargedE8);
-  if (answer.bytes === undefined) throw noRoom(cost);
-  const inputTokens = totalInputTokens(counted.usage);
-  const saidTokens = outputTokens(counted.usage) ?? 0;
-  response.writeHead(answer.status, [
-    ...answerHeaders(call, answer, exposeAccountHeaders),
-    'X-AI-Cost',
-    cost,
-    'X-AI-Tokens-Input',
-    String(inputTokens),
-    'X-AI-Tokens-Output',
-    String(saidTokens),
-    'X-AI-Tokens-Total',
-    String(inputTokens + saidTokens),
-    'content-length',
-    String(answer.bytes.length),
-  ]);
-  await sendWhole(response, answer.bytes, room);
+  const { usage, isEstimate, billing } = counted;
+  const ending = { candidate: answer.candidate, usage, isEstimate, billing };
+  return andThen(reservation.settle(ending), ({ chargedE8 }) => {
+    if (call.leftAtMs !== undefined) throw new ClientLeft();
+    const cost = formatUsd(chargedE8);
+    if (answer.bytes === undefined) throw noRoom(cost);
+    const inputTokens = totalInputTokens(counted.usage);
+    const saidTokens = outputTokens(counted.usage) ?? 0;
+    const headers = answerHeaders(call, answer, exposeAccountHeaders);
+    headers.push(
+      'X-AI-Cost',
+      cost,
+      'X-AI-Tokens-Input',
+      String(inputTokens),
+      'X-AI-Tokens-Output',
+      String(saidTokens),
+      'X-AI-Tokens-Total',
+      String(inputTokens + saidTokens),
+      'content-length',
+      String(answer.bytes.length),
+    );
+    response.writeHead(answer.status, headers);
+    return sendWhole(response, answer.bytes, call.room);
+  });
 }
 
 /** A repeat would be charged again, and find as little room. */

@@ -89,6 +89,9 @@ interface Ranked {
 
 /** Returns the candidates that may be tried, by place. Each group of equals is in the order of their lots. */
 function inOrder(set: CandidateSet, input: RankingInput, anyIsIn: boolean): number[] {
+  const [only] = set.gauges;
+  if (set.gauges.length === 1 && only !== undefined)
+    return placeOf(set, 0, only, input, anyIsIn) === LEFT_OUT ? [] : [0];
   const ranked: Ranked[] = [];
   for (const [index, gauge] of set.gauges.entries()) {
     const place = placeOf(set, index, gauge, input, anyIsIn);

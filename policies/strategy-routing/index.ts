@@ -1,5 +1,6 @@
+import type { IncomingMessage } from 'node:http';
 import { mayDebug } from '../../core/accounts/keys';
-import type { ModelRequest } from '../../core/calls/call';
+import type { CallFields, ModelRequest } from '../../core/calls/call';
 import { assertAllowed, keptCandidate, pricedCandidates, refusedVersion } from '../../core/calls/candidates';
 import { sessionHash } from '../../core/catalog/affinity';
 import type { Candidate, Model } from '../../core/catalog/catalog';
@@ -7,11 +8,12 @@ import type { Gateway } from '../../core/gateway/gateway';
 import { type CallWith, definePolicy } from '../../core/gateway/policy';
 import { kindOf } from '../../core/health/gauge';
 import type { UpstreamHealth } from '../../core/health/health';
+import type { MaybeLater } from '../../core/later';
 import type { RankingInput } from './choose';
 import { asksForReasons, explain, noteChoice } from './explain';
 import { Exploration } from './explore';
 import { findModel, noCandidate } from './refusals';
-import { mayAsk, mirrorOf, openRoutes, type Route, rankRoute } from './routes';
+import { mayAsk, mirrorOf, openRoutes, type Route, rankRoute, type TakenRoute } from './routes';
 import { byCost, byQuality, bySessionCost, bySessionQuality, bySpeed, type Strategy } from './strategies';
 
 /** The strategies, each with its form for calls of a session that should stay at one upstream. */
@@ -50,18 +52,23 @@ export default definePolicy({
     const { alone, inSession } = STRATEGIES[name];
     const routeOf = openRoutes(gateway, upstreams);
     const exploration = new Exploration();
-    return async (call, incoming) => {
+    return (call, incoming) => {
       const { request, key, facts } = call;
       facts.strategy = name;
       const asked = findModel(catalog, request);
-      if (request.kept !== undefined) return { candidates: await keepers(gateway, call, asked, upstreams) };
+      if (request.kept !== undefined) return keepers(gateway, call, asked, upstreams);
       const taken = routeOf(call, asked);
       if (taken.set.candidates.length === 0) throw noCandidate(asked, request, health);
       facts.model = asked.name;
-      await assertAllowed(gateway, key, asked.entries, request);
+      const allowed = assertAllowed(gateway, key, asked.entries, request);
+      return allowed instanceof Promise ? allowed.then(() => rank(call, incoming, taken)) : rank(call, incoming, taken);
+    };
+
+    function rank(call: RoutedCall, incoming: IncomingMessage, taken: TakenRoute): MaybeLater<Routed> {
+      const { request, key, facts } = call;
       const session = affinity && request.session !== undefined ? sessionHash(key, request.session) : undefined;
       const strategy = session === undefined ? alone : inSession;
-      const inputOf = ({ model }: Route) => rankingInput(request, model, { strategy, session, health });
+      const inputOf = ({ model }: Route) => rankingInput(request, model, strategy, session, health);
       const { route, input, ordered } = rankRoute(taken, inputOf);
       const { model, set } = route;
       facts.model = model.name;
@@ -70,38 +77,45 @@ export default definePolicy({
       const choice = set.first === undefined ? exploration.explore(ordered, set, input) : ordered;
       if (choice.asks !== undefined) giveBackUnasked(call, health.asked(choice.asks));
       noteChoice(facts, choice, set, input);
-      if (asksForReasons(incoming)) {
-        const explained = explain(name, model, choice, set, input);
-        if (await mayDebug(gateway.database, key.keyId)) facts.routing.explained = explained;
-      }
       const chosen = choice.order.map((index) => set.candidates[index] as Candidate);
-      return { candidates: pricedCandidates(chosen, request) };
-    };
+      const routed = { candidates: pricedCandidates(chosen, request) };
+      if (!asksForReasons(incoming)) return routed;
+      const explained = explain(name, model, choice, set, input);
+      return mayDebug(gateway.database, key.keyId).then((may) => {
+        if (may) facts.routing.explained = explained;
+        return routed;
+      });
+    }
   },
 });
+
+type RoutedCall = CallWith<'key' | 'request'>;
+type Routed = Pick<CallFields, 'candidates'>;
 
 /** Returns the one candidate that has the objects a call names. Rollouts do not concern such a call. */
 async function keepers(
   gateway: Gateway,
-  { request, key, facts }: CallWith<'key' | 'request'>,
+  { request, key, facts }: RoutedCall,
   asked: Model,
   upstreams: readonly string[],
-): Promise<readonly Candidate[]> {
+): Promise<Routed> {
   facts.model = asked.name;
   await assertAllowed(gateway, key, asked.entries, request);
   const candidates = gateway.catalog.candidates(asked, request.protocol).filter(mayAsk(upstreams));
   const { kept } = request;
-  if (kept === undefined) return pricedCandidates([], request);
+  if (kept === undefined) return { candidates: pricedCandidates([], request) };
   const keeper = keptCandidate(candidates, kept, gateway.health);
   const refused = refusedVersion([keeper.upstream], request);
   if (refused !== undefined) throw refused;
-  return pricedCandidates([keeper], request);
+  return { candidates: pricedCandidates([keeper], request) };
 }
 
 function rankingInput(
   request: ModelRequest,
   model: Model,
-  { strategy, session, health }: { strategy: Strategy; session: number | undefined; health: UpstreamHealth },
+  strategy: Strategy,
+  session: number | undefined,
+  health: UpstreamHealth,
 ): RankingInput {
   const { outputTokens, inputShare, sessionReadShare } = health.use(model.name);
   return {

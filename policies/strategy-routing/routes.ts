@@ -16,7 +16,7 @@ export interface Route {
 }
 
 /** The route of one call. `variants` has both routes if a rollout concerns the call. */
-interface TakenRoute extends Route {
+export interface TakenRoute extends Route {
   readonly variants?: CallVariants;
 }
 

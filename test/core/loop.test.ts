@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { onFirstFailure, startLoop } from '../../core/loop';
+import { beginRest, endRest, onFirstFailure, startLoop } from '../../core/loop';
 import { until } from '../support/until';
 
 const LONG_MS = 60_000;
@@ -35,6 +35,23 @@ describe('a background loop', () => {
     loop.wake();
     await until('it has worked again', () => times === 2);
     await loop.stop();
+  });
+
+  it('pauses longer while the process rests, and runs at once when that ends', async () => {
+    const times = { resting: 0, usual: 0 };
+    const begin = (of: keyof typeof times, atRestMs?: number) => {
+      const work = async () => {
+        times[of] += 1;
+      };
+      return startLoop(work, { everyMs: 1, whenFailed: ignore, ...(atRestMs !== undefined && { atRestMs }) });
+    };
+    beginRest();
+    const loops = [begin('resting', LONG_MS), begin('usual')];
+    await until('the other loop has worked often', () => times.usual > 20);
+    expect(times.resting).to.equal(1);
+    endRest();
+    await until('it works as usual', () => times.resting > 5);
+    await Promise.all(loops.map((loop) => loop.stop()));
   });
 
   it('treats several wakes within a short time as one', async () => {

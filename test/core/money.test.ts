@@ -1,6 +1,14 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import { divideRoundingUp, E8_PER_USD, formatUsd, MAX_AMOUNT_E8, parseUsd } from '../../core/money';
+import {
+  divideRoundingUp,
+  E8_PER_USD,
+  E14_PER_E8,
+  e8RoundedUp,
+  formatUsd,
+  MAX_AMOUNT_E8,
+  parseUsd,
+} from '../../core/money';
 
 describe('amounts of money', () => {
   it('are parsed to the same amount that was formatted', () => {
@@ -31,6 +39,16 @@ describe('amounts of money', () => {
     expect(parseUsd('90071992.54740991')).to.equal(MAX_AMOUNT_E8);
     expect(() => parseUsd('90071992.54740992')).to.throw(RangeError, 'at most USD 90071992.54740991');
     expect(() => parseUsd('9'.repeat(400))).to.throw(RangeError, 'at most USD');
+  });
+
+  it('is rounded up in plain numbers as in integers of any size', () => {
+    const edges = fc.nat(9_007_199_253).chain((e8) => fc.constantFrom(-1, 0, 1).map((more) => e8 * 1_000_000 + more));
+    const e14 = fc.oneof(fc.maxSafeNat(), edges).filter((each) => each >= 0);
+    void fc.assert(
+      fc.property(e14, (exact) => {
+        expect(BigInt(e8RoundedUp(exact))).to.equal(divideRoundingUp(BigInt(exact), E14_PER_E8));
+      }),
+    );
   });
 
   it('are divided by rounding up, by less than a whole unit', () => {

@@ -100,7 +100,7 @@ describe('Operator tokens', function () {
   }
 
   it('must have the role owner for routes of Express Gateway, and any role for 404 and 405', async () => {
-    for (const path of ['/service-endpoints', '/pipelines', '/api-endpoints', '/POLICIES'])
+    for (const path of ['/service-endpoints', '/pipelines', '/users', '/credentials', '/scopes', '/POLICIES'])
       for (const [role, token] of tokens)
         assert.equal((await ask(token, path)).status, role === 'owner' ? 200 : 403, `${role} at ${path}`);
     assert.equal((await ask(tokens.get('metrics') ?? '', '/admin/v1/nothing')).status, 404);

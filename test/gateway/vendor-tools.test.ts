@@ -152,6 +152,7 @@ describe('Tools that run at the vendor', () => {
       expect(await refusal(`{${type},"max_uses":${limit}}`), limit).to.equal('400 INVALID_FIELD tools[0].max_uses');
     expect(await refusal(`{"max_uses":1,${type},"max_uses":9}`)).to.equal('400 INVALID_FIELD tools[0].max_uses');
     expect(await refusal(`{${type},"Max_Uses":9}`)).to.equal('400 INVALID_FIELD tools[0]');
+    expect(await refusal(`{${type},"M\\u0061x_Uses":9}`)).to.equal('400 INVALID_FIELD tools[0]');
     expect(await refusal(`{${type},"type":"custom"}`)).to.equal('400 INVALID_FIELD tools[0].type');
     expect(upstream.calls).to.have.length(0);
   });

@@ -118,8 +118,8 @@ export const ALLOWANCE_MUTANTS: readonly SourceMutant[] = [
   {
     name: 'an end after a recall is told later',
     file: `${AT}/allowance-ledger.ts`,
-    from: 'if (!allowance.admits) await this.#reporter.report(allowance);\n',
-    to: 'if (!allowance.admits && allowance.isLost) await this.#reporter.report(allowance);\n',
+    from: 'if (!allowance.admits) return this.#reporter.report(allowance);\n',
+    to: 'if (!allowance.admits && allowance.isLost) return this.#reporter.report(allowance);\n',
     story: AT_NODES,
   },
   {

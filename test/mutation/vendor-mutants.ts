@@ -42,8 +42,8 @@ export const VENDOR_MUTANTS: readonly SourceMutant[] = [
   {
     name: 'a further pass is dropped from the charge',
     file: 'core/catalog/price.ts',
-    from: 'for (const pass of passes) exact',
-    to: 'for (const pass of passes.slice(0, 1)) exact',
+    from: 'for (const pass of passes) addCostOfPass',
+    to: 'for (const pass of passes.slice(0, 1)) addCostOfPass',
     story: ADVERSARY,
   },
   {
@@ -62,7 +62,7 @@ export const VENDOR_MUTANTS: readonly SourceMutant[] = [
   },
   {
     name: 'the limit that a compaction names is believed',
-    file: 'policies/model-request/index.ts',
+    file: 'policies/model-request/read-request.ts',
     from: 'maxOutputTokens: operation === undefined ? fields.maxOutputTokens : undefined,',
     to: 'maxOutputTokens: fields.maxOutputTokens,',
     story: ADVERSARY,

@@ -39,8 +39,6 @@ const REPEATABLE: ReadonlySet<string> = new Set(['grant', 'report', 'reserve', '
 /** Operations that wait for money that nodes hold. */
 const WANTING: ReadonlySet<string> = new Set(['reserve', 'settle', 'renew', 'roll', 'credit']);
 
-const NOTHING_DUE = Promise.resolve([]);
-
 /**
  * A node with the production code between its calls and the ledger: allowances, spool, settler, leases, shipper and guardian. Every effect on the
  * outside is a message: during it time passes, it may be lost, and the node may crash.
@@ -154,8 +152,14 @@ export class AllowanceNode {
       onRecall: (listener) => {
         this.#listener = listener;
       },
-      // Queries only shards with accounts, because most of the 256 are empty and each is queried often.
-      due: (shard, limit) => (shards.has(shard) ? ask('', (store) => store.due(shard, limit)) : NOTHING_DUE),
+      // Queries only shards with accounts, because most of the 256 are empty.
+      due: (all, limit) =>
+        ask('', (store) =>
+          store.due(
+            all.filter((shard) => shards.has(shard)),
+            limit,
+          ),
+        ),
       readOutbox: async (all, limit) => {
         const found = await ask('', async (store) => store.readOutbox(all, limit));
         const entries: readonly OutboxEntry[] = [...found.values()].flat();

@@ -14,8 +14,6 @@ import type { SimulatedSpoolFolder } from './spool-folder';
 /** One in this many operations fails before it runs, and one in as many after it. */
 const FAILS_ONE_IN = 25;
 
-const NOTHING_DUE = Promise.resolve([]);
-
 export interface World {
   /** Returns the current ledger. */
   readonly ledger: () => Ledger;
@@ -94,9 +92,9 @@ export class SimulatedProcess {
       const there = ledger();
       return Reflect.apply(Reflect.get(there, name), there, args) as unknown;
     };
-    const due = (shard: number, limit: number) =>
-      // Queries only shards with accounts, because most of the 256 are empty and each is queried often.
-      shards.has(shard) ? this.#pass(() => ask('due', [shard, limit]), failure) : NOTHING_DUE;
+    const due = (all: readonly number[], limit: number) =>
+      // Queries only shards with accounts, because most of the 256 are empty.
+      this.#pass(() => ask('due', [all.filter((shard) => shards.has(shard)), limit]), failure);
     return new Proxy({ due } as unknown as Ledger, {
       get: (known, name) =>
         Reflect.get(known, name) ?? ((...args: unknown[]) => this.#pass(() => ask(name, args), failure)),

@@ -14,7 +14,7 @@ import upstreams from '../../plugins/upstreams';
 import { openAddressGate } from '../../policies/model-request/address-gate';
 import { checkFields } from '../../policies/model-request/check-fields';
 import { namedItems } from '../../policies/model-request/kept';
-import { CallObserver } from '../../policies/model-request/observe-call';
+import { CallObserver, callRules } from '../../policies/model-request/observe-call';
 import { acceptedRoles } from '../../policies/model-request/roles';
 import { requestOf } from '../fuzz/translation/client-requests';
 import { sampleCandidate } from './catalog-samples';
@@ -101,8 +101,9 @@ function native(client: (typeof TRANSLATED)[number], body: JsonObject): () => vo
   const chunks: Buffer[] = [];
   for (let from = 0; from < bytes.length; from += 16_384) chunks.push(bytes.subarray(from, from + 16_384));
   const roles = acceptedRoles(MESSAGES_TABLE.roles)[client];
+  const rules = callRules(client, roles, new Set(), openAddressGate([]));
   return () => {
-    const observer = new CallObserver(client, roles, new Set(), openAddressGate([]));
+    const observer = new CallObserver(rules);
     const scanner = new JsonScanner(observer);
     for (const chunk of chunks) scanner.feed(chunk);
     scanner.finish();

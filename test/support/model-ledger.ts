@@ -159,10 +159,10 @@ export class ModelLedger extends MemoryLedger implements AllowanceStore {
     return key && { ...key, heldE8: key.heldE8 - this.freeOf(payer.accountId, payer.keyId) };
   }
 
-  override async due(shard: number, limit: number): Promise<readonly (Payer & { readonly rid: string })[]> {
-    const accounts = [...this.lookAt].filter(([id, at]) => shardOf(id) === shard && at <= this.now());
+  override async due(shards: readonly number[], limit: number): Promise<readonly (Payer & { readonly rid: string })[]> {
+    const accounts = [...this.lookAt].filter(([id, at]) => shards.includes(shardOf(id)) && at <= this.now());
     const ofAllowances = accounts.map(([accountId]) => ({ rid: OF_ALLOWANCES + accountId, accountId, keyId: '' }));
-    return [...(await super.due(shard, limit)), ...ofAllowances];
+    return [...(await super.due(shards, limit)), ...ofAllowances];
   }
 
   override async expire(payer: Payer, rid: string): Promise<ExpireOutcome> {

@@ -17,26 +17,29 @@ export class Sent implements ChunkReader {
   readonly #waiting: Buffer[] = [];
   #wake: () => void = () => undefined;
 
-  add(...texts: readonly string[]): void {
-    this.#waiting.push(...texts.map((text) => Buffer.from(text)));
-    this.#wake();
+  /** Lets the pieces arrive one after the other, in one read of the connection. */
+  add(...pieces: readonly (string | Buffer)[]): void {
+    for (const piece of pieces) {
+      this.#waiting.push(Buffer.from(piece));
+      this.#notify();
+    }
   }
 
   end(): void {
     this.#hasEnded = true;
-    this.#wake();
+    this.#notify();
   }
 
   get isReady(): boolean {
     return this.#waiting.length > 0 || this.#hasEnded || this.isCancelled;
   }
 
-  async ready(): Promise<void> {
-    while (!this.isReady) {
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    }
+  ready(): Promise<void> {
+    return new Promise((resolve) => (this.isReady ? resolve() : this.whenReady(resolve)));
+  }
+
+  whenReady(wake: () => void): void {
+    this.#wake = wake;
   }
 
   take(): Buffer | undefined {
@@ -47,7 +50,13 @@ export class Sent implements ChunkReader {
 
   cancel(): void {
     this.isCancelled = true;
-    this.#wake();
+    this.#notify();
+  }
+
+  #notify(): void {
+    const wake = this.#wake;
+    this.#wake = () => undefined;
+    wake();
   }
 }
 
@@ -63,6 +72,8 @@ interface RelayOptions {
   readonly keepAlive?: KeepAlive | undefined;
   /** Resolves when the ledger answers. */
   readonly settled?: Promise<unknown>;
+  /** The client wants the usage as the upstream sends it, and gets no cost. */
+  readonly isUnchanged?: boolean;
 }
 
 /** A Chat stream that `sent` feeds, on its way to a client without a network. */
@@ -76,10 +87,11 @@ interface RelayedStream {
 
 /** Relays a Chat stream that begins with `head`. */
 export function relayStream(sent: Sent, head: string, options: RelayOptions): RelayedStream {
-  const { onClientAbort, sinceMs = 0, keepAlive, settled } = options;
+  const { onClientAbort, sinceMs = 0, keepAlive, settled, isUnchanged = false } = options;
   const endings: Ending[] = [];
   const candidate = { ...sampleCandidate('acme'), adapter: chat };
-  const request = sampleModelRequest({ protocol: 'chat', stream: true, maxOutputTokens: 100 });
+  const members = new Map(isUnchanged ? [['stream_options', '{"include_usage":true}']] : []);
+  const request = sampleModelRequest({ protocol: 'chat', stream: true, maxOutputTokens: 100, members });
   const meter = new TokenMeter(request);
   meter.begin(candidate);
   const events = new EventReader('chat', 1);
@@ -113,7 +125,7 @@ export function relayStream(sent: Sent, head: string, options: RelayOptions): Re
     reservation,
   });
   const gateway = sampleGateway({ health: new UpstreamHealth() });
-  const settings = { annotateStreamCost: true, exposeAccountHeaders: false, keepAlive, gateway };
+  const settings = { annotateStreamCost: !isUnchanged, exposeAccountHeaders: false, keepAlive, gateway };
   const done = sendStream(answered, answer, response, { ...settings, usageWithinMs: 10_000 });
   return { call: answered, response, endings, done };
 }

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { newId } from '../../ids';
+import { andThen, type MaybeLater } from '../../later';
 import type { Stop } from '../../resources';
 import { assertAmount, repeatOpen, smallest } from '../amount';
 import {
@@ -128,7 +129,7 @@ export class AllowanceLedger implements Calls {
     this.#reporter.stop();
   };
 
-  async reserve(request: ReserveRequest): Promise<ReserveOutcome> {
+  reserve(request: ReserveRequest): MaybeLater<ReserveOutcome> {
     const { rid, amountE8, keyRev } = request;
     assertAmount(amountE8);
     const before = this.#reservedBefore(request);
@@ -164,26 +165,27 @@ export class AllowanceLedger implements Calls {
     return { outcome: ended.ending === 'released' ? 'released_before' : 'closed_before' };
   }
 
-  async settle(request: SettleRequest): Promise<SettleOutcome> {
-    const { rid, costE8, record } = request;
+  settle(request: SettleRequest): MaybeLater<SettleOutcome> {
+    const { costE8 } = request;
     assertAmount(costE8);
     const call = this.#openCall(request);
     if (call === undefined) return this.#settledBefore(request) ?? this.#inner.settle(request);
-    if (costE8 > call.amountE8 && !call.allowance.isLost) {
-      const missingE8 = await this.#enlarge(call, costE8);
-      if (this.#open.get(rid) !== call) return this.settle(request);
-      if (!call.allowance.isLost) return this.#settle(call, costE8 - missingE8, missingE8, record);
-    }
+    if (costE8 <= call.amountE8 || call.allowance.isLost) return this.#settle(call, request, 0n);
+    return this.#enlarge(call, costE8).then((missingE8) =>
+      this.#open.get(call.rid) === call ? this.#settle(call, request, missingE8) : this.settle(request),
+    );
+  }
+
+  /** Settles an open call, except what of its cost no money covers. */
+  #settle(call: OpenCall, request: SettleRequest, shortfallE8: bigint): MaybeLater<SettleOutcome> {
+    const { rid, record } = request;
     if (call.allowance.isLost) {
       this.#open.delete(rid);
       return this.#inner.settle(request);
     }
-    return this.#settle(call, costE8, 0n, record);
-  }
-
-  async #settle(call: OpenCall, costE8: bigint, shortfallE8: bigint, record: string): Promise<SettleOutcome> {
-    await this.#end(call, { rid: call.rid, ending: 'settled', costE8, shortfallE8, record });
-    return { outcome: 'settled', chargedE8: costE8, shortfallE8 };
+    const chargedE8 = request.costE8 - shortfallE8;
+    const ended = this.#end(call, { rid, ending: 'settled', costE8: chargedE8, shortfallE8, record });
+    return andThen(ended, () => ({ outcome: 'settled', chargedE8, shortfallE8 }));
   }
 
   #settledBefore(request: SettleRequest): SettleOutcome | undefined {
@@ -194,7 +196,7 @@ export class AllowanceLedger implements Calls {
     return { outcome: 'settled', chargedE8: ended.chargedE8, shortfallE8: ended.shortfallE8 };
   }
 
-  async release(request: ReleaseRequest): Promise<ReleaseOutcome> {
+  release(request: ReleaseRequest): MaybeLater<ReleaseOutcome> {
     const { rid, record } = request;
     const call = this.#openCall(request);
     if (call === undefined) {
@@ -207,8 +209,8 @@ export class AllowanceLedger implements Calls {
       this.#open.delete(rid);
       return this.#inner.release(request);
     }
-    await this.#end(call, { rid, ending: 'released', costE8: 0n, shortfallE8: 0n, record });
-    return { outcome: 'released' };
+    const ended = this.#end(call, { rid, ending: 'released', costE8: 0n, shortfallE8: 0n, record });
+    return andThen(ended, () => ({ outcome: 'released' }));
   }
 
   async renew(request: RenewRequest): Promise<RenewOutcome> {
@@ -243,21 +245,22 @@ export class AllowanceLedger implements Calls {
   }
 
   /** Ends a call, and remembers its outcome for repeated requests. */
-  async #end(call: OpenCall, ended: ReportedCall): Promise<void> {
+  #end(call: OpenCall, ended: ReportedCall): MaybeLater<unknown> {
     const { allowance, rid } = call;
     this.#open.delete(rid);
     allowance.end(call, ended);
     const { ending, costE8, shortfallE8 } = ended;
     this.#ended.set(rid, { payer: allowance, ending, chargedE8: costE8, shortfallE8 });
     if (this.#ended.size > ENDED_KNOWN) this.#ended.delete(this.#ended.keys().next().value ?? '');
-    await this.#changedAt(allowance);
+    return this.#changedAt(allowance);
   }
 
   /** Reports a change of an allowance. If its money was recalled, the caller waits for the report, because another call may need that money. */
-  async #changedAt(allowance: Allowance): Promise<void> {
-    if (!allowance.admits) await this.#reporter.report(allowance);
-    else if (allowance.ended.length >= REPORT_AFTER_CALLS) this.#reportNow(allowance);
+  #changedAt(allowance: Allowance): MaybeLater<unknown> {
+    if (!allowance.admits) return this.#reporter.report(allowance);
+    if (allowance.ended.length >= REPORT_AFTER_CALLS) this.#reportNow(allowance);
     else this.#reportSoon(allowance);
+    return undefined;
   }
 
   #keyOf({ accountId, keyId }: Payer): Key {

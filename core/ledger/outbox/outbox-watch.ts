@@ -24,6 +24,7 @@ interface OutboxWatchOptions {
 const ALARM_AT = 0.4;
 const FULL_AT = 0.7;
 const LOOK_EVERY_MS = 2_000;
+const LOOK_AT_REST_EVERY_MS = 5_000;
 
 const share = new Gauge({
   name: 'tollgate_ledger_outbox_share',
@@ -65,6 +66,7 @@ export function startOutboxWatch({ ledger, shipper, log, everyMs = LOOK_EVERY_MS
   };
 
   // A failure needs no handling, because an unavailable ledger refuses calls by itself.
-  const loop = startLoop(look, { everyMs, firstAfterMs: everyMs, whenFailed: () => undefined });
+  const times = { everyMs, firstAfterMs: everyMs, atRestMs: LOOK_AT_REST_EVERY_MS };
+  const loop = startLoop(look, { ...times, whenFailed: () => undefined });
   return { isFull: () => level === 'full', stop: loop.stop };
 }

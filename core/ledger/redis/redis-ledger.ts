@@ -380,22 +380,27 @@ export class RedisLedger implements Ledger, AllowanceStore {
     return values;
   }
 
-  async due(shard: number, limit: number): Promise<readonly (Payer & { readonly rid: string })[]> {
-    const p = shardPrefix(shard);
-    const [, ...found] = await this.#background.run(SCRIPT.due, [`${p}exp`], [String(limit)]);
-    const rids = found.filter((rid) => !rid.startsWith(OF_ALLOWANCES));
-    const ofAllowances = found.filter((rid) => rid.startsWith(OF_ALLOWANCES));
-    const payers = await Promise.all(
-      rids.map((rid) => this.#background.ask((redis) => redis.hmget(`${p}r:${rid}`, 'account', 'key'))),
-    );
-    const reservations = rids.flatMap((rid, index) => {
-      const [accountId, keyId] = payers[index] ?? [];
-      return accountId && keyId ? [{ rid, accountId, keyId }] : [];
+  async due(shards: readonly number[], limit: number): Promise<readonly (Payer & { readonly rid: string })[]> {
+    // A Cluster does not allow one script for several shards.
+    const groups = this.#background.redis instanceof Redis ? [shards] : shards.map((shard) => [shard]);
+    return (await Promise.all(groups.map((group) => this.#dueIn(group, limit)))).flat();
+  }
+
+  async #dueIn(shards: readonly number[], limit: number): Promise<readonly (Payer & { readonly rid: string })[]> {
+    const prefixes = shards.map(shardPrefix);
+    const keys = prefixes.map((p) => `${p}exp`);
+    const [, lines = ''] = await this.#background.run(SCRIPT.due, keys, [String(limit)]);
+    const reading = (lines === '' ? [] : lines.split('\n')).map((line) => {
+      const space = line.indexOf(' ');
+      return this.#readDue(prefixes[Number(line.slice(0, space)) - 1] as string, line.slice(space + 1));
     });
-    return [
-      ...reservations,
-      ...ofAllowances.map((rid) => ({ rid, accountId: rid.slice(OF_ALLOWANCES.length), keyId: '' })),
-    ];
+    return (await Promise.all(reading)).filter((due) => due !== undefined);
+  }
+
+  async #readDue(p: string, rid: string): Promise<(Payer & { readonly rid: string }) | undefined> {
+    if (rid.startsWith(OF_ALLOWANCES)) return { rid, accountId: rid.slice(OF_ALLOWANCES.length), keyId: '' };
+    const [accountId, keyId] = await this.#background.ask((redis) => redis.hmget(`${p}r:${rid}`, 'account', 'key'));
+    return accountId && keyId ? { rid, accountId, keyId } : undefined;
   }
 
   async readOutbox(shards: readonly number[], limit: number): Promise<ReadonlyMap<number, readonly OutboxEntry[]>> {

@@ -55,7 +55,9 @@ export class FileOnDisk implements SpoolFile {
   readonly waiting = new Map<string, Waiting>();
   bytes = 0;
   readonly #path: string;
-  #pending: SpoolLine[] = [];
+  /** The lines that the next `flush` writes, and their ids. */
+  #pending = '';
+  #pendingRids: string[] = [];
   #descriptor: number | undefined;
   /** Whether the last line is incomplete, because the disk was full. */
   #isCut = false;
@@ -78,34 +80,36 @@ export class FileOnDisk implements SpoolFile {
   }
 
   append(line: SpoolLine): void {
-    this.#pending.push(line);
+    this.#pending += textOf(line);
+    this.#pendingRids.push(line.rid);
     this.#wait(line);
   }
 
   #wait(line: SpoolLine): void {
     const { rid, accountId } = line;
-    const generation = 'generation' in line ? line.generation : this.waiting.get(rid)?.generation;
-    this.waiting.set(rid, { accountId, generation });
+    if ('generation' in line) this.waiting.set(rid, { accountId, generation: line.generation });
+    else if (!this.waiting.has(rid)) this.waiting.set(rid, { accountId, generation: undefined });
   }
 
   /** Hands pending lines to the operating system, not to the disk: they survive the end of this process, and no call waits for a disk. */
   flush(): void {
-    if (this.#pending.length === 0) return;
-    const lines = this.#pending;
-    this.#pending = [];
+    if (this.#pendingRids.length === 0) return;
+    const text = this.#isCut ? `\n${this.#pending}` : this.#pending;
+    const rids = this.#pendingRids;
+    this.#pending = '';
+    this.#pendingRids = [];
     try {
-      this.#write(lines.map(textOf).join(''));
+      this.#write(text);
     } catch (error) {
-      for (const { rid } of lines) this.waiting.delete(rid);
+      for (const rid of rids) this.waiting.delete(rid);
       throw error;
     }
   }
 
   #write(text: string): void {
-    const bytes = Buffer.from(this.#isCut ? `\n${text}` : text);
-    const written = writeSync(this.#open(), bytes);
+    const written = writeSync(this.#open(), text);
     this.bytes += written;
-    this.#isCut = written < bytes.length;
+    this.#isCut = written < Buffer.byteLength(text);
     if (this.#isCut) throw new Error('the disk is full');
   }
 

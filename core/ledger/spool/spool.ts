@@ -102,32 +102,36 @@ export function openSpool(options: SpoolOptions): Spool {
 
   const flush = () => {
     flushed = undefined;
-    for (const file of unwritten) attempt(() => file.flush());
+    for (const file of unwritten) {
+      try {
+        file.flush();
+        isComplaining = false;
+      } catch (error) {
+        complain(error);
+      }
+    }
     unwritten.clear();
   };
 
-  const attempt = (work: () => void) => {
-    try {
-      work();
-      isComplaining = false;
-    } catch (error) {
-      unkept.inc();
-      if (!isComplaining)
-        log.error(
-          { reason: String(error) },
-          'settlements are sent without a copy on disk because the spool cannot be written',
-        );
-      isComplaining = true;
-    }
+  const complain = (error: unknown) => {
+    unkept.inc();
+    if (!isComplaining)
+      log.error(
+        { reason: String(error) },
+        'settlements are sent without a copy on disk because the spool cannot be written',
+      );
+    isComplaining = true;
   };
 
   const append = (line: SpoolLine): Promise<void> => {
-    attempt(() => {
+    try {
       if (bytes() > maxBytes) throw new Error(`the spool is full: it has more than ${maxBytes} bytes`);
       const file = fileOf(line);
       file.append(line);
       unwritten.add(file);
-    });
+    } catch (error) {
+      complain(error);
+    }
     flushed ??= new Promise((resolve) => {
       setImmediate(() => {
         flush();

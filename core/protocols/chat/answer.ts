@@ -52,8 +52,8 @@ export class ChatReader implements AnswerReader {
     const said = usageEvents(usage, isLast && asObject(answer['usage']) !== undefined);
     // Some upstreams send a chunk before the first that has neither choices nor an id.
     if (choices.length > 0 || member === 'message') this.#begin(answer, said);
-    for (const [at, given] of choices.entries()) {
-      const choice = asObject(given);
+    for (let at = 0; at < choices.length; at += 1) {
+      const choice = asObject(choices[at]);
       if (choice !== undefined) this.#readChoice(choice, asCount(choice['index']) ?? at, member, said);
       if (said.at(-1)?.is === 'error') break;
     }

@@ -108,7 +108,8 @@ export class ChoiceReader {
     if (this.#open?.kind === kind) return this.#open.at;
     this.#closeText(said);
     const at = this.next();
-    this.#open = { at, kind, signature };
+    // Events that only continue a native answer are not read, so where its parts end is not known.
+    this.#open = { at, kind, signature: this.isNative ? undefined : signature };
     const part: OpenPart = { is: kind };
     said.push({ is: 'open', at, choice: this.index, part });
     return at;

@@ -8,7 +8,7 @@ import {
   type Usage,
 } from '../../catalog/usage';
 import { asArray, asObject, asText, type JsonObject } from '../../json-values';
-import { type UsageSettings, unlessPlain, usageReader } from '../usage-report';
+import { type UsageSettings, unlessPlain, usageOfReport, usageReader } from '../usage-report';
 
 /** `prompt_tokens` and `completion_tokens` include their details, unless the total shows that they do not. */
 const readReport = usageReader({
@@ -80,9 +80,10 @@ const PLAIN_TIERS = ['default', 'auto', 'standard', 'on_demand'];
 export function readUsage(answer: JsonObject, settings?: UsageSettings): Usage {
   const report = reportIn(answer);
   if (report === undefined) return UNKNOWN_USAGE;
-  const { counts, ...read } = readReport(report, settings);
+  const read = readReport(report, settings);
   const model = asText(answer['model']) || undefined;
-  return { passes: [{ model, tier: unlessPlain(answer['service_tier'], PLAIN_TIERS), counts }], ...read };
+  const tier = unlessPlain(answer['service_tier'], PLAIN_TIERS);
+  return usageOfReport(read, [{ model, tier, counts: read.counts }]);
 }
 
 /** Returns the report of an answer or a chunk: Groq's is in `x_groq` too, and Moonshot's in the last chunk's choice alone. */

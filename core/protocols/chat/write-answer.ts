@@ -29,6 +29,7 @@ class ChatWriter implements AnswerWriter {
   readonly #choiceOf = new Map<number, WrittenChoice | undefined>();
   readonly #used: WrittenUsage;
   #isOver = false;
+  #chunkHead: string | undefined;
 
   constructor(call: WrittenCall) {
     this.#call = call;
@@ -129,9 +130,11 @@ class ChatWriter implements AnswerWriter {
     return { data: JSON.stringify({ error: openaiError(error, statusOf(error) ?? 500) }) };
   }
 
+  /** Puts a chunk together from texts, because all chunks of an answer begin alike. */
   #chunk(index: number, delta: JsonObject, finish: string | null = null): ClientEvent {
-    const choice = { index, delta, logprobs: null, finish_reason: finish };
-    return { data: JSON.stringify(Object.assign(this.#head('chat.completion.chunk'), { choices: [choice] })) };
+    this.#chunkHead ??= JSON.stringify(this.#head('chat.completion.chunk')).slice(0, -1);
+    const choice = `{"index":${index},"delta":${JSON.stringify(delta)},"logprobs":null,"finish_reason":${JSON.stringify(finish)}}`;
+    return { data: `${this.#chunkHead},"choices":[${choice}]}` };
   }
 
   #head(object: string): JsonObject {

@@ -1,6 +1,6 @@
 import { UNKNOWN_USAGE, type Usage } from '../../catalog/usage';
 import { asObject, type JsonObject } from '../../json-values';
-import { usageReader } from '../usage-report';
+import { usageOfReport, usageReader } from '../usage-report';
 
 /** docs.aws.amazon.com, Amazon Bedrock, TokenUsage: the input excludes cached tokens. A list has those written for an hour. */
 const readReport = usageReader({
@@ -22,6 +22,6 @@ const readReport = usageReader({
 export function readUsage(answer: JsonObject): Usage {
   const report = asObject(answer['usage']);
   if (report === undefined) return UNKNOWN_USAGE;
-  const { counts, ...read } = readReport(report);
-  return { passes: [{ counts }], ...read };
+  const read = readReport(report);
+  return usageOfReport(read, [{ counts: read.counts }]);
 }

@@ -47,50 +47,48 @@ export class GeminiReader implements AnswerReader {
     if (!this.#hasBegun)
       said.push({ is: 'begin', id: textOf(answer['responseId']), model: textOf(answer['modelVersion']) });
     this.#hasBegun = true;
-    const candidates = asArray(answer['candidates']).map((each) => asObject(each) ?? {});
-    for (const [at, candidate] of candidates.entries()) append(said, this.#candidate(candidate, at));
+    const candidates = asArray(answer['candidates']);
+    for (let at = 0; at < candidates.length; at += 1) this.#candidate(asObject(candidates[at]) ?? {}, at, said);
     const blocked = textOf(asObject(answer['promptFeedback'])?.['blockReason']);
-    if (blocked !== undefined) said.push(...this.#finish(0, 'SAFETY'));
+    if (blocked !== undefined) append(said, this.#finish(0, 'SAFETY'));
     const usage = usageEvents(readUsage(answer));
-    said.push(...usage);
+    append(said, usage);
     // The protocol has no closing event: the last event has the stop reasons and the counts.
     const hasAll = blocked !== undefined || this.#finished >= this.asked;
     const isOver = hasAll && this.#unfinished.size === 0 && usage.length > 0;
     return isOver ? [...said, ...this.end(), { is: 'end' }] : said;
   }
 
-  #candidate(candidate: JsonObject, at: number): readonly AnswerEvent[] {
+  #candidate(candidate: JsonObject, at: number, said: AnswerEvent[]): void {
     const index = asCount(candidate['index']) ?? at;
     const choice = this.#choice(index);
-    const said = asArray(asObject(candidate['content'])?.['parts']).flatMap((part) =>
-      this.#part(asObject(part) ?? {}, choice, index),
-    );
+    for (const part of asArray(asObject(candidate['content'])?.['parts']))
+      this.#part(asObject(part) ?? {}, choice, index, said);
     const reason = textOf(candidate['finishReason']);
-    if (reason === undefined || reason === 'FINISH_REASON_UNSPECIFIED') return said;
-    return [...said, ...this.#finish(index, reason)];
+    if (reason === undefined || reason === 'FINISH_REASON_UNSPECIFIED') return;
+    append(said, this.#finish(index, reason));
   }
 
   #choice(index: number): Choice {
-    const known = this.#choices.get(index) ?? { open: undefined, hasCalls: false };
-    if (!this.#choices.has(index)) this.#unfinished.add(index);
-    this.#choices.set(index, known);
-    return known;
+    const known = this.#choices.get(index);
+    if (known !== undefined) return known;
+    const choice = { open: undefined, hasCalls: false };
+    this.#unfinished.add(index);
+    this.#choices.set(index, choice);
+    return choice;
   }
 
-  #part(part: JsonObject, choice: Choice, index: number): readonly AnswerEvent[] {
+  #part(part: JsonObject, choice: Choice, index: number, said: AnswerEvent[]): void {
     const call = asObject(part['functionCall']);
     const signature = textOf(part['thoughtSignature']);
-    if (call !== undefined) return this.#call(call, signature, choice, index);
-    const said: AnswerEvent[] = [];
+    if (call !== undefined) return void append(said, this.#call(call, signature, choice, index));
     const text = asText(part['text']);
     if (text !== '') {
-      const is = part['thought'] === true ? 'reasoning' : 'text';
-      said.push(...this.#opened(is, choice, index));
+      append(said, this.#opened(part['thought'] === true ? 'reasoning' : 'text', choice, index));
       if (choice.open !== undefined) said.push({ is: 'add', at: choice.open.at, text });
     }
     // Gemini puts the signature of reasoning into the part that follows it.
-    if (signature !== undefined) said.push(...this.#signed(signature, choice, index));
-    return said;
+    if (signature !== undefined) append(said, this.#signed(signature, choice, index));
   }
 
   /** Reads a tool call, whose input arrives whole. */
@@ -117,7 +115,7 @@ export class GeminiReader implements AnswerReader {
   }
 
   #opened(is: 'text' | 'reasoning', choice: Choice, index: number): readonly AnswerEvent[] {
-    if (choice.open?.is === is) return [];
+    if (choice.open?.is === is) return NOTHING;
     const ended = closed(choice);
     choice.open = { at: this.#next(), is };
     return [...ended, { is: 'open', at: choice.open.at, choice: index, part: { is } }];
@@ -137,6 +135,8 @@ export class GeminiReader implements AnswerReader {
     return [...closed(choice), { ...read, reason }];
   }
 }
+
+const NOTHING: readonly AnswerEvent[] = [];
 
 function closed(choice: Choice): readonly AnswerEvent[] {
   const { open } = choice;

@@ -1,6 +1,6 @@
 import { UNKNOWN_USAGE, type Usage } from '../../catalog/usage';
 import { asObject, asText, type JsonObject } from '../../json-values';
-import { usageReader } from '../usage-report';
+import { usageOfReport, usageReader } from '../usage-report';
 
 /** hexdocs.pm/geminix, UsageMetadata, read 2026-11: the prompt includes cached tokens. The answer excludes thoughts, as reported. */
 const readReport = usageReader({
@@ -24,6 +24,7 @@ export function readUsage(answer: JsonObject): Usage {
   const report = asObject(answer['usageMetadata']);
   if (report === undefined) return UNKNOWN_USAGE;
   const isWhole = report['candidatesTokenCount'] !== undefined;
-  const { counts, ...read } = readReport(isWhole ? report : { ...report, candidatesTokenCount: 0 });
-  return { passes: [{ model: asText(answer['modelVersion']) || undefined, counts }], ...read };
+  const read = readReport(isWhole ? report : { ...report, candidatesTokenCount: 0 });
+  const model = asText(answer['modelVersion']) || undefined;
+  return usageOfReport(read, [{ model, counts: read.counts }]);
 }

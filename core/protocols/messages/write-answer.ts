@@ -63,7 +63,7 @@ class MessagesWriter implements AnswerWriter {
         return [writeError(event.error, 200, this.#call.requestId)];
       default:
         this.#note(event);
-        return [...this.#begin(), ...this.#blocks.write(event)];
+        return this.#stage === 'begun' ? this.#blocks.write(event) : [...this.#begin(), ...this.#blocks.write(event)];
     }
   }
 

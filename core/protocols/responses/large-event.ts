@@ -1,5 +1,6 @@
 import { findMembers, sliceChunks } from '../../http/json-members';
 import { type JsonObserver, type JsonToken, scanWhole } from '../../http/json-scanner';
+import { knownWord } from '../../http/json-words';
 import { asText, type JsonObject } from '../../json-values';
 import { parseJson } from '../../parse-json';
 import { MalformedEvent } from '../event-json';
@@ -45,8 +46,8 @@ function membersOf(bytes: Buffer): Readonly<Record<string, Buffer | undefined>> 
 }
 
 /** The members of an item, and of the object in its `action`, that are kept. */
-const KEPT = ['type', 'id', 'container_id'].map((word) => Buffer.from(word));
-const ACTION = Buffer.from('action');
+const KEPT = new Set(['type', 'id', 'container_id'].map(knownWord));
+const ACTION = knownWord('action');
 
 /** Depths: of an item of the list, and of an object in one. */
 const ITEM = 2;
@@ -89,7 +90,8 @@ export class ItemHeads implements JsonObserver {
 
   key(depth: number, token: JsonToken): void {
     if (depth === ITEM) this.#isAction = token.is(ACTION);
-    this.#name = KEPT.find((word) => token.is(word))?.toString();
+    const word = token.word();
+    this.#name = word !== undefined && KEPT.has(word) ? word.text : undefined;
   }
 
   scalar(depth: number, _firstByte: number, token: JsonToken): void {

@@ -10,7 +10,7 @@ import {
   type Usage,
 } from '../../catalog/usage';
 import { asArray, asObject, asText, type JsonObject } from '../../json-values';
-import { unlessPlain, usageReader } from '../usage-report';
+import { unlessPlain, usageOfReport, usageReader } from '../usage-report';
 
 /** `input_tokens` and `output_tokens` include their details, such as hidden reasoning, unless the total shows that they do not. */
 const readReport = usageReader({
@@ -32,10 +32,10 @@ const PLAIN_TIERS: readonly string[] = ['default', 'auto', 'standard'];
 export function readUsage(response: JsonObject): Usage {
   const report = asObject(response['usage']);
   if (report === undefined) return UNKNOWN_USAGE;
-  const { counts: tokens, ...read } = readReport(report);
+  const read = readReport(report);
   const model = asText(response['model']) || undefined;
-  const counts = new Map([...tokens, ...piecesIn(response['output'])]);
-  return { passes: [{ model, tier: unlessPlain(response['service_tier'], PLAIN_TIERS), counts }], ...read };
+  const counts = new Map([...read.counts, ...piecesIn(response['output'])]);
+  return usageOfReport(read, [{ model, tier: unlessPlain(response['service_tier'], PLAIN_TIERS), counts }]);
 }
 
 /** Counts the uses of the vendor's tools. The report does not count them, but the output has an item for each. */

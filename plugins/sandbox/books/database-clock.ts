@@ -2,6 +2,7 @@ import type { Knex } from 'knex';
 
 /** How often a process reads the database's clock. The two clocks drift apart by far less than a millisecond between two readings. */
 export const READ_CLOCK_EVERY_MS = 5_000;
+export const READ_CLOCK_AT_REST_EVERY_MS = 30_000;
 
 /**
  * The database's time, which all processes share. One process writes claims, deadlines and billed times, and another compares

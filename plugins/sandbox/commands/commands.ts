@@ -40,6 +40,7 @@ interface CommandRequest {
 
 const TIMEOUT_SECONDS = 60;
 const WATCH_EVERY_MS = 10_000;
+const WATCH_AT_REST_EVERY_MS = 60_000;
 /** How long a process may stay silent before it counts as stopped. Every process reports that it still reads its commands' output. */
 const WATCHED_FOR_MS = 30_000;
 const OUTPUT_KEPT_MS = 3_600_000;
@@ -119,6 +120,7 @@ export class Commands {
   run(): Stop {
     const loop = startLoop(() => this.#lookAfter(), {
       everyMs: WATCH_EVERY_MS,
+      atRestMs: () => (this.#live.size === 0 ? WATCH_AT_REST_EVERY_MS : 0),
       whenFailed: (error) =>
         this.options.log.error(
           { error: describeFault(error) },

@@ -21,6 +21,8 @@ interface ReconcilerOptions {
   readonly log: Logger;
   /** The pause between two rounds. */
   readonly everyMs: () => number;
+  /** The least pause while the process rests. */
+  readonly atRestMs?: () => number;
 }
 
 /** Runs the due actions of one claimed sandbox. It may be interrupted at any point. Returns when to visit again. */
@@ -61,7 +63,7 @@ export const LOOK_EVERY_MS = 1_000;
 
 /** Starts one of any number of workers. It claims due sandboxes, visits a few at once, and sleeps until the next is due. */
 export function startReconciler(options: ReconcilerOptions): Loop {
-  const { books, world, log, everyMs } = options;
+  const { books, world, log, everyMs, atRestMs = () => 0 } = options;
   const { leaseMs: claimMs } = world.timings;
   const underWay = new Set<Promise<void>>();
   const timers = new Set<NodeJS.Timeout>();
@@ -111,6 +113,7 @@ export function startReconciler(options: ReconcilerOptions): Loop {
     },
     {
       everyMs,
+      atRestMs,
       whenFailed: onFirstFailure((error) =>
         log.error(
           { error: describeFault(error) },

@@ -34,6 +34,8 @@ const DAY_MS = 86_400_000;
 /** While no sandbox is open and none has changed for a minute, the loops that read Postgres pause so long. A change wakes them. */
 const IDLE_EVERY_MS = 10_000;
 const IDLE_AFTER_MS = 60_000;
+/** The same while the process rests, too. */
+const IDLE_AT_REST_EVERY_MS = 60_000;
 
 /** Starts the loops that maintain sandboxes. They run in every process, or only in those with ROLE=worker; any number may run at once. */
 export function startWorker(
@@ -45,10 +47,12 @@ export function startWorker(
   let changedAtMs = Number.NEGATIVE_INFINITY;
   const isIdle = () => openSandboxes === 0 && performance.now() - changedAtMs > IDLE_AFTER_MS;
   const unlessIdle = (everyMs: number) => () => (isIdle() ? Math.max(everyMs, IDLE_EVERY_MS) : everyMs);
+  const atRestMs = () => (isIdle() ? IDLE_AT_REST_EVERY_MS : 0);
   const reconciler = startReconciler({
     books: service.books,
     log,
     everyMs: unlessIdle(LOOK_EVERY_MS),
+    atRestMs,
     world: {
       ledger: gateway.ledger,
       timings,
@@ -66,9 +70,15 @@ export function startWorker(
   });
   const strayHolds = new StrayHolds(database, gateway.ledger);
   const sweep = new OrphanSweep({ database, log, environment, timings });
-  const loop = (name: string, everyMs: number | (() => number), work: () => Promise<void>) =>
+  const loop = (
+    name: string,
+    everyMs: number | (() => number),
+    work: () => Promise<void>,
+    restMs: number | (() => number) = atRestMs,
+  ) =>
     startLoop(work, {
       everyMs,
+      atRestMs: restMs,
       whenFailed: onFirstFailure((error) =>
         log.error(
           { loop: name, error: describeFault(error) },
@@ -81,7 +91,12 @@ export function startWorker(
       const cancelled = await cancelStale(database, gateway.ledger, now() - ADMISSION_WITHIN_MS);
       if (cancelled > 0) log.warn({ cancelled }, 'unfinished creations of sandboxes were cancelled');
     }),
-    loop('places', Math.min(REPORT_EVERY_MS, timings.silentAfterMs / 3), () => watchPlaces(service)),
+    loop(
+      'places',
+      Math.min(REPORT_EVERY_MS, timings.silentAfterMs / 3),
+      () => watchPlaces(service),
+      timings.silentAfterMs / 3,
+    ),
     loop('orphans', timings.orphansEveryMs, () => sweepAll(service, sweep)),
     loop('cleanup', unlessIdle(CLEANUP_EVERY_MS), async () => {
       await cleanUp(database, (supplier) => drivers.get(supplier), places.own(), now());

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
-import { openApiKeys, UnknownKeys } from '../../../core/accounts/identify';
+import { type ApiKeys, type CallKey, openApiKeys, UnknownKeys } from '../../../core/accounts/identify';
 import { hashApiKey, makeApiKey } from '../../../core/accounts/key-format';
 import { GatewayError } from '../../../core/errors';
 import { type FindKeyOutcome, type KeyState, LedgerUnavailable } from '../../../core/ledger/ledger';
@@ -17,6 +17,11 @@ function requestWith(...rawHeaders: string[]): IncomingMessage {
   const request = new IncomingMessage(new Socket());
   request.rawHeaders = rawHeaders;
   return request;
+}
+
+/** Identifies a request with these headers. It rejects where `identify` throws. */
+async function identify(keys: ApiKeys, ...rawHeaders: string[]): Promise<CallKey> {
+  return keys.identify(requestWith(...rawHeaders));
 }
 
 /** Makes API keys over a ledger that counts its lookups. */
@@ -103,7 +108,7 @@ describe('API keys', () => {
     ['are unknown', 'x-api-key', unknown],
   ] as string[][]) {
     it(`are refused with 401 when they ${what}`, async () => {
-      const error = await rejection(keys.identify(requestWith(...headers)));
+      const error = await rejection(identify(keys, ...headers));
       assert.ok(error instanceof GatewayError);
       assert.equal(error.status, 401);
       assert.equal(error.message, 'The API key is missing, malformed, unknown or revoked.');
@@ -112,12 +117,12 @@ describe('API keys', () => {
 
   it('are refused without a ledger lookup when they are malformed', async () => {
     const counted = keysOver(new Map());
-    await rejection(counted.keys.identify(requestWith('x-api-key', `${key.slice(0, -6)}000000`)));
+    await rejection(identify(counted.keys, 'x-api-key', `${key.slice(0, -6)}000000`));
     assert.deepEqual(counted.asked, []);
   });
 
   describe('that are unknown', () => {
-    const ask = (over: ReturnType<typeof keysOver>, shown = key) => over.keys.identify(requestWith('x-api-key', shown));
+    const ask = (over: ReturnType<typeof keysOver>, shown = key) => identify(over.keys, 'x-api-key', shown);
 
     it('are looked up once in 5 s, and then found if another node has created them', async () => {
       let nowMs = 0;
@@ -175,7 +180,7 @@ describe('API keys', () => {
       log: quiet,
       proxies: NO_PROXIES,
     });
-    for (const question of [dark.identify(requestWith('x-api-key', key)), dark.confirm({ ...payer, settings })]) {
+    for (const question of [identify(dark, 'x-api-key', key), dark.confirm({ ...payer, settings })]) {
       const error = await rejection(question);
       assert.ok(error instanceof GatewayError);
       assert.equal(error.code, 'LEDGER_UNAVAILABLE');
@@ -210,7 +215,7 @@ describe('API keys', () => {
       allowedModels: undefined,
       access: { expiresAtMs },
     });
-    const ask = (of: ReturnType<typeof keysOver>) => of.keys.identify(requestWith('x-api-key', key));
+    const ask = (of: ReturnType<typeof keysOver>) => identify(of.keys, 'x-api-key', key);
 
     it('are refused without a ledger lookup for each call', async () => {
       const expired = access(Date.now() - 1);

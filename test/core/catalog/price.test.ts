@@ -12,7 +12,8 @@ import {
 } from '../../../core/catalog/usage';
 import { samplePrice } from '../../support/catalog-samples';
 
-const e8 = fc.bigInt({ min: 0n, max: 1_000_000_000_000n });
+/** Prices of models, and prices so high that sums exceed 2^53. */
+const e8 = fc.oneof(fc.bigInt({ min: 0n, max: 1_000_000_000n }), fc.bigInt({ min: 0n, max: 1_000_000_000_000n }));
 const byMeter = <T>(each: fc.Arbitrary<T>): fc.Arbitrary<Record<TokenMeter, T>> =>
   fc.record(Object.fromEntries(TOKEN_METERS.map((meter) => [meter, each])) as Record<TokenMeter, fc.Arbitrary<T>>);
 const price: fc.Arbitrary<Price> = fc

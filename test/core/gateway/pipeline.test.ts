@@ -32,8 +32,10 @@ function runPipeline(
   pipeline: PipelineSettings<Policy>,
   request: IncomingMessage,
   response: SampleResponse,
+  parts: Parameters<typeof sampleGateway>[0] = {},
 ): Promise<unknown> {
-  return compilePipeline(pipeline, sampleGateway())(new Call(request, response), request, response);
+  const run = compilePipeline(pipeline, sampleGateway(parts));
+  return new Promise<boolean>((resolve) => run(new Call(request, response), request, response, resolve));
 }
 
 /** Runs the steps on one request. `seen` collects what the steps append. */
@@ -89,11 +91,7 @@ describe('a step that never resolves', () => {
     if (boundsItself && first !== undefined) Object.assign(first.policy, { boundsItself: true });
     const lines: string[] = [];
     const log = pino({}, { write: (line) => void lines.push(line) });
-    const run = compilePipeline(pipeline, sampleGateway({ stepTimeoutMs, log }))(
-      new Call(request, response),
-      request,
-      response,
-    );
+    const run = runPipeline(pipeline, request, response, { stepTimeoutMs, log });
     return { run, response, lines, finish };
   }
 

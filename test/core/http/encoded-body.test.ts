@@ -33,10 +33,9 @@ function begin({ encoding, limits = LIMITS, beforeLarge }: Read) {
     },
   };
   const more = beforeLarge === undefined ? {} : { beforeLarge };
-  const result = readBody(request, { limits, room, encoded: { encoding, accountId: 'one' }, ...more }).then((chunks) =>
-    Buffer.concat([...chunks]),
-  );
-  return { request, result, counted: () => counted };
+  const result = async () =>
+    Buffer.concat([...(await readBody(request, { limits, room, encoded: { encoding, accountId: 'one' }, ...more }))]);
+  return { request, result: result(), counted: () => counted };
 }
 
 function read(sent: Buffer, options: Read & { readonly pieceBytes?: number }) {

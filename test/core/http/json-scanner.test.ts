@@ -8,6 +8,7 @@ import {
   type JsonToken,
   MAX_JSON_DEPTH,
 } from '../../../core/http/json-scanner';
+import { type JsonWord, knownWord, wordIn } from '../../../core/http/json-words';
 
 /** Rebuilds the value from the scanner's events, to compare it with JSON.parse. */
 class Rebuilder implements JsonObserver {
@@ -129,18 +130,74 @@ describe('the JSON scanner', () => {
       .tuple(fc.json({ maxDepth: 4 }), fc.nat(), fc.constantFrom(...'{}[],:"\\0e-.t \n'))
       .map(([text, at, byte]) => text.slice(0, at % text.length) + byte + text.slice((at % text.length) + 1));
     fc.assert(
-      fc.property(damaged, (text) => {
+      fc.property(damaged, fc.constantFrom(3, 700, Number.POSITIVE_INFINITY), (short, pieceBytes) => {
+        // Long chunks are looked at several bytes at once.
+        const text = pieceBytes === 3 ? short : `[${short},"${'x'.repeat(600)}",${short}]`;
         let expected: unknown;
         try {
           expected = JSON.parse(text);
         } catch {
-          assert.throws(() => scan(text, 3), JsonError);
+          assert.throws(() => scan(text, pieceBytes), JsonError);
           return;
         }
-        assert.deepEqual(scan(text, 3), expected);
+        assert.deepEqual(scan(text, pieceBytes), expected);
       }),
-      { numRuns: 2_000 },
+      { numRuns: 3_000 },
     );
+  });
+
+  it('ends each string at its quote, backslash or control character, wherever that stands in a long chunk', () => {
+    for (let at = 0; at < 40; at += 1) {
+      const before = 'é'.repeat(at % 3) + 'x'.repeat(at);
+      for (const [byte, after] of [
+        ['"', ',"'],
+        ['\\', 'n'],
+        ['\\', 'u00e9'],
+        ['\\', 'x'],
+        ['\n', ''],
+        ['\u001f', ''],
+        [' ', '!'],
+        ['\u007f', ''],
+      ]) {
+        const text = `["${before}${byte}${after}","${'y'.repeat(600)}"]`;
+        const read = (how: (text: string) => unknown) => {
+          try {
+            return how(text);
+          } catch {
+            return 'refused';
+          }
+        };
+        assert.deepEqual(read(scan), read(JSON.parse), JSON.stringify(text));
+      }
+    }
+  });
+
+  it('returns equal words for names that are written differently, whole and in pieces', () => {
+    const known = knownWord('cache_control');
+    const words: (JsonWord | undefined)[] = [];
+    const observer: JsonObserver = {
+      open: () => undefined,
+      close: () => undefined,
+      key: (_depth, token) => words.push(token.word()),
+      scalar: (_depth, _firstByte, token) => assert(token.is(known)),
+    };
+    const bytes = Buffer.from('{"cache_control":"cache\\u005fcontrol","cach\\u0065_control":"cache_control"}');
+    for (const pieceBytes of [1, 9, 1_000]) {
+      const scanner = new JsonScanner(observer);
+      for (let at = 0; at < bytes.length; at += pieceBytes) scanner.feed(bytes.subarray(at, at + pieceBytes));
+    }
+    assert.deepEqual([...new Set(words)], [known]);
+  });
+
+  it('keeps the words that code asks for, however many others come', () => {
+    const known = knownWord('role');
+    for (let at = 0; at < 20_000; at += 1) {
+      const name = `name-${at}`;
+      assert.equal(wordIn(Buffer.from(name), 0, name.length).text, name);
+    }
+    const [early, late] = [known, knownWord('name-19999')];
+    assert.equal(wordIn(Buffer.from('"role"'), 1, 5), early);
+    assert.equal(wordIn(Buffer.from('name-19999'), 0, 10), late);
   });
 
   it('refuses the 257th level at its exact byte, however much follows', () => {

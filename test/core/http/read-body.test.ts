@@ -10,16 +10,16 @@ import { BodyChunks, type BodyLimits, readBody } from '../../../core/http/read-b
 import { MESSAGES_TABLE } from '../../../core/protocols/messages/request';
 import { REQUEST_BODY_LIMITS } from '../../../policies/model-request';
 import { openAddressGate } from '../../../policies/model-request/address-gate';
-import { CallObserver } from '../../../policies/model-request/observe-call';
+import { CallObserver, callRules } from '../../../policies/model-request/observe-call';
 import { acceptedRoles } from '../../../policies/model-request/roles';
 import { openRequest, refusal, runPolicy } from '../../policies/model-request/support';
 
 const QUICK: BodyLimits = { maxBytes: 1_000, totalMs: 400, slowMs: 100, minBytesPerSecond: 100 };
-const ROLES = acceptedRoles(MESSAGES_TABLE.roles).messages;
+const RULES = callRules('messages', acceptedRoles(MESSAGES_TABLE.roles).messages, new Set(), openAddressGate([]));
 const UNCOUNTED = { add: () => undefined };
 
-function read(request: ReturnType<typeof openRequest>, limits = QUICK): Promise<readonly Buffer[]> {
-  const observer = new CallObserver('messages', ROLES, new Set(), openAddressGate([]));
+async function read(request: ReturnType<typeof openRequest>, limits = QUICK): Promise<readonly Buffer[]> {
+  const observer = new CallObserver(RULES);
   return readBody(request, { limits, room: UNCOUNTED, look: new JsonScanner(observer) });
 }
 
@@ -97,6 +97,24 @@ describe('a request body', () => {
       client.destroy();
       server.close();
     }
+  });
+
+  it('is read without a promise if it was announced and is there, but not if it names an object of the account', async () => {
+    const atOnce: boolean[] = [];
+    for (const [named, arrives] of [
+      [{}, 'before'],
+      [{}, 'after'],
+      [{ previous_response_id: 'resp_1' }, 'before'],
+    ] as const) {
+      const body = JSON.stringify({ model: 'm', input: 'Hello', ...named });
+      const request = openRequest({ url: '/v1/responses', headers: { 'content-length': String(body.length) } });
+      if (arrives === 'before') request.write(body);
+      const { result, isAtOnce } = runPolicy(request);
+      if (arrives === 'after') request.end(body);
+      atOnce.push(isAtOnce());
+      await result.catch(() => undefined);
+    }
+    assert.deepEqual(atOnce, [true, false, false]);
   });
 
   it('ends when its client resets or closes the connection', async () => {

@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { NoteReader } from '../../../core/protocols/notes';
+import { isDeepStrictEqual } from 'node:util';
+import type { EventNote } from '../../../core/catalog/upstream';
 import { EventReader } from '../../../core/wire/event-reader';
+import { EventShapes } from '../../../core/wire/event-shape';
+import { cut } from '../../fuzz/mutate';
+import { seeded } from '../../support/random';
 
 const PROTOCOLS = ['chat', 'messages', 'responses'] as const;
 const FIXTURES = join(__dirname, '../../fixtures');
@@ -19,6 +23,22 @@ const SAYS: Readonly<Record<Protocol, (text: string, number: number) => string>>
     `event: response.output_text.delta\r\ndata: {"type":"response.output_text.delta","sequence_number":${number},"item_id":"msg","delta":"${text}","logprobs":[]}\r\n\r\n`,
 };
 
+/** The same for reasoning and the input of a call, whose events come between those of the text. */
+const ALSO_SAYS: Readonly<Record<Protocol, readonly string[]>> = {
+  chat: [
+    'data: {"id":"c","choices":[{"index":0,"delta":{"reasoning_content":"why"},"finish_reason":null}]}\n\n',
+    'data: {"id":"c","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\\"a\\":"}}]}}]}\n\n',
+  ],
+  messages: [
+    'event: content_block_delta\ndata: {"type":"content_block_delta","index":1,"delta":{"type":"thinking_delta","thinking":"why"}}\n\n',
+    'event: content_block_delta\ndata: {"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":"{\\"a\\":"}}\n\n',
+  ],
+  responses: [
+    'event: response.reasoning_text.delta\ndata: {"type":"response.reasoning_text.delta","sequence_number":1,"item_id":"rs","delta":"why"}\n\n',
+    'event: response.function_call_arguments.delta\ndata: {"type":"response.function_call_arguments.delta","sequence_number":1,"output_index":1,"delta":"{\\"a\\":"}\n\n',
+  ],
+};
+
 /** Texts that an adapter might not read byte by byte. */
 const TEXTS = [
   'Hello',
@@ -28,6 +48,9 @@ const TEXTS = [
   '',
   ' ',
   '\\n',
+  'a\\"b\\\\\\/\\t',
+  '\\x',
+  'ends in \\',
   '\\u0041',
   '\\ud83d',
   '"},{',
@@ -71,35 +94,80 @@ const ODD: Readonly<Record<Protocol, readonly string[]>> = {
   ],
 };
 
-/** Returns the notes of a stream in these pieces, and how many of its events were parsed. `watch`: all are. */
-function read(protocol: Protocol, pieces: readonly Buffer[], watch?: () => void) {
+/** Returns the notes of a stream in these pieces, and how many of its events were parsed and watched. */
+function read(protocol: Protocol, pieces: readonly Buffer[]) {
   let asked = 0;
-  const reader = new EventReader(protocol, 1, watch);
-  const { event: parse } = NoteReader.prototype;
-  NoteReader.prototype.event = function (event) {
+  const reader = new EventReader(protocol, 1, () => {
     asked += 1;
-    return parse.call(this, event);
-  };
+  });
   const events = pieces.flatMap((piece) => reader.read(piece));
-  NoteReader.prototype.event = parse;
   const raws = [...events.map(({ raw }) => raw), reader.rest() ?? Buffer.alloc(0)];
-  return { notes: events.map(({ note }) => note), asked, raw: Buffer.concat(raws).toString('latin1') };
+  return { notes: inRuns(events.map(({ note }) => note)), asked, raw: Buffer.concat(raws).toString('latin1') };
+}
+
+/** Adds up notes that follow each other and only say how much text came. */
+function inRuns(notes: readonly EventNote[]): EventNote[] {
+  const runs: EventNote[] = [];
+  for (const note of notes) {
+    const before = runs.at(-1);
+    const contentBytes = (before?.contentBytes ?? 0) + (note.contentBytes ?? 0);
+    const sum = { content: true, contentBytes };
+    if (isText(before) && isText(note)) runs[runs.length - 1] = sum;
+    else runs.push(note);
+  }
+  return runs;
+}
+
+function isText(note: EventNote | undefined): boolean {
+  return (
+    isDeepStrictEqual(note, { content: true, contentBytes: note?.contentBytes }) && note?.contentBytes !== undefined
+  );
 }
 
 /** Returns the notes of a stream of which every event is parsed. */
 function readAll(protocol: Protocol, pieces: readonly Buffer[]) {
-  return read(protocol, pieces, () => undefined);
+  const { find } = EventShapes.prototype;
+  EventShapes.prototype.find = () => false;
+  try {
+    return read(protocol, pieces);
+  } finally {
+    EventShapes.prototype.find = find;
+  }
 }
 
 describe('a stream event that only adds text', () => {
   for (const protocol of PROTOCOLS) {
     const says = SAYS[protocol];
 
-    it(`is not parsed again in ${protocol}`, () => {
-      const pieces = ['one', 'two', ' and three', 'vier größer'].map((text, at) => Buffer.from(says(text, at)));
-      const { notes, asked } = read(protocol, pieces);
-      assert.equal(asked, 1);
-      assert.deepEqual(notes, readAll(protocol, pieces).notes);
+    it(`is not parsed again in ${protocol}, nor apart from those beside it`, () => {
+      const kinds = [says('one', 0), ...ALSO_SAYS[protocol]];
+      const more = ['two', ' and\\nthree', 'vier größer'].flatMap((text, at) => [
+        says(text, at + 1),
+        ...ALSO_SAYS[protocol],
+      ]);
+      const first = kinds.map((kind) => Buffer.from(kind));
+      const chunk = Buffer.from(more.join(''));
+      assert.equal(read(protocol, [...first, chunk]).asked, kinds.length);
+      const reader = new EventReader(protocol, 1);
+      for (const each of first) reader.read(each);
+      const [run, ...others] = reader.read(chunk);
+      assert.deepEqual([run?.raw, others], [chunk, []]);
+      assert.equal(run?.event.data, more.at(-1)?.split('data: ')[1]?.trim());
+    });
+
+    it(`gives the same notes in ${protocol} as a parsed one, in any order and any pieces`, () => {
+      const texts = [...TEXTS.map((text, at) => says(text, at)), ...ALSO_SAYS[protocol]];
+      for (let seed = 1; seed <= 300; seed += 1) {
+        const random = seeded(seed);
+        const common = [random.pick(texts), random.pick(texts), random.pick(texts)];
+        const stream = Array.from({ length: 20 }, () => random.pick(random.below(4) === 0 ? texts : common));
+        stream.push(random.pick(ODD[protocol]));
+        const bytes = Buffer.from(stream.join(''));
+        const { notes, raw } = read(protocol, cut(random, bytes));
+        const expected = readAll(protocol, [bytes]);
+        assert.deepEqual(notes, expected.notes, `seed ${seed}`);
+        assert.equal(raw, bytes.toString('latin1'), `seed ${seed}`);
+      }
     });
 
     it(`gives the same notes in ${protocol} as a parsed one, after any events and in any pieces`, () => {

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import { expect } from 'chai';
 import { AnswerRoom, BufferedBytes } from '../../../core/http/buffered-bytes';
-import { IteratedChunks, NO_CHUNKS } from '../../../core/wire/chunk-reader';
-import { readAnswer } from '../../../core/wire/read-answer';
+import { type ChunkReader, IteratedChunks, NO_CHUNKS } from '../../../core/wire/chunk-reader';
+import { readAnswer, type WholeAnswer } from '../../../core/wire/read-answer';
 
 const MB = 1_048_576;
 const USAGE = { prompt_tokens: 5, total_tokens: 5 };
@@ -23,6 +23,8 @@ function piecesOf(text: string, length: number): IteratedChunks {
 
 describe('an unstreamed answer', () => {
   const reading = { atMostBytes: 4 * MB, needsContent: false };
+  const read = (chunks: ChunkReader, how: Parameters<typeof readAnswer>[1]) =>
+    new Promise<WholeAnswer>((resolve, reject) => readAnswer(chunks, how, resolve, reject));
   const roomy = () => new AnswerRoom('account', new BufferedBytes({ mostBytes: 16 * MB, mostBytesOfAccount: 16 * MB }));
   /** A room in which the account's own clients leave nothing. */
   const full = () => {
@@ -34,7 +36,7 @@ describe('an unstreamed answer', () => {
   for (const length of [1_000, 65_536, 3 * MB])
     it(`of more than 1 MB is read without its content, in pieces of ${length} bytes`, async () => {
       const text = textOf(MB);
-      const whole = await readAnswer(piecesOf(text, length), { ...reading, room: roomy() });
+      const whole = await read(piecesOf(text, length), { ...reading, room: roomy() });
       expect(whole.bytes?.toString()).to.equal(text);
       expect(whole).to.deep.include({ byteLength: text.length, isPart: true });
       const { query: _, ...action } = ITEM.action;
@@ -46,7 +48,7 @@ describe('an unstreamed answer', () => {
     it(`without room is read all the same, in pieces of ${length} bytes`, async () => {
       const room = full();
       room.close();
-      const whole = await readAnswer(piecesOf(textOf(70_000), length), { ...reading, room });
+      const whole = await read(piecesOf(textOf(70_000), length), { ...reading, room });
       expect(whole.bytes).to.equal(undefined);
       expect(whole.body).to.deep.include({ id: 'resp_1', usage: USAGE, model: 'acme' });
     });
@@ -54,7 +56,7 @@ describe('an unstreamed answer', () => {
   it('is parsed whole up to 1 MB where its meaning is in its content, with room or without', async () => {
     for (const room of [roomy(), undefined]) {
       const text = textOf(70_000);
-      const whole = await readAnswer(piecesOf(text, 10_000), { ...reading, room, needsContent: true });
+      const whole = await read(piecesOf(text, 10_000), { ...reading, room, needsContent: true });
       expect(whole.bytes?.toString()).to.equal(room && text);
       expect(whole.body).to.deep.equal(JSON.parse(text));
     }
@@ -62,6 +64,6 @@ describe('an unstreamed answer', () => {
 
   it('that is no JSON, or no object, has no meaning', async () => {
     for (const text of [`${'x'.repeat(2 * MB)}`, JSON.stringify(['x'.repeat(2 * MB)]), textOf(MB).slice(0, -1)])
-      expect((await readAnswer(piecesOf(text, 65_536), { ...reading, room: undefined })).body).to.equal(undefined);
+      expect((await read(piecesOf(text, 65_536), { ...reading, room: undefined })).body).to.equal(undefined);
   });
 });

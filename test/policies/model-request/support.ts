@@ -43,7 +43,7 @@ export function openRequest(sent: Sent = {}): PassThrough & IncomingMessage {
 export function runPolicy(
   request: IncomingMessage,
   settings: object = {},
-): { call: Call; result: Promise<ModelRequest> } {
+): { call: Call; result: Promise<ModelRequest>; isAtOnce: () => boolean } {
   const response = new EventEmitter() as unknown as ServerResponse;
   const call = new Call(request, response);
   call.key = KEY;
@@ -52,11 +52,15 @@ export function runPolicy(
     catalog: { upstreams: [] },
     keptObjects: { find: async () => undefined, findItems: async () => new Map() },
   } as unknown as Gateway);
-  const result = Promise.resolve(step(call, request, response)).then((fields) => {
+  let isAtOnce = false;
+  const read = async () => {
+    const answer = step(call, request, response);
+    isAtOnce = !(answer instanceof Promise);
+    const fields = await answer;
     if (fields?.request === undefined) throw new Error('no request was left');
     return fields.request;
-  });
-  return { call, result };
+  };
+  return { call, result: read(), isAtOnce: () => isAtOnce };
 }
 
 /** Returns what the policy reads from a body. */

@@ -104,7 +104,7 @@ export function assertIncludes(value: object | undefined, expected: object): voi
   assert.deepEqual(Object.fromEntries(Object.keys(expected).map((name) => [name, there?.[name]])), expected);
 }
 
-/** Returns the ledger of a node: calls over its allowances, everything else in the ledger that all nodes share. */
+/** Returns the ledger of a node: calls over its allowances, everything else in the ledger that all nodes share. All of it is asynchronous. */
 export function ledgerOf(node: AllowanceLedger, shared: Ledger): Ledger {
   const { stop } = node;
   const close = () => stop().then(() => shared.close());
@@ -113,7 +113,7 @@ export function ledgerOf(node: AllowanceLedger, shared: Ledger): Ledger {
       if (name === 'close') return close;
       const owner = name in node ? node : shared;
       const member: unknown = Reflect.get(owner, name);
-      return typeof member === 'function' ? member.bind(owner) : member;
+      return typeof member === 'function' ? async (...given: unknown[]) => member.apply(owner, given) : member;
     },
   });
 }

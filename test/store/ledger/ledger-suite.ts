@@ -10,7 +10,7 @@ import {
   type SetKeyRequest,
   WrongPayer,
 } from '../../../core/ledger/ledger';
-import { shardOf } from '../../../core/ledger/shard';
+import { ALL_SHARDS, shardOf } from '../../../core/ledger/shard';
 import { MAX_AMOUNT_E8 } from '../../../core/money';
 import { rejection } from '../../support/rejection';
 import {
@@ -387,12 +387,12 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         const open = reserveRequest(payer, 100n);
         await ledger.reserve(due);
         await ledger.reserve(open);
-        assert.deepEqual(await ledger.due(shardOf(payer.accountId), 10), [{ ...payer, rid: due.rid }]);
+        assert.deepEqual(await ledger.due([shardOf(payer.accountId)], 10), [{ ...payer, rid: due.rid }]);
         assert.deepEqual(await ledger.expire(payer, open.rid), { outcome: 'not_due' });
         assert.deepEqual(await ledger.expire(payer, newId()), { outcome: 'not_due' });
         assert.deepEqual(await ledger.expire(payer, due.rid), { outcome: 'expired' });
         assert.deepEqual(await ledger.expire(payer, due.rid), { outcome: 'expired' });
-        assert.deepEqual(await ledger.due(shardOf(payer.accountId), 10), []);
+        assert.deepEqual(await ledger.due([shardOf(payer.accountId)], 10), []);
         assertIncludes(await moneyOf(payer), { available: 900n, held: 100n, keyHeld: 100n });
         const [, entry, ...others] = await outboxOf(payer);
         assertIncludes(entry, { kind: 'expire', rid: due.rid, amountE8: 0n, record: due.facts });
@@ -402,8 +402,14 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
       it('lists as many overdue holds as are requested', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         for (let each = 0; each < 15; each += 1) await ledger.reserve(reserveRequest(payer, 1n, { lifetimeMs: 0 }));
-        for (const limit of [1, 10, 20])
-          assert.equal((await ledger.due(shardOf(payer.accountId), limit)).length, Math.min(limit, 15));
+        const other = await fundedPayer(ledger, 1_000n);
+        await ledger.reserve(reserveRequest(other, 1n, { lifetimeMs: 0 }));
+        for (const limit of [1, 10, 20]) {
+          assert.equal((await ledger.due([shardOf(payer.accountId)], limit)).length, Math.min(limit, 15));
+          const of = (await ledger.due(ALL_SHARDS, limit)).map(({ accountId }) => accountId);
+          assert.equal(of.filter((id) => id === payer.accountId).length, Math.min(limit, 15));
+          assert.equal(of.filter((id) => id === other.accountId).length, 1);
+        }
       });
 
       it('renews an open reservation even after its deadline, and never a closed one', async () => {
@@ -419,7 +425,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
       it('never makes a hold overdue that has no deadline, even after a renewal', async () => {
         const { payer, request } = await holding(ledger, 1_000n, 400n, { lifetimeMs: undefined });
         await ledger.renew({ ...payer, rid: request.rid, lifetimeMs: 0 });
-        assert.deepEqual(await ledger.due(shardOf(payer.accountId), 10), []);
+        assert.deepEqual(await ledger.due([shardOf(payer.accountId)], 10), []);
         assert.deepEqual(await ledger.expire(payer, request.rid), { outcome: 'not_due' });
       });
     });
@@ -524,7 +530,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
             record: undefined,
           });
           assert.deepEqual(others, []);
-          assert.deepEqual(await ledger.due(shardOf(payer.accountId), 10), []);
+          assert.deepEqual(await ledger.due([shardOf(payer.accountId)], 10), []);
           assert.equal((await ledger.release(closing(payer, nextRid))).outcome, 'released');
           assert.deepEqual(await ledger.roll(roll(costE8, amountE8)), rolled, 'also after the next hold was closed');
         });
@@ -1288,7 +1294,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         await ledger.restore([{ ...snapshot, seq: 2, open: [{ ...payer, rid: told, amountE8: 5n }] }]);
         assert.deepEqual(await holds(), [told]);
         await ledger.reserve(due);
-        assert.deepEqual(await ledger.due(shard, 1), [{ ...payer, rid: due.rid }]);
+        assert.deepEqual(await ledger.due([shard], 1), [{ ...payer, rid: due.rid }]);
         await ledger.restore([{ ...snapshot, seq: 3, open: [] }]);
         assert.deepEqual(await holds(), []);
       });

@@ -196,7 +196,7 @@ describe('the spool of settles on disk', () => {
     file.flush();
     file.append(cut);
     const { writeSync } = fs;
-    fs.writeSync = ((descriptor: number, bytes: Buffer) => writeSync(descriptor, bytes.subarray(0, -4))) as never;
+    fs.writeSync = ((descriptor: number, text: string) => writeSync(descriptor, text.slice(0, -4))) as never;
     try {
       assert.throws(() => file.flush(), /full/);
     } finally {

@@ -2,11 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { posix } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { extract, pack } from 'tar-stream';
 import * as paths from '../confined-path';
 import * as supplier from '../supplier';
 import { type Answer, type Engine, messageOf } from './engine';
 import { COMMAND_MARK, runExec, signalCommand, startExec } from './exec';
+
+/** Loads tar-stream, which only the files of containers need. */
+const tarStream = () => require('tar-stream') as typeof import('tar-stream');
 
 /** The user and group that own written files. */
 export interface Owner {
@@ -39,7 +41,7 @@ export class ContainerFiles implements supplier.SupplierFiles {
     if (place.stat?.type === 'other') throw paths.notAFile('other');
     paths.mustBeWritable(place.names);
     const owner = await this.ownerOf(reference);
-    const tar = pack();
+    const tar = tarStream().pack();
     const below = place.names.slice(place.known.length);
     below.slice(0, -1).forEach((_, index) => {
       const name = below.slice(0, index + 1).join('/');
@@ -92,7 +94,7 @@ export class ContainerFiles implements supplier.SupplierFiles {
 
   /** Creates the work folder before the instance is started. */
   async makeWorkFolder(reference: supplier.InstanceReference, owner: Owner): Promise<void> {
-    const tar = pack();
+    const tar = tarStream().pack();
     tar.entry({ name: supplier.WORK_FOLDER.slice(1), type: 'directory', mode: 0o755, mtime: new Date(), ...owner });
     tar.finalize();
     await this.#unpack(reference, '/', tar);
@@ -198,7 +200,7 @@ function archivePath({ id }: supplier.InstanceReference, names: readonly string[
 }
 
 async function* firstEntry(archive: Readable): AsyncGenerator<Buffer> {
-  const reader = extract();
+  const reader = tarStream().extract();
   const filled = pipeline(archive, reader);
   // The reader reports a failure of the pipeline.
   filled.catch(() => undefined);

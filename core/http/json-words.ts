@@ -1,0 +1,89 @@
+/**
+ * A short text in JSON, such as the name of a member, a type or a role. The same few come with every body, so each is made once and
+ * found again by its bytes. Known words are compared by identity.
+ */
+export class JsonWord {
+  isKnown = false;
+
+  /** @param bytes the text as it stands in JSON, without quotes and escapes */
+  constructor(
+    readonly text: string,
+    readonly bytes: Uint8Array,
+  ) {}
+
+  isAt(chunk: Uint8Array, from: number, length: number): boolean {
+    const { bytes } = this;
+    if (bytes.length !== length) return false;
+    for (let at = 0; at < length; at += 1) if (bytes[at] !== chunk[from + at]) return false;
+    return true;
+  }
+}
+
+/** Longer texts are no words, and are not kept. */
+const LONGEST_BYTES = 64;
+
+const KNOWN = new Map<string, JsonWord>();
+
+/** How many words are kept, and how many places each may have. A further one replaces a word that is not known. */
+const PLACES = 2_048;
+const PLACES_OF_ONE = 4;
+
+const KEPT: (JsonWord | undefined)[] = new Array(PLACES + PLACES_OF_ONE).fill(undefined);
+
+/** Returns a word that code asks for. There is one of each, which is never replaced. */
+export function knownWord(text: string): JsonWord {
+  const made = KNOWN.get(text);
+  if (made !== undefined) return made;
+  const bytes = Buffer.from(text);
+  const word = wordIn(bytes, 0, bytes.length);
+  word.isKnown = true;
+  KNOWN.set(text, word);
+  return word;
+}
+
+/** Returns the word of a text that had escapes or was cut. */
+export function wordOf(text: string): JsonWord {
+  return KNOWN.get(text) ?? new JsonWord(text, Buffer.from(text));
+}
+
+const EMPTY = new JsonWord('', new Uint8Array());
+
+/** Returns the word that stands in a chunk, without quotes and escapes. */
+export function wordIn(chunk: Buffer, from: number, to: number): JsonWord {
+  const length = to - from;
+  if (length === 0) return EMPTY;
+  if (length > LONGEST_BYTES) return new JsonWord(chunk.toString('utf8', from, to), chunk.subarray(from, to));
+  const place = placeOf(chunk, from, length);
+  for (let at = place; at < place + PLACES_OF_ONE; at += 1) {
+    const word = KEPT[at];
+    if (word?.isAt(chunk, from, length) === true) return word;
+  }
+  const text = chunk.toString('utf8', from, to);
+  const known = KNOWN.get(text);
+  if (known !== undefined) return known;
+  // For so few bytes this is cheaper than a copy by a method.
+  const bytes = new Uint8Array(length);
+  for (let at = 0; at < length; at += 1) bytes[at] = chunk[from + at] as number;
+  return keep(new JsonWord(text, bytes), place);
+}
+
+function placeOf(bytes: Uint8Array, from: number, length: number): number {
+  const first = bytes[from] as number;
+  const middle = bytes[from + (length >> 1)] as number;
+  const last = bytes[from + length - 1] as number;
+  return ((((first * 31 + middle) * 31 + last) * 31 + length) & (PLACES - 1)) >>> 0;
+}
+
+function keep(word: JsonWord, place: number): JsonWord {
+  let to = -1;
+  for (let at = place; at < place + PLACES_OF_ONE; at += 1) {
+    const kept = KEPT[at];
+    if (kept === undefined) {
+      to = at;
+      break;
+    }
+    if (to === -1 && !kept.isKnown) to = at;
+  }
+  if (to !== -1) KEPT[to] = word;
+  return word;
+}

@@ -1,0 +1,296 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { Counter } from 'prom-client';
+import type { CallKey } from '../../core/accounts/identify';
+import type { ModelRequest } from '../../core/calls/call';
+import { readOnce } from '../../core/calls/read-once';
+import { sessionInMetadata } from '../../core/calls/session-ids';
+import { operationOf, type Protocol } from '../../core/catalog/protocols';
+import { fail } from '../../core/errors';
+import type { Gateway } from '../../core/gateway/gateway';
+import type { CallWith } from '../../core/gateway/policy';
+import { BODY_ENCODINGS } from '../../core/http/body-decoder';
+import { BUFFERED } from '../../core/http/buffered-bytes';
+import { JsonScanner } from '../../core/http/json-scanner';
+import { announcedBytes, type BodyLimits, checkBodyHeaders, readBody, saysJson } from '../../core/http/read-body';
+import type { MaybeLater } from '../../core/later';
+import { askLedger } from '../../core/ledger/unavailable';
+import { metrics } from '../../core/metrics';
+import { formatUsd } from '../../core/money';
+import { CACHE_NAMES } from '../../core/protocols/cache-names';
+import { type Reading, reachesOutside } from '../../core/protocols/reading';
+import { type CheckedFields, checkFields } from './check-fields';
+import { findKept, type KeptForCall, namedItems } from './kept';
+import { nfkcGrowth } from './nfkc-growth';
+import { CallObserver, type CallRules } from './observe-call';
+import type { ClassifiedMembers, MemberSettings } from './weigh-members';
+
+/** The tokens that an image is expected to have. The number serves to compare candidates and to estimate usage; the hold has bounds of its own. */
+const IMAGE_TOKENS = 1_600;
+const BYTES_PER_TOKEN = 3;
+
+/** What reading requests needs of the policy's settings and the configuration. */
+export interface RequestSettings {
+  readonly prefixes: readonly string[];
+  readonly limits: BodyLimits;
+  readonly members: MemberSettings;
+  readonly refusesUnpriced: boolean;
+  readonly rules: Readonly<Record<Protocol, CallRules>>;
+  readonly isolatesCaches: boolean;
+}
+
+/** Reads one request. What is there already is read without waiting. */
+export class RequestReader {
+  readonly #observer: CallObserver;
+
+  constructor(
+    private readonly gateway: Gateway,
+    private readonly call: CallWith<'key'>,
+    private readonly request: IncomingMessage,
+    private readonly session: string | undefined,
+    private readonly settings: RequestSettings,
+  ) {
+    this.#observer = new CallObserver(settings.rules[call.protocol]);
+  }
+
+  read(): MaybeLater<ModelRequest> {
+    const { gateway, call, request, settings } = this;
+    if (!saysJson(request)) throw fail('UNSUPPORTED_MEDIA_TYPE');
+    const { limits } = settings;
+    const encoding = checkBodyHeaders(request, limits.maxBytes, BODY_ENCODINGS);
+    const { accountId } = call.key;
+    const room = BUFFERED.open({ accountId, onEnd: (work) => call.onEnd(work) }, announcedBytes(request));
+    const look = new JsonScanner(this.#observer);
+    const encoded = encoding && { encoding, accountId };
+    const beforeLarge = () => requireMoney(gateway, call.key);
+    const chunks = readBody(request, { limits, room, encoded, look, beforeLarge, call });
+    return chunks instanceof Promise ? this.#later(chunks) : this.#whole(chunks);
+  }
+
+  async #later(chunks: Promise<readonly Buffer[]>): Promise<ModelRequest> {
+    const beganMs = performance.now();
+    const read = await chunks;
+    this.call.facts.waitedMs += performance.now() - beganMs;
+    return this.#whole(read);
+  }
+
+  #whole(chunks: readonly Buffer[]): MaybeLater<ModelRequest> {
+    const { gateway, call, settings } = this;
+    const fields = checkFields(call.protocol, this.#observer, chunks, settings.members);
+    const items = namedItems(call.protocol, this.#observer, chunks);
+    const { named } = fields.weighed;
+    if (named === undefined && items.length === 0) return this.#requestOf(chunks, fields, undefined);
+    return findKept(gateway, call.key, named ?? [], items, call.upstreamSocket).then((kept) =>
+      this.#requestOf(chunks, fields, kept),
+    );
+  }
+
+  #requestOf(chunks: readonly Buffer[], fields: CheckedFields, kept: KeptForCall | undefined): ModelRequest {
+    const { gateway, call, request, settings } = this;
+    const { prefixes, refusesUnpriced, isolatesCaches } = settings;
+    const { protocol } = call;
+    const operation = operationOf(call.path);
+    const { weighed } = fields;
+    let byteLength = 0;
+    for (const chunk of chunks) byteLength += chunk.length;
+    const observer = this.#observer;
+    const { inputs, parts } = observer;
+    const textBytes = byteLength - parts.base64Bytes - (inputs?.tokenBytes ?? 0);
+    const tokens = inputs?.tokens ?? 0;
+    const reading = readingOf(observer, weighed, textBytes + tokens, chunks, kept);
+    let images = parts.imagesByUrl;
+    for (const count of parts.images.values()) images += count;
+    countUnknown(protocol, reading);
+    const edits = ownCacheNames(gateway, call.key, observer.members.places, fields.members);
+    return {
+      protocol,
+      operation,
+      query: queryOf(request),
+      headers: selectHeaders(request.headers, prefixes),
+      forwardHeaderPrefixes: prefixes,
+      inputTokensEstimate: Math.ceil(textBytes / BYTES_PER_TOKEN) + images * IMAGE_TOKENS + reading.keptTokens + tokens,
+      reading,
+      refusesUnpriced,
+      inputs: inputs?.count,
+      kept: kept?.place,
+      session: this.session ?? sessionInMetadata(fields.members.get('metadata')),
+      makes: operation === undefined ? without(joined(observer.makes, weighed.makes), weighed.common) : undefined,
+      sealed: parts.sealed,
+      body: { chunks, byteLength, members: observer.members.places },
+      edits,
+      ownCache: isolatesCaches ? gateway.sessionIds.cacheName(call.key.accountId) : undefined,
+      entries: observer.entries + parts.entries,
+      read: readOnce(chunks, byteLength),
+      modelRequested: fields.modelRequested,
+      stream: fields.stream,
+      // A compaction at the vendor ignores limits, so a limit in its body bounds nothing.
+      maxOutputTokens: operation === undefined ? fields.maxOutputTokens : undefined,
+      choices: fields.choices,
+      members: withEdits(fields.members, edits),
+    };
+  }
+}
+
+function withEdits(members: ReadonlyMap<string, string>, edits: readonly OwnName[]): ReadonlyMap<string, string> {
+  if (edits.length === 0) return members;
+  const changed = new Map(members);
+  for (const { member, set } of edits) changed.set(member, set);
+  return changed;
+}
+
+interface OwnName {
+  readonly member: string;
+  readonly set: string;
+}
+
+/**
+ * Returns the edits that replace the names of parts of the vendor's cache by those of this account.
+ * @throws INVALID_FIELD
+ */
+function ownCacheNames(
+  { sessionIds }: Gateway,
+  { accountId }: CallKey,
+  places: ReadonlyMap<string, unknown>,
+  texts: ReadonlyMap<string, string>,
+): readonly OwnName[] {
+  let edits: OwnName[] | undefined;
+  for (const member of CACHE_NAMES) {
+    if (!places.has(member)) continue;
+    const text = texts.get(member);
+    if (text === undefined) throw fail('INVALID_FIELD', { param: member, message: `${member}: is too long` });
+    const value: unknown = JSON.parse(text);
+    if (value === null) continue;
+    const name = typeof value === 'string' ? value : text;
+    edits ??= [];
+    edits.push({ member, set: JSON.stringify(sessionIds.cacheName(accountId, name)) });
+  }
+  return edits ?? NO_EDITS;
+}
+
+const NO_EDITS: readonly OwnName[] = [];
+
+/** Adds up what the body, its members, its parts and its tools mean for the hold. */
+function readingOf(
+  observer: CallObserver,
+  weighed: ClassifiedMembers,
+  textTokens: number,
+  chunks: readonly Buffer[],
+  kept: KeptForCall | undefined,
+): Reading {
+  const { parts, members, protocol } = observer;
+  const { adding } = weighed;
+  const prediction = adding.prediction === undefined ? undefined : members.places.get(adding.prediction);
+  const toolOverheads = observer.toolOverheads + parts.toolOverheads + (adding.tools === undefined ? 0 : 1);
+  const further = Math.max(observer.furtherPasses, parts.furtherPasses);
+  // The vendor's tools share one loop.
+  const toolUses = observer.toolUses?.map((tool) =>
+    tool.furtherPasses === undefined ? tool : { ...tool, furtherPasses: Math.max(tool.furtherPasses - further, 0) },
+  );
+  let longerBy: number | undefined;
+  const reading: { -readonly [Name in keyof Reading]: Reading[Name] } = {
+    textTokens,
+    normalizing: () => (longerBy ??= nfkcGrowth(chunks)),
+    images: parts.images,
+    imagesByUrl: parts.imagesByUrl,
+    documents: parts.documents,
+    keptTokens: kept?.tokens ?? 0,
+    isUnbounded: parts.isUnbounded || weighed.isUnbounded || kept?.tokens === null,
+    heldMembers: weighed.heldMembers,
+    smallMembers: weighed.smallMembers,
+    unknownMembers:
+      parts.unknownTypes === undefined ? weighed.unknownMembers : weighed.unknownMembers.concat(parts.unknownTypes),
+    toolOverheads,
+    hasTools: toolOverheads > 0 || parts.hasTools,
+    furtherPasses: further + weighed.furtherPasses,
+    furtherAnswers: weighed.furtherAnswers + parts.furtherAnswers,
+    predictedTokens: prediction === undefined ? 0 : prediction.end - prediction.valueStart,
+    asked: weighed.asked,
+    toolUses: joined(toolUses, weighed.toolUses),
+    extras: joined(observer.extras && [...observer.extras.values()], weighed.extras),
+    cacheWrites: 'none',
+  };
+  // Messages vendors write their cache only if the body says so, the others always. Content outside the body may be cached in any way.
+  if (observer.namesHour || adding.hour !== undefined || reachesOutside(reading)) reading.cacheWrites = 'hour';
+  else if (observer.namesCache || protocol !== 'messages') reading.cacheWrites = 'minutes';
+  return reading;
+}
+
+/** Returns both lists as one; undefined if there is neither, as in most calls. */
+function joined<T>(one: readonly T[] | undefined, other: readonly T[] | undefined): readonly T[] | undefined {
+  return one === undefined || other === undefined ? (one ?? other) : [...one, ...other];
+}
+
+function without<T>(all: readonly T[] | undefined, some: readonly T[] | undefined): readonly T[] | undefined {
+  return some === undefined ? all : all?.filter((each) => !some.includes(each));
+}
+
+function queryOf({ url = '' }: IncomingMessage): string {
+  const start = url.indexOf('?');
+  return start === -1 ? '' : url.slice(start);
+}
+
+/** Members, content parts and tools that are in no table. A rise is an alarm: a vendor or a client has something new. */
+const unknownMembers = new Counter({
+  name: 'tollgate_unknown_members_total',
+  help: 'Unknown request members, content parts and tools, by protocol and by how they were treated.',
+  labelNames: ['protocol', 'treatment'],
+  registers: [metrics],
+});
+
+/** Counts what no table has in one request. */
+function countUnknown(protocol: Protocol, { unknownMembers: names, heldMembers, smallMembers }: Reading): void {
+  for (const name of names) {
+    const isFree = !name.startsWith('content.') && !heldMembers.includes(name) && !smallMembers.includes(name);
+    const treatment = isFree ? 'free' : 'outside';
+    unknownMembers.inc({ protocol, treatment });
+  }
+}
+
+/**
+ * Refuses a call before its large body is read if the customer cannot pay for any call. The hold decides later whether the money
+ * covers this call.
+ * @throws INSUFFICIENT_BALANCE, KEY_LIMIT_EXCEEDED, FORBIDDEN, INVALID_API_KEY, LEDGER_UNAVAILABLE
+ */
+async function requireMoney({ calls }: Pick<Gateway, 'calls'>, payer: CallKey): Promise<void> {
+  const [account, key] = await askLedger(() => Promise.all([calls.readAccount(payer.accountId), calls.readKey(payer)]));
+  if (account === undefined || key?.status !== 'active') throw fail('INVALID_API_KEY');
+  if (account.status === 'frozen')
+    throw fail('FORBIDDEN', { message: 'This account is frozen. Ask the operator of the gateway.' });
+  if (account.availableE8 <= 0n) throw fail('INSUFFICIENT_BALANCE', { details: available(account.availableE8) });
+  if (key.limitE8 === undefined) return;
+  const leftE8 = key.limitE8 - key.spentE8 - key.heldE8;
+  if (leftE8 <= 0n) throw fail('KEY_LIMIT_EXCEEDED', { details: available(leftE8) });
+}
+
+function available(amountE8: bigint) {
+  return { availableUsd: formatUsd(amountE8 > 0n ? amountE8 : 0n) };
+}
+
+/** Headers that are never forwarded, whatever prefixes are configured: the client's credentials and the headers of this hop. */
+const KEPT_HERE =
+  /^(?:x-api-key|svc-key|authorization|cookie|proxy-.*|x-forwarded-.*|forwarded|host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|content-length|content-encoding|accept-encoding|idempotency-key)$/;
+
+/** Returns the headers that an upstream gets: content-type, accept and those with a configured prefix. */
+function selectHeaders(headers: IncomingHttpHeaders, prefixes: readonly string[]): Record<string, string> {
+  const selected: Record<string, string> = {};
+  const hopOnly = hopOnlyNames(headers.connection);
+  for (const name in headers) {
+    if (name !== 'content-type' && name !== 'accept' && !beginsWithOne(name, prefixes)) continue;
+    if (KEPT_HERE.test(name) || hopOnly?.includes(name)) continue;
+    const value = headers[name];
+    if (value !== undefined) selected[name] = Array.isArray(value) ? value.join(', ') : value;
+  }
+  return selected;
+}
+
+function beginsWithOne(name: string, prefixes: readonly string[]): boolean {
+  for (const prefix of prefixes) if (name.startsWith(prefix)) return true;
+  return false;
+}
+
+function hopOnlyNames(connection: string | undefined): readonly string[] | undefined {
+  if (connection === undefined || connection === 'keep-alive' || connection === 'close') return undefined;
+  return connection
+    .toLowerCase()
+    .split(',')
+    .map((name) => name.trim());
+}
