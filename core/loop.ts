@@ -10,10 +10,10 @@ export interface Loop {
 
 interface LoopOptions {
   /** The pause after the work in milliseconds, or a function that returns it then. */
-  readonly everyMs: number | (() => number);
+  readonly everyMs: Pause;
   readonly firstAfterMs?: number;
   /** The least pause while the process rests. Such loops end their pauses together, and run at once when the rest ends. */
-  readonly atRestMs?: number | (() => number);
+  readonly atRestMs?: Pause;
   /** How long after `wake` the pause ends, in milliseconds, so that several wakes count once; 0 by default. */
   readonly collectMs?: number;
   /** Gets the error, and how many times in a row the work has failed. The loop continues. */
@@ -42,10 +42,19 @@ export function endRest(): void {
 /** Loops at rest end their pauses at multiples of this, so that they wake the process together. */
 const REST_STEP_MS = 5_000;
 
-/** Returns the time until the step that is closest to `ms` from now. */
-function untilStep(ms: number): number {
-  const nowMs = performance.now();
-  return Math.round((nowMs + ms) / REST_STEP_MS) * REST_STEP_MS - nowMs;
+/** Timers run up to a few milliseconds early, which must not count as a whole step. */
+const EARLY_MS = 50;
+
+/** Returns the pause at rest: until the last step within `ms` from now. A pause shorter than a step stays as it is. */
+export function pauseAtRest(ms: number, nowMs: number): number {
+  if (ms < REST_STEP_MS) return ms;
+  return Math.floor((nowMs + ms + EARLY_MS) / REST_STEP_MS) * REST_STEP_MS - nowMs;
+}
+
+type Pause = number | (() => number);
+
+function msOf(pause: Pause): number {
+  return typeof pause === 'number' ? pause : pause();
 }
 
 /**
@@ -85,11 +94,9 @@ export function startLoop(
         isWoken = false;
         whenFailed(error, failures);
       }
-      const [usualMs, restMs] = [everyMs, atRestMs].map((ms) => (typeof ms === 'number' ? ms : ms())) as [
-        number,
-        number,
-      ];
-      await pause(isResting && restMs >= usualMs ? untilStep(restMs) : usualMs);
+      const usualMs = msOf(everyMs);
+      const restMs = msOf(atRestMs);
+      await pause(isResting && restMs >= usualMs ? pauseAtRest(restMs, performance.now()) : usualMs);
     }
   };
   const running = run();

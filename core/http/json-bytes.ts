@@ -7,7 +7,7 @@ export const CLOSE_BRACKET = 0x5d;
 export const COLON = 0x3a;
 export const SPACE = 0x20;
 
-const ZERO = 0x30;
+export const ZERO = 0x30;
 const NINE = 0x39;
 
 /** Below this size a view of a chunk costs more than it saves. */

@@ -1,4 +1,4 @@
-import { isDigit } from './json-bytes';
+import { isDigit, ZERO } from './json-bytes';
 
 /** How far a number has been read. */
 export const NUMBER_MINUS = 11;
@@ -11,7 +11,6 @@ const NUMBER_E_SIGN = 17;
 const NUMBER_EXPONENT = 18;
 
 export const MINUS = 0x2d;
-export const ZERO = 0x30;
 
 /** Returns the state of a number after its first byte; undefined for a byte that begins none. */
 export function beginNumber(byte: number): number | undefined {

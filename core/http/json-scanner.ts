@@ -9,8 +9,9 @@ import {
   OPEN_BRACE,
   QUOTE,
   viewOf,
+  ZERO,
 } from './json-bytes';
-import { beginNumber, isInteger, isWholeNumber, NUMBER_MINUS, nextInNumber, ZERO } from './json-numbers';
+import { beginNumber, isInteger, isWholeNumber, NUMBER_MINUS, nextInNumber } from './json-numbers';
 import { type JsonWord, wordIn, wordOf } from './json-words';
 
 /** The token that a scanner has just read. It is valid only during the observer's call. */

@@ -48,74 +48,56 @@ const shortfallUsd = new Counter({
   registers,
 });
 
-/** Notes how long an answer or a failure took that began at `startedMs`. */
-function observe(buckets: Buckets, startedMs: number): void {
-  buckets.observe((performance.now() - startedMs) / 1_000);
+/** Asks the ledger, measures how long its answer or failure takes, and notes it. @throws what the ledger throws */
+function measured<T>(
+  buckets: Buckets,
+  ask: () => MaybeLater<T>,
+  note: (answer: T) => void,
+  noteFailure: () => void = () => undefined,
+): MaybeLater<T> {
+  const startedMs = performance.now();
+  const answered = (answer: T): T => {
+    buckets.observe((performance.now() - startedMs) / 1_000);
+    note(answer);
+    return answer;
+  };
+  const failed = (error: unknown): never => {
+    buckets.observe((performance.now() - startedMs) / 1_000);
+    noteFailure();
+    throw error;
+  };
+  let answer: MaybeLater<T>;
+  try {
+    answer = ask();
+  } catch (error) {
+    return failed(error);
+  }
+  return answer instanceof Promise ? answer.then(answered, failed) : answered(answer);
 }
 
-/**
- * Reserves, and counts refusals.
- * @throws what the ledger throws
- */
+/** Reserves, and counts refusals. @throws what the ledger throws */
 export function measuredReserve(calls: Pick<Calls, 'reserve'>, request: ReserveRequest): MaybeLater<ReserveOutcome> {
-  const startedMs = performance.now();
-  try {
-    const outcome = calls.reserve(request);
-    return outcome instanceof Promise
-      ? outcome.then(
-          (answer) => countReserve(answer, startedMs),
-          (error: unknown) => unreserved(error, startedMs),
-        )
-      : countReserve(outcome, startedMs);
-  } catch (error) {
-    return unreserved(error, startedMs);
-  }
+  return measured(reserves, () => calls.reserve(request), countRefused, countUnavailable);
 }
 
-function countReserve(answer: ReserveOutcome, startedMs: number): ReserveOutcome {
-  observe(reserves, startedMs);
-  if (answer.outcome !== 'reserved') refusals.inc({ reason: answer.outcome });
-  return answer;
+function countRefused({ outcome }: ReserveOutcome): void {
+  if (outcome !== 'reserved') refusals.inc({ reason: outcome });
 }
 
-function unreserved(error: unknown, startedMs: number): never {
-  observe(reserves, startedMs);
+function countUnavailable(): void {
   refusals.inc({ reason: 'unavailable' });
-  throw error;
 }
 
-/**
- * Settles, and counts what could not be charged.
- * @throws what the ledger throws
- */
+/** Settles, and counts what could not be charged. @throws what the ledger throws */
 export function measuredSettle(calls: Pick<Calls, 'settle'>, request: SettleRequest): MaybeLater<SettleOutcome> {
-  const startedMs = performance.now();
-  try {
-    const outcome = calls.settle(request);
-    return outcome instanceof Promise
-      ? outcome.then(
-          (answer) => countSettle(answer, startedMs),
-          (error: unknown) => unsettled(error, startedMs),
-        )
-      : countSettle(outcome, startedMs);
-  } catch (error) {
-    return unsettled(error, startedMs);
-  }
+  return measured(settles, () => calls.settle(request), countUncharged);
 }
 
-function countSettle(answer: SettleOutcome, startedMs: number): SettleOutcome {
-  observe(settles, startedMs);
+function countUncharged(answer: SettleOutcome): void {
   if (answer.outcome === 'expired') late.inc();
-  if (answer.outcome === 'settled' && answer.shortfallE8 > 0n) {
-    shortfalls.inc();
-    shortfallUsd.inc(Number(answer.shortfallE8) / 1e8);
-  }
-  return answer;
-}
-
-function unsettled(error: unknown, startedMs: number): never {
-  observe(settles, startedMs);
-  throw error;
+  if (answer.outcome !== 'settled' || answer.shortfallE8 === 0n) return;
+  shortfalls.inc();
+  shortfallUsd.inc(Number(answer.shortfallE8) / 1e8);
 }
 
 export function countExpired(holds: number): void {

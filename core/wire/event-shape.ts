@@ -1,14 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import type { Deltas, EventNote } from '../catalog/upstream';
+import { BACKSLASH, COLON, isDigit, QUOTE, SPACE, ZERO } from '../http/json-bytes';
 import { DATA, EventLines, fieldValueStart } from './sse';
 
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const COLON = 0x3a;
-const SPACE = 0x20;
 const LF = 0x0a;
-const ZERO = 0x30;
-const NINE = 0x39;
 const FIRST_NOT_ASCII = 0x80;
 
 /** Adapters read longer events in other ways. */
@@ -236,6 +231,6 @@ const SHORT_ESCAPES = Buffer.from('"\\/bfnrt');
 /** Returns where a number ends that is not negative; undefined if none begins here. */
 function endOfNumber(bytes: Buffer, start: number): number | undefined {
   let at = start;
-  while (at < bytes.length && (bytes[at] as number) >= ZERO && (bytes[at] as number) <= NINE) at += 1;
+  while (at < bytes.length && isDigit(bytes[at] as number)) at += 1;
   return at === start || (bytes[start] === ZERO && at - start > 1) ? undefined : at;
 }

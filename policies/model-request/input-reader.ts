@@ -1,5 +1,5 @@
 import { fail, type GatewayError } from '../../core/errors';
-import { QUOTE } from '../../core/http/json-bytes';
+import { QUOTE, ZERO } from '../../core/http/json-bytes';
 import type { JsonToken } from '../../core/http/json-scanner';
 
 /** The most inputs of one call, as the vendor limits them. */
@@ -12,7 +12,6 @@ const TOKENS = 3;
 /** The kind of the items in the list. */
 type Kind = 'a string' | 'a token' | 'a list of tokens';
 
-const NUMBER = 0x30;
 /** The most digits of a token. No vocabulary needs more. */
 const MOST_DIGITS = 10;
 
@@ -51,7 +50,7 @@ export class InputReader {
     if (this.fault !== undefined) return;
     if (depth < LIST) this.#text('input', firstByte, token);
     else if (depth === TOKENS) this.#token(token);
-    else if (firstByte === NUMBER) {
+    else if (firstByte === ZERO) {
       this.#beginItem('a token');
       this.#token(token);
     } else {

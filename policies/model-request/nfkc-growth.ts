@@ -1,4 +1,5 @@
-const BACKSLASH = 0x5c;
+import { BACKSLASH } from '../../core/http/json-bytes';
+
 const LETTER_U = 0x75;
 const NINE = 0x39;
 const HIGHEST = 0x10ffff;

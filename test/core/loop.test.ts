@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { beginRest, endRest, onFirstFailure, startLoop } from '../../core/loop';
+import { beginRest, endRest, onFirstFailure, pauseAtRest, startLoop } from '../../core/loop';
 import { until } from '../support/until';
 
 const LONG_MS = 60_000;
@@ -35,6 +35,15 @@ describe('a background loop', () => {
     loop.wake();
     await until('it has worked again', () => times === 2);
     await loop.stop();
+  });
+
+  it('never pauses longer at rest than it may, and never without a pause', () => {
+    for (const ms of [1, 125, 4_999, 5_000, 30_000])
+      for (let nowMs = 0; nowMs < 12_000; nowMs += 7.5) {
+        const pauseMs = pauseAtRest(ms, nowMs);
+        expect(pauseMs).to.be.within(Math.min(ms, 50), ms + 50);
+        if (ms >= 5_000) expect((nowMs + pauseMs) % 5_000).to.be.closeTo(0, 1e-6);
+      }
   });
 
   it('pauses longer while the process rests, and runs at once when that ends', async () => {
