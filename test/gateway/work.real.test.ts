@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { Pool } from 'undici';
+import { eachAtOnce } from '../../core/each-at-once';
 import { MODEL, startGateway, type TestGateway } from '../support/gateway';
 import { until } from '../support/until';
 import { chatAnswer, startUpstream, type TestUpstream } from '../support/upstream';
@@ -52,16 +53,11 @@ describe('the work of a call', () => {
   async function call(calls: number): Promise<void> {
     const pool = new Pool(gateway.url, { connections: 16 });
     const headers = { 'content-type': 'application/json', authorization: `Bearer ${key}` };
-    let left = calls;
-    const client = async () => {
-      while (left > 0) {
-        left -= 1;
-        const answer = await pool.request({ method: 'POST', path: '/v1/chat/completions', headers, body: BODY });
-        await answer.body.dump();
-        expect(answer.statusCode).to.equal(200);
-      }
-    };
-    await Promise.all(Array.from({ length: 16 }, client));
+    await eachAtOnce(Array.from({ length: calls }), 16, async () => {
+      const answer = await pool.request({ method: 'POST', path: '/v1/chat/completions', headers, body: BODY });
+      await answer.body.dump();
+      expect(answer.statusCode).to.equal(200);
+    });
     await pool.close();
   }
 
@@ -70,9 +66,8 @@ describe('the work of a call', () => {
     const said = () =>
       gateway
         .output()
-        .match(/^WORK (.+)$/gm)
-        ?.map((line) => line.slice('WORK '.length))
-        .at(-1);
+        .match(/(?<=^WORK ).+$/gm)
+        ?.at(-1);
     gateway.process.kill('SIGUSR2');
     return until(`the probe ${expected}`, () => (said()?.startsWith(expected) === true ? said() : undefined));
   }

@@ -8,7 +8,6 @@ const { Session } = require('node:inspector');
 const SAMPLED_EVERY_BYTES = 1_024;
 
 const session = new Session();
-let phase = 0;
 let bytes = 0;
 let promises = 0;
 const hook = createHook({
@@ -17,12 +16,8 @@ const hook = createHook({
   },
 });
 
-process.on('SIGUSR2', () => {
-  phase += 1;
-  if (phase === 1) countBytes();
-  else if (phase === 2) countPromises();
-  else report();
-});
+const phases = [countBytes, countPromises, report];
+process.on('SIGUSR2', () => phases.shift()?.());
 
 function countBytes() {
   session.connect();
