@@ -205,6 +205,7 @@ const OWN_MEMBERS: Readonly<Record<Exclude<keyof Call, CallField>, true>> = {
   method: true,
   path: true,
   facts: true,
+  place: true,
   mirror: true,
   upstreamSocket: true,
   newIds: true,
@@ -336,6 +337,9 @@ export class Call implements Partial<CallFields> {
   reservation?: Reservation;
   meter?: Meter;
   answer?: Answer;
+
+  /** The call's place among the open calls. */
+  place = -1;
 
   /** strategy-routing: the candidate that failover sends the call to after its end. */
   mirror: Mirror | undefined;

@@ -1,9 +1,13 @@
 import type { Call } from './call';
 import type { CallEnded } from './call-ended';
 
-/** The calls of this process that have not ended. */
+/**
+ * The calls of this process that have not ended. They are in an array and not in a Set. A Set whose elements come and go makes
+ * itself anew again and again, and each old table points to the next one. Once one of them is in the old generation, all calls
+ * that were ever open stay in memory until the next full collection.
+ */
 export class OpenCalls {
-  readonly #calls = new Set<Call>();
+  readonly #calls: Call[] = [];
   #whenNone: (() => void) | undefined;
 
   constructor(private readonly ended: CallEnded = () => undefined) {}
@@ -12,31 +16,39 @@ export class OpenCalls {
   count(): { readonly calls: number; readonly streams: number } {
     let streams = 0;
     for (const { answer } of this.#calls) if (answer?.kind === 'stream') streams += 1;
-    return { calls: this.#calls.size, streams };
+    return { calls: this.#calls.length, streams };
   }
 
   /** Adds a call. Work registered here first runs last at the call's end. */
   add(call: Call): Call {
-    this.#calls.add(call);
+    call.place = this.#calls.push(call) - 1;
     call.onEnd(() => {
-      this.#calls.delete(call);
+      this.#remove(call);
       this.ended(call);
-      if (this.#calls.size === 0) this.#whenNone?.();
+      if (this.#calls.length === 0) this.#whenNone?.();
     });
     return call;
+  }
+
+  /** Puts the last call in the place of this one. */
+  #remove(call: Call): void {
+    const last = this.#calls.pop();
+    if (last === undefined || last === call) return;
+    this.#calls[call.place] = last;
+    last.place = call.place;
   }
 
   /** Resolves when no call is open, including calls that are read on for a client that has left. */
   none(): Promise<void> {
     return new Promise((resolve) => {
       this.#whenNone = resolve;
-      if (this.#calls.size === 0) resolve();
+      if (this.#calls.length === 0) resolve();
     });
   }
 
   /** Cuts all open calls off: see `Call.cutOff`. */
   cutOff(): void {
-    for (const call of this.#calls) call.cutOff();
+    for (const call of [...this.#calls]) call.cutOff();
   }
 }
 
