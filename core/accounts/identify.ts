@@ -1,11 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import type { Logger } from 'pino';
 import { fail, type GatewayError } from '../errors';
-
 import { clientAddress, type Proxies } from '../http/proxies';
+import { oncePerHead } from '../http/repeated-head';
 import type { MaybeLater } from '../later';
 import type { KeySettings, Ledger, Payer } from '../ledger/ledger';
 import { askLedger, ledgerUnavailable } from '../ledger/unavailable';
+import { RecentlyUsed } from '../recently-used';
 import { refusalOfKey, type Shown } from './check-access';
 import { API_KEY_LENGTH, hashApiKey, isApiKey, looksLikeApiKey } from './key-format';
 import type { KeyRates } from './rates';
@@ -59,8 +60,8 @@ interface ApiKeysOptions {
   readonly rates: KeyRates;
   readonly log: Logger;
   readonly proxies: Proxies;
-  /** The maximum number of remembered keys. The least recently used one is forgotten first. */
-  readonly maxRemembered?: number;
+  /** How many of the keys that were used last are remembered at least. */
+  readonly leastRemembered?: number;
   readonly unknown?: UnknownKeys;
   readonly now?: () => number;
 }
@@ -83,45 +84,27 @@ export function openApiKeys({
   rates,
   log,
   proxies,
-  maxRemembered = 50_000,
+  leastRemembered = 50_000,
   unknown = new UnknownKeys(),
   now = Date.now,
 }: ApiKeysOptions): ApiKeys {
-  // A Map keeps the order of insertion: a used entry moves to the end, so the first entry is the least recently used.
-  const byHash = new Map<string, Remembered>();
-
-  function recall(hash: string): Remembered | undefined {
-    const entry = byHash.get(hash);
-    if (entry === undefined) return undefined;
-    byHash.delete(hash);
-    byHash.set(hash, entry);
-    return entry;
-  }
-
-  function keep(entry: Remembered): Remembered {
-    byHash.set(entry.hash, entry);
-    if (byHash.size > maxRemembered) forgetOldest();
-    return entry;
-  }
-
-  function forgetOldest(): void {
-    const [oldest] = byHash.keys();
-    if (oldest !== undefined) byHash.delete(oldest);
-  }
+  const found = new RecentlyUsed<Remembered>(leastRemembered);
 
   async function find(hash: string): Promise<Remembered> {
-    const found = await askLedger(() => ledger.findKey(hash));
-    if (found.outcome === 'unknown') unknown.add(hash);
-    if (found.outcome !== 'found') throw found.outcome === 'unknown' ? invalidKey() : ledgerUnavailable();
-    log.debug({ keyId: found.keyId }, 'first call of a key on this node');
+    const answer = await askLedger(() => ledger.findKey(hash));
+    if (answer.outcome === 'unknown') unknown.add(hash);
+    if (answer.outcome !== 'found') throw answer.outcome === 'unknown' ? invalidKey() : ledgerUnavailable();
+    log.debug({ keyId: answer.keyId }, 'first call of a key on this node');
     // A concurrent call may have found the key first, and may have learned newer settings since.
-    const { accountId, keyId } = found;
-    return recall(hash) ?? keep({ hash, accountId, keyId, settings: PLAIN, readAtMs: Number.NEGATIVE_INFINITY });
+    const { accountId, keyId } = answer;
+    const known = found.get(hash);
+    if (known !== undefined) return known;
+    return found.set(hash, { hash, accountId, keyId, settings: PLAIN, readAtMs: Number.NEGATIVE_INFINITY });
   }
 
   function remember(key: CallKey, settings: KeySettings): CallKey {
     const { shown } = key;
-    const entry = shown && byHash.get(shown.hash);
+    const entry = shown && found.get(shown.hash);
     const known = entry?.settings ?? key.settings;
     const newest = settings.rev > known.rev ? settings : known;
     if (entry !== undefined) {
@@ -154,12 +137,11 @@ export function openApiKeys({
     rates,
 
     identify: (request) => {
-      const shown = shownKey(request.rawHeaders);
-      if (shown === undefined || shown.length !== API_KEY_LENGTH) throw invalidKey();
-      const hash = hashApiKey(shown);
-      const entry = recall(hash);
+      const { key, hash } = shownIn(request);
+      if (hash === undefined) throw invalidKey();
+      const entry = found.get(hash);
       if (entry !== undefined) return admitted(entry, request);
-      if (!isApiKey(shown) || unknown.has(hash)) throw invalidKey();
+      if (!isApiKey(key) || unknown.has(hash)) throw invalidKey();
       return find(hash).then((found) => admitted(found, request));
     },
 
@@ -197,6 +179,12 @@ export function rateLimited(retryAfterMs: number, message?: string): GatewayErro
   const retryAfterSeconds = Math.ceil(retryAfterMs / 1_000);
   return fail('KEY_RATE_LIMITED', message === undefined ? { retryAfterSeconds } : { retryAfterSeconds, message });
 }
+
+/** The key that a request shows, and its hash; without a hash if it cannot be one. */
+const shownIn = oncePerHead(({ rawHeaders }): { readonly key: string; readonly hash?: string } => {
+  const key = shownKey(rawHeaders);
+  return key?.length === API_KEY_LENGTH ? { key, hash: hashApiKey(key) } : { key: '' };
+});
 
 /**
  * Returns the one key that a request shows; undefined if it shows none, or several. Ignores credentials that do not look like our
@@ -240,7 +228,7 @@ function invalidKey(): GatewayError {
 
 /** How long the ledger is not asked again about a key that it did not know. */
 const UNKNOWN_FOR_MS = 5_000;
-const MOST_REMEMBERED = 10_000;
+const LEAST_UNKNOWN = 10_000;
 
 /**
  * Hashes of keys that the ledger did not know a moment ago. A client with a wrong setting may repeat its key thousands of times a
@@ -248,8 +236,8 @@ const MOST_REMEMBERED = 10_000;
  */
 export class UnknownKeys {
   readonly #now: () => number;
-  /** When each hash is forgotten. All stay equally long, so the first one is always the first to expire. */
-  readonly #untilMs = new Map<string, number>();
+  /** When each hash is forgotten. */
+  readonly #untilMs = new RecentlyUsed<number>(LEAST_UNKNOWN);
 
   constructor(now: () => number = () => performance.now()) {
     this.#now = now;
@@ -261,19 +249,10 @@ export class UnknownKeys {
   }
 
   add(hash: string): void {
-    this.#untilMs.delete(hash);
     this.#untilMs.set(hash, this.#now() + UNKNOWN_FOR_MS);
-    if (this.#untilMs.size > MOST_REMEMBERED) this.#forgetFirst();
   }
 
   forget(hash: string): void {
-    this.#untilMs.delete(hash);
-  }
-
-  #forgetFirst(): void {
-    for (const hash of this.#untilMs.keys()) {
-      this.#untilMs.delete(hash);
-      return;
-    }
+    this.#untilMs.set(hash, 0);
   }
 }

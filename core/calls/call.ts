@@ -360,7 +360,7 @@ export class Call implements Partial<CallFields> {
   traceHeaders: TraceHeaders | undefined;
 
   #leaving: AbortController | undefined;
-  #whenLeft: Set<() => void> | undefined;
+  #whenLeft: (() => void)[] | undefined;
   #whenCutOff: (() => void)[] | undefined;
   #hasLeft = false;
   #leftAtMs: number | undefined;
@@ -443,10 +443,13 @@ export class Call implements Partial<CallFields> {
   onLeave(listener: () => void): () => void {
     if (this.#hasLeft) listener();
     else {
-      this.#whenLeft ??= new Set();
-      this.#whenLeft.add(listener);
+      this.#whenLeft ??= [];
+      this.#whenLeft.push(listener);
     }
-    return () => this.#whenLeft?.delete(listener);
+    return () => {
+      const place = this.#whenLeft?.indexOf(listener) ?? -1;
+      if (place !== -1) this.#whenLeft?.splice(place, 1);
+    };
   }
 
   /** A signal that aborts when the client leaves. It is made at the first use. */
@@ -467,8 +470,7 @@ export class Call implements Partial<CallFields> {
 
   #leave(): void {
     this.#hasLeft = true;
-    for (const listener of this.#whenLeft ?? []) listener();
-    this.#whenLeft = undefined;
+    for (let listener = this.#whenLeft?.shift(); listener !== undefined; listener = this.#whenLeft?.shift()) listener();
   }
 
   /** Adds a hook that sees an error before the client does and may replace it. The hooks run in reverse order. */

@@ -46,30 +46,45 @@ type RecordedRouting = Pick<RoutingFacts, 'candidates' | 'of' | 'attempts'> &
 type Recordable = Pick<Call, 'id' | 'createdAt' | 'startedMs' | 'protocol' | 'path' | 'facts'> &
   Partial<Pick<CallFields, 'key' | 'request'>>;
 
+/** The members of a record that are known when the hold is made, and those that the end of the call adds. */
+type HeldMember =
+  | 'requestId'
+  | 'createdAt'
+  | 'accountId'
+  | 'keyId'
+  | 'protocol'
+  | 'path'
+  | 'modelRequested'
+  | 'stream'
+  | 'configRevision'
+  | 'sessionId'
+  | 'agentId';
+type EndOfRecord = Omit<UsageRecord, HeldMember>;
+
 /** Returns the record of a call as it stands now. Only a call that shows a key has one. */
-export function usageRecord(
-  call: Recordable,
+export function usageRecord(call: Recordable, recorded: RecordedUsage, configRevision: string): UsageRecord {
+  const facts = JSON.parse(factsOfHold(call, configRevision)) as Pick<UsageRecord, HeldMember>;
+  return { ...facts, ...endOfRecord(call, recorded) };
+}
+
+/** Returns the same as JSON, for a call whose hold had these facts. Its `routing` counts, as the last of repeated members does. */
+export function recordAfterHold(facts: string, call: Recordable, recorded: RecordedUsage): string {
+  return `${facts.slice(0, -1)},${JSON.stringify(endOfRecord(call, recorded)).slice(1)}`;
+}
+
+function endOfRecord(
+  { facts, request, startedMs }: Recordable,
   { usage, billing, flags: given, excessE8 = 0n }: RecordedUsage,
-  configRevision: string,
-): UsageRecord {
-  const { facts, key, request } = call;
+): EndOfRecord {
   const flags = given ?? (request === undefined || request.reading.unknownMembers.length === 0 ? [] : ['unknown']);
   const output = usage && outputTokens(usage);
   const made = facts.made.length === 0 ? undefined : facts.made.map((each) => recordedAttempt(each));
   return {
-    requestId: call.id,
-    createdAt: call.createdAt,
-    accountId: key?.accountId ?? '',
-    keyId: key?.keyId ?? '',
-    protocol: call.protocol,
-    path: call.path,
     strategy: facts.strategy,
-    modelRequested: request?.modelRequested,
     model: facts.model,
     upstream: facts.upstream,
     attempts: facts.attempts,
     fallback: facts.fallback,
-    stream: request?.stream ?? false,
     status: facts.status,
     source: facts.source,
     errorCode: facts.errorCode,
@@ -83,11 +98,8 @@ export function usageRecord(
     excessE8: excessE8 === 0n ? undefined : excessE8.toString(),
     upstreamCostE8: made && upstreamCostOf(facts.made),
     billing,
-    responseTimeMs: Math.round(performance.now() - call.startedMs),
+    responseTimeMs: Math.round(performance.now() - startedMs),
     firstTokenMs: facts.firstTokenMs,
-    configRevision,
-    sessionId: facts.sessionId,
-    agentId: facts.agentId,
     routing: routingOf(facts.routing),
     rollout: facts.rollout?.name,
     rolloutStage: facts.rollout?.stage,
@@ -96,7 +108,7 @@ export function usageRecord(
   };
 }
 
-/** Returns what is known of a call before its end, as the record of its hold's expiry has it. */
+/** Returns what is known of a call before its end, as JSON: the beginning of its record, and all of that of a hold that expires. */
 export function factsOfHold(call: Recordable, configRevision: string): string {
   const { facts, key, request } = call;
   const { intent } = facts.routing;

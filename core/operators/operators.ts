@@ -10,6 +10,7 @@ import { fail, GatewayError } from '../errors';
 import { cookieOf, OPERATOR_COOKIE } from '../http/cookies';
 import type { Proxies } from '../http/proxies';
 import { isLoopbackHost } from '../http/public-url';
+import { RecentlyUsed } from '../recently-used';
 import { refuseOtherSites, requireCsrfToken } from '../sign-in/console-requests';
 import type { SessionTimes } from '../sign-in/sessions';
 import { StartFailure } from '../start-failure';
@@ -51,12 +52,13 @@ interface OperatorsOptions {
 
 /** How long after reading a token a process accepts it while the database is unreachable. The token then allows only reading. */
 const REMEMBERED_MS = 3_600_000;
-const MOST_REMEMBERED = 1_000;
+const LEAST_REMEMBERED = 1_000;
 /** The last use of a token is stored at most once in this time. */
 const NOTED_EVERY_MS = 60_000;
 
 interface Remembered {
-  readonly token: OperatorToken;
+  /** Undefined once it is revoked. */
+  readonly token: OperatorToken | undefined;
   readonly atMs: number;
 }
 
@@ -66,7 +68,7 @@ export class Operators {
   readonly #adminHash: Buffer;
   readonly #wrong: WrongTokens;
   readonly #now: () => number;
-  readonly #remembered = new Map<string, Remembered>();
+  readonly #remembered = new RecentlyUsed<Remembered>(LEAST_REMEMBERED);
 
   constructor(options: OperatorsOptions) {
     this.#options = options;
@@ -163,20 +165,16 @@ export class Operators {
   async #read(hash: string, needed: OperatorRole): Promise<OperatorToken | undefined> {
     try {
       const token = await findOperatorToken(this.#options.database, hash);
-      this.#remembered.delete(hash);
-      if (token !== undefined) this.#remember(hash, token);
+      const known = this.#remembered.get(hash);
+      // A wrong token is not remembered, so that a guesser does not displace right ones.
+      if (token !== undefined || known !== undefined) this.#remembered.set(hash, { token, atMs: this.#now() });
       return token;
     } catch (error) {
       const known = this.#remembered.get(hash);
-      const isUsable = known !== undefined && this.#now() - known.atMs < REMEMBERED_MS && mayDo('read', needed);
+      const isUsable = known?.token !== undefined && this.#now() - known.atMs < REMEMBERED_MS && mayDo('read', needed);
       if (!isUsable || !isDatabaseUnavailable(error)) throw error;
       return known.token;
     }
-  }
-
-  #remember(hash: string, token: OperatorToken): void {
-    this.#remembered.set(hash, { token, atMs: this.#now() });
-    if (this.#remembered.size > MOST_REMEMBERED) this.#remembered.delete(this.#remembered.keys().next().value ?? '');
   }
 }
 

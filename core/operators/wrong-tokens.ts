@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Logger } from 'pino';
 import { fail, type GatewayError } from '../errors';
 import { clientPlace, type Proxies } from '../http/proxies';
+import { RecentlyUsed } from '../recently-used';
 import type { OperatorRole } from './roles';
 
 /** How many wrong tokens an address may show without a wait. */
@@ -10,8 +11,8 @@ const FREE = 20;
 const WAIT_AT_MOST_SECONDS = 300;
 /** After this time without a wrong token, the count of an address starts again. */
 const FORGOTTEN_AFTER_MS = 900_000;
-/** The maximum number of remembered addresses. The one that was quiet for longest is forgotten first. */
-const MOST_PLACES = 10_000;
+/** How many addresses are remembered at least. Those that were quiet for longest are forgotten first. */
+const LEAST_PLACES = 10_000;
 const LOGGED_EVERY_MS = 60_000;
 
 interface Tries {
@@ -26,7 +27,7 @@ interface Tries {
  * slows a guesser that respects it; any other guesser needs a new connection for each guess.
  */
 export class WrongTokens {
-  readonly #tries = new Map<string, Tries>();
+  readonly #tries = new RecentlyUsed<Tries>(LEAST_PLACES);
   readonly #log: Logger;
   readonly #proxies: Proxies;
   readonly #now: () => number;
@@ -64,15 +65,10 @@ export class WrongTokens {
     return refused;
   }
 
-  /** Returns the tries of an address and moves it to the end, because the first address is forgotten first. */
   #triesOf(place: string, nowMs: number): Tries {
     const known = this.#tries.get(place);
-    this.#tries.delete(place);
-    const isKnown = known !== undefined && nowMs - known.lastMs < FORGOTTEN_AFTER_MS;
-    const tries = isKnown ? known : { count: 0, lastMs: nowMs, nextMs: nowMs };
-    this.#tries.set(place, tries);
-    if (this.#tries.size > MOST_PLACES) this.#tries.delete(this.#tries.keys().next().value ?? '');
-    return tries;
+    if (known !== undefined && nowMs - known.lastMs < FORGOTTEN_AFTER_MS) return known;
+    return this.#tries.set(place, { count: 0, lastMs: nowMs, nextMs: nowMs });
   }
 
   #note(place: string, nowMs: number): void {

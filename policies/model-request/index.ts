@@ -4,12 +4,13 @@ import { UNPRICED_TOOLS } from '../../core/catalog/catalog';
 import { forEachProtocol } from '../../core/catalog/protocols';
 import { type CallWith, definePolicy } from '../../core/gateway/policy';
 import type { BodyLimits } from '../../core/http/read-body';
+import { oncePerHead } from '../../core/http/repeated-head';
 import { SHARED_OBJECTS, type SharedObject } from '../../core/protocols/request-table';
 import { REQUEST_TABLES } from '../../core/protocols/request-tables';
 import { DURATION, parseDuration } from '../../core/settings';
 import { openAddressGate } from './address-gate';
 import { callRules } from './observe-call';
-import { RequestReader, type RequestSettings } from './read-request';
+import { RequestReader, type RequestSettings, selectHeaders } from './read-request';
 import { acceptedRoles } from './roles';
 
 /** The limits of a body (docs/contract.md, section 10); the times are settings. */
@@ -76,8 +77,16 @@ export default definePolicy({
     const accepted = acceptedRoles(own.roles);
     const shared = new Set<SharedObject>(own.sharedObjects);
     const gate = openAddressGate(upstreams);
+    const recorded = (id: string | undefined) =>
+      id === undefined || !own.recordSessions ? undefined : gateway.sessionIds.recorded(id);
     const settings: RequestSettings = {
       prefixes: own.forwardHeaderPrefixes,
+      headOf: oncePerHead(({ headers }) => ({
+        headers: Object.freeze(selectHeaders(headers, own.forwardHeaderPrefixes)),
+        session: sessionOf(headers),
+        recordedSession: recorded(sessionOf(headers)),
+        recordedAgent: recorded(agentOf(headers)),
+      })),
       limits: {
         ...REQUEST_BODY_LIMITS,
         totalMs: parseDuration(own.bodyTimeout),
@@ -92,8 +101,6 @@ export default definePolicy({
       rules: forEachProtocol((protocol) => callRules(protocol, accepted[protocol], shared, gate)),
       isolatesCaches: upstreams.some(({ isolateCaches }) => isolateCaches === true),
     };
-    const recorded = (id: string | undefined) =>
-      id === undefined || !own.recordSessions ? undefined : gateway.sessionIds.recorded(id);
     const left = ({ facts }: CallWith<'key'>, request: ModelRequest) => {
       facts.sessionId ??= recorded(request.session);
       return { request };
@@ -101,10 +108,10 @@ export default definePolicy({
     return (call, incoming) => {
       const { facts } = call;
       // The ids are set before the body is read, because a call whose body is refused belongs to its session too.
-      const session = sessionOf(incoming.headers);
-      facts.sessionId = recorded(session);
-      facts.agentId = recorded(agentOf(incoming.headers));
-      const request = new RequestReader(gateway, call, incoming, session, settings).read();
+      const { recordedSession, recordedAgent } = settings.headOf(incoming);
+      facts.sessionId = recordedSession;
+      facts.agentId = recordedAgent;
+      const request = new RequestReader(gateway, call, incoming, settings).read();
       return request instanceof Promise ? request.then((read) => left(call, read)) : left(call, request);
     };
   },

@@ -31,11 +31,22 @@ const BYTES_PER_TOKEN = 3;
 /** What reading requests needs of the policy's settings and the configuration. */
 export interface RequestSettings {
   readonly prefixes: readonly string[];
+  readonly headOf: (request: IncomingMessage) => HeadMeaning;
   readonly limits: BodyLimits;
   readonly members: MemberSettings;
   readonly refusesUnpriced: boolean;
   readonly rules: Readonly<Record<Protocol, CallRules>>;
   readonly isolatesCaches: boolean;
+}
+
+/** What a head means for its call. */
+interface HeadMeaning {
+  /** What an upstream gets of it. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The session that it names, as it is and as it is recorded, and the agent. */
+  readonly session: string | undefined;
+  readonly recordedSession: string | undefined;
+  readonly recordedAgent: string | undefined;
 }
 
 /** Reads one request. What is there already is read without waiting. */
@@ -46,7 +57,6 @@ export class RequestReader {
     private readonly gateway: Gateway,
     private readonly call: CallWith<'key'>,
     private readonly request: IncomingMessage,
-    private readonly session: string | undefined,
     private readonly settings: RequestSettings,
   ) {
     this.#observer = new CallObserver(settings.rules[call.protocol]);
@@ -87,6 +97,7 @@ export class RequestReader {
   #requestOf(chunks: readonly Buffer[], fields: CheckedFields, kept: KeptForCall | undefined): ModelRequest {
     const { gateway, call, request, settings } = this;
     const { prefixes, refusesUnpriced, isolatesCaches } = settings;
+    const { headers, session } = settings.headOf(request);
     const { protocol } = call;
     const operation = operationOf(call.path);
     const { weighed } = fields;
@@ -105,14 +116,14 @@ export class RequestReader {
       protocol,
       operation,
       query: queryOf(request),
-      headers: selectHeaders(request.headers, prefixes),
+      headers,
       forwardHeaderPrefixes: prefixes,
       inputTokensEstimate: Math.ceil(textBytes / BYTES_PER_TOKEN) + images * IMAGE_TOKENS + reading.keptTokens + tokens,
       reading,
       refusesUnpriced,
       inputs: inputs?.count,
       kept: kept?.place,
-      session: this.session ?? sessionInMetadata(fields.members.get('metadata')),
+      session: session ?? sessionInMetadata(fields.members.get('metadata')),
       makes: operation === undefined ? without(joined(observer.makes, weighed.makes), weighed.common) : undefined,
       sealed: parts.sealed,
       body: { chunks, byteLength, members: observer.members.places },
@@ -270,7 +281,7 @@ const KEPT_HERE =
   /^(?:x-api-key|svc-key|authorization|cookie|proxy-.*|x-forwarded-.*|forwarded|host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|content-length|content-encoding|accept-encoding|idempotency-key)$/;
 
 /** Returns the headers that an upstream gets: content-type, accept and those with a configured prefix. */
-function selectHeaders(headers: IncomingHttpHeaders, prefixes: readonly string[]): Record<string, string> {
+export function selectHeaders(headers: IncomingHttpHeaders, prefixes: readonly string[]): Record<string, string> {
   const selected: Record<string, string> = {};
   const hopOnly = hopOnlyNames(headers.connection);
   for (const name in headers) {

@@ -4,7 +4,7 @@ import { rateLimited } from '../../core/accounts/identify';
 import type { StoredAnswer } from '../../core/calls/answer-store';
 import type { CallFields, ModelRequest } from '../../core/calls/call';
 import { askedFor, pricedCandidates } from '../../core/calls/candidates';
-import { factsOfHold, usageRecord } from '../../core/calls/usage-record';
+import { factsOfHold, recordAfterHold } from '../../core/calls/usage-record';
 import { type Candidate, isAllowed } from '../../core/catalog/catalog';
 import type { CustomerCandidates } from '../../core/catalog/customer-prices';
 import { ERRORS, fail, type GatewayError } from '../../core/errors';
@@ -13,7 +13,13 @@ import type { CallWith } from '../../core/gateway/policy';
 import { ClientLeft } from '../../core/http/client-left';
 import { hostOf, isDirectHost } from '../../core/http/request-head';
 import { andThen, type MaybeLater } from '../../core/later';
-import { INTENTS_AT_MOST, type Intent, type KeySettings, type ReserveOutcome } from '../../core/ledger/ledger';
+import {
+  INTENTS_AT_MOST,
+  type Intent,
+  type KeySettings,
+  type Payer,
+  type ReserveOutcome,
+} from '../../core/ledger/ledger';
 import { measuredReserve } from '../../core/ledger/ledger-metrics';
 import { formatUsd } from '../../core/money';
 import { clampTo, holdFor, leastHold, tokensFor, withLimit } from './hold';
@@ -30,6 +36,8 @@ interface ReserveSettings {
 export interface Covered extends CustomerCandidates<Candidate> {
   readonly request: ModelRequest;
   readonly heldE8: bigint;
+  /** What is known of the call at its hold: see `factsOfHold`. */
+  readonly facts: string;
 }
 
 /** The result for a repeated call whose answer is stored. */
@@ -54,7 +62,7 @@ export function reserve(
   });
 }
 
-function coveredBy(gateway: Gateway, { outcome, wanted }: Asked): Covered | Repeated {
+function coveredBy(gateway: Gateway, { outcome, wanted, facts }: Asked): Covered | Repeated {
   const stored = outcome.outcome === 'intent_charged' ? gateway.answers?.find(outcome.rid) : undefined;
   if (stored !== undefined) return { stored };
   if (outcome.outcome !== 'reserved') throw refusalOf(outcome, wanted.leastE8 ?? wanted.wholeE8);
@@ -66,6 +74,7 @@ function coveredBy(gateway: Gateway, { outcome, wanted }: Asked): Covered | Repe
     candidates,
     priceOf,
     heldE8,
+    facts,
   };
 }
 
@@ -108,6 +117,7 @@ interface Wanted extends CustomerCandidates<Candidate> {
 interface Asked {
   readonly outcome: ReserveOutcome;
   readonly wanted: Wanted;
+  readonly facts: string;
 }
 
 /** Asks the ledger, and once more if the key's settings were changed since this process read them. */
@@ -154,6 +164,7 @@ function ask(
   const wanted = wantedFor(gateway, call, settings, keySettings);
   const { accountId, keyId } = call.key;
   const { intent } = call.facts.routing;
+  const facts = factsOfHold(call, gateway.configRevision);
   const request = {
     rid,
     accountId,
@@ -162,7 +173,7 @@ function ask(
     amountE8: wanted.wholeE8,
     leastE8: wanted.leastE8,
     lifetimeMs: gateway.leases.leaseMs,
-    facts: factsOfHold(call, gateway.configRevision),
+    facts,
     tokens: tokensFor(wanted.request, call.candidates),
     intent: intent && { ...intent, requestId: call.id },
   };
@@ -170,12 +181,12 @@ function ask(
   try {
     outcome = measuredReserve(gateway.calls, request);
   } catch (error) {
-    return releaseUnanswered(gateway, call, rid, error);
+    return releaseUnanswered(gateway, call, request, error);
   }
-  if (!(outcome instanceof Promise)) return { outcome, wanted };
+  if (!(outcome instanceof Promise)) return { outcome, wanted, facts };
   return outcome.then(
-    (answered) => ({ outcome: answered, wanted }),
-    (error: unknown) => releaseUnanswered(gateway, call, rid, error),
+    (answered) => ({ outcome: answered, wanted, facts }),
+    (error: unknown) => releaseUnanswered(gateway, call, request, error),
   );
 }
 
@@ -184,11 +195,15 @@ function ask(
  * the ledger refuse it.
  * @throws the reason why there was no answer
  */
-function releaseUnanswered(gateway: Gateway, call: PayingCall, rid: string, error: unknown): never {
-  const { accountId, keyId } = call.key;
+function releaseUnanswered(
+  gateway: Gateway,
+  call: PayingCall,
+  { rid, accountId, keyId, facts }: Payer & { readonly rid: string; readonly facts: string },
+  error: unknown,
+): never {
   call.facts.status = ERRORS.LEDGER_UNAVAILABLE.status;
   call.facts.errorCode = 'LEDGER_UNAVAILABLE';
-  const record = JSON.stringify(usageRecord(call, { billing: 'released' }, gateway.configRevision));
+  const record = recordAfterHold(facts, call, { billing: 'released' });
   void gateway.settler.release({ rid, accountId, keyId, record });
   throw error;
 }

@@ -1,7 +1,7 @@
 import type { Ending, Reservation, Settlement } from '../../core/calls/call';
 import type { KeptObject } from '../../core/calls/kept-objects';
 import { NewIds } from '../../core/calls/new-ids';
-import { type RecordedUsage, usageRecord } from '../../core/calls/usage-record';
+import { type RecordedUsage, recordAfterHold } from '../../core/calls/usage-record';
 import { upstreamPrice } from '../../core/catalog/customer-prices';
 import { outputTokens, totalInputTokens } from '../../core/catalog/usage';
 import type { Gateway } from '../../core/gateway/gateway';
@@ -29,7 +29,6 @@ export function openReservation(
 ): Reservation {
   const { accountId, keyId } = call.key;
   const { request, heldE8 } = paid;
-  const { configRevision } = gateway;
   let settlement: MaybeLater<Settlement> | undefined;
   gateway.leases.track(call.key, rid, heldE8);
   if (request.makes !== undefined) call.newIds = new NewIds(request.protocol, request.makes);
@@ -51,7 +50,7 @@ export function openReservation(
   }
 
   function recordOf(usage: RecordedUsage): string {
-    return JSON.stringify(usageRecord(call, usage, configRevision));
+    return recordAfterHold(paid.facts, call, usage);
   }
 
   function release(ending: Ending & { billing: 'released' }): Promise<Settlement> {

@@ -1,6 +1,7 @@
 /**
  * Runs inside a gateway whose work a test counts. Each SIGUSR2 begins the next phase: it counts the bytes that are allocated, then
- * the promises that are made, and then prints both. The phases are separate, because counting promises allocates.
+ * the promises that are made, then the bytes that outlive the collections of the young generation, and prints all three. The phases
+ * are separate, because counting promises allocates.
  */
 const { createHook } = require('node:async_hooks');
 const { Session } = require('node:inspector');
@@ -16,31 +17,46 @@ const hook = createHook({
   },
 });
 
-const phases = [countBytes, countPromises, report];
+const phases = [countBytes, countPromises, countSurvivors, report];
 process.on('SIGUSR2', () => phases.shift()?.());
 
 function countBytes() {
   session.connect();
-  session.post('HeapProfiler.startSampling', {
-    samplingInterval: SAMPLED_EVERY_BYTES,
-    includeObjectsCollectedByMajorGC: true,
-    includeObjectsCollectedByMinorGC: true,
-  });
+  sample(true);
   process.stdout.write('WORK counts bytes\n');
 }
 
 function countPromises() {
-  session.post('HeapProfiler.stopSampling', (error, { profile }) => {
-    if (error !== null) throw error;
-    bytes = sum(profile.head);
+  sampled((counted) => {
+    bytes = counted;
     hook.enable();
     process.stdout.write('WORK counts promises\n');
   });
 }
 
-function report() {
+function countSurvivors() {
   hook.disable();
-  process.stdout.write(`WORK ${JSON.stringify({ bytes, promises })}\n`);
+  sample(false);
+  process.stdout.write('WORK counts survivors\n');
+}
+
+function sample(includeObjectsCollectedByMinorGC) {
+  session.post('HeapProfiler.startSampling', {
+    samplingInterval: SAMPLED_EVERY_BYTES,
+    includeObjectsCollectedByMajorGC: true,
+    includeObjectsCollectedByMinorGC,
+  });
+}
+
+function sampled(then) {
+  session.post('HeapProfiler.stopSampling', (error, { profile }) => {
+    if (error !== null) throw error;
+    then(sum(profile.head));
+  });
+}
+
+function report() {
+  sampled((survivingBytes) => process.stdout.write(`WORK ${JSON.stringify({ bytes, promises, survivingBytes })}\n`));
 }
 
 function sum({ selfSize, children }) {

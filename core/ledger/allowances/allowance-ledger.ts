@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { newId } from '../../ids';
 import { andThen, type MaybeLater } from '../../later';
+import { RecentlyUsed } from '../../recently-used';
 import type { Stop } from '../../resources';
 import { assertAmount, repeatOpen, smallest } from '../amount';
 import {
@@ -50,7 +51,7 @@ const FORGOTTEN_MS = 60_000;
 const ASK_AGAIN_MS = 1_000;
 const ENLARGE_AGAIN_MS = 10;
 
-/** How many ended calls this node remembers, to answer repeated requests. */
+/** How many ended calls this node remembers at least, to answer repeated requests. */
 const ENDED_KNOWN = 1_000;
 
 /** How long a balance read waits for this node's own reports. */
@@ -86,7 +87,7 @@ export class AllowanceLedger implements Calls {
   /** Keys by account id, then by key id. */
   readonly #keys = new Map<string, Map<string, Key>>();
   readonly #open = new Map<string, OpenCall>();
-  readonly #ended = new Map<string, Ended>();
+  readonly #ended = new RecentlyUsed<Ended>(ENDED_KNOWN);
   readonly #generations = new Set<string>();
   readonly #changed = new Set<Allowance>();
   #reportingSoon: NodeJS.Timeout | undefined;
@@ -216,7 +217,7 @@ export class AllowanceLedger implements Calls {
   async renew(request: RenewRequest): Promise<RenewOutcome> {
     const call = this.#openCall(request);
     if (call !== undefined) return { outcome: call.allowance.isLost ? 'not_open' : 'renewed' };
-    return this.#ended.has(request.rid) ? { outcome: 'not_open' } : this.#inner.renew(request);
+    return this.#ended.get(request.rid) === undefined ? this.#inner.renew(request) : { outcome: 'not_open' };
   }
 
   /** Enlarges the hold of an open call to its cost. Returns how much of it no money covers. */
@@ -251,7 +252,6 @@ export class AllowanceLedger implements Calls {
     allowance.end(call, ended);
     const { ending, costE8, shortfallE8 } = ended;
     this.#ended.set(rid, { payer: allowance, ending, chargedE8: costE8, shortfallE8 });
-    if (this.#ended.size > ENDED_KNOWN) this.#ended.delete(this.#ended.keys().next().value ?? '');
     return this.#changedAt(allowance);
   }
 

@@ -28,7 +28,7 @@ async function identify(keys: ApiKeys, ...rawHeaders: string[]): Promise<CallKey
 function keysOver(
   known: ReadonlyMap<string, FindKeyOutcome>,
   state?: Partial<KeyState>,
-  maxRemembered = 10,
+  leastRemembered = 10,
   unknown = new UnknownKeys(),
   now: () => number = Date.now,
 ) {
@@ -49,7 +49,15 @@ function keysOver(
     },
     countRequest: async () => ({ outcome: 'counted' }) as const,
   };
-  const keys = openApiKeys({ ledger, rates: KEY_RATES, log: quiet, proxies: NO_PROXIES, maxRemembered, unknown, now });
+  const keys = openApiKeys({
+    ledger,
+    rates: KEY_RATES,
+    log: quiet,
+    proxies: NO_PROXIES,
+    leastRemembered,
+    unknown,
+    now,
+  });
   return { asked, keys, reads: () => reads };
 }
 
@@ -145,10 +153,11 @@ describe('API keys', () => {
       await ask(over);
     });
 
-    it('are remembered up to 10,000, the newest ones', () => {
+    it('are remembered up to 20,000, and of these the newest 10,000', () => {
       const unknownKeys = new UnknownKeys(() => 0);
-      for (let index = 0; index <= 10_000; index += 1) unknownKeys.add(String(index));
-      assert.deepEqual([unknownKeys.has('0'), unknownKeys.has('1'), unknownKeys.has('10000')], [false, true, true]);
+      for (let index = 0; index <= 20_000; index += 1) unknownKeys.add(String(index));
+      const known = ['0', '9999', '10001', '20000'].map((hash) => unknownKeys.has(hash));
+      assert.deepEqual(known, [false, false, true, true]);
     });
 
     it('are not remembered while the ledger is being filled', async () => {

@@ -36,6 +36,8 @@ export function openRequest(sent: Sent = {}): PassThrough & IncomingMessage {
   const stream = new PassThrough({ highWaterMark: 1_000_000_000 });
   return Object.assign(stream, {
     url: sent.url ?? '/v1/messages',
+    socket: {},
+    rawHeaders: [],
     headers: { 'content-type': 'application/json', ...sent.headers },
   }) as unknown as PassThrough & IncomingMessage;
 }
