@@ -1,13 +1,10 @@
+import { DenseSet } from '../dense-set';
 import type { Call } from './call';
 import type { CallEnded } from './call-ended';
 
-/**
- * The calls of this process that have not ended. They are in an array and not in a Set. A Set whose elements come and go makes
- * itself anew again and again, and each old table points to the next one. Once one of them is in the old generation, all calls
- * that were ever open stay in memory until the next full collection.
- */
+/** The calls of this process that have not ended. */
 export class OpenCalls {
-  readonly #calls: Call[] = [];
+  readonly #calls = new DenseSet<Call>();
   #whenNone: (() => void) | undefined;
 
   constructor(private readonly ended: CallEnded = () => undefined) {}
@@ -15,40 +12,32 @@ export class OpenCalls {
   /** Returns how many calls are open, and how many of them have a stream as their answer. */
   count(): { readonly calls: number; readonly streams: number } {
     let streams = 0;
-    for (const { answer } of this.#calls) if (answer?.kind === 'stream') streams += 1;
-    return { calls: this.#calls.length, streams };
+    for (const { answer } of this.#calls.all()) if (answer?.kind === 'stream') streams += 1;
+    return { calls: this.#calls.size, streams };
   }
 
   /** Adds a call. Work registered here first runs last at the call's end. */
   add(call: Call): Call {
-    call.place = this.#calls.push(call) - 1;
+    this.#calls.add(call);
     call.onEnd(() => {
-      this.#remove(call);
+      this.#calls.delete(call);
       this.ended(call);
-      if (this.#calls.length === 0) this.#whenNone?.();
+      if (this.#calls.size === 0) this.#whenNone?.();
     });
     return call;
-  }
-
-  /** Puts the last call in the place of this one. */
-  #remove(call: Call): void {
-    const last = this.#calls.pop();
-    if (last === undefined || last === call) return;
-    this.#calls[call.place] = last;
-    last.place = call.place;
   }
 
   /** Resolves when no call is open, including calls that are read on for a client that has left. */
   none(): Promise<void> {
     return new Promise((resolve) => {
       this.#whenNone = resolve;
-      if (this.#calls.length === 0) resolve();
+      if (this.#calls.size === 0) resolve();
     });
   }
 
   /** Cuts all open calls off: see `Call.cutOff`. */
   cutOff(): void {
-    for (const call of [...this.#calls]) call.cutOff();
+    for (const call of this.#calls.all()) call.cutOff();
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Protocol } from '../../core/catalog/protocols';
+import { DenseSet } from '../../core/dense-set';
 
 const COMMENT = Buffer.from(': keep-alive\n\n');
 
@@ -12,6 +13,8 @@ const SIGNS: Readonly<Record<Protocol, Buffer>> = {
 
 /** A stream that may need to be kept alive. */
 export interface QuietStream {
+  /** For the `DenseSet` of all streams. */
+  place: number;
   /** Since when the upstream has sent nothing, on the clock of `performance.now()`; undefined while nothing is waited for. */
   readonly silentSinceMs: number | undefined;
   /** Sends the client a sign of life and counts the silence from `nowMs`. */
@@ -24,7 +27,7 @@ const LEAST_LOOK_MS = 20;
 
 /** Sends signs of life to the clients of silent streams, with one timer for all of them. */
 export class KeepAlive {
-  readonly #streams = new Set<QuietStream>();
+  readonly #streams = new DenseSet<QuietStream>();
   #timer: NodeJS.Timeout | undefined;
 
   /** `afterMs`: how long an upstream is silent before its client gets a sign, in milliseconds. */
@@ -48,7 +51,7 @@ export class KeepAlive {
 
   #look(): void {
     const nowMs = performance.now();
-    for (const stream of this.#streams) {
+    for (const stream of this.#streams.all()) {
       const { silentSinceMs } = stream;
       if (silentSinceMs !== undefined && nowMs - silentSinceMs >= this.afterMs) stream.giveSign(nowMs);
     }

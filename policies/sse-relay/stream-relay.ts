@@ -60,6 +60,7 @@ export async function sendStream(
 }
 
 class StreamRelay implements QuietStream {
+  place = -1;
   /** Since when the client has got nothing because the upstream sent nothing. */
   silentSinceMs: number | undefined;
   #contentRelayed = false;
