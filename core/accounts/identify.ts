@@ -62,7 +62,6 @@ interface ApiKeysOptions {
   readonly proxies: Proxies;
   /** How many of the keys that were used last are remembered at least. */
   readonly leastRemembered?: number;
-  readonly unknown?: UnknownKeys;
   readonly now?: () => number;
 }
 
@@ -85,14 +84,15 @@ export function openApiKeys({
   log,
   proxies,
   leastRemembered = 50_000,
-  unknown = new UnknownKeys(),
   now = Date.now,
 }: ApiKeysOptions): ApiKeys {
   const found = new RecentlyUsed<Remembered>(leastRemembered);
+  /** Until when a hash is not looked up again that the ledger did not know: a client with a wrong setting repeats its key. */
+  const unknownUntilMs = new RecentlyUsed<number>(LEAST_UNKNOWN);
 
   async function find(hash: string): Promise<Remembered> {
     const answer = await askLedger(() => ledger.findKey(hash));
-    if (answer.outcome === 'unknown') unknown.add(hash);
+    if (answer.outcome === 'unknown') unknownUntilMs.set(hash, now() + UNKNOWN_FOR_MS);
     if (answer.outcome !== 'found') throw answer.outcome === 'unknown' ? invalidKey() : ledgerUnavailable();
     log.debug({ keyId: answer.keyId }, 'first call of a key on this node');
     // A concurrent call may have found the key first, and may have learned newer settings since.
@@ -141,13 +141,13 @@ export function openApiKeys({
       if (hash === undefined) throw invalidKey();
       const entry = found.get(hash);
       if (entry !== undefined) return admitted(entry, request);
-      if (!isApiKey(key) || unknown.has(hash)) throw invalidKey();
+      if (!isApiKey(key) || (unknownUntilMs.get(hash) ?? 0) > now()) throw invalidKey();
       return find(hash).then((found) => admitted(found, request));
     },
 
     confirm,
 
-    made: (shown) => unknown.forget(hashApiKey(shown)),
+    made: (shown) => void unknownUntilMs.set(hashApiKey(shown), 0),
 
     countCall: async (key) => {
       const state = await askLedger(() => ledger.readKey(key));
@@ -229,30 +229,3 @@ function invalidKey(): GatewayError {
 /** How long the ledger is not asked again about a key that it did not know. */
 const UNKNOWN_FOR_MS = 5_000;
 const LEAST_UNKNOWN = 10_000;
-
-/**
- * Hashes of keys that the ledger did not know a moment ago. A client with a wrong setting may repeat its key thousands of times a
- * second. Without this cache, each of these calls would ask the ledger.
- */
-export class UnknownKeys {
-  readonly #now: () => number;
-  /** When each hash is forgotten. */
-  readonly #untilMs = new RecentlyUsed<number>(LEAST_UNKNOWN);
-
-  constructor(now: () => number = () => performance.now()) {
-    this.#now = now;
-  }
-
-  has(hash: string): boolean {
-    const untilMs = this.#untilMs.get(hash);
-    return untilMs !== undefined && untilMs > this.#now();
-  }
-
-  add(hash: string): void {
-    this.#untilMs.set(hash, this.#now() + UNKNOWN_FOR_MS);
-  }
-
-  forget(hash: string): void {
-    this.#untilMs.set(hash, 0);
-  }
-}

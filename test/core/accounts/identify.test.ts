@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
-import { type ApiKeys, type CallKey, openApiKeys, UnknownKeys } from '../../../core/accounts/identify';
+import { type ApiKeys, type CallKey, openApiKeys } from '../../../core/accounts/identify';
 import { hashApiKey, makeApiKey } from '../../../core/accounts/key-format';
 import { GatewayError } from '../../../core/errors';
 import { type FindKeyOutcome, type KeyState, LedgerUnavailable } from '../../../core/ledger/ledger';
@@ -29,7 +29,6 @@ function keysOver(
   known: ReadonlyMap<string, FindKeyOutcome>,
   state?: Partial<KeyState>,
   leastRemembered = 10,
-  unknown = new UnknownKeys(),
   now: () => number = Date.now,
 ) {
   const asked: string[] = [];
@@ -55,7 +54,6 @@ function keysOver(
     log: quiet,
     proxies: NO_PROXIES,
     leastRemembered,
-    unknown,
     now,
   });
   return { asked, keys, reads: () => reads };
@@ -135,7 +133,7 @@ describe('API keys', () => {
     it('are looked up once in 5 s, and then found if another node has created them', async () => {
       let nowMs = 0;
       const table = new Map<string, FindKeyOutcome>();
-      const over = keysOver(table, undefined, 10, new UnknownKeys(() => nowMs));
+      const over = keysOver(table, undefined, 10, () => nowMs);
       for (let call = 0; call < 100; call += 1) assert.equal(await code(ask(over)), 'INVALID_API_KEY');
       assert.equal(over.asked.length, 1);
       table.set(...known(key));
@@ -151,13 +149,6 @@ describe('API keys', () => {
       table.set(...known(key));
       over.keys.made(key);
       await ask(over);
-    });
-
-    it('are remembered up to 20,000, and of these the newest 10,000', () => {
-      const unknownKeys = new UnknownKeys(() => 0);
-      for (let index = 0; index <= 20_000; index += 1) unknownKeys.add(String(index));
-      const known = ['0', '9999', '10001', '20000'].map((hash) => unknownKeys.has(hash));
-      assert.deepEqual(known, [false, false, true, true]);
     });
 
     it('are not remembered while the ledger is being filled', async () => {
@@ -239,7 +230,7 @@ describe('API keys', () => {
       const allowed = access(Date.now() + 60_000);
       let nowMs = Date.now();
       const state = { status: 'active', settings: allowed } as const;
-      const over = keysOver(new Map([known(key)]), state, 10, undefined, () => nowMs);
+      const over = keysOver(new Map([known(key)]), state, 10, () => nowMs);
       over.keys.remember(await ask(over), allowed);
       nowMs += 60_000;
       Object.assign(state, { settings: { ...access(nowMs + 60_000), rev: 2 } });
