@@ -90,6 +90,12 @@ export function openApiKeys({
   /** Until when a hash is not looked up again that the ledger did not know: a client with a wrong setting repeats its key. */
   const unknownUntilMs = new RecentlyUsed<number>(LEAST_UNKNOWN);
 
+  function isUnknown(hash: string): boolean {
+    const leftMs = (unknownUntilMs.get(hash) ?? 0) - now();
+    // A clock that was set back must not make the time longer.
+    return leftMs > 0 && leftMs <= UNKNOWN_FOR_MS;
+  }
+
   async function find(hash: string): Promise<Remembered> {
     const answer = await askLedger(() => ledger.findKey(hash));
     if (answer.outcome === 'unknown') unknownUntilMs.set(hash, now() + UNKNOWN_FOR_MS);
@@ -141,7 +147,7 @@ export function openApiKeys({
       if (hash === undefined) throw invalidKey();
       const entry = found.get(hash);
       if (entry !== undefined) return admitted(entry, request);
-      if (!isApiKey(key) || (unknownUntilMs.get(hash) ?? 0) > now()) throw invalidKey();
+      if (!isApiKey(key) || isUnknown(hash)) throw invalidKey();
       return find(hash).then((found) => admitted(found, request));
     },
 

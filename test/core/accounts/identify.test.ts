@@ -142,6 +142,15 @@ describe('API keys', () => {
       assert.equal(over.asked.length, 2);
     });
 
+    it('are looked up again when the clock was set back', async () => {
+      let nowMs = 3_600_000;
+      const over = keysOver(new Map(), undefined, 10, () => nowMs);
+      await code(ask(over));
+      nowMs = 0;
+      await code(ask(over));
+      assert.equal(over.asked.length, 2);
+    });
+
     it('are found at once when this node creates them', async () => {
       const table = new Map<string, FindKeyOutcome>();
       const over = keysOver(table);
